@@ -35,7 +35,7 @@ from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.preference import choice_figures
 from embassay.protocols.sage.protocol import Sage
 from embassay.protocols.sage.retrieval import retention
-from embassay.protocols.sage.tasks import TASK_NAMES, TASKS, Context
+from embassay.protocols.sage.tasks import TASK_NAMES, TASKS, SageContext
 from embassay.records import Comparisons, Result, TaskOutcome
 from embassay.runs.folder import Cell, CellRecord, RunFolder, finished_record
 from embassay.text import open_tokenizer
@@ -153,7 +153,7 @@ def cells_of(markdown: str) -> list[list[str]]:
 
 def written(path: Path, easy: Easy, rng: np.random.Generator, *, fall: float = 0.0) -> Path:
     """The folder of a run in which `FALL` is lower by `fall`."""
-    context = Context(DATASET, open_tokenizer("words"), 1337, SageOptions(resamples=1000))
+    context = SageContext(DATASET, open_tokenizer("words"), 1337, SageOptions(resamples=1000))
     folder, plan = RunFolder(path), _plan()
     path.mkdir(parents=True)
     records = []
@@ -198,7 +198,9 @@ def _easy(rng: np.random.Generator) -> Easy:
     )  # fmt: skip
 
 
-def _estimates(easy: Easy, rng: np.random.Generator, fall: float, context: Context) -> dict[str, Estimate]:
+def _estimates(
+    easy: Easy, rng: np.random.Generator, fall: float, context: SageContext
+) -> dict[str, Estimate]:
     def noise(n: int) -> Floats:
         return rng.normal(0, NOISE, n)
 
@@ -214,11 +216,11 @@ def _estimates(easy: Easy, rng: np.random.Generator, fall: float, context: Conte
     }
 
 
-def _mean(values: Floats, context: Context, purpose: str) -> Estimate:
+def _mean(values: Floats, context: SageContext, purpose: str) -> Estimate:
     return estimate(values[:, None], lambda means: means[..., 0], context, purpose)
 
 
-def _preference(right: NDArray[np.bool_], context: Context) -> Estimate:
+def _preference(right: NDArray[np.bool_], context: SageContext) -> Estimate:
     """The mean of accuracy, precision, recall and F1, of choices that are the first and the second summary in turn."""
     actual = np.arange(len(right)) % 2
     predicted = np.where(right, actual, 1 - actual)

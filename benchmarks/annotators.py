@@ -28,7 +28,7 @@ from embassay.protocols.hume.study import (
     Scale,
     Source,
     StudyFile,
-    Task,
+    StudyTask,
     content_hash,
     write_study,
 )
@@ -53,7 +53,7 @@ def made_study(path: Path, n: int) -> Path:
         },
     }
     tasks = [
-        Task(
+        StudyTask(
             name=family, family=family, lang="eng", title=family, question="What is it?", guidelines="Judge alone.",
             n=n, labels=[LabelChoice(value=i, name=f"label {i}") for i in range(6)] if family == "classification"
             else [], scale=Scale() if family == "sts" else None, source=Source(dataset="made"),

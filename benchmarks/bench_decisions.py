@@ -25,7 +25,7 @@ from scipy.stats import t as student
 
 from embassay.data.judged_runs import Entries, entries_of, read_run
 from embassay.machine import cores
-from embassay.protocols.rag.decision.course import Terms, follow_study
+from embassay.protocols.rag.decision.course import DecisionTerms, follow_study
 from embassay.protocols.rag.decision.population import Labels, Population, population_of
 from embassay.randomness import generator
 
@@ -117,7 +117,7 @@ def _wrong(runs: int, measure: str, number: int) -> dict[str, int]:
     for name, judge in JUDGES.items():
         for turn in range(EACH):
             guide = {} if judge is None else _guide(population, labels, judge, rng)
-            course = follow_study(population, labels, Terms(ALPHA, number * EACH + turn, 10, guide))
+            course = follow_study(population, labels, DecisionTerms(ALPHA, number * EACH + turn, 10, guide))
             wrong[name] += bool(course.decided.sign.any())
     return wrong
 
@@ -171,7 +171,7 @@ def labels_used(data: Path, runs: Path, studies: int) -> None:
             used, wrong = {}, 0
             for kind, judge in judges.items():
                 courses = [
-                    follow_study(population, labels, Terms(
+                    follow_study(population, labels, DecisionTerms(
                         ALPHA, seed, 20, {} if judge is None else _guide(
                             population, labels, judge, generator(seed, name, a, b, kind)
                         ),

@@ -15,13 +15,13 @@ from pathlib import Path
 from ranking_worlds import DISAGREEMENTS, WORLDS, draw_pool, play
 
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.protocols.rag.ranking.reliability import Repeats, compare_repeats, mean_or_none
+from embassay.protocols.rag.ranking.reliability import RepeatAgreement, compare_repeats, mean_or_none
 
 FRESH = 20_000
 TOKENS = 515
 
 
-def repeated(spec: str, world: str, disagreement: float, pools: int, runs: int) -> Repeats:
+def repeated(spec: str, world: str, disagreement: float, pools: int, runs: int) -> RepeatAgreement:
     """The means over pools, compared with the true order."""
     engine, found = ENGINES.build(spec), []
     for number in range(FRESH, FRESH + pools):

@@ -15,7 +15,7 @@ import numpy as np
 from bench_corrected_judges import Sets, Values, read
 
 from embassay.data.judged_runs import entries_of
-from embassay.protocols.rag.scoring.sampling import Labelled
+from embassay.protocols.rag.scoring.sampling import PeopleGrades
 from embassay.randomness import generator
 from embassay.stats.few_labels import corrected
 
@@ -161,7 +161,7 @@ def warned(tables: Tables, how: str, drift: float, draws: int, rng: np.random.Ge
                 if in_sample:
                     people[f"q{at}", f"d{j}"] = int(human) + 1
         # Only the questions' order is made: ranks are those of the file, and would be another finding.
-        warnings = Labelled(people, judge, entries, 0).warnings(None)
+        warnings = PeopleGrades(people, judge, entries, 0).warnings(None)
         said += any(warnings)
     return said / draws
 

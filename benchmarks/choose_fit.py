@@ -26,7 +26,7 @@ from embassay.protocols.choose import belief
 from embassay.protocols.choose.belief import (
     NUGGET,
     Evidence,
-    Weights,
+    SignalWeights,
     fit_weights,
     form_belief,
     gather_evidence,
@@ -200,7 +200,7 @@ def _together(by: Sequence[str]) -> list[tuple[int, ...]]:
     return [tuple(place for place, other in enumerate(by) if other == own) for own in by]
 
 
-def _fits(training: Sequence[Any], gone: Sequence[tuple[int, ...]]) -> list[Weights]:
+def _fits(training: Sequence[Any], gone: Sequence[tuple[int, ...]]) -> list[SignalWeights]:
     found = {
         some: fit_weights([part for place, part in enumerate(training) if place not in some], RIDGE)
         for some in dict.fromkeys(gone)
@@ -223,7 +223,7 @@ def _without_families(measured: Sequence[Measured]) -> Iterator[Outcome]:
                         yield outcome(one, own, rows, crowd)
 
 
-def _all_outcomes(measured: Sequence[Measured], weights: Sequence[Weights]) -> list[Outcome]:
+def _all_outcomes(measured: Sequence[Measured], weights: Sequence[SignalWeights]) -> list[Outcome]:
     with ProcessPoolExecutor(PROCESSES, initializer=_fewer_draws) as pool:
         return [made for some in pool.map(_outcomes, measured, weights) for made in some]
 
@@ -375,7 +375,7 @@ def _asked_error(one: Measured) -> float:
 
 
 def _weights(
-    measured: Sequence[Measured], found: Weights, per_question: float, asked_scale: float
+    measured: Sequence[Measured], found: SignalWeights, per_question: float, asked_scale: float
 ) -> dict[str, Any]:
     return {
         "signals": list(FITTED),
@@ -412,12 +412,12 @@ def _crowds(one: Measured) -> Iterator[tuple[NDArray[np.int64], str]]:
         yield np.sort(np.concatenate(rows)), crowd
 
 
-def _outcomes(one: Measured, weights: Weights) -> list[Outcome]:
+def _outcomes(one: Measured, weights: SignalWeights) -> list[Outcome]:
     sets = (*((rows, "") for rows in _sets(one)), *_crowds(one))
     return [outcome(one, weights, rows, crowd) for rows, crowd in sets]
 
 
-def outcome(one: Measured, weights: Weights, rows: NDArray[np.int64], crowd: str = "") -> Outcome:
+def outcome(one: Measured, weights: SignalWeights, rows: NDArray[np.int64], crowd: str = "") -> Outcome:
     """What comes of a choice among these systems."""
     truth = one.mean[rows]
     gaps = truth.max() - truth
@@ -437,7 +437,7 @@ def _head(measured: Sequence[Measured], outcomes: Sequence[Outcome]) -> Iterator
 
 
 def _by_collection(
-    measured: Sequence[Measured], weights: Sequence[Weights], outcomes: Sequence[Outcome]
+    measured: Sequence[Measured], weights: Sequence[SignalWeights], outcomes: Sequence[Outcome]
 ) -> Iterator[str]:
     yield "\n## Every collection, by weights of the others\n"
     yield "Tau, best and pick are of all systems at once; regrets are means over the sets.\n"
@@ -498,7 +498,7 @@ def _doubts(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _with_labels(
-    measured: Sequence[Measured], weights: Sequence[Weights], per_question: float
+    measured: Sequence[Measured], weights: Sequence[SignalWeights], per_question: float
 ) -> Iterator[str]:
     yield "\n## With a few labels\n"
     yield "Judged questions drawn from a collection's own; regret is over all of them. Sets of five systems.\n"
@@ -523,7 +523,7 @@ def _with_labels(
 
 
 def _with_a_model(
-    measured: Sequence[Measured], weights: Sequence[Weights], per_question: float, scales: Values
+    measured: Sequence[Measured], weights: Sequence[SignalWeights], per_question: float, scales: Values
 ) -> Iterator[str]:
     """No model was asked here: others' questions stand in for its, the worst and the best that they could be."""
     yield "\n## Questions by a model\n"
@@ -549,7 +549,7 @@ def _with_a_model(
 
 
 def _stood_in(
-    one: Measured, own: Weights, title: str, per_question: float, scale: float
+    one: Measured, own: SignalWeights, title: str, per_question: float, scale: float
 ) -> Iterator[tuple[float, float, float, float]]:
     rng = generator(1337, "stand-in", one.name)
     values = one.keywords
@@ -568,7 +568,7 @@ def _stood_in(
         yield (*map(float, regrets), *map(float, briers))  # type: ignore[misc]
 
 
-def _ceiling(measured: Sequence[Measured], weights: Sequence[Weights]) -> Iterator[str]:
+def _ceiling(measured: Sequence[Measured], weights: Sequence[SignalWeights]) -> Iterator[str]:
     """What half of the judged questions would have picked, for the other half."""
     yield "\n## How much better it could be\n"
     yield "Truth is that of a few questions too. Each rule's regret on half of them, sets of three to eight:\n"

@@ -30,7 +30,7 @@ from embassay.protocols.rag.scoring.quantities import value_interval as rag_inte
 from embassay.protocols.run_values import ItemValues
 from embassay.protocols.sage.preference import choice_figures, mapped_pearson
 from embassay.protocols.tasks.pair_classification import average_precision
-from embassay.protocols.tasks.task import Context, PtebOptions, correlate_estimate
+from embassay.protocols.tasks.task import PtebContext, PtebOptions, correlate_estimate
 from embassay.protocols.wordings.scores import Level, Runs, RunSource, on_dataset
 from embassay.records import Component, Score, Stratum
 from embassay.stats import (
@@ -62,7 +62,7 @@ class World:
 
     name: str
     draw: Draw
-    of: Callable[[Floats, Context], Score]
+    of: Callable[[Floats, PtebContext], Score]
 
 
 def main() -> None:
@@ -90,10 +90,10 @@ class Setting:
     resamples: int
     seed: int
 
-    def context(self, world: int) -> Context:
+    def context(self, world: int) -> PtebContext:
         """A run's context; each world resamples in its own stream, as each dataset does."""
         options = PtebOptions(resamples=self.resamples)
-        return Context(f"world {world}", open_tokenizer("words"), self.seed, options)
+        return PtebContext(f"world {world}", open_tokenizer("words"), self.seed, options)
 
     def rng(self, *names: object) -> np.random.Generator:
         """The stream of a table."""
@@ -137,7 +137,7 @@ def _covered(world: World, n: int, truth: float, setting: Setting) -> str:
     return share if defined == setting.worlds else f"{share} ({defined} of {setting.worlds})"
 
 
-def _no_resampling(setting: Setting) -> Context:
+def _no_resampling(setting: Setting) -> PtebContext:
     return Setting(1, 2, setting.seed).context(0)
 
 
@@ -359,23 +359,23 @@ def _two_runs(
     return first, second
 
 
-def mean_of(items: Floats, context: Context) -> Score:
+def mean_of(items: Floats, context: PtebContext) -> Score:
     """The mean of the first column."""
     return estimate(items[:, [0]], lambda means: means[..., 0], context, "items").score("")
 
 
-def share_of(items: Floats, context: Context) -> Score:
+def share_of(items: Floats, context: PtebContext) -> Score:
     """The share of the items that are right."""
     return estimate(items[:, [0]], lambda means: means[..., 0], context, "items", share=True).score("")
 
 
-def over_groups(items: Floats, context: Context) -> Score:
+def over_groups(items: Floats, context: PtebContext) -> Score:
     """The mean of the first column, rows of one group (second column) drawn together."""
     groups = items[:, 1].astype(np.int64)
     return estimate(items[:, [0]], lambda means: means[..., 0], context, "items", groups=groups).score("")
 
 
-def ratings(items: Floats, context: Context) -> Score:
+def ratings(items: Floats, context: PtebContext) -> Score:
     """SAGE's rating score: Pearson's correlation mapped to 0 to 1; the third column is the source."""
     x, y = items[:, :2].T
     x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
@@ -384,7 +384,7 @@ def ratings(items: Floats, context: Context) -> Score:
     return estimate(columns, mapped_pearson, context, "ratings", groups=groups).score("")
 
 
-def choices(items: Floats, context: Context) -> Score:
+def choices(items: Floats, context: PtebContext) -> Score:
     """SAGE's mean of accuracy, precision, recall and F1."""
     predicted, actual = items.T
     columns = np.stack([predicted == actual, predicted * actual, predicted, actual], axis=1).astype(
@@ -397,12 +397,12 @@ def choices(items: Floats, context: Context) -> Score:
     return combine(figures, "").score("")
 
 
-def retained(items: Floats, context: Context) -> Score:
+def retained(items: Floats, context: PtebContext) -> Score:
     """SAGE's retention: mean of the damaged over mean of the clean."""
     return estimate(items, lambda means: means[..., 0] / means[..., 1], context, "queries").score("")
 
 
-def spearman(items: Floats, context: Context) -> Score:
+def spearman(items: Floats, context: PtebContext) -> Score:
     """Spearman's correlation over pairs; the third column is the group that is drawn together."""
     groups = items[:, 2].astype(np.int64) if items.shape[1] > 2 else None
     found = correlate_estimate(items[:, 0], items[:, 1], context, "pairs", groups=groups, method="")
@@ -410,14 +410,14 @@ def spearman(items: Floats, context: Context) -> Score:
     return found.score("")
 
 
-def pairs(items: Floats, context: Context) -> Score:
+def pairs(items: Floats, context: PtebContext) -> Score:
     """Average precision of similar pairs."""
     labels = items[:, 1].astype(np.int8)
     found = average_precision(items[:, 0], labels, np.zeros(len(items), dtype=bool), context)
     return Score("", None, 0) if isinstance(found, str) else found.score("")
 
 
-def over_queries(items: Floats, context: Context) -> Score:
+def over_queries(items: Floats, context: PtebContext) -> Score:
     """`rag score`: the mean over the queries where it is defined, or a ratio of two such means (%PROC)."""
     rng = context.stream("queries")
     means = resample_defined_means(items, n_resamples=context.resamples, rng=rng)
@@ -431,16 +431,16 @@ def over_queries(items: Floats, context: Context) -> Score:
     return Score("", quantity.value, quantity.n, low, high)
 
 
-def margins(items: Floats, context: Context) -> Score:
+def margins(items: Floats, context: PtebContext) -> Score:
     """A probe: the mean margin over queries, the runs of a query averaged first."""
     probe = ProbeContext(context.dataset, context.tokenizer, context.seed, draws=context.resamples)
     return probe.over_queries("margin", items.mean(axis=1))
 
 
-def paraphrased(runs: int) -> Callable[[Floats, Context], Score]:
+def paraphrased(runs: int) -> Callable[[Floats, PtebContext], Score]:
     """PTEB: items in so many wordings, both resampled."""
 
-    def scored(items: Floats, context: Context) -> Score:
+    def scored(items: Floats, context: PtebContext) -> Score:
         # In a world of very many items the truth is 0.
         if context.resamples < 10:
             return Score("", 0.0, 0)
@@ -585,7 +585,9 @@ WORLDS = (
 )
 
 
-def _alone(of: Callable[[Floats, Context], Score], columns: int) -> Callable[[Floats, Context], Score]:
+def _alone(
+    of: Callable[[Floats, PtebContext], Score], columns: int
+) -> Callable[[Floats, PtebContext], Score]:
     return lambda items, context: of(items[:, :columns], context)
 
 

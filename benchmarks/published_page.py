@@ -14,7 +14,7 @@ from pathlib import Path
 
 from made_page import put
 
-from embassay.interchange.reproduction import Figure, read_figures
+from embassay.interchange.reproduction import ReproducedFigure, read_figures
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, FIGURES, REASONS = DOCS / "published.md", DOCS / "published.csv", DOCS / "published_reasons.json"
@@ -49,7 +49,7 @@ class Reason:
     row: str = "*"
     column: str = "*"
 
-    def fits(self, figure: Figure) -> bool:
+    def fits(self, figure: ReproducedFigure) -> bool:
         """Whether it speaks of the figure."""
         same = (self.paper, self.table) == (figure.paper, figure.table)
         return same and fnmatchcase(figure.row, self.row) and fnmatchcase(figure.column, self.column)
@@ -81,14 +81,14 @@ def notes() -> tuple[dict[str, str], list[Table], list[Reason]]:
     )
 
 
-def why(figure: Figure, reasons: Sequence[Reason]) -> str:
+def why(figure: ReproducedFigure, reasons: Sequence[Reason]) -> str:
     """The first reason that fits; LookupError where a figure differs without one."""
     if figure.verdict == "differs":
         return next(one.why for one in reasons if one.fits(figure))
     return ""
 
 
-def overview(papers: dict[str, str], figures: Sequence[Figure]) -> str:
+def overview(papers: dict[str, str], figures: Sequence[ReproducedFigure]) -> str:
     """How many figures agree, by paper."""
     lines = ["| | Figures | Exact | Within rounding | Differ |", "|---|---:|---:|---:|---:|"]
     for paper in papers:
@@ -98,7 +98,7 @@ def overview(papers: dict[str, str], figures: Sequence[Figure]) -> str:
     return "\n".join([*lines, f"| Together | {counted(iter(figures))} |"])
 
 
-def counted(figures: Iterator[Figure]) -> str:
+def counted(figures: Iterator[ReproducedFigure]) -> str:
     """Four cells."""
     found = Counter(one.verdict for one in figures)
     return " | ".join(
@@ -107,7 +107,11 @@ def counted(figures: Iterator[Figure]) -> str:
 
 
 def differing(
-    paper: str, about: str, figures: Sequence[Figure], tables: Sequence[Table], reasons: Sequence[Reason]
+    paper: str,
+    about: str,
+    figures: Sequence[ReproducedFigure],
+    tables: Sequence[Table],
+    reasons: Sequence[Reason],
 ) -> str:
     """A paper: what ours was made from, and the figures that differ; of tables of other documents, those far off."""
     whole = {one.table for one in tables if one.paper == paper and one.whole}
@@ -120,7 +124,9 @@ def differing(
     return "\n\n".join(part for part in (f"## {paper}", about, listed(far, reasons, True), rest) if part)
 
 
-def section(paper: str, figures: Sequence[Figure], tables: Sequence[Table], reasons: Sequence[Reason]) -> str:
+def section(
+    paper: str, figures: Sequence[ReproducedFigure], tables: Sequence[Table], reasons: Sequence[Reason]
+) -> str:
     """A paper: its tables, then those that are listed whole."""
     own = [one for one in tables if one.paper == paper]
     mine = {
@@ -143,7 +149,7 @@ def section(paper: str, figures: Sequence[Figure], tables: Sequence[Table], reas
     return "\n\n".join(parts)
 
 
-def listed(figures: Sequence[Figure], reasons: Sequence[Reason], tables: bool) -> str:
+def listed(figures: Sequence[ReproducedFigure], reasons: Sequence[Reason], tables: bool) -> str:
     """Figure by figure, with a word for each; reasons numbered, each said once, below."""
     lines = [
         f"| Figure | Published | Ours | Difference | {'Reason' if tables else ''} |",
@@ -163,7 +169,7 @@ def listed(figures: Sequence[Figure], reasons: Sequence[Reason], tables: bool) -
     )
 
 
-def _decimals(figure: Figure) -> int:
+def _decimals(figure: ReproducedFigure) -> int:
     return len(figure.published.partition(".")[2])
 
 

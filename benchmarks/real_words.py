@@ -26,9 +26,9 @@ import polars as pl
 import embassay as eb
 from embassay.protocols.pteb.checks import answer_fault, is_near_copy, slot_fault
 from embassay.protocols.pteb.paraphrasing import judge_answer
-from embassay.protocols.rag.golden.panel import Judged, panel_of
-from embassay.protocols.rag.golden.summary import Figure
-from embassay.protocols.rag.judges.chat import Malformed, grade_of
+from embassay.protocols.rag.golden.panel import JudgeGrades, panel_of
+from embassay.protocols.rag.golden.summary import IntervalFigure
+from embassay.protocols.rag.judges.chat import MalformedJudgement, grade_of
 from embassay.randomness import generator
 from embassay.stats import wilson
 from embassay.stats.resampling import percentile_interval, resample_means
@@ -69,7 +69,7 @@ def percent(share: float, n: int) -> str:
     return between(100 * share, 100 * (found.low or 0.0), 100 * (found.high or 0.0))
 
 
-def of_figure(found: Figure | None, *, signed: bool = False) -> str:
+def of_figure(found: IntervalFigure | None, *, signed: bool = False) -> str:
     """A figure with its interval."""
     if found is None or found.value is None:
         return "n/a"
@@ -370,7 +370,7 @@ def reading(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     for row in rows_of(folder, "odd_judge_outputs"):
         try:
             kinds[f"read as {grade_of(row['response'])}"].append(row["response"])
-        except Malformed as error:
+        except MalformedJudgement as error:
             kinds[f"refused: {error.kind}"].append(row["response"])
     total = sum(map(len, kinds.values()))
     yield f"{total} answers to others' prompts, none in the form that ours ask for; each is asked for again.\n"
@@ -391,8 +391,8 @@ def judges(folder: Path, given: argparse.Namespace) -> Iterator[str]:
         people[key] = _of_trec(row["human_grade"])
         if row["llm_grade"] in range(4):
             grades[row["judge"], row["run"]][key] = _of_trec(row["llm_grade"])
-    named = [Judged(f"{name}-{run}", own) for (name, run), own in sorted(grades.items())]
-    gold = Judged("people", people)
+    named = [JudgeGrades(f"{name}-{run}", own) for (name, run), own in sorted(grades.items())]
+    gold = JudgeGrades("people", people)
     yield "## Judges beside people: TREC DL 2023, 25 questions, 4,423 passages\n"
     yield "Grades 0 to 3 as 1, 3, 4, 5; intervals over questions. Shift is the judge's mean grade less people's.\n"
     whole = panel_of(named, gold, seed=SEED)
@@ -461,8 +461,8 @@ def order(folder: Path, given: argparse.Namespace) -> Iterator[str]:
         if len(own) < 2:
             continue
         made = panel_of(
-            [Judged("3210", own["3210"]), Judged("0123", own["0123"])],
-            Judged("people", people[name]),
+            [JudgeGrades("3210", own["3210"]), JudgeGrades("0123", own["0123"])],
+            JudgeGrades("people", people[name]),
             seed=SEED,
         )
         pair, (down, up) = made.pairs[0], made.judges

@@ -18,7 +18,7 @@ from pathlib import Path
 import published
 from reproducing import hume, pteb, rag, sage
 
-from embassay.interchange.reproduction import Figure, make_figure, write_figures
+from embassay.interchange.reproduction import ReproducedFigure, make_figure, write_figures
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
     sys.stdout.write(write_figures(every(given.reference, data, given.run)))
 
 
-def every(reference: Path, data: Path, run: Path) -> Iterator[Figure]:
+def every(reference: Path, data: Path, run: Path) -> Iterator[ReproducedFigure]:
     """The four papers, then mteb."""
     yield from sage.figures(reference, run)
     yield from pteb.figures(reference, data)

@@ -34,7 +34,7 @@ from embassay.runs.folder import write_columns
 from embassay.search import exact_search
 from embassay.stats import resample_means
 from embassay.systems import open_system
-from embassay.systems.lexical.bm25 import Reading
+from embassay.systems.lexical.bm25 import FrequencyPass
 from embassay.text import PERTURBATIONS, open_tokenizer, perturb_all
 
 HERE = Path(__file__).with_name("scaling_costs.json")
@@ -319,7 +319,7 @@ def byte_costs(samples: Sequence[Sample], asked: Sequence[str]) -> dict[str, Byt
     found = {"cache": Bytes("a text in the cache, beside its numbers", size / distinct - 4 * 256)}
     tokenizer = open_tokenizer("cl100k")
     for queries in QUERIES:
-        reading = Reading(tokenizer, [text[:80] for text in asked[:queries]], all_terms=False)
+        reading = FrequencyPass(tokenizer, [text[:80] for text in asked[:queries]], all_terms=False)
         each = [
             sum(array.nbytes for one in reading(s.texts).postings for array in vars(one).values())
             / len(s.texts)

@@ -16,7 +16,7 @@ from embassay.protocols.hume.study import (
     LabelChoice,
     Source,
     StudyFile,
-    Task,
+    StudyTask,
     Who,
     content_hash,
     write_annotations,
@@ -89,10 +89,10 @@ def _answer(item: ItemRow, gold: Any, noise: float, random: Random) -> Any:
     return [int((grade > 0) != (random.random() < noise)) for grade in gold]
 
 
-def _task(family: Family, train: Path, random: Random) -> tuple[Task, list[ItemRow], list[GoldRow]]:
+def _task(family: Family, train: Path, random: Random) -> tuple[StudyTask, list[ItemRow], list[GoldRow]]:
     name = {"classification": "topic", "clustering": "groups", "reranking": "search", "sts": "pairs"}[family]
     made = [_item(family, at, random) for at in range(N)]
-    task = Task(
+    task = StudyTask(
         name=name, family=family, lang="eng", title=name, question="What is it?", guidelines="Choose.", n=N,
         labels=[LabelChoice(value=one, name=one) for one in TOPICS] if family == "classification" else [],
         source=Source(dataset=str(train)),

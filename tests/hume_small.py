@@ -14,7 +14,7 @@ from embassay.protocols.hume.study import (
     Scale,
     Source,
     StudyFile,
-    Task,
+    StudyTask,
     content_hash,
     write_study,
 )
@@ -46,12 +46,12 @@ def small_study(path: Path, n: int = 12, *, families: tuple[Family, ...] = tuple
     return write_study(path, study, items, gold)
 
 
-def _task(family: Family, n: int) -> tuple[Task, list[ItemRow], list[GoldRow]]:
+def _task(family: Family, n: int) -> tuple[StudyTask, list[ItemRow], list[GoldRow]]:
     name, question, guidelines = _TITLES[family]
     random = Random(f"{family} {n}")
     payloads, gold = zip(*(_item(family, at, random) for at in range(n)), strict=True)
     ids = [f"{name}-{at:02}" for at in range(n)]
-    task = Task(
+    task = StudyTask(
         name=name, family=family, lang="eng", title=f"The {name} task", question=question, guidelines=guidelines, n=n,
         labels=LABELS if family == "classification" else [],
         scale=Scale(anchors=ANCHORS) if family == "sts" else None,

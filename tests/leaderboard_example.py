@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from embassay.web.leaderboard.contract import (
     Board,
+    BoardCell,
+    BoardColumn,
+    BoardDataset,
     BoardLine,
     Boards,
+    BoardVerdict,
     Broken,
-    Card,
-    Cell,
-    Column,
-    Dataset,
     Elsewhere,
     Facts,
     ListedRun,
     Stand,
+    SystemProfile,
     SystemRow,
-    Verdict,
 )
 
 TITLES = {
@@ -62,12 +62,15 @@ def example_board() -> Board:
     )
     return Board(
         "sage-1f2e3d4c", "SAGE on sample", "sage", "1f2e3d4c", "live", "2026-11-22T01:39:41+00:00", "stamp-1", None,
-        Verdict(
+        BoardVerdict(
             "minilm and wordllama may be first",
             "Overall 0.603 and 0.598 of three tasks. The data cannot tell them apart.",
         ),
         ("1 cell failed: org/a-model-with-a-very-long-name-v2 on retrieval has no value, so it has no rank.",),
-        (Dataset("sample", "mul", 144, "b3139b58d6994a30fccb51c660941328"), Dataset("scifact", "en", 300, "77ab")),
+        (
+            BoardDataset("sample", "mul", 144, "b3139b58d6994a30fccb51c660941328"),
+            BoardDataset("scifact", "en", 300, "77ab"),
+        ),
         (
             ListedRun("a/sage", "live", "2026-11-22T01:39:41+00:00", 24, 30),
             ListedRun("b", "done", "2026-11-20T08:00:00+00:00", 10, 10, "runs/b/report.html"),
@@ -85,16 +88,16 @@ def example_board() -> Board:
     )  # fmt: skip
 
 
-def example_column(key: str, *, overview: bool = True) -> Column:
+def example_column(key: str, *, overview: bool = True) -> BoardColumn:
     """A column of the example."""
     task, _, dataset = key.partition("/")
-    return Column(
+    return BoardColumn(
         key, f"{TITLES[task]} · {dataset}" if dataset else TITLES[task], task, dataset, "en" if dataset else "",
         task, "", 1.0, 3, True, 300 if dataset else 144, overview,
     )  # fmt: skip
 
 
-def example_card() -> Card:
+def example_card() -> SystemProfile:
     """The first system of the example."""
     board = example_board()
     stands = tuple(
@@ -105,7 +108,7 @@ def example_card() -> Card:
     elsewhere = Elsewhere(
         "sage-99aa00bb", "SAGE on sample", "99aa00bb", board.columns[0], board.cells["overall"][0], (1, 1), 3
     )
-    return Card(
+    return SystemProfile(
         board.id, board.title, board.stamp, board.systems[0], "cosine(minilm:53aa)", stands,
         ("Overall", "Robustness"), (), (elsewhere,),
     )  # fmt: skip
@@ -129,13 +132,13 @@ def _row(index: int, name: str) -> SystemRow:
     )  # fmt: skip
 
 
-def _cells(shift: int) -> tuple[Cell, ...]:
+def _cells(shift: int) -> tuple[BoardCell, ...]:
     value = 0.603 - shift / 50
     return (
-        Cell(value, value - 0.02, value + 0.02, 144, "done", ""),
-        Cell(value - 0.005, value - 0.03, value + 0.015, 144, "done", ""),
-        Cell(value - 0.1, value - 0.12, value - 0.08, 144, "done", ""),
-        Cell(None, None, None, 0, "failed", "retrieval: out of memory"),
-        Cell(None, None, None, 0, "running", "2 of 3 cells"),
-        Cell(0.0, None, None, 6, "done", ""),
+        BoardCell(value, value - 0.02, value + 0.02, 144, "done", ""),
+        BoardCell(value - 0.005, value - 0.03, value + 0.015, 144, "done", ""),
+        BoardCell(value - 0.1, value - 0.12, value - 0.08, 144, "done", ""),
+        BoardCell(None, None, None, 0, "failed", "retrieval: out of memory"),
+        BoardCell(None, None, None, 0, "running", "2 of 3 cells"),
+        BoardCell(0.0, None, None, 6, "done", ""),
     )

@@ -124,15 +124,16 @@ def test_the_house_only_gets_better() -> None:
 GAUGES = {
     "functions named by one word, %": 35.42,
     "functions named by a participle": 0,
-    "class names in three folders": 100,
+    "class names in three folders": 0,
     "classes with value, low and high": 16,
     "tokens in the median statement": 14,
     "statements with two loops inside, %": 3.29,
     "puzzles in 1,000 statements": 6.75,
     "lines of code to a comment": 46.29,
-    "tokens, in thousands": 1105.2,
+    "tokens, in thousands": 1131.5,
 }
-"""What `gauges.py` counts, as it is today. The goals: 45, 0, 0, 6, 10, 1.2, 2, 33, 1000."""
+"""What `gauges.py` counts, as it is today. The goals: 45, 0, 0, 6, 10, 1.2, 2, 33, 1000. The tokens rose once, by 26, with
+retrievers that are asked, recall by names, distractors, attacks, guards and fresh texts: features pay by what is saved."""
 
 
 @pytest.mark.slow
@@ -190,7 +191,7 @@ def test_the_map_names_what_there_is() -> None:
 
 def test_ten_calls_from_a_command_to_the_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the command's function to a task's `evaluate`."""
-    from embassay.cli.options import Spread
+    from embassay.cli.options import WorkerOptions
     from embassay.cli.session import run_session
     from embassay.protocols.sage import robustness
     from embassay.protocols.sage.options import Request, SageOptions
@@ -207,7 +208,7 @@ def test_ten_calls_from_a_command_to_the_task(tmp_path: Path, monkeypatch: pytes
     request = Request(
         ("jaccard",), ("robustness",), limit=4, tokenizer="words", options=SageOptions(resamples=10)
     )
-    run_session(Sage(), request, Spread(out=tmp_path / "run"), "sage", report=False)
+    run_session(Sage(), request, WorkerOptions(out=tmp_path / "run"), "sage", report=False)
     # The command's own function comes before these.
     assert 0 < len(frames[-1]) + 1 <= 10
 
@@ -237,7 +238,7 @@ LIFE = (
 @pytest.mark.slow
 def test_a_cell_lives_as_the_map_says(tmp_path: Path) -> None:
     """Ten steps, each naming the module whose function is called then, in this order."""
-    from embassay.cli.options import Spread
+    from embassay.cli.options import WorkerOptions
     from embassay.cli.session import run_session
     from embassay.protocols.sage.options import Request, SageOptions
     from embassay.protocols.sage.protocol import Sage
@@ -254,7 +255,7 @@ def test_a_cell_lives_as_the_map_says(tmp_path: Path) -> None:
     )
     sys.setprofile(call)
     try:
-        run_session(Sage(), request, Spread(out=tmp_path / "run"), "sage")
+        run_session(Sage(), request, WorkerOptions(out=tmp_path / "run"), "sage")
     finally:
         sys.setprofile(None)
     order = [seen[place, name] for _, place, name in LIFE]

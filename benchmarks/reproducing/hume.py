@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from embassay.interchange.reproduction import Figure, make_figure
+from embassay.interchange.reproduction import ReproducedFigure, make_figure
 from embassay.protocols.hume.published.conversion import published_pairs
 from embassay.protocols.hume.published.paper import paper_study, read_results
 from embassay.protocols.hume.published.standings import (
@@ -32,7 +32,7 @@ from reproducing.printed import rows
 IN_TABLE_8 = ("human", "ci_low", "ci_high", "iaa", "best_model_score")
 
 
-def figures(reference: Path) -> Iterator[Figure]:
+def figures(reference: Path) -> Iterator[ReproducedFigure]:
     """From `reference`/hume: the paper's tables, and the result files they were made from."""
     folder = reference / "hume"
     published = read_results(folder / "results.json.gz")
@@ -49,7 +49,7 @@ def figures(reference: Path) -> Iterator[Figure]:
     yield from _text(folder, matrix, people)
 
 
-def _cells(name: str, table: ColumnTable, path: Path) -> Iterator[Figure]:
+def _cells(name: str, table: ColumnTable, path: Path) -> Iterator[ReproducedFigure]:
     """Every cell, by the model of its row."""
     ours = {row["model"]: row for row in _written(table)}
     for row in rows(path):
@@ -58,7 +58,7 @@ def _cells(name: str, table: ColumnTable, path: Path) -> Iterator[Figure]:
                 yield make_figure("HUME", name, row["model"], column, value, ours[row["model"]][column])
 
 
-def _families(folder: Path, llms: Matrix, matrix: Matrix) -> Iterator[Figure]:
+def _families(folder: Path, llms: Matrix, matrix: Matrix) -> Iterator[ReproducedFigure]:
     table = family_table(llms, matrix)
     names = [column.name for column in table.columns]
     for values, row in zip(table.rows, rows(folder / "table2.csv"), strict=True):
@@ -68,7 +68,7 @@ def _families(folder: Path, llms: Matrix, matrix: Matrix) -> Iterator[Figure]:
                 yield make_figure("HUME", "table 2", row["category"], column, value, float(ours[column] or 0))
 
 
-def _pairs(folder: Path, people: Sequence[Mapping[str, str]]) -> Iterator[Figure]:
+def _pairs(folder: Path, people: Sequence[Mapping[str, str]]) -> Iterator[ReproducedFigure]:
     for mine, row in zip(people, rows(folder / "table8.csv"), strict=True):
         where = f"{row['task']} ({row['lang']})"
         for column in IN_TABLE_8:
@@ -79,14 +79,14 @@ def _pairs(folder: Path, people: Sequence[Mapping[str, str]]) -> Iterator[Figure
         )
 
 
-def _difficulty(folder: Path, llms: Matrix) -> Iterator[Figure]:
+def _difficulty(folder: Path, llms: Matrix) -> Iterator[ReproducedFigure]:
     for one, row in zip(same_difficulty(llms), rows(folder / "table13.csv"), strict=True):
         found = {"spearman_rho": one.correlation.rho, "p_value": one.correlation.p}
         for column, value in found.items():
             yield make_figure("HUME", "table 13", row["llm"], column, row[column], float(value or 0))
 
 
-def _text(folder: Path, matrix: Matrix, people: Sequence[Mapping[str, str]]) -> Iterator[Figure]:
+def _text(folder: Path, matrix: Matrix, people: Sequence[Mapping[str, str]]) -> Iterator[ReproducedFigure]:
     ours = _said(matrix, people)
     for row in rows(folder / "figure_stats.csv"):
         if row["quantity"] in ours:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from embassay.interchange.reproduction import Figure, make_figure
+from embassay.interchange.reproduction import ReproducedFigure, make_figure
 from embassay.measures import percent_proc
 from embassay.protocols.rag.tradeoffs import (
     average_performance,
@@ -33,7 +33,7 @@ CHANGES = (
 )
 
 
-def figures(reference: Path) -> Iterator[Figure]:
+def figures(reference: Path) -> Iterator[ReproducedFigure]:
     """From `reference`/rag."""
     folder = reference / "rag"
     yield from _costs(folder)
@@ -44,7 +44,7 @@ def figures(reference: Path) -> Iterator[Figure]:
     yield from _indexes(folder)
 
 
-def _costs(folder: Path) -> Iterator[Figure]:
+def _costs(folder: Path) -> Iterator[ReproducedFigure]:
     prices = {
         row["reranker"]: 1000 * float(row["usd_per_1k_tokens"]) for row in rows(folder / "rerank_prices.csv")
     }
@@ -64,7 +64,7 @@ def _costs(folder: Path) -> Iterator[Figure]:
         )
 
 
-def _memory(folder: Path) -> Iterator[Figure]:
+def _memory(folder: Path) -> Iterator[ReproducedFigure]:
     for row in rows(folder / "memory_estimates.csv"):
         if row["quantity"] in MEMORY:
             size = MEMORY[row["quantity"]] // MILLION
@@ -72,7 +72,7 @@ def _memory(folder: Path) -> Iterator[Figure]:
             yield make_figure("RAG", "5.3 memory", row["quantity"], "GiB per million", row["value"], ours)
 
 
-def _ceilings(folder: Path) -> Iterator[Figure]:
+def _ceilings(folder: Path) -> Iterator[ReproducedFigure]:
     for row in rows(folder / "hybrid_rerank_reference.csv"):
         ours = 100 * percent_proc([float(row["actual"])], [float(row["proc"])]).share
         yield make_figure(
@@ -90,7 +90,7 @@ def _ceilings(folder: Path) -> Iterator[Figure]:
         )
 
 
-def _efficiency(folder: Path) -> Iterator[Figure]:
+def _efficiency(folder: Path) -> Iterator[ReproducedFigure]:
     for row in rows(folder / "efficiency_leaderboard.csv"):
         ours = efficiency_of(float(row["avg_performance"]), float(row["latency_ms"]))
         where = f"{row['rank']}: {row['model']}, {row['dim']}, {row['reranker']}"
@@ -112,7 +112,7 @@ def _efficiency(folder: Path) -> Iterator[Figure]:
             )
 
 
-def _probes(folder: Path) -> Iterator[Figure]:
+def _probes(folder: Path) -> Iterator[ReproducedFigure]:
     margins = {(row["lang"], row["model"]): row for row in rows(folder / "base_margins.csv")}
     for row in rows(folder / "name_topic_ratio.csv"):
         own = margins[row["lang"], row["model"]]
@@ -131,7 +131,7 @@ def _probes(folder: Path) -> Iterator[Figure]:
         )
 
 
-def _indexes(folder: Path) -> Iterator[Figure]:
+def _indexes(folder: Path) -> Iterator[ReproducedFigure]:
     flat, *others = rows(folder / "quantization_ann.csv")
     for row in others:
         for column in CHANGES:

@@ -17,7 +17,7 @@ from embassay.cli.main import _check_out
 from embassay.cli.options import Running, check_finite, default_out, of_records, settings
 from embassay.cli.session import of_files
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import Request, column_map, like, option
+from embassay.protocols.kernel.request import RunRequest, column_map, like, option
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class Asked:
     langs: tuple[Literal["en", "fr"], ...] = option((), "Languages.", name="--lang")
     kept: Literal["leave out", "original"] = option("leave out", "What is kept.")
     copied: bool = option(False, "Without copies.", name="--without", words={"copies": True})
-    split: str | None = like(Request, "split")
-    mapping: dict[str, str] = like(Request, "mapping", help="Columns.")
-    limit: int | None = like(Request, "limit", default=7)
+    split: str | None = like(RunRequest, "split")
+    mapping: dict[str, str] = like(RunRequest, "mapping", help="Columns.")
+    limit: int | None = like(RunRequest, "limit", default=7)
     runs: int = option(3, "Runs.", least=1)
     knobs: Knobs = field(default_factory=Knobs)
 

@@ -14,7 +14,7 @@ def document(name: str) -> Read:
 
     def read(content: bytes, folder: Path) -> object:
         from embassay.data import open_dataset
-        from embassay.data.documents.folder import Entry
+        from embassay.data.documents.folder import FolderFile
         from embassay.data.documents.markup import (
             Unread,
             clean_text,
@@ -34,7 +34,7 @@ def document(name: str) -> Read:
             path = folder / "docs" / name
             path.write_bytes(content)
             kind = "Markdown" if name.endswith(".md") else "text"
-            found = document_of(Entry(name, path, kind, len(content)))
+            found = document_of(FolderFile(name, path, kind, len(content)))
             for one in passages_in(found):
                 assert found.text[one.start : one.end] == one.body
         except Unread:

@@ -250,18 +250,20 @@ def golden_record(content: bytes, folder: Path) -> object:
 @lru_cache(maxsize=1)
 def a_golden() -> bytes:
     from embassay.protocols.rag.golden.summary import (
+        CandidateTokens,
         Golden,
+        GoldenRunSettings,
         Query,
         RankingFacts,
-        Settings,
-        Tokens,
         write_golden,
     )
 
     golden = Golden(
-        Settings("c", "q", "wordllama", "identity", "simulated", "bayes", 1337, parameters={"S2": {"depth": 50}}),
+        GoldenRunSettings(
+            "c", "q", "wordllama", "identity", "simulated", "bayes", 1337, parameters={"S2": {"depth": 50}}
+        ),
         (Query("1", "Why?", "q01", "done", grades=(9, 8), claims={"tau": 0.9}),),
-        (), None, RankingFacts("bayes", 1, 1.0, {"cap": 1}), {}, Tokens("words", 1.0, 1.0, 8), None, (), {},
+        (), None, RankingFacts("bayes", 1, 1.0, {"cap": 1}), {}, CandidateTokens("words", 1.0, 1.0, 8), None, (), {},
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         write_golden(Path(folder) / "golden.json", golden)
@@ -423,10 +425,10 @@ _METADATA = {
 def validation_key(content: bytes, folder: Path) -> object:
     """The study of a paraphraser whose key is another's, sealed as it should be."""
     from embassay.protocols.pteb.validation.study import FORMAT, SCHEMA, read_study
-    from embassay.protocols.wordings.pairs import Rules
+    from embassay.protocols.wordings.pairs import RatingRules
 
     facts: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "sha256": {}}
-    for name, text in (("rules.json", json.dumps(Rules().as_dict()).encode()), ("key.jsonl", content)):
+    for name, text in (("rules.json", json.dumps(RatingRules().as_dict()).encode()), ("key.jsonl", content)):
         (folder / name).write_bytes(text)
         facts["sha256"][name] = hashlib.sha256(text).hexdigest()
     (folder / "study.json").write_text(json.dumps(facts))

@@ -85,7 +85,7 @@ def wordings(content: bytes, folder: Path) -> object:
     for attempt in tried:
         try:
             made.append(attempt())
-        except (rewriting.Malformed, Unfit):
+        except (rewriting.MalformedRewriting, Unfit):
             continue
     return made
 
@@ -94,7 +94,7 @@ def shown(content: bytes, folder: Path) -> object:
     """A text on its way to LaTeX, a terminal, a file's name and a gate's report."""
     from xml.etree import ElementTree
 
-    from embassay.protocols.gate import Verdict, as_junit, as_markdown
+    from embassay.protocols.gate import BarVerdict, as_junit, as_markdown
     from embassay.protocols.kernel.tables import escape
     from embassay.runs.folder import slugify_name
 
@@ -103,7 +103,7 @@ def shown(content: bytes, folder: Path) -> object:
     assert 0 < len(name.encode()) < 256
     assert name not in (".", "..", "")
     assert os.sep not in name
-    verdict = Verdict(text, False, 0.5, reason=text)
+    verdict = BarVerdict(text, False, 0.5, reason=text)
     report = ElementTree.fromstring(as_junit([verdict]))
     assert report.tag == "testsuite"
     assert "\x1b" not in as_markdown([verdict])

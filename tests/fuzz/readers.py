@@ -242,6 +242,6 @@ def answers(content: bytes, folder: Path) -> object:
     for attempt in tried:
         try:
             made.append(attempt())
-        except (judges.Malformed, annotators.Unread, NoRating):
+        except (judges.MalformedJudgement, annotators.Unread, NoRating):
             continue
     return made

@@ -18,8 +18,8 @@ from embassay.protocols.hume.record import (
     Disputed,
     Need,
     PairRecord,
-    Place,
     Summary,
+    SystemPlace,
     SystemScore,
     Wins,
     write_summary,
@@ -191,14 +191,14 @@ def summary(
     )  # fmt: skip
 
 
-def _places(pairs: Sequence[PairRecord], sizes: dict[str, Any]) -> tuple[Place, ...]:
+def _places(pairs: Sequence[PairRecord], sizes: dict[str, Any]) -> tuple[SystemPlace, ...]:
     means = {"Human": fmean(one.human.value or 0.0 for one in pairs)}
     kinds: dict[str, Any] = {"Human": "human"} | {one.system: one.kind for one in pairs[0].models}
     for one in pairs[0].models:
         scores = [model.score.value for pair in pairs for model in pair.models if model.system == one.system]
         means[one.system] = fmean(score for score in scores if score is not None)
     return tuple(
-        Place(
+        SystemPlace(
             system=name, kind=kinds[name], mean=Bar(value=mean, n=len(pairs)),
             rank=1 + sum(other > mean + 1e-12 for other in means.values()), parameters_millions=sizes.get(name),
         )

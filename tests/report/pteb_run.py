@@ -12,8 +12,8 @@ import numpy as np
 from embassay.protocols.kernel.estimates import interval
 from embassay.protocols.pteb.conclusions import summarise
 from embassay.protocols.wordings.records import Paraphrase
-from embassay.protocols.wordings.scores import Layout, RunDataset, RunSource, RunSystem, RunTask
-from embassay.protocols.wordings.sets import ParaphraseSet, Source
+from embassay.protocols.wordings.scores import RunDataset, RunLayout, RunSource, RunSystem, RunTask
+from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 from embassay.records import Component, Result
 from embassay.runs.folder import CellRecord, RunFolder, to_json, write_columns
 
@@ -93,9 +93,9 @@ class _Writer:
         self.folder.write_manifest(self._manifest(sources))
         return self.folder.path
 
-    def _layout(self) -> Layout:
+    def _layout(self) -> RunLayout:
         names = dict.fromkeys(name for names in self.made.datasets.values() for name in names)
-        return Layout(
+        return RunLayout(
             tuple(RunSystem(name, kind, kind == "embedding") for name, kind in self.kinds.items()),
             tuple(RunDataset(name, "en", self._tasks(name)) for name in names),
             tuple(RunTask(task, HEADLINES[task], task in VECTORS) for task in self.made.datasets),
@@ -195,7 +195,7 @@ class _Writer:
         told = []
         for label in self.made.labels:
             name = label or "recorded"
-            kept.add(Source(name=name, paraphraser="ollama:gemma3:27b", identity=f"{name} 1"))
+            kept.add(WordingSource(name=name, paraphraser="ollama:gemma3:27b", identity=f"{name} 1"))
             datasets = dict.fromkeys(one for names in self.made.datasets.values() for one in names)
             for dataset in datasets:
                 for run, seed in enumerate(self.seeds):

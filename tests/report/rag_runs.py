@@ -12,27 +12,27 @@ import numpy as np
 from embassay.protocols.rag.golden.conclusions import golden_tables, result_rows
 from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import (
-    Answers,
+    CandidateTokens,
     Contradictions,
-    Figure,
     Golden,
+    GoldenRunSettings,
     HumanCheck,
+    IntervalFigure,
+    JudgeCalls,
     JudgeFacts,
     PlaceBias,
     Query,
     RankingFacts,
     Remark,
     Repeated,
-    Settings,
     Stage,
-    Tokens,
     write_golden,
 )
 from embassay.protocols.rag.scoring.protocol import score
 from embassay.runs.folder import RunFolder, write_atomic
 
 RUNS = ("hybrid", "dense", "bm25")
-SOME = Figure(0.75, 0.66, 0.85, 60)
+SOME = IntervalFigure(0.75, 0.66, 0.85, 60)
 JUDGE = "simulated:/somewhere/qrels.jsonl?grade_noise=0.5"
 GRADES = (40, 14, 6, 5, 3)
 CLAIMS = {"tau": 0.77, "overlap": 0.86, "set_errors_at_most_0": 0.01, "set_errors_at_most_1": 0.95}
@@ -61,7 +61,7 @@ def write_score_run(path: Path, *, runs: tuple[str, ...] = RUNS, queries: int = 
 def golden(**changes: Any) -> Golden:
     """The record of three questions, one of which failed and one of which is still waiting."""
     made = Golden(
-        Settings(
+        GoldenRunSettings(
             "corpus.jsonl", "questions.jsonl", "wordllama", "rules", JUDGE, "bayes:cap=0.5", 1337,
             parameters={"S2": {"depth": 50}},
         ),
@@ -83,12 +83,14 @@ def golden(**changes: Any) -> Golden:
         ),
         JudgeFacts(
             JUDGE, "id", JUDGE, 1.0, 1.0, {"grade": "grade@1 9f2c"},
-            (Answers("grade", 68, (60, 8), {"no JSON": 5, "out of range": 3}, 1), Answers("order", 36, (36,))),
+            (JudgeCalls("grade", 68, (60, 8), {"no JSON": 5, "out of range": 3}, 1), JudgeCalls("order", 36, (36,))),
             usd=1.32, input_tokens=12480, output_tokens=900, requests=104, seconds=60.0,
         ),
         RankingFacts(
-            "bayes", 36, 36.0, {"sure": 1}, CLAIMS, Contradictions(100, 20, SOME, Figure(0.18, 0.17, 0.19, 1)),
-            tuple(PlaceBias(i + 1, Figure(0.5 - 0.25 * i, 0.4 - 0.25 * i, 0.6 - 0.25 * i, 36)) for i in range(5)),
+            "bayes", 36, 36.0, {"sure": 1}, CLAIMS, Contradictions(100, 20, SOME, IntervalFigure(0.18, 0.17, 0.19, 1)),
+            tuple(
+                PlaceBias(i + 1, IntervalFigure(0.5 - 0.25 * i, 0.4 - 0.25 * i, 0.6 - 0.25 * i, 36)) for i in range(5)
+            ),
             ("A note on the judge.",),
         ),
         {
@@ -97,8 +99,11 @@ def golden(**changes: Any) -> Golden:
             "grade4plus5_pool_prevalence_median_percent": 11.76, "grade4plus5_pool_prevalence_mean_percent": None,
             "queries_without_grade5": 0, "queries_without_grade4plus5": 0,
         },
-        Tokens("words", 232.8, 109.6, 240, 207.0, 754),
-        Repeated(60, 1, SOME, SOME, SOME, Figure(0.02, -0.08, 0.11, 60), ((37, 6, 0, 0, 0), (6, 7, 0, 0, 0)), 12, SOME),
+        CandidateTokens("words", 232.8, 109.6, 240, 207.0, 754),
+        Repeated(
+            60, 1, SOME, SOME, SOME, IntervalFigure(0.02, -0.08, 0.11, 60), ((37, 6, 0, 0, 0), (6, 7, 0, 0, 0)),
+            12, SOME,
+        ),
         (
             HumanCheck(
                 "check.csv", 1, 20, 20, 20, 2, 1, SOME, SOME, SOME, SOME, SOME, 2.0,

@@ -15,7 +15,7 @@ from claims import Tables, Tested
 from embassay.data.judged_runs import entries_of
 from embassay.document.blocks import Verdict, plain_text
 from embassay.protocols.choose.belief import Belief
-from embassay.protocols.choose.conclusions import Answers, choice_record, concluded_rows, make_standing
+from embassay.protocols.choose.conclusions import SystemAnswers, choice_record, concluded_rows, make_standing
 from embassay.protocols.choose.questions import FITTED
 from embassay.protocols.compare import compare_systems, fields
 from embassay.protocols.gate import judged_bars
@@ -23,10 +23,10 @@ from embassay.protocols.hume.record import Bar, PairRecord
 from embassay.protocols.hume.results.markdown import summary_findings
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.comparisons import OVERALL, RANKED, REFERENCE, Standing
-from embassay.protocols.rag.decision.course import Terms, follow_study
+from embassay.protocols.rag.decision.course import DecisionTerms, follow_study
 from embassay.protocols.rag.decision.population import population_of
 from embassay.protocols.rag.decision.protocol import decision_of
-from embassay.protocols.rag.golden.summary import Golden, Query, RankingFacts, Settings
+from embassay.protocols.rag.golden.summary import Golden, GoldenRunSettings, Query, RankingFacts
 from embassay.protocols.rag.probes.bundles import CONDITIONS
 from embassay.protocols.rag.probes.names import HEADLINE, PERCENT
 from embassay.protocols.rag.probes.noise import RECOVERED, SHARE
@@ -34,7 +34,7 @@ from embassay.protocols.rag.probes.questions import NOISIEST, level_name
 from embassay.protocols.rag.probes.resampling import RECALL
 from embassay.protocols.run_values import RunValues
 from embassay.protocols.thresholds import Bar as Threshold
-from embassay.protocols.thresholds import Rows
+from embassay.protocols.thresholds import ThresholdRows
 from embassay.records import Result
 from embassay.report.board import make_board
 from embassay.report.hume.conclusions import verdict_of
@@ -75,7 +75,7 @@ def of_choice(seed: int) -> Made:
     asked, judged = int(rng.choice([5, 60, 120])), int(rng.choice([0, 0, 10, 60]))
     skill = rng.uniform(0, 1, len(names))
     answers = {
-        name: Answers(
+        name: SystemAnswers(
             {
                 family: {
                     f"q{i}": int(rng.integers(1, 4)) if rng.random() < level else 0 for i in range(asked)
@@ -226,7 +226,7 @@ def of_golden(seed: int) -> Made:
         "bayes", 36, 36.0, {}, claims if any_claims else {}, doubts={"noisy": 1} if any_doubts else {}
     )
     golden = Golden(
-        Settings("c", "q", "wordllama", "rules", "judge", "bayes", 1), queries, ranking=ranking,
+        GoldenRunSettings("c", "q", "wordllama", "rules", "judge", "bayes", 1), queries, ranking=ranking,
         labels={"grade4plus5_count_median": good, "queries_without_grade4plus5": none},
     )  # fmt: skip
     counts = {
@@ -490,7 +490,7 @@ def of_gate(seed: int) -> Made:
                 if sign[0] == ">"
                 else (held <= number if "=" in sign else held < number)
             )
-    verdicts = list(judged_bars(bars, Rows(tuple(rows), frozenset())))
+    verdicts = list(judged_bars(bars, ThresholdRows(tuple(rows), frozenset())))
     said = next(block for block in gate_view(verdicts) if isinstance(block, Verdict))
     every, kept = len(bars), sum(met.values())
     counts = {
@@ -513,13 +513,13 @@ def of_decision(seed: int) -> Made:
         {name: entries_of(own, "run", name) for name, own in runs.items()}, "Precision4+@5", bar
     )
     labels: dict[Any, int] = {}
-    course = follow_study(population, labels, Terms(seed=seed, block=10))
+    course = follow_study(population, labels, DecisionTerms(seed=seed, block=10))
     for _ in range(int(rng.integers(0, 12))):
         if not course.waiting:
             break
         labels |= {key: judged[key[0]].get(key[1], 0) for key in course.waiting}
-        course = follow_study(population, labels, Terms(seed=seed, block=10))
-    decision = decision_of(course, Terms(seed=seed, block=10))
+        course = follow_study(population, labels, DecisionTerms(seed=seed, block=10))
+    decision = decision_of(course, DecisionTerms(seed=seed, block=10))
     said = next(block for block in decision_view(decision) if isinstance(block, Verdict))
     good = {name: _precision(own, judged, 5) for name, own in runs.items()}
     beats = {(claim.subject, claim.others[0]) for claim in said.claims if claim.relation == "beats"}

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from embassay.protocols.rag.sweep.findings import Findings, conclude, result_rows
-from embassay.protocols.rag.sweep.stacks import Rules, Sweep
+from embassay.protocols.rag.sweep.stacks import Sweep, SweepRules
 from embassay.runs.folder import RunFolder
 from protocols.rag.sweep import sweeps
 
-RULES = Rules(sla_ms=300.0, budget=1.0)
+RULES = SweepRules(sla_ms=300.0, budget=1.0)
 AXES = {**sweeps.AXES, "dims": (64,), "index": ("flat", "hnsw-int8")}
 
 

@@ -18,7 +18,7 @@ from embassay.report.items import (
     KINDS,
     MOST,
     Excerpts,
-    Group,
+    ItemGroup,
     ItemPage,
     edit_words,
     item_page,
@@ -42,10 +42,10 @@ def page_of(run: Path) -> ItemPage:
     return page
 
 
-def group_of(values: np.ndarray) -> Group:
+def group_of(values: np.ndarray) -> ItemGroup:
     """A group of made values (measures, systems, items)."""
     measures, systems, items = values.shape
-    return Group(
+    return ItemGroup(
         KINDS[2], "made", "en", tuple(f"i{i}" for i in range(items)),
         tuple(System(i, f"s{i}", "classical") for i in range(systems)), KINDS[2].measures[:measures], values,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embassay.document.blocks import plain_text
-from embassay.protocols.rag.golden.summary import Figure, Golden, Query, Repeated
+from embassay.protocols.rag.golden.summary import Golden, IntervalFigure, Query, Repeated
 from embassay.report import write_report
 from embassay.report.notes import notes_of
 from embassay.report.rag.golden import golden_view, say_doubts, say_stops, verdict_of
@@ -146,7 +146,7 @@ def test_what_was_not_repeated_is_said(repeated: Repeated | None, words: str) ->
 
 def test_a_figure_without_value_has_its_reason() -> None:
     """Not a bar at 0."""
-    nothing = Figure(None, reason="too few passages")
+    nothing = IntervalFigure(None, reason="too few passages")
     made = golden(repeated=Repeated(2, 1, exact=nothing))
     mark, value, n, _ = (entry.text for entry in judge_bars(made)[0].entries)
     assert (mark, value, n) == ("", "n/a (too few passages)", "")

@@ -15,12 +15,12 @@ import pytest
 import embassay as eb
 from embassay.document.blocks import Block, Bullets, Care, Entry, Table, Text, Verdict, plain_text
 from embassay.protocols.compare import compare_systems, fields
-from embassay.protocols.gate import Verdict as Barred
+from embassay.protocols.gate import BarVerdict as Barred
 from embassay.protocols.kernel.tables import SCORE
 from embassay.protocols.rag.scoring.score import Score
 from embassay.protocols.rag.sweep.findings import findings_of
-from embassay.protocols.rag.sweep.findings.record import Part, Terms
-from embassay.protocols.rag.sweep.stacks import Rules
+from embassay.protocols.rag.sweep.findings.record import SweepPart, Terms
+from embassay.protocols.rag.sweep.stacks import SweepRules
 from embassay.report.pteb.tables import against_original
 from embassay.report.rag.tables import score_view
 from embassay.report.terminal import fields_view, gate_view, pair_view
@@ -208,7 +208,7 @@ def test_the_sentences_under_many_scorings_hold() -> None:
         hold_scoring(seed)
 
 
-def hold_sweep(part: Part, asked: Terms) -> int:
+def hold_sweep(part: SweepPart, asked: Terms) -> int:
     """Every note of a sweep's part that counts or compares."""
     chosen = next((stack for stack in part.stacks if stack.id == part.recommendation.stack), None)
 
@@ -241,7 +241,7 @@ def test_the_notes_under_a_sweep_hold() -> None:
     walked = 0
     for seed in range(40):
         rng = np.random.default_rng([seed, 62])
-        rules = Rules(
+        rules = SweepRules(
             sla_ms=float(rng.uniform(5, 500)) if rng.random() < 0.5 else None,
             budget=float(rng.choice([0.3, 2.0])) if rng.random() < 0.4 else None,
             jitter_ms=float(rng.choice([1.0, 20.0, 75.0])),

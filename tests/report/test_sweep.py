@@ -14,10 +14,10 @@ from embassay.document.blocks import plain_text
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.quantities import undecided
-from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings import Findings, findings_of
 from embassay.protocols.rag.sweep.findings.record import FILE, Alternative
-from embassay.protocols.rag.sweep.stacks import Rules
+from embassay.protocols.rag.sweep.stacks import SweepRules
 from embassay.report import write_report
 from embassay.report.board import make_board
 from embassay.report.notes import notes_of
@@ -39,7 +39,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def findings() -> Findings:
-    return findings_of(drawn({"sea": 20}, Rules(sla_ms=300.0)), resamples=50)
+    return findings_of(drawn({"sea": 20}, SweepRules(sla_ms=300.0)), resamples=50)
 
 
 def test_the_page_says_the_recommendation_first(run: Path) -> None:
@@ -178,8 +178,8 @@ def test_more_queries_are_told_of_for_a_stack_that_cannot_be_told_apart(findings
     """Of two alternatives the one whose interval holds 0, with what its labels would cost; on the page too."""
     part = findings.parts[0]
     names = [one.id for one in part.stacks[:2]]
-    near = Alternative("cheaper", names[0], Figure(-0.02, -0.06, 0.02, 19), -1.0, -0.1)
-    far = Alternative("faster", names[1], Figure(-0.2, -0.24, -0.16, 19), -9.0, -0.1)
+    near = Alternative("cheaper", names[0], IntervalFigure(-0.02, -0.06, 0.02, 19), -1.0, -0.1)
+    far = Alternative("faster", names[1], IntervalFigure(-0.2, -0.24, -0.16, 19), -9.0, -0.1)
     found = replace(part.recommendation, alternatives=(near, far), undecided=())
     open_ = replace(findings, parts=(replace(part, recommendation=found),))
     text = printed(sweep_view(open_, Path("run"), True, 30.0, 0.1), wide=True)

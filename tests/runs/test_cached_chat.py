@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from embassay.contracts import Completion, Message, Sampling, Usage
 from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered
 from embassay.runs.execution import Hope
-from embassay.runs.store import AnswerCache, CachedChat, Failure, Question, ask_all
+from embassay.runs.store import AnswerCache, CachedChat, Failure, StoredQuestion, ask_all
 
 
 class Grade(BaseModel):
@@ -58,7 +58,7 @@ def chat(cache):
 
 
 def question(text, **more):
-    return Question([Message("user", text)], **more)
+    return StoredQuestion([Message("user", text)], **more)
 
 
 def outcomes(chat, questions, **options):

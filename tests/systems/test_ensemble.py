@@ -9,7 +9,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.systems import SYSTEMS, open_system
-from embassay.systems.ensemble import Ensemble, Scale
+from embassay.systems.ensemble import Ensemble, MemberScale
 from embassay.text import open_tokenizer
 
 TEXTS = [
@@ -49,7 +49,7 @@ def test_similarities_are_joined_in_spreads_above_unrelated_texts():
 
 def test_ranks_are_those_among_known_pairs_and_never_fall():
     """From 0 to 1, 1 for equal texts; a more similar text has no lower rank."""
-    scale = Scale(0.2, 0.1, np.array([0.1, 0.2, 0.2, 0.5]))
+    scale = MemberScale(0.2, 0.1, np.array([0.1, 0.2, 0.2, 0.5]))
     found = scale.ranks(np.array([-1, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0]))
     assert (np.diff(found) >= 0).all()
     assert found[-1] == 1.0

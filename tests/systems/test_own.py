@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from embassay.errors import UsageError
 from embassay.search import exact_search
 from embassay.systems.cosine import Cosine, Transform, Transformed
-from embassay.systems.own import ByOwn, Layout, compare_rows, cosines_of_others, own_similarity
+from embassay.systems.own import ByOwn, InnerProductLayout, compare_rows, cosines_of_others, own_similarity
 
 DIRECT = {
     "dot": lambda a, b: a @ b.T,
@@ -74,7 +74,7 @@ def test_pairs_have_the_order_of_the_similarity(by, vectors):
 @pytest.mark.parametrize("by", ["dot", "euclidean"])
 def test_an_index_by_inner_product_has_the_order_of_the_similarity(by, vectors):
     """Also for a query that is laid out alone, when its time is taken."""
-    layout = Layout.of(by, vectors)
+    layout = InnerProductLayout.of(by, vectors)
     documents, queries = layout.documents(vectors), layout.queries(vectors[:9])
     found = exact_search(queries, documents, 15)
     direct = DIRECT[by](vectors[:9].astype(np.float64), vectors.astype(np.float64))
@@ -86,8 +86,8 @@ def test_an_index_by_inner_product_has_the_order_of_the_similarity(by, vectors):
 def test_no_index_searches_by_manhattan_distance(vectors):
     """Which is refused, and not taken for another."""
     with pytest.raises(UsageError, match="Manhattan"):
-        Layout.of("manhattan", vectors)
-    assert np.allclose(np.linalg.norm(Layout.of("cosine", vectors).documents(vectors), axis=1), 1)
+        InnerProductLayout.of("manhattan", vectors)
+    assert np.allclose(np.linalg.norm(InnerProductLayout.of("cosine", vectors).documents(vectors), axis=1), 1)
 
 
 @pytest.mark.parametrize("by", [*DIRECT, "cosine", "whatever"])

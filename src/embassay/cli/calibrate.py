@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embassay.cli.options import Spread, of_records, within_memory
+from embassay.cli.options import WorkerOptions, of_records, within_memory
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationRequest
 from embassay.protocols.kernel.request import DATA, DETAILS, label_price, option
@@ -60,7 +60,7 @@ Words = Annotated[
 @within_memory
 @of_records(tasks=(), defaults={"systems": ()})
 def calibrate(
-    request: CalibrationRequest, running: Spread, retrieved: Retrieved, words: Words = None
+    request: CalibrationRequest, running: WorkerOptions, retrieved: Retrieved, words: Words = None
 ) -> None:
     """Find what a similarity means, and where to set a threshold.
 
@@ -95,7 +95,7 @@ def calibrate(
         _show_translations(out, *asked, retrieved.targets, running.wide)
 
 
-def _check_saved(words: Sequence[str], request: CalibrationRequest, running: Spread) -> None:
+def _check_saved(words: Sequence[str], request: CalibrationRequest, running: WorkerOptions) -> None:
     """Say whether a calibration may be used on the request's pairs; exit code 1 where it may not."""
     from embassay.cli.terminal import print_rendered, show_blocks
     from embassay.protocols.calibration.check import check_calibration
@@ -146,7 +146,7 @@ def _check_translation(systems: Sequence[str], origin: str | None, targets: Sequ
         raise UsageError("There is no system to translate --from into.", mend="Name another one with -s.")
 
 
-def _calibrate_runs(request: CalibrationRequest, retrieved: Retrieved, running: Spread) -> Path:
+def _calibrate_runs(request: CalibrationRequest, retrieved: Retrieved, running: WorkerOptions) -> Path:
     """Calibrate what was retrieved, show it, and say where it is."""
     import shlex
     import sys

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from embassay.cli.options import Spread, of_records, within_memory
+from embassay.cli.options import WorkerOptions, of_records, within_memory
 from embassay.protocols.choose.options import ChoiceRequest
 
 Corpus = Annotated[
@@ -17,7 +17,7 @@ Corpus = Annotated[
 
 @within_memory
 @of_records(tasks=(), datasets=(), grades=None, defaults={"tokenizer": "words"})
-def choose(corpus: Corpus, request: ChoiceRequest, running: Spread) -> None:
+def choose(corpus: Corpus, request: ChoiceRequest, running: WorkerOptions) -> None:
     """Choose a system for your documents, without labels.
 
     Example: embassay choose docs/ -s bm25 -s wordllama -s minilm

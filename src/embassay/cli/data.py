@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from embassay.cli.options import App, Shown, of_records, stopping_at_memory
+from embassay.cli.options import App, PrintOptions, of_records, stopping_at_memory
 from embassay.cli.terminal import print_rendered as print_text
 from embassay.cli.terminal import show_blocks, show_table, stdout_screen
 from embassay.document.blocks import Column, Table, number_columns
 from embassay.errors import DataError, Interrupted, UsageError
-from embassay.protocols.kernel.request import DATA, Request, like, option
+from embassay.protocols.kernel.request import DATA, RunRequest, like, option
 from embassay.protocols.kernel.tables import counted, percent
 
 if TYPE_CHECKING:
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from embassay.data.check.files import (
         Alike,
         Balance,
+        CheckedFile,
         DocumentFiles,
         Fault,
-        File,
         Lengths,
         NearMiss,
+        NumberSpread,
         Overlap,
-        Repeats,
+        RepeatedRows,
         Report,
         Shape,
-        Spread,
     )
 
 app = App("Check your data; list and fetch public datasets.")
 
 
 @dataclass(frozen=True)
-class Chosen:
+class CatalogueFilter:
     """Which datasets of the catalogue are meant."""
 
     protocol: Literal["sage", "pteb", "hteb", "rag", "hume"] | None = option(
@@ -56,12 +56,12 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Checked:
+class DataCheckOptions:
     """How data are read, and what is looked for in them."""
 
-    mapping: Mapping[str, str] = like(Request, "mapping")
-    split: str | None = like(Request, "split")
-    grades: str | None = like(Request, "grades")
+    mapping: Mapping[str, str] = like(RunRequest, "mapping")
+    split: str | None = like(RunRequest, "split")
+    grades: str | None = like(RunRequest, "grades")
     against: str | None = option(
         None, "Other data, such as training data, to search for the same texts.", group=DATA
     )
@@ -77,7 +77,7 @@ def group() -> None:
 
 @app.command("list")
 @of_records()
-def list_datasets(chosen: Chosen, shown: Shown) -> None:
+def list_datasets(chosen: CatalogueFilter, shown: PrintOptions) -> None:
     """List the catalogue's datasets, and where each is read from.
 
     Example: embassay data list --task retrieval
@@ -110,7 +110,8 @@ def list_datasets(chosen: Chosen, shown: Shown) -> None:
 @app.command("show")
 @of_records(wide=False)
 def show(
-    name: Annotated[str, typer.Argument(help="A catalogue name or a path.", metavar="NAME")], shown: Shown
+    name: Annotated[str, typer.Argument(help="A catalogue name or a path.", metavar="NAME")],
+    shown: PrintOptions,
 ) -> None:
     """Show a dataset: facts, source, first rows; or a suite.
 
@@ -161,8 +162,8 @@ def _join_values(value: str | list[str]) -> str:
 @app.command("fetch")
 @of_records(wide=False)
 def fetch(
-    chosen: Chosen,
-    shown: Shown,
+    chosen: CatalogueFilter,
+    shown: PrintOptions,
     name: Annotated[
         list[str] | None, typer.Argument(help="Names of datasets or suites.", metavar="NAME…")
     ] = None,
@@ -180,7 +181,9 @@ def fetch(
 @stopping_at_memory
 @of_records()
 def check(
-    path: Annotated[str, typer.Argument(help="Your data, or a catalogue name.")], asked: Checked, shown: Shown
+    path: Annotated[str, typer.Argument(help="Your data, or a catalogue name.")],
+    asked: DataCheckOptions,
+    shown: PrintOptions,
 ) -> None:
     """Show what your data can be used for, and what is wrong.
 
@@ -272,7 +275,7 @@ def _report_verdict(report: Report) -> str:
     return f"usable for {', '.join(tasks)} ({langs}).{more}"
 
 
-def _show_file(file: File, wide: bool) -> None:
+def _show_file(file: CheckedFile, wide: bool) -> None:
     size = f"{file.bytes:,} bytes" if file.bytes < 100_000 else f"{file.bytes / 1e6:,.1f} MB"
     facts = [file.format or "no known format", file.encoding.partition(", line")[0], file.line_ends]
     blank = f"{counted(file.blank, 'blank line')} skipped" if file.blank else ""
@@ -343,13 +346,13 @@ def _skip_lines(shape: Shape) -> Iterator[str]:
 
 
 def _figure_lines(shape: Shape) -> Iterator[str]:
-    from embassay.data.check.files import Spread
+    from embassay.data.check.files import NumberSpread
 
     for name, figure in shape.figures.items():
-        yield f"{name}: {_spread_words(figure) if isinstance(figure, Spread) else _balance_words(figure)}"
+        yield f"{name}: {_spread_words(figure) if isinstance(figure, NumberSpread) else _balance_words(figure)}"
 
 
-def _spread_words(spread: Spread) -> str:
+def _spread_words(spread: NumberSpread) -> str:
     return f"{spread.least:g} to {spread.most:g}, median {spread.median:g}, mean {spread.mean:.2f}"
 
 
@@ -381,7 +384,7 @@ def _show_lengths(lengths: Sequence[Lengths], wide: bool) -> None:
         show_blocks([Table.of("lengths", heads, rows)], wide)
 
 
-def _repeat_lines(repeats: Repeats, report: Report) -> Iterator[str]:
+def _repeat_lines(repeats: RepeatedRows, report: Report) -> Iterator[str]:
     odd = f", {repeats.conflicting:,} of them with another label or score" if repeats.conflicting else ""
     near = _near_words(repeats.near, report)
     yield f"{repeats.table}: {repeats.exact:,} of {repeats.texts:,} exactly{odd}; {near}."

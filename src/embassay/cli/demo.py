@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from embassay.cli.options import Spread, of_records
+from embassay.cli.options import WorkerOptions, of_records
 from embassay.errors import EmbassayError
 from embassay.machine import cores
 from embassay.protocols.kernel.request import OUTPUT, like, option
@@ -57,8 +57,8 @@ class Demo:
     """Where the runs are kept, and how they are carried out and shown."""
 
     out: Path = option(Path("runs/demo"), "Folder of the runs; the same command resumes them.", group=OUTPUT)
-    workers: int = like(Spread, "workers")
-    wide: bool = like(Spread, "wide")
+    workers: int = like(WorkerOptions, "workers")
+    wide: bool = like(WorkerOptions, "wide")
 
 
 @of_records()
@@ -194,7 +194,9 @@ def _run_hteb(systems: tuple[str, ...], out: Path, display: Display, workers: in
 
     _say_next(f"HTEB: on which axis do scores break? Style, length and language of {PAIRS} pairs")
     options = hteb.HtebOptions(languages="reference")
-    request = hteb.Request(systems, tasks=("sts",), limit=PAIRS, tokenizer=TOKENIZER, runs=1, options=options)
+    request = hteb.HtebRequest(
+        systems, tasks=("sts",), limit=PAIRS, tokenizer=TOKENIZER, runs=1, options=options
+    )
     carry_out(partial(Hteb().carry_out, request), out, display=display, report=False, workers=workers)
 
 

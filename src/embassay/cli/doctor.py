@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import App, Shown, Spread, of_records
+from embassay.cli.options import App, PrintOptions, WorkerOptions, of_records
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import SYSTEMS, option
 
@@ -43,7 +43,9 @@ class What(StrEnum):
 
 
 @of_records()
-def show(what: Annotated[What, typer.Argument(help=f"One of {', '.join(What)}.")], printed: Shown) -> None:
+def show(
+    what: Annotated[What, typer.Argument(help=f"One of {', '.join(What)}.")], printed: PrintOptions
+) -> None:
     """List what a command can name: systems, datasets, measures.
 
     Example: embassay list systems --wide
@@ -132,7 +134,7 @@ _SIGNS = {"ok": "ok", "absent": "-", "broken": "BROKEN"}
 
 
 @of_records(workers=1, wide=False, out=None, max_cost=None, dry_run=False)
-def doctor(running: Spread) -> None:
+def doctor(running: WorkerOptions) -> None:
     """Show what is installed, and whether it works.
 
     Nothing is sent or downloaded. With --engine ray or --address it shows the nodes of the cluster. Exit code 3:
@@ -293,7 +295,7 @@ caches = App("Show or empty the caches.")
 
 @caches.command("info")
 @of_records(wide=False)
-def info(shown: Shown) -> None:
+def info(shown: PrintOptions) -> None:
     """Show where the caches are, their size and what they hold.
 
     Example: embassay cache info

@@ -14,17 +14,17 @@ import typer
 
 from embassay.cli.options import (
     App,
+    PrintOptions,
     RatingFiles,
     Running,
-    Shown,
-    Spread,
     StudyFolder,
+    WorkerOptions,
     default_out,
     of_records,
     stopping_at_memory,
     within_memory,
 )
-from embassay.protocols.hteb.options import Request, as_reference
+from embassay.protocols.hteb.options import HtebRequest, as_reference
 from embassay.protocols.kernel.request import DATA, OUTPUT, like, names_of, option
 
 app = App("HTEB: how far scores drop under eight transformations on three axes.")
@@ -41,7 +41,7 @@ Reference = Annotated[
 ]
 
 
-def of_authors(request: Request) -> Request:
+def of_authors(request: HtebRequest) -> HtebRequest:
     """A request with every option at its value `reference`."""
     return replace(
         request, options=as_reference(request.options), generation=as_reference(request.generation),
@@ -52,7 +52,7 @@ def of_authors(request: Request) -> Request:
 @app.command("run")
 @within_memory
 @of_records(defaults={"transformer": ...})
-def run(request: Request, running: Spread, reference: Reference = False) -> None:
+def run(request: HtebRequest, running: WorkerOptions, reference: Reference = False) -> None:
     """Score systems on original texts and on eight transformations.
 
     Axes: wording and style, length, language. The texts stay in the run: `--transformer stored:FOLDER` replays them.
@@ -81,7 +81,7 @@ OF_SCORES = {
 @app.command("transform")
 @stopping_at_memory
 @of_records(systems=(), without=OF_SCORES, defaults={"transformer": ...})
-def transform(request: Request, running: Running, reference: Reference = False) -> None:
+def transform(request: HtebRequest, running: Running, reference: Reference = False) -> None:
     """Transform texts without scoring systems.
 
     `embassay hteb run --transformer stored:FOLDER` scores systems on them; `hteb export` writes them as the authors do.
@@ -171,7 +171,7 @@ def import_(
 def export(
     texts: Texts,
     out: Root,
-    request: Request,
+    request: HtebRequest,
     generator: Generator = "",
     date: Annotated[
         str,
@@ -203,25 +203,25 @@ def people() -> None:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class RatedPairOptions:
     """Which pairs people rate, and where they are written."""
 
-    transformations: tuple[str, ...] = like(Request, "transformations")
-    datasets: tuple[str, ...] = like(Request, "datasets", default=(), help="Only this dataset.")
+    transformations: tuple[str, ...] = like(HtebRequest, "transformations")
+    datasets: tuple[str, ...] = like(HtebRequest, "datasets", default=(), help="Only this dataset.")
     langs: tuple[str, ...] = option(
         (), "Languages of the originals, such as en. Default: all.", read=names_of, group=DATA
     )
     pairs: int = option(100, "Pairs per transformation.", least=1, group=DATA)
     raters: int = option(3, "Ratings per pair.", least=1)
     dummies: int = option(2, "Pairs per file whose rating is known.", least=0)
-    seed: int = like(Request, "seed")
+    seed: int = like(HtebRequest, "seed")
     out: Path | None = option(None, "Folder of the study, new or empty.", group=OUTPUT)
 
 
 @validation.command("sample")
 @stopping_at_memory
 @of_records()
-def sample(texts: Texts, drawing: Drawing) -> None:
+def sample(texts: Texts, drawing: RatedPairOptions) -> None:
     """Draw pairs of original and transformed texts for people to rate.
 
     Example: embassay hteb validate sample runs/hteb --langs en --out study
@@ -257,7 +257,7 @@ def score(
         ),
     ] = None,
     *,
-    shown: Shown,
+    shown: PrintOptions,
 ) -> None:
     """Measure how adequate and fluent people find each transformation.
 

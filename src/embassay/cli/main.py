@@ -15,7 +15,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from embassay import __version__
-from embassay.cli.options import App, Group, stopping_at_memory
+from embassay.cli.options import App, CommandGroup, stopping_at_memory
 from embassay.cli.terminal import only_visible, said_readings
 from embassay.errors import EmbassayError, UsageError
 from embassay.registry import attribute
@@ -88,7 +88,7 @@ MENDS = {
 """What to write in place of the commonest mistakes, by what is said of them."""
 
 
-class Listed(Group):
+class Listed(CommandGroup):
     """All commands, under what they are for."""
 
     def titled(self, ctx: Any) -> dict[str, tuple[str, ...]]:  # noqa: ARG002

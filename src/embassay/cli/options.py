@@ -125,7 +125,7 @@ def _option_row(option: Any) -> tuple[str, str]:
     return f"{written} {option.metavar or ''}".rstrip(), "  ".join(parts)
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group whose help lists its commands, under titles if there are any."""
 
     def titled(self, ctx: Any) -> dict[str, tuple[str, ...]]:
@@ -151,7 +151,7 @@ class App(typer.Typer):
 
     def __init__(self, help: str, **more: Any) -> None:
         super().__init__(
-            **{"help": help, "cls": Group, "rich_markup_mode": None, "no_args_is_help": True, **more}
+            **{"help": help, "cls": CommandGroup, "rich_markup_mode": None, "no_args_is_help": True, **more}
         )
 
     def command(self, name: str | None = None, **more: Any) -> Callable[..., Any]:
@@ -279,7 +279,7 @@ def _plain_value(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Shown:
+class PrintOptions:
     """What is printed."""
 
     json: bool = option(False, "Print the results as one JSON object.", name="--json", group=OUTPUT)
@@ -287,7 +287,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Running(Shown):
+class Running(PrintOptions):
     """How a run is carried out in this process: where it is kept, and for how much."""
 
     out: Path | None = option(None, "Folder of the run; the same command resumes it.", group=OUTPUT)
@@ -305,7 +305,7 @@ class Running(Shown):
 
 
 @dataclass(frozen=True)
-class Spread(Running):
+class WorkerOptions(Running):
     """How a run of cells is carried out: by whom, too."""
 
     workers: int = option(1, "Worker processes.", least=1, group=SPEED)
@@ -415,7 +415,7 @@ def settings(cls: type[Any], name: str = "options") -> Callable[[Callable[..., A
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        return _with_records(command, {name: _Record.of(cls, DETAILS)})
+        return _with_records(command, {name: _OptionRecord.of(cls, DETAILS)})
 
     return decorate
 
@@ -433,7 +433,7 @@ def of_records(
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         by_parameter = {
-            name: _Record.of(
+            name: _OptionRecord.of(
                 record, MEASURE, defaults, fixed, without, later=record is not parameter.annotation
             )
             for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
@@ -450,7 +450,7 @@ def _record_type(annotation: Any) -> type[Any] | None:
     return kind if isinstance(kind, type) and is_dataclass(kind) else None
 
 
-def _with_records(command: Callable[..., Any], made: Map[str, _Record]) -> Callable[..., Any]:
+def _with_records(command: Callable[..., Any], made: Map[str, _OptionRecord]) -> Callable[..., Any]:
     """The command with the options of records in the place of its parameters that are these."""
     options: dict[str, inspect.Parameter] = {}
     for parameter in (
@@ -469,14 +469,14 @@ def _with_records(command: Callable[..., Any], made: Map[str, _Record]) -> Calla
 
 
 @dataclass(frozen=True)
-class _Record:
+class _OptionRecord:
     """The options of a record by field, and how it is made of what was given for them, at once or `later`. `within` are
     the records of a field."""
 
     cls: type[Any]
     hints: Map[str, Any]
     parameters: Map[str, inspect.Parameter]
-    within: Map[str, _Record]
+    within: Map[str, _OptionRecord]
     defaults: Map[str, Any]
     fixed: Map[str, Any]
     later: bool = False
@@ -485,7 +485,7 @@ class _Record:
     def of(
         cls, record: type[Any], group: str, defaults: Map[str, Any] = {}, fixed: Map[str, Any] = {},
         without: Collection[str] = (), *, later: bool = False
-    ) -> _Record:  # fmt: skip
+    ) -> _OptionRecord:  # fmt: skip
         """Its options, under the title `group` where they name none."""
         hints = get_type_hints(record)
         free = [field for field in fields(record) if field.name not in fixed and field.name not in without]
@@ -544,7 +544,7 @@ def knobs(cls: type[Any], name: str = "given") -> Callable[[Callable[..., Any]],
     command gets a mapping of those that are, `name`. The help says what holds otherwise."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        whole = _Record.of(
+        whole = _OptionRecord.of(
             cls, MEASURE if any("help" not in field.metadata for field in fields(cls)) else DETAILS
         )
         records = [whole, *whole.within.values()]

@@ -12,11 +12,11 @@ import typer
 
 from embassay.cli.options import (
     App,
+    PrintOptions,
     RatingFiles,
     Running,
-    Shown,
-    Spread,
     StudyFolder,
+    WorkerOptions,
     default_out,
     of_records,
     settings,
@@ -26,12 +26,12 @@ from embassay.cli.options import (
 from embassay.errors import Interrupted
 from embassay.protocols.kernel.request import OUTPUT, SYSTEMS, label_price, like, option
 from embassay.protocols.pteb.candidates import SelectionRequest
-from embassay.protocols.pteb.options import PROMPT_NAMES, Batches, Drawing, Filters, JudgeRequest, Request
-from embassay.protocols.wordings.pairs import Rules, Sample
+from embassay.protocols.pteb.options import PROMPT_NAMES, Batches, Filters, JudgeRequest, Request, StudyPool
+from embassay.protocols.wordings.pairs import RatingRules, Sample
 
 if TYPE_CHECKING:
     from embassay.protocols.pteb.validation.raters import LanguageResult
-    from embassay.protocols.pteb.validation.scoring import Scored
+    from embassay.protocols.pteb.validation.scoring import ScoredStudy
     from embassay.protocols.pteb.validation.study import Study
 
 app = App("PTEB: how far benchmark scores drop when an LLM paraphrases every text.")
@@ -93,7 +93,7 @@ UNTIL_CI = (
 @app.command("run")
 @within_memory
 @of_records(defaults={"paraphrasers": ()})
-def run(request: Request, running: Spread) -> None:
+def run(request: Request, running: WorkerOptions) -> None:
     """Score systems on original texts and on fresh paraphrases.
 
     The paraphrases stay in the run: `-p stored:FOLDER` replays them without a model.
@@ -120,7 +120,7 @@ OF_RUNS = {
 @of_records(
     tasks=("sts",), without=OF_RUNS, defaults={"paraphrasers": ..., "prompts": PROMPT_NAMES, "runs": 1}
 )
-def prompts(request: Request, running: Spread) -> None:
+def prompts(request: Request, running: WorkerOptions) -> None:
     """Measure how much STS scores depend on the paraphrasing prompt.
 
     Example: embassay pteb prompts -s minilm -p ollama:gemma3:27b
@@ -137,14 +137,14 @@ def people() -> None:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RatingStudyOptions:
     """By which rules people's ratings will be judged, and where the study is written."""
 
     out: Path | None = option(None, "Folder of the study, new or empty.", group=OUTPUT)
     ending: Literal["csv", "jsonl"] = option(
         "csv", "Format of the raters' files.", name="--format", group=OUTPUT
     )
-    rules: Rules = field(default_factory=Rules)
+    rules: RatingRules = field(default_factory=RatingRules)
 
 
 @validation.command("sample")
@@ -154,9 +154,9 @@ def sample(
     run_or_set: Annotated[
         Path, typer.Argument(help="A run of `embassay pteb run`, or a stored set of paraphrases.")
     ],
-    drawing: Drawing,
+    drawing: StudyPool,
     size: Sample,
-    drawn: Drawn,
+    drawn: RatingStudyOptions,
 ) -> None:
     """Draw pairs of texts for people to rate.
 
@@ -233,7 +233,7 @@ def collect(
 
 
 @dataclass(frozen=True)
-class Scores(Shown):
+class Scores(PrintOptions):
     """What is read beside the ratings, and what estimates may cost."""
 
     judges: tuple[str, ...] = option(
@@ -329,7 +329,7 @@ def _show_study(study: Study) -> None:
     typer.echo(f"When the files are back: embassay pteb validate score {study.path}")
 
 
-def _show_scored(scored: Scored, wide: bool, price: float | None = None) -> None:
+def _show_scored(scored: ScoredStudy, wide: bool, price: float | None = None) -> None:
     from embassay.cli.terminal import show_blocks
     from embassay.document.blocks import Column, Table, number_columns
 
@@ -354,7 +354,7 @@ def _show_scored(scored: Scored, wide: bool, price: float | None = None) -> None
     typer.echo(f"\n{scored.study.path / 'tables' / 'pteb_table11.md'}")
 
 
-def _show_undecided(scored: Scored, wide: bool, price: float | None) -> None:
+def _show_undecided(scored: ScoredStudy, wide: bool, price: float | None) -> None:
     """What more pairs would buy for the languages whose verdict other pairs could turn."""
     from embassay.cli.terminal import show_blocks
     from embassay.report.notes import Open, open_table
@@ -382,7 +382,7 @@ def _show_undecided(scored: Scored, wide: bool, price: float | None) -> None:
         )
 
 
-def _show_judged(scored: Scored, wide: bool, price: float | None) -> None:
+def _show_judged(scored: ScoredStudy, wide: bool, price: float | None) -> None:
     """By each judge: mean ratings of all pairs, corrected by people's."""
     from dataclasses import replace
 
@@ -402,7 +402,7 @@ def _show_judged(scored: Scored, wide: bool, price: float | None) -> None:
         show_blocks(quantities_blocks(means, languages[0].off, title, bar, price, ratings), wide)
 
 
-def _study_verdict(scored: Scored) -> str:
+def _study_verdict(scored: ScoredStudy) -> str:
     langs = [result for result in scored.results if result.lang]
     parts = [f"{len(scored.accepted)} of {len(langs)} languages accepted"]
     if rejected := [lang.lang for lang in langs if lang.accepted is False]:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from embassay.cli.options import Running, Shown, of_records
+from embassay.cli.options import PrintOptions, Running, of_records
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, like, option
 
 if TYPE_CHECKING:
     from embassay.data.catalogue.suites import Suite
-    from embassay.interchange.reproduction import Beside, Recipe, Step
+    from embassay.interchange.reproduction import Recipe, ReproducedTable, Step
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Reproduction:
     finished: tuple[Path, ...] = option(
         (), "Compare the paper's tables with finished runs.", name="--from", value="RUN"
     )
-    json: bool = like(Shown, "json", help="Print the results as one JSON object.")
+    json: bool = like(PrintOptions, "json", help="Print the results as one JSON object.")
     markdown: bool = option(False, "Print the tables as Markdown.", name="--markdown", group=OUTPUT)
-    wide: bool = like(Shown, "wide")
+    wide: bool = like(PrintOptions, "wide")
 
     def __post_init__(self) -> None:
         if self.finished and (self.run or self.more or self.out):
@@ -173,7 +173,7 @@ def _show_tables(recipe: Recipe, runs: Sequence[Path], *, json: bool, markdown: 
             _show_table_pair(beside, wide)
 
 
-def _show_table_pair(beside: Beside, wide: bool) -> None:
+def _show_table_pair(beside: ReproducedTable, wide: bool) -> None:
     from embassay.cli.terminal import show_blocks
     from embassay.document.blocks import Table, number_columns
 

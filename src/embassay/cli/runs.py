@@ -8,15 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from embassay.cli.options import Server, Shown, of_records
-from embassay.protocols.kernel.request import DATA, OUTPUT, SERVER, STATISTICS, SYSTEMS, Request, like, option
+from embassay.cli.options import PrintOptions, Server, of_records
+from embassay.protocols.kernel.request import (
+    DATA,
+    OUTPUT,
+    SERVER,
+    STATISTICS,
+    SYSTEMS,
+    RunRequest,
+    like,
+    option,
+)
 
 if TYPE_CHECKING:
     from embassay.interchange import Exported, Imported
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparisonOptions:
     """Which systems are compared, and on what."""
 
     a: str | None = option(None, "The first system. Default: compare all.", name="-a", group=SYSTEMS)
@@ -24,9 +33,9 @@ class Compared:
     tasks: tuple[str, ...] = option((), "Only this task, or overall.", name="--task -t")
     measures: tuple[str, ...] = option((), "Only this measure.", name="--measure -m")
     datasets: tuple[str, ...] = like(
-        Request, "datasets", default=(), help="Only this dataset, when comparing all systems."
+        RunRequest, "datasets", default=(), help="Only this dataset, when comparing all systems."
     )
-    seed: int = like(Request, "seed")
+    seed: int = like(RunRequest, "seed")
 
 
 @of_records()
@@ -34,8 +43,8 @@ def compare(
     folders: Annotated[
         list[Path], typer.Argument(help="A run; with two, one system in both.", metavar="DIR [DIR]")
     ],
-    asked: Compared,
-    shown: Shown,
+    asked: ComparisonOptions,
+    shown: PrintOptions,
 ) -> None:
     """Test whether two systems, or two runs, really differ.
 
@@ -112,7 +121,7 @@ class Bars:
         0.0, "Loss allowed by --no-worse-than, in the measure's unit.", least=0, group=STATISTICS
     )
     systems: tuple[str, ...] = like(
-        Request, "systems", default=(), help="Only this system, in --no-worse-than."
+        RunRequest, "systems", default=(), help="Only this system, in --no-worse-than."
     )
     tasks: tuple[str, ...] = option((), "Only this task, in --no-worse-than.", name="--task -t")
     measures: tuple[str, ...] = option((), "Only this measure, in --no-worse-than.", name="--measure -m")
@@ -121,7 +130,7 @@ class Bars:
 
 
 @of_records()
-def gate(folder: Folder, asked: Bars, shown: Shown) -> None:
+def gate(folder: Folder, asked: Bars, shown: PrintOptions) -> None:
     """Fail a build when a score is too low or has dropped.
 
     Exit code 1 if a threshold is missed or --no-worse-than finds a loss; its tests are Holm-corrected together. A
@@ -161,7 +170,7 @@ def gate(folder: Folder, asked: Bars, shown: Shown) -> None:
         raise typer.Exit(1)
 
 
-def _print_scores(folder: Path, asked: Bars, shown: Shown) -> None:
+def _print_scores(folder: Path, asked: Bars, shown: PrintOptions) -> None:
     from embassay.cli.terminal import show_blocks
     from embassay.protocols.thresholds import list_scores
     from embassay.report.terminal import scores_view
@@ -268,7 +277,7 @@ def _say_served(root: Path, host: str) -> None:
 
 
 @dataclass(frozen=True)
-class Written:
+class ExportTarget:
     """In which form runs go out, and whereto."""
 
     to: Literal["mteb", "csv", "latex", "parquet", "figures", "mlflow", "wandb"] = option(
@@ -289,7 +298,7 @@ class Written:
 
 
 @of_records(wide=False)
-def export(folders: Folders, asked: Written, shown: Shown) -> None:
+def export(folders: Folders, asked: ExportTarget, shown: PrintOptions) -> None:
     """Write runs for MTEB, CSV, LaTeX, Parquet, MLflow or W&B.
 
     Values keep every digit, and missing ones their reason. Rows that a format cannot hold are counted.
@@ -313,7 +322,7 @@ def export(folders: Folders, asked: Written, shown: Shown) -> None:
     )
 
 
-def _log_runs(folders: list[Path], asked: Written, *, json: bool) -> None:
+def _log_runs(folders: list[Path], asked: ExportTarget, *, json: bool) -> None:
     from embassay.interchange import log_to_mlflow, log_to_wandb
     from embassay.runs.folder import to_json
 
@@ -363,7 +372,7 @@ class Published:
 
 
 @of_records(wide=False)
-def import_(source: Source, asked: Published, shown: Shown) -> None:
+def import_(source: Source, asked: Published, shown: PrintOptions) -> None:
     """Read published MTEB results as a run.
 
     `export --to mteb` restores the documents in full. Broken files are named and left out.

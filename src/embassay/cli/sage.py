@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embassay.cli.options import App, Spread, of_records, within_memory
+from embassay.cli.options import App, WorkerOptions, of_records, within_memory
 from embassay.protocols.sage.options import Request
 
 app = App("SAGE: preference, robustness, sensitivity, clustering, retrieval.")
@@ -16,7 +16,7 @@ def group() -> None:
 @app.command("run")
 @within_memory
 @of_records()
-def run(request: Request, running: Spread) -> None:
+def run(request: Request, running: WorkerOptions) -> None:
     """Score systems on the SAGE tasks.
 
     Example: embassay sage run -s minilm -s bm25 -d my.jsonl

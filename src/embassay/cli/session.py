@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from embassay.cli.options import Running, Spread, default_out, of_records, within_memory
+from embassay.cli.options import Running, WorkerOptions, default_out, of_records, within_memory
 from embassay.cli.progress import make_listener as progress
 from embassay.cli.progress import say_opening
 from embassay.cli.terminal import show_blocks, show_table
@@ -304,7 +304,7 @@ Options = Annotated[
 
 @within_memory
 @of_records(options=None)
-def run(protocol: Name, request: TaskRequest, running: Spread, option: Options = None) -> None:
+def run(protocol: Name, request: TaskRequest, running: WorkerOptions, option: Options = None) -> None:
     """Run any protocol by name, including another package's.
 
     Example: embassay run sage -s minilm -s bm25 -d my.jsonl

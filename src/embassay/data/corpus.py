@@ -34,7 +34,7 @@ from embassay.data.column import (
     scratch_folder,
 )
 from embassay.data.intake import Intake, nothing_usable
-from embassay.data.rows import File, Row, Source, is_collecting, label_of, report_fault
+from embassay.data.rows import FileOrigin, Row, Source, is_collecting, label_of, report_fault
 from embassay.data.views import drawn_places
 from embassay.errors import UsageError
 from embassay.machine import corpus_folder
@@ -73,9 +73,9 @@ def key_of_corpus(source: Source, settings: Mapping[str, Any], what: str) -> str
 def likely_size(source: Source) -> int | None:
     """Bytes of text that the files of `source` may hold; None where it is not made of files."""
     origins = source.origins()
-    if not all(isinstance(origin, File) for origin in origins):
+    if not all(isinstance(origin, FileOrigin) for origin in origins):
         return None
-    files = [origin.path for origin in origins if isinstance(origin, File)]
+    files = [origin.path for origin in origins if isinstance(origin, FileOrigin)]
     return sum(
         file.stat().st_size * (PACKED if file.suffix.lower() in (".gz", ".parquet") else 1)
         for file in files
@@ -88,6 +88,7 @@ def _describe_view(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         kind = type(value)
         inside = {field.name: _describe_view(getattr(value, field.name)) for field in fields(value)}
+        # A view that is called otherwise is another one: its corpus is read anew.
         return [f"{kind.__module__}.{kind.__qualname__}", inside]
     if isinstance(value, Path):
         return None  # its bytes count, and its format is the class that reads it

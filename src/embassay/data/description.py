@@ -28,11 +28,11 @@ Part = Literal[
 ]  # fmt: skip
 
 
-class _Strict(BaseModel):
+class _DescriptionModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class JoinEntry(_Strict):
+class JoinEntry(_DescriptionModel):
     """Columns taken from the one row of another file that has the same `on`."""
 
     file: str
@@ -40,14 +40,14 @@ class JoinEntry(_Strict):
     columns: list[str] = Field(min_length=1)
 
 
-class PairsEntry(_Strict):
+class PairsEntry(_DescriptionModel):
     """Comparisons made from ranks (1 = best) within groups of rows."""
 
     group: list[str] = Field(min_length=1)
     rank: str
 
 
-class TableEntry(_Strict):
+class TableEntry(_DescriptionModel):
     """One file and the shapes it serves, and how it is read where its lines do not tell (`Reading`)."""
 
     file: str
@@ -83,7 +83,7 @@ class TableEntry(_Strict):
         return self
 
 
-class DatasetFile(_Strict):
+class DatasetFile(_DescriptionModel):
     """The whole description."""
 
     name: str = Field(min_length=1)

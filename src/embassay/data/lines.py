@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from embassay.data.rows import File, Origin, Row, collect_faults, nearest_name, report_fault
+from embassay.data.rows import FileOrigin, Origin, Row, collect_faults, nearest_name, report_fault
 from embassay.errors import DataError, UsageError
 from embassay.limits import COLUMNS, LINE, ROWS, TIMES, bounded_lines, is_pipe, unpacking
 
@@ -161,6 +161,7 @@ _LONG, _WORDS = 40, 4
 _TOLD = 3
 
 
+# Its name is in the key of a corpus that is kept on disk: see `corpus`.
 @dataclass(frozen=True)
 class Reading:
     """How a table of lines and marks is read, as far as anybody says.
@@ -230,7 +231,7 @@ class Delimited:
         quotes = self._chosen
         # What was told is in the settings; what was told from the file would be read otherwise by an older version.
         how = f"quoting={quotes.quoting}" if quotes.quoting == NONE and not self.reading.quoting else ""
-        return (File(self.path, how, quotes.notes),)
+        return (FileOrigin(self.path, how, quotes.notes),)
 
     def columns(self) -> tuple[str, ...]:
         """The header, or the numbers of the fields."""
@@ -295,7 +296,7 @@ class Delimited:
         yield from (row for row in _quoted_rows(self.path, self.delimiter) if row[1])
 
     @cached_property
-    def _chosen(self) -> Chosen:
+    def _chosen(self) -> QuotingChoice:
         return choose_quoting(self.path, self.delimiter, self.reading.quoting)
 
     @property
@@ -356,7 +357,7 @@ def is_number(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class QuotingChoice:
     """How a file's quotes are read, and what is to be said of it; `marked`: it has any. `over` are the lines on which
     rows begin that go over several lines, `both` those of fields that hold the delimiter and a line break; `broken`:
     rows that do not fit the first, or quotes that do not close; `plain`: every line by itself has as many fields as
@@ -372,7 +373,7 @@ class Chosen:
     blank: int = 0
 
 
-def choose_quoting(path: Path, delimiter: str, asked: str = "") -> Chosen:
+def choose_quoting(path: Path, delimiter: str, asked: str = "") -> QuotingChoice:
     """How the quotes of a file are read: as asked for, else from the file.
 
     Quotes around fields are those of RFC 4180. A file of tabs is taken to have none where its quotes do not balance, or
@@ -382,18 +383,18 @@ def choose_quoting(path: Path, delimiter: str, asked: str = "") -> Chosen:
         status = path.stat()
         return _decide_quoting(path, delimiter, asked, (status.st_size, status.st_mtime_ns, status.st_ino))
     except OSError:
-        return Chosen(asked or "double")
+        return QuotingChoice(asked or "double")
 
 
 @lru_cache(maxsize=64)
 # The stamp is there for the cache: a file that was changed is looked at again.
-def _decide_quoting(path: Path, delimiter: str, asked: str, _stamp: tuple[int, ...]) -> Chosen:
+def _decide_quoting(path: Path, delimiter: str, asked: str, _stamp: tuple[int, ...]) -> QuotingChoice:
     try:
         marked, plain, blank = _count_delimiters(path, delimiter)
     except DataError:  # the reading of the rows says what is wrong
-        return Chosen(asked or "double")
+        return QuotingChoice(asked or "double")
     if asked == NONE or not marked:
-        return Chosen(asked or "double", marked=marked, plain=plain, blank=blank)
+        return QuotingChoice(asked or "double", marked=marked, plain=plain, blank=blank)
     spans = replace(_quoted_spans(path, delimiter), plain=plain)
     if not asked and delimiter == "\t" and plain and (spans.broken or spans.both):
         why = "do not balance" if spans.broken else f"would join whole lines ({_list_lines(spans.both)})"
@@ -436,7 +437,7 @@ def _count_delimiters(path: Path, delimiter: str) -> tuple[bool, bool, int]:
     return marked, even and bool(first), blank
 
 
-def _quoted_spans(path: Path, delimiter: str) -> Chosen:
+def _quoted_spans(path: Path, delimiter: str) -> QuotingChoice:
     """What the rows of a file are where quotes are those of RFC 4180."""
     over: list[int] = []
     both: list[int] = []
@@ -455,7 +456,7 @@ def _quoted_spans(path: Path, delimiter: str) -> Chosen:
                 if any(delimiter in cell and ("\n" in cell or "\r" in cell) for cell in fields):
                     both.append(number)
             last = number
-    return Chosen(marked=True, over=tuple(over), both=tuple(both), broken=bool(broken), blank=blank)
+    return QuotingChoice(marked=True, over=tuple(over), both=tuple(both), broken=bool(broken), blank=blank)
 
 
 def _quoted_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:

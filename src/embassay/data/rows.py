@@ -74,7 +74,7 @@ class Origin(Protocol):
 
 
 @dataclass(frozen=True)
-class File:
+class FileOrigin:
     """A file as an origin; what it is called doesn't enter its digest. `how` it is read, where that was told from the
     file and is not the usual way, does; `notes` are to be said of it."""
 

@@ -94,6 +94,7 @@ def sample_from(folder: Path) -> Dataset:
     return Dataset("sample", parts, gains=Gains.from_grades("identity"))
 
 
+# The names of these views, too, are in the key of a corpus that is kept on disk.
 class Choices(View):
     """The two summaries of each document, in the order of the file, and which of them is preferred."""
 

@@ -20,7 +20,7 @@ from embassay.data.lines import (
     text_lines,
     told_apart,
 )
-from embassay.data.rows import File, Origin, Row, Source, key_of, label_of, report_fault, wrong_cell
+from embassay.data.rows import FileOrigin, Origin, Row, Source, key_of, label_of, report_fault, wrong_cell
 from embassay.data.views import View, distinct_columns
 from embassay.errors import DataError, UsageError
 from embassay.limits import COLUMNS, bounded_json
@@ -39,7 +39,7 @@ class OneFile:
 
     def origins(self) -> tuple[Origin, ...]:
         """The file."""
-        return (File(self.path),)
+        return (FileOrigin(self.path),)
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,7 @@ ALIASES: Mapping[str, str] = {
 """Canonical column -> the name BEIR gives it."""
 
 
+# The names of views are in the key of a corpus that is kept on disk: see `corpus`.
 @dataclass(frozen=True)
 class View:
     """A source seen through another: the same file and columns unless the view says otherwise."""

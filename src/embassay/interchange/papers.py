@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from embassay.contracts import Kind
 from embassay.errors import UsageError
-from embassay.interchange.tables import Column, RunTables, Wide, find_runs, wide_of
+from embassay.interchange.tables import RunTables, ScoreColumn, Wide, find_runs, wide_of
 from embassay.limits import read_bounded
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit, escape, printable, unit_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["DRAWINGS", "Drawing", "Drawn", "figures_of", "plot_figure"]
+__all__ = ["DRAWINGS", "Drawing", "PaperFigure", "figures_of", "plot_figure"]
 
 WIDEST = 4
 """Columns of values that fit a page; a table with more comes in parts."""
@@ -92,7 +92,7 @@ def _table_part(
     yield r"\end{table}"
 
 
-def _column_heads(columns: Sequence[Column], before: Sequence[str]) -> Iterator[str]:
+def _column_heads(columns: Sequence[ScoreColumn], before: Sequence[str]) -> Iterator[str]:
     """What each column is of, and below it the measure, where that is another word."""
     titles = [
         _escape_words(column.title.removesuffix(column.measure) or column.measure) for column in columns
@@ -256,7 +256,7 @@ DRAWINGS = (
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PaperFigure:
     """A figure by its name, as files by their ends (`svg`, `pdf`); `left` are rows without a value, or past what one
     figure shows."""
 
@@ -278,7 +278,7 @@ class Drawn:
         return self.files["svg"].decode("utf-8")
 
 
-def figures_of(run: RunTables, only: str = "") -> list[Drawn]:
+def figures_of(run: RunTables, only: str = "") -> list[PaperFigure]:
     """The figures that a run has numbers for: `scores`, then those of its tables; with `only` that one.
 
     UsageError without matplotlib.
@@ -293,7 +293,7 @@ def figures_of(run: RunTables, only: str = "") -> list[Drawn]:
         return [*(_score_panels(run) if scored else ()), *_of_tables(run, only)]
 
 
-def plot_figure(folder: Path, name: str = "scores") -> Drawn:
+def plot_figure(folder: Path, name: str = "scores") -> PaperFigure:
     """One figure of a run folder. UsageError for one that it has no numbers for, with those there are."""
     run = find_runs([folder])[0]
     figures = figures_of(run, name)
@@ -303,7 +303,7 @@ def plot_figure(folder: Path, name: str = "scores") -> Drawn:
     return figures[0]
 
 
-def _of_tables(run: RunTables, only: str) -> Iterator[Drawn]:
+def _of_tables(run: RunTables, only: str) -> Iterator[PaperFigure]:
     for drawing in DRAWINGS:
         path = run.path / "tables" / f"{drawing.table}.csv"
         names = ("", drawing.table, drawing.table.removeprefix("rag_"), drawing.number)
@@ -316,7 +316,7 @@ def _kinds_of_systems(run: RunTables) -> dict[str, Kind]:
     return {system["name"]: system.get("kind", "embedding") for system in run.manifest.get("systems", ())}
 
 
-def _score_panels(run: RunTables) -> Iterator[Drawn]:
+def _score_panels(run: RunTables) -> Iterator[PaperFigure]:
     """A panel per task: every system's score with its interval, in the order of the run's table."""
     table = wide_of(run)
     places = [
@@ -393,7 +393,7 @@ def _draw_marks(axes: Axes, marks: Sequence[Mark], names: Sequence[str] = ()) ->
 
 def _draw_figure(
     drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
-) -> Iterator[Drawn]:
+) -> Iterator[PaperFigure]:
     # A run of an earlier version may lack a column, and then has no such figure.
     if not rows or any(name not in rows[0] for name in (*drawing.names, drawing.x, drawing.y) if name):
         return
@@ -525,11 +525,11 @@ def _make_figure(height: float, down: int = 1, across: int = 1) -> Figure:
     return figure
 
 
-def _save_figure(name: str, figure: Figure, rows: int, left: int) -> Drawn:
+def _save_figure(name: str, figure: Figure, rows: int, left: int) -> PaperFigure:
     files = {}
     for end, said in ENDS.items():
         buffer = io.BytesIO()
         figure.savefig(buffer, format=end, metadata=said)
         # Names of strangers may hold what XML cannot.
         files[end] = printable(buffer.getvalue().decode()).encode() if end == "svg" else buffer.getvalue()
-    return Drawn(name, files, rows, left)
+    return PaperFigure(name, files, rows, left)

@@ -220,7 +220,7 @@ def printed_figures(paper: str) -> tuple[Printed, ...]:
 
 
 @dataclass(frozen=True)
-class Figure:
+class ReproducedFigure:
     """`published` is the text that is printed, `ours` a number as text; `row` and `column` name the cell."""
 
     paper: str
@@ -254,7 +254,7 @@ class Figure:
     def off(self) -> str:
         """Ours as it would be printed minus published, with the printed digits and a sign; two digits of a p-value.
 
-        >>> Figure("SAGE", "table 4", "a", "b", "0.335", "0.3331").off
+        >>> ReproducedFigure("SAGE", "table 4", "a", "b", "0.335", "0.3331").off
         '-0.002'
         """
         mantissa, exponent = _split_exponent(self.published)
@@ -268,25 +268,27 @@ class Figure:
         return float(f"1e{int(exponent or 0) - _count_decimals(mantissa)}")
 
 
-def make_figure(paper: str, table: str, row: str, column: str, published: str, ours: float | str) -> Figure:
+def make_figure(
+    paper: str, table: str, row: str, column: str, published: str, ours: float | str
+) -> ReproducedFigure:
     """A figure of ours to eight digits, or as the code writes it."""
     text = ours if isinstance(ours, str) else f"{ours:.8g}"
-    return Figure(paper, table, row, column, published, text)
+    return ReproducedFigure(paper, table, row, column, published, text)
 
 
-def write_figures(figures: Iterable[Figure]) -> str:
+def write_figures(figures: Iterable[ReproducedFigure]) -> str:
     """The figures as CSV."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([field.name for field in fields(Figure)])
+    writer.writerow([field.name for field in fields(ReproducedFigure)])
     writer.writerows(astuple(figure) for figure in figures)
     return stream.getvalue()
 
 
-def read_figures(path: Path) -> list[Figure]:
+def read_figures(path: Path) -> list[ReproducedFigure]:
     """The figures of a file."""
     with path.open(encoding="utf-8", newline="") as stream:
-        return [Figure(**row) for row in csv.DictReader(stream)]
+        return [ReproducedFigure(**row) for row in csv.DictReader(stream)]
 
 
 def _split_exponent(text: str) -> tuple[str, str]:
@@ -303,7 +305,7 @@ REFERENCE = "reference"
 
 
 @dataclass(frozen=True)
-class Line:
+class RunLine:
     """A line of a run in a table of a paper: the paper's `row`, or none, whose line it is, and its values by column.
     `apart` are the columns whose value is of other data than the printed one."""
 
@@ -314,7 +316,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Beside:
+class ReproducedTable:
     """A table of `paper` with the lines of runs: `columns` and `rows` as printed, `printed` by row and column."""
 
     paper: str
@@ -322,14 +324,14 @@ class Beside:
     columns: tuple[str, ...]
     rows: tuple[str, ...]
     printed: Mapping[tuple[str, str], str]
-    lines: tuple[Line, ...]
+    lines: tuple[RunLine, ...]
 
     @property
     def title(self) -> str:
         """The table and what it is of."""
         return f"{self.paper} {self.layout.table}: {self.layout.title}"
 
-    def figures(self) -> Iterator[tuple[str, Figure]]:
+    def figures(self) -> Iterator[tuple[str, ReproducedFigure]]:
         """Every printed figure that a line has a value of the same data for, with whose line it is."""
         for line in self.lines:
             for column, value in line.values.items():
@@ -365,7 +367,7 @@ class Beside:
         for line in by_row.get("", ()):
             yield [f"here: {line.label}", *(self._cell(line, column) for column in self.columns)]
 
-    def _cell(self, line: Line, column: str, *, off: bool = False) -> str:
+    def _cell(self, line: RunLine, column: str, *, off: bool = False) -> str:
         """A value of a line with the digits that are printed there, or in its column; or what it is off."""
         value, text = line.values.get(column), self.printed.get((line.row, column), "")
         if value is None or (off and (not text or column in line.apart)):
@@ -394,7 +396,7 @@ class Beside:
                 "compared": compared, "others": others}  # fmt: skip
 
 
-def compare_tables(paper: str, runs: Sequence[Path]) -> list[Beside]:
+def compare_tables(paper: str, runs: Sequence[Path]) -> list[ReproducedTable]:
     """The tables of a paper that the runs have a part of, in the paper's order, with the lines of all runs.
 
     UsageError for a folder that is no run, and for runs that have nothing of the paper.
@@ -445,20 +447,20 @@ def _read_manifest(run: Path) -> Mapping[str, Any]:
 
 def _compare_table(
     paper: str, layout: Layout, runs: Sequence[tuple[Path, Mapping[str, Any]]]
-) -> Beside | None:
+) -> ReproducedTable | None:
     figures = [cell for cell in printed_figures(paper) if cell.table == layout.table]
     columns = {cell.column.lower(): cell.column for cell in figures}
     names = {cell.row.lower(): cell.row for cell in figures}
-    lines: dict[tuple[str, str], Line] = {}
+    lines: dict[tuple[str, str], RunLine] = {}
     for run, manifest in runs:
         for path in sorted((run / "tables").glob(f"{layout.file}.csv")):
             for line in _table_lines(path, layout, columns, names):
                 label = line.label if len(runs) == 1 else f"{line.label}, {run.name}"
                 apart = _deviating_columns(line, layout, manifest, RECIPES[paper.lower()])
-                lines.setdefault((line.row, label), Line(line.row, label, line.values, apart))
+                lines.setdefault((line.row, label), RunLine(line.row, label, line.values, apart))
     if not any(line.row or layout.others for line in lines.values()):
         return None
-    return Beside(
+    return ReproducedTable(
         paper,
         layout,
         tuple(columns.values()),
@@ -469,7 +471,7 @@ def _compare_table(
 
 
 def _deviating_columns(
-    line: Line, layout: Layout, manifest: Mapping[str, Any], recipe: Recipe
+    line: RunLine, layout: Layout, manifest: Mapping[str, Any], recipe: Recipe
 ) -> frozenset[str]:
     """The columns of a line whose printed figure is a mean over sets that the run has not, or not as the paper had
     them."""
@@ -522,7 +524,7 @@ def _published_cells(figures: Iterable[Printed]) -> Mapping[tuple[str, str], str
 
 def _table_lines(
     path: Path, layout: Layout, columns: Mapping[str, str], names: Mapping[str, str]
-) -> Iterator[Line]:
+) -> Iterator[RunLine]:
     """The lines of a table that belong to the paper's, and with `others` those that do not."""
     with path.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
@@ -533,7 +535,7 @@ def _table_lines(
             if name or (where and layout.others):
                 counted = f" ({row['dataset']})" if row.get("dataset", "").endswith(" datasets") else ""
                 label = row[layout.label] if name or counted else where
-                yield Line(name, f"{label}{counted}", _line_values(row, layout, columns))
+                yield RunLine(name, f"{label}{counted}", _line_values(row, layout, columns))
 
 
 def _paper_row(row: Row, layout: Layout, path: Path) -> str:
@@ -561,4 +563,13 @@ def _read_number(text: str) -> float | None:
         return None
 
 
-__all__ = ["RECIPES", "Beside", "Figure", "Printed", "Recipe", "Step", "compare_tables", "printed_figures"]
+__all__ = [
+    "RECIPES",
+    "Printed",
+    "Recipe",
+    "ReproducedFigure",
+    "ReproducedTable",
+    "Step",
+    "compare_tables",
+    "printed_figures",
+]

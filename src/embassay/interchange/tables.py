@@ -195,7 +195,7 @@ _UNGROUPED = (9, 0)
 
 
 @dataclass(frozen=True)
-class Column:
+class ScoreColumn:
     """What a column is of: the mean over tasks, a task over its datasets (`dataset` empty), or one dataset."""
 
     task: str
@@ -207,7 +207,7 @@ class Column:
     def title(self) -> str:
         """Its name: what is needed to tell it from others.
 
-        >>> Column("clustering", "", "", "v_measure").title, Column("overall", "", "", "overall").title
+        >>> ScoreColumn("clustering", "", "", "v_measure").title, ScoreColumn("overall", "", "", "overall").title
         ('clustering v_measure', 'overall')
         """
         parts = [self.task, self.dataset, self.lang, self.measure]
@@ -224,7 +224,7 @@ class Wide:
     """
 
     run: RunTables
-    columns: tuple[Column, ...]
+    columns: tuple[ScoreColumn, ...]
     systems: tuple[str, ...]
     cells: tuple[tuple[Result | None, ...], ...]
     ranks: tuple[tuple[int, int] | None, ...]
@@ -245,11 +245,11 @@ def wide_of(run: RunTables) -> Wide:
     spoken: dict[tuple[str, str], set[str]] = {}
     for row in rows:
         spoken.setdefault((row.task, row.dataset), set()).add(row.lang)
-    by_place: dict[Column, dict[str, Result]] = {}
+    by_place: dict[ScoreColumn, dict[str, Result]] = {}
     for row in rows:
         # Rows of languages of one dataset are columns of their own; else the language would only lengthen the title.
         lang = row.lang if row.dataset and len(spoken[row.task, row.dataset]) > 1 else ""
-        by_place.setdefault(Column(row.task, row.dataset, lang, row.measure), {})[row.system] = row
+        by_place.setdefault(ScoreColumn(row.task, row.dataset, lang, row.measure), {})[row.system] = row
     # Means come before what they are means of: over all tasks, then each task, then its datasets.
     columns = tuple(sorted(by_place, key=lambda column: (column.task != OVERALL, bool(column.dataset))))
     lead = by_place[columns[0]] if columns else {}
@@ -265,7 +265,7 @@ def wide_of(run: RunTables) -> Wide:
     )  # fmt: skip
 
 
-def _system_groups(run: RunTables, column: Column) -> dict[str, tuple[int, int]]:
+def _system_groups(run: RunTables, column: ScoreColumn) -> dict[str, tuple[int, int]]:
     """System -> its group and its place there, as the comparisons have them."""
     sizes: dict[str, tuple[int, int]] = {}
     for number, scope in enumerate(_column_scopes(run, column)):
@@ -282,14 +282,14 @@ def _system_order(
     return groups.get(name, _UNGROUPED), value is None, -(value or 0.0)
 
 
-def _column_scopes(run: RunTables, column: Column) -> list[dict[str, list[object]]]:
+def _column_scopes(run: RunTables, column: ScoreColumn) -> list[dict[str, list[object]]]:
     """The comparisons behind a column, if there are any: of its task, or of its measure (`rag score`)."""
     names = [column.task] if not column.dataset else []
     names += [column.measure] if run.headline_of(column.task) is None else []
     return [dict(run.scopes[key]) for name in names for key in (name, name + APART) if key in run.scopes]
 
 
-def _find_rank(run: RunTables, column: Column, system: str) -> tuple[int, int] | None:
+def _find_rank(run: RunTables, column: ScoreColumn, system: str) -> tuple[int, int] | None:
     for scope in _column_scopes(run, column):
         for name, low, high in zip(scope["systems"], scope["rank_low"], scope["rank_high"], strict=False):
             if name == system:
@@ -297,5 +297,5 @@ def _find_rank(run: RunTables, column: Column, system: str) -> tuple[int, int] |
     return None
 
 
-def _best_systems(run: RunTables, column: Column) -> frozenset[str]:
+def _best_systems(run: RunTables, column: ScoreColumn) -> frozenset[str]:
     return frozenset(str(name) for scope in _column_scopes(run, column) for name in scope["best"])

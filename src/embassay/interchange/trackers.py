@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import ModelError, UsageError
-from embassay.interchange.tables import Column, RunTables, find_runs, long_parquet, wide_csv, wide_of
+from embassay.interchange.tables import RunTables, ScoreColumn, find_runs, long_parquet, wide_csv, wide_of
 from embassay.records import Result
 from embassay.runs.folder import to_json, write_atomic
 
@@ -35,26 +35,26 @@ class Logged:
 
 
 @dataclass(frozen=True)
-class Value:
+class TrackedHeadline:
     """A headline: whose, in which column, and the row it is of."""
 
     system: str
-    column: Column
+    column: ScoreColumn
     row: Result
 
 
-def values_of(run: RunTables) -> list[Value]:
+def values_of(run: RunTables) -> list[TrackedHeadline]:
     """The headlines of a run, missing ones too, system by system."""
     table = wide_of(run)
     return [
-        Value(system, column, row)
+        TrackedHeadline(system, column, row)
         for system, cells in zip(table.systems, table.cells, strict=True)
         for column, row in zip(table.columns, cells, strict=True)
         if row is not None
     ]
 
 
-def numbers_of(value: Value) -> dict[str, float]:
+def numbers_of(value: TrackedHeadline) -> dict[str, float]:
     """The numbers of a headline by their kind: value (an empty name), low, high, n; none where it has no value."""
     row = value.row
     if row.value is None:
@@ -187,11 +187,11 @@ def log_to_mlflow(folders: Sequence[Path], store: str, *, experiment: str = "emb
         ) from error
 
 
-def metric_name(value: Value, kind: str = "") -> str:
+def metric_name(value: TrackedHeadline, kind: str = "") -> str:
     """A headline's name in MLflow, which allows letters, digits and few signs.
 
-    >>> from embassay.interchange.tables import Column
-    >>> metric_name(Value("s", Column("score", "qrels", "", "N-Recall4+@5"), None), "low")
+    >>> from embassay.interchange.tables import ScoreColumn
+    >>> metric_name(TrackedHeadline("s", ScoreColumn("score", "qrels", "", "N-Recall4+@5"), None), "low")
     'score.qrels.N-Recall4_plus_at_5.low'
     """
     joined = ".".join(filter(None, [*value.column.title.split(" "), kind]))
@@ -326,8 +326,8 @@ def _upload_files(client: Any, run_id: str, run: RunTables) -> None:
             client.log_artifact(run_id, str(path), str(Path(name).parent) if "/" in name else None)
 
 
-def _by_system(values: Sequence[Value]) -> Mapping[str, list[Value]]:
-    of_system: dict[str, list[Value]] = {}
+def _by_system(values: Sequence[TrackedHeadline]) -> Mapping[str, list[TrackedHeadline]]:
+    of_system: dict[str, list[TrackedHeadline]] = {}
     for value in values:
         of_system.setdefault(value.system, []).append(value)
     return of_system

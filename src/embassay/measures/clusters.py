@@ -97,7 +97,7 @@ _UNDEFINED = "there are no items"
 
 
 @dataclass(frozen=True)
-class _Table:
+class _ContingencyTable:
     """Sizes of the classes, of the clusters and of the cells of their table that are not empty."""
 
     n: int
@@ -137,10 +137,12 @@ def v_measure_of(counts: NDArray[np.int64]) -> float:
     >>> round(v_measure_of(np.array([[3, 0, 0], [1, 2, 0], [0, 0, 3]])), 6)
     0.786013
     """
-    return _v(_Table(int(counts.sum()), counts.sum(axis=1), counts.sum(axis=0), counts.ravel()), 1.0)
+    return _v(
+        _ContingencyTable(int(counts.sum()), counts.sum(axis=1), counts.sum(axis=0), counts.ravel()), 1.0
+    )
 
 
-def _v(table: _Table, beta: float) -> float:
+def _v(table: _ContingencyTable, beta: float) -> float:
     if not table.n:
         return float("nan")
     of_classes, of_clusters = _entropy(table.classes, table.n), _entropy(table.clusters, table.n)
@@ -217,12 +219,12 @@ def _codes(groups: Groups) -> NDArray[np.int64]:
     return np.array([numbers.setdefault(value, len(numbers)) for value in groups], dtype=np.int64)
 
 
-def _table(labels: Groups, clusters: Groups) -> _Table:
+def _table(labels: Groups, clusters: Groups) -> _ContingencyTable:
     first, second = _codes(labels), _codes(clusters)
     _check_lengths(first, second)
     width = int(second.max(initial=0)) + 1
     cells = np.unique(first * width + second, return_counts=True)[1]
-    return _Table(len(first), np.bincount(first), np.bincount(second), cells)
+    return _ContingencyTable(len(first), np.bincount(first), np.bincount(second), cells)
 
 
 def _check_lengths(labels: NDArray[np.int64], clusters: NDArray[np.int64]) -> None:

@@ -305,7 +305,7 @@ CAP3S = (0.20, 0.25, 0.33)
 
 
 @dataclass(frozen=True)
-class Cell:
+class SettingScores:
     """One setting: the macro score of each system, the systems best first, and how the order agrees with the default's.
 
     `tau` is Kendall's tau-b, NaN with fewer than two systems or where all are equal. `n_valid` is how many queries each
@@ -330,7 +330,7 @@ class Sensitivity:
     """
 
     k: int
-    cells: tuple[Cell, ...]
+    cells: tuple[SettingScores, ...]
     default: int
     largest_change: float
     system: str
@@ -373,7 +373,7 @@ def sensitivity_grid(
     # Of places, not of scores: systems that differ by rounding only are tied in both.
     taus = tau_b(ranks, np.broadcast_to(ranks[usual], ranks.shape))
     cells = tuple(
-        Cell(
+        SettingScores(
             *grid[i],
             dict(zip(systems, scores[i].tolist(), strict=True)),
             tuple(np.array(list(systems))[np.argsort(ranks[i], kind="stable")].tolist()),
@@ -386,7 +386,7 @@ def sensitivity_grid(
 
 
 def _summed_up(
-    k: int, cells: tuple[Cell, ...], default: int, changes: Floats, systems: list[str], taus: Floats
+    k: int, cells: tuple[SettingScores, ...], default: int, changes: Floats, systems: list[str], taus: Floats
 ) -> Sensitivity:
     defined = ~np.isnan(changes)
     # Differences are never below 0, so -1 puts the undefined ones last; nanargmax would raise where all are.

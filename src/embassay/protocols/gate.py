@@ -32,7 +32,7 @@ from embassay.protocols.kernel.outcome import in_words
 from embassay.protocols.kernel.quantities import REACH, found_at
 from embassay.protocols.kernel.tables import counted
 from embassay.protocols.run_values import wanted
-from embassay.protocols.thresholds import Bar, Rows, read_bar, read_rows
+from embassay.protocols.thresholds import Bar, ThresholdRows, read_bar, read_rows
 from embassay.records import Result
 from embassay.runs.folder import run_folders
 from embassay.stats import holm
@@ -43,7 +43,7 @@ MORE = (50, 400)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class BarVerdict:
     """A bar, the value that was held against it with its interval, and whether it was met: None where there was no
     value, or no interval, to hold against it.
 
@@ -75,7 +75,7 @@ class Verdict:
 STATES: Mapping[bool | None, str] = {True: "met", False: "missed", None: "not tested"}
 
 
-def state_verdicts(verdicts: Sequence[Verdict]) -> tuple[Claim, ...]:
+def state_verdicts(verdicts: Sequence[BarVerdict]) -> tuple[Claim, ...]:
     """How many bars are met, missed and not tested; then of each that was tested whether it is kept."""
     counts = (
         state_count(kind, sum(verdict.met is state for verdict in verdicts), len(verdicts))
@@ -92,10 +92,10 @@ def state_verdicts(verdicts: Sequence[Verdict]) -> tuple[Claim, ...]:
     return (*counts, *tested)
 
 
-def summary(verdicts: Sequence[Verdict]) -> str:
+def summary(verdicts: Sequence[BarVerdict]) -> str:
     """How it went; what was not tested counts for neither side.
 
-    >>> one = [Verdict("a", met, None) for met in (True, True, None)]
+    >>> one = [BarVerdict("a", met, None) for met in (True, True, None)]
     >>> summary(one), summary(one[:2]), summary(one[2:])
     ('2 of 3 thresholds are met; 1 is not tested', 'All 2 thresholds are met', 'No threshold could be tested')
     """
@@ -117,7 +117,7 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     return "The threshold is met" if every == 1 else f"All {counted(every, 'threshold')} are met"
 
 
-def value_text(verdict: Verdict) -> str:
+def value_text(verdict: BarVerdict) -> str:
     """The value with its interval as people read it."""
     unit = numbers.unit_of(verdict.scale)
     if verdict.value is None:
@@ -131,7 +131,7 @@ def value_text(verdict: Verdict) -> str:
 UNPAIRED = "the errors of both runs add up, so only a larger fall is found"
 
 
-def word(verdict: Verdict) -> str:
+def word(verdict: BarVerdict) -> str:
     """Met, missed or not tested (in capitals where the gate fails for it), whether it was near, and whether its test
     was weaker than it could be."""
     return (
@@ -141,11 +141,11 @@ def word(verdict: Verdict) -> str:
     )
 
 
-def more(verdict: Verdict) -> str:
+def more(verdict: BarVerdict) -> str:
     """What more items would buy for a bar that lies inside the interval, or for a fall that is no loss yet: how wide it
     would be, and the chance of a decision; empty for others.
 
-    >>> more(Verdict("rag.score.P@10[a]>=0.5", True, 0.52, 0.46, 0.58, 100, near=True, scale="rag"))
+    >>> more(BarVerdict("rag.score.P@10[a]>=0.5", True, 0.52, 0.46, 0.58, 100, near=True, scale="rag"))
     'undecided at n 100; with 50 more ± 0.049, a chance of 1%; with 400 more ± 0.027, a chance of 33%'
     """
     if verdict.ahead:
@@ -163,7 +163,7 @@ def more(verdict: Verdict) -> str:
     return _steps(verdict, steps) if steps else ""
 
 
-def _steps(verdict: Verdict, steps: Sequence[Outlook]) -> str:
+def _steps(verdict: BarVerdict, steps: Sequence[Outlook]) -> str:
     unit = numbers.unit_of(verdict.scale)
     told = [
         f"with {step.more} more ± {unit.text(step.half)}, a chance of {step.chance:.0%}" for step in steps
@@ -171,14 +171,14 @@ def _steps(verdict: Verdict, steps: Sequence[Outlook]) -> str:
     return "; ".join([f"undecided at n {verdict.n:,}", *told])
 
 
-def why(verdict: Verdict) -> str:
+def why(verdict: BarVerdict) -> str:
     """Why it was missed or not tested, and why it was not paired."""
     return "; ".join(
         filter(None, (verdict.reason, f"not paired: {verdict.unpaired}" if verdict.unpaired else ""))
     )
 
 
-def as_junit(verdicts: Sequence[Verdict]) -> str:
+def as_junit(verdicts: Sequence[BarVerdict]) -> str:
     """A test suite of one case per bar, XML. What is not tested is an error where the gate stops for it, else
     skipped."""
     kinds = [_kind(one) for one in verdicts]
@@ -203,13 +203,13 @@ def as_junit(verdicts: Sequence[Verdict]) -> str:
     return "<?xml version='1.0' encoding='utf-8'?>\n" + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-def _kind(verdict: Verdict) -> str:
+def _kind(verdict: BarVerdict) -> str:
     if verdict.met is None:
         return "error" if verdict.stops else "skipped"
     return "" if verdict.met else "failure"
 
 
-def as_markdown(verdicts: Sequence[Verdict]) -> str:
+def as_markdown(verdicts: Sequence[BarVerdict]) -> str:
     """A heading that says how it went, and a table."""
     lines = [
         f"### Embassay gate: {summary(verdicts)}",
@@ -265,7 +265,7 @@ def judged_against(
     systems: Sequence[str] = (),
     tasks: Sequence[str] = (),
     measures: Sequence[str] = (),
-) -> tuple[Verdict, ...]:
+) -> tuple[BarVerdict, ...]:
     """Whether each ranked system of the earlier run is no worse now, at every headline over datasets.
 
     A test says worse where the difference is below -`margin` (above, where lower is better) with a one-sided p, by Holm
@@ -358,7 +358,7 @@ def _say_ungraded(found: Contrast, now: RunValues, base: RunValues) -> str:
     return f"fewer of its passages {when} before: {MISSING_LABELS.removesuffix('.')}" if when else ""
 
 
-def _verdicts(tests: Sequence[_Test], alpha: float, margin: float, protocol: str) -> Iterator[Verdict]:
+def _verdicts(tests: Sequence[_Test], alpha: float, margin: float, protocol: str) -> Iterator[BarVerdict]:
     tested = [one.p for one in tests if one.p < 1]
     corrected = iter(holm(tested) if tested else ())
     measures: dict[str, set[str]] = {}
@@ -382,9 +382,9 @@ def _ahead(test: _Test, alpha: float) -> tuple[Outlook, ...]:
     return found_at(test.fall, REACH * test.found.error, test.found.n, alpha, MORE)
 
 
-def _verdict(test: _Test, bar: str, p: float, alpha: float, protocol: str) -> Verdict:
+def _verdict(test: _Test, bar: str, p: float, alpha: float, protocol: str) -> BarVerdict:
     found = test.found
-    made = Verdict(bar, None, None, reason=test.reason, scale=protocol, is_change=True, stops=test.stops)
+    made = BarVerdict(bar, None, None, reason=test.reason, scale=protocol, is_change=True, stops=test.stops)
     if found is None:
         return made
     low, high = (None if math.isnan(end) else end for end in (found.low, found.high))
@@ -399,15 +399,15 @@ def _verdict(test: _Test, bar: str, p: float, alpha: float, protocol: str) -> Ve
     return replace(made, met=not worse, reason=reason, unpaired=test.unpaired, stops=worse)
 
 
-def judged_bars(bars: Sequence[Bar], rows: Rows) -> Iterator[Verdict]:
+def judged_bars(bars: Sequence[Bar], rows: ThresholdRows) -> Iterator[BarVerdict]:
     """The verdict on every bar. Without a value, or the interval that it asks for, a bar is not tested, and the gate
     stops: what was asked for is not shown. UsageError for a bar that means no row."""
     for bar in bars:
         yield _judge_bar(bar, rows.find(bar))
 
 
-def _judge_bar(bar: Bar, row: Result) -> Verdict:
-    verdict = Verdict(
+def _judge_bar(bar: Bar, row: Result) -> BarVerdict:
+    verdict = BarVerdict(
         bar.text, None, row.value, row.ci_low, row.ci_high, row.n, scale=bar.protocol, stops=True
     )
     held = {"value": row.value, "lower": row.ci_low, "upper": row.ci_high}[bar.end]
@@ -443,7 +443,7 @@ def judge_off(folder: Path) -> Iterator[str]:
 class Gate:
     """What became of every bar, and where a corrected judge is off. Printed, it is what the command says."""
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[BarVerdict, ...]
     judge: tuple[str, ...] = ()
 
     @property
@@ -524,8 +524,8 @@ def gate(
 
 
 __all__ = [
+    "BarVerdict",
     "Gate",
-    "Verdict",
     "as_junit",
     "as_markdown",
     "gate",

@@ -84,7 +84,7 @@ def read_bar(text: str) -> Bar:
 
 
 @dataclass(frozen=True)
-class Rows:
+class ThresholdRows:
     """Results of runs, and the headline measure of each protocol's tasks."""
 
     results: tuple[Result, ...]
@@ -130,7 +130,7 @@ class Rows:
         return [row for row in rows if row.measure == chosen[0]]
 
 
-def read_rows(folder: Path) -> Rows:
+def read_rows(folder: Path) -> ThresholdRows:
     """The rows of the run in a folder, or of all runs below it. Raises DataError where there is none."""
     runs = list(run_folders(folder))
     if not runs:
@@ -145,7 +145,7 @@ def read_rows(folder: Path) -> Rows:
         protocol = str(manifest.get("protocol", ""))
         results += [*run.read_results(), *read_costs(manifest)]
         headlines |= {(protocol, standing.task, standing.measure) for standing in read_standings(path)}
-    return Rows(tuple(results), frozenset(headlines))
+    return ThresholdRows(tuple(results), frozenset(headlines))
 
 
 def _having(rows: Sequence[Result], column: str, value: str, bar: Bar) -> Sequence[Result]:
@@ -205,7 +205,7 @@ def list_scores(
     return tuple((_score_name(row, rows), row) for row in kept if row.value is not None)
 
 
-def _score_name(row: Result, rows: Rows) -> str:
+def _score_name(row: Result, rows: ThresholdRows) -> str:
     where = {key: getattr(row, key) for key in KEYS if getattr(row, key)}
     measure = "" if rows.is_headline(row) else row.measure
     return Bar(row.protocol, row.task, measure, row.system, "", 0, where=where).text.removesuffix("0")

@@ -42,7 +42,7 @@ DECLARED = ("calibration",)
 
 
 @dataclass(frozen=True)
-class Task:
+class BoardTask:
     """One task in words. `trivial` is a value that needs no understanding, a constant or a reference's; `printed` says
     how values are written."""
 
@@ -66,16 +66,16 @@ def has_board(kind: str) -> bool:
     return kind in PLACES or kind in DECLARED or kind not in KINDS
 
 
-def all_tasks(record: Record) -> tuple[Task, ...]:
+def all_tasks(record: Record) -> tuple[BoardTask, ...]:
     """Every task of the run's protocol, in the order of its page."""
     if record.kind not in PLACES:
         return tuple(_declared_tasks(record)) if has_board(record.kind) else ()
     place = import_module(PLACES[record.kind])
-    tasks: tuple[Task, ...] = place.tasks_of(record) if hasattr(place, "tasks_of") else place.TASKS
+    tasks: tuple[BoardTask, ...] = place.tasks_of(record) if hasattr(place, "tasks_of") else place.TASKS
     return tasks
 
 
-def _declared_tasks(record: Record) -> Iterator[Task]:
+def _declared_tasks(record: Record) -> Iterator[BoardTask]:
     """The tasks of a protocol of another package as its rows name them: the measure is that of scores over datasets."""
     names = dict.fromkeys([cell.task for cell in record.cells] + [key[0] for key in record.rows])
     for name in names:
@@ -83,7 +83,7 @@ def _declared_tasks(record: Record) -> Iterator[Task]:
         title, headline = name.replace("_", " ").capitalize(), next(measures, "")
         if name != OVERALL:
             words = headline.replace("_", " ")
-            yield Task(
+            yield BoardTask(
                 name,
                 title,
                 title,
@@ -96,12 +96,12 @@ def _declared_tasks(record: Record) -> Iterator[Task]:
             )
 
 
-def present_tasks(record: Record) -> tuple[Task, ...]:
+def present_tasks(record: Record) -> tuple[BoardTask, ...]:
     """The tasks that the run has, in the order of the page."""
     return tuple(task for task in all_tasks(record) if record.datasets(task.name))
 
 
-def item_count(record: Record, task: Task, system: str) -> int:
+def item_count(record: Record, task: BoardTask, system: str) -> int:
     """How many items a system's score on a task rests on: the sum over its datasets."""
     rows = (
         record.find(task.name, system, task.headline, dataset=data) for data in record.datasets(task.name)
@@ -198,7 +198,7 @@ class Board:
 
     lead: str
     lead_title: str
-    tasks: tuple[Task, ...]
+    tasks: tuple[BoardTask, ...]
     ranked: tuple[Row, ...]
     unranked: tuple[Row, ...]
     references: tuple[Row, ...]
@@ -292,7 +292,7 @@ def leading_scope(record: Record) -> str:
     return next(done, OVERALL)
 
 
-def task_value(record: Record, system: System, task: Task) -> Value:
+def task_value(record: Record, system: System, task: BoardTask) -> Value:
     """A system's headline on a task, or the state that stands there instead."""
     row = record.find(task.name, system.name, task.headline)
     if row is not None and row.value is not None:
@@ -321,7 +321,7 @@ def missing_value(record: Record, cells: Sequence[Cell], row: Result | None) -> 
     )
 
 
-def _make_row(record: Record, system: System, lead: str, tasks: tuple[Task, ...], label: str) -> Row:
+def _make_row(record: Record, system: System, lead: str, tasks: tuple[BoardTask, ...], label: str) -> Row:
     values = tuple(task_value(record, system, task) for task in tasks)
     ranges = record.rank_range(lead, system.name)
     rank = numbers.rank(*ranges) if ranges and system.ranked else ""
@@ -343,7 +343,9 @@ def _make_row(record: Record, system: System, lead: str, tasks: tuple[Task, ...]
     )
 
 
-def _partial_mean(record: Record, system: System, tasks: tuple[Task, ...], values: tuple[Value, ...]) -> str:
+def _partial_mean(
+    record: Record, system: System, tasks: tuple[BoardTask, ...], values: tuple[Value, ...]
+) -> str:
     row = record.find(OVERALL, system.name, "mean_of_present")
     if row is None or row.value is None:
         if finished := sum(value.value is not None for value in values):
@@ -418,7 +420,7 @@ class Wanted:
 
 
 def value_table(
-    record: Record, board: Board, task: Task, wanted: Sequence[Wanted], *, name: str, title: str,
+    record: Record, board: Board, task: BoardTask, wanted: Sequence[Wanted], *, name: str, title: str,
     is_shaded: bool = False
 ) -> Table | None:  # fmt: skip
     """The columns that at least one system has a row for, each on its own scale: over small marks, or `is_shaded` on a
@@ -474,11 +476,11 @@ def line_of(row: Row, entries: tuple[Entry, ...], place: int, rows: Sequence[Row
     return Line(row.label, entries, row.system.kind, more, row.system.name)
 
 
-def _find_result(record: Record, task: Task, row: Row, want: Wanted) -> Result | None:
+def _find_result(record: Record, task: BoardTask, row: Row, want: Wanted) -> Result | None:
     return record.find(task.name, row.system.name, want.measure, dataset=want.dataset, variant=want.variant)
 
 
-def _looked_up(record: Record, task: Task, row: Row, column: Wanted) -> Value:
+def _looked_up(record: Record, task: BoardTask, row: Row, column: Wanted) -> Value:
     result = _find_result(record, task, row, column)
     if result is not None and result.value is not None:
         return Value("value", result, unit=task.printed)

@@ -26,7 +26,7 @@ from embassay.document.blocks import (
     number_columns,
 )
 from embassay.document.marks import SHARES
-from embassay.protocols.calibration.check import Checked, Kept
+from embassay.protocols.calibration.check import CalibrationCheck, PromiseCheck
 from embassay.protocols.calibration.options import costs_of
 from embassay.protocols.calibration.probability import Translation
 from embassay.protocols.calibration.protocol import CHANCE, GIVEN, HALF
@@ -523,7 +523,7 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
         yield Text(("Calibrations: ", Command(str(run / "calibrations"))))
 
 
-def checked_view(checked: Checked) -> Iterator[Block]:
+def checked_view(checked: CalibrationCheck) -> Iterator[Block]:
     """Whether new pairs are like those of a calibration, what differs, and what became of its promises."""
     likeness, of = checked.likeness, f"{checked.system}, calibrated on {checked.dataset}"
     broken = [promise for promise in checked.kept if promise.is_broken]
@@ -563,7 +563,7 @@ def checked_view(checked: Checked) -> Iterator[Block]:
     yield Care(tuple(notes))
 
 
-def _outcome_words(promise: Kept) -> str:
+def _outcome_words(promise: PromiseCheck) -> str:
     """What was promised, and what new labels show."""
     asked = f"At least {numbers.percent(promise.aim)} {promise.measure} was promised"
     if promise.share is None:

@@ -49,7 +49,7 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ItemKind:
     """One kind of item: comparisons and ratings of a task are two. `noun` counts them."""
 
     name: str
@@ -79,24 +79,24 @@ def _similarity_measures(edits: tuple[str, ...]) -> tuple[Measure, ...]:
 
 REPLACED = (*SUPERFICIAL, *SEMANTIC, *(span[0] for span in SPANS if span[2] < 0.9))
 KINDS = (
-    Kind("comparisons", "preference", "Preference: comparisons", "comparison", (
+    ItemKind("comparisons", "preference", "Preference: comparisons", "comparison", (
         Measure(("correct", ""), "follows the human choice"),
         Measure(("similarity", "first"), "similarity of summary 1"),
         Measure(("similarity", "second"), "similarity of summary 2"),
     )),
-    Kind("ratings", "preference", "Preference: ratings", "rated summary", (
+    ItemKind("ratings", "preference", "Preference: ratings", "rated summary", (
         Measure(("similarity", "rating"), "similarity of source and summary"),
     )),
-    Kind("robustness", "robustness", "Robustness", "document", (
+    ItemKind("robustness", "robustness", "Robustness", "document", (
         Measure(("robustness", ""), "robustness"),
         *_similarity_measures(("summary", *SUPERFICIAL, *SEMANTIC)),
     )),
-    Kind("sensitivity", "sensitivity", "Sensitivity", "document", (
+    ItemKind("sensitivity", "sensitivity", "Sensitivity", "document", (
         Measure(("sensitivity", ""), "sensitivity"),
         *_similarity_measures(tuple(span[0] for span in SPANS)),
     )),
-    Kind("clustering", "clustering", "Clustering", "set", (Measure(("v_measure", "set"), "V-measure"),)),
-    Kind("retrieval", "retrieval", "Retrieval", "query", (
+    ItemKind("clustering", "clustering", "Clustering", "set", (Measure(("v_measure", "set"), "V-measure"),)),
+    ItemKind("retrieval", "retrieval", "Retrieval", "query", (
         Measure(("ndcg@10", "augmented"), "nDCG@10, with all copies"),
         Measure(("ndcg@10", "original"), "nDCG@10, clean corpus"),
         *(Measure(("ndcg@10", f"replaced:{edit}"), f"nDCG@10, {edit_words(edit)}", edit)
@@ -106,10 +106,10 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Group:
+class ItemGroup:
     """The items of one kind on one dataset: ids, and values (measures, systems, items), NaN where missing."""
 
-    kind: Kind
+    kind: ItemKind
     dataset: str
     lang: str
     ids: tuple[str, ...]
@@ -127,7 +127,7 @@ class Group:
         return np.asarray(np.where(counts > 0, total / np.maximum(counts, 1), np.nan))
 
 
-def read_groups(record: Record) -> tuple[Group, ...]:
+def read_groups(record: Record) -> tuple[ItemGroup, ...]:
     """Every kind of item on every dataset that a ranked system has values for."""
     if record.kind == "pteb":
         from embassay.report.pteb.drops import pteb_groups
@@ -149,7 +149,7 @@ def read_groups(record: Record) -> tuple[Group, ...]:
 Columns = dict[tuple[str, str], tuple[list[str], Values]]
 
 
-def read_values(record: Record, kind: Kind, dataset: str, lang: str) -> Group | None:
+def read_values(record: Record, kind: ItemKind, dataset: str, lang: str) -> ItemGroup | None:
     """The values of a kind of item on a dataset; None where no system has any of its measures."""
     folder = RunFolder(record.path)
     offered = [(system, _read_columns(folder, kind, dataset, system)) for system in record.ranked_systems]
@@ -170,7 +170,7 @@ def read_values(record: Record, kind: Kind, dataset: str, lang: str) -> Group | 
         for m, measure in enumerate(measures):
             if measure.key in read:
                 values[m, s] = _align_column(*read[measure.key], ids, place)
-    return Group(kind, dataset, lang, tuple(ids), systems, measures, values)
+    return ItemGroup(kind, dataset, lang, tuple(ids), systems, measures, values)
 
 
 def _align_column(names: list[str], column: Values, ids: list[str], place: dict[str, int]) -> Values:
@@ -184,7 +184,7 @@ def _align_column(names: list[str], column: Values, ids: list[str], place: dict[
     return values
 
 
-def _read_columns(folder: RunFolder, kind: Kind, dataset: str, system: System) -> Columns | None:
+def _read_columns(folder: RunFolder, kind: ItemKind, dataset: str, system: System) -> Columns | None:
     """The values of a system by measure and variant; None where it has no items on the dataset."""
     import polars as pl
 
@@ -273,7 +273,7 @@ def shorten_text(text: str, most: int) -> str:
     return text[: space if space > 0 else most]
 
 
-class Judged:
+class JudgedTexts:
     """What a task judged on a dataset: texts by field and item."""
 
     def __init__(self, folder: RunFolder, task: str, dataset: str) -> None:
@@ -300,14 +300,14 @@ Part = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Source:
+class ItemSource:
     """Where the parts of a group's items come from; `ids` are the items that go into the page."""
 
     record: Record
     folder: RunFolder
-    group: Group
+    group: ItemGroup
     ids: Sequence[str]
-    judged: Judged
+    judged: JudgedTexts
     excerpts: Excerpts
 
     def texts(self, field: str) -> list[int]:
@@ -337,28 +337,28 @@ NOTES = {
 
 
 @dataclass(frozen=True)
-class _Found:
+class _TaskOnDataset:
     task: str
     dataset: str
 
 
-def measured_groups(record: Record) -> Iterator[Group]:
+def measured_groups(record: Record) -> Iterator[ItemGroup]:
     """The items of every task and dataset that have a value of the measures shown."""
     langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
-    pairs = dict.fromkeys(_Found(cell.task, cell.dataset) for cell in record.cells)
+    pairs = dict.fromkeys(_TaskOnDataset(cell.task, cell.dataset) for cell in record.cells)
     for pair in pairs:
         measures = _list_measures(record, pair)
         if measures:
             title = (
                 TITLES.get(record.kind) or TITLES.get(pair.task) or pair.task.replace("_", " ").capitalize()
             )
-            kind = Kind("values", pair.task, title, NOUNS.get(record.kind, "item"), measures)
+            kind = ItemKind("values", pair.task, title, NOUNS.get(record.kind, "item"), measures)
             group = read_values(record, kind, pair.dataset, langs.get(pair.dataset, ""))
             if group is not None:
                 yield group
 
 
-def values(source: Source) -> Part:
+def values(source: ItemSource) -> Part:
     """The texts of every item by field, none where the run and its study have none."""
     texts = _read_texts(source)
     names = [name for name in texts if any(texts[name].values())]
@@ -372,7 +372,7 @@ def values(source: Source) -> Part:
     }
 
 
-def _list_measures(record: Record, pair: _Found) -> tuple[Measure, ...]:
+def _list_measures(record: Record, pair: _TaskOnDataset) -> tuple[Measure, ...]:
     """The measures and variants that any system has, in the order of its file."""
     folder, wanted = RunFolder(record.path), MEASURES.get(record.kind)
     measures: dict[tuple[str, str], None] = {}
@@ -401,7 +401,7 @@ def _field_title(field: str) -> str:
     return {"text1": "Text 1", "text2": "Text 2"}.get(field, field.replace("_", " ").capitalize())
 
 
-def _read_texts(source: Source) -> dict[str, dict[str, str]]:
+def _read_texts(source: ItemSource) -> dict[str, dict[str, str]]:
     """By field and item."""
     if source.record.kind != "hume":
         return {}
@@ -460,7 +460,7 @@ def share_budget(needs: Sequence[tuple[int, int]], budget: int = BUDGET, fewest:
     return room
 
 
-def pick_items(group: Group, most: int, seed: int) -> NDArray[np.int64]:
+def pick_items(group: ItemGroup, most: int, seed: int) -> NDArray[np.int64]:
     """Indices of the items that go into the page, in their order.
 
     All of them if they fit. Else one half the worst (measure by measure in turn, lowest mean over systems
@@ -557,13 +557,13 @@ def items_of(runs: Sequence[ReportRun]) -> ItemPage | None:
 
 
 def _group_data(
-    run: ReportRun, group: Group, rows: NDArray[np.int64], excerpts: Excerpts, *, several: bool
+    run: ReportRun, group: ItemGroup, rows: NDArray[np.int64], excerpts: Excerpts, *, several: bool
 ) -> dict[str, Any]:
     """A group as the script reads it."""
     record = run.record
     folder = RunFolder(record.path)
     ids = [group.ids[row] for row in rows.tolist()]
-    judged = Judged(folder, group.kind.task, group.dataset)
+    judged = JudgedTexts(folder, group.kind.task, group.dataset)
     return {
         "kind": group.kind.name,
         "title": (f"{run.title}: " if several else "") + f"{group.kind.title}, {group.dataset}",
@@ -576,11 +576,11 @@ def _group_data(
         "values": [
             [_scale_integers(column) for column in measure] for measure in group.values[:, :, rows].tolist()
         ],
-        **_part_builder(group.kind.name)(Source(record, folder, group, ids, judged, excerpts)),
+        **_part_builder(group.kind.name)(ItemSource(record, folder, group, ids, judged, excerpts)),
     }
 
 
-def _part_builder(name: str) -> Callable[[Source], Part]:
+def _part_builder(name: str) -> Callable[[ItemSource], Part]:
     """What makes the part of a kind of item; of SAGE's by the kind's name."""
     module = {"reworded": "pteb.drops", "values": "items"}.get(name, "sage.edits")
     return attribute(f"embassay.report.{module}:{name}")  # type: ignore[no-any-return]
@@ -591,7 +591,7 @@ def _scale_integers(column: Sequence[float]) -> list[int | None]:
     return [None if value != value else round(value * SCALE) for value in column]
 
 
-def _left_out(groups: Sequence[Group], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
+def _left_out(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
     """Which groups are shown in part, and which part."""
     return [
         f"{group.kind.title}, {group.dataset}: {numbers.count(len(rows))} of "
@@ -602,7 +602,7 @@ def _left_out(groups: Sequence[Group], chosen: Sequence[NDArray[np.int64]]) -> l
     ]
 
 
-def _left_out_of_several(groups: Sequence[Group], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
+def _left_out_of_several(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
     """The same in one sentence."""
     shown, total = sum(map(len, chosen)), sum(len(group.ids) for group in groups)
     if shown == total:
@@ -616,7 +616,7 @@ def _left_out_of_several(groups: Sequence[Group], chosen: Sequence[NDArray[np.in
 
 def _worst_items(
     index: int,
-    group: Group,
+    group: ItemGroup,
     rows: NDArray[np.int64],
     texts: dict[str, Any],
     excerpts: Excerpts,

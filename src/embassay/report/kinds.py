@@ -240,7 +240,7 @@ def defaults_of(kind: str) -> Mapping[str, tuple[Any, str]]:
 
 
 @dataclass(frozen=True)
-class Scale:
+class ProtocolScale:
     """A protocol's question, its scale, and what may not be read from it."""
 
     question: str
@@ -249,7 +249,7 @@ class Scale:
 
 
 SCALES = {
-    "sage": Scale(
+    "sage": ProtocolScale(
         "Does similarity follow people, survive typos, notice changed meaning, track lost text, cluster and retrieve?",
         "Five tasks from 0 to 1, higher is better; overall is their plain mean, and a system that lacks one has none.",
         (
@@ -261,7 +261,7 @@ SCALES = {
             "Clustering is not corrected for chance: compare with random.",
         ),
     ),
-    "pteb": Scale(
+    "pteb": ProtocolScale(
         "How much of a score is left when every text is paraphrased, over several runs of the paraphraser?",
         "The task’s own measure times 100, on originals and paraphrases. The change is PTEB minus original: a loss is "
         "negative.",
@@ -273,7 +273,7 @@ SCALES = {
             "Another paraphraser or prompt gives another change; only runs of this one are in the interval.",
         ),
     ),
-    "hteb": Scale(
+    "hteb": ProtocolScale(
         "What is left of a score when texts are rewritten in style, in length, and in another language?",
         "The task’s own measure times 100, on originals and transformed texts. The change is transformed minus "
         "original: a loss is negative. A profile is the change on each of three axes.",
@@ -285,18 +285,18 @@ SCALES = {
             "Another transformer gives other texts; only runs of this one are in the interval.",
         ),
     ),
-    "original": Scale(
+    "original": ProtocolScale(
         "How well does a system do each task on the texts as they are?",
         "The task’s own measure times 100.",
         ("Systems without vectors classify and cluster by another method and are ranked by themselves.",),
     ),
-    "judge": Scale(
+    "judge": ProtocolScale(
         "Which language model rates similarity as people do?",
         "Correlation of its ratings with gold scores, −1 to 1, higher is better; error in steps of 0 to 5, lower is "
         "better.",
         ("A judge that follows people on pairs of sentences is not shown to judge long paraphrases.",),
     ),
-    "paraphrasers": Scale(
+    "paraphrasers": ProtocolScale(
         "Which language model paraphrases texts and keeps their meaning?",
         "Similarity of text and paraphrase as a judge rates it, 0 to 5, and the share of words changed, 0 to 1.",
         (
@@ -304,12 +304,12 @@ SCALES = {
             "The ratings are a language model’s, not people’s.",
         ),
     ),
-    "validation": Scale(
+    "validation": ProtocolScale(
         "Do people find that the paraphrases keep the meaning?",
         "Mean rating from 0 to 5; 3.0 is the bar of the paper. Alpha says how far raters agree, 1 is fully.",
         ("A mean over the bar does not say that every paraphrase is good: see the shares.",),
     ),
-    "golden": Scale(
+    "golden": ProtocolScale(
         "Which passages contain the evidence for each question, by a judge’s grades?",
         "Grades from 1 (nothing to do with it) to 5 (answers it). Everything scored with this set rests on them.",
         (
@@ -317,7 +317,7 @@ SCALES = {
             "A passage that no search proposed was never graded: it counts as not judged, not as bad.",
         ),
     ),
-    "questions": Scale(
+    "questions": ProtocolScale(
         "What may be asked of these documents, and where is the answer?",
         "Kept: the share of questions that passed every check, 0 to 1.",
         (
@@ -325,7 +325,7 @@ SCALES = {
             "Questions of the documents are made of their own words, which favours systems that match words.",
         ),
     ),
-    "score": Scale(
+    "score": ProtocolScale(
         "Does the set of K passages in the prompt hold the decisive evidence?",
         "RA-nWG from 0 to 1: the worth of the first K, of the best that any K could have. N-Recall4+ is the share of "
         "good passages that fit; Harm is the share of poor ones, lower is better. PROC is the best that the pool "
@@ -336,7 +336,7 @@ SCALES = {
             "The same value on two sets of judgements is not the same quality.",
         ),
     ),
-    "sweep": Scale(
+    "sweep": ProtocolScale(
         "What do time and money buy?",
         "A stack is on the frontier where no other one is as cheap, as fast and as good, and better in one of them. "
         "p50 is the median time of a query, p95 what one of twenty exceeds.",
@@ -346,7 +346,7 @@ SCALES = {
             "The recommendation is only as good as its budget.",
         ),
     ),
-    "names": Scale(
+    "names": ProtocolScale(
         "Does similarity know whose name a text carries?",
         "Name margin: similarity to the right passage minus that to the closer impostor. Above 0 the right one wins.",
         (
@@ -354,12 +354,12 @@ SCALES = {
             "A smaller margin need not cost retrieval: compare recall.",
         ),
     ),
-    "noise": Scale(
+    "noise": ProtocolScale(
         "What does small talk around a question do?",
         "Drop in percent of the clean question's similarity to its meaning; 0 means no harm.",
         ("A drop in similarity costs only where another passage overtakes: see what retrieval loses.",),
     ),
-    "hume": Scale(
+    "hume": ProtocolScale(
         "How do people do on the same items, and how well do they agree?",
         "The task’s own measure times 100 for people and systems. Percent of human is one over the other.",
         (
@@ -371,7 +371,7 @@ SCALES = {
             "Models get the number of clusters and labelled examples, which people do not.",
         ),
     ),
-    "calibration": Scale(
+    "calibration": ProtocolScale(
         "How likely do two texts mean the same, given their similarity, and above which one may you accept?",
         "Skill is the share of the uncertainty that the similarity takes away: 0 is none, 1 all.",
         (
@@ -379,7 +379,7 @@ SCALES = {
             "Thresholds of different systems do not compare: each has its own scale.",
         ),
     ),
-    "choose": Scale(
+    "choose": ProtocolScale(
         "Which system should search these documents, where nobody has judged anything?",
         "P(best) is the chance to be the best of those asked; regret is how far below the best nDCG@10 a system lies.",
         (
@@ -387,7 +387,7 @@ SCALES = {
             "It was taught on short English collections; on others its chances may be off.",
         ),
     ),
-    "mteb": Scale(
+    "mteb": ProtocolScale(
         "What has been published for these systems?",
         "The main score of each task as it was published, from 0 to 1 where the task has no other scale.",
         (

@@ -13,11 +13,11 @@ from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.outcome import Citation, citations
 from embassay.protocols.run_values import read_costs
-from embassay.report.board import Board, Task, has_board
+from embassay.report.board import Board, BoardTask, has_board
 from embassay.report.kinds import Wording, defaults_of, wording_of
 from embassay.report.notes import Note, notes_of
 from embassay.report.record import Cell, Record, label_names
-from embassay.report.runs import Left, ReportRun
+from embassay.report.runs import ReportRun, UnreadFolder
 from embassay.runs.folder import MANIFEST
 from embassay.runs.memory import in_words
 from embassay.runs.spending import format_dollars, in_one_line
@@ -214,7 +214,7 @@ class DatasetFacts:
 
 
 @dataclass(frozen=True)
-class Choice:
+class OpenPoint:
     """A point the paper leaves open: what it is, what this run took, whether that is the default."""
 
     name: str
@@ -243,8 +243,8 @@ class MethodPage:
     wording: Wording
     datasets: tuple[DatasetFacts, ...]
     notes: tuple[Note, ...]
-    tasks: tuple[Task, ...]
-    choices: tuple[Choice, ...]
+    tasks: tuple[BoardTask, ...]
+    choices: tuple[OpenPoint, ...]
     sessions: tuple[Session, ...]
     costs: tuple[Cost, ...]
     taken: tuple[Taken, ...]
@@ -300,16 +300,16 @@ def _dataset_facts(plain: Mapping[str, Any]) -> DatasetFacts:
     )
 
 
-def _option_choices(record: Record) -> tuple[Choice, ...]:
+def _option_choices(record: Record) -> tuple[OpenPoint, ...]:
     options = record.arguments.get("options") or {}
     choices = [
-        Choice(name, words, _said_value(options.get(name, default)), options.get(name, default) == default)
+        OpenPoint(name, words, _said_value(options.get(name, default)), options.get(name, default) == default)
         for name, (default, words) in defaults_of(record.kind).items()
     ]
     tokenizer = (record.manifest.get("tokenizer") or {}).get("name")
     if record.kind == "sage" and tokenizer:
         words = "tokens of classical metrics and of spans; the paper has cl100k"
-        choices.append(Choice("tokenizer", words, str(tokenizer), tokenizer == PAPER_TOKENIZER))
+        choices.append(OpenPoint("tokenizer", words, str(tokenizer), tokenizer == PAPER_TOKENIZER))
     return tuple(choices)
 
 
@@ -433,7 +433,7 @@ class Methods:
     equal sentences are said once. `quiet` are the runs without a note."""
 
     parts: tuple[MethodPage, ...]
-    left: tuple[Left, ...]
+    left: tuple[UnreadFolder, ...]
     citations: tuple[Citation, ...]
     commands: tuple[Said, ...]
     quiet: str

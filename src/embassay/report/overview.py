@@ -31,8 +31,8 @@ from embassay.registry import attribute
 from embassay.report.answers import LEAST_ITEMS, Answer, Place, answers_of, place_systems, recommend_systems
 from embassay.report.board import (
     Board,
+    BoardTask,
     Row,
-    Task,
     Wanted,
     collect_ends,
     has_board,
@@ -47,15 +47,15 @@ from embassay.report.runs import ReportRun, declared_page
 
 
 @dataclass(frozen=True)
-class Shown:
+class BoardView:
     """`columns` are the tasks beside the leading score, with their place; `groups` the rows under their headings."""
 
-    columns: tuple[tuple[int, Task, Scale], ...]
+    columns: tuple[tuple[int, BoardTask, Scale], ...]
     lead_scale: Scale
     groups: tuple[tuple[str, tuple[Row, ...]], ...]
 
 
-def show_board(board: Board) -> Shown:
+def show_board(board: Board) -> BoardView:
     """What the board's table shows."""
     factor = board.unit.factor
     within = (0.0, 1.0) if factor == 1 else (-1.0, 1.0)
@@ -74,7 +74,7 @@ def show_board(board: Board) -> Shown:
         (missing, board.unranked),
         ("References, not ranked", board.references),
     )
-    return Shown(
+    return BoardView(
         columns,
         scale_of(collect_ends(row.lead for row in board.rows), within=within, factor=factor),
         tuple((title, rows) for title, rows in groups if rows),
@@ -213,7 +213,7 @@ class Overview:
     more_notes: int
     names: tuple[str, ...]
     together: Together | None
-    shown: Shown
+    shown: BoardView
     cards: tuple[Card, ...]
     forest: Forest | None
     unrounded: bool

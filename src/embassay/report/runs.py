@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Left:
+class UnreadFolder:
     """A folder that a report leaves out, and why."""
 
     path: Path
@@ -31,28 +31,28 @@ class Left:
 
 
 @dataclass(frozen=True)
-class Found:
+class RunCollection:
     """The runs, and the folders beside them that cannot be read."""
 
     records: tuple[Record, ...]
-    left: tuple[Left, ...] = ()
+    left: tuple[UnreadFolder, ...] = ()
 
 
-def find_records(paths: Sequence[Path]) -> Found:
+def find_records(paths: Sequence[Path]) -> RunCollection:
     """The runs that `paths` are, or that lie anywhere in them, each once.
 
     A damaged run fails where it was named itself; found in a folder of runs it is left out and told of, if there are
     others. DataError where a path holds no run.
     """
     records: dict[Path, Record] = {}
-    left: dict[Path, Left] = {}
+    left: dict[Path, UnreadFolder] = {}
     for path in paths:
         for folder, record in _runs_of(path):
             if isinstance(record, Record):
                 records.setdefault(folder.resolve(), record)
             else:
-                left.setdefault(folder.resolve(), Left(folder, record.what))
-    return Found(tuple(records.values()), tuple(left.values()))
+                left.setdefault(folder.resolve(), UnreadFolder(folder, record.what))
+    return RunCollection(tuple(records.values()), tuple(left.values()))
 
 
 def _runs_of(path: Path) -> list[tuple[Path, Record | DataError]]:
@@ -136,7 +136,7 @@ class ReportRun:
     mark: str = ""
     called: str = ""
     place: int = 1
-    left: tuple[Left, ...] = ()
+    left: tuple[UnreadFolder, ...] = ()
     alone: bool = True
 
     @property
@@ -192,7 +192,7 @@ def read_runs(paths: Sequence[Path]) -> tuple[ReportRun, ...]:
         if twin is None:
             kept.append(record)
         else:
-            left.append(Left(record.path, f"it holds the same results as {twin.path}"))
+            left.append(UnreadFolder(record.path, f"it holds the same results as {twin.path}"))
     runs = gather_runs(kept)
     return (replace(runs[0], left=tuple(left)), *runs[1:])
 

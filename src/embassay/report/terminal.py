@@ -18,12 +18,12 @@ from embassay.document.blocks import (
     Said,
     Table,
     Text,
+    Verdict,
     Words,
     join_names,
     number_columns,
     plain_text,
 )
-from embassay.document.blocks import Verdict as Finding
 from embassay.document.claims import first_in_words
 from embassay.document.marks import scale_of
 from embassay.document.terminal import drawable_blocks, fold_text
@@ -39,7 +39,7 @@ from embassay.protocols.compare import (
     leading,
 )
 from embassay.protocols.compare_claims import contrast_claim, field_claims
-from embassay.protocols.gate import UNPAIRED, Verdict, more, state_verdicts, summary, value_text, word
+from embassay.protocols.gate import UNPAIRED, BarVerdict, more, state_verdicts, summary, value_text, word
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import LOWER, MISSING_LABELS, VERBS
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
@@ -95,7 +95,7 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
     if wide:
         yield from _taken_blocks(record, board)
     blocks, why = shown.brought
-    yield from (block for block in drawable_blocks(blocks) if not isinstance(block, Finding))
+    yield from (block for block in drawable_blocks(blocks) if not isinstance(block, Verdict))
     notes = [why] if why else []
     notes += [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
     yield Care((*notes, *(note.plain for note in notes_of(record))), more=tuple(_reference_lines(board)))
@@ -186,7 +186,7 @@ def care_view(runs: Sequence[ReportRun], most: int = 3) -> Iterator[Block]:
     asked = {answer.slug for answer in answers_of(runs) if answer.level != "not run"}
     notes, _ = weigh_notes(gathered_notes(runs), asked)
     if notes:
-        yield Finding((f"Read with care ({min(most, len(notes))} of {numbers.counted(len(notes), 'note')})",))
+        yield Verdict((f"Read with care ({min(most, len(notes))} of {numbers.counted(len(notes), 'note')})",))
         yield Bullets(tuple(note.plain for note in notes[:most]))
 
 
@@ -270,7 +270,7 @@ def pair_view(pair: PairOfSystems, protocol: str) -> Iterator[Block]:
     unit = numbers.unit_of(protocol)
     first = leading(pair.contrasts)
     claims = () if math.isnan(first.p) else (contrast_claim(first),)
-    yield Finding((contrast_verdict(first, unit, pair.among),), claims=claims)
+    yield Verdict((contrast_verdict(first, unit, pair.among),), claims=claims)
     yield _pair_table(pair.contrasts, unit)
     yield Bullets(tuple(_pair_notes(pair, unit)))
     yield from _next_items(leading(pair.contrasts), unit)
@@ -369,7 +369,7 @@ def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
     unit = numbers.unit_of(protocol)
     # An overall score that a run of few tasks has not must not come first.
     for field in sorted(found, key=lambda entry: not entry.entrants):
-        yield Finding((_field_headline(field),), claims=field_claims(field))
+        yield Verdict((_field_headline(field),), claims=field_claims(field))
         yield _field_table(field, unit)
         yield Bullets(tuple(_field_notes(field)))
     yield Text(_how_ranked(found))
@@ -537,9 +537,9 @@ def _p_words(p: float) -> str:
     return "n/a" if math.isnan(p) else numbers.p_value(p)
 
 
-def gate_view(verdicts: Sequence[Verdict], judge: Sequence[str] = ()) -> Iterator[Block]:
+def gate_view(verdicts: Sequence[BarVerdict], judge: Sequence[str] = ()) -> Iterator[Block]:
     """The verdicts, a row each, why one has none, and where the `judge` is off."""
-    yield Finding((f"{summary(verdicts)}.",), claims=state_verdicts(verdicts))
+    yield Verdict((f"{summary(verdicts)}.",), claims=state_verdicts(verdicts))
     heads: list[str | Column] = ["Threshold", "Verdict", *number_columns("Value, 95%", "n")]
     stops = {True: "state failed", False: ""}
     rows: list[list[Said | Entry]] = [
@@ -564,7 +564,7 @@ def scores_view(scores: Sequence[tuple[str, Result]]) -> Iterator[Block]:
     yield Text(("Behind the name: >=0.45, <=0.3@upper. Other measures and tasks: -m, -t.",))
 
 
-def _gate_notes(verdicts: Sequence[Verdict]) -> Iterator[str]:
+def _gate_notes(verdicts: Sequence[BarVerdict]) -> Iterator[str]:
     yield from (f"{verdict.bar}: {verdict.reason}." for verdict in verdicts if verdict.reason)
     if any(verdict.near for verdict in verdicts):
         yield "Near: the threshold lies inside the interval, so another sample could have said otherwise."

@@ -168,7 +168,7 @@ Vectors = NDArray[np.float32]
 
 
 @dataclass
-class Counts:
+class EncodingCounts:
     """What happened so far: distinct texts of each call that were encoded, taken from the cache, and (of
     both) cut at the encoder's limit; seconds spent in the encoder."""
 
@@ -182,7 +182,7 @@ class Counts:
 class Account:
     """What an encoder did on another machine, to be counted here."""
 
-    counts: Counts
+    counts: EncodingCounts
     failures: Mapping[str, str]
 
 
@@ -215,7 +215,7 @@ class CachedEncoder:
         self.cache = cache
         self.progress = progress
         self.kept = kept
-        self.counts = Counts()
+        self.counts = EncodingCounts()
         self.failures: dict[str, str] = {}
         self.conduct = Conduct()
         self._fetched: set[bytes] = set()
@@ -235,7 +235,7 @@ class CachedEncoder:
         """What a copy has counted since it was last asked; None of the original, which has counted it."""
         if not self._away:
             return None
-        counts, self.counts = self.counts, Counts()
+        counts, self.counts = self.counts, EncodingCounts()
         return Account(counts, dict(self.failures))
 
     def accept(self, account: Account) -> None:

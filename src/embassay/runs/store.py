@@ -332,7 +332,7 @@ _CHUNK_SIZE = 64
 
 
 @dataclass
-class Counts:
+class RerankCounts:
     """What happened so far: documents that the reranker scored, documents whose score the cache had, and seconds
     spent in the reranker. A document that stands twice in a call counts once."""
 
@@ -353,7 +353,7 @@ class CachedReranker:
     def __init__(self, reranker: Reranker, cache: PairCache) -> None:
         self.reranker = reranker
         self.cache = cache
-        self.counts = Counts()
+        self.counts = RerankCounts()
         self.pairwise: bool = getattr(reranker, "pairwise", False)
         self._chunk_size: int = getattr(reranker, "chunk_size", _CHUNK_SIZE)
         self._skips_blank: bool = getattr(reranker, "skips_blank", False)
@@ -523,7 +523,7 @@ _UNANSWERED = "unanswered:"
 
 
 @dataclass(frozen=True)
-class Question:
+class StoredQuestion:
     """What is asked: as `ChatModel.complete`, and `attempt`, the number of the draw."""
 
     messages: Sequence[Message]
@@ -585,20 +585,20 @@ class CachedChat:
             if isinstance(cached, Unanswered):
                 raise cached
             return cached
-        return await self._new(key, Question(messages, sampling, schema, attempt))
+        return await self._new(key, StoredQuestion(messages, sampling, schema, attempt))
 
-    def is_cached(self, question: Question) -> bool:
+    def is_cached(self, question: StoredQuestion) -> bool:
         """Whether the cache has the answer, or that there is none."""
         return self.known(question) is not None
 
-    def known(self, question: Question) -> Completion | Unanswered | None:
+    def known(self, question: StoredQuestion) -> Completion | Unanswered | None:
         """The answer that the cache has, or that there is none; None where it was not asked for yet."""
         key = answer_key(
             self.identity, question.messages, question.sampling, question.schema, question.attempt
         )
         return self._read_answer(key, question.schema)
 
-    async def _new(self, key: bytes, question: Question) -> Completion:
+    async def _new(self, key: bytes, question: StoredQuestion) -> Completion:
         asking = self._asking[key] = asyncio.get_running_loop().create_future()
         try:
             answer = await self.model.complete(
@@ -639,7 +639,7 @@ def _as_kept(error: Unanswered) -> Completion:
 
 async def ask_all(
     chat: CachedChat,
-    questions: Iterable[Question],
+    questions: Iterable[StoredQuestion],
     *,
     at_once: int = 256,
     progress: Callable[[int], None] | None = None,
@@ -656,7 +656,7 @@ async def ask_all(
         yield position, outcome
 
 
-async def _ask_model(chat: CachedChat, question: Question) -> Completion:
+async def _ask_model(chat: CachedChat, question: StoredQuestion) -> Completion:
     return await chat.complete(
         question.messages, sampling=question.sampling, schema=question.schema, attempt=question.attempt
     )

@@ -52,7 +52,7 @@ def _word_pattern() -> re.Pattern[str]:
     return re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w{marks}])+")
 
 
-class _Rows(Sequence[Sequence[int]]):
+class _WordRows(Sequence[Sequence[int]]):
     """The words of each document as numbers, in the order of `places`: 4 bytes a word. `vocab` has them by word; a
     word beside those `asked` about counts as "", so that a document stays as long as it is."""
 
@@ -80,7 +80,7 @@ class _Rows(Sequence[Sequence[int]]):
         return (self[row] for row in range(len(self)))
 
     @property
-    def ids(self) -> _Rows:
+    def ids(self) -> _WordRows:
         """Itself: what the library calls words as numbers."""
         return self
 
@@ -132,7 +132,7 @@ class BM25Index:
         # In the order of ids, so that the tie rule of a search by columns is that of ids.
         order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
         kept = None if asked is None else frozenset(word for query in asked for word in split_words(query))
-        rows = _Rows(texts, order, kept, hear)
+        rows = _WordRows(texts, order, kept, hear)
         index = None
         if rows.some:
             index = BM25(k1=k1, b=b, method="lucene", dtype="float64")

@@ -94,7 +94,7 @@ class _Block:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _QueryBlock:
     """Queries as a `_Block` has vectors, but with a scale and bounds for each, (q,) float64."""
 
     rows: Tensor
@@ -103,10 +103,10 @@ class _Asked:
     lengths: Tensor
     lost: Tensor
 
-    def part(self, rows: slice) -> _Asked:
+    def part(self, rows: slice) -> _QueryBlock:
         """Some of them."""
         fields = (self.rows, self.halves, self.scales, self.lengths, self.lost)
-        return _Asked(*(field[rows] for field in fields))
+        return _QueryBlock(*(field[rows] for field in fields))
 
 
 @dataclass(frozen=True)
@@ -127,12 +127,12 @@ def _blocks_on_card(device: str, vectors: Floats, cells: int) -> Iterator[_Block
         yield _Block(rows, halves, part.start, scale, float(lengths.max()), float(lost.max()))
 
 
-def _carry_queries(device: Any, queries: Floats) -> _Asked:
+def _carry_queries(device: Any, queries: Floats) -> _QueryBlock:
     import torch
 
     rows = _carry_vectors(queries, device)
     scales = torch.from_numpy(_row_scales(rows)).to(device)
-    return _Asked(rows, *_with_scales(rows, scales))
+    return _QueryBlock(rows, *_with_scales(rows, scales))
 
 
 def _with_scales(rows: Tensor, scales: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -180,7 +180,7 @@ def _search_blocks(
     """Every block of vectors against every block of queries: a block is on the card once."""
     import torch
 
-    asked: _Asked | None = None
+    asked: _QueryBlock | None = None
     best: list[_Best] = []
     parts: list[slice] = []
     for block in stored if len(queries) else ():
@@ -205,13 +205,13 @@ def _carry_best(ranked: Ranked, device: Any) -> _Best:
     return _Best(*(torch.from_numpy(array.copy()).to(device) for array in (ranked.indices, ranked.scores)))
 
 
-def _check_products(asked: _Asked, block: _Block) -> None:
+def _check_products(asked: _QueryBlock, block: _Block) -> None:
     longest = float((asked.lengths * asked.scales).max()) * block.longest * block.scale
     if longest > _LARGEST:
         raise ModelError("The vectors to search are too long: their products are beyond float32.")
 
 
-def _improve_best(asked: _Asked, block: _Block, best: _Best, offset: int) -> _Best:
+def _improve_best(asked: _QueryBlock, block: _Block, best: _Best, offset: int) -> _Best:
     """The best so far with what the block has that is better."""
     k = best.scores.shape[1]
     with _full_sums():
@@ -230,7 +230,7 @@ def _improve_best(asked: _Asked, block: _Block, best: _Best, offset: int) -> _Be
     return _merge_best(best, rows, columns + (offset + block.first), scores)
 
 
-def _product_error(asked: _Asked, block: _Block) -> Tensor:
+def _product_error(asked: _QueryBlock, block: _Block) -> Tensor:
     """A bound, for each query, on the distance of a float16 product from the true one, at the scale of both."""
     d = asked.rows.shape[1]
     inputs = asked.lost * block.longest + (asked.lengths + asked.lost) * block.lost

@@ -117,7 +117,7 @@ def fit(kind: Kind, scores: Values, same: Labels) -> Curve:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class CurveChoice:
     """The kind of curve that foretells best, the probability of each pair by curves that were fitted without it (n,),
     and the mean log loss of each kind."""
 
@@ -126,7 +126,7 @@ class Chosen:
     losses: dict[Kind, float]
 
 
-def choose(scores: Values, same: Labels, groups: Groups, rng: np.random.Generator) -> Chosen:
+def choose(scores: Values, same: Labels, groups: Groups, rng: np.random.Generator) -> CurveChoice:
     """By cross-validation in `FOLDS` parts; pairs of one group (n,) are in one part."""
     units = np.arange(len(scores)) if groups is None else groups
     part = (rng.permutation(int(units.max()) + 1) % FOLDS)[units]
@@ -138,7 +138,7 @@ def choose(scores: Values, same: Labels, groups: Groups, rng: np.random.Generato
     losses = {kind: float(log_losses(foretold[kind], same).mean()) for kind in KINDS}
     # Of equal losses the first kind: beta, which is smooth.
     kind = min(KINDS, key=lambda kind: losses[kind])
-    return Chosen(kind, foretold[kind], losses)
+    return CurveChoice(kind, foretold[kind], losses)
 
 
 def log_losses(probability: Values, same: Labels) -> Values:

@@ -80,7 +80,7 @@ def mixed_mean(
 
 
 @dataclass(frozen=True)
-class _Fit:
+class _VarianceFit:
     """Variances (k,) of the effects in the model, the last being the residual. `covariances` (k, n, n) are those of the
     values per unit of each, `forms` (k, n, n) the quadratic forms that estimate them: variance = y' form y."""
 
@@ -91,7 +91,7 @@ class _Fit:
     absent: dict[str, float]
 
 
-def _fitted(values: Floats, design: dict[str, Floats]) -> _Fit:
+def _fitted(values: Floats, design: dict[str, Floats]) -> _VarianceFit:
     """The largest model whose components can be estimated and are not negative."""
     absent: dict[str, float] = {}
     names = ["rows", "columns"]
@@ -112,7 +112,7 @@ def _fitted(values: Floats, design: dict[str, Floats]) -> _Fit:
         if smallest < 0 or variances[smallest] >= 0:
             break
         absent[names.pop(smallest)] = 0.0
-    return _Fit((*names, "residual"), np.maximum(variances, 0), covariances, solved, absent)
+    return _VarianceFit((*names, "residual"), np.maximum(variances, 0), covariances, solved, absent)
 
 
 def _forms(effects: list[Floats], n: int) -> tuple[Floats, Floats]:
@@ -132,7 +132,9 @@ def _projection(effects: list[Floats], n: int) -> Floats:
     return np.asarray(basis @ basis.T)
 
 
-def _interval(estimate: float, fit: _Fit, shares: Floats, confidence: float) -> tuple[float, float, float]:
+def _interval(
+    estimate: float, fit: _VarianceFit, shares: Floats, confidence: float
+) -> tuple[float, float, float]:
     """Lower and upper end, and Satterthwaite's degrees of freedom 2 V^2 / var(V) of V = var(shares y)."""
     loads = np.einsum("i,kij,j->k", shares, fit.covariances, shares)
     variance = float(loads @ fit.variances)

@@ -46,7 +46,7 @@ _SHARES = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True)
-class Scale:
+class MemberScale:
     """What a member gives texts that have nothing to do with each other (`mean`, `spread`), and, ascending, what it
     gives these and texts that share a part (`known`)."""
 
@@ -202,7 +202,7 @@ class Ensemble:
         return np.asarray(total / most)
 
     @cached_property
-    def scales(self) -> list[Scale]:
+    def scales(self) -> list[MemberScale]:
         """The members' scales, measured once. UsageError for a member to which all texts are alike."""
         return [_member_scale(member) for member in self.members]
 
@@ -283,7 +283,7 @@ def _mix_texts(text: list[str], other: list[str], share: float) -> str:
     return " ".join([*text[:place], *other[place:]])
 
 
-def _member_scale(member: Similarity) -> Scale:
+def _member_scale(member: Similarity) -> MemberScale:
     pairs = list(combinations(range(len(_SCALE)), 2))
     a = [_SCALE[i] for i, _ in pairs]
     b = [_SCALE[j] for _, j in pairs]
@@ -304,4 +304,4 @@ def _member_scale(member: Similarity) -> Scale:
             f"To {member.name!r} all texts are equally similar, so it adds nothing to an ensemble.",
             mend="Leave it out.",
         )
-    return Scale(float(unrelated.mean()), spread, np.sort(similar[: len(pairs) + len(mixed)]))
+    return MemberScale(float(unrelated.mean()), spread, np.sort(similar[: len(pairs) + len(mixed)]))

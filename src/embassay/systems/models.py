@@ -293,7 +293,7 @@ def model_library(name: str, *, what: str, mend: str) -> Any:
 
 def weights_and_library(
     library: Callable[[], Any], target: str, revision: str | None = None, *, system: str
-) -> tuple[Weights, Any]:
+) -> tuple[ModelWeights, Any]:
     """The weights that `target` names and what `library` imports of sentence-transformers: that a model is not there is
     said before the seconds that the import takes. ModelError for either."""
     # Not installed (or blocked by None): then that is said first.
@@ -356,7 +356,7 @@ _SECONDS = 10
 
 
 @dataclass(frozen=True)
-class Weights:
+class ModelWeights:
     """Where to load from: a folder, or a repository at a `commit`; `cached`, if it must come from the cache."""
 
     location: str
@@ -370,7 +370,7 @@ class Weights:
         return Path(self.location) if self.commit is None else None
 
 
-def find_weights(target: str, revision: str | None = None, *, system: str) -> Weights:
+def find_weights(target: str, revision: str | None = None, *, system: str) -> ModelWeights:
     """The weights that `target` names: a folder, ORG/MODEL, or the short name of a known model.
 
     `system` is the name before the colon, for messages. UsageError for what cannot be a model, ModelError when
@@ -382,7 +382,7 @@ def find_weights(target: str, revision: str | None = None, *, system: str) -> We
             raise UsageError(
                 f"{target} is a folder, and a folder has no revision.", mend="Leave revision out."
             )
-        return Weights(str(folder), folder_identity(folder))
+        return ModelWeights(str(folder), folder_identity(folder))
     listed = known_model(target)
     repository = listed.name if listed is not None else target
     if target.startswith((".", "/", "~")) or target.count("/") > 1:
@@ -393,10 +393,10 @@ def find_weights(target: str, revision: str | None = None, *, system: str) -> We
             mend=f"Write {system}:ORG/MODEL or {system}:./folder.",
         )
     commit, cached = _find_commit(repository, revision, system)
-    return Weights(repository, f"{repository}@{commit}", commit, cached)
+    return ModelWeights(repository, f"{repository}@{commit}", commit, cached)
 
 
-def fetch_weights(weights: Weights, files: Sequence[str]) -> Path:
+def fetch_weights(weights: ModelWeights, files: Sequence[str]) -> Path:
     """The folder of the weights; of a repository, the cache's, with those `files` (patterns) that it has.
     ModelError when they cannot be had."""
     if weights.folder is not None:
@@ -420,7 +420,7 @@ OF_LIBRARY = "config_sentence_transformers.json"
 """Where sentence-transformers keeps a model's prompts and how its vectors are compared."""
 
 
-def read_configuration(weights: Weights, name: str = "config.json") -> dict[str, Any]:
+def read_configuration(weights: ModelWeights, name: str = "config.json") -> dict[str, Any]:
     """What a file of the model's configuration holds; nothing where there is no such file. ModelError where it cannot
     be read."""
     path = fetch_weights(weights, (name,)) / name
@@ -431,7 +431,7 @@ def read_configuration(weights: Weights, name: str = "config.json") -> dict[str,
     return held if isinstance(held, dict) else {}
 
 
-def foreign_code(weights: Weights) -> tuple[str, ...]:
+def foreign_code(weights: ModelWeights) -> tuple[str, ...]:
     """The repositories other than its own that a model's configuration takes code from."""
     path = fetch_weights(weights, ("config.json",)) / "config.json"
     if not path.is_file():

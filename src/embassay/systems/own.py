@@ -168,7 +168,7 @@ def _scale_to_float32(values: Floats) -> NDArray[np.float32]:
 
 
 @dataclass(frozen=True)
-class Layout:
+class InnerProductLayout:
     """Vectors for an index that searches by inner product, in which the order is that of the similarity `by`.
 
     For the cosine all have length 1; of a dot product they stay as they are. For Euclidean distance documents have one
@@ -182,7 +182,7 @@ class Layout:
     unit: float = 1.0
 
     @classmethod
-    def of(cls, by: str, documents: Vectors) -> Layout:
+    def of(cls, by: str, documents: Vectors) -> InnerProductLayout:
         """For these documents (n, d). UsageError for Manhattan distance, for which there is none."""
         if by == "manhattan":
             raise UsageError("No index searches by Manhattan distance.")

@@ -41,7 +41,7 @@ HEADERS = {
 }
 
 
-class Limits(Protocol):
+class ServerLimits(Protocol):
     """`hosts` are the names a server answers to, without a port; empty: to any. A body has `most_bytes` and arrives
     within `body_seconds`."""
 
@@ -60,7 +60,7 @@ Headers = Callable[[str], Mapping[str, str]]
 class Guard:
     """Stands before the app. Bodies are read here whole, so that nothing behind meets a long or a slow one."""
 
-    def __init__(self, app: App, options: Limits, headers: Headers) -> None:
+    def __init__(self, app: App, options: ServerLimits, headers: Headers) -> None:
         self._app, self._options, self._headers = app, options, headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

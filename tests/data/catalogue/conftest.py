@@ -13,7 +13,7 @@ import yaml
 
 import made_mirror
 from embassay.data.catalogue.entries import EntryRecord
-from embassay.data.catalogue.hub import Place, _load_tables
+from embassay.data.catalogue.hub import HubAddress, _load_tables
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def hub(
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
 
-    def local(place: Place, *, streamed: bool) -> list[Any]:
+    def local(place: HubAddress, *, streamed: bool) -> list[Any]:
         if not (repositories.root / place.repo).is_dir():
             raise ConnectionError(f"no {place.repo}")
         return _load_tables(datasets, replace(place, repo=str(repositories.root / place.repo)), streamed)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from embassay.data.judged_runs import Entries, entries_of, read_qrels, read_run
 from embassay.data.judged_runs import runs as careful
 from embassay.data.judged_runs import runs as columns
-from embassay.data.judged_runs.layouts import QRELS, RUN, Layout, layout_of
+from embassay.data.judged_runs.layouts import QRELS, RUN, FieldLayout, layout_of
 from embassay.errors import DataError
 
 RUN_ROWS = [("q1", "d1", 2.5), ("q1", "d2", -0.25), ("q2", "d1", 1e-7), ("q10", "dé", 3.0)]
@@ -311,7 +311,7 @@ def test_layouts_say_what_they_are() -> None:
     assert layout_of(Path("x"), BEIR.encode(), QRELS, {}).title == "TSV with a header"
     assert layout_of(Path("x"), QRELS_TREC.encode(), QRELS, {}).title == "TREC qrels"
     assert layout_of(Path("x"), TREC.encode(), RUN, {}).title == "TREC run"
-    assert Layout("", ",", ()).split('a,"b,c"') == ["a", "b,c"]
+    assert FieldLayout("", ",", ()).split('a,"b,c"') == ["a", "b,c"]
 
 
 Lines = list[tuple[str, str, int, float]]

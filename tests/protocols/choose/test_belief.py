@@ -8,7 +8,7 @@ import pytest
 from embassay.protocols.choose.belief import (
     Belief,
     Evidence,
-    Weights,
+    SignalWeights,
     contrast_basis,
     error_spread,
     fit_weights,
@@ -20,7 +20,7 @@ from embassay.protocols.choose.belief import (
 from embassay.protocols.choose.conclusions import shipped_fit
 
 AGREEMENT = np.array([[1.0, 0.9, 0.3], [0.9, 1.0, 0.3], [0.3, 0.3, 1.0]])
-WEIGHTS = Weights(np.array([1.0]), np.zeros((1, 1)), 0.01, 8.0)
+WEIGHTS = SignalWeights(np.array([1.0]), np.zeros((1, 1)), 0.01, 8.0)
 
 
 def belief(*values: float) -> Belief:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.choose import ChoiceOptions
-from embassay.protocols.choose.conclusions import Answers, make_standing, shipped_fit
+from embassay.protocols.choose.conclusions import SystemAnswers, make_standing, shipped_fit
 from embassay.protocols.choose.questions import FITTED, asked_of, cell_options
 from embassay.protocols.kernel.outcome import Run
 from embassay.records import Result
@@ -151,7 +151,7 @@ def test_questions_that_find_nothing_say_nothing(place: int, judged: int, sure: 
     asked = [str(one) for one in range(60)]
     ten = {name: {one: frozenset(map(str, range(10))) for one in asked} for name in FITTED}
     ranks = {name: dict.fromkeys(asked, place) for name in FITTED}
-    same = Answers(ranks, dict.fromkeys(asked[:judged], 1.0), ten)
+    same = SystemAnswers(ranks, dict.fromkeys(asked[:judged], 1.0), ten)
     found = make_standing("d", "en", {"a": same, "b": same}, 0.03, 1)
     assert (found.is_sure, found.best_recovery) == (sure, pytest.approx(place))
 

@@ -10,7 +10,7 @@ import pytest
 import embassay as eb
 from embassay.protocols.compare import RunValues, compare_systems, fields, read_values
 from embassay.protocols.compare_claims import contrast_claim, field_claims
-from embassay.protocols.gate import Verdict, judged_against
+from embassay.protocols.gate import BarVerdict, judged_against
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report.terminal import contrast_verdict
 
@@ -64,7 +64,7 @@ def _score_alone(folder: Path, ranked: Any, **options: Any) -> RunValues:
     return read_values(folder)
 
 
-def _gate(now: RunValues, base: RunValues, measure: str) -> Verdict:
+def _gate(now: RunValues, base: RunValues, measure: str) -> BarVerdict:
     [verdict] = judged_against(now, base, measures=[measure])
     return verdict
 

@@ -13,7 +13,7 @@ import pytest
 from embassay.errors import UsageError
 from embassay.protocols.compare import read_values
 from embassay.protocols.gate import (
-    Verdict,
+    BarVerdict,
     as_junit,
     as_markdown,
     gate,
@@ -34,7 +34,7 @@ from written_runs import TASK, write_run
 ITEMS = np.random.default_rng(5).uniform(0.3, 0.7, 300)
 
 
-def verdict(run: Path, text: str) -> Verdict:
+def verdict(run: Path, text: str) -> BarVerdict:
     [found] = judged_bars([read_bar(text)], read_rows(run))
     return found
 
@@ -206,11 +206,11 @@ def test_what_is_gone_is_not_tested_and_stops(tmp_path: Path) -> None:
     assert found["sage.overall[b] no worse"].stops
     # Of two that are not tested alike, the one that fails the gate is told apart, in the table and in the first line.
     words = {bar: word(one) for bar, one in found.items()}
-    assert words["sage.overall[b] no worse"] != word(Verdict("x", None, None))
+    assert words["sage.overall[b] no worse"] != word(BarVerdict("x", None, None))
     fatal = [one for one in found.values() if one.met is None and one.stops]
     harmless = [replace(one, stops=False) for one in fatal]
     assert summary(fatal) != summary(harmless)
-    assert summary([*found.values(), Verdict("x", None, None)]) != summary([*found.values()])
+    assert summary([*found.values(), BarVerdict("x", None, None)]) != summary([*found.values()])
 
 
 def test_what_never_had_a_value_is_no_bar(tmp_path: Path) -> None:
@@ -253,8 +253,8 @@ def test_a_test_that_is_not_paired_says_so_everywhere(tmp_path: Path) -> None:
 def test_junit_and_markdown() -> None:
     hostile = "sage.overall[<script>alert('x')</script>|`b`\x00]>=1"
     verdicts = [
-        Verdict("sage.overall[a]>=0.1", True, 0.5, 0.4, 0.6, 50),
-        Verdict(hostile, False, None, reason="why & how", stops=True),
+        BarVerdict("sage.overall[a]>=0.1", True, 0.5, 0.4, 0.6, 50),
+        BarVerdict(hostile, False, None, reason="why & how", stops=True),
     ]
     suite = ElementTree.fromstring(as_junit(verdicts))
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")

@@ -18,7 +18,7 @@ from embassay.protocols.hteb.layout import (
     generator_folder,
     generator_of,
 )
-from embassay.protocols.hteb.options import TRANSFORMATIONS, HtebOptions, Request
+from embassay.protocols.hteb.options import TRANSFORMATIONS, HtebOptions, HtebRequest
 from embassay.protocols.wordings.sets import ParaphraseSet
 from hteb_reader import strict
 
@@ -105,7 +105,7 @@ def made(transformer, tmp_path):
 def test_what_is_written_a_strict_reader_takes_and_we_score_alike(made, tmp_path, task):
     """Of every task; imported again, the files give the same scores under every transformation."""
     done = made(task)
-    request = Request((), tasks=(task,), limit=6, options=QUICK)
+    request = HtebRequest((), tasks=(task,), limit=6, options=QUICK)
     written = export(
         ParaphraseSet.open(done.path), request, tmp_path / "root", generator="org/model", date=DATE
     )
@@ -140,7 +140,7 @@ def test_a_failed_slot_is_stored_empty(transformer, tmp_path, pairs):
         ["jaccard"], transformer=model, datasets=[path], out=tmp_path / "run", runs=1, tokenizer="words",
         options=QUICK, transformations=("expansion",),
     )  # fmt: skip
-    request = Request((), datasets=(str(path),), options=QUICK)
+    request = HtebRequest((), datasets=(str(path),), options=QUICK)
     [one] = export(ParaphraseSet.open(done.path), request, tmp_path / "root")
     assert 0 < one.statistics["text_fields_with_fallback"] < 32
     assert set(one.statistics["fallback_reasons"]) == {"invalid_text_after_retries"}
@@ -221,7 +221,7 @@ def root(made, tmp_path):
     """Exported files of one transformation."""
     done = made("sts", transformations=("translation",))
     export(
-        ParaphraseSet.open(done.path), Request((), tasks=("sts",), limit=6, options=QUICK), tmp_path / "root",
+        ParaphraseSet.open(done.path), HtebRequest((), tasks=("sts",), limit=6, options=QUICK), tmp_path / "root",
         generator="org/model", date=DATE,
     )  # fmt: skip
     return tmp_path / "root"

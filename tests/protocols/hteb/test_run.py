@@ -17,14 +17,14 @@ from embassay.protocols.hteb.options import (
     AXES,
     TRANSFORMATIONS,
     HtebOptions,
-    Request,
+    HtebRequest,
     TransformOptions,
     on_axis,
 )
 from embassay.protocols.hteb.profiles import TOTAL, Profiles, RunTransformation, axis_part
 from embassay.protocols.hteb.protocol import Hteb, HtebPlan, datasets_of
 from embassay.protocols.hteb.slots import read_reference
-from embassay.protocols.wordings.scores import Layout, RunDataset, RunSystem, RunTask
+from embassay.protocols.wordings.scores import RunDataset, RunLayout, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Component
 from embassay.report import write_report
@@ -140,7 +140,7 @@ def test_two_workers_make_the_same_bytes(finished, tmp_path, pairs):
 
 def test_one_transformation_weighs_a_sixth_or_a_ninth():
     """All scores 0 but one of 90: translation gives 45 and 15, paraphrasing 30 and 10; the original changes nothing."""
-    layout = Layout(
+    layout = RunLayout(
         (RunSystem("s", "embedding"),), (RunDataset("d", "en", ("sts",)),), (RunTask("sts", "spearman"),),
         tuple(RunTransformation(name, {"d": (1,)}).as_source() for name in TRANSFORMATIONS), protocol="hteb",
     )  # fmt: skip
@@ -233,7 +233,7 @@ def test_a_corpus_is_transformed_title_and_body_apart(transformer, tmp_path):
 
 def test_ordinals_of_pairs_count_left_sentences_first(pairs):
     """Left i is i and right i is n + i; blanks have none."""
-    request = Request((), datasets=(str(pairs(5)),))
+    request = HtebRequest((), datasets=(str(pairs(5)),))
     plan = HtebPlan(request, (), datasets_of(request)[0])
     [slots] = plan.slots(plan.datasets[0])
     assert [row[3] for row in slots.rows] == list(range(10))
@@ -293,7 +293,7 @@ def test_the_price_is_told_before_and_kept_to(transformer, tmp_path, pairs, monk
     tokenizer = open_tokenizer("words")
     monkeypatch.setattr("stub.chat.tokens", lambda text: len(tokenizer.encode_batch([text])[0]))
     server, model = transformer(more="&price=1000")
-    request = Request(
+    request = HtebRequest(
         ("wordllama",), datasets=(str(pairs()),), tokenizer="words", transformer=model, runs=2, options=QUICK
     )
     foreseen = Hteb().foreseen(request)
@@ -425,7 +425,7 @@ def test_the_english_suite_has_semrel_in_english_or_as_the_reference_in_all_lang
         made_mirror.write_mirror(find_entry(name), tmp_path, told=made_mirror.sentences)
     options = HtebOptions(semrel=semrel)
     for suite, expected in (("hteb-en", languages), ("hteb-multi", 14), ("hteb", 14)):
-        request = Request((), datasets=(suite,), tasks=("sts",), options=options)
+        request = HtebRequest((), datasets=(suite,), tasks=("sts",), options=options)
         datasets, _ = datasets_of(request)
         [one] = [dataset for dataset in datasets if dataset.name == "semrel2024"]
         assert len(one.languages["sts"]) == expected
@@ -450,7 +450,7 @@ def test_every_set_of_the_paper_runs_and_is_written_as_the_authors_would(transfo
     )
     scored = rows(done, variant=TOTAL, measure="delta", system="jaccard")
     assert len({row["dataset"] for row in scored if row["dataset"] and row["value"] is not None}) == 31
-    request = Request((), datasets=("hteb",), options=more["options"])
+    request = HtebRequest((), datasets=("hteb",), options=more["options"])
     written = export(ParaphraseSet.open(done.path), request, tmp_path / "files", generator="org/model")
     found = [strict(one.path, one.path.with_name("metadata.JSON"))[0] for one in written]
     assert {one["dataset"] for one in found} == {one.title for one in all_suites()["hteb"].members}
@@ -461,7 +461,7 @@ def test_every_set_of_the_paper_runs_and_is_written_as_the_authors_would(transfo
 
 def test_a_system_that_is_no_member_of_a_family_is_refused(pairs):
     """Before any work."""
-    request = Request(
+    request = HtebRequest(
         ("wordllama",),
         datasets=(str(pairs()),),
         families=(("x", (("a", 1.0), ("b", 2.0))),),

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from embassay.protocols.hume.record import Bar, PairRecord, Place, Summary, SystemScore
+from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemPlace, SystemScore
 from embassay.protocols.hume.resource import resource_class, resource_level, resource_table
 
 
@@ -22,7 +22,9 @@ def _pair(lang: str, human: float, **models: float) -> PairRecord:
 
 
 def _table(*pairs: PairRecord) -> dict[tuple[str, str], dict[str, object]]:
-    places = tuple(Place(system=name, kind="embedding", mean=Bar(value=0.5), rank=1) for name in ("a", "b"))
+    places = tuple(
+        SystemPlace(system=name, kind="embedding", mean=Bar(value=0.5), rank=1) for name in ("a", "b")
+    )
     table = resource_table(Summary(title="t", source="study", seed=7, pairs=pairs, places=places), 7)
     names = [one.name for one in table.columns]
     rows = [dict(zip(names, row, strict=True)) for row in table.rows]

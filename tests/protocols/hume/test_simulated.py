@@ -29,7 +29,7 @@ from embassay.protocols.hume.study import (
     LabelChoice,
     Scale,
     Source,
-    Task,
+    StudyTask,
     read_study,
     write_annotations,
     write_study,
@@ -38,9 +38,9 @@ from embassay.protocols.hume.study import (
 N = 4000
 
 
-def _task(family: Family, scale: Scale | None = None) -> Task:
+def _task(family: Family, scale: Scale | None = None) -> StudyTask:
     labels = [LabelChoice(value=value, name=value) for value in "abcd"] if family == "classification" else []
-    return Task(
+    return StudyTask(
         name="t", family=family, lang="eng", title="t", question="?", guidelines="#", n=1, labels=labels, scale=scale,
         source=Source(dataset="d"),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from embassay.protocols.kernel.estimates import estimate
 from embassay.protocols.kernel.groups import groups_of, named_groups, tied, words
-from embassay.protocols.tasks.task import Context, PtebOptions
+from embassay.protocols.tasks.task import PtebContext, PtebOptions
 from embassay.records import Documents, Ratings, RetrievalSet, ScoredPairs
 from embassay.text import open_tokenizer
 
@@ -84,7 +84,7 @@ def test_whoever_shares_nothing_is_alone(shared: list[set[str]]) -> None:
 
 
 def test_context_numbers_groups_by_the_items_that_are_there() -> None:
-    context = Context("d", open_tokenizer("words"), groups={"a": "a", "b": "a", "c": "c"})
+    context = PtebContext("d", open_tokenizer("words"), groups={"a": "a", "b": "a", "c": "c"})
     labels = context.grouped(["c", "b", "x", "a"])
     assert labels is not None
     assert labels.tolist() == [0, 1, 2, 1]
@@ -97,7 +97,7 @@ def test_summaries_of_one_source_are_no_items_of_their_own() -> None:
     rng, held, labels = np.random.default_rng(8), np.zeros(2), np.repeat(np.arange(40), 8)
     for world in range(300):
         values = np.repeat(rng.normal(0, 1, 40), 8) + rng.normal(0, 1, 320)
-        context = Context(f"{world}", open_tokenizer("words"), 1, PtebOptions(resamples=300))
+        context = PtebContext(f"{world}", open_tokenizer("words"), 1, PtebOptions(resamples=300))
         for place, groups in enumerate((None, labels)):
             row = estimate(
                 values[:, None], lambda means: means[..., 0], context, "items", groups=groups
@@ -112,7 +112,7 @@ def test_summaries_of_one_source_are_no_items_of_their_own() -> None:
 
 def test_lost_items_leave_their_group() -> None:
     values = np.array([[1.0], [np.nan], [3.0], [5.0]])
-    context = Context("d", open_tokenizer("words"), 1, PtebOptions(resamples=50))
+    context = PtebContext("d", open_tokenizer("words"), 1, PtebOptions(resamples=50))
     found = estimate(values, lambda means: means[..., 0], context, "items", groups=np.array([0, 1, 2, 2]))
     assert (found.n, found.units, found.value) == (3, 2, 3.0)
     one = estimate(values, lambda means: means[..., 0], context, "items", groups=np.array([0, 0, 0, 0]))

@@ -10,7 +10,7 @@ import pytest
 from embassay.data import open_dataset
 from embassay.errors import UsageError
 from embassay.protocols.kernel.plan import joined_tasks
-from embassay.protocols.kernel.request import Request
+from embassay.protocols.kernel.request import RunRequest
 from embassay.protocols.tasks import TASKS
 
 NAMES = ("sts", "classification", "clustering", "pair_classification")
@@ -70,7 +70,7 @@ def test_a_chosen_task_that_is_none(table: Path) -> None:
 
 def test_a_chosen_task_changes_nothing_about_the_file(table: Path) -> None:
     """A mapping still reaches it, and what is computed of it is found again."""
-    request = Request(
+    request = RunRequest(
         ("jaccard",), datasets=(f"{table}?tasks=clustering", "sample"), mapping={"text": "text"}
     )
     assert request.dataset(request.datasets[0]).mapping == (("text", "text"),)

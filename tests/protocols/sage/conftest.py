@@ -7,7 +7,7 @@ import pytest
 
 from embassay.contracts import Ranked
 from embassay.protocols.sage.options import SageOptions
-from embassay.protocols.sage.tasks import Context
+from embassay.protocols.sage.tasks import SageContext
 from embassay.search import top_k
 from embassay.text import open_tokenizer
 
@@ -46,7 +46,7 @@ def pairwise():
 def context():
     def make(**options):
         options = {"resamples": 200, **options}
-        return Context("made", open_tokenizer("words"), 1337, SageOptions(**options))
+        return SageContext("made", open_tokenizer("words"), 1337, SageOptions(**options))
 
     return make
 

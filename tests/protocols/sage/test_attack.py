@@ -22,7 +22,7 @@ from embassay.protocols.sage.attack import (
     smallest_edits,
 )
 from embassay.protocols.sage.options import SageOptions
-from embassay.protocols.sage.tasks import Context
+from embassay.protocols.sage.tasks import SageContext
 from embassay.records import Documents, LabelledPairs, ScoredPairs
 from embassay.text import open_tokenizer
 
@@ -131,7 +131,7 @@ def test_an_order_that_is_wrong_at_first_is_not_attacked() -> None:
     data = Orders(
         ("1", "2", "3"), ("tide", "tide", "tide"), ("tide", "moon", "tide"), ("x", "x", "y"), ("q", "x", "y")
     )
-    context = Context("mine", open_tokenizer("words"), 7, SageOptions(resamples=50, attack_budget=2))
+    context = SageContext("mine", open_tokenizer("words"), 7, SageOptions(resamples=50, attack_budget=2))
     outcome = evaluate(Common(), data, context)
     value = {(score.measure, score.variant): (score.value, score.n) for score in outcome.scores}
     assert value["right", ""] == (pytest.approx(1 / 3), 3)

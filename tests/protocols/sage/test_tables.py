@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.kernel.comparisons import Headline, Standing
-from embassay.protocols.sage.tables import Table, best_table, group_table, tables
+from embassay.protocols.sage.tables import SageTable, best_table, group_table, tables
 from embassay.records import Result
 
 KINDS = {"minilm": "embedding", "a,b": "classical", "constant": "reference"}
@@ -39,7 +39,9 @@ def test_a_mean_over_datasets_needs_all_of_them():
 
 def test_csv_is_exact_and_markdown_is_for_people():
     """Full precision and quoted names in CSV; three decimals, n/a and groups in Markdown."""
-    table = Table("t", "Title", ("x",), (("embedding", "minilm", (1 / 3,)), ("classical", "a,b", (None,))))
+    table = SageTable(
+        "t", "Title", ("x",), (("embedding", "minilm", (1 / 3,)), ("classical", "a,b", (None,)))
+    )
     assert table.as_csv() == f'kind,system,x\nembedding,minilm,{1 / 3!r}\nclassical,"a,b",\n'
     markdown = table.as_markdown()
     assert "| minilm | 0.333 |" in markdown

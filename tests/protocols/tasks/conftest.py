@@ -9,7 +9,7 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.protocols.tasks import TASKS
-from embassay.protocols.tasks.task import Context, PtebOptions
+from embassay.protocols.tasks.task import PtebContext, PtebOptions
 from embassay.systems.cosine import Cosine
 from embassay.text import open_tokenizer
 
@@ -50,7 +50,9 @@ def bag():
 @pytest.fixture
 def context():
     def make(dataset="made", **options):
-        return Context(dataset, open_tokenizer("words"), 1337, PtebOptions(**{"resamples": 200, **options}))
+        return PtebContext(
+            dataset, open_tokenizer("words"), 1337, PtebOptions(**{"resamples": 200, **options})
+        )
 
     return make
 

@@ -9,7 +9,7 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.protocols.tasks import TASKS
-from embassay.protocols.tasks.task import Context, PtebOptions
+from embassay.protocols.tasks.task import PtebContext, PtebOptions
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
@@ -42,5 +42,5 @@ def test_similarity_of_sentences(name, pairs, points):
     data = task.load(open_dataset(str(DATA / "sts" / f"{name}.jsonl.gz")), None, 1337).data
     assert len(data) == pairs
     system = open_system("minilm", tokenizer=open_tokenizer("words"))
-    context = Context(name, open_tokenizer("words"), 1337, PtebOptions(resamples=10))
+    context = PtebContext(name, open_tokenizer("words"), 1337, PtebOptions(resamples=10))
     assert 100 * task.evaluate(system, data, context).scores[0].value == pytest.approx(points, abs=0.006)

@@ -18,7 +18,7 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.protocols.tasks import TASKS
-from embassay.protocols.tasks.task import Context, PtebOptions
+from embassay.protocols.tasks.task import PtebContext, PtebOptions
 from embassay.records import Classification, JudgedSummaries, LabelledTexts
 from embassay.systems import open_system
 from embassay.systems.encoders.wordllama import WordLlama
@@ -104,7 +104,7 @@ def local(base, dataset, main_score):
 
 
 def ours(task, data, *, seed=1337, **options):
-    context = Context("made", open_tokenizer("words"), seed, PtebOptions(resamples=10, **options))
+    context = PtebContext("made", open_tokenizer("words"), seed, PtebOptions(resamples=10, **options))
     system = open_system("wordllama", tokenizer=open_tokenizer("words"))
     return TASKS.build(task).evaluate(system, data, context).scores[0].value
 

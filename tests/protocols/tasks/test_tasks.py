@@ -226,13 +226,13 @@ def test_training_texts_can_keep_their_words():
 
 def test_both_languages_of_the_sample():
     """Every task has a score in English and in French."""
-    from embassay.protocols.tasks.task import Context
+    from embassay.protocols.tasks.task import PtebContext
 
     dataset = open_dataset("sample")
     for name in TASK_NAMES:
         task = TASKS.build(name)
         for lang, part in dataset.subsets(task.shapes[0]).items():
-            context = Context(f"sample:{lang}", open_tokenizer("words"), 1337, PtebOptions(resamples=20))
+            context = PtebContext(f"sample:{lang}", open_tokenizer("words"), 1337, PtebOptions(resamples=20))
             outcome = task.evaluate(system("wordllama"), task.load(part, None, 1337).data, context)
             assert outcome.scores[0].value is not None, (name, lang)
 

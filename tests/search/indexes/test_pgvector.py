@@ -154,7 +154,7 @@ class Interrupted:
 
 def test_a_table_that_is_half_loaded_is_never_seen(opened, corpus, queries, server):
     """Stopped while it loads: nothing is there, and the next one loads it all."""
-    from embassay.search.indexes.pgvector import Layout, PgVector, copy_rows
+    from embassay.search.indexes.pgvector import PgVector, VectorLayout, copy_rows
     from embassay.search.indexes.store import digest_of
 
     digest = digest_of(corpus)
@@ -168,8 +168,8 @@ def test_a_table_that_is_half_loaded_is_never_seen(opened, corpus, queries, serv
     assert server.tables() == set()
     index = opened(corpus)
     assert not index.facts.found
-    assert server.tables() == {Layout().table(digest)}
-    assert server.ask(f"SELECT count(*) FROM embassay.{Layout().table(digest)}") == [(600,)]
+    assert server.tables() == {VectorLayout().table(digest)}
+    assert server.ask(f"SELECT count(*) FROM embassay.{VectorLayout().table(digest)}") == [(600,)]
 
 
 LOAD = """

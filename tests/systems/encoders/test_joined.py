@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import ModelError
-from embassay.systems.encoders.batches import Joined, Padded
+from embassay.systems.encoders.batches import BatchJoiner, Padded
 
 
 class Full(Exception):
@@ -37,8 +37,8 @@ class Machine:
             found = np.nextafter(found, np.float32(np.inf))
         return found
 
-    def joined(self) -> Joined:
-        return Joined(self.run, halves, lambda error: isinstance(error, Full), clock=lambda: self.now)
+    def joined(self) -> BatchJoiner:
+        return BatchJoiner(self.run, halves, lambda error: isinstance(error, Full), clock=lambda: self.now)
 
 
 def halves(batch: Padded) -> tuple[Padded, Padded]:

@@ -13,7 +13,7 @@ import pytest
 
 from embassay.contracts import Message
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
-from embassay.runs.store import AnswerCache, CachedChat, Question, ask_all
+from embassay.runs.store import AnswerCache, CachedChat, StoredQuestion, ask_all
 from embassay.systems import SYSTEMS
 from embassay.systems.chat import open_chat
 from embassay.systems.remote import Ledger
@@ -61,7 +61,7 @@ def test_embeddings_through_every_fault(tmp_path, n):
 @pytest.mark.parametrize("n", [300, pytest.param(2_000, marks=pytest.mark.nightly)])
 def test_answers_through_every_fault(tmp_path, n):
     """Questions, each asked in two draws: as many answers, each right, each kept once."""
-    questions = [Question([Message("user", f"question {i % n}")], attempt=i // n) for i in range(2 * n)]
+    questions = [StoredQuestion([Message("user", f"question {i % n}")], attempt=i // n) for i in range(2 * n)]
     ledger, cache = Ledger(), AnswerCache.open(tmp_path / "answers.sqlite")
     with StubServer(latency=0.02, faults=FAULTS) as stub:
         model = open_chat(f"openai:m?base_url={stub.url}/v1&timeout=2&price=0", ledger=ledger)
@@ -83,12 +83,12 @@ ASK = """
 import asyncio, sys
 from embassay.contracts import Message
 from embassay.runs.store import AnswerCache
-from embassay.runs.store import CachedChat, Question, ask_all
+from embassay.runs.store import CachedChat, StoredQuestion, ask_all
 from embassay.systems.chat import open_chat
 
 async def ask():
     chat = CachedChat(open_chat(sys.argv[1]), AnswerCache.open(sys.argv[2]))
-    async for position, answer in ask_all(chat, (Question([Message("user", f"q{i}")]) for i in range(1000))):
+    async for position, answer in ask_all(chat, (StoredQuestion([Message("user", f"q{i}")]) for i in range(1000))):
         print(position, flush=True)
 
 asyncio.run(ask())

@@ -10,7 +10,7 @@ import pytest
 
 from embassay.contracts import Usage
 from embassay.errors import BudgetExceeded, ModelError, TextRefused
-from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Refused, as_finished
+from embassay.systems.remote import Calls, Ledger, Limits, Malformed, Refused, ServerReply, as_finished
 
 QUICK = Limits(timeout=0.5, attempts=4, patience=5, backoff=0.001)
 
@@ -27,7 +27,7 @@ def failing(*errors):
     async def send():
         if left:
             raise left.pop(0)
-        return Answer("done", Usage(7, 2, 1, 0.25))
+        return ServerReply("done", Usage(7, 2, 1, 0.25))
 
     return send
 
@@ -35,7 +35,7 @@ def failing(*errors):
 def test_an_answer():
     """Its value and what it cost, settled in place of what was put aside."""
     ledger = Ledger()
-    assert ask(failing(), ledger) == Answer("done", Usage(7, 2, 1, 0.25))
+    assert ask(failing(), ledger) == ServerReply("done", Usage(7, 2, 1, 0.25))
     assert (ledger.spent_usd, ledger.totals()["m"].requests) == (0.25, 1)
 
 
@@ -49,7 +49,7 @@ def test_how_long_the_answer_took(monkeypatch):
         now[0] += 2.0
         if left:
             raise left.pop()
-        return Answer("done", Usage(), worked)
+        return ServerReply("done", Usage(), worked)
 
     assert ask(partial(slowly, 0.0)).usage.seconds == 2.0
     assert ask(partial(slowly, 0.25)).usage.seconds == 0.25
@@ -144,7 +144,7 @@ def test_the_budget_waits_for_what_is_in_flight():
         most = max(most, now)
         await asyncio.sleep(0.01)
         now -= 1
-        return Answer(1, Usage(1, 0, 1, 0.05))
+        return ServerReply(1, Usage(1, 0, 1, 0.05))
 
     calls = Calls("m", ledger, QUICK)
     jobs = [partial(calls.do, send, tokens=1, usd=0.5)] * 10
@@ -158,7 +158,7 @@ def test_the_budget_ends_the_calls():
     ledger = Ledger(max_usd=1.0)
 
     async def send():
-        return Answer(1, Usage(1, 0, 1, 0.3))
+        return ServerReply(1, Usage(1, 0, 1, 0.3))
 
     calls, done = Calls("m", ledger, QUICK), []
     with pytest.raises(BudgetExceeded, match=r"\$0\.9000 spent"):
@@ -178,7 +178,7 @@ def test_loops_and_threads_share_a_pace():
         most = max(most, now)
         await asyncio.sleep(0.001)
         now -= 1
-        return Answer(threading.current_thread().name, Usage(usd=0.0))
+        return ServerReply(threading.current_thread().name, Usage(usd=0.0))
 
     calls, names = Calls("m", None, Limits(concurrency=3)), []
 

@@ -10,11 +10,11 @@ import time
 import pytest
 
 from embassay.data.judged_runs import entries_of
-from embassay.protocols.rag.decision.course import Terms
+from embassay.protocols.rag.decision.course import DecisionTerms
 from embassay.protocols.rag.decision.population import population_of
 from embassay.protocols.rag.decision.protocol import (
-    Study,
-    Texts,
+    DecisionStudy,
+    StudyTexts,
     open_study,
     read_decision,
     read_labels,
@@ -40,8 +40,8 @@ def made_study(path, block=6):
         doc: f"A passage of grade {grade_of(doc)}, number {place}."
         for place, (_, doc) in enumerate(population.keys)
     }
-    texts = Texts({query: f"What is {query}?" for query in queries}, documents)
-    save_study(path, Study(population, Terms(0.05, 1, block), texts))
+    texts = StudyTexts({query: f"What is {query}?" for query in queries}, documents)
+    save_study(path, DecisionStudy(population, DecisionTerms(0.05, 1, block), texts))
     return path
 
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
-from embassay.web.leaderboard.contract import Cell, as_plain
+from embassay.web.leaderboard.contract import BoardCell, as_plain
 from embassay.web.leaderboard.library import Library
 from embassay.web.leaderboard.page.rows import lead_systems
 from embassay.web.leaderboard.routes import (
     MOST_BYTES,
-    Kept,
+    PageCache,
     Service,
     as_csv,
     as_tex,
@@ -40,7 +40,7 @@ def boards(draw):
     order = draw(st.permutations(range(len(board.systems))))[: draw(st.integers(1, len(board.systems)))]
     systems = tuple(replace(board.systems[i], index=place) for place, i in enumerate(order))
     cells = {
-        key: tuple(Cell(draw(VALUES), None, None, 9, "done", "") for _ in systems) for key in board.cells
+        key: tuple(BoardCell(draw(VALUES), None, None, 9, "done", "") for _ in systems) for key in board.cells
     }
     ranks = {
         key: tuple(draw(st.sampled_from([None, (1, 1), (1, 2)])) for _ in systems) for key in board.ranks
@@ -93,7 +93,7 @@ def test_an_update_is_never_large() -> None:
     old = example_board()
     many = tuple(replace(old.systems[0], name=f"{i:x}" * 9, index=i) for i in range(3000))
     cells = {
-        key: tuple(Cell(i / 2999, i / 3001, i / 2993, i, "done", "") for i in range(3000))
+        key: tuple(BoardCell(i / 2999, i / 3001, i / 2993, i, "done", "") for i in range(3000))
         for key in old.cells
     }
     new = replace(
@@ -107,7 +107,7 @@ def test_an_update_is_never_large() -> None:
 
 def test_what_is_kept_is_bounded_and_made_once() -> None:
     """The ones asked for longest ago go."""
-    kept, made = Kept(most_bytes=250), []
+    kept, made = PageCache(most_bytes=250), []
 
     def make(name):
         return lambda: made.append(name) or pack_body(name * 100, "text/plain")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.hume.study import STUDY
-from embassay.cli.options import Spread, default_out, of_records
+from embassay.cli.options import WorkerOptions, default_out, of_records
 from embassay.errors import UsageError
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
 from embassay.protocols.kernel.request import label_price
@@ -25,7 +25,7 @@ Study = Annotated[Path | None, typer.Argument(metavar="[STUDY]", help=STUDY)]
 
 
 @dataclass(frozen=True)
-class Scored(Spread):
+class ScoringOptions(WorkerOptions):
     """How a scoring is carried out and shown."""
 
     price: float | None = label_price()
@@ -33,7 +33,10 @@ class Scored(Spread):
 
 @of_records(defaults={"results": ()})
 def score(
-    scoring: partial[StudyRequest], published: partial[PublishedRequest], running: Scored, study: Study = None
+    scoring: partial[StudyRequest],
+    published: partial[PublishedRequest],
+    running: ScoringOptions,
+    study: Study = None,
 ) -> None:
     """Score people, systems and language models on the same items.
 
@@ -76,7 +79,7 @@ def run_published(request: PublishedRequest, out: Path, display: Display, *, rep
     _show_scored(run.path, display, report)
 
 
-def of_files(request: PublishedRequest, running: Spread, display: Display, crew: Any) -> None:
+def of_files(request: PublishedRequest, running: WorkerOptions, display: Display, crew: Any) -> None:
     """Carry out a request for result files: with systems, evaluate these on the items that people answered and place
     them among people and published models, or show what that would take."""
     out = running.out

@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from embassay.cli.options import Running, Server, Shown, of_records
+from embassay.cli.options import PrintOptions, Running, Server, of_records
 from embassay.errors import BudgetExceeded, ModelError, UsageError
 from embassay.protocols.hume.options import (
     AnnotateRequest,
     DataOptions,
-    Drawing,
     ExportOptions,
     GoldKind,
     HybridOptions,
     ImportOptions,
+    TaskDrawOptions,
 )
-from embassay.protocols.kernel.request import OUTPUT, SERVER, SPEED, SYSTEMS, Request, like, option
+from embassay.protocols.kernel.request import OUTPUT, SERVER, SPEED, SYSTEMS, RunRequest, like, option
 
 if TYPE_CHECKING:
-    from embassay.protocols.hume.exchange.intake import Imported
-    from embassay.protocols.hume.llms.protocol import Outcome
+    from embassay.protocols.hume.exchange.intake import ImportedAnswers
+    from embassay.protocols.hume.llms.protocol import SessionOutcome
     from embassay.protocols.hume.sampling import Sampled, SampleRequest
-    from embassay.protocols.hume.study import Task
+    from embassay.protocols.hume.study import StudyTask
     from embassay.web.annotation.service import ServeOptions, Service
 
 STUDY = "A study folder from `embassay hume sample`."
@@ -39,7 +39,7 @@ Study = Annotated[Path, typer.Argument(help=STUDY)]
 
 
 @dataclass(frozen=True)
-class Writing(Shown):
+class Writing(PrintOptions):
     """What is printed, and where the study is written."""
 
     out: Path | None = option(None, "New folder of the study; required without --dry-run.", group=OUTPUT)
@@ -89,7 +89,7 @@ def _sample_request(asked: DataOptions, name: str) -> SampleRequest:
 
     if asked.config is None:
         request = asked.request(name)
-    elif not asked.is_empty or asked.ask or asked.own.as_content() != Drawing().as_content():
+    elif not asked.is_empty or asked.ask or asked.own.as_content() != TaskDrawOptions().as_content():
         raise UsageError(
             "Both --config and settings of data are given.",
             mend="Write data and settings into the file only.",
@@ -111,7 +111,7 @@ def _show_sampled(sampled: Sampled, wide: bool, absent: Sequence[str]) -> None:
             typer.echo(f"{task.name}: {'; '.join(notes)}.")
 
 
-def _task_source(task: Task, absent: Sequence[str]) -> str:
+def _task_source(task: StudyTask, absent: Sequence[str]) -> str:
     """The dataset that a task is drawn from; of one that is not here its name, and not the miniature's path."""
     name = Path(task.source.dataset).stem
     if name in absent:
@@ -120,7 +120,7 @@ def _task_source(task: Task, absent: Sequence[str]) -> str:
     return f"{task.source.dataset} ({split})" if split else task.source.dataset
 
 
-def _sample_notes(sampled: Sampled, task: Task, absent: Sequence[str]) -> list[str]:
+def _sample_notes(sampled: Sampled, task: StudyTask, absent: Sequence[str]) -> list[str]:
     """What is to be known of a task's items; of a set that is not here only the sizes are."""
     return [] if _task_source(task, absent) in absent else [*sampled.about_gold[task.name], *task.notes]
 
@@ -170,7 +170,7 @@ class People:
     new_links: bool = option(
         False, "Make new links and void the earlier ones.", name="--new-links", group=SERVER
     )
-    json: bool = like(Shown, "json", help="Print the links as one JSON object.")
+    json: bool = like(PrintOptions, "json", help="Print the links as one JSON object.")
     until_decided: bool = option(
         False, "STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
         name="--until-decided"
@@ -378,7 +378,9 @@ def _show_plan_of(study: Path, request: AnnotateRequest, *, replace: bool, json:
     _say_left_out([task.name for task in plan_work(read_study(study), request).left_out])
 
 
-def _carried_out(study: Path, request: AnnotateRequest, *, replace: bool, max_usd: float | None) -> Outcome:
+def _carried_out(
+    study: Path, request: AnnotateRequest, *, replace: bool, max_usd: float | None
+) -> SessionOutcome:
     """The session, with what to type to go on where it is stopped."""
     from embassay.cli.progress import make_listener
     from embassay.cli.session import stop_on_signal
@@ -398,7 +400,7 @@ def _carried_out(study: Path, request: AnnotateRequest, *, replace: bool, max_us
         getattr(heard, "stop", lambda: None)()
 
 
-def _show_outcome(outcome: Outcome, *, json: bool, wide: bool) -> None:
+def _show_outcome(outcome: SessionOutcome, *, json: bool, wide: bool) -> None:
     from embassay.runs.spending import format_dollars, in_one_line
 
     if json:
@@ -431,7 +433,7 @@ def _say_left_out(tasks: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Splitting(Shown):
+class Splitting(PrintOptions):
     """Whose answers are taken, and where it is written what people are to answer."""
 
     llm: str = option("", "The model whose answers to check. Default: the only one.", group=SYSTEMS)
@@ -506,11 +508,11 @@ class Scripts:
         0.15, "Share of wrong labels and marks; for ratings, error as a share of the scale.",
         least=0, most=1, group=SYSTEMS
     )  # fmt: skip
-    seed: int = like(Request, "seed", default=1)
+    seed: int = like(RunRequest, "seed", default=1)
 
 
 @of_records(wide=False)
-def simulate(study: Study, scripts: Scripts, shown: Shown) -> None:
+def simulate(study: Study, scripts: Scripts, shown: PrintOptions) -> None:
     """Try a study out with scripted annotators: NOBODY ANNOTATED.
 
     Scripts read the gold and err at random. Their answers go to annotations/simulated.jsonl; every table marks
@@ -542,7 +544,7 @@ Files = Annotated[list[Path], typer.Argument(help="Annotation files.")]
 
 
 @of_records(wide=False)
-def import_(study: Study, files: Files, asked: ImportOptions, shown: Shown) -> None:
+def import_(study: Study, files: Files, asked: ImportOptions, shown: PrintOptions) -> None:
     """Import annotations from files into a study.
 
     CSV, JSONL (as the offline page writes it), Label Studio or Argilla, all checked before anything is written.
@@ -561,7 +563,7 @@ def import_(study: Study, files: Files, asked: ImportOptions, shown: Shown) -> N
     _say_imported(done)
 
 
-def _say_imported(done: Imported) -> None:
+def _say_imported(done: ImportedAnswers) -> None:
     for name, kind in done.files:
         typer.echo(f"Read {name} as {kind}.")
     for (who, task), n in done.answers.items():

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from embassay.cli.options import App, Running, Shown, knobs, of_records, stopping_at_memory
-from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, Request, like, option
+from embassay.cli.options import App, PrintOptions, Running, knobs, of_records, stopping_at_memory
+from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, RunRequest, like, option
 from embassay.protocols.rag.golden.options import GoldenRequest, Sampling
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display, RunOnDisk
-    from embassay.protocols.rag.golden.summary import Figure, Golden, HumanCheck
+    from embassay.protocols.rag.golden.summary import Golden, HumanCheck, IntervalFigure
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def score(
     run: GoldenRun,
     file: Annotated[Path, typer.Argument(help="The edited file.")],
     sampling: Sampling,
-    shown: Shown,
+    shown: PrintOptions,
 ) -> None:
     """Compare a person's edited file with the judge.
 
@@ -302,7 +302,7 @@ def _is_untouched(check: HumanCheck) -> bool:
 def _check_rows(check: HumanCheck) -> Iterator[list[str]]:
     from embassay.protocols.kernel import tables as numbers
 
-    def row(name: str, figure: Figure, *, percent: bool = False) -> list[str]:
+    def row(name: str, figure: IntervalFigure, *, percent: bool = False) -> list[str]:
         if figure.value is None:
             return [name, "n/a", figure.reason, f"{figure.n:,}"]
         value = numbers.percent(figure.value, 1) if percent else numbers.score(figure.value, 2)
@@ -327,7 +327,7 @@ def _check_rows(check: HumanCheck) -> Iterator[list[str]]:
 
 
 @of_records(wide=False)
-def prompts(shown: Shown) -> None:
+def prompts(shown: PrintOptions) -> None:
     """Show the judge's instructions and their digests.
 
     Example: embassay rag prompts
@@ -358,12 +358,12 @@ class Judges:
     panel: Literal["median", "dawid_skene"] = option(
         "median", "Whose grades are written: the median, or Dawid and Skene's model."
     )
-    seed: int = like(Request, "seed")
+    seed: int = like(RunRequest, "seed")
     out: Path | None = option(None, "Folder of tables and the panel's qrels. Default: none.", group=OUTPUT)
 
 
 @of_records()
-def judges(asked: Judges, shown: Shown) -> None:
+def judges(asked: Judges, shown: PrintOptions) -> None:
     """Compare judges of one golden set, and make a panel of them.
 
     Shows how far they agree with each other and with people, and what each costs.

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embassay.cli.options import App, Spread, default_out, of_records, within_memory
+from embassay.cli.options import App, WorkerOptions, default_out, of_records, within_memory
 from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def group() -> None:
 @app.command("names")
 @within_memory
 @of_records()
-def names(request: NamesRequest, running: Spread) -> None:
+def names(request: NamesRequest, running: WorkerOptions) -> None:
     """Does similarity tell the right author from impostors?
 
     One right passage among impostors, under a base condition and ten ablations such as a masked, misspelt or
@@ -37,7 +37,7 @@ def names(request: NamesRequest, running: Spread) -> None:
 @app.command("noise")
 @within_memory
 @of_records()
-def noise(request: NoiseRequest, running: Spread) -> None:
+def noise(request: NoiseRequest, running: WorkerOptions) -> None:
     """Does small talk around a question change what is retrieved?
 
     Five levels of greetings, filler, politeness and hedging around an unchanged question, before and after
@@ -48,7 +48,7 @@ def noise(request: NoiseRequest, running: Spread) -> None:
     _run_named(request, running, "noise")
 
 
-def _run_named(request: NamesRequest | NoiseRequest, running: Spread, name: str) -> None:
+def _run_named(request: NamesRequest | NoiseRequest, running: WorkerOptions, name: str) -> None:
     from embassay.cli.session import Display
 
     display, out = Display(running.json, running.wide), running.out or default_out(name)

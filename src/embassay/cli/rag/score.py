@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import Running, Shown, of_records
+from embassay.cli.options import PrintOptions, Running, of_records
 from embassay.protocols.kernel.request import OUTPUT, like, option
 from embassay.protocols.rag.scoring.options import DecisionRequest, ScoreRequest
 
@@ -27,7 +27,7 @@ _IN_JSON = (
 
 
 @dataclass(frozen=True)
-class Printing(Shown):
+class Printing(PrintOptions):
     """What is printed of a scoring, where it is kept, and what a decision may cost."""
 
     per_query: bool | None = option(

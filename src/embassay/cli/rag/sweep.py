@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.options import Running, default_out, of_records
-from embassay.protocols.kernel.request import SPEED, Request, label_price, like, option
+from embassay.protocols.kernel.request import SPEED, RunRequest, label_price, like, option
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
@@ -29,10 +29,10 @@ class Overrides:
     """What takes the place of the config's where it is given: datasets, queries per dataset, the seed, and rules."""
 
     datasets: tuple[str, ...] = like(
-        Request, "datasets", default=(), help="A retrieval set, in place of the config's.", value="DATA"
+        RunRequest, "datasets", default=(), help="A retrieval set, in place of the config's.", value="DATA"
     )
-    limit: int | None = like(Request, "limit", help="Maximum queries per dataset, drawn at random.")
-    seed: int | None = like(Request, "seed", default=None, help="Random seed. Default: the config's.")
+    limit: int | None = like(RunRequest, "limit", help="Maximum queries per dataset, drawn at random.")
+    seed: int | None = like(RunRequest, "seed", default=None, help="Random seed. Default: the config's.")
     sla_ms: float | None = option(None, "Best quality within this many milliseconds per query.", least=0)
     budget: float | None = option(
         None, "Best quality within this price per 1,000 queries.", least=0, value="USD"

@@ -45,13 +45,13 @@ Names = Annotated[list[str], BeforeValidator(_as_list)]
 """One name or several; of several, the first that is there counts."""
 
 
-class Record(BaseModel):
+class CatalogueRecord(BaseModel):
     """A record that has no other fields than its own, of exactly their types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class TableRecord(Record):
+class TableRecord(CatalogueRecord):
     """One table: a file of the mirror, and one or more splits of one configuration on the hub.
 
     `map` is canonical column -> the dataset's own, a dot leading into a nested cell and `.0` to an element of
@@ -126,7 +126,7 @@ LAYOUTS: Mapping[str, tuple[TableRecord, ...]] = {
 """Layout -> its tables, as MTEB and BEIR keep them on the hub."""
 
 
-class EntryRecord(Record):
+class EntryRecord(CatalogueRecord):
     """A dataset of the catalogue.
 
     Its tables are those of `layout` with `rows`, `split` and `shapes` by part laid over them, or spelled out.
@@ -286,7 +286,7 @@ def named_table(folder: Path, stem: str) -> Path | None:
 
 
 @dataclass(frozen=True)
-class Overview:
+class DatasetOverview:
     """A dataset in one line. `place` is where it would be read from now: `package`, `mirror`, `part of mirror`,
     `cache` (of the hub), `hub` (fetched when it is used) or `by hand` (nobody can fetch it for you)."""
 
@@ -303,7 +303,7 @@ class Overview:
     revision: str = ""
 
 
-def list_overviews(protocol: str = "", task: str = "") -> Iterator[Overview]:
+def list_overviews(protocol: str = "", task: str = "") -> Iterator[DatasetOverview]:
     """One per dataset that the protocol uses for the task; the sample, which serves all, is always among them."""
     known = all_entries()
     for dataset in DATASETS:
@@ -312,16 +312,16 @@ def list_overviews(protocol: str = "", task: str = "") -> Iterator[Overview]:
             facts = dict(dataset.facts)
             shapes = tuple(facts.get("shapes", "").split())
             where = "hub" if dataset.name == "hub" else "package"
-            yield Overview(
+            yield DatasetOverview(
                 dataset.name, where, 0, (), dataset.summary, shapes=shapes, lang=facts.get("lang", "")
             )
         elif _is_used(record, protocol, task):
             yield make_overview(record)
 
 
-def make_overview(record: EntryRecord) -> Overview:
+def make_overview(record: EntryRecord) -> DatasetOverview:
     """The record in one line."""
-    return Overview(
+    return DatasetOverview(
         record.name, reading_place(record), record.size, record.tasks, record.title, tuple(record.protocols),
         record.all_shapes,
         record.lang or " ".join(record.langs), record.licence, record.hub, record.revision
@@ -364,7 +364,7 @@ ROWS, WIDTH = 3, 60
 
 
 @dataclass(frozen=True)
-class Card:
+class DatasetCard:
     """Facts in the order to show them, and the first rows by part where the dataset is at hand."""
 
     name: str
@@ -393,7 +393,7 @@ class Card:
                 yield "  " + "  ".join(f"{name}={value}" for name, value in row.items())
 
 
-def make_card(spec: str) -> Card:
+def make_card(spec: str) -> DatasetCard:
     """The card of a catalogue name or a path. Only `hub:` reads from the network.
 
     UsageError for a spec that is neither.
@@ -410,7 +410,7 @@ def make_card(spec: str) -> Card:
     if dataset:
         facts["language"] = " ".join(dataset.langs) or dataset.lang
     rows = {part: _top_rows(part, dataset.parts[part]) for part in _shown_shapes(dataset)} if dataset else {}
-    return Card(name if record else spec, facts, tuple(mirror_layout(record)) if record else (), rows)
+    return DatasetCard(name if record else spec, facts, tuple(mirror_layout(record)) if record else (), rows)
 
 
 def _open_spec(spec: str) -> Dataset:

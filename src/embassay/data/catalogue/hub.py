@@ -34,7 +34,7 @@ _EXTRA = "pip install 'embassay[hub]'"
 
 
 @dataclass(frozen=True)
-class Place:
+class HubAddress:
     """What of the hub is read: `configs` are alternatives, of `splits` all are read.
 
     `only` says that another split will do where there is no more than one: corpora and queries are one split,
@@ -52,7 +52,7 @@ class Place:
         return f"{self.repo}{config} {'+'.join(self.splits)} at {self.revision[:12]}"
 
 
-def hub_splits(place: Place, *, streamed: bool) -> list[Any]:
+def hub_splits(place: HubAddress, *, streamed: bool) -> list[Any]:
     """The splits at `place` as objects of `datasets`: the one function that talks to the hub.
 
     HF_HOME, HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE mean what they mean to `datasets`. AbsentData without
@@ -71,7 +71,7 @@ def hub_splits(place: Place, *, streamed: bool) -> list[Any]:
         return _load_tables(datasets, place, streamed)
 
 
-def _load_tables(datasets: Any, place: Place, streamed: bool) -> list[Any]:
+def _load_tables(datasets: Any, place: HubAddress, streamed: bool) -> list[Any]:
     at: dict[str, Any] = {"path": place.repo, "revision": place.revision}
     config = place.configs[0] if place.configs else None
     if len(place.configs) > 1:
@@ -116,7 +116,9 @@ def _is_known(host: str | None) -> bool:
 class HubTable:
     """A table of the hub as a source of rows, numbered from 1."""
 
-    def __init__(self, place: Place, wanted: Iterable[str] | None, *, streamed: bool, instead: str) -> None:
+    def __init__(
+        self, place: HubAddress, wanted: Iterable[str] | None, *, streamed: bool, instead: str
+    ) -> None:
         """`wanted` are the columns that may be asked for (None = all); `instead` is the mend where there is no hub."""
         self.place = place
         self.streamed = streamed
@@ -284,7 +286,7 @@ def open_repository(
     """
     if not target:
         raise UsageError("`hub:` needs the name of a repository.", mend="Write hub:ORG/NAME?config=NAME.")
-    place = Place(target, revision, (config,) if config else (), (split or "test",), only=split is None)
+    place = HubAddress(target, revision, (config,) if config else (), (split or "test",), only=split is None)
     instead = "Check the name, ?config= and --split; or download its files and name them with -d PATH."
     table = HubTable(place, None, streamed=False, instead=instead)
     return Dataset(target, parts_of_table(table, mapping, None), settings={"mapping": dict(mapping)})
@@ -469,7 +471,7 @@ def hub_tables(
     for table in record.all_tables:
         for lang in langs if record.langs else ("",):
             only = table.is_of_a_set and not table.exact
-            place = Place(record.hub, record.revision, record.config(table, lang), table.splits, only)
+            place = HubAddress(record.hub, record.revision, record.config(table, lang), table.splits, only)
             yield (
                 table,
                 lang,

@@ -16,10 +16,10 @@ from typing import Any
 from pydantic import Field, ValidationError, model_validator
 
 from embassay.data.catalogue.entries import (
+    CatalogueRecord,
     EntryRecord,
     Names,
     Protocol,
-    Record,
     all_entries,
     find_entry,
     reading_place,
@@ -32,7 +32,7 @@ from embassay.errors import DataError, UsageError
 _SUFFIXES = (".yaml", ".yml")
 
 
-class MemberRecord(Record):
+class MemberRecord(CatalogueRecord):
     """One dataset of a suite, or another suite whose members are its own.
 
     `dataset` is a name of the catalogue, or a path from the file's folder; `tasks`, `lang` and `split` what of it is
@@ -56,7 +56,7 @@ class MemberRecord(Record):
         return self
 
 
-class SuiteRecord(Record):
+class SuiteRecord(CatalogueRecord):
     """A suite as it is written. `tasks` are those of members that name none."""
 
     name: str = Field(min_length=1)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.contracts import Tokenizer
-from embassay.data.check.files import Alike, Balance, Lengths, Overlap, Repeats, Spread
+from embassay.data.check.files import Alike, Balance, Lengths, NumberSpread, Overlap, RepeatedRows
 from embassay.data.dataset import Dataset
 from embassay.data.rows import Row, Source, collect_faults, plain_text
 from embassay.data.shapes import RETRIEVAL_PARTS
@@ -70,7 +70,7 @@ class Nearness:
             )
 
 
-class Pair(NamedTuple):
+class NearPair(NamedTuple):
     """Positions of two texts, and the Jaccard index of their shingles."""
 
     first: int
@@ -119,7 +119,7 @@ class Sketches:
         earlier: NDArray[np.bool_] | None = None,
         later: NDArray[np.bool_] | None = None,
         advance: Advance = ignore_progress,
-    ) -> list[Pair]:
+    ) -> list[NearPair]:
         """Texts (`second`) that are almost an earlier one (`first`), each with one such, by position.
 
         `earlier` and `later`, shape (n,), say which texts may be `first` and `second`, by default all. A text
@@ -127,7 +127,7 @@ class Sketches:
         """
         every = np.ones(len(self._texts), np.bool_)
         earlier, later = every if earlier is None else earlier, every if later is None else later
-        alike: list[Pair] = []
+        alike: list[NearPair] = []
         tries = np.full(len(self._texts), TRIES)
         rows = _rows_in_band(self._near.threshold)
         for number, band in enumerate(_hash_bands(self._signatures, rows), 1):
@@ -153,14 +153,14 @@ class Sketches:
         ]
         return np.concatenate(likely)
 
-    def _confirmed(self, pairs: list[list[int]]) -> list[Pair]:
+    def _confirmed(self, pairs: list[list[int]]) -> list[NearPair]:
         """Those whose texts are alike enough."""
 
         @lru_cache(maxsize=16)
         def shingled(position: int) -> NDArray[np.uint64]:
             return hash_shingles(self._texts[position], self._near.unit)
 
-        compared = (Pair(a, b, hash_overlap(shingled(a), shingled(b))) for a, b in pairs)
+        compared = (NearPair(a, b, hash_overlap(shingled(a), shingled(b))) for a, b in pairs)
         return [pair for pair in compared if pair.jaccard >= self._near.threshold]
 
 
@@ -246,7 +246,7 @@ Said = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Texts:
+class TableRows:
     """The rows of one table: id, text, the side (split) each is on, and what it is labelled as (empty: not)."""
 
     table: str
@@ -256,10 +256,10 @@ class Texts:
     labels: Sequence[str]
 
 
-class Comparison:
+class RepeatSearch:
     """The rows of a table by their text, white space aside, and the search for almost equal ones among them."""
 
-    def __init__(self, texts: Texts, near: Nearness | None, say: Said) -> None:
+    def __init__(self, texts: TableRows, near: Nearness | None, say: Said) -> None:
         self._rows, self._say = texts, say
         self._first: dict[str, int] = {}
         self._same: list[int] = []
@@ -272,7 +272,7 @@ class Comparison:
             else None
         )
 
-    def repeats(self, side: str | None = None) -> Repeats:
+    def repeats(self, side: str | None = None) -> RepeatedRows:
         """Rows that repeat an earlier one, of all or of one `side`."""
         rows = [row for row, where in enumerate(self._rows.sides) if side in (None, where)]
         first: dict[int, int] = {}
@@ -280,7 +280,7 @@ class Comparison:
         labels = self._rows.labels
         mask = self._mask(rows)
         near = self._near(mask, mask)
-        return Repeats(
+        return RepeatedRows(
             self._rows.table,
             len(rows),
             len(again),
@@ -308,7 +308,7 @@ class Comparison:
         sides = sorted(dict.fromkeys(filter(None, self._rows.sides)), key=_split_order)
         return tuple(self.overlap(of, within) for within, of in combinations(sides, 2))
 
-    def _near(self, earlier: NDArray[np.bool_], later: NDArray[np.bool_]) -> list[Pair] | None:
+    def _near(self, earlier: NDArray[np.bool_], later: NDArray[np.bool_]) -> list[NearPair] | None:
         if self._sketches is None:
             return None
         return self._sketches.pairs(
@@ -331,7 +331,7 @@ class Comparison:
     def _examples(
         self,
         same: Sequence[tuple[int, int]],
-        near: Sequence[Pair] | None,
+        near: Sequence[NearPair] | None,
         firsts: dict[int, int],
         seconds: dict[int, int],
     ) -> tuple[Alike, ...]:
@@ -365,7 +365,7 @@ _LABELS = ("label", "score", "choice", "relevance")
 
 
 @dataclass
-class Table:
+class TableTexts:
     """The texts of one table: by column, and row by row; those of its first rows where `cut`."""
 
     name: str
@@ -386,15 +386,15 @@ class Table:
             f"exact repeats of a whole corpus."
         )
 
-    def texts(self) -> Texts:
+    def texts(self) -> TableRows:
         """The rows, to be compared."""
-        return Texts(self.name, self.ids, self.rows, self.sides, self.labels)
+        return TableRows(self.name, self.ids, self.rows, self.sides, self.labels)
 
 
-def text_tables(dataset: Dataset, read: Callable[[int], None]) -> Iterator[Table]:
+def text_tables(dataset: Dataset, read: Callable[[int], None]) -> Iterator[TableTexts]:
     """The tables of a dataset that hold texts, each once; `read` is told how many rows have been read."""
     for name, source in _text_sources(dataset).items():
-        table = Table(name)
+        table = TableTexts(name)
         with collect_faults(lambda _error: None):  # the loading of shapes has met them
             try:
                 _fill_table(table, source, read)
@@ -404,7 +404,7 @@ def text_tables(dataset: Dataset, read: Callable[[int], None]) -> Iterator[Table
 
 
 def measure_lengths(
-    table: Table, tokenizer: Tokenizer | None, say: Callable[[int, int], None]
+    table: TableTexts, tokenizer: Tokenizer | None, say: Callable[[int, int], None]
 ) -> Iterator[Lengths]:
     """Characters and tokens of each column; words, between white space, without a tokenizer."""
     counted_in = tokenizer.name if tokenizer else "words"
@@ -438,7 +438,7 @@ def _text_sources(dataset: Dataset) -> dict[str, Source]:
     return named
 
 
-def _fill_table(table: Table, source: Source, read: Callable[[int], None]) -> None:
+def _fill_table(table: TableTexts, source: Source, read: Callable[[int], None]) -> None:
     available = source.columns()
     label = next((name for name in _LABELS if name in available), "")
     names = [name for name in COLUMNS if name in available]
@@ -469,12 +469,12 @@ def _texts_in(row: Row, column: str) -> list[str]:
     return [text for text in values if isinstance(text, str) and text.strip()]
 
 
-Figures = Mapping[str, Spread | Balance]
+Figures = Mapping[str, NumberSpread | Balance]
 SCALES = ((0, 1), (-1, 1), (1, 5), (0, 5), (0, 10), (0, 100))
 """Scales that people rate on."""
 
 
-def spread_of(values: ArrayLike) -> Spread:
+def spread_of(values: ArrayLike) -> NumberSpread:
     """Least, median, 95th percentile, greatest and mean of at least one number; NaN does not count.
 
     >>> spread_of([1, 2, 3, float("nan")]).median
@@ -483,7 +483,7 @@ def spread_of(values: ArrayLike) -> Spread:
     numbers = np.asarray(values, np.float64)
     numbers = numbers[~np.isnan(numbers)]
     low, median, high, top = np.quantile(numbers, [0, 0.5, 0.95, 1]).tolist()
-    return Spread(len(numbers), low, median, high, top, float(numbers.mean()))
+    return NumberSpread(len(numbers), low, median, high, top, float(numbers.mean()))
 
 
 def count_values(values: Iterable[object]) -> Balance:

@@ -32,7 +32,7 @@ from embassay.records import Skipped
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnProfile:
     """A column of a file: what its cells are (kind -> cells), different values (None: over a thousand), one of them,
     and the mean words of a text in it."""
 
@@ -46,7 +46,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class File:
+class CheckedFile:
     """A file as it lies there; `rows` are those that could be read, `encoding` and `line_ends` empty for Parquet. In a
     table of lines and marks `blank` lines are passed over, and `over` rows go over several lines."""
 
@@ -56,7 +56,7 @@ class File:
     line_ends: str
     bytes: int
     rows: int
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnProfile, ...]
     blank: int = 0
     over: int = 0
 
@@ -94,7 +94,7 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Spread:
+class NumberSpread:
     """How numbers are spread."""
 
     n: int
@@ -130,7 +130,7 @@ class Shape:
     items: int
     skipped: tuple[Skipped, ...] = ()
     warnings: tuple[str, ...] = ()
-    figures: Mapping[str, Spread | Balance] = field(default_factory=dict)
+    figures: Mapping[str, NumberSpread | Balance] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -149,8 +149,8 @@ class Lengths:
 
     table: str
     column: str
-    characters: Spread
-    tokens: Spread
+    characters: NumberSpread
+    tokens: NumberSpread
     counted_in: str
 
 
@@ -167,7 +167,7 @@ class Alike:
 
 
 @dataclass(frozen=True)
-class Repeats:
+class RepeatedRows:
     """Rows of one table that repeat an earlier row: exactly, or nearly (None: not looked for).
 
     `conflicting` are exact repeats with another label or score than the first.
@@ -202,13 +202,13 @@ class Report:
     path: str
     usable: bool
     langs: tuple[str, ...]
-    files: tuple[File, ...]
+    files: tuple[CheckedFile, ...]
     shapes: tuple[Shape, ...]
     near_misses: tuple[NearMiss, ...]
     faults: tuple[Fault, ...]
     remarks: tuple[str, ...]
     lengths: tuple[Lengths, ...]
-    repeats: tuple[Repeats, ...]
+    repeats: tuple[RepeatedRows, ...]
     overlaps: tuple[Overlap, ...]
     threshold: float | None
     command: str = ""
@@ -223,7 +223,7 @@ SHOWN_LINES = 10
 
 
 @dataclass
-class _Entry:
+class _FaultPlaces:
     first: DataError
     places: dict[tuple[int | None, str], None] = field(default_factory=dict)
     shapes: dict[str, None] = field(default_factory=dict)
@@ -233,13 +233,13 @@ class Stops:
     """Collects faults; one that comes up again, for another shape or in another reading, counts once."""
 
     def __init__(self) -> None:
-        self._entries: dict[tuple[str, str, str], _Entry] = {}
+        self._entries: dict[tuple[str, str, str], _FaultPlaces] = {}
 
     def add(self, error: DataError, shape: str = "") -> None:
         """Take a fault, found while reading `shape` (empty: the file itself)."""
         key = (str(error.path), _strip_values(error.what), error.expected)
         # A traceback holds the frames, and those the rows, of every fault.
-        entry = self._entries.setdefault(key, _Entry(error.with_traceback(None)))
+        entry = self._entries.setdefault(key, _FaultPlaces(error.with_traceback(None)))
         entry.places[error.line, error.what] = None
         if shape:
             entry.shapes[shape] = None
@@ -253,7 +253,7 @@ class Stops:
         return tuple(_make_fault(entry) for entry in self._entries.values())
 
 
-def _make_fault(entry: _Entry) -> Fault:
+def _make_fault(entry: _FaultPlaces) -> Fault:
     error = entry.first
     lines = sorted(line for line, _ in entry.places if line is not None)
     return Fault(
@@ -286,13 +286,13 @@ _BOM = b"\xef\xbb\xbf"
 
 def describe_file(
     path: Path, found: Callable[[DataError], None], read: Callable[[int], None], reading: Reading = USUAL
-) -> File:
+) -> CheckedFile:
     """The facts of the file at `path`, as far as it can be read, by `reading` if it is of lines and marks; what cannot
     be read goes to `found`.
 
     `read` is told how many rows have been read.
     """
-    columns: dict[str, _Cells] = {}
+    columns: dict[str, _ColumnCells] = {}
     rows, blank, over = 0, 0, 0
     try:
         source = table_of(path, reading)
@@ -301,7 +301,7 @@ def describe_file(
             blank, over = quotes.blank, 0 if quotes.quoting == "none" else len(quotes.over)
         with collect_faults(lambda _error: None):  # the reading below meets the same rows again
             names = source.columns()
-        columns = {name: _Cells(text_only=isinstance(source, Delimited)) for name in names}
+        columns = {name: _ColumnCells(text_only=isinstance(source, Delimited)) for name in names}
         with collect_faults(found):
             for rows, row in enumerate(source.rows(names), 1):
                 for name, cells in columns.items():
@@ -314,7 +314,7 @@ def describe_file(
     text = bool(suffix) and suffix != ".parquet"
     encoding, ends = _name_encoding(path) if text else ("", "")
     facts = tuple(cells.column(name) for name, cells in columns.items())
-    return File(
+    return CheckedFile(
         str(path), _format_name(suffix), encoding, ends, path.stat().st_size, rows, facts, blank, over
     )
 
@@ -363,7 +363,7 @@ def _is_other(path: Path, source: Delimited, mark: str) -> bool:
     return mark == "tab" and choose_quoting(path, "\t").plain
 
 
-def file_remarks(file: File) -> Iterator[str]:
+def file_remarks(file: CheckedFile) -> Iterator[str]:
     """What is odd about a file and how to mend it, beyond what a run would say."""
     path = Path(file.path)
     if not file.format:
@@ -385,7 +385,7 @@ def file_remarks(file: File) -> Iterator[str]:
 
 
 @dataclass
-class _Cells:
+class _ColumnCells:
     """What has been seen of a column; the cells of a `text_only` file are numbers where they read as such."""
 
     text_only: bool
@@ -403,7 +403,7 @@ class _Cells:
                 self.values.add(value if isinstance(value, str) else repr(value))
             self.example = self.example or _show_example(value)
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> ColumnProfile:
         """The record of it."""
         distinct = len(self.values) if len(self.values) <= COUNTED else None
         filled = self.kinds.total() - self.kinds["empty"]
@@ -413,7 +413,9 @@ class _Cells:
             "1",
         }
         words = self.words / filled if filled else 0.0
-        return Column(name, dict(self.kinds.most_common()), distinct, self.example, round(words, 2), binary)
+        return ColumnProfile(
+            name, dict(self.kinds.most_common()), distinct, self.example, round(words, 2), binary
+        )
 
 
 def _count_words(text: str) -> int:

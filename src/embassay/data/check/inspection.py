@@ -12,24 +12,24 @@ from types import MappingProxyType
 
 from embassay.contracts import Tokenizer
 from embassay.data.check.figures import (
-    Comparison,
     Nearness,
+    RepeatSearch,
     Said,
-    Table,
-    Texts,
+    TableRows,
+    TableTexts,
     data_figures,
     measure_lengths,
     odd_scores,
     text_tables,
 )
 from embassay.data.check.files import (
-    Column,
+    CheckedFile,
+    ColumnProfile,
     DocumentFiles,
-    File,
     Lengths,
     NearMiss,
     Overlap,
-    Repeats,
+    RepeatedRows,
     Report,
     Shape,
     Stops,
@@ -41,8 +41,7 @@ from embassay.data.dataset import Dataset
 from embassay.data.documents.passages import Folder
 from embassay.data.language import can_identify, likely_language
 from embassay.data.lines import MARKS, Reading, reading_of
-from embassay.data.rows import File as FileOrigin
-from embassay.data.rows import collect_faults, nearest_name
+from embassay.data.rows import FileOrigin, collect_faults, nearest_name
 from embassay.data.shapes import (
     CALLED,
     RETRIEVAL_PARTS,
@@ -83,7 +82,7 @@ PREFERRED = (
     "ratings", "paraphrases", "documents"
 )  # fmt: skip
 """The shapes, that first which says most of a table."""
-Facts = Mapping[str, Column]
+Facts = Mapping[str, ColumnProfile]
 """What is known of columns, by name."""
 
 
@@ -156,7 +155,7 @@ def _by_name(shape: str, missing: Sequence[str], columns: Sequence[str], facts: 
     return matched if _makes_sense(shape, matched, columns, facts) else {}
 
 
-def _is_repetitive(column: Column) -> bool:
+def _is_repetitive(column: ColumnProfile) -> bool:
     """Whether a column holds a few short values again and again, as labels do."""
     filled = sum(column.kinds.values()) - column.kinds.get("empty", 0)
     few = column.distinct is not None and 1 < column.distinct <= filled / 2
@@ -189,7 +188,7 @@ def _makes_sense(shape: str, matched: Mapping[str, str], columns: Sequence[str],
     return True
 
 
-def _by_content(columns: Sequence[Column]) -> tuple[str, dict[str, str]]:
+def _by_content(columns: Sequence[ColumnProfile]) -> tuple[str, dict[str, str]]:
     """The shape that columns without names seem to have, by what they hold, and which is what; nothing without a
     column of texts."""
     rows = max((sum(column.kinds.values()) for column in columns), default=0)
@@ -228,7 +227,7 @@ def _by_content(columns: Sequence[Column]) -> tuple[str, dict[str, str]]:
     return "documents", {"text": texts[0].name} if texts else {}
 
 
-def _kind_share(column: Column, kind: str) -> float:
+def _kind_share(column: ColumnProfile, kind: str) -> float:
     filled = sum(column.kinds.values()) - column.kinds.get("empty", 0)
     return column.kinds.get(kind, 0) / filled if filled else 0.0
 
@@ -310,7 +309,7 @@ class Check:
             looked_at, files.notes
         )  # fmt: skip
 
-    def _advice(self, files: tuple[File, ...]) -> tuple[Reading, list[str]]:
+    def _advice(self, files: tuple[CheckedFile, ...]) -> tuple[Reading, list[str]]:
         """How the only file, or both sides of a folder, are better read, and what is to be said of that."""
         asked, _ = reading_of(self.mapping)
         better = [reading_advice(Path(file.path), asked) for file in files]
@@ -319,7 +318,9 @@ class Check:
             return asked, notes
         return better[0][0], [*notes, *(line for _, lines in better for line in lines)]
 
-    def _guessed(self, dataset: Dataset | None, files: tuple[File, ...], better: Reading) -> _Guessed | None:
+    def _guessed(
+        self, dataset: Dataset | None, files: tuple[CheckedFile, ...], better: Reading
+    ) -> _Guessed | None:
         """What the columns of the file could be, as it is better read; None for what is none or several: of a
         folder only both sides of a classification are tables of their own."""
         retrieval = dataset and set(RETRIEVAL_PARTS) & set(dataset.parts)
@@ -424,13 +425,15 @@ class Check:
             if (miss.mend or not stopped) and (not guessed.only_sides or miss.shape == "classification")
         )
 
-    def _lengths(self, held: list[Table]) -> Iterator[Lengths]:
+    def _lengths(self, held: list[TableTexts]) -> Iterator[Lengths]:
         for table in held:
             yield from measure_lengths(
                 table, self.tokenizer, lambda done, total: self.say("counting tokens", done, total)
             )
 
-    def _repeated(self, held: list[Table], odd: list[str]) -> tuple[tuple[Repeats, ...], tuple[Overlap, ...]]:
+    def _repeated(
+        self, held: list[TableTexts], odd: list[str]
+    ) -> tuple[tuple[RepeatedRows, ...], tuple[Overlap, ...]]:
         """Repeats of every table, and what it shares: with `against`, else between its splits."""
         if self.against is not None:
             return self._shared(
@@ -439,7 +442,7 @@ class Check:
         if self.split is not None and held:
             # Texts of the other splits are what those of this one may overlap with.
             held = list(text_tables(self._open(self.spec, None), self._reading("texts")))
-        compared = [Comparison(table.texts(), self.near, self.say) for table in held]
+        compared = [RepeatSearch(table.texts(), self.near, self.say) for table in held]
         repeats = tuple(
             comparison.repeats(self.split if self.split in table.sides else None)
             for comparison, table in zip(compared, held, strict=True)
@@ -450,8 +453,8 @@ class Check:
         )
 
     def _shared(
-        self, held: list[Table], theirs: list[Table], odd: list[str]
-    ) -> tuple[tuple[Repeats, ...], tuple[Overlap, ...]]:
+        self, held: list[TableTexts], theirs: list[TableTexts], odd: list[str]
+    ) -> tuple[tuple[RepeatedRows, ...], tuple[Overlap, ...]]:
         repeats, overlaps = [], []
         for table in held:
             fitting = [two for two in theirs if set(two.columns) == set(table.columns)]
@@ -460,7 +463,7 @@ class Check:
                 names = ", ".join(table.columns)
                 odd.append(f"{self.against}: no table with just {names}, to compare {table.name} with.")
             joined = _join_sides(table, self.spec, twin, str(self.against))
-            comparison = Comparison(joined, self.near, self.say)
+            comparison = RepeatSearch(joined, self.near, self.say)
             repeats.append(comparison.repeats(self.spec))
             overlaps += [comparison.overlap(self.spec, str(self.against))] if twin else []
         return tuple(repeats), tuple(overlaps)
@@ -539,11 +542,11 @@ def _dataset_langs(dataset: Dataset | None) -> tuple[str, ...]:
             return ()
 
 
-def _join_sides(table: Table, side: str, other: Table | None, other_side: str) -> Texts:
+def _join_sides(table: TableTexts, side: str, other: TableTexts | None, other_side: str) -> TableRows:
     """The rows of two tables, one after the other, each on a side of its own."""
     # Near repeats within one table and between two are found in one pass, over both.
     rows = [(table, side), *([(other, other_side)] if other else [])]
-    return Texts(
+    return TableRows(
         table.name,
         [key for table, _ in rows for key in table.ids],
         [text for table, _ in rows for text in table.rows],

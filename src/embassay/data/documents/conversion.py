@@ -164,14 +164,14 @@ def clear_conversions() -> int:
     return freed
 
 
-def kept_conversions() -> Kept:
+def kept_conversions() -> ConversionFolder:
     """What is kept of conversions."""
     sizes = [size for _, size in _list_conversions()]
-    return Kept(conversions_folder(), len(sizes), sum(sizes))
+    return ConversionFolder(conversions_folder(), len(sizes), sum(sizes))
 
 
 @dataclass(frozen=True)
-class Kept:
+class ConversionFolder:
     """A folder of conversions."""
 
     path: Path

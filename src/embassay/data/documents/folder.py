@@ -66,7 +66,7 @@ _ODD = re.compile(r"[\s%#\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class Entry:
+class FolderFile:
     """A file to be read: its id (the path within the folder, as `path_id` writes it), kind and bytes."""
 
     id: str
@@ -79,7 +79,7 @@ class Entry:
 class Survey:
     """The files of a folder: those to be read, in the order of their ids, and how many there are of every suffix."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[FolderFile, ...]
     suffixes: Mapping[str, int]
     tally: Tally = field(default_factory=Tally)
     """What was left out, and why."""
@@ -128,7 +128,7 @@ def scan_folder(folder: Path) -> Survey:
         if reason := _refusal_reason(path, status, kind):
             tally.skip(reason, name)
         else:
-            entries.append(Entry(path_id(name), path, kind, status.st_size))
+            entries.append(FolderFile(path_id(name), path, kind, status.st_size))
     entries.sort(key=lambda entry: entry.id)
     return Survey(tuple(entries), dict(sorted(suffixes.items())), tally)
 

@@ -45,10 +45,10 @@ def html_tokens(page: str) -> Iterator[Start | End | str]:
     >>> list(html_tokens("<p class=a>1 &lt; 2<!-- no --></p>"))
     [Start(tag='p', attributes={'class': 'a'}), '1 < 2', End(tag='p')]
     """
-    yield from _Tokens(page)
+    yield from _TagReader(page)
 
 
-class _Tokens:
+class _TagReader:
     """A position in a page, and what was looked for beyond it in vain: that is looked for no more."""
 
     def __init__(self, page: str) -> None:

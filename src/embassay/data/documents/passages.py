@@ -16,10 +16,18 @@ from urllib.parse import parse_qsl
 
 from embassay.data.dataset import Dataset
 from embassay.data.documents.conversion import convert_document, versions_of
-from embassay.data.documents.folder import EXPECTED, NEEDS, TEMPLATES, Entry, Survey, is_template, scan_folder
+from embassay.data.documents.folder import (
+    EXPECTED,
+    NEEDS,
+    TEMPLATES,
+    FolderFile,
+    Survey,
+    is_template,
+    scan_folder,
+)
 from embassay.data.documents.markup import Prose, Unread, plain_text, read_markdown
 from embassay.data.intake import Tally
-from embassay.data.rows import File, Origin, Row, key_of, label_of, number_of, text_of
+from embassay.data.rows import FileOrigin, Origin, Row, key_of, label_of, number_of, text_of
 from embassay.data.views import Titled
 from embassay.errors import DataError, UsageError
 from embassay.limits import CONVERSIONS, PROSE, read_bounded, reading
@@ -55,7 +63,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Found:
+class FolderContents:
     """What the folder turned out to hold. `documents` are by kind, `encodings` those of the text files."""
 
     ids: frozenset[str]
@@ -85,7 +93,7 @@ class Folder:
     def origins(self) -> tuple[Origin, ...]:
         """The files that were read, in order; each counts with its id, and converted ones with what converted them."""
         return tuple(
-            File(
+            FileOrigin(
                 entry.path, json.dumps([entry.id, *(versions_of(entry.kind) if entry.kind in NEEDS else ())])
             )
             for entry in self._survey.entries
@@ -128,7 +136,7 @@ class Folder:
                     ) from None  # fmt: skip
 
     @cached_property
-    def contents(self) -> Found:
+    def contents(self) -> FolderContents:
         """What is there, told from a reading of every file. DataError where no document can be read."""
         return self._reading[0]
 
@@ -141,10 +149,10 @@ class Folder:
         return scan_folder(self.path)
 
     @cached_property
-    def _reading(self) -> tuple[Found, tuple[Document, ...] | None]:
+    def _reading(self) -> tuple[FolderContents, tuple[Document, ...] | None]:
         tally = Tally()
         tally.take(self._survey.tally.skipped())
-        counts = _Counts(tally)
+        counts = _DocumentReader(tally)
         began, most = time.monotonic(), CONVERSIONS.most
         with reading(f"the folder {self.path}", "file") as progress:
             for progress.done, entry in enumerate(self._survey.entries, start=1):
@@ -187,7 +195,7 @@ class Whole:
             yield Row(document.path, 1, {column: _stated_value(cells.get(column)) for column in columns})
 
 
-class _Counts:
+class _DocumentReader:
     """Reads documents one by one, and counts."""
 
     def __init__(self, tally: Tally) -> None:
@@ -199,7 +207,7 @@ class _Counts:
         self.columns: dict[str, None] = {}
         self._texts: dict[bytes, str] = {}
 
-    def take(self, entry: Entry) -> None:
+    def take(self, entry: FolderFile) -> None:
         """Read a file."""
         try:
             document, prose = _read_document(entry)
@@ -232,26 +240,26 @@ class _Counts:
         elif self.held is not None:
             self.held.append(document)
 
-    def sum_up(self, folder: Folder) -> Found:
+    def sum_up(self, folder: Folder) -> FolderContents:
         """All of it; DataError where there is no document."""
         skipped = tuple(sorted(self.tally.skipped(), key=lambda left: left.reason in EXPECTED))
         if not self.ids:
             raise nothing_readable(folder.path, skipped)
         langs = ("lang",) if any(self.langs) else ()
         stated = tuple(name for name in self.columns if name not in (*COLUMNS, "lang"))
-        return Found(
+        return FolderContents(
             frozenset(self.ids), dict(sorted(self.kinds.items())), dict(sorted(self.encodings.items())),
             self.characters, skipped, self.tally.warnings(), folder._survey.suffixes,
             dict(sorted(self.langs.items())), (*COLUMNS, *langs, *stated)
         )  # fmt: skip
 
 
-def document_of(entry: Entry) -> Document:
+def document_of(entry: FolderFile) -> Document:
     """The document in a file; Unread, with the reason, where it cannot be read or is blank."""
     return _read_document(entry)[0]
 
 
-def _read_document(entry: Entry) -> tuple[Document, Prose]:
+def _read_document(entry: FolderFile) -> tuple[Document, Prose]:
     prose = _read_prose(entry)
     if not prose.text.strip():
         raise Unread("documents without text")
@@ -259,7 +267,7 @@ def _read_document(entry: Entry) -> tuple[Document, Prose]:
     return Document(entry.id, entry.path, entry.kind, prose.title, prose.lang, prose.text, about), prose
 
 
-def _read_prose(entry: Entry) -> Prose:
+def _read_prose(entry: FolderFile) -> Prose:
     try:
         if entry.kind == "HTML" and is_template(read_bounded(entry.path, PROSE)):
             raise Unread(TEMPLATES)

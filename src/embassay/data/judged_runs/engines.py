@@ -30,9 +30,9 @@ from typing import Any
 
 from embassay.data.judged_runs.content import content_lines
 from embassay.data.judged_runs.direction import falling_scores, rising_note
-from embassay.data.judged_runs.hits import Hit, clean_signs, hit_of, is_distance
+from embassay.data.judged_runs.hits import EngineHit, clean_signs, hit_of, is_distance
 from embassay.data.judged_runs.layouts import NAMES, RUN
-from embassay.data.judged_runs.lists import LISTS, Found, SeveralQuestions, lists_in, table_rows
+from embassay.data.judged_runs.lists import LISTS, HitList, SeveralQuestions, lists_in, table_rows
 from embassay.data.judged_runs.texts import Known
 from embassay.data.rows import show_value
 from embassay.errors import DataError
@@ -110,7 +110,9 @@ def _first_value(content: bytes) -> Any:
         return None
 
 
-def hits_of(path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None = None) -> list[Hit]:
+def hits_of(
+    path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None = None
+) -> list[EngineHit]:
     """The items of all answers in a file, in its order. DataError, with the line where there is one, for what is no
     answer, or has several lists."""
     hits = []
@@ -133,7 +135,7 @@ def hits_of(path: Path, content: bytes, mapping: Mapping[str, str], known: Known
     return hits
 
 
-def _list_of(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> Found:
+def _list_of(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> HitList:
     """The list of hits in an answer. DataError where there is none, or nobody knows which of several it is."""
     try:
         lists = lists_in(answer)
@@ -307,7 +309,7 @@ def _find_queries(record: Any, mapping: Mapping[str, str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Answered:
+class EngineAnswers:
     """A file of answers as entries (query, document, number) with the line of each, where documents are from, and what
     is to be said of the reading; `is_scored` where the numbers are the engine's."""
 
@@ -322,7 +324,9 @@ REPEATS = "!again"
 """Ends the name of a document that stood further up already."""
 
 
-def read_answered(path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None) -> Answered:
+def read_answered(
+    path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None
+) -> EngineAnswers:
     """The answers in a file as a run. Documents are in the order of the engine, under the ids that the corpus or the
     judgements know (`_Naming`), else that of the passage with their text, else their own.
 
@@ -331,12 +335,12 @@ def read_answered(path: Path, content: bytes, mapping: Mapping[str, str], known:
     """
     hits = hits_of(path, content, mapping, known)
     before = (0, 0, 0) if known is None else (known.matched, known.unmatched, known.ambiguous)
-    by_query: dict[str, list[Hit]] = {}
+    by_query: dict[str, list[EngineHit]] = {}
     for hit in hits:
         by_query.setdefault(hit.query if known is None else known.question(hit.query), []).append(hit)
     scored = _scores_of(by_query)
     naming = _Naming(by_query, known)
-    answers = Answered([], [], {}, ())
+    answers = EngineAnswers([], [], {}, ())
     for query, of_query in by_query.items():
         taken: dict[str, int] = {}
         numbers = scored.numbers[query]
@@ -352,11 +356,11 @@ def read_answered(path: Path, content: bytes, mapping: Mapping[str, str], known:
         *_matching_notes(hits, known, *before), *naming.notes(), *scored.notes,
         *_repetition_notes(by_query, answers.entries)
     )  # fmt: skip
-    return Answered(answers.entries, answers.lines, answers.places, notes, scored.name != "")
+    return EngineAnswers(answers.entries, answers.lines, answers.places, notes, scored.name != "")
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _QueryScores:
     """The numbers of the answers to each query, what they are called (empty: made from ranks), and what is to be
     said."""
 
@@ -365,7 +369,7 @@ class _Scored:
     notes: tuple[str, ...] = ()
 
 
-def _scores_of(by_query: Mapping[str, Sequence[Hit]]) -> _Scored:
+def _scores_of(by_query: Mapping[str, Sequence[EngineHit]]) -> _QueryScores:
     """The engine's scores under the first name under which every hit has one and none rises with the rank."""
     hits = [hit for of_query in by_query.values() for hit in of_query]
     names = dict.fromkeys(name for hit in hits for name in hit.scores)
@@ -383,20 +387,20 @@ def _scores_of(by_query: Mapping[str, Sequence[Hit]]) -> _Scored:
                 query: falling_scores(column) if query in ordered else column
                 for query, column in columns.items()
             }
-            return _Scored(numbers, name, () if ordered else rising_note(columns.values()))
+            return _QueryScores(numbers, name, () if ordered else rising_note(columns.values()))
         risen = risen or name
     ranks = {query: [-float(rank) for rank in range(1, len(hits) + 1)] for query, hits in by_query.items()}
     if not risen:
-        return _Scored(ranks, "")
+        return _QueryScores(ranks, "")
     note = f"{risen} rises with the rank in an answer, as distances do: the order of the answers counts"
-    return _Scored(ranks, "", (note,))
+    return _QueryScores(ranks, "", (note,))
 
 
 class _Naming:
     """Which of their ids documents are called by: that under the key whose values most often are ids of the corpus, or
     judged ones; where the keys are alike in that, the document's own before that of what it is from."""
 
-    def __init__(self, by_query: Mapping[str, Sequence[Hit]], known: Known | None) -> None:
+    def __init__(self, by_query: Mapping[str, Sequence[EngineHit]], known: Known | None) -> None:
         self._known = known
         self._counts = Counter[str]()
         self._others: dict[str, int] = {}
@@ -423,7 +427,7 @@ class _Naming:
             if known:
                 self._counts[key] += known
 
-    def _see_others(self, by_query: Mapping[str, Sequence[Hit]]) -> None:
+    def _see_others(self, by_query: Mapping[str, Sequence[EngineHit]]) -> None:
         """How often another key than the first has a known id, and another one than that."""
         if self._known is None or not self._order:
             return
@@ -446,7 +450,7 @@ class _Naming:
                     f"{self._n:,}: --map doc_id={key} takes that"
                 )
 
-    def document(self, hit: Hit, query: str, taken: Mapping[str, int]) -> str:
+    def document(self, hit: EngineHit, query: str, taken: Mapping[str, int]) -> str:
         """The name of a document."""
         ids = {**hit.sources, **hit.ids}
         named = [ids[key] for key in self._order if key in ids]
@@ -462,7 +466,7 @@ class _Naming:
 
 
 def _repetition_notes(
-    by_query: Mapping[str, Sequence[Hit]], entries: Sequence[tuple[str, str, float]]
+    by_query: Mapping[str, Sequence[EngineHit]], entries: Sequence[tuple[str, str, float]]
 ) -> Iterator[str]:
     """What stands in the answers more than once."""
     if again := sum(doc.endswith(REPEATS) for _, doc, _ in entries):
@@ -473,7 +477,7 @@ def _repetition_notes(
 
 
 def _matching_notes(
-    hits: Sequence[Hit], known: Known | None, matched: int, unmatched: int, ambiguous: int
+    hits: Sequence[EngineHit], known: Known | None, matched: int, unmatched: int, ambiguous: int
 ) -> Iterator[str]:
     """What is to be said of how documents were found; the numbers are the counts before."""
     if known is not None and (matches := known.matched - matched):

@@ -43,7 +43,7 @@ _NUMBERED = "with letters before the number"
 
 
 @dataclass(frozen=True)
-class Form:
+class IdForm:
     """A way of writing under which `matched` ids of one side are ids of the other; `given` and `known` are such two."""
 
     words: str
@@ -57,7 +57,7 @@ class Form:
         return f"They match if {self.given!r} is {self.known!r}: one side has ids {self.words}. Write both alike."
 
 
-def nearest_form(given: Iterable[str], known: Collection[str]) -> Form | None:
+def nearest_form(given: Iterable[str], known: Collection[str]) -> IdForm | None:
     """The way of writing under which most of the `given` ids, none of them known, are known; None where there is
     none."""
     ids, forms = list(given), {**_FORMS, "written otherwise": _usual_form}
@@ -65,7 +65,7 @@ def nearest_form(given: Iterable[str], known: Collection[str]) -> Form | None:
     by_form[CHUNKED] = _pair_parts(ids, known, _document_of_chunk)
     by_form[_PREFIXED] = _pair_parts(ids, known, _without_prefix)
     by_form[_NUMBERED] = [(a, b) for a, b in by_form[_NUMBERED] if a.isdecimal() != b.isdecimal()]
-    candidates = [Form(words, len(pairs), *pairs[0]) for words, pairs in by_form.items() if pairs]
+    candidates = [IdForm(words, len(pairs), *pairs[0]) for words, pairs in by_form.items() if pairs]
     return max(candidates, key=lambda form: form.matched, default=None)
 
 

@@ -55,7 +55,7 @@ Levels = Sequence[tuple[str, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
-class Hit:
+class EngineHit:
     """An item of an answer: the ids it may be known under, by where they stand, its text, scores and place in a
     document, as far as it says; `line` is that of its answer."""
 
@@ -99,7 +99,7 @@ def is_hit(item: Any) -> bool:
     return bool(_hit_ids(levels) or _hit_sources(levels) or text_of_levels(item, levels))
 
 
-def hit_of(query: str, item: Any, rank: int, line: int, mapping: Mapping[str, str]) -> Hit:
+def hit_of(query: str, item: Any, rank: int, line: int, mapping: Mapping[str, str]) -> EngineHit:
     """The hit that `is_hit` says an item is."""
     scores: dict[str, float] = {}
     if is_pair(item):
@@ -109,14 +109,14 @@ def hit_of(query: str, item: Any, rank: int, line: int, mapping: Mapping[str, st
         text = clean_signs(str(item))
         # One word may be an id; a text of the corpus is known by its text all the same.
         is_id = len(text) <= _LONGEST_ID and not re.search(r"\s", text.strip())
-        return Hit(query, {"the text itself": text.strip()} if is_id else {}, text, scores, rank, line)
+        return EngineHit(query, {"the text itself": text.strip()} if is_id else {}, text, scores, rank, line)
     levels = levels_of(item)
     scores = scores or _hit_scores(levels, mapping.get("score"))
     text = text_of_levels(item, levels)
     ids = _hit_ids(levels)
     if "doc_id" in mapping and (chosen := _id_text(dotted_value(levels, mapping["doc_id"]))):
         ids = {mapping["doc_id"]: chosen}
-    return Hit(query, ids, text, scores, rank, line, _hit_sources(levels), *_hit_place(levels, text))
+    return EngineHit(query, ids, text, scores, rank, line, _hit_sources(levels), *_hit_place(levels, text))
 
 
 def clean_signs(text: str) -> str:

@@ -28,7 +28,7 @@ NAMES = {
 
 
 @dataclass(frozen=True)
-class Kind:
+class FileKind:
     """What a file is to hold: `run` or `qrels`. `target` is what its number is called in `--map`, `names` are the
     columns it is looked for in, best first; `fields` maps the number of columns without a header to what they are."""
 
@@ -45,12 +45,12 @@ class Kind:
         return {"query": "query_id", "doc": "doc_id", "value": self.target}
 
 
-RUN = Kind(
+RUN = FileKind(
     "run", "score", ("score", "sim", "similarity", *DISTANCES, *RANKS),
     {6: ("query", "", "doc", "rank", "value", "")},
     "6 columns: query Q0 document rank score tag", "qrels"
 )  # fmt: skip
-QRELS = Kind(
+QRELS = FileKind(
     "qrels", "relevance", ("relevance", "grade", "score", "rel", "label", "judgement", "judgment"),
     {4: ("query", "", "doc", "value"), 3: ("query", "doc", "value")},
     "4 columns: query 0 document grade, or 3: query document grade", "run"
@@ -58,7 +58,7 @@ QRELS = Kind(
 
 
 @dataclass(frozen=True)
-class Layout:
+class FieldLayout:
     """Lines of fields: what is called so in words, the byte between fields (a blank stands for any of ASCII's white
     space), what each field is (empty: not used), whether a header comes first, and whether texts stand in quotation
     marks."""
@@ -89,14 +89,14 @@ class Layout:
 _BLANKS = re.compile(r"[ \t\v\f\r]+")
 
 
-def _blank_layout(separator: str, line: str) -> Layout:
+def _blank_layout(separator: str, line: str) -> FieldLayout:
     """How a line is split: pandas puts texts into quotation marks between tabs, too."""
     start = line.lstrip().partition(separator)[0].rstrip()
     in_marks = len(start) > 1 and start.startswith('"') and start.endswith('"')
-    return Layout("", separator, (), quoted=separator == "\t" and in_marks)
+    return FieldLayout("", separator, (), quoted=separator == "\t" and in_marks)
 
 
-def layout_of(path: Path, content: bytes, kind: Kind, mapping: Mapping[str, str]) -> Layout:
+def layout_of(path: Path, content: bytes, kind: FileKind, mapping: Mapping[str, str]) -> FieldLayout:
     """The layout of a text file by its first line that is not blank; DataError if that fits none."""
     first = first_line(content).decode("utf-8")
     for separator in "\t", ",", " ":
@@ -104,17 +104,17 @@ def layout_of(path: Path, content: bytes, kind: Kind, mapping: Mapping[str, str]
         if headed is not None:
             return headed
     by_tabs = _blank_layout("\t", first)
-    tabs, blanks = by_tabs.split(first), Layout("", " ", ()).split(first)
+    tabs, blanks = by_tabs.split(first), FieldLayout("", " ", ()).split(first)
     # Tabs alone separate where ids hold blanks: the two then differ in number.
     apart = len(tabs) in kind.fields and (by_tabs.quoted or len(tabs) != len(blanks))
     if (n := len(tabs if apart else blanks)) in kind.fields:
         title = f"TREC {kind.name}" if n != 3 else "BEIR qrels"
-        return Layout(title, "\t" if apart else " ", kind.fields[n], quoted=apart and by_tabs.quoted)
+        return FieldLayout(title, "\t" if apart else " ", kind.fields[n], quoted=apart and by_tabs.quoted)
     raise _unknown_layout(path, content, kind, first)
 
 
 def chosen_columns(
-    path: Path, kind: Kind, columns: Sequence[str], mapping: Mapping[str, str]
+    path: Path, kind: FileKind, columns: Sequence[str], mapping: Mapping[str, str]
 ) -> dict[str, str]:
     """Our column -> theirs, by `--map` where it names one that is there and by its usual names otherwise; DataError
     for one that is missing. `rank` is among them where a run has such a column besides its scores."""
@@ -137,8 +137,8 @@ def chosen_columns(
 
 
 def _layout_of_header(
-    path: Path, kind: Kind, layout: Layout, first: str, mapping: Mapping[str, str]
-) -> Layout | None:
+    path: Path, kind: FileKind, layout: FieldLayout, first: str, mapping: Mapping[str, str]
+) -> FieldLayout | None:
     """The layout under a header, None if the line is none: a header names query and document."""
     names = [field.strip() for field in layout.split(first)]
     lowered = {name.lower() for name in names}
@@ -152,11 +152,11 @@ def _layout_of_header(
     title = {"\t": "TSV", ",": "CSV", " ": "text"}[layout.separator] + " with a header"
     fields = tuple(columns.get(name, "") for name in heads)
     value = heads[fields.index("value")]
-    return Layout(title, layout.separator, fields, header=True, quoted=layout.quoted, value=value)
+    return FieldLayout(title, layout.separator, fields, header=True, quoted=layout.quoted, value=value)
 
 
-def _unknown_layout(path: Path, content: bytes, kind: Kind, first: str) -> DataError:
-    fields = Layout("", " ", ()).split(first)
+def _unknown_layout(path: Path, content: bytes, kind: FileKind, first: str) -> DataError:
+    fields = FieldLayout("", " ", ()).split(first)
     n = len(fields)
     # Of judgements the second of four columns is 0. A run of three or four may end in a score or a rank, as MS MARCO's.
     is_short_run = n == 3 or (n == 4 and fields[1] not in ("0", "Q0"))

@@ -44,7 +44,7 @@ _DEEPEST = 7
 
 
 @dataclass(frozen=True)
-class Found:
+class HitList:
     """A list of hits in an answer and the keys that lead to it; `is_ordered` where its order is the engine's."""
 
     path: tuple[str, ...]
@@ -61,14 +61,14 @@ class SeveralQuestions(Exception):
     """Lists within a list: of several questions, of which nobody knows which is which."""
 
 
-def lists_in(answer: Any) -> list[Found]:
+def lists_in(answer: Any) -> list[HitList]:
     """The lists of hits in an answer, equal ones once. Usual keys hide unusual ones, and lists with hits empty ones."""
     if (
         isinstance(answer, dict)
         and not any(key in answer for key in LISTS)
         and (scored := scored_ids(answer))
     ):
-        return [Found((), scored, is_ordered=False)]
+        return [HitList((), scored, is_ordered=False)]
     lists = list(_walk_value(answer, ()))
     listed = [hits for hits in lists if not hits.path or any(_LISTED.search(key) for key in hits.path)]
     if not listed:
@@ -91,7 +91,7 @@ def _item_heads(items: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _walk_value(value: Any, path: tuple[str, ...]) -> Iterator[Found]:
+def _walk_value(value: Any, path: tuple[str, ...]) -> Iterator[HitList]:
     if len(path) > _DEEPEST:
         return
     if isinstance(value, list):
@@ -100,20 +100,22 @@ def _walk_value(value: Any, path: tuple[str, ...]) -> Iterator[Found]:
     if not isinstance(value, dict):
         return
     if table := table_rows(value):
-        yield Found(path, table)
+        yield HitList(path, table)
         return
     columns = _column_hits(value)
     if columns:
-        yield Found((*path, columns[0]), columns[1])
+        yield HitList((*path, columns[0]), columns[1])
     for key, part in value.items():
         if not _NONE.search(key) and not (columns and key in columns[2]):
             scored = scored_ids(part) if isinstance(part, dict) and _SCORED_UNDER.search(key) else []
             yield from (
-                [Found((*path, key), scored, is_ordered=False)] if scored else _walk_value(part, (*path, key))
+                [HitList((*path, key), scored, is_ordered=False)]
+                if scored
+                else _walk_value(part, (*path, key))
             )
 
 
-def _of_list(value: list[Any], path: tuple[str, ...]) -> Iterator[Found]:
+def _of_list(value: list[Any], path: tuple[str, ...]) -> Iterator[HitList]:
     items = _unnest_list(value)
     if len(items) == 1 and isinstance(items[0], dict):
         within = [
@@ -126,7 +128,7 @@ def _of_list(value: list[Any], path: tuple[str, ...]) -> Iterator[Found]:
             yield from objects
             return
     if all(map(is_hit, items)):
-        yield Found(path, items)
+        yield HitList(path, items)
 
 
 def _unnest_list(value: list[Any]) -> list[Any]:

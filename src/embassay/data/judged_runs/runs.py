@@ -20,7 +20,15 @@ from embassay.data.judged_runs.content import PARQUET, content_lines, first_line
 from embassay.data.judged_runs.direction import direct_entries
 from embassay.data.judged_runs.engines import is_answer, read_answered
 from embassay.data.judged_runs.hits import is_pair
-from embassay.data.judged_runs.layouts import KEYS, QRELS, RUN, Kind, Layout, chosen_columns, layout_of
+from embassay.data.judged_runs.layouts import (
+    KEYS,
+    QRELS,
+    RUN,
+    FieldLayout,
+    FileKind,
+    chosen_columns,
+    layout_of,
+)
 from embassay.data.judged_runs.texts import Known
 from embassay.data.rows import clean_id, plain_number, show_value, unescape_formula
 from embassay.errors import DataError
@@ -36,7 +44,7 @@ if TYPE_CHECKING:
 Entry = tuple[str, str, float]
 
 
-def text_entries(path: Path, content: bytes, kind: Kind, layout: Layout) -> dict[int, Entry | None]:
+def text_entries(path: Path, content: bytes, kind: FileKind, layout: FieldLayout) -> dict[int, Entry | None]:
     """The number of every line, and its query, document and number; DataError for the first that has none. Of
     judgements in a table a line may have no grade yet: it has None."""
     lines = _text_lines(path, content)
@@ -58,7 +66,7 @@ def text_entries(path: Path, content: bytes, kind: Kind, layout: Layout) -> dict
     return _check_some(path, entries, layout)
 
 
-def json_entries(path: Path, content: bytes, kind: Kind, names: Mapping[str, str]) -> list[Entry]:
+def json_entries(path: Path, content: bytes, kind: FileKind, names: Mapping[str, str]) -> list[Entry]:
     """Every object as query, document and number; DataError for the first line that is not one."""
     entries = []
     for number, line in _text_lines(path, content):
@@ -78,7 +86,7 @@ def json_entries(path: Path, content: bytes, kind: Kind, names: Mapping[str, str
     return entries
 
 
-def make_entry(path: Path, line: int, cells: Mapping[str, Any], kind: Kind) -> Entry:
+def make_entry(path: Path, line: int, cells: Mapping[str, Any], kind: FileKind) -> Entry:
     """The cells KEYS of a line as an entry; DataError for one that is not what it should be."""
     for key, what in (("query", "query"), ("doc", "document")):
         if not clean_id(cells[key]):
@@ -90,7 +98,7 @@ def make_entry(path: Path, line: int, cells: Mapping[str, Any], kind: Kind) -> E
     return clean_id(cells["query"]), clean_id(cells["doc"]), number
 
 
-def _parse_number(path: Path, line: int, cell: Any, kind: Kind) -> float:
+def _parse_number(path: Path, line: int, cell: Any, kind: FileKind) -> float:
     number = math.nan
     if not isinstance(cell, bool) and isinstance(cell, str | int | float):
         try:
@@ -113,11 +121,11 @@ def _text_lines(path: Path, content: bytes) -> Iterator[tuple[int, str]]:
         yield number, line.decode("utf-8")
 
 
-def _name_layout(kind: Kind, layout: Layout) -> str:
+def _name_layout(kind: FileKind, layout: FieldLayout) -> str:
     return f"{layout.title}" if layout.title else kind.name
 
 
-def _suggest_mend(layout: Layout, n: int) -> str:
+def _suggest_mend(layout: FieldLayout, n: int) -> str:
     if n < len(layout.fields):
         return "Check that the file was written completely."
     if layout.separator == " ":
@@ -125,7 +133,7 @@ def _suggest_mend(layout: Layout, n: int) -> str:
     return "Put no separator inside a field."
 
 
-def _check_some(path: Path, entries: dict[int, Entry | None], layout: Layout) -> dict[int, Entry | None]:
+def _check_some(path: Path, entries: dict[int, Entry | None], layout: FieldLayout) -> dict[int, Entry | None]:
     if entries and not any(entries.values()):
         raise DataError(
             f"none of {len(entries):,} rows has a grade", path=path, expected=f"a number in {layout.value or 'grade'}",
@@ -139,7 +147,7 @@ def _check_some(path: Path, entries: dict[int, Entry | None], layout: Layout) ->
     return entries
 
 
-def text_ranks(path: Path, content: bytes, layout: Layout) -> list[float | None]:
+def text_ranks(path: Path, content: bytes, layout: FieldLayout) -> list[float | None]:
     """The rank that each line says, None for what is none."""
     at = layout.fields.index("rank")
     lines = islice(_text_lines(path, content), int(layout.header), None)
@@ -153,7 +161,7 @@ def _parse_rank(cell: Any) -> float | None:
         return None
 
 
-def text_columns(content: bytes, layout: Layout) -> pl.DataFrame | None:
+def text_columns(content: bytes, layout: FieldLayout) -> pl.DataFrame | None:
     """The columns KEYS of lines of fields, and `rank` where the layout has it: None where a line has other fields, or a
     number is none."""
     body = _below_header(content) if layout.header else content
@@ -166,7 +174,7 @@ def text_columns(content: bytes, layout: Layout) -> pl.DataFrame | None:
     return _parse_body(_single_blanks(body), layout) if frame is None else frame
 
 
-def _parse_body(body: bytes, layout: Layout) -> pl.DataFrame | None:
+def _parse_body(body: bytes, layout: FieldLayout) -> pl.DataFrame | None:
     import polars as pl
     from polars.exceptions import PolarsError
 
@@ -363,7 +371,11 @@ def _number_pairs(values: Any) -> Sequence[tuple[str, float]]:
 
 
 def _read_entries(
-    path: Path, kind: Kind, mapping: Mapping[str, str], split: str | None = None, known: Known | None = None
+    path: Path,
+    kind: FileKind,
+    mapping: Mapping[str, str],
+    split: str | None = None,
+    known: Known | None = None,
 ) -> Entries:
     content = read_content(path)
     if content.startswith(PARQUET):
@@ -395,7 +407,12 @@ def _rank_series(values: Sequence[float | None]) -> pl.Series:
 
 
 def _make_entries(
-    path: Path, kind: Kind, title: str, frame: pl.DataFrame, line_of: Callable[[int], int | None], value: str
+    path: Path,
+    kind: FileKind,
+    title: str,
+    frame: pl.DataFrame,
+    line_of: Callable[[int], int | None],
+    value: str,
 ) -> Entries:
     """Entries of a frame, of a run with the best number highest; `value` is what the numbers are called in the file."""
     entries = Entries(str(path), title, frame, line_of)
@@ -416,7 +433,7 @@ def _engine_entries(path: Path, content: bytes, mapping: Mapping[str, str], know
 
 
 def _json_lines(
-    path: Path, content: bytes, kind: Kind, mapping: Mapping[str, str], split: str | None
+    path: Path, content: bytes, kind: FileKind, mapping: Mapping[str, str], split: str | None
 ) -> Entries:
     try:
         keys = list(bounded_json(first_line(content)))
@@ -450,7 +467,7 @@ def _of_split(path: Path, content: bytes, split: str) -> bytes:
 
 
 def _parquet_entries(
-    path: Path, content: bytes, kind: Kind, mapping: Mapping[str, str], split: str | None
+    path: Path, content: bytes, kind: FileKind, mapping: Mapping[str, str], split: str | None
 ) -> Entries:
     import polars as pl
 
@@ -462,7 +479,9 @@ def _parquet_entries(
     return _of_frame(frame, path, kind, mapping, "Parquet")
 
 
-def _of_frame(frame: pl.DataFrame, path: Path, kind: Kind, mapping: Mapping[str, str], title: str) -> Entries:
+def _of_frame(
+    frame: pl.DataFrame, path: Path, kind: FileKind, mapping: Mapping[str, str], title: str
+) -> Entries:
     import polars as pl
 
     if not len(frame):

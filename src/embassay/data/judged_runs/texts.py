@@ -93,7 +93,7 @@ class Match:
     is_same: bool = False
 
 
-class Texts:
+class KnownTexts:
     """Texts by their ids, and how they are found."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
@@ -238,7 +238,7 @@ class Known:
     ambiguous: int = 0
 
     def __post_init__(self) -> None:
-        self._passages, self._questions = Texts(self.passages), Texts(self.questions)
+        self._passages, self._questions = KnownTexts(self.passages), KnownTexts(self.questions)
 
     @cached_property
     def judgements(self) -> Judged:

@@ -24,7 +24,7 @@ MOST_PAIRS = 100_000
 
 
 @dataclass(frozen=True)
-class Kept:
+class PromiseCheck:
     """What became of a promise on `n` new pairs with labels: what was said of `measure`, and the share that it is of,
     with its exact 95% interval; None where that is of nothing."""
 
@@ -43,7 +43,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CalibrationCheck:
     """How new pairs differ from those of a calibration; `accepted` of each promise's threshold, and what became of it
     where the pairs are labelled."""
 
@@ -51,7 +51,7 @@ class Checked:
     dataset: str
     likeness: Likeness
     accepted: Mapping[str, float]
-    kept: tuple[Kept, ...]
+    kept: tuple[PromiseCheck, ...]
     left_out: int
 
     @property
@@ -70,7 +70,7 @@ def check_calibration(
     *,
     mapping: Mapping[str, str] | None = None,
     split: str | None = None,
-) -> Checked:
+) -> CalibrationCheck:
     """Compare the pairs of a dataset (`text`, `text2`, labels or not) with those of a saved calibration. DataError for
     files that are not what they should be, or with fewer than 30 pairs."""
     saved = calibration(path)
@@ -88,7 +88,7 @@ def check_calibration(
     accepted = {measure: float((similar >= value).mean()) for measure, value in bars.items()}
     truth = None if same is None else same[kept]
     told = () if truth is None else tuple(_kept_promises(saved, similar, truth))
-    return Checked(saved.system, saved.dataset, likeness, accepted, told, len(first) - len(kept))
+    return CalibrationCheck(saved.system, saved.dataset, likeness, accepted, told, len(first) - len(kept))
 
 
 Pairs = tuple[Sequence[str], Sequence[str], NDArray[np.bool_] | None]
@@ -119,7 +119,7 @@ def _unlabelled_pairs(opened: Dataset) -> Pairs:
 
 def _kept_promises(
     saved: Calibration, similar: NDArray[np.float64], same: NDArray[np.bool_]
-) -> Iterator[Kept]:
+) -> Iterator[PromiseCheck]:
     for bar in saved.curve.thresholds:
         if bar.value is None:
             continue
@@ -127,4 +127,4 @@ def _kept_promises(
         of = int(accepted.sum() if bar.measure == "precision" else same.sum())
         hits = int((accepted & same).sum())
         low, high = exact(hits, of, 0.95) if of else (0.0, 1.0)
-        yield Kept(bar.measure, bar.aim, bar.value, hits / of if of else None, low, high, of)
+        yield PromiseCheck(bar.measure, bar.aim, bar.value, hits / of if of else None, low, high, of)

@@ -31,8 +31,8 @@ from embassay.randomness import generator
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 from embassay.stats.calibration import (
     GRID,
-    Chosen,
     Cost,
+    CurveChoice,
     Kind,
     PrecisionChance,
     Threshold,
@@ -388,7 +388,7 @@ def fit_curve(
     groups: NDArray[np.int64] | None,
     promises: Promises,
     rng: np.random.Generator,
-) -> tuple[Curve, Chosen]:
+) -> tuple[Curve, CurveChoice]:
     """The curve of scores (n,) and labels (n,), and its thresholds. Pairs of one group (n,) go together: bounds count
     one pair of each, drawn by chance."""
     chosen = choose(scores, same, groups, rng)

@@ -40,8 +40,8 @@ from embassay.registry import Registry
 from embassay.runs.execution import Workers
 from embassay.runs.folder import RunFolder, slugify_name
 from embassay.stats.calibration import (
-    Chosen,
     Cost,
+    CurveChoice,
     Threshold,
     bins,
     calibration_error,
@@ -64,13 +64,13 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Context(evaluation.Context):
+class CalibrationContext(evaluation.Context):
     """With the options of a calibration."""
 
     options: CalibrationOptions = field(default_factory=CalibrationOptions)
 
 
-def evaluate(system: Similarity, data: KnownPairs, context: Context) -> TaskOutcome:
+def evaluate(system: Similarity, data: KnownPairs, context: CalibrationContext) -> TaskOutcome:
     """Fit one system on the pairs; items are each pair's `similarity`, `same` and held-out `probability`."""
     items, same = Items(), label_mask(data, context.options.same_from)
     similar = pair_similarity(system, data.first, data.second)
@@ -125,7 +125,7 @@ def _pair_warnings(data: KnownPairs, n: int, units: int, same_from: float | None
 
 def fit_pairs(
     similar: Values, same: Mask, groups: NDArray[np.int64] | None, context: Any
-) -> tuple[Curve, Chosen]:
+) -> tuple[Curve, CurveChoice]:
     """The curve of a cell, the same whenever it is made: the cell and the file that is saved of it need it."""
     # As bytes, since the cache wants arguments that can be hashed.
     tied = None if groups is None else groups.astype(np.int64).tobytes()
@@ -136,7 +136,7 @@ def fit_pairs(
 @lru_cache(maxsize=16)
 def _fit_dataset(
     scores: bytes, same: bytes, groups: bytes | None, promises: Promises, seed: int, dataset: str
-) -> tuple[Curve, Chosen]:
+) -> tuple[Curve, CurveChoice]:
     tied = None if groups is None else np.frombuffer(groups, dtype=np.int64)
     rng = generator(seed, "bootstrap", dataset, "calibration")
     return fit_curve(np.frombuffer(scores), np.frombuffer(same, dtype=np.bool_), tied, promises, rng)
@@ -151,7 +151,11 @@ def _number_groups(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) ->
 
 
 def heldout_figures(
-    held: Values, same: Mask, groups: NDArray[np.int64] | None, context: Context, noun: str = "pairs"
+    held: Values,
+    same: Mask,
+    groups: NDArray[np.int64] | None,
+    context: CalibrationContext,
+    noun: str = "pairs",
 ) -> dict[str, Estimate]:
     """What is measured of held-out probabilities (n,): log loss, Brier score, the share that is the same, and as skill
     the share of the uncertainty that similarity takes away, 1 less log loss over that of the base rate."""
@@ -303,7 +307,7 @@ class Calibrations(TaskProtocol):
     version = 6
     tasks = TASKS
     paper = ("pairs",)
-    context = Context
+    context = CalibrationContext
     options = CalibrationOptions
     pair_corpus = CORPUS
     bounds: ClassVar = (-1.0, 1.0)

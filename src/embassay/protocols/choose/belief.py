@@ -46,7 +46,7 @@ def gather_evidence(signals: Sequence[Values], shares: Values) -> Evidence:
 
 
 @dataclass(frozen=True)
-class Weights:
+class SignalWeights:
     """Weights of the scores (d,), their covariance (d, d) in units of the error's scale, that scale (nDCG squared per
     unit of disagreement) and the degrees of freedom with which it varies between collections."""
 
@@ -77,7 +77,7 @@ Case = tuple[Evidence, Values]
 """A set of systems on a collection, and their nDCG@10."""
 
 
-def fit_weights(collections: Sequence[Sequence[Case]], ridge: float) -> Weights:
+def fit_weights(collections: Sequence[Sequence[Case]], ridge: float) -> SignalWeights:
     """Weights from collections with known truth, each with one set of systems or more; each collection counts the same.
     The error's scale is that of collections left out of the fit."""
     parts = [[whiten_scores(*case) for case in cases] for cases in collections]
@@ -97,7 +97,9 @@ def fit_weights(collections: Sequence[Sequence[Case]], ridge: float) -> Weights:
     sizes = [float(np.mean([len(y) for _, y in part])) for part in parts]
     scale, freedom = error_spread(np.array(errors), sizes)
     every = range(len(parts))
-    return Weights(solve(every), np.linalg.inv(sum((inner[row] for row in every), size)), scale, freedom)
+    return SignalWeights(
+        solve(every), np.linalg.inv(sum((inner[row] for row in every), size)), scale, freedom
+    )
 
 
 def error_spread(errors: Values, sizes: Sequence[float]) -> tuple[float, float]:
@@ -186,7 +188,7 @@ class Belief:
         return float(low), float(high)
 
 
-def form_belief(weights: Weights, evidence: Evidence, seed: int = 1337) -> Belief:
+def form_belief(weights: SignalWeights, evidence: Evidence, seed: int = 1337) -> Belief:
     """What the signals say."""
     from scipy.stats import chi2
 

@@ -15,8 +15,8 @@ from embassay.protocols.choose.belief import (
     NUGGET,
     Belief,
     Evidence,
+    SignalWeights,
     Values,
-    Weights,
     form_belief,
     gather_evidence,
     labels_for,
@@ -36,10 +36,10 @@ MOST_GRADED = 20
 
 
 @dataclass(frozen=True)
-class Fit:
+class WeightFit:
     """The shipped weights, with what they were fitted on."""
 
-    weights: Weights
+    weights: SignalWeights
     per_question: float
     """Variance of one question's nDCG@10 per unit of disagreement, on the public collections."""
     asked_scale: float
@@ -50,25 +50,25 @@ class Fit:
 
 
 @cache
-def shipped_fit() -> Fit:
+def shipped_fit() -> WeightFit:
     """The weights of the package: `weights.json`, made by benchmarks/choose_collections.py."""
     plain = json.loads((files("embassay.protocols.choose") / "weights.json").read_text("utf-8"))
     if tuple(plain["signals"]) != FITTED:
         raise AssertionError("weights.json is of other signals: fit it again")
-    weights = Weights(
+    weights = SignalWeights(
         np.array(plain["weights"]),
         np.array(plain["covariance"]),
         float(plain["scale"]),
         float(plain["freedom"]),
     )
-    return Fit(
+    return WeightFit(
         weights, float(plain["per_question"]), float(plain["asked_scale"]),
         tuple(plain["collections"]), int(plain["systems"])
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Answers:
+class SystemAnswers:
     """What one system answered: the rank of the passage (0: not found) by family and question, nDCG@10 of the user's
     judged questions, and the first ten of every question."""
 
@@ -78,7 +78,7 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ChoiceStanding:
     """All that is concluded on one corpus. `judged` are the user's judged questions, (questions, systems)."""
 
     dataset: str
@@ -113,7 +113,7 @@ class Standing:
         return float(self.evidence.values[:, 0].max())
 
 
-def evidence_of(answers: Sequence[Answers]) -> Evidence:
+def evidence_of(answers: Sequence[SystemAnswers]) -> Evidence:
     """Signals of the systems, and how much these agree. A family that some system lacks, or that the documents don't
     allow, counts as the mean of the others."""
     asked = [_mean_nearness([answer.ranks.get(name, {}) for answer in answers]) for name in FITTED]
@@ -149,11 +149,11 @@ def in_common(first: Sequence[Mapping[str, Mapping[str, frozenset[str]]]]) -> Va
 def make_standing(
     dataset: str,
     lang: str,
-    answers: Mapping[str, Answers],
+    answers: Mapping[str, SystemAnswers],
     tolerance: float,
     seed: int,
     missing: Sequence[str] = (),
-) -> Standing:
+) -> ChoiceStanding:
     """What the answers of two systems or more say, with those to the user's judged questions."""
     systems, fit = tuple(answers), shipped_fit()
     evidence = evidence_of(list(answers.values()))
@@ -168,7 +168,7 @@ def make_standing(
         belief = update_belief(belief, judged, noise)
     labels, regrets = labels_for(belief, noise, tolerance)
     questions = len(next(iter(answers.values())).ranks.get("sentence", {}))
-    return Standing(
+    return ChoiceStanding(
         dataset,
         lang,
         systems,
@@ -192,7 +192,7 @@ def _shared_values(answers: Sequence[Mapping[str, float]]) -> Values:
     return np.array(values).reshape(len(shared), len(answers))
 
 
-def _written_ndcg(answers: Answers) -> dict[str, float]:
+def _written_ndcg(answers: SystemAnswers) -> dict[str, float]:
     """nDCG@10 of the questions that a model wrote, each about one passage."""
     return {
         question: float(passage_gains(np.array(place if place <= K else 0)))
@@ -202,7 +202,7 @@ def _written_ndcg(answers: Answers) -> dict[str, float]:
     }
 
 
-def concluded_rows(one: Standing, seed: int) -> Iterator[Result]:
+def concluded_rows(one: ChoiceStanding, seed: int) -> Iterator[Result]:
     """P(best), P(near the best), expected regret and the difference to the pick of every system, as rows."""
     fit, belief = shipped_fit(), one.belief
     near, pick = belief.near(one.tolerance), belief.pick
@@ -225,7 +225,7 @@ def concluded_rows(one: Standing, seed: int) -> Iterator[Result]:
             yield Result(*where, measure, float(value), one.questions, lower, upper, method, seed, "")
 
 
-def choice_record(one: Standing) -> dict[str, Any]:
+def choice_record(one: ChoiceStanding) -> dict[str, Any]:
     """The choice as comparisons.json has it."""
     belief, pick = one.belief, one.belief.pick
     near = belief.near(one.tolerance)
@@ -254,7 +254,7 @@ def choice_record(one: Standing) -> dict[str, Any]:
     }
 
 
-def choice_tables(one: Standing) -> Iterator[ColumnTable]:
+def choice_tables(one: ChoiceStanding) -> Iterator[ColumnTable]:
     """The systems, the likeliest first, and what each signal says of them."""
     belief, near = one.belief, one.belief.near(one.tolerance)
     order = np.argsort(belief.regret, kind="stable").tolist()
@@ -281,7 +281,7 @@ def choice_tables(one: Standing) -> Iterator[ColumnTable]:
     )  # fmt: skip
 
 
-def contenders_of(one: Standing) -> list[str]:
+def contenders_of(one: ChoiceStanding) -> list[str]:
     """The systems whose disagreement makes a question worth a label, the likeliest first: two or more."""
     order = np.argsort(one.belief.regret, kind="stable").tolist()
     able = [place for place in order if one.belief.best[place] >= 0.05]
@@ -289,7 +289,7 @@ def contenders_of(one: Standing) -> list[str]:
 
 
 def deciding_questions(
-    answers: Mapping[str, Answers], one: Standing
+    answers: Mapping[str, SystemAnswers], one: ChoiceStanding
 ) -> list[tuple[str, str, tuple[str, ...]]]:
     """The questions that would tell most: (family, question, passages), those first on which the contenders' first ten
     differ most. They are the user's own while some of them are not judged, else those of a model, else those of the

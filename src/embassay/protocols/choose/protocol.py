@@ -16,8 +16,8 @@ from embassay.errors import UsageError
 from embassay.measures import ndcg
 from embassay.parquet import read_parquet
 from embassay.protocols.choose.conclusions import (
-    Answers,
-    Standing,
+    ChoiceStanding,
+    SystemAnswers,
     choice_record,
     choice_tables,
     concluded_rows,
@@ -30,12 +30,12 @@ from embassay.protocols.choose.questions import (
     BY_MODEL,
     DEPTH,
     FILE,
-    Asked,
     CellOptions,
     Commission,
-    Drawn,
-    Library,
     Posed,
+    SearchedPassages,
+    TitledPassages,
+    UserQuestions,
     asked_of,
     cell_options,
     draft_tables,
@@ -56,7 +56,7 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.session import Conclusion, Session, Silent
 from embassay.protocols.questions import drafts
-from embassay.protocols.questions.drafts import DRAFTS, Draft, Writer, read_drafts
+from embassay.protocols.questions.drafts import DRAFTS, Draft, QuestionWriter, read_drafts
 from embassay.protocols.tasks.task import make_outcome
 from embassay.records import Loaded, Result, Score, TaskOutcome
 from embassay.registry import Registry
@@ -76,7 +76,7 @@ LABELS, QUERIES = "labels", "queries"
 
 
 @dataclass(frozen=True)
-class Context(evaluation.Context):
+class ChoiceContext(evaluation.Context):
     """With the options of a choice."""
 
     options: CellOptions = field(default_factory=CellOptions)
@@ -87,7 +87,7 @@ class Context(evaluation.Context):
             object.__setattr__(self, "options", cell_options(self.options, ""))
 
 
-def evaluate(system: Similarity, data: Library, context: Context) -> TaskOutcome:
+def evaluate(system: Similarity, data: TitledPassages, context: ChoiceContext) -> TaskOutcome:
     """What one system finds: items are nDCG@100 of every question by its family, rankings the first ten of each."""
     drawn, options = draw_probes(data, context.options, context.seed), context.options
     families = [(name, question) for name, asked in drawn.probe.questions.items() for question in asked]
@@ -128,7 +128,7 @@ def evaluate(system: Similarity, data: Library, context: Context) -> TaskOutcome
     return replace(result, rankings=rankings.columns)
 
 
-def _choice_warnings(data: Library, drawn: Drawn, asked: int) -> Iterator[str]:
+def _choice_warnings(data: TitledPassages, drawn: SearchedPassages, asked: int) -> Iterator[str]:
     """What makes the questions worth less."""
     if len(drawn.ids) < len(data):
         yield f"{len(drawn.ids):,} of {len(data):,} passages were drawn: among more, the right one is harder to find"
@@ -151,12 +151,12 @@ def _choice_warnings(data: Library, drawn: Drawn, asked: int) -> Iterator[str]:
         yield f"{asked:,} passages could be asked about: P(best) holds for {FEW} and more"
 
 
-def _mean_estimate(values: NDArray[np.float64], context: Context, purpose: str) -> Estimate:
+def _mean_estimate(values: NDArray[np.float64], context: ChoiceContext, purpose: str) -> Estimate:
     return estimate(values[:, None], lambda means: means[..., 0], context, purpose, "bootstrap over passages")
 
 
 def _search_written(
-    system: Similarity, drawn: Drawn, context: Context, items: Items, rankings: _Rankings
+    system: Similarity, drawn: SearchedPassages, context: ChoiceContext, items: Items, rankings: _Rankings
 ) -> Iterator[Score]:
     """What a model asked, over the passages as they are: the sentences that hold the answers are in them."""
     places = {doc: row for row, doc in enumerate(drawn.ids)}
@@ -173,7 +173,9 @@ def _search_written(
         yield _mean_estimate(passage_gains(ranked), context, family).score(HEADLINE, variant=family)
 
 
-def _search_asked(system: Similarity, drawn: Drawn, asked: Asked, items: Items, rankings: _Rankings) -> None:
+def _search_asked(
+    system: Similarity, drawn: SearchedPassages, asked: UserQuestions, items: Items, rankings: _Rankings
+) -> None:
     """The user's questions, over the passages as they are."""
     ids = list(asked.queries)
     top = system.search([asked.queries[query] for query in ids], drawn.texts, K).indices
@@ -207,9 +209,11 @@ def choice_task() -> Task:
         loaded: Loaded[Any] = dataset.load("documents", limit=limit, seed=seed)
         titles = _passage_titles(dataset) if "title" in dataset.parts["documents"].columns() else {}
         data = loaded.data
-        return replace(loaded, data=Library(data.ids, data.texts, [titles.get(doc, "") for doc in data.ids]))
+        return replace(
+            loaded, data=TitledPassages(data.ids, data.texts, [titles.get(doc, "") for doc in data.ids])
+        )
 
-    def fields(data: Library) -> Fields:
+    def fields(data: TitledPassages) -> Fields:
         return {"text": (data.ids, data.texts)}
 
     return Task(TASK, "Choice", ("documents",), HEADLINE, 2, evaluate, load, fields)
@@ -231,7 +235,7 @@ class Choices(TaskProtocol):
     version = 3
     tasks = TASKS
     paper = (TASK,)
-    context = Context
+    context = ChoiceContext
     options = ChoiceOptions
     kinds: ClassVar = {TASK: "search"}
     compared = "own"
@@ -245,7 +249,7 @@ class Choices(TaskProtocol):
         self.written: str | None = ""
         """The questions that a model wrote, as a file; None where they are not all there yet."""
 
-    def texts(self, task: Task, data: Library, options: ChoiceOptions) -> int:
+    def texts(self, task: Task, data: TitledPassages, options: ChoiceOptions) -> int:
         """Passages that are searched, and questions in their wordings."""
         del task
         searched = min(len(data), options.passages)
@@ -253,7 +257,7 @@ class Choices(TaskProtocol):
 
     def needed(self, task: str, system: Similarity, data: Any, fields: Any, options: Any) -> Any:
         """Of the passages that are searched."""
-        few = Library(*(column[: options.passages] for column in (data.ids, data.texts, data.titles)))
+        few = TitledPassages(*(column[: options.passages] for column in (data.ids, data.texts, data.titles)))
         del fields
         return super().needed(task, system, few, {"text": (few.ids, few.texts)}, options)
 
@@ -287,7 +291,7 @@ class Choices(TaskProtocol):
             self.written = self._questions()
         return replace(plan, cells=tuple(self._cells(plan)))
 
-    def _commissions(self, plan: Plan, writer: Writer) -> Iterator[Commission]:
+    def _commissions(self, plan: Plan, writer: QuestionWriter) -> Iterator[Commission]:
         request = plan.request
         for planned_dataset in plan.datasets:
             drawn = draw_probes(
@@ -362,7 +366,7 @@ class Choices(TaskProtocol):
             job.writer.chat.cache.close()
         self.written = self._questions()
 
-    def _rankings(self, dataset: str, questions: Container[tuple[str, str]], result: Standing) -> None:
+    def _rankings(self, dataset: str, questions: Container[tuple[str, str]], result: ChoiceStanding) -> None:
         """What the likeliest systems found for the questions to grade, as runs that `rag golden` adds to its pools."""
         for name in contenders_of(result):
             path = self.folder.items_path(TASK, dataset, name, ".rankings")
@@ -377,7 +381,7 @@ class Choices(TaskProtocol):
             write_atomic(self.folder.path / CONTENDERS / f"{path.name.split('.')[0]}.jsonl", "".join(lines))
 
     def _to_grade(
-        self, plan: Plan, source: str, answers: Mapping[str, Answers], result: Standing
+        self, plan: Plan, source: str, answers: Mapping[str, SystemAnswers], result: ChoiceStanding
     ) -> list[dict[str, Any]]:
         options = plan.request.options
         drawn = draw_probes(self.loaded(plan.request, source, TASK).data, options, plan.request.seed)
@@ -411,7 +415,7 @@ class Choices(TaskProtocol):
             comparisons={**before.comparisons, "choice": choices}
         )  # fmt: skip
 
-    def _answered(self, plan: Plan, dataset: str, records: Sequence[CellRecord]) -> dict[str, Answers]:
+    def _answered(self, plan: Plan, dataset: str, records: Sequence[CellRecord]) -> dict[str, SystemAnswers]:
         done = {record.system for record in records if record.done and record.dataset == dataset}
         return {
             name: answers
@@ -419,14 +423,14 @@ class Choices(TaskProtocol):
             if name in done and (answers := self._answers(dataset, name)) is not None
         }
 
-    def _concluded(self, plan: Plan, dataset: str, answers: Mapping[str, Answers]) -> Standing:
+    def _concluded(self, plan: Plan, dataset: str, answers: Mapping[str, SystemAnswers]) -> ChoiceStanding:
         missing = [name for name in _contender_names(plan) if name not in answers]
         options = plan.request.options
         return make_standing(
             dataset, plan.lang(dataset), answers, options.tolerance, plan.request.seed, missing
         )
 
-    def _answers(self, dataset: str, system: str) -> Answers | None:
+    def _answers(self, dataset: str, system: str) -> SystemAnswers | None:
         paths = [self.folder.items_path(TASK, dataset, system, suffix) for suffix in ("", ".rankings")]
         return read_answers(*paths) if all(path.exists() for path in paths) else None
 
@@ -435,7 +439,7 @@ def _contender_names(plan: Plan) -> list[str]:
     return [system.name for system in plan.systems if system.kind != "reference"]
 
 
-def read_answers(items: Path, rankings: Path) -> Answers | None:
+def read_answers(items: Path, rankings: Path) -> SystemAnswers | None:
     """Of the files of a cell; None where it has no questions."""
     places: dict[str, dict[str, int]] = {}
     judged: dict[str, float] = {}
@@ -449,7 +453,7 @@ def read_answers(items: Path, rankings: Path) -> Answers | None:
     for query, version, doc in read_parquet(rankings, ["query_id", "version", "doc_id"]).iter_rows():
         first.setdefault(version, {}).setdefault(query, set()).add(doc)
     frozen = {name: {key: frozenset(docs) for key, docs in hits.items()} for name, hits in first.items()}
-    return Answers(places, judged, frozen) if places else None
+    return SystemAnswers(places, judged, frozen) if places else None
 
 
 def choose(

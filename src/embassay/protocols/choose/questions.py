@@ -35,7 +35,7 @@ from embassay.protocols.questions import drafts as drafted
 from embassay.protocols.questions.drafts import (
     OUTCOMES,
     Draft,
-    Writer,
+    QuestionWriter,
     decided_drafts,
     draw_passages,
     near_repeats,
@@ -75,7 +75,7 @@ TYPING = 0.3
 
 
 @dataclass(frozen=True)
-class Question:
+class PassageQuestion:
     """What is looked for, and the row of the passage that it was made of."""
 
     row: int
@@ -89,7 +89,7 @@ class Probe:
     lists, tables and addresses."""
 
     texts: tuple[str, ...]
-    questions: Mapping[str, tuple[Question, ...]]
+    questions: Mapping[str, tuple[PassageQuestion, ...]]
     halved: int = 0
     unasked: int = 0
 
@@ -100,7 +100,7 @@ def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed:
     frequency = Counter(word for body in bodies for word in set(split_words(body)))
     neighbours = Neighbours(bodies, frequency)
     order = generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
-    posed: dict[str, list[Question]] = {family: [] for family in FAMILIES}
+    posed: dict[str, list[PassageQuestion]] = {family: [] for family in FAMILIES}
     taken = halved = unasked = 0
     for row in order:
         if taken == most:
@@ -114,9 +114,9 @@ def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed:
         asked, bodies[row], half = cut
         halved += half
         if titles[row].strip():
-            posed["title"].append(Question(row, titles[row].replace(CRUMBS, " ").strip()))
+            posed["title"].append(PassageQuestion(row, titles[row].replace(CRUMBS, " ").strip()))
         for family, text in asked_again(asked, bodies[row], frequency, len(bodies), neighbours, rng):
-            posed[family].append(Question(row, text))
+            posed[family].append(PassageQuestion(row, text))
     return Probe(
         tuple(bodies), {name: tuple(group) for name, group in posed.items() if group}, halved, unasked
     )
@@ -297,7 +297,7 @@ def _without_title(text: str, title: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Library:
+class TitledPassages:
     """The passages of a corpus with the titles of those that have one ("" of others)."""
 
     ids: Sequence[str]
@@ -309,7 +309,7 @@ class Library:
 
 
 @dataclass(frozen=True)
-class Asked:
+class UserQuestions:
     """Questions of users by id, and their judgements where there are any."""
 
     queries: Mapping[str, str]
@@ -317,14 +317,14 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class SearchedPassages:
     """The passages that are searched, and the questions that they ask of themselves."""
 
     ids: Sequence[str]
     texts: Sequence[str]
     probe: Probe
 
-    def searched_judgements(self, asked: Asked) -> dict[str, dict[str, float]]:
+    def searched_judgements(self, asked: UserQuestions) -> dict[str, dict[str, float]]:
         """The judgements of passages that are searched, of questions with a relevant one."""
         searched = set(self.ids)
         qrels = {
@@ -334,14 +334,14 @@ class Drawn:
         return {query: grades for query, grades in qrels.items() if any(gain > 0 for gain in grades.values())}
 
 
-def draw_probes(data: Library, options: ChoiceOptions, seed: int) -> Drawn:
+def draw_probes(data: TitledPassages, options: ChoiceOptions, seed: int) -> SearchedPassages:
     """The passages that are drawn, all that are judged among them."""
     return _cached_probes(data, cell_options(options, ""), seed)
 
 
 @lru_cache(maxsize=4)
-def _cached_probes(data: Library, options: ChoiceOptions, seed: int) -> Drawn:
-    asked = asked_of(options) if options.labels else Asked({}, {})
+def _cached_probes(data: TitledPassages, options: ChoiceOptions, seed: int) -> SearchedPassages:
+    asked = asked_of(options) if options.labels else UserQuestions({}, {})
     judged = {doc for grades in asked.qrels.values() for doc in grades}
     n = len(data)
     first = [row for row, doc in enumerate(data.ids) if doc in judged] if judged else []
@@ -360,11 +360,11 @@ def _cached_probes(data: Library, options: ChoiceOptions, seed: int) -> Drawn:
     else:
         rows = list(range(n))
     ids, texts, titles = ([column[row] for row in rows] for column in (data.ids, data.texts, data.titles))
-    return Drawn(ids, texts, take_sentences(texts, titles, options.questions, seed))
+    return SearchedPassages(ids, texts, take_sentences(texts, titles, options.questions, seed))
 
 
 @lru_cache(maxsize=4)
-def asked_of(options: ChoiceOptions) -> Asked:
+def asked_of(options: ChoiceOptions) -> UserQuestions:
     """The user's questions and judgements. UsageError where questions are named by ids and the texts are nowhere."""
     qrels: dict[str, dict[str, float]] = {}
     path = labels_at(options.labels) if options.labels else Path()
@@ -386,13 +386,13 @@ def asked_of(options: ChoiceOptions) -> Asked:
                 f"No judged question is in {options.queries or bundled}, which has no {min(qrels)!r} for example.",
                 mend="query_id of the judgements must be the id of the questions.",
             )
-        return Asked(queries, qrels)
+        return UserQuestions(queries, qrels)
     if qrels and not any(" " in query for query in qrels):
         raise UsageError(
             f"{options.labels} names questions by ids such as {min(qrels)!r}, and their texts are nowhere.",
             mend="Give the questions with --queries FILE, or judgements whose column query has their texts.",
         )
-    return Asked({query: query for query in qrels}, qrels)
+    return UserQuestions({query: query for query in qrels}, qrels)
 
 
 def labels_at(name: str) -> Path:
@@ -440,7 +440,7 @@ class Commission:
     """What a model is to write about the passages of one dataset."""
 
     dataset: str
-    writer: Writer
+    writer: QuestionWriter
     drawn: drafted.Drawn
 
     def lacks(self, drafts: Container[str]) -> bool:
@@ -486,7 +486,9 @@ class Commission:
         return counts
 
 
-def open_writer(options: ChoiceOptions, seed: int, cache: Path | None, ledger: Ledger | None) -> Writer:
+def open_writer(
+    options: ChoiceOptions, seed: int, cache: Path | None, ledger: Ledger | None
+) -> QuestionWriter:
     """Who writes and who checks. ModelError for a model that cannot be opened, UsageError for one without a price where
     the cost is limited."""
     how = QuestionsOptions(n=options.written_per_kind, into=options.into)
@@ -496,7 +498,7 @@ def open_writer(options: ChoiceOptions, seed: int, cache: Path | None, ledger: L
 
 
 def draw_commission(
-    writer: Writer, kinds: Sequence[str], dataset: Dataset, name: str, searched: Container[str]
+    writer: QuestionWriter, kinds: Sequence[str], dataset: Dataset, name: str, searched: Container[str]
 ) -> Commission:
     """Draw passages of those that are `searched` (ids). DataError where none is long enough."""
     passages = [passage for passage in passage_places(dataset) if passage.id in searched]

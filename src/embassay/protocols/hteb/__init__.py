@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from embassay.registry import lazily
 
 if TYPE_CHECKING:
-    from embassay.protocols.hteb.options import HtebOptions, Request, TransformOptions
+    from embassay.protocols.hteb.options import HtebOptions, HtebRequest, TransformOptions
     from embassay.protocols.hteb.protocol import run, transform
 
-__all__ = ["HtebOptions", "Request", "TransformOptions", "run", "transform"]
+__all__ = ["HtebOptions", "HtebRequest", "TransformOptions", "run", "transform"]
 
 _HOMES = {
     "HtebOptions": "options",
-    "Request": "options",
+    "HtebRequest": "options",
     "TransformOptions": "options",
     "run": "protocol",
     "transform": "protocol",

@@ -13,8 +13,8 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.parquet import read_parquet
-from embassay.protocols.hteb.layout import Found, file_names, find, generator_folder, is_date
-from embassay.protocols.hteb.options import TRANSFORMATIONS, HtebOptions, Request
+from embassay.protocols.hteb.layout import ReferenceFile, file_names, find, generator_folder, is_date
+from embassay.protocols.hteb.options import TRANSFORMATIONS, HtebOptions, HtebRequest
 from embassay.protocols.hteb.protocol import HtebPlan, transforming
 from embassay.protocols.hteb.slots import body_of, catalogue_name, read_reference, reference_name
 from embassay.protocols.hteb.transformers import REASONS, StoredTransformer
@@ -31,7 +31,7 @@ CONTEXT = 8192
 
 
 @dataclass
-class Record:
+class ReferenceRow:
     """A row: its fields, and the slots among them, each as a field with its number (None: no list) and its place."""
 
     fields: dict[str, Any]
@@ -51,7 +51,7 @@ class Record:
         return other
 
 
-def records(task: str, parts: Sequence[Loaded[Any]], options: HtebOptions) -> list[Record]:
+def records(task: str, parts: Sequence[Loaded[Any]], options: HtebOptions) -> list[ReferenceRow]:
     """The rows of a task in the order of the reference."""
     rows = []
     for part in parts:
@@ -69,15 +69,15 @@ def records(task: str, parts: Sequence[Loaded[Any]], options: HtebOptions) -> li
     return rows
 
 
-def _classification(data: Any) -> Iterator[Record]:
+def _classification(data: Any) -> Iterator[ReferenceRow]:
     for split, side in (("train", data.train), ("test", data.test)):
         for key, text, label in zip(side.ids, side.texts, side.labels, strict=True):
-            yield Record(
+            yield ReferenceRow(
                 {"text": text, "label": label, "_hteb_split": split}, [("text", None, f"{split}:{key}")]
             )
 
 
-def _clustering(data: Any) -> Iterator[Record]:
+def _clustering(data: Any) -> Iterator[ReferenceRow]:
     # The layout has no ids of sets: their order has to be the same in every file.
     for name in sorted(set(data.sets)):
         rows = [row for row, name_of in enumerate(data.sets) if name_of == name]
@@ -85,18 +85,20 @@ def _clustering(data: Any) -> Iterator[Record]:
             "sentences": [data.texts[row] for row in rows], "labels": [data.labels[row] for row in rows],
             "_hteb_split": "test"
         }  # fmt: skip
-        yield Record(fields, [("sentences", i, f"text:{data.ids[row]}") for i, row in enumerate(rows)])
+        yield ReferenceRow(fields, [("sentences", i, f"text:{data.ids[row]}") for i, row in enumerate(rows)])
 
 
-def _pairs(data: Any) -> Iterator[Record]:
+def _pairs(data: Any) -> Iterator[ReferenceRow]:
     values = data.scores if hasattr(data, "scores") else data.labels
     name = "score" if hasattr(data, "scores") else "label"
     for key, first, second, value in zip(data.ids, data.first, data.second, values.tolist(), strict=True):
         fields = {"sentence1": first, "sentence2": second, name: value, "_hteb_split": "test"}
-        yield Record(fields, [("sentence1", None, f"first:{key}"), ("sentence2", None, f"second:{key}")])
+        yield ReferenceRow(
+            fields, [("sentence1", None, f"first:{key}"), ("sentence2", None, f"second:{key}")]
+        )
 
 
-def _reranking(data: Any) -> Iterator[Record]:
+def _reranking(data: Any) -> Iterator[ReferenceRow]:
     for row, key in enumerate(data.ids):
         gains, queries = data.relevance[row], list(data.queries[row])
         sides = [[i for i in range(len(gains)) if (gains[i] > 0) == wanted] for wanted in (True, False)]
@@ -107,21 +109,21 @@ def _reranking(data: Any) -> Iterator[Record]:
         for name, side in zip(("positive", "negative"), sides, strict=True):
             fields[name] = [data.candidates[row][i] for i in side]
             slots += [(name, place, f"candidate:{key}:{i}") for place, i in enumerate(side)]
-        yield Record(fields, slots)
+        yield ReferenceRow(fields, slots)
 
 
 _EMPTY = {"_id": None, "title": None, "text": None, "query-id": None, "corpus-id": None, "score": None}
 
 
-def _retrieval(data: Any) -> Iterator[Record]:
+def _retrieval(data: Any) -> Iterator[ReferenceRow]:
     titles = data.corpus.titles or ("",) * len(data.corpus)
     for key, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
         fields = {**_EMPTY, "_id": key, "title": title, "text": body_of(text, title), "_hteb_part": "corpus"}
         slots = [("title", None, f"title:{key}")] if title else []
-        yield Record({**fields, "_hteb_split": "test"}, [*slots, ("text", None, f"document:{key}")])
+        yield ReferenceRow({**fields, "_hteb_split": "test"}, [*slots, ("text", None, f"document:{key}")])
     for key, text in zip(data.queries.ids, data.queries.texts, strict=True):
         fields = {**_EMPTY, "_id": key, "text": text, "_hteb_part": "queries", "_hteb_split": "test"}
-        yield Record(fields, [("text", None, f"query:{key}")])
+        yield ReferenceRow(fields, [("text", None, f"query:{key}")])
     for query in data.queries.ids:
         for doc, gain in data.qrels[query].items():
             fields = {
@@ -131,10 +133,10 @@ def _retrieval(data: Any) -> Iterator[Record]:
                 "score": int(gain),
                 "_hteb_part": "qrels",
             }
-            yield Record({**fields, "_hteb_split": "test"})
+            yield ReferenceRow({**fields, "_hteb_split": "test"})
 
 
-def _summaries(data: Any) -> Iterator[Record]:
+def _summaries(data: Any) -> Iterator[ReferenceRow]:
     for row, key in enumerate(data.ids):
         fields = {
             "text": data.texts[row], "human_summaries": list(data.references[row]),
@@ -144,17 +146,17 @@ def _summaries(data: Any) -> Iterator[Record]:
         slots: list[tuple[str, int | None, str]] = []
         slots += [("human_summaries", i, f"reference:{key}:{i}") for i in range(len(data.references[row]))]
         slots += [("machine_summaries", i, f"summary:{key}:{i}") for i in range(len(data.summaries[row]))]
-        yield Record(fields, slots)
+        yield ReferenceRow(fields, slots)
 
 
-_RECORDS: Mapping[str, Callable[[Any], Iterator[Record]]] = {
+_RECORDS: Mapping[str, Callable[[Any], Iterator[ReferenceRow]]] = {
     "classification": _classification, "clustering": _clustering, "pair_classification": _pairs, "sts": _pairs,
     "reranking": _reranking, "retrieval": _retrieval, "summarization": _summaries
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFile:
     """A file that was written, and its statistics."""
 
     path: Path
@@ -162,8 +164,8 @@ class Written:
 
 
 def export(
-    kept: ParaphraseSet, request: Request, root: Path, *, generator: str = "", date: str = ""
-) -> list[Written]:
+    kept: ParaphraseSet, request: HtebRequest, root: Path, *, generator: str = "", date: str = ""
+) -> list[WrittenFile]:
     """Write all runs that a set has of the datasets of a request, one file for each transformation and seed of each.
 
     UsageError for a dataset that joins several tasks (choose one with `tasks`), a date of another form, a model that is
@@ -183,7 +185,7 @@ def export(
             if name in kept.sources and (request.transformations == () or name in request.transformations):
                 for seed in kept.seeds(name, dataset.name):
                     _check_seed(seed)
-                    writer = _Writer(plan, dataset, kept, StoredTransformer("stored", kept, of), seed)
+                    writer = _RunWriter(plan, dataset, kept, StoredTransformer("stored", kept, of), seed)
                     written.append(writer.write(root, generator, date))
     if not written:
         has = ", ".join(dict.fromkeys(name for source in kept.sources.values() for name in source.datasets))
@@ -202,7 +204,7 @@ def _check_seed(seed: int) -> None:
         )
 
 
-class _Writer:
+class _RunWriter:
     """Writes one run of one transformation of one dataset."""
 
     def __init__(
@@ -216,7 +218,7 @@ class _Writer:
         rows = dict(by.write(asked, seed=seed, run=0, dataset=dataset.name))
         self.rows = {place: rows[number] for number, place in enumerate(places)}
 
-    def write(self, root: Path, generator: str, date: str) -> Written:
+    def write(self, root: Path, generator: str, date: str) -> WrittenFile:
         """Write the three files."""
         import polars as pl
 
@@ -238,14 +240,14 @@ class _Writer:
         write_atomic(folder / meta, to_json(metadata, indent=2) + "\n")
         told = {"paraphraser": source.paraphraser, "prompt": source.prompt, **source.about}
         write_atomic(folder / file, to_json(told, indent=2) + "\n")
-        return Written(folder / data, metadata["generation_statistics"])
+        return WrittenFile(folder / data, metadata["generation_statistics"])
 
     def _final_text(self, place: str, text: str) -> str:
         row = self.rows.get(place)
         return text if not text.strip() else row.wording if row is not None and row.usable else ""
 
     def _metadata(
-        self, rows: Sequence[Record], generator: str, date: str | None, about: Mapping[str, Any]
+        self, rows: Sequence[ReferenceRow], generator: str, date: str | None, about: Mapping[str, Any]
     ) -> dict[str, Any]:
         drawn, of = about.get("sampling") or {}, self.by.of
         metadata: dict[str, Any] = {
@@ -266,7 +268,7 @@ class _Writer:
             metadata["clustering_format"] = read_reference().get(metadata["dataset"], {}).get("format", seen)
         return metadata
 
-    def _statistics(self, rows: Sequence[Record]) -> dict[str, Any]:
+    def _statistics(self, rows: Sequence[ReferenceRow]) -> dict[str, Any]:
         """Counts over slots, each as often as it occurs."""
         slots = [(record, place) for record in rows for _, _, place in record.slots]
         asked = [(record, self.rows[place]) for record, place in slots if self.rows[place].text.strip()]
@@ -329,7 +331,7 @@ def _parts_of(record: Mapping[str, Any], part: str, *, corpus: bool) -> tuple[st
     return tuple(name for name in ("title", "text") if record.get(name) is not None)
 
 
-def read_file(found: Found) -> tuple[list[Paraphrase], str]:
+def read_file(found: ReferenceFile) -> tuple[list[Paraphrase], str]:
     """What the file has of every slot, in the order of the reference, and a digest of its originals. DataError for
     other columns, types or counts."""
     import polars as pl
@@ -350,7 +352,7 @@ def read_file(found: Found) -> tuple[list[Paraphrase], str]:
                         found=str(len(frame)))  # fmt: skip
     slots: list[tuple[bool, Paraphrase]] = []
     originals = frame["original"].to_list()
-    reader = _Rows(found, read_reference().get(dataset, {}).get("languages", ()), seed)
+    reader = _RecordReader(found, read_reference().get(dataset, {}).get("languages", ()), seed)
     for line, (before, after) in enumerate(zip(originals, frame[names[1]].to_list(), strict=True), start=1):
         slots += list(reader.slots(before, after, line))
     if not slots:
@@ -361,10 +363,10 @@ def read_file(found: Found) -> tuple[list[Paraphrase], str]:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _RecordReader:
     """Reads the records of a file."""
 
-    found: Found
+    found: ReferenceFile
     languages: Sequence[str]
     seed: int
 
@@ -409,14 +411,14 @@ def _row(text: str, wording: str, lang: str, seed: int) -> Paraphrase:
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedSet:
     """A set that was made, by transformation, dataset and seed the texts and those of them that failed."""
 
     kept: ParaphraseSet
     texts: Mapping[tuple[str, str, int], tuple[int, int]]
 
 
-def import_(root: Path, out: Path, *, generator: str = "", datasets: Sequence[str] = ()) -> Imported:
+def import_(root: Path, out: Path, *, generator: str = "", datasets: Sequence[str] = ()) -> ImportedSet:
     """Make a set in `out` of files in the reference's layout, to be used as `stored:OUT`.
 
     Datasets are called as in the catalogue where it has them. UsageError where there is a set already, DataError for
@@ -438,13 +440,15 @@ def import_(root: Path, out: Path, *, generator: str = "", datasets: Sequence[st
             [[list(ask.place), [row.wording for row in read[ask.place][0]]] for ask in of_name]
         )
         about = {"model": model, "transformation": name, "sampling": _sampling(of_name[0].metadata)}
-        kept.add(sets.Source(name=name, paraphraser=model, identity=f"imported:{content}", about=about))
+        kept.add(
+            sets.WordingSource(name=name, paraphraser=model, identity=f"imported:{content}", about=about)
+        )
         for ask in of_name:
             rows = _numbered(read[ask.place][0])
             _, dataset, seed = ask.place
             kept.keep(name, catalogue_name(dataset), seed, rows)
             told[name, dataset, seed] = (len(rows), sum(not row.usable for row in rows))
-    return Imported(kept, told)
+    return ImportedSet(kept, told)
 
 
 def _sampling(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -453,8 +457,8 @@ def _sampling(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return settings if expansion is None else {**settings, "max_tokens_expansion": expansion}
 
 
-def _check_originals(files: Sequence[Found], told: Mapping[tuple[str, str, int], str]) -> None:
-    first: dict[str, Found] = {}
+def _check_originals(files: Sequence[ReferenceFile], told: Mapping[tuple[str, str, int], str]) -> None:
+    first: dict[str, ReferenceFile] = {}
     for file in files:
         earlier = first.setdefault(file.place[1], file)
         if told[earlier.place] != told[file.place]:

@@ -110,7 +110,7 @@ def is_date(text: object) -> bool:
 
 
 @dataclass(frozen=True)
-class Fault:
+class LayoutFault:
     """A rule of the reference that metadata break."""
 
     what: str
@@ -148,27 +148,27 @@ def _renewed(metadata: Any) -> Any:
     return told
 
 
-def _faults(told: Any) -> Iterator[Fault]:
+def _faults(told: Any) -> Iterator[LayoutFault]:
     if not isinstance(told, dict):
-        yield Fault("the metadata are not an object", "a JSON object", type(told).__name__)
+        yield LayoutFault("the metadata are not an object", "a JSON object", type(told).__name__)
     elif missing := [name for name in REQUIRED if name not in told]:
-        yield Fault("the metadata lack a key", missing[0], ", ".join(map(str, told)))
+        yield LayoutFault("the metadata lack a key", missing[0], ", ".join(map(str, told)))
     elif more := [name for name in told if name not in (*REQUIRED, *OPTIONAL)]:
-        yield Fault("the metadata have a key too many", "the keys of HTEB and no other", more[0])
+        yield LayoutFault("the metadata have a key too many", "the keys of HTEB and no other", more[0])
     else:
         yield from _required_faults(told)
         yield from _optional_faults(told)
         yield from _statistics_faults(told["generation_statistics"], told["max_retries"])
 
 
-def _required_faults(told: Mapping[str, Any]) -> Iterator[Fault]:
+def _required_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
     transformation = told["transformation"]
     if not isinstance(transformation, str) or transformation not in TRANSFORMATIONS:
-        yield Fault("the transformation is unknown", ", ".join(TRANSFORMATIONS), transformation)
+        yield LayoutFault("the transformation is unknown", ", ".join(TRANSFORMATIONS), transformation)
     if not isinstance(told["dataset"], str) or not re.fullmatch(r"[^/\\]*\S[^/\\]*", told["dataset"]):
-        yield Fault("the dataset is no plain name", "a text without a slash", told["dataset"])
+        yield LayoutFault("the dataset is no plain name", "a text without a slash", told["dataset"])
     if not isinstance(told["generator_model"], str) or _is_path(told["generator_model"]):
-        yield Fault("the generator is not a name of a model", "ORG/MODEL", told["generator_model"])
+        yield LayoutFault("the generator is not a name of a model", "ORG/MODEL", told["generator_model"])
     for name, least in (
         ("seed_transform", 0),
         ("max_model_length", 1),
@@ -176,57 +176,59 @@ def _required_faults(told: Mapping[str, Any]) -> Iterator[Fault]:
         ("max_retries", 0),
     ):
         if not _is_count(told[name]) or told[name] < least:
-            yield Fault(f"{name} is not a whole number", f"{least} or more", told[name])
+            yield LayoutFault(f"{name} is not a whole number", f"{least} or more", told[name])
     date = told["generation_datetime"]
     if date is not None and not is_date(date):
-        yield Fault("the date is of another form", "YYYY-MM-DDTHH:MM:SSZ or null", date)
+        yield LayoutFault("the date is of another form", "YYYY-MM-DDTHH:MM:SSZ or null", date)
 
 
-def _optional_faults(told: Mapping[str, Any]) -> Iterator[Fault]:
+def _optional_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
     selection = told.get("translation_language_selection", "dataset")
     if selection != "dataset" or ("translation_language_selection" in told) > (
         told["transformation"] == "translation"
     ):
-        yield Fault("the choice of languages is none", '"dataset", of translation alone', selection)
+        yield LayoutFault("the choice of languages is none", '"dataset", of translation alone', selection)
     expansion = told.get("max_tokens_expansion")
     if expansion is not None and not (
         told["transformation"] == "summarised_expansion"
         and _is_count(expansion)
         and 0 < expansion < told["max_model_length"]
     ):
-        yield Fault(
+        yield LayoutFault(
             "max_tokens_expansion is not right", "of summarised_expansion, below max_model_length", expansion
         )
     if not re.fullmatch("[0-9a-f]{40}", str(told.get("source_revision", "0" * 40))):
-        yield Fault("the revision is no commit", "40 hexadecimal digits", told["source_revision"])
+        yield LayoutFault("the revision is no commit", "40 hexadecimal digits", told["source_revision"])
     if not isinstance(told.get("transform_corpus", True), bool):
-        yield Fault("transform_corpus is neither", "true or false", told["transform_corpus"])
+        yield LayoutFault("transform_corpus is neither", "true or false", told["transform_corpus"])
     entry = read_reference().get(told["dataset"], {})
     needs = entry.get("task") in ("retrieval", "reranking")
     if entry and ("transform_corpus" in told) != needs:
-        yield Fault(
+        yield LayoutFault(
             "whether the corpus was transformed", "to be told of retrieval and reranking", told["dataset"]
         )
     layout = told.get("clustering_format")
     if (layout is not None and layout not in FORMATS) or (entry and layout != entry.get("format")):
-        yield Fault("clustering_format is another", str(entry.get("format") or " or ".join(FORMATS)), layout)
+        yield LayoutFault(
+            "clustering_format is another", str(entry.get("format") or " or ".join(FORMATS)), layout
+        )
 
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _statistics_faults(counts: Any, retries: int) -> Iterator[Fault]:
+def _statistics_faults(counts: Any, retries: int) -> Iterator[LayoutFault]:
     if not isinstance(counts, dict) or set(counts) != set(STATISTICS):
-        yield Fault("the statistics are not those of HTEB", ", ".join(STATISTICS), counts)
+        yield LayoutFault("the statistics are not those of HTEB", ", ".join(STATISTICS), counts)
         return
     wrong = [name for name in COUNTS if not _is_count(counts[name])]
     for name in wrong:
-        yield Fault(f"{name} is not a count", "a whole number from 0 on", counts[name])
+        yield LayoutFault(f"{name} is not a count", "a whole number from 0 on", counts[name])
     # Empty means that the reference kept no history of its retries: all of it is unknown then.
     unknown = [counts[name] == "" for name in HISTORY]
     if any(unknown) != all(unknown):
-        yield Fault(
+        yield LayoutFault(
             "retries are known in part", "all three, or all empty", [counts[name] for name in HISTORY]
         )
     if wrong or any(unknown) != all(unknown):
@@ -240,29 +242,29 @@ def _statistics_faults(counts: Any, retries: int) -> Iterator[Fault]:
     }
     for what, holds in sums.items():
         if not holds:
-            yield Fault("the counts do not add up", what, [counts[name] for name in COUNTS])
+            yield LayoutFault("the counts do not add up", what, [counts[name] for name in COUNTS])
     if not all(unknown):
         yield from _history_faults(counts, retries)
 
 
-def _history_faults(counts: Mapping[str, Any], retries: int) -> Iterator[Fault]:
+def _history_faults(counts: Mapping[str, Any], retries: int) -> Iterator[LayoutFault]:
     texts, failed = counts["text_fields_total"], counts["text_fields_with_fallback"]
     retried, recovered, reasons = (counts[name] for name in HISTORY)
     fits = _is_count(retried) and _is_count(recovered) and retried <= texts and (not retried or retries > 0)
     if not fits or recovered > min(retried, texts - failed):
-        yield Fault(
+        yield LayoutFault(
             "the retries do not add up", "recovered of retried texts, retried of all", [retried, recovered]
         )
     if not isinstance(reasons, dict) or not all(_is_count(n) and n for n in reasons.values()):
-        yield Fault("the reasons are no counts", "an object of whole numbers above 0", reasons)
+        yield LayoutFault("the reasons are no counts", "an object of whole numbers above 0", reasons)
     elif sum(reasons.values()) != failed:
-        yield Fault("the reasons do not sum to the fallbacks", str(failed), reasons)
+        yield LayoutFault("the reasons do not sum to the fallbacks", str(failed), reasons)
     elif unknown := sorted(set(reasons) - REASONS):
-        yield Fault("a reason is none of HTEB's", ", ".join(sorted(REASONS)), unknown[0])
+        yield LayoutFault("a reason is none of HTEB's", ", ".join(sorted(REASONS)), unknown[0])
 
 
 @dataclass(frozen=True)
-class Found:
+class ReferenceFile:
     """A file of the reference's layout, with its metadata."""
 
     data: Path
@@ -274,7 +276,7 @@ class Found:
         return self.metadata["transformation"], self.metadata["dataset"], self.metadata["seed_transform"]
 
 
-def find(root: Path, *, generator: str = "", datasets: Sequence[str] = ()) -> list[Found]:
+def find(root: Path, *, generator: str = "", datasets: Sequence[str] = ()) -> list[ReferenceFile]:
     """The newest pair of files in every folder under `root`. DataError for half a pair, two of one date, a link, and
     for metadata that are not HTEB's; UsageError where there is none, or several generators and none is named."""
     if not root.is_dir():
@@ -298,7 +300,7 @@ def find(root: Path, *, generator: str = "", datasets: Sequence[str] = ()) -> li
     return newest
 
 
-def _newest(folder: Path) -> Found:
+def _newest(folder: Path) -> ReferenceFile:
     data = {path.stem.removeprefix("data"): path for path in sorted(folder.glob("data*.parquet"))}
     metadata = {path.stem.removeprefix("metadata"): path for path in sorted(folder.glob("metadata*.JSON"))}
     # A link could lead out of the folder that was given.
@@ -316,7 +318,7 @@ def _newest(folder: Path) -> Found:
         )  # fmt: skip
     if not data:
         raise DataError("there is no data here", path=folder, expected="data*.parquet and metadata*.JSON")
-    read = [Found(data[end], _metadata_of(metadata[end], end)) for end in data]
+    read = [ReferenceFile(data[end], _metadata_of(metadata[end], end)) for end in data]
     # No date sorts first: a file with one is newer.
     read.sort(key=lambda document: document.metadata["generation_datetime"] or "")
     dates = [document.metadata["generation_datetime"] or "" for document in read]

@@ -316,7 +316,7 @@ def read_families(given: list[str] | None) -> tuple[tuple[str, tuple[tuple[str, 
 
 
 @dataclass(frozen=True)
-class Request(request.Request):
+class HtebRequest(request.RunRequest):
     """The arguments of an HTEB run. `seed` is that of the first run, and of everything else."""
 
     GROWS: ClassVar[tuple[str, ...]] = request.GROWING

@@ -24,9 +24,9 @@ from embassay.protocols.kernel.comparisons import (
 from embassay.protocols.wordings.protocol import level_standings
 from embassay.protocols.wordings.scores import (
     OVERALL,
-    Cells,
-    Layout,
     Level,
+    RunCells,
+    RunLayout,
     RunSource,
     level_rows,
     on_dataset,
@@ -55,8 +55,8 @@ class Profiles:
     """The levels of a run by task, dataset, system and part: a transformation, `axis:NAME`, or the total, which is the
     plain mean of the axes as these are of their transformations."""
 
-    def __init__(self, layout: Layout, records: Sequence[CellRecord]) -> None:
-        self.layout, self.cells = layout, Cells(records)
+    def __init__(self, layout: RunLayout, records: Sequence[CellRecord]) -> None:
+        self.layout, self.cells = layout, RunCells(records)
         self.sources = {source.prefix.rstrip(":"): source for source in layout.sources}
         self.on_dataset = cache(self._on_dataset)
         self.in_scope = cache(self._in_scope)

@@ -14,16 +14,16 @@ from embassay.data.catalogue.suites import Suite
 from embassay.data.shapes import check_targets
 from embassay.errors import ModelError, UsageError
 from embassay.measures import edit_distances
-from embassay.protocols.hteb.options import REFERENCE, HtebOptions, Request
+from embassay.protocols.hteb.options import REFERENCE, HtebOptions, HtebRequest
 from embassay.protocols.hteb.profiles import Profiles, RunTransformation, comparisons, profile_rows, standings
 from embassay.protocols.hteb.slots import REGISTRY, TASKS, Slot, Slots, distinct
-from embassay.protocols.hteb.tables import Texts, tables
+from embassay.protocols.hteb.tables import TransformedTexts, tables
 from embassay.protocols.hteb.transformers import (
     LLMTransformer,
     Needs,
     RecordedTransformer,
-    Source,
     TokenCounts,
+    TransformationSource,
     is_wrong_way,
     open_transformers,
 )
@@ -49,7 +49,7 @@ from embassay.protocols.wordings.protocol import (
     Seeds,
     Worded,
     WordedPlan,
-    Writer,
+    WordingWriter,
     check_baseline,
     evaluations,
     planned_dataset,
@@ -57,7 +57,7 @@ from embassay.protocols.wordings.protocol import (
     run_of,
 )
 from embassay.protocols.wordings.records import Paraphrase, SourceText
-from embassay.protocols.wordings.scores import Layout, RunDataset, RunSystem, RunTask
+from embassay.protocols.wordings.scores import RunDataset, RunLayout, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import task
 from embassay.records import Loaded, Result
@@ -81,7 +81,7 @@ class HtebPlan(WordedPlan):
     protocol: ClassVar[str] = "hteb"
     version: ClassVar[int] = VERSION
     registry: ClassVar[str] = REGISTRY
-    request: Request
+    request: HtebRequest
     _slots: dict[str, tuple[Slots, ...]] = field(default_factory=dict, kw_only=True, compare=False)
 
     def slots(self, dataset: PlannedDataset) -> tuple[Slots, ...]:
@@ -99,14 +99,16 @@ class HtebPlan(WordedPlan):
         by_task = self.request.options.prompts == REFERENCE and task in get_args(PromptTask)
         return prompted(system.spec, task) if by_task else system.spec
 
-    def texts_to_transform(self, source: Source, dataset: PlannedDataset, seed: int) -> tuple[Slot, ...]:
+    def texts_to_transform(
+        self, source: TransformationSource, dataset: PlannedDataset, seed: int
+    ) -> tuple[Slot, ...]:
         """The distinct texts that a transformation is asked for in the run with this seed."""
         how = self.request.generation
         return distinct(
             slot for slots in self.slots(dataset) for slot in slots.slots_to_fill(source.of, seed, how)
         )
 
-    def languages(self, source: Source, dataset: PlannedDataset, seed: int) -> Counter[str]:
+    def languages(self, source: TransformationSource, dataset: PlannedDataset, seed: int) -> Counter[str]:
         """How many texts go to, or through, each language."""
         spoken = (slot.language for slot in self.texts_to_transform(source, dataset, seed) if slot.language)
         return Counter(spoken)
@@ -118,7 +120,7 @@ class HtebPlan(WordedPlan):
         return max((len(text.encode("utf-8", "replace")) for _, text, _, _ in rows), default=0)
 
 
-def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> HtebPlan:
+def make_plan(request: HtebRequest, cache: Path | None = None, ledger: Ledger | None = None) -> HtebPlan:
     """Open every system and dataset; the cells are those of the texts as they are.
 
     Raises UsageError for a dataset that joins none of the requested tasks or a baseline that is not evaluated, and
@@ -142,7 +144,7 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     return replace(plan, cells=tuple(plan.originals()))
 
 
-def datasets_of(request: Request) -> tuple[tuple[PlannedDataset, ...], tuple[PlannedSuite, ...]]:
+def datasets_of(request: HtebRequest) -> tuple[tuple[PlannedDataset, ...], tuple[PlannedSuite, ...]]:
     """The datasets of a request, opened and counted, and the suites among what it names."""
     for name in request.tasks:
         TASKS.get(name)
@@ -173,7 +175,7 @@ def _source_texts(options: HtebOptions, name: str, parts: tuple[Loaded[object], 
         yield SourceText(text, label)
 
 
-def _check_families(request: Request, names: Sequence[str]) -> None:
+def _check_families(request: HtebRequest, names: Sequence[str]) -> None:
     for family, members in request.families:
         for system, _ in members:
             if system not in names:
@@ -184,7 +186,11 @@ def _check_families(request: Request, names: Sequence[str]) -> None:
 
 
 def with_runs(
-    plan: HtebPlan, folder: RunFolder, kept: ParaphraseSet, sources: Sequence[Source], seeds: Seeds
+    plan: HtebPlan,
+    folder: RunFolder,
+    kept: ParaphraseSet,
+    sources: Sequence[TransformationSource],
+    seeds: Seeds,
 ) -> HtebPlan:
     """The plan with the cells of all runs whose texts are kept: `seeds` of each transformation and dataset."""
     originals = plan.originals()
@@ -221,7 +227,7 @@ QUALITY = "texts"
 def conclusion(
     plan: HtebPlan,
     folder: RunFolder,
-    sources: Sequence[Source],
+    sources: Sequence[TransformationSource],
     seeds: Seeds,
     records: Sequence[CellRecord],
     rows: Sequence[Result],
@@ -237,7 +243,7 @@ def conclusion(
     return Conclusion([*quality, *summary], compared, made, tuple(standings(profiles)))
 
 
-def layout_of(plan: HtebPlan, sources: Sequence[Source], seeds: Seeds) -> Layout:
+def layout_of(plan: HtebPlan, sources: Sequence[TransformationSource], seeds: Seeds) -> RunLayout:
     """The systems, datasets, tasks and transformations of a plan, with the seeds of the runs so far."""
     chosen = [
         RunTransformation(
@@ -245,7 +251,7 @@ def layout_of(plan: HtebPlan, sources: Sequence[Source], seeds: Seeds) -> Layout
         )
         for source in sources
     ]
-    return Layout(
+    return RunLayout(
         tuple(RunSystem(system.name, system.kind, system.kind == "embedding") for system in plan.systems),
         tuple(
             RunDataset(
@@ -260,7 +266,9 @@ def layout_of(plan: HtebPlan, sources: Sequence[Source], seeds: Seeds) -> Layout
     )  # fmt: skip
 
 
-def texts_of(plan: HtebPlan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds) -> Iterator[Texts]:
+def texts_of(
+    plan: HtebPlan, folder: RunFolder, sources: Sequence[TransformationSource], seeds: Seeds
+) -> Iterator[TransformedTexts]:
     """What came of the texts of every transformation, dataset and run that is kept."""
     kept = ParaphraseSet.create(folder.path / PARAPHRASES)
     for source in sources:
@@ -273,8 +281,12 @@ def texts_of(plan: HtebPlan, folder: RunFolder, sources: Sequence[Source], seeds
 
 
 def counted(
-    rows: Sequence[Paraphrase], source: Source, dataset: str, seed: int, languages: dict[str, int]
-) -> Texts:
+    rows: Sequence[Paraphrase],
+    source: TransformationSource,
+    dataset: str,
+    seed: int,
+    languages: dict[str, int],
+) -> TransformedTexts:
     """The counts over the distinct texts that are not blank."""
     written = [row for row in rows if row.text.strip()]
     usable = [row for row in written if row.usable]
@@ -285,7 +297,7 @@ def counted(
     if usable:
         apart = edit_distances([row.text for row in usable], [row.wording for row in usable])
         distance = float(apart.mean())
-    return Texts(
+    return TransformedTexts(
         source.name, source.of.axis, dataset, seed, len(written), len(usable), outcomes,
         retried=sum(row.attempts > len(source.of.steps) for row in written),
         ratio=_median(ratios),
@@ -310,7 +322,7 @@ def _median(ratios: Sequence[float]) -> float | None:
     return None if not n else (ratios[(n - 1) // 2] + ratios[n // 2]) / 2
 
 
-def _quality_rows(texts: Texts) -> Iterator[Result]:
+def _quality_rows(texts: TransformedTexts) -> Iterator[Result]:
     shares = {"unchanged": texts.unchanged, "failed": texts.texts - texts.usable, "retried": texts.retried}
     variant = f"{texts.transformation}:seed={texts.seed}"
     for measure, count in shares.items():
@@ -337,7 +349,7 @@ def _quality_rows(texts: Texts) -> Iterator[Result]:
 
 
 def describe_transformations(
-    folder: RunFolder, sources: Sequence[Source], growth: Growth, plan: HtebPlan
+    folder: RunFolder, sources: Sequence[TransformationSource], growth: Growth, plan: HtebPlan
 ) -> dict[str, Any]:
     """Who transformed, with which seeds and prompts, and what became of the texts; why datasets got no more runs, and
     where a stored set was written for other data."""
@@ -362,7 +374,7 @@ def describe_transformations(
     }  # fmt: skip
 
 
-def _mismatches(source: Source, plan: HtebPlan) -> list[str]:
+def _mismatches(source: TransformationSource, plan: HtebPlan) -> list[str]:
     compare = getattr(source.paraphraser, "mismatches", None)
     return (
         compare({dataset.name: dataset.fingerprint for dataset in plan.datasets})
@@ -380,10 +392,10 @@ class Hteb(Worded):
     for."""
 
     name = "hteb"
-    sources: tuple[Source, ...] = ()
+    sources: tuple[TransformationSource, ...] = ()
     growth: Growth
 
-    def plan(self, request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> HtebPlan:
+    def plan(self, request: HtebRequest, cache: Path | None = None, ledger: Ledger | None = None) -> HtebPlan:
         """The cells of the texts as they are, and the transformations, opened."""
         plan = make_plan(request, cache, ledger)
         self.sources = opened(request, plan.longest, ledger)
@@ -401,7 +413,7 @@ class Hteb(Worded):
             )
         )
 
-    def call(self, request: Request, out: Path) -> str:
+    def call(self, request: HtebRequest, out: Path) -> str:
         """With `embassay.hteb.run`, and the transformer."""
         return (
             f"embassay.hteb.run({list(request.systems)!r}, transformer={request.transformer!r}, "
@@ -423,7 +435,7 @@ class Hteb(Worded):
         # The plan grows with every round: before the last one it isn't known what the whole run is.
         session.whole = False
         kept = ParaphraseSet.create(self.folder.path / PARAPHRASES)
-        writer = Writer(kept, session.accounts.ledger, listener, TOLD)
+        writer = WordingWriter(kept, session.accounts.ledger, listener, TOLD)
         session.do(listener)
         while self.growth.grows:
             writer.write(plan.datasets, self.sources, self.growth.seeds, plan.texts_to_transform)
@@ -441,14 +453,14 @@ class Hteb(Worded):
         return conclusion(plan, self.folder, self.sources, self.growth.seeds, records, rows)
 
 
-def opened(request: Request, longest: int, ledger: Ledger | None) -> tuple[Source, ...]:
+def opened(request: HtebRequest, longest: int, ledger: Ledger | None) -> tuple[TransformationSource, ...]:
     """The transformations of a request."""
     return open_transformers(
         request.transformer, request.transformations, request.generation, longest=longest, ledger=ledger
     )
 
 
-def check_recorded(plan: HtebPlan, sources: Sequence[Source]) -> None:
+def check_recorded(plan: HtebPlan, sources: Sequence[TransformationSource]) -> None:
     """UsageError where the recorded transformations would leave every task without a score."""
     recorded = [
         source.paraphraser for source in sources if isinstance(source.paraphraser, RecordedTransformer)
@@ -466,7 +478,7 @@ def check_recorded(plan: HtebPlan, sources: Sequence[Source]) -> None:
         )
 
 
-def check_price(sources: Sequence[Source], max_usd: float | None) -> None:
+def check_price(sources: Sequence[TransformationSource], max_usd: float | None) -> None:
     """UsageError if the cost is limited and the price of a model is not known."""
     for source in sources if max_usd is not None else ():
         if isinstance(source.paraphraser, LLMTransformer) and source.paraphraser.price is None:
@@ -474,7 +486,7 @@ def check_price(sources: Sequence[Source], max_usd: float | None) -> None:
 
 
 def transformations(
-    plan: HtebPlan, datasets: Sequence[PlannedDataset], sources: Sequence[Source], seeds: Seeds
+    plan: HtebPlan, datasets: Sequence[PlannedDataset], sources: Sequence[TransformationSource], seeds: Seeds
 ) -> Iterator[Forecast]:
     """The cost of every transformation of every dataset. An answer is taken to be as long as is usual for what was
     asked, and none to be drawn again. What two transformations ask alike (the expansion in `summarised_expansion`) is
@@ -528,20 +540,20 @@ def run(
     """Evaluate systems on transformed texts, resuming what is unfinished in `out`, and return the run.
 
     Systems may be objects of your own and datasets frames, as in `TaskProtocol.run`. Further arguments are those of
-    `Request`: tasks, transformations (all), runs (3), seed (1337), until_ci, baseline, limit, tokenizer ("cl100k"),
+    `HtebRequest`: tasks, transformations (all), runs (3), seed (1337), until_ci, baseline, limit, tokenizer ("cl100k"),
     families, generation, options. Raises UsageError when `out` holds a run of other arguments, BudgetExceeded when
     `max_usd` is reached: what is finished is kept.
     """
     folder = Path(out) if out is not None else new_folder("hteb")
     request = request_of(
-        Request, run, arguments, register_objects(systems, workers=workers),
+        HtebRequest, run, arguments, register_objects(systems, workers=workers),
         datasets=sources(datasets, data_beside(folder)), transformer=transformer
     )  # fmt: skip
     return Hteb().carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)
 
 
 def transform(
-    request: Request, out: Path, *, ledger: Ledger, listener: Silent | None = None
+    request: HtebRequest, out: Path, *, ledger: Ledger, listener: Silent | None = None
 ) -> ParaphraseSet:
     """Have the texts transformed and kept in `out`, without any system; what is there is not asked for again."""
     plan = transforming(request)
@@ -550,19 +562,19 @@ def transform(
     check_price(chosen, ledger.max_usd)
     seeds = Growth(request, plan.datasets, chosen).seeds
     kept = ParaphraseSet.create(out / PARAPHRASES)
-    Writer(kept, ledger, listener or Silent(), TOLD).write(
+    WordingWriter(kept, ledger, listener or Silent(), TOLD).write(
         plan.datasets, chosen, seeds, plan.texts_to_transform
     )
     return kept
 
 
-def transforming(request: Request) -> HtebPlan:
+def transforming(request: HtebRequest) -> HtebPlan:
     """A plan without systems."""
     datasets, suites = datasets_of(request)
     return HtebPlan(request, (), datasets, suites=suites)
 
 
-def transform_forecast(request: Request, ledger: Ledger | None = None) -> Forecasts:
+def transform_forecast(request: HtebRequest, ledger: Ledger | None = None) -> Forecasts:
     """What `transform` would take."""
     plan = transforming(request)
     chosen = opened(request, plan.longest, ledger)

@@ -32,7 +32,7 @@ from embassay.protocols.tasks import TASK_NAMES, Reworded, Task, Wording, rerank
 from embassay.protocols.tasks import TASKS as PTEB
 from embassay.protocols.tasks.retrieval import ORPHANS
 from embassay.protocols.tasks.retrieval import texts as query_texts
-from embassay.protocols.tasks.task import Context, Embedding, Place, left_out, rows_of, without_wording
+from embassay.protocols.tasks.task import Embedding, Place, PtebContext, left_out, rows_of, without_wording
 from embassay.protocols.wordings.records import SourceText
 from embassay.protocols.wordings.work import language_at
 from embassay.records import Documents, Loaded, RerankingSet, RetrievalSet, TaskOutcome
@@ -138,7 +138,7 @@ def _places(of: Sequence[int], kept: Sequence[int]) -> list[int]:
     return [place for place, row in enumerate(of) if row in stays]
 
 
-def evaluate_candidates(system: Similarity, data: RerankingSet, context: Context) -> TaskOutcome:
+def evaluate_candidates(system: Similarity, data: RerankingSet, context: PtebContext) -> TaskOutcome:
     """Reranking by cosine; or, as in the reference, queries and candidates encoded by their roles and compared as the
     model compares [H11]. Equal similarities are one step of a query's curve, as in scikit-learn (spec hteb 7)."""
     by_step = reranking.ties_as_one_step

@@ -18,7 +18,7 @@ MACRO = "mean over datasets"
 
 
 @dataclass(frozen=True)
-class Texts:
+class TransformedTexts:
     """What came of the distinct texts of a dataset in one run of a transformation. `ratio` is the median length of a
     transformed text over that of its text; `wrong_way` of them went the other way than was meant; `no_question` of the
     `questions` lost their question mark; `languages` are those drawn, with their texts."""
@@ -45,7 +45,7 @@ class Texts:
 
 
 def tables(
-    profiles: Profiles, comparisons: Mapping[str, Any], texts: Sequence[Texts]
+    profiles: Profiles, comparisons: Mapping[str, Any], texts: Sequence[TransformedTexts]
 ) -> Iterator[ColumnTable]:
     """All tables that the run can fill."""
     if not profiles.layout.datasets or not profiles.transformations:
@@ -72,16 +72,16 @@ Shares = Mapping[tuple[str, str], tuple[float, float]]
 """(transformation, dataset) -> the shares of unchanged and of failed texts, all runs together."""
 
 
-def shares_of(texts: Sequence[Texts]) -> Shares:
+def shares_of(texts: Sequence[TransformedTexts]) -> Shares:
     """Of every transformation on every dataset, and with the dataset "" on all."""
-    groups: dict[tuple[str, str], list[Texts]] = {}
+    groups: dict[tuple[str, str], list[TransformedTexts]] = {}
     for row in texts:
         for dataset in (row.dataset, ""):
             groups.setdefault((row.transformation, dataset), []).append(row)
     return {key: _both_shares(own) for key, own in groups.items() if any(row.texts for row in own)}
 
 
-def _both_shares(texts: Sequence[Texts]) -> tuple[float, float]:
+def _both_shares(texts: Sequence[TransformedTexts]) -> tuple[float, float]:
     total = sum(row.texts for row in texts)
     unchanged, usable = sum(row.unchanged for row in texts), sum(row.usable for row in texts)
     return unchanged / total, (total - usable) / total
@@ -246,7 +246,7 @@ def _groups(groups: Sequence[Mapping[str, Any]]) -> ColumnTable:
 _TEXTS = (text("transformation"), text("dataset"), whole("seed"))
 
 
-def _texts(texts: Sequence[Texts]) -> ColumnTable:
+def _texts(texts: Sequence[TransformedTexts]) -> ColumnTable:
     kinds = dict.fromkeys(kind for row in texts for kind in row.outcomes if kind not in ("ok", "copied"))
     return ColumnTable.of(
         "hteb_texts", "HTEB: texts by outcome", texts, *_TEXTS, whole("texts"),
@@ -264,7 +264,7 @@ def _share(part: int, n: int) -> float | None:
     return 100 * part / n if n else None
 
 
-def _wrong_way_share(row: Texts) -> float | None:
+def _wrong_way_share(row: TransformedTexts) -> float | None:
     return _share(row.wrong_way, row.usable) if TRANSFORMATIONS[row.transformation].length else None
 
 
@@ -272,7 +272,7 @@ def _count_field(name: str, find: Callable[[Any], Mapping[str, int]]) -> Field:
     return whole(name, lambda row: find(row).get(name, 0))
 
 
-def _languages(texts: Sequence[Texts]) -> ColumnTable:
+def _languages(texts: Sequence[TransformedTexts]) -> ColumnTable:
     drawn = [row for row in texts if row.languages]
     names = dict.fromkeys(name for row in drawn for name in row.languages)
     return ColumnTable.of(
@@ -282,4 +282,4 @@ def _languages(texts: Sequence[Texts]) -> ColumnTable:
     )  # fmt: skip
 
 
-__all__ = ["Texts", "axis_part", "shares_of", "tables", "title_of"]
+__all__ = ["TransformedTexts", "axis_part", "shares_of", "tables", "title_of"]

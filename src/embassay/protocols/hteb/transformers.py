@@ -26,12 +26,12 @@ from embassay.protocols.hteb.options import (
 )
 from embassay.protocols.hteb.slots import Slot
 from embassay.protocols.kernel.inputs import Prompt
-from embassay.protocols.wordings.protocol import Drawn, LLMWriter, blank
+from embassay.protocols.wordings.protocol import LLMWriter, WordingDraw, blank
 from embassay.protocols.wordings.records import Outcome, Paraphrase, Paraphraser, SourceText
 from embassay.protocols.wordings.refusals import REFUSAL, new_mark
 from embassay.protocols.wordings.sets import ParaphraseSet, Stored
 from embassay.runs.folder import digest_json
-from embassay.runs.store import AnswerCache, CachedChat, Question
+from embassay.runs.store import AnswerCache, CachedChat, StoredQuestion
 from embassay.systems.chat import fit_context
 from embassay.systems.chat.answers import first_fenced, without_blocks
 from embassay.systems.remote.ledger import Ledger, likely_tokens
@@ -44,14 +44,14 @@ _MOST = 200_000
 
 
 @dataclass(frozen=True)
-class Reading:
+class AnswerReading:
     """The text of an answer, or what the answer is instead."""
 
     text: str = ""
     outcome: Literal["ok", "invalid JSON", "invalid text"] = "ok"
 
 
-def read_answer(answer: str, *, structured: bool = True) -> Reading:
+def read_answer(answer: str, *, structured: bool = True) -> AnswerReading:
     """The text in an answer: of JSON, also within a fence or words or broken, its field `transformed_text`; without
     `structured` the whole answer.
 
@@ -64,11 +64,11 @@ def read_answer(answer: str, *, structured: bool = True) -> Reading:
     answer = without_blocks(answer[:_MOST], ["think"]).encode("utf-8", "replace").decode().strip()
     text = _field(answer) if structured else answer
     if text is None:
-        return Reading(outcome="invalid JSON")
+        return AnswerReading(outcome="invalid JSON")
     text = text.encode("utf-8", "replace").decode().strip()
     if all(map(_says_nothing, text)) or text.lower() in _NO_TEXT:
-        return Reading(outcome="invalid text")
-    return Reading(text)
+        return AnswerReading(outcome="invalid text")
+    return AnswerReading(text)
 
 
 def _says_nothing(sign: str) -> bool:
@@ -120,7 +120,7 @@ class Transformed:
         return {"title": "Transformed", "type": "object", "properties": {FIELD: text}, "required": [FIELD]}
 
     @staticmethod
-    def model_validate_json(text: str) -> Reading:
+    def model_validate_json(text: str) -> AnswerReading:
         """What `read_answer` makes of it."""
         return read_answer(text)
 
@@ -210,7 +210,7 @@ class LLMTransformer(LLMWriter):
         """The model as its server names it, and how it was asked."""
         return self.described(transformation=self.of.name, sampling=self.options.as_dict())
 
-    def question(self, slot: Slot, step: int, text: str, seed: int, attempt: int = 0) -> Question:
+    def question(self, slot: Slot, step: int, text: str, seed: int, attempt: int = 0) -> StoredQuestion:
         """What the model is asked in draw number `attempt` of a step, whose text is that of the step before."""
         own = self.options
         name = self.of.steps[step]
@@ -226,7 +226,7 @@ class LLMTransformer(LLMWriter):
             None if own.top_k == -1 else own.top_k,
         )
         messages = [Message("system", instruction(name, source, target)), Message("user", text)]
-        return Question(messages, sampling, Transformed if own.structured else None, attempt)
+        return StoredQuestion(messages, sampling, Transformed if own.structured else None, attempt)
 
     def needs(
         self, slots: Sequence[Slot], seed: int, tokens: TokenCounts, seen: set[tuple[Any, ...]]
@@ -263,7 +263,7 @@ class LLMTransformer(LLMWriter):
     async def reword(self, asked: SourceText, seed: int) -> Paraphrase:
         """What comes of one text that isn't blank, step by step."""
         slot = cast(Slot, asked)
-        drawn: list[Drawn] = []
+        drawn: list[WordingDraw] = []
         text = slot.text
         for step in range(len(self.of.steps)):
             read = partial(self._judge_answer, slot, step, text)
@@ -283,20 +283,20 @@ class LLMTransformer(LLMWriter):
         """A prompt that is too long is told apart."""
         return "prompt too long" if "context" in str(error) else "refused"
 
-    def _judge_answer(self, slot: Slot, step: int, text: str, answer: Completion) -> Drawn:
+    def _judge_answer(self, slot: Slot, step: int, text: str, answer: Completion) -> WordingDraw:
         """What an answer of a step is."""
         reading = self._read(answer)
         if reading.outcome == "ok" and self._is_of_wrong_length(slot, step, reading.text, text):
-            return Drawn("", "wrong length", f"{len(reading.text)} characters for {len(slot.text)}")
+            return WordingDraw("", "wrong length", f"{len(reading.text)} characters for {len(slot.text)}")
         if reading.outcome == "ok" and (mark := new_mark(REFUSAL, slot.text, reading.text)):
-            return Drawn("", "refused", f"the model declined: {mark!r}")
+            return WordingDraw("", "refused", f"the model declined: {mark!r}")
         own = reading.outcome == "ok" and self._is_in_own_language(step)
         if own and (fault := language_fault(slot.text, reading.text, slot.lang)):
-            return Drawn("", "wrong language", fault)
+            return WordingDraw("", "wrong language", fault)
         reason = "" if reading.outcome == "ok" else f"the answer has no usable text: {answer.text[:60]!r}"
-        return Drawn(reading.text, reading.outcome, reason)
+        return WordingDraw(reading.text, reading.outcome, reason)
 
-    def _read(self, answer: Completion) -> Reading:
+    def _read(self, answer: Completion) -> AnswerReading:
         return read_answer(answer.text, structured=self.options.structured)
 
     def _is_in_own_language(self, step: int) -> bool:
@@ -437,7 +437,7 @@ def _sample() -> tuple[dict[str, str], ...]:
 
 
 @dataclass(frozen=True)
-class Source:
+class TransformationSource:
     """A transformation and who does it. The run's set calls it by the transformation's name."""
 
     of: Transformation
@@ -476,7 +476,7 @@ def open_transformers(
     longest: int = 0,
     ledger: Ledger | None = None,
     answers: Path | None = None,
-) -> tuple[Source, ...]:
+) -> tuple[TransformationSource, ...]:
     """A source for every transformation, done by the transformer that a spec string names:
 
     - any chat model, `ollama:gemma3:27b`; `longest` is the UTF-8 bytes of the longest text of the run;
@@ -504,15 +504,17 @@ def open_transformers(
     chat = CachedChat(suited(open_chat(text, ledger=ledger), options, longest), AnswerCache.open(answers))
     chosen = names or tuple(TRANSFORMATIONS)
     return tuple(
-        Source(TRANSFORMATIONS[name], LLMTransformer(chat, TRANSFORMATIONS[name], options)) for name in chosen
+        TransformationSource(TRANSFORMATIONS[name], LLMTransformer(chat, TRANSFORMATIONS[name], options))
+        for name in chosen
     )
 
 
-def _recorded(names: Sequence[str]) -> tuple[Source, ...]:
+def _recorded(names: Sequence[str]) -> tuple[TransformationSource, ...]:
     has = [transformation for transformation in TRANSFORMATIONS if transformation in _sample()[0]]
     _check_had("the sample", names, has)
     return tuple(
-        Source(TRANSFORMATIONS[name], RecordedTransformer(TRANSFORMATIONS[name])) for name in names or has
+        TransformationSource(TRANSFORMATIONS[name], RecordedTransformer(TRANSFORMATIONS[name]))
+        for name in names or has
     )
 
 
@@ -524,7 +526,7 @@ def _check_had(what: str, names: Sequence[str], has: Sequence[str]) -> None:
             )
 
 
-def _stored(text: str, folder: str, names: Sequence[str]) -> tuple[Source, ...]:
+def _stored(text: str, folder: str, names: Sequence[str]) -> tuple[TransformationSource, ...]:
     if not folder:
         raise UsageError("`stored` names no folder.", mend="Write stored:FOLDER.")
     kept = ParaphraseSet.open(folder)
@@ -537,7 +539,7 @@ def _stored(text: str, folder: str, names: Sequence[str]) -> tuple[Source, ...]:
         )  # fmt: skip
     _check_had(text, names, has)
     return tuple(
-        Source(TRANSFORMATIONS[name], StoredTransformer(text, kept, TRANSFORMATIONS[name]))
+        TransformationSource(TRANSFORMATIONS[name], StoredTransformer(text, kept, TRANSFORMATIONS[name]))
         for name in names or has
     )
 

@@ -26,8 +26,8 @@ from embassay.measures.agreement import percent_agreement
 from embassay.protocols.hteb.options import TRANSFORMATIONS
 from embassay.protocols.kernel.tables import ColumnTable, number, text, whole, write_tables
 from embassay.protocols.wordings.pairs import (
-    Candidate,
-    Item,
+    CandidateWording,
+    RatedPair,
     Sample,
     candidates,
     cell,
@@ -86,7 +86,7 @@ How to go about it:
 def draw(
     of: ParaphraseSet, target: Path, size: Sample, *, transformations: Sequence[str] = (), datasets: Sequence[str] = (),
     langs: Sequence[str] = ()
-) -> tuple[Item, ...]:  # fmt: skip
+) -> tuple[RatedPair, ...]:  # fmt: skip
     """Draw pairs of every transformation of a set, with dummies among them, and write the raters' files.
 
     UsageError where `target` holds anything, and for a transformation, dataset or language that the set does not have.
@@ -127,7 +127,9 @@ def draw(
     return items
 
 
-def _pool(of: ParaphraseSet, name: str, datasets: Sequence[str], langs: Sequence[str]) -> list[Candidate]:
+def _pool(
+    of: ParaphraseSet, name: str, datasets: Sequence[str], langs: Sequence[str]
+) -> list[CandidateWording]:
     offered = candidates(of, name, datasets=datasets)
     if unknown := [lang for lang in langs if lang not in offered]:
         raise UsageError(
@@ -140,7 +142,7 @@ def _pool(of: ParaphraseSet, name: str, datasets: Sequence[str], langs: Sequence
 
 
 @dataclass(frozen=True)
-class Rating:
+class CriteriaRating:
     """What one rater said of a pair: adequacy, and fluency of the transformed text; NaN where a cell is blank."""
 
     pair_id: str
@@ -150,7 +152,7 @@ class Rating:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CriterionResult:
     """One criterion of one transformation over the raters who passed. `mean` and the AC2 have intervals over pairs;
     `share` is of pairs at 3 or more, by Wilson. None where there is nothing to say."""
 
@@ -182,15 +184,15 @@ class Drift(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scored:
+class ValidationResult:
     """What came of a study; `rejected` are raters with the dummies that they rated wrong."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[CriterionResult, ...]
     rejected: Mapping[str, tuple[str, ...]]
     drift: tuple[Drift, ...] = ()
 
 
-def read_study(path: Path) -> tuple[dict[str, Any], tuple[Item, ...]]:
+def read_study(path: Path) -> tuple[dict[str, Any], tuple[RatedPair, ...]]:
     """The facts and the key of a study. DataError where there is none."""
     try:
         facts = bounded_json(read_bounded(path / "study.json"))
@@ -198,7 +200,7 @@ def read_study(path: Path) -> tuple[dict[str, Any], tuple[Item, ...]]:
             raise ValueError(f"format {facts['format']}")
         lines = read_bounded(path / "key.jsonl").decode("utf-8").splitlines()
         rows = [{k: v for k, v in bounded_json(line).items() if k != "is_dummy"} for line in lines]
-        return facts, tuple(Item(**row) for row in rows)
+        return facts, tuple(RatedPair(**row) for row in rows)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             "there is no study here", path=path, found=str(error)[:80],
@@ -206,7 +208,7 @@ def read_study(path: Path) -> tuple[dict[str, Any], tuple[Item, ...]]:
         ) from error  # fmt: skip
 
 
-def score(path: Path, files: Sequence[Path] = (), systems: Sequence[str] = ()) -> Scored:
+def score(path: Path, files: Sequence[Path] = (), systems: Sequence[str] = ()) -> ValidationResult:
     """Sum up the ratings of a study, by default those in its raters' files, and write its tables. Each of `systems` is
     asked how similar it finds the rated pairs: a strong correlation with adequacy would say that a drop comes from bad
     texts. DataError, with file and line, for a rating that is off the scale or of no pair of the study."""
@@ -221,12 +223,12 @@ def score(path: Path, files: Sequence[Path] = (), systems: Sequence[str] = ()) -
         for name in dict.fromkeys(item.lang for item in items)
         for criterion in CRITERIA
     )
-    scored = Scored(outcomes, rejected, tuple(_drift(systems, kept, items)))
+    scored = ValidationResult(outcomes, rejected, tuple(_drift(systems, kept, items)))
     write_tables(path, list(tables(scored)))
     return scored
 
 
-def _ratings_in(file: Path, key: Mapping[str, Item]) -> Iterator[Rating]:
+def _ratings_in(file: Path, key: Mapping[str, RatedPair]) -> Iterator[CriteriaRating]:
     source = source_of(file)
     for column in COLUMNS:
         if column not in source.columns():
@@ -244,7 +246,7 @@ def _ratings_in(file: Path, key: Mapping[str, Item]) -> Iterator[Rating]:
         seen.add((pair, rater))
         values = [_number(row, column) for column in (ADEQUACY, *FLUENCY)]
         turned = unescape_formula(str(row.cells.get("text") or "")) != key[pair].text
-        yield Rating(pair, rater, values[0], values[1] if turned else values[2])
+        yield CriteriaRating(pair, rater, values[0], values[1] if turned else values[2])
 
 
 def _number(row: Row, column: str) -> float:
@@ -259,7 +261,7 @@ def _number(row: Row, column: str) -> float:
     return float(text[0])
 
 
-def _rejected(ratings: Sequence[Rating], key: Mapping[str, Item]) -> dict[str, tuple[str, ...]]:
+def _rejected(ratings: Sequence[CriteriaRating], key: Mapping[str, RatedPair]) -> dict[str, tuple[str, ...]]:
     """Raters who rated a dummy more than 1 away from what is expected: 5 for a nearly identical pair, 1 for another."""
     out: dict[str, tuple[str, ...]] = {}
     for rating in ratings:
@@ -270,16 +272,16 @@ def _rejected(ratings: Sequence[Rating], key: Mapping[str, Item]) -> dict[str, t
 
 
 def _outcome(
-    name: str, criterion: str, kept: Sequence[Rating], given: Sequence[Rating], rejected: Mapping[str, object],
-    key: Mapping[str, Item], seed: int
-) -> Outcome:  # fmt: skip
+    name: str, criterion: str, kept: Sequence[CriteriaRating], given: Sequence[CriteriaRating],
+    rejected: Mapping[str, object], key: Mapping[str, RatedPair], seed: int
+) -> CriterionResult:  # fmt: skip
     table = _table([rating for rating in kept if key[rating.pair_id].lang == name], criterion)
     raters = {rating.rater_id for rating in given if key[rating.pair_id].lang == name}
     out = len(raters & set(rejected))
     values = table[~np.isnan(table)]
     if not len(values):
         none = (None, None)
-        return Outcome(
+        return CriterionResult(
             name, criterion, 0, 0, len(raters), out, None, none, None, None, none, None, None, none, None
         )
     means = np.nanmean(table[:, ~np.isnan(table).all(axis=0)], axis=0)
@@ -288,7 +290,7 @@ def _outcome(
     linear, quadratic = (
         _defined(gwet_ac2(_lists(table), way, scale=SCALE)) for way in ("linear", "quadratic")
     )
-    return Outcome(
+    return CriterionResult(
         name, criterion, len(means), len(values), len(raters), out, float(means.mean()),
         _interval(draws[:, 0]) if len(means) > 1 else (None, None), median(values.tolist()),
         high.estimate, (high.low, high.high), linear, quadratic, _ac2_ends(table, seed, name, criterion),
@@ -296,7 +298,7 @@ def _outcome(
     )  # fmt: skip
 
 
-def _table(ratings: Sequence[Rating], criterion: str) -> NDArray[np.float64]:
+def _table(ratings: Sequence[CriteriaRating], criterion: str) -> NDArray[np.float64]:
     """A row per rater and a column per pair, NaN where missing."""
     rows = {rater: i for i, rater in enumerate(dict.fromkeys(rating.rater_id for rating in ratings))}
     columns = {pair: i for i, pair in enumerate(dict.fromkeys(rating.pair_id for rating in ratings))}
@@ -340,7 +342,9 @@ def _defined(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _drift(systems: Sequence[str], kept: Sequence[Rating], items: Sequence[Item]) -> Iterator[Drift]:
+def _drift(
+    systems: Sequence[str], kept: Sequence[CriteriaRating], items: Sequence[RatedPair]
+) -> Iterator[Drift]:
     """How a system's similarity of original and transformed text goes with people's adequacy, on pairs rated."""
     from embassay.systems import open_system
     from embassay.text import open_tokenizer
@@ -364,7 +368,7 @@ def _drift(systems: Sequence[str], kept: Sequence[Rating], items: Sequence[Item]
             yield Drift(system.name, name, _defined(rho), int(both.sum()))
 
 
-def tables(scored: Scored) -> Iterator[ColumnTable]:
+def tables(scored: ValidationResult) -> Iterator[ColumnTable]:
     """Ratings by transformation and criterion, and the drift check where systems were asked."""
     yield ColumnTable.of(
         "hteb_ratings", "HTEB: what people say of the texts", scored.outcomes, text("transformation"),

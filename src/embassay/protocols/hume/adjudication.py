@@ -28,7 +28,7 @@ from embassay.protocols.hume.study import (
     Item,
     ItemRow,
     StudyFolder,
-    Task,
+    StudyTask,
     content_hash,
     read_rows,
     read_study,
@@ -61,7 +61,9 @@ class Dispute:
     simulated: bool = False
 
 
-def answers_of(folder: StudyFolder, task: Task, rows: Iterable[AnnotationRow]) -> dict[str, dict[str, Any]]:
+def answers_of(
+    folder: StudyFolder, task: StudyTask, rows: Iterable[AnnotationRow]
+) -> dict[str, dict[str, Any]]:
     """What everybody answered to a task, as its family compares it; items left open are not there. No gold is read.
 
     Raises DataError for a value that the task does not know.
@@ -79,7 +81,7 @@ def answers_of(folder: StudyFolder, task: Task, rows: Iterable[AnnotationRow]) -
     return by_name
 
 
-def find_disputes(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> tuple[Dispute, ...]:
+def find_disputes(folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]) -> tuple[Dispute, ...]:
     """The items of a task that people answered differently, or that some could not judge, the farthest apart first,
     ties by id; of clusters all items where there is one."""
     items = folder.items_of(task.name)
@@ -120,7 +122,7 @@ def _letter_of(place: int) -> str:
 
 
 def _lettered_answers(
-    task: Task, item: Item, answers: Answers, letters: Mapping[str, str]
+    task: StudyTask, item: Item, answers: Answers, letters: Mapping[str, str]
 ) -> Iterator[tuple[str, Any]]:
     if task.family == "clustering":
         yield from sorted((letters[name], said[item.id]) for name, said in answers.items() if item.id in said)
@@ -154,7 +156,7 @@ class Correction:
 
 def correct_gold(
     folder: StudyFolder,
-    task: Task,
+    task: StudyTask,
     gold: Gold,
     rows: Sequence[AnnotationRow],
     decisions: Mapping[str, Mapping[str, Saved]],
@@ -189,7 +191,7 @@ def correct_gold(
 
 
 def _decide_item(
-    task: Task, item: Item, gold: Gold, answers: Answers, disputed: set[str],
+    task: StudyTask, item: Item, gold: Gold, answers: Answers, disputed: set[str],
     decisions: Mapping[str, Mapping[str, Saved]], kind: GoldKind
 ) -> tuple[Any, str]:  # fmt: skip
     before, made = gold[item.id], [fixes[item.id] for fixes in decisions.values() if item.id in fixes]
@@ -208,7 +210,7 @@ def _decide_item(
     return (value, "consensus") if kind == "consensus" and value is not None else (before, "contradicted")
 
 
-def _like_gold(task: Task, item: Item, value: Any, before: Any) -> Any:
+def _like_gold(task: StudyTask, item: Item, value: Any, before: Any) -> Any:
     """An answer in the form of gold. Marks that say what grades say are those grades; no relevant document is none."""
     if value is None:
         return None
@@ -335,7 +337,7 @@ def _read_decisions(folder: StudyFolder) -> dict[str, dict[str, Saved]]:
 
 def _write_corrected(
     folder: StudyFolder,
-    tasks: Sequence[Task],
+    tasks: Sequence[StudyTask],
     by_task: Mapping[str, Sequence[Correction]],
     out: Path,
     kind: GoldKind,
@@ -375,7 +377,7 @@ def _correction_notes(corrections: Sequence[Correction], kind: GoldKind) -> list
     return [f"gold {kind}: {', '.join(notes)}"] if notes else []
 
 
-def _data_rows(task: Task, item: Item, gold: Any) -> Iterator[dict[str, Any]]:
+def _data_rows(task: StudyTask, item: Item, gold: Any) -> Iterator[dict[str, Any]]:
     """The rows of an item as a dataset has them: of a query one for each document."""
     payload = item.payload
     if task.family == "sts":
@@ -399,7 +401,7 @@ def _data_rows(task: Task, item: Item, gold: Any) -> Iterator[dict[str, Any]]:
 
 
 def _correction_rows(
-    tasks: Sequence[Task], by_task: Mapping[str, Sequence[Correction]], held: Mapping[str, GoldRow]
+    tasks: Sequence[StudyTask], by_task: Mapping[str, Sequence[Correction]], held: Mapping[str, GoldRow]
 ) -> Iterator[dict[str, Any]]:
     for task in tasks:
         for correction in by_task[task.name]:

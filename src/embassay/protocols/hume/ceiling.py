@@ -55,7 +55,7 @@ NO_CLUSTERS = "one partition of one set of items: resampled items do not show wh
 
 
 @dataclass(frozen=True)
-class Compared:
+class PeopleDifference:
     """A system minus people, over the items that both have.
 
     `system` and `people` are their scores on these items, `difference` the one minus the other with interval and `p`.
@@ -74,7 +74,7 @@ class Compared:
 
 def compare_with_people(
     people: People, systems: Mapping[str, SystemValues], draws: Draws = MANY_DRAWS
-) -> dict[str, Compared]:
+) -> dict[str, PeopleDifference]:
     """Every system's score minus people's, with a bootstrap interval over items and a two-sided p that they are equal.
 
     A resample draws items, each with gold, the answers of people and those of the system; both are scored on it by the
@@ -99,7 +99,7 @@ def compare_with_people(
                 mend="Give its values by item id.",
             )
         groups.setdefault(items, []).append(name)
-    by_system: dict[str, Compared] = {}
+    by_system: dict[str, PeopleDifference] = {}
     for items, names in groups.items():
         rows = [[systems[name][item] for item in items] for name in names]
         by_system |= dict(
@@ -110,7 +110,7 @@ def compare_with_people(
 
 def _compare_systems(
     task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], draws: Draws
-) -> list[Compared]:
+) -> list[PeopleDifference]:
     n, once = len(laid.items), np.ones((1, len(laid.items)))
     people = float(people_score(task, laid, once)[0])
     scores = _system_scores(task, laid, rows, once)[0].tolist()
@@ -127,7 +127,7 @@ def _compare_systems(
                 difference, n, replace(draws, kind=draws.kind or "expanded"), within=(_RANGE[task.family],)
             )
         )
-    return [Compared(score, people, gap) for score, gap in zip(scores, differences, strict=True)]
+    return [PeopleDifference(score, people, gap) for score, gap in zip(scores, differences, strict=True)]
 
 
 def _system_scores(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], counts: Floats) -> Floats:

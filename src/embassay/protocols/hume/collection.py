@@ -23,7 +23,7 @@ from embassay.protocols.hume.study import (
     Family,
     Scale,
     StudyFolder,
-    Task,
+    StudyTask,
     Who,
     read_rows,
 )
@@ -167,7 +167,7 @@ SKIPPED = "skipped"
 
 
 @dataclass(frozen=True)
-class Place:
+class AnswerPlace:
     """Where something stands: a file, and a line or the words for a place in it."""
 
     path: Path
@@ -188,7 +188,7 @@ class Incoming:
     item_id: str
     annotator_id: str
     value: Any
-    at: Place
+    at: AnswerPlace
     ts: str = ""
     seconds: float | None = None
     kind: Who = "person"
@@ -213,7 +213,7 @@ class Taken:
     what annotators said of themselves."""
 
     answers: list[Incoming] = field(default_factory=list)
-    profiles: list[tuple[str, Mapping[str, Any], Place]] = field(default_factory=list)
+    profiles: list[tuple[str, Mapping[str, Any], AnswerPlace]] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
@@ -239,7 +239,7 @@ def simulated_rows(folder: StudyFolder, annotators: int, *, noise: float, seed: 
 
 
 def simulate_rows(
-    task: Task, gold: Mapping[str, Any], annotator_id: str, *, noise: float, seed: int
+    task: StudyTask, gold: Mapping[str, Any], annotator_id: str, *, noise: float, seed: int
 ) -> list[AnnotationRow]:
     """The answers of one scripted annotator to every item of a task, in the order of `gold`.
 
@@ -268,12 +268,16 @@ def simulate_rows(
     ]
 
 
-def _simulate_labels(task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
+def _simulate_labels(
+    task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance
+) -> dict[str, Any]:
     labels = task.spec.labels or tuple(sorted(set(gold.values()), key=str))
     return {item: _another_value(label, labels, noise, chance, item) for item, label in gold.items()}
 
 
-def _simulate_groups(_task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
+def _simulate_groups(
+    _task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance
+) -> dict[str, Any]:
     clusters = tuple(dict.fromkeys(gold.values()))
     moved = {item: _another_value(cluster, clusters, noise, chance, item) for item, cluster in gold.items()}
     # Named as someone would who met the texts in this order: gold names would be telling.
@@ -281,7 +285,9 @@ def _simulate_groups(_task: Task, gold: Mapping[str, Any], noise: float, chance:
     return {item: names[cluster] for item, cluster in moved.items()}
 
 
-def _simulate_ratings(task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
+def _simulate_ratings(
+    task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance
+) -> dict[str, Any]:
     scale = task.scale or Scale()
     spread = noise * (scale.high - scale.low)
     return {
@@ -292,7 +298,9 @@ def _simulate_ratings(task: Task, gold: Mapping[str, Any], noise: float, chance:
     }
 
 
-def _simulate_marks(_task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
+def _simulate_marks(
+    _task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance
+) -> dict[str, Any]:
     return {
         item: [
             int((grade > 0) != (chance("mark", item, str(place)) < noise))
@@ -340,7 +348,7 @@ def _another_value(own: Any, among: Sequence[Any], noise: float, chance: Chance,
     return others[int(chance("which", item) * len(others))]
 
 
-_ANSWERS: Mapping[Family, Callable[[Task, Mapping[str, Any], float, Chance], dict[str, Any]]] = {
+_ANSWERS: Mapping[Family, Callable[[StudyTask, Mapping[str, Any], float, Chance], dict[str, Any]]] = {
     "classification": _simulate_labels,
     "clustering": _simulate_groups,
     "sts": _simulate_ratings,

@@ -122,7 +122,7 @@ class SqliteFile:
         self._path = path
         self._read_only = read_only
         self._turn = Lock()
-        self._waiting: SimpleQueue[_Work] = SimpleQueue()
+        self._waiting: SimpleQueue[_TransactionWork] = SimpleQueue()
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         self._writer: sqlite3.Connection | None = None
         if read_only:
@@ -139,7 +139,7 @@ class SqliteFile:
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """Whoever gets their turn carries out what all who wait want, and finds their own done if another did it."""
-        mine = _Work(work)
+        mine = _TransactionWork(work)
         self._waiting.put(mine)
         with self._turn:
             if not mine.is_done:
@@ -147,7 +147,7 @@ class SqliteFile:
         with self._file_errors():
             return cast("T", mine.outcome())
 
-    def _carry_out(self, works: Sequence[_Work]) -> None:
+    def _carry_out(self, works: Sequence[_TransactionWork]) -> None:
         """All in one transaction, of which a work that fails leaves nothing."""
         try:
             with _run_transaction(self._to_write(), "BEGIN IMMEDIATE") as transaction:
@@ -223,7 +223,7 @@ class SqliteFile:
             ) from error
 
 
-class _Work:
+class _TransactionWork:
     """Something to do in a transaction, and what became of it."""
 
     def __init__(self, work: Callable[[Transaction], Any]) -> None:
@@ -254,8 +254,8 @@ class _Work:
         return self._value
 
 
-def _all_of(waiting: SimpleQueue[_Work]) -> list[_Work]:
-    works: list[_Work] = []
+def _all_of(waiting: SimpleQueue[_TransactionWork]) -> list[_TransactionWork]:
+    works: list[_TransactionWork] = []
     while True:
         try:
             works.append(waiting.get_nowait())

@@ -15,7 +15,7 @@ from embassay.contracts import Similarity, Spread, Tokenizer
 from embassay.data import Dataset
 from embassay.errors import DataError, EmbassayError
 from embassay.protocols.hume.sampling.pools import compared_text, has_training_rows, seeded_order
-from embassay.protocols.hume.study import Family, Item, StudyFolder, Task, read_study
+from embassay.protocols.hume.study import Family, Item, StudyFolder, StudyTask, read_study
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.kernel.forecast import dimensions, remembered
@@ -24,7 +24,7 @@ from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.tasks import clustering, reranking, sts
 from embassay.protocols.tasks import task as footprint
 from embassay.protocols.tasks.classification import ONE_LABEL, classify_by_neighbours, classify_by_regression
-from embassay.protocols.tasks.task import Context, Embedding, PtebOptions, make_outcome, nearest_anchor
+from embassay.protocols.tasks.task import Embedding, PtebContext, PtebOptions, make_outcome, nearest_anchor
 from embassay.records import Classification, LabelledTexts, RerankingSet, ScoredPairs, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear, Rehearsal
@@ -53,7 +53,7 @@ class FewLabelled:
         return len(self.test)
 
 
-def evaluate_labels(system: Similarity, data: FewLabelled, context: Context) -> TaskOutcome:
+def evaluate_labels(system: Similarity, data: FewLabelled, context: PtebContext) -> TaskOutcome:
     """Score one system. Items are, of each text, the share of repeats that label it `correct`, and the `label` most of
     them give it, as its number in `data.labels`."""
     draws = [drawn_rows(data.training, repeat, context.seed, data.task) for repeat in range(data.repeats)]
@@ -95,7 +95,7 @@ def evaluate_labels(system: Similarity, data: FewLabelled, context: Context) -> 
 
 
 def _make_predictor(
-    system: Similarity, data: FewLabelled, learnt: LabelledTexts, used: Sequence[int], context: Context
+    system: Similarity, data: FewLabelled, learnt: LabelledTexts, used: Sequence[int], context: PtebContext
 ) -> tuple[str, Predict]:
     """How the texts are labelled, and the function that does. Every training text that any repeat draws is encoded
     once."""
@@ -159,7 +159,7 @@ class Training:
     notes: tuple[str, ...] = ()
 
 
-def training_of(task: Task, items: Sequence[Item], per_label: int | None) -> Training:
+def training_of(task: StudyTask, items: Sequence[Item], per_label: int | None) -> Training:
     """The rows that a classification task may be trained on: the training split of its source, or where it has none
     the rows that were not drawn. Texts that are items and labels that are not the task's are left out.
 
@@ -191,12 +191,12 @@ def training_of(task: Task, items: Sequence[Item], per_label: int | None) -> Tra
     return Training(kept, per_label or usual_per_label(task), loaded.fingerprint, notes)
 
 
-def usual_per_label(task: Task) -> int:
+def usual_per_label(task: StudyTask) -> int:
     """How many texts per label the paper trains on (spec hume 5).
 
     >>> from embassay.protocols.hume.study import Source
     >>> about = dict(family="classification", lang="eng", title="", question="", guidelines="", n=2)
-    >>> usual_per_label(Task(name="toxic-chat", source=Source(dataset="x"), **about))
+    >>> usual_per_label(StudyTask(name="toxic-chat", source=Source(dataset="x"), **about))
     16
     """
     name = f"{task.name} {task.source.dataset}".lower()
@@ -224,7 +224,7 @@ def _language_rows(opened: Dataset, shape: str, lang: str) -> Dataset:
     return subsets.get(lang, next(iter(subsets.values())))
 
 
-def _training_rows(rows: LabelledTexts, items: Sequence[Item], task: Task) -> LabelledTexts:
+def _training_rows(rows: LabelledTexts, items: Sequence[Item], task: StudyTask) -> LabelledTexts:
     seen = {compared_text(str(item.payload.get("text", ""))) for item in items}
     values = {str(label.value) for label in task.labels}
     kept = [
@@ -239,11 +239,11 @@ def _training_rows(rows: LabelledTexts, items: Sequence[Item], task: Task) -> La
 
 VECTORS: frozenset[Family] = frozenset({"classification", "clustering"})
 """Families that take vectors: a system without them does these by another method (design.md)."""
-Evaluate = Callable[[Similarity, Any, Context], TaskOutcome]
+Evaluate = Callable[[Similarity, Any, PtebContext], TaskOutcome]
 
 
 @dataclass(frozen=True)
-class Settings:
+class EvaluationSettings:
     """What the evaluations can be told: `per_label` None as in the paper, and whether systems are told the number of
     gold clusters."""
 
@@ -252,7 +252,7 @@ class Settings:
     give_k: bool = True
 
 
-def family_evaluation(family: Family, settings: Settings) -> Evaluate:
+def family_evaluation(family: Family, settings: EvaluationSettings) -> Evaluate:
     """How a family is evaluated: its headline is the family's main measure."""
     every: Mapping[Family, Evaluate] = {
         "classification": evaluate_labels,
@@ -263,7 +263,9 @@ def family_evaluation(family: Family, settings: Settings) -> Evaluate:
     return every[family]
 
 
-def data_of(task: Task, items: Sequence[Item], gold: Mapping[str, Any], settings: Settings) -> Any:
+def data_of(
+    task: StudyTask, items: Sequence[Item], gold: Mapping[str, Any], settings: EvaluationSettings
+) -> Any:
     """The items with gold in the form that the family's evaluation takes. DataError for items that lack a text, and
     where there is nothing to train on."""
     if task.family == "sts":
@@ -298,7 +300,7 @@ def texts_of(data: Any) -> list[str]:
     return list(data.texts)
 
 
-def _evaluate_pairs(system: Similarity, data: ScoredPairs, context: Context) -> TaskOutcome:
+def _evaluate_pairs(system: Similarity, data: ScoredPairs, context: PtebContext) -> TaskOutcome:
     return with_method(sts.evaluate(system, data, context), lambda method: f"similarity, {method}")
 
 
@@ -357,7 +359,7 @@ SCORE = "similarity"
 TIES = "equal similarities: irrelevant first"
 
 
-def evaluate_ranked(system: Similarity, data: RerankingSet, context: Context) -> TaskOutcome:
+def evaluate_ranked(system: Similarity, data: RerankingSet, context: PtebContext) -> TaskOutcome:
     """Score one system; items are the `ap` of each query, and the `similarity` of each of its documents, whose place
     in the order shown is the variant."""
     similar = nearest_anchor(system, data.queries, data.candidates)
@@ -385,7 +387,7 @@ class StudyJob(inputs.Job):
     study: Path
     content: str
     task: str
-    settings: Settings
+    settings: EvaluationSettings
     resamples: int
     neighbours: int
 
@@ -414,7 +416,7 @@ def rehearse_cell(job: StudyJob, hear: Hear) -> bool:
 
 
 @lru_cache(maxsize=64)
-def get_data(study: Path, content: str, task: str, settings: Settings) -> tuple[Any, Any]:
+def get_data(study: Path, content: str, task: str, settings: EvaluationSettings) -> tuple[Any, Any]:
     """The data of a task, read once per process, and its family."""
     folder = _cached_study(study, content)
     spec = folder.task(task)
@@ -426,9 +428,9 @@ def _cached_study(path: Path, content: str) -> StudyFolder:  # noqa: ARG001 - pa
     return read_study(path)
 
 
-def _cell_context(job: StudyJob, tokenizer: Tokenizer) -> Context:
+def _cell_context(job: StudyJob, tokenizer: Tokenizer) -> PtebContext:
     options = PtebOptions(resamples=job.resamples, neighbours=job.neighbours)
-    return Context(job.task, tokenizer, job.seed, options)
+    return PtebContext(job.task, tokenizer, job.seed, options)
 
 
 _LEARNT = 4 * 8

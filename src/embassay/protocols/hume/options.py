@@ -17,7 +17,7 @@ from embassay.protocols.kernel.request import (
     SPEED,
     STATISTICS,
     SYSTEMS,
-    Request,
+    RunRequest,
     as_lists,
     like,
     option,
@@ -85,9 +85,9 @@ class AnnotateRequest:
         name="--binary", flag="binary"
     )  # fmt: skip
     runs: int = option(1, "Answers per item; scores average them.", least=1, most=RUNS, group=STATISTICS)
-    seed: int = like(Request, "seed")
+    seed: int = like(RunRequest, "seed")
     tasks: tuple[str, ...] = option((), "A task of the study. Default: all but clustering.", name="--task -t")
-    limit: int | None = like(Request, "limit")
+    limit: int | None = like(RunRequest, "limit")
 
     def __post_init__(self) -> None:
         if not self.llms:
@@ -103,7 +103,7 @@ class AnnotateRequest:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class TaskDrawOptions:
     """Settings of the tasks that are drawn; in a file, every task has its own."""
 
     label: Words = option(None, "What a label means: joy='Happy, pleased.'.")
@@ -146,7 +146,7 @@ ANNOTATED = ("hume", "mteb-hume")
 class DataOptions:
     """Which data a study is drawn from, by the options that other commands have too, and what it is as a whole."""
 
-    datasets: tuple[str, ...] = like(Request, "datasets", default=(), help="A catalogue name or a path.")
+    datasets: tuple[str, ...] = like(RunRequest, "datasets", default=(), help="A catalogue name or a path.")
     config: Path | None = option(None, "YAML file with settings for every task.", group=DATA)
     families: tuple[Family, ...] = option(
         (), "A task family. Default: all that fit the data.", name="--task -t"
@@ -156,13 +156,13 @@ class DataOptions:
     lang: tuple[str, ...] = option(
         (), "Only this language, such as eng; also sets the language of data that state none.", group=DATA
     )
-    mapping: Mapping[str, str] = like(Request, "mapping")
-    split: str | None = like(Request, "split")
-    grades: str | None = like(Request, "grades")
+    mapping: Mapping[str, str] = like(RunRequest, "mapping")
+    split: str | None = like(RunRequest, "split")
+    grades: str | None = like(RunRequest, "grades")
     ask: tuple[Question, ...] = option((), "Ask annotators about themselves. Default: nothing.")
     limit: int | None = option(None, "Maximum items per task, for a trial.", least=2, group=DATA)
-    seed: int | None = like(Request, "seed", default=None, help="Random seed. Default: 1337.")
-    own: Drawing = field(default_factory=Drawing)
+    seed: int | None = like(RunRequest, "seed", default=None, help="Random seed. Default: 1337.")
+    own: TaskDrawOptions = field(default_factory=TaskDrawOptions)
 
     @property
     def is_empty(self) -> bool:
@@ -296,14 +296,14 @@ class ExportOptions:
 
 
 @dataclass(frozen=True)
-class _Request:
+class _HumeRequest:
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
         return as_lists(asdict(self))
 
 
 @dataclass(frozen=True)
-class StudyRequest(_Request):
+class StudyRequest(_HumeRequest):
     """A study to score. `tasks` empty: all; `answers` empty: all that the study's folder holds.
 
     `samples_per_label` are the training texts per label of classification; None as the paper has it. `repeats` are the
@@ -317,7 +317,7 @@ class StudyRequest(_Request):
     LATER: ClassVar[tuple[str, ...]] = ("give_k", "smallest_group")
     """Arguments that are saved only where they are not the usual ones: earlier runs are still the same."""
     study: str
-    systems: tuple[str, ...] = like(Request, "systems", default=())
+    systems: tuple[str, ...] = like(RunRequest, "systems", default=())
     tasks: tuple[str, ...] = option((), "A task of the study. Default: all.", name="--task -t")
     answers: tuple[str, ...] = option(
         (), "Only these annotations (JSONL). Default: all of the study.", value="FILE", group=DATA
@@ -333,8 +333,8 @@ class StudyRequest(_Request):
     resamples: int = option(
         10_000, "Bootstrap resamples per interval.", least=1, most=MOST_RESAMPLES, group=STATISTICS
     )
-    seed: int = like(Request, "seed")
-    tokenizer: str = like(Request, "tokenizer")
+    seed: int = like(RunRequest, "seed")
+    tokenizer: str = like(RunRequest, "tokenizer")
     min_answered: float = option(
         0.5, "Leave out annotators with less than this share of the most active one's answers.",
         least=0, most=1, value="SHARE", group=STATISTICS
@@ -378,7 +378,7 @@ class StudyRequest(_Request):
 
 
 @dataclass(frozen=True)
-class PublishedRequest(_Request):
+class PublishedRequest(_HumeRequest):
     """Scores from result files of MTEB. `models` says whether only the models of the study take part in best, median,
     mean and rank, or `all` that the files hold.
 

@@ -56,7 +56,7 @@ REFUSED = ("undisclosed", "I would rather not say")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProfileQuestion:
     """A question as it is put: of language one for each language of the study, with its code in the `key`."""
 
     key: str
@@ -73,20 +73,20 @@ class ProfileRow(BaseModel):
     answer: str
 
 
-def asked_of(study: StudyFile) -> tuple[Asked, ...]:
+def asked_of(study: StudyFile) -> tuple[ProfileQuestion, ...]:
     """The questions of a study, in its order."""
     return tuple(
         field for question in dict.fromkeys(study.profile) for field in _question_choices(question, study)
     )
 
 
-def _question_choices(question: Question, study: StudyFile) -> Iterator[Asked]:
+def _question_choices(question: Question, study: StudyFile) -> Iterator[ProfileQuestion]:
     choices = (*_CHOICES[question], REFUSED)
     if question != "language":
-        yield Asked(question, _WORDS[question], choices)
+        yield ProfileQuestion(question, _WORDS[question], choices)
         return
     for lang in dict.fromkeys(task.lang for task in study.tasks):
-        yield Asked(f"language:{lang}", f"How well do you read {language_name(lang)}?", choices)
+        yield ProfileQuestion(f"language:{lang}", f"How well do you read {language_name(lang)}?", choices)
 
 
 def checked_profile(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]:
@@ -191,7 +191,7 @@ def profile_table(
 
 
 def _profile_groups(
-    pair: PairRecord, asked: Asked, profiles: Profiles, smallest: int
+    pair: PairRecord, asked: ProfileQuestion, profiles: Profiles, smallest: int
 ) -> Iterator[ProfileGroup]:
     order = [*(value for value, _ in asked.choices if value != REFUSED[0]), UNSAID]
     groups: dict[str, list[Annotator]] = {value: [] for value in order}

@@ -176,7 +176,7 @@ class PairRecord(_Frozen):
         return any(annotator.kind == "simulated" for annotator in self.annotators)
 
 
-class Place(_Frozen):
+class SystemPlace(_Frozen):
     """A system or `Human` among all, by the mean over pairs: None with a reason where it lacks one."""
 
     system: str
@@ -214,7 +214,7 @@ class Summary(_Frozen):
     source: Literal["study", "published"]
     seed: int
     pairs: tuple[PairRecord, ...]
-    places: tuple[Place, ...] = ()
+    places: tuple[SystemPlace, ...] = ()
     wins: tuple[Wins, ...] = ()
     agreement_against_gap: Bar | None = None
     """Spearman's correlation, over pairs, of people's agreement and best model minus people."""

@@ -511,7 +511,7 @@ def _of_labels(rows: Rows, least: int) -> dict[str, Drawn]:
     labels = list(dict.fromkeys(value for row in rows for value in row if value is not None))
     inside = [np.array([[float(value == label) for label in labels] for value in row]) for row in rows]
     votes = np.sum(inside, axis=0)
-    over = _Pairs(rows, least)
+    over = _AnnotatorPairs(rows, least)
     sizes = votes.sum(axis=1)
     # Fleiss' kappa takes one number of ratings per item: items with another are left out, as in `fleiss`.
     kept = sizes == _modal_size(sizes)
@@ -539,7 +539,7 @@ def _modal_size(sizes: Floats) -> float:
 
 
 def _of_groups(rows: Rows, least: int) -> dict[str, Drawn]:
-    groups, over = [value_indicators(row) for row in rows], _Pairs(rows, least)
+    groups, over = [value_indicators(row) for row in rows], _AnnotatorPairs(rows, least)
     return {
         "ari": over.mean(groups, lambda one, other: lambda counts: drawn_ari(counts, one, other)),
         "v_measure": over.mean(groups, lambda one, other: lambda counts: drawn_v_measure(counts, one, other)),
@@ -547,7 +547,7 @@ def _of_groups(rows: Rows, least: int) -> dict[str, Drawn]:
 
 
 def _of_ratings(rows: Rows, least: int) -> dict[str, Drawn]:
-    ratings, over = [row_numbers(row) for row in rows], _Pairs(rows, least)
+    ratings, over = [row_numbers(row) for row in rows], _AnnotatorPairs(rows, least)
 
     def pearson(one: Floats, other: Floats) -> Drawn:
         both = ~np.isnan(one) & ~np.isnan(other)
@@ -568,7 +568,7 @@ def _of_ratings(rows: Rows, least: int) -> dict[str, Drawn]:
 
 def _of_marks(rows: Rows, least: int) -> dict[str, Drawn]:
     """The mean is over comparisons, each of two annotators on one query; a query brings all of its own."""
-    pairs = [(rows[one], rows[other]) for one, other, _ in _Pairs(rows, least).shared]
+    pairs = [(rows[one], rows[other]) for one, other, _ in _AnnotatorPairs(rows, least).shared]
 
     def over(measure: Callable[[Any, Any], Any]) -> Drawn:
         values = np.array([[_or_nan(measure, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs])
@@ -584,7 +584,7 @@ def _or_nan(measure: Callable[[Any, Any], Any], one: Any, other: Any) -> float:
     return math.nan if one is None or other is None else float(measure(one, other))
 
 
-class _Pairs:
+class _AnnotatorPairs:
     """Pairs of annotators (rows) who share enough items, with a mask of those: what a mean over pairs is taken of."""
 
     def __init__(self, rows: Rows, least: int) -> None:

@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from embassay.protocols.hume.published.standings import Beside, beside_models
+from embassay.protocols.hume.published.standings import PairStanding, beside_models
 from embassay.protocols.hume.record import Bar, Summary
 from embassay.protocols.kernel.tables import ColumnTable, interval_fields, number, points, text, whole
 from embassay.stats import bootstrap_ci
@@ -107,7 +107,7 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
     )  # fmt: skip
 
 
-def _level_rows(models: Sequence[Beside], seed: int) -> Iterator[LevelMeans]:
+def _level_rows(models: Sequence[PairStanding], seed: int) -> Iterator[LevelMeans]:
     for level in LEVELS:
         of_level = [model for model in models if resource_level(model.pair.lang) == level]
         if not of_level:
@@ -119,7 +119,7 @@ def _level_rows(models: Sequence[Beside], seed: int) -> Iterator[LevelMeans]:
             yield _level_means(level, str(place), of_class, seed)
 
 
-def _level_means(level: Level, resource_class: str, models: Sequence[Beside], seed: int) -> LevelMeans:
+def _level_means(level: Level, resource_class: str, models: Sequence[PairStanding], seed: int) -> LevelMeans:
     ranks = [model.standing for model in models if model.standing]
     shares = [rank.best_percent_of_human for rank in ranks]
     people = [model.pair.human.value or 0.0 for model in models]

@@ -399,7 +399,7 @@ POOLED_FIRST: frozenset[Family] = frozenset({"classification", "sts"})
 
 
 @dataclass(frozen=True)
-class Scored:
+class MeasureScores:
     """Scores, by measure, over so many items."""
 
     scores: Mapping[str, float]
@@ -416,9 +416,9 @@ class PeopleScores:
     """
 
     family: Family
-    annotators: Mapping[str, Scored]
+    annotators: Mapping[str, MeasureScores]
     mean: Mapping[str, float]
-    pooled: Scored | None
+    pooled: MeasureScores | None
     items: int
 
     def scores(self, aggregation: Aggregation = "paper") -> Mapping[str, float]:
@@ -514,9 +514,9 @@ def _family_scorer(family: Family, human_ap_mode: ApMode) -> Scorer:
     return scorers[family]
 
 
-def _score_given(scorer: Scorer, gold: Gold, given: Mapping[str, Any]) -> Scored:
+def _score_given(scorer: Scorer, gold: Gold, given: Mapping[str, Any]) -> MeasureScores:
     items = sorted(given)
-    return Scored(scorer([gold[item] for item in items], [given[item] for item in items]), len(items))
+    return MeasureScores(scorer([gold[item] for item in items], [given[item] for item in items]), len(items))
 
 
 _LEAST_PAIRS = 4

@@ -25,7 +25,7 @@ from embassay.protocols.hume.study import (
     Scale,
     StudyFile,
     StudyFolder,
-    Task,
+    StudyTask,
     Who,
     read_value,
 )
@@ -104,7 +104,7 @@ class Saved:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedAnswer:
     """An answer that was not stored: the task is `frozen`, a later one is there (`older`), or `another_tab` writes.
     `answer` is the one that holds."""
 
@@ -129,7 +129,7 @@ def is_draft(value: Any) -> bool:
 _LONGEST_GROUP = 80
 
 
-def checked_value(task: Task, payload: Mapping[str, Any], value: Any) -> Any:
+def checked_value(task: StudyTask, payload: Mapping[str, Any], value: Any) -> Any:
     """`value` as it is stored, in JSON's terms: a label, a group, a rating on the scale, or one 0 or 1 per document
     shown; None, and a draft with open documents, as they are. Raises DataError for what is none of these.
     """
@@ -286,7 +286,7 @@ class AnswerStore:
             by_name.setdefault(annotator, {})[question] = answer
         return by_name
 
-    def save(self, annotator: str, task: str, draft: Draft) -> Saved | Refused:
+    def save(self, annotator: str, task: str, draft: Draft) -> Saved | RefusedAnswer:
         """Store an answer exactly once: the same one with the same `seq` again is acknowledged and changes nothing."""
         return self.database.write(lambda do: _save_draft(do, annotator, task, draft))
 
@@ -390,7 +390,7 @@ def _write_facts(do: Transaction, facts: Mapping[str, str]) -> None:
         do.run("INSERT INTO study VALUES (?, ?) ON CONFLICT (key) DO NOTHING", key, value)
 
 
-def _save_draft(do: Transaction, annotator: str, task: str, draft: Draft) -> Saved | Refused:
+def _save_draft(do: Transaction, annotator: str, task: str, draft: Draft) -> Saved | RefusedAnswer:
     free = _may_write(do, annotator, draft.tab, take=False)
     row = do.first(
         f"SELECT {_ANSWER} FROM answers WHERE annotator = ? AND item = ?", annotator, draft.item_id
@@ -400,10 +400,10 @@ def _save_draft(do: Transaction, annotator: str, task: str, draft: Draft) -> Sav
     if held and held.seq == draft.seq and _is_same(held, draft):
         return held
     if do.first("SELECT 1 FROM finished WHERE annotator = ? AND task = ?", annotator, task):
-        return Refused("frozen", held)
+        return RefusedAnswer("frozen", held)
     if held and held.seq >= draft.seq:
-        return Refused("older", held)
-    return _store_draft(do, annotator, draft) if free else Refused("another_tab", held)
+        return RefusedAnswer("older", held)
+    return _store_draft(do, annotator, draft) if free else RefusedAnswer("another_tab", held)
 
 
 def _is_same(held: Saved, draft: Draft) -> bool:

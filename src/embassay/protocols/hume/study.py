@@ -255,7 +255,7 @@ class Source(_Strict):
     drawn_from: str = ""
 
 
-class Task(_Strict):
+class StudyTask(_Strict):
     """A task of a study, as annotators are told of it. `lang` is ISO 639-3, `guidelines` are Markdown, frozen.
     `groups` is the number of groups of a clustering where annotators are told it (`give_k`), else None."""
 
@@ -289,13 +289,13 @@ class StudyFile(_Strict):
     version: int = VERSION
     name: str
     seed: int
-    tasks: Annotated[list[Task], Field(min_length=1)]
+    tasks: Annotated[list[StudyTask], Field(min_length=1)]
     guidelines_version: str = "1"
     content: str
     guidelines: str
     profile: list[Question] = []
 
-    def task(self, name: str) -> Task:
+    def task(self, name: str) -> StudyTask:
         """The task of this name; KeyError where there is none."""
         return next((task for task in self.tasks if task.name == name), None) or _missing_task(name)
 
@@ -334,7 +334,7 @@ class AnnotationRow(_Strict):
     comment: str = ""
 
 
-def _missing_task(name: str) -> Task:
+def _missing_task(name: str) -> StudyTask:
     raise KeyError(name)
 
 
@@ -353,7 +353,7 @@ class StudyFolder:
     study: StudyFile
     items: tuple[Item, ...]
 
-    def task(self, name: str) -> Task:
+    def task(self, name: str) -> StudyTask:
         """The task of this name. Raises UsageError where there is none."""
         try:
             return self.study.task(name)

@@ -19,8 +19,8 @@ from embassay.data.shapes import check_targets
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.comparisons import headline_table, standings, summarise
 from embassay.protocols.kernel.forecast import (
+    Effort,
     Forecaster,
-    Work,
     dimensions,
     footprint,
     replicates,
@@ -437,14 +437,14 @@ class TaskProtocol(Protocol):
                     if planned.task == name:
                         yield from forecaster.cells(self._work(plan, planned, dataset.source, tokenizer))
 
-    def _work(self, plan: Plan, planned: PlannedTask, source: str, tokenizer: Tokenizer) -> Work:
+    def _work(self, plan: Plan, planned: PlannedTask, source: str, tokenizer: Tokenizer) -> Effort:
         request, name = plan.request, planned.task
         loaded = self.loaded(request, source, name)
         fields = self.tasks.build(name).fields(loaded.data)
         texts, queries = self._shown(name, fields), fields.get("query", ((), ()))[1]
         tokens, _ = tokens_of(texts, tokenizer)
         context = self.context_of(loaded, tokenizer, request.seed, request.options)
-        return Work(
+        return Effort(
             name, loaded.dataset, planned.n, planned.texts, round(tokens * self.length(name, context)),
             partial(rehearse, self, name, loaded.data, context), texts, queries, self.kinds.get(name, "pairs"),
             footprint=lambda system: self.needed(name, system, loaded.data, fields, request.options)

@@ -32,7 +32,7 @@ PARTNERS = 100
 
 
 @dataclass(frozen=True)
-class Work:
+class Effort:
     """A task on a dataset, as its cost sees it.
 
     `rehearse` tells of the calls of an encoder, or gives False where there are too many to count: then `texts` and
@@ -86,13 +86,13 @@ class Forecaster:
         }
         self.speed: dict[str, float | None] = {}
 
-    def cells(self, work: Work) -> Iterator[Forecast]:
+    def cells(self, work: Effort) -> Iterator[Forecast]:
         """The cost of the work for every system, in their order."""
         needs = self._needed(work)
         for system in self.planned:
             yield self._cell(work, system, needs)
 
-    def _needed(self, work: Work) -> dict[str, Need]:
+    def _needed(self, work: Effort) -> dict[str, Need]:
         """What each encoder needs for the work."""
         if not self.needs:
             return {}
@@ -102,7 +102,7 @@ class Forecaster:
         round_ = self._heard(work, work.again)
         return {name: _times(round_[name], work.rounds, need) for name, need in first.items()}
 
-    def _heard(self, work: Work, rehearse: Callable[[Hear], bool]) -> dict[str, Need]:
+    def _heard(self, work: Effort, rehearse: Callable[[Hear], bool]) -> dict[str, Need]:
         def hear(texts: Sequence[str], role: Any) -> None:
             for need in self.needs.values():
                 need.hear(texts, role)
@@ -120,7 +120,7 @@ class Forecaster:
             for name, need in self.needs.items()
         }
 
-    def _cell(self, work: Work, system: PlannedSystem, needs: dict[str, Need]) -> Forecast:
+    def _cell(self, work: Effort, system: PlannedSystem, needs: dict[str, Need]) -> Forecast:
         head = Forecast(
             work.task, work.dataset, system.name, work.items, work.texts, work.tokens,
             memory_bytes=self._memory(work, system)
@@ -148,14 +148,14 @@ class Forecaster:
             assumed=True,
         )
 
-    def _memory(self, work: Work, system: PlannedSystem) -> int:
+    def _memory(self, work: Effort, system: PlannedSystem) -> int:
         """What this process would hold at most if it did the work; 0 where that is not estimated."""
         opened = self.systems.get(system.name)
         if work.footprint is None or opened is None:
             return 0
         return (resident_memory() or 0) + work.footprint(opened).bytes
 
-    def _speed(self, name: str, work: Work) -> float | None:
+    def _speed(self, name: str, work: Effort) -> float | None:
         """Seconds per token of an encoder on this machine, measured once."""
         if name not in self.speed:
             encoder = self.needs[name].encoder
@@ -166,7 +166,7 @@ class Forecaster:
             )
         return self.speed[name]
 
-    def _seconds(self, system: Similarity, work: Work) -> float | None:
+    def _seconds(self, system: Similarity, work: Effort) -> float | None:
         """How long a system without vectors takes for one round."""
         if (trifle := _trifle(system, work)) is not None:
             return trifle
@@ -181,7 +181,7 @@ class Forecaster:
         slope = self._slope(lambda probe: partial(system.pairs, probe, probe[::-1]), len, probes)
         return None if slope is None else slope * work.texts
 
-    def _search_seconds(self, system: Similarity, work: Work) -> float | None:
+    def _search_seconds(self, system: Similarity, work: Effort) -> float | None:
         """The time that every text takes, and the time of every text for every query."""
         corpus = _probe(work.examples, 24 * PROBE)
         probes = [_probe(work.queries, size) for size in (1, PROBE)]
@@ -217,7 +217,7 @@ class Forecaster:
         return times[1] / max(1, large)
 
 
-def _trifle(system: Similarity, work: Work) -> float | None:
+def _trifle(system: Similarity, work: Effort) -> float | None:
     """The time of a little work by what the metric says of itself: loading its machine code takes longer. None for more
     work, and for a metric that says nothing."""
     slope: float | None = getattr(system, "seconds_per_token", None)

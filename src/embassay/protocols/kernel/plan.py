@@ -68,7 +68,7 @@ class PlannedDataset:
 
 
 @dataclass(frozen=True)
-class Part:
+class SuitePart:
     """A dataset of a suite in a run: the set it counts as, the paper's name of it, its tasks, whether it is there, and
     what it lacks, for whatever reason; empty where it is whole."""
 
@@ -87,7 +87,7 @@ class PlannedSuite:
 
     name: str
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[SuitePart, ...]
     within: Mapping[str, tuple[str, ...]]
 
     def count(self, task: str = "", within: str = "") -> tuple[int, int]:
@@ -107,7 +107,7 @@ class PlannedSuite:
         lacking = f" {', '.join(partly)} only in part." if partly else ""
         return f"{here} of {every} sets of {self.name}.{lacking}" if every else ""
 
-    def _of(self, task: str, within: str) -> list[Part]:
+    def _of(self, task: str, within: str) -> list[SuitePart]:
         names = self.within.get(within)
         return [
             part
@@ -380,7 +380,7 @@ def _planned_suite(
             reason = "; ".join(_gaps(member, planned[key]))
         tasks = member.tasks or tuple(task.task for task in planned[key].tasks if key in planned)
         names[member.dataset] = name = planned[key].name if key in planned else member.dataset
-        parts.append(Part(name, member.set, member.title, tasks, key in planned, reason))
+        parts.append(SuitePart(name, member.set, member.title, tasks, key in planned, reason))
     within = {
         name: tuple(
             names[member.dataset] for member in narrow_members(members, asked) if member.dataset in names

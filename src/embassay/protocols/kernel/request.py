@@ -22,7 +22,7 @@ MOST_RESAMPLES = 1_000_000
 """The titles under which the help of a command shows options."""
 
 
-class Written(TypedDict, total=False):
+class OptionSpelling(TypedDict, total=False):
     """How an option is written on a command line, where this doesn't follow from its field."""
 
     name: str
@@ -44,7 +44,7 @@ class Written(TypedDict, total=False):
     """Makes the field's value of the text, or of the list of texts, that was written."""
 
 
-def option(default: Any, help: str, point: str = "", **written: Unpack[Written]) -> Any:
+def option(default: Any, help: str, point: str = "", **written: Unpack[OptionSpelling]) -> Any:
     """A field that says all there is to say of an option, for the command line and the docs: its `help`, and the
     ambiguity of the paper that it settles, if any (`point`: A9). A class as `default` makes the value; MISSING is none.
     """
@@ -181,7 +181,7 @@ def as_lists(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Request:
+class RunRequest:
     """The arguments that runs of all protocols have; two runs with equal requests on equal data give equal bytes."""
 
     GROWS: ClassVar[tuple[str, ...]] = ()
@@ -232,7 +232,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class TaskRequest(Request):
+class TaskRequest(RunRequest):
     """The arguments of a run that evaluates systems on tasks: `options` are the protocol's, and have `as_dict`."""
 
     GROWS: ClassVar[tuple[str, ...]] = GROWING

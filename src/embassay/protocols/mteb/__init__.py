@@ -4,7 +4,7 @@ from embassay.protocols.mteb.protocol import Imported, import_results, read_orig
 from embassay.protocols.mteb.survey import (
     Document,
     Fault,
-    Written,
+    WrittenResults,
     bundle_of,
     documents_of,
     read_documents,
@@ -15,7 +15,7 @@ __all__ = [
     "Document",
     "Fault",
     "Imported",
-    "Written",
+    "WrittenResults",
     "bundle_of",
     "documents_of",
     "import_results",

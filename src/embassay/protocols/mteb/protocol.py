@@ -32,8 +32,8 @@ from embassay.protocols.mteb.survey import (
     Fault,
     Plain,
     Progress,
-    Reading,
     Survey,
+    SurveyProgress,
     TaskSurvey,
     facts_of,
     is_name,
@@ -353,7 +353,7 @@ def import_results(
     files are counted, and told of in `faults.jsonl`. Raises DataError where nothing could be read, UsageError where
     `out` holds something else.
     """
-    folder, reading, survey = RunFolder(out), Reading(), Survey()
+    folder, reading, survey = RunFolder(out), SurveyProgress(), Survey()
     _check_out(folder)
     documents = read_documents(source, reading, max_bytes=max_bytes, progress=progress)
     first = next(documents, None)
@@ -379,7 +379,11 @@ def _counted(documents: Iterable[Document], survey: Survey) -> Iterator[Document
 
 
 def _write_rows(
-    folder: RunFolder, survey: Survey, measures: Collection[str], reading: Reading, progress: Progress | None
+    folder: RunFolder,
+    survey: Survey,
+    measures: Collection[str],
+    reading: SurveyProgress,
+    progress: Progress | None,
 ) -> tuple[int, list[Result]]:
     """Write results.jsonl row by row, from the documents kept: which split counts is known only when all are read."""
     rows, scores = 0, MainScores()
@@ -400,7 +404,7 @@ def _write_rows(
     return rows, means
 
 
-def _tell(reading: Reading, where: str, what: str) -> None:
+def _tell(reading: SurveyProgress, where: str, what: str) -> None:
     reading.faults.append(Fault.of(where, what))
 
 
@@ -434,7 +438,7 @@ KIND = "published"
 
 
 def manifest_of(
-    source: Path, out: Path, survey: Survey, reading: Reading, measures: Sequence[str], command: str
+    source: Path, out: Path, survey: Survey, reading: SurveyProgress, measures: Sequence[str], command: str
 ) -> Fields:
     """The manifest: a run without cells, since nothing was computed; its datasets are the tasks of MTEB."""
     now = moment()
@@ -459,7 +463,7 @@ def manifest_of(
     }
 
 
-def _systems(survey: Survey, reading: Reading) -> list[Fields]:
+def _systems(survey: Survey, reading: SurveyProgress) -> list[Fields]:
     return [
         {
             "name": name, "kind": KIND, "identity": f"{owner[0]}@{owner[1]}",

@@ -314,7 +314,7 @@ Owner = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenResults:
     """So many files of tasks, models in a revision, and entries were written below `folder`."""
 
     folder: Path
@@ -325,7 +325,7 @@ class Written:
 
 def write_documents(
     documents: Iterable[Document], out: Path, metas: Mapping[Owner, Mapping[str, Any]] | None = None
-) -> Written:
+) -> WrittenResults:
     """Write `out/results/org__model/revision/Task.json` of every document, and a `model_meta.json` for each revision:
     the one of `metas`, else one that says only the name. UsageError where two documents would be one file."""
     metas = metas or {}
@@ -349,7 +349,7 @@ def write_documents(
     for owner, languages in spoken.items():
         meta = metas.get(owner) or model_meta(owner[0], owner[1], languages)
         _write(out / RESULTS / place_of(*owner) / META, meta)
-    return Written(out, len(seen), len(spoken), entries)
+    return WrittenResults(out, len(seen), len(spoken), entries)
 
 
 def _write(path: Path, body: Mapping[str, Any]) -> None:
@@ -613,7 +613,7 @@ class Fault:
 
 
 @dataclass
-class Reading:
+class SurveyProgress:
     """What reading has come upon beside the documents: files, faults, what is known of models, and a bundle's head."""
 
     files: int = 0
@@ -624,7 +624,7 @@ class Reading:
 
 def read_documents(
     source: Path,
-    reading: Reading | None = None,
+    reading: SurveyProgress | None = None,
     *,
     max_bytes: int = MAX_BYTES,
     progress: Progress | None = None,
@@ -634,7 +634,7 @@ def read_documents(
 
     Faults of single files and records go into `reading`. Raises DataError where there is no such source.
     """
-    reading = reading if reading is not None else Reading()
+    reading = reading if reading is not None else SurveyProgress()
     if not source.exists():
         raise DataError("There is no such file or folder", path=source, mend=MEND)
     files = [source] if source.is_file() else list(files_below(source))
@@ -651,7 +651,7 @@ def read_documents(
 
 
 def _of_file(
-    path: Path, reading: Reading, meta_of: Callable[[Path], Mapping[str, Any] | None], max_bytes: int
+    path: Path, reading: SurveyProgress, meta_of: Callable[[Path], Mapping[str, Any] | None], max_bytes: int
 ) -> Iterator[Document]:
     body = read_json(path, max_bytes)
     if isinstance(body, dict) and isinstance(body.get("results"), list):
@@ -670,7 +670,7 @@ def _of_file(
     yield document
 
 
-def _meta(folder: Path, reading: Reading) -> Mapping[str, Any] | None:
+def _meta(folder: Path, reading: SurveyProgress) -> Mapping[str, Any] | None:
     path = folder / META
     if not path.is_file():
         return None

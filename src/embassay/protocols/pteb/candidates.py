@@ -31,7 +31,7 @@ from embassay.protocols.kernel.plan import (
 )
 from embassay.protocols.kernel.request import SYSTEMS, option
 from embassay.protocols.kernel.session import Silent, unknown_price
-from embassay.protocols.pteb.judging import ANSWER_TOKENS, OnPairs, Questions, of_questions
+from embassay.protocols.pteb.judging import ANSWER_TOKENS, OnPairs, QuestionLoad, of_questions
 from embassay.protocols.pteb.options import RatingOptions
 from embassay.protocols.pteb.paraphrasing import (
     PARAPHRASERS,
@@ -40,14 +40,14 @@ from embassay.protocols.pteb.paraphrasing import (
     open_paraphraser,
     open_prompt,
 )
-from embassay.protocols.pteb.plan import Source
+from embassay.protocols.pteb.plan import ParaphraseSource
 from embassay.protocols.pteb.ratings import (
     Asking,
     Context,
-    Figure,
     Judge,
     Pair,
     Rating,
+    RatingFigure,
     by_reason,
     check_named,
     facts_of_chat,
@@ -58,7 +58,7 @@ from embassay.protocols.pteb.ratings import (
     too_many,
 )
 from embassay.protocols.wordings import records
-from embassay.protocols.wordings.protocol import Writer
+from embassay.protocols.wordings.protocol import WordingWriter
 from embassay.protocols.wordings.records import Generation, Paraphrase, Paraphraser
 from embassay.protocols.wordings.records import SourceText as AskedText
 from embassay.protocols.wordings.sets import ParaphraseSet
@@ -213,7 +213,7 @@ VERSION = 2
 
 
 @dataclass(frozen=True)
-class SelectionRequest(request.Request):
+class SelectionRequest(request.RunRequest):
     """The arguments of a selection; `systems` are the candidates, which `judge` rates, and `cross_judges` as well."""
 
     systems: tuple[str, ...] = option(
@@ -265,7 +265,7 @@ class SelectionPlan(planning.Plan):
     """A selection, as far as it is known: the candidates are its systems."""
 
     request: SelectionRequest
-    sources: tuple[Source, ...] = ()
+    sources: tuple[ParaphraseSource, ...] = ()
     judges: tuple[PlannedSystem, ...] = ()
     """The judge that decides, then the others."""
     longest: int = 0
@@ -350,17 +350,17 @@ def _sources(
     longest: int,
     answers: Path | None,
     ledger: Ledger | None,
-) -> dict[str, Source]:
+) -> dict[str, ParaphraseSource]:
     """Every candidate, opened, by its spec."""
     prompt = open_prompt(request.prompt)
-    opened: dict[str, Source] = {}
+    opened: dict[str, ParaphraseSource] = {}
     for text in dict.fromkeys(request.systems):
         paraphraser = open_paraphraser(
             text, prompt=prompt, generation=request.generation, ledger=ledger, cache=answers,
             recorded=_recorded(request, datasets), longest=longest
         )  # fmt: skip
         if paraphraser.name not in {source.name for source in opened.values()}:
-            opened[text] = Source("", paraphraser.name, paraphraser, prompt)
+            opened[text] = ParaphraseSource("", paraphraser.name, paraphraser, prompt)
     return opened
 
 
@@ -374,7 +374,7 @@ def _recorded(request: SelectionRequest, datasets: Sequence[PlannedDataset]) -> 
     }
 
 
-def _planned_candidate(text: str, source: Source, ledger: Ledger | None) -> PlannedSystem:
+def _planned_candidate(text: str, source: ParaphraseSource, ledger: Ledger | None) -> PlannedSystem:
     paraphraser, chat = source.paraphraser, chat_of(source.paraphraser)
     if chat is None:
         entry = PARAPHRASERS.get(PARAPHRASERS.style.parse(text).name)
@@ -435,7 +435,10 @@ def _cells(plan: SelectionPlan) -> Iterator[Forecast]:
 
 
 def _paraphrases(
-    plan: SelectionPlan, source: Source, dataset: PlannedDataset, asked: Sequence[records.SourceText]
+    plan: SelectionPlan,
+    source: ParaphraseSource,
+    dataset: PlannedDataset,
+    asked: Sequence[records.SourceText],
 ) -> Forecast:
     head = Forecast(TASK, dataset.name, source.paraphraser.name, len(asked), 0, 0)
     paraphraser = source.paraphraser
@@ -446,7 +449,7 @@ def _paraphrases(
     questions = [paraphraser.question(text, seed) for text in fresh]
     read = sum(likely_tokens([message.content for message in question.messages]) for question in questions)
     written = likely_tokens([text.text for text in fresh])
-    return of_questions(head, paraphraser.chat.model, Questions(len(asked), len(fresh), read, written))
+    return of_questions(head, paraphraser.chat.model, QuestionLoad(len(asked), len(fresh), read, written))
 
 
 def _ratings(
@@ -461,7 +464,9 @@ def _ratings(
     texts = likely_tokens([text.text for text in asked])
     head = Forecast(TASK, dataset.name, judge.name, n, 0, 0)
     chat = Judge(judge.spec, plan.longest).open()
-    return of_questions(head, chat, Questions(n, n, n * prompt + 2 * candidates * texts, n * ANSWER_TOKENS))
+    return of_questions(
+        head, chat, QuestionLoad(n, n, n * prompt + 2 * candidates * texts, n * ANSWER_TOKENS)
+    )
 
 
 HEADLINE = "similarity"
@@ -503,7 +508,7 @@ def criteria(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], conte
         figure("length_ratio", lengths, context, NOTHING),
     ]
     if reason:
-        figures = [Figure(each.measure, each.variant, each.n, reason) for each in figures]
+        figures = [RatingFigure(each.measure, each.variant, each.n, reason) for each in figures]
     # Shares stand whatever was lost: they are what tells how much that is.
     figures += _shares(paraphrases, ratings, context)
     items = Items()
@@ -531,28 +536,30 @@ def cross_check(
 
 def similarity(
     paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context, variant: str = ""
-) -> tuple[Figure, tuple[Skipped, ...]]:
+) -> tuple[RatingFigure, tuple[Skipped, ...]]:
     """The mean rating of the usable paraphrases, and those without a rating."""
     ids = [key for key, paraphrase in zip(ids_of(paraphrases), paraphrases, strict=True) if paraphrase.usable]
     lost = by_reason("paraphrases without a rating", ids, [rating.reason for rating in ratings])
     reason = too_many("paraphrases had no rating", len(ids), lost)
     values = _values(paraphrases, ratings)
     if reason:
-        return Figure(HEADLINE, variant, int(np.isfinite(values).sum()), reason), lost
+        return RatingFigure(HEADLINE, variant, int(np.isfinite(values).sum()), reason), lost
     return figure(HEADLINE, values, context, NOTHING, variant), lost
 
 
-def figure(measure: str, values: Floats, context: Context, otherwise: str, variant: str = "") -> Figure:
+def figure(measure: str, values: Floats, context: Context, otherwise: str, variant: str = "") -> RatingFigure:
     """The mean of the values that are there, resampled over all texts so that candidates are paired; `otherwise` is
     the reason where there is none."""
     n = int(np.isfinite(values).sum())
     if not n:
-        return Figure(measure, variant, 0, otherwise)
+        return RatingFigure(measure, variant, 0, otherwise)
     mean = estimate(values[:, None], lambda means: means[..., 0], context, "texts", "bootstrap over texts")
-    return Figure(measure, variant, n, mean)
+    return RatingFigure(measure, variant, n, mean)
 
 
-def _shares(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context) -> list[Figure]:
+def _shares(
+    paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context
+) -> list[RatingFigure]:
     """How many texts came back as they were, and how many were lost on the way."""
     copied = [float(paraphrase.outcome == "copied") for paraphrase in paraphrases if paraphrase.usable]
     unrated = [float(rating.value is None) for rating in ratings]
@@ -588,7 +595,7 @@ def _spread(paraphrases: Sequence[Paraphrase], of_usable: Sequence[float] | Floa
 
 
 @dataclass(frozen=True)
-class Work:
+class SelectionWork:
     """The work of a selection in this process: the opened candidates are not opened again for every cell, and what
     they write is kept in the run's set at once. `answers` is the file of kept answers."""
 
@@ -621,11 +628,15 @@ class Work:
         return replace(outcome, counts={**outcome.counts, **counts}, warnings=warnings)
 
     def _paraphrased(
-        self, source: Source, dataset: PlannedDataset, advance: Callable[[int], None], ledger: Ledger
+        self,
+        source: ParaphraseSource,
+        dataset: PlannedDataset,
+        advance: Callable[[int], None],
+        ledger: Ledger,
     ) -> list[Paraphrase]:
         """What the candidate makes of every distinct text, in their order."""
         [seed] = source.paraphraser.seeds(1, self.plan.request.seed, dataset=dataset.name)
-        writer = Writer(self.paraphrases, ledger, _Heard(advance))
+        writer = WordingWriter(self.paraphrases, ledger, _Heard(advance))
         asked = tuple(self.plan.texts_to_rewrite(dataset))
         writer.write([dataset], [source], {(source.name, dataset.name): (seed,)}, lambda *_: asked)
         rows = {(row.lang, row.text): row for row in self.paraphrases.rows(source.name, dataset.name, seed)}
@@ -645,7 +656,7 @@ class Work:
         return ratings, {"answers_asked": chat.counts.asked, "answers_cached": chat.counts.cached, **calls}
 
 
-def same_model(source: Source, judge: Any) -> tuple[str, ...]:
+def same_model(source: ParaphraseSource, judge: Any) -> tuple[str, ...]:
     """A warning where a candidate is judged by itself."""
     chat = chat_of(source.paraphraser)
     name = getattr(chat, "model", None)

@@ -24,7 +24,7 @@ from embassay.protocols.kernel.estimates import interval
 from embassay.protocols.kernel.session import Conclusion, kinds
 from embassay.protocols.kernel.tables import ColumnTable, text, whole
 from embassay.protocols.pteb.drops import SCORES, LengthBin, by_length, item_words, word_counts
-from embassay.protocols.pteb.plan import PtebPlan, Source
+from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
 from embassay.protocols.pteb.tables import Given, tables
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
@@ -38,13 +38,13 @@ from embassay.protocols.wordings.records import quality_rows
 from embassay.protocols.wordings.scores import (
     ORIGINAL,
     OVERALL,
-    Layout,
     RunDataset,
+    RunLayout,
     RunSource,
     RunSystem,
     RunTask,
-    Scope,
     Scores,
+    TaskScope,
     drop_rows,
     level_rows,
     original_row,
@@ -63,7 +63,7 @@ MOST = 5_000
 """Observations whose pairs are taken."""
 
 
-def against_baseline(scores: Scores, scope: Scope) -> dict[str, Any]:
+def against_baseline(scores: Scores, scope: TaskScope) -> dict[str, Any]:
     """`d = PTEB(baseline) - PTEB(system)` on the same wordings, for every system of a scope but the baseline.
 
     A dict of `baseline`, `datasets`, `systems` and `reason` (why there is no comparison at all). Each of `systems` has
@@ -90,7 +90,7 @@ def against_baseline(scores: Scores, scope: Scope) -> dict[str, Any]:
     return {**empty, "datasets": names, "systems": systems, "reason": ""}
 
 
-def _differences(scores: Scores, scope: Scope, system: str) -> dict[str, Any]:
+def _differences(scores: Scores, scope: TaskScope, system: str) -> dict[str, Any]:
     """Both analyses of one system, without the correction."""
     level = scores.in_scope(scope.task, system)
     if not level.present:
@@ -139,7 +139,7 @@ def _correct(analyses: list[dict[str, Any]]) -> None:
         analysis["p_holm"] = adjusted
 
 
-def rank_stability(scores: Scores, scope: Scope) -> dict[str, Any]:
+def rank_stability(scores: Scores, scope: TaskScope) -> dict[str, Any]:
     """How stable the ranking of a scope is; systems without a score are left out, and two are needed (else `reason`).
 
     - `systems`, best PTEB score first; `original`, `pteb` their scores; `original_rank`, `rank` (1 = best; equal scores
@@ -240,7 +240,7 @@ def _number(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def summarise(layout: Layout, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
+def summarise(layout: RunLayout, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
     """The summary rows of a PTEB run, and what `comparisons.json` holds.
 
     `records` are the run's cells in any order, finished or failed; what is missing leads to rows without a value and
@@ -284,7 +284,7 @@ def summarise(layout: Layout, records: Sequence[CellRecord]) -> tuple[list[Resul
     return list(_rows(scores)), comparisons
 
 
-def standings(layout: Layout, records: Sequence[CellRecord]) -> Iterator[Standing]:
+def standings(layout: RunLayout, records: Sequence[CellRecord]) -> Iterator[Standing]:
     """Every system's PTEB score: of each task on each dataset and over them, and overall, items and runs resampled.
 
     Systems without vectors, where they were scored by another method, are a group of their own.
@@ -294,7 +294,7 @@ def standings(layout: Layout, records: Sequence[CellRecord]) -> Iterator[Standin
 
 
 def summarise_originals(
-    layout: Layout, records: Sequence[CellRecord]
+    layout: RunLayout, records: Sequence[CellRecord]
 ) -> tuple[list[Result], dict[str, Any], list[Standing]]:
     """Of a run without paraphrases: the rows over datasets and tasks and of each dataset (variant ""), what
     `comparisons.json` holds, and the standings; all of the scores on the texts as they are."""
@@ -354,7 +354,7 @@ def _rows(scores: Scores) -> Iterator[Result]:
 def conclusion(
     plan: PtebPlan,
     folder: RunFolder,
-    sources: Sequence[Source],
+    sources: Sequence[ParaphraseSource],
     seeds: Seeds,
     records: Sequence[CellRecord],
     rows: Sequence[Result],
@@ -399,7 +399,7 @@ def conclusion_of_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Co
 
 
 def describe_paraphrases(
-    folder: RunFolder, sources: Sequence[Source], growth: Growth, datasets: Sequence[PlannedDataset]
+    folder: RunFolder, sources: Sequence[ParaphraseSource], growth: Growth, datasets: Sequence[PlannedDataset]
 ) -> dict[str, Any]:
     """Who wrote the wordings, with which seeds, and what became of the texts; why datasets got no more runs, where a
     stored set was written for other data."""
@@ -424,12 +424,12 @@ def describe_paraphrases(
     }  # fmt: skip
 
 
-def _mismatches(source: Source, datasets: Sequence[PlannedDataset]) -> list[str]:
+def _mismatches(source: ParaphraseSource, datasets: Sequence[PlannedDataset]) -> list[str]:
     compare = getattr(source.paraphraser, "mismatches", None)
     return compare({dataset.name: dataset.fingerprint for dataset in datasets}) if compare is not None else []
 
 
-def _describe_source(paraphrases: ParaphraseSet, source: Source) -> dict[str, Any]:
+def _describe_source(paraphrases: ParaphraseSet, source: ParaphraseSource) -> dict[str, Any]:
     """What a model was told (None where none was asked), and what is known of it: its name at its server, licence,
     sampling."""
     kept = paraphrases.sources.get(source.name)
@@ -438,7 +438,9 @@ def _describe_source(paraphrases: ParaphraseSet, source: Source) -> dict[str, An
     )
 
 
-def _quality(plan: PtebPlan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds) -> list[Result]:
+def _quality(
+    plan: PtebPlan, folder: RunFolder, sources: Sequence[ParaphraseSource], seeds: Seeds
+) -> list[Result]:
     paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
     results: list[Result] = []
     for source in sources:
@@ -487,11 +489,11 @@ def _peaks(records: Sequence[CellRecord]) -> dict[str, int]:
 
 
 def layout_of(
-    plan: PtebPlan, sources: Sequence[Source], seeds: Mapping[tuple[str, str], tuple[int, ...]]
-) -> Layout:
+    plan: PtebPlan, sources: Sequence[ParaphraseSource], seeds: Mapping[tuple[str, str], tuple[int, ...]]
+) -> RunLayout:
     """The systems, datasets, tasks and sources of a plan, with the seeds of the runs so far."""
     request = plan.request
-    return Layout(
+    return RunLayout(
         tuple(RunSystem(system.name, system.kind, system.kind == "embedding") for system in plan.systems),
         tuple(
             RunDataset(
@@ -526,7 +528,11 @@ VALUES = {
 
 
 def drops_by_length(
-    plan: PtebPlan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds, records: Sequence[CellRecord]
+    plan: PtebPlan,
+    folder: RunFolder,
+    sources: Sequence[ParaphraseSource],
+    seeds: Seeds,
+    records: Sequence[CellRecord],
 ) -> dict[tuple[str, str, str], Sequence[LengthBin]]:
     """(task, dataset, system) -> the bins, for systems whose cells are all done; references are left out."""
     done = {(record.task, record.dataset, record.system, record.variant) for record in records if record.done}

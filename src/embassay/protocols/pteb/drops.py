@@ -140,7 +140,7 @@ FEWEST_PLACES = 5
 
 
 @dataclass(frozen=True)
-class Group:
+class DropGroup:
     """The mean delta of a group of cells (system x dataset), every cell alike.
 
     `delta.n` counts cells and `datasets` the datasets they are of; the interval draws datasets, with all their
@@ -159,14 +159,14 @@ class Contrast:
     The difference is None where a group is empty.
     """
 
-    first: Group | None
-    second: Group | None
+    first: DropGroup | None
+    second: DropGroup | None
     difference: Estimate | None
 
 
 def grouped(
     drops: Sequence[Drop], name: Callable[[Drop], str | None], order: Sequence[str], *, seed: int = SEED
-) -> tuple[Group, ...]:
+) -> tuple[DropGroup, ...]:
     """The groups that `name` gives the drops (None: in none), in `order`; empty ones are left out."""
     return tuple(
         _group(part, members, seed)
@@ -195,10 +195,10 @@ def contrast(
     return Contrast(groups[0], groups[1], _estimate(value, draws, len(left) + len(right), len(places)))
 
 
-def _group(name: str, members: Sequence[Drop], seed: int) -> Group:
+def _group(name: str, members: Sequence[Drop], seed: int) -> DropGroup:
     places = list(dict.fromkeys(drop.place for drop in members))
     means = _resampled(_sums(members, places), seed)
-    return Group(
+    return DropGroup(
         name, _estimate(_mean(members), means[:, 0] / means[:, 1], len(members), len(places)), len(places)
     )
 
@@ -263,8 +263,8 @@ class ByLanguage:
     between datasets is not in it. `missing` counts cells whose language is not known.
     """
 
-    languages: tuple[Group, ...]
-    groups: tuple[Group, ...]
+    languages: tuple[DropGroup, ...]
+    groups: tuple[DropGroup, ...]
     difference: Contrast
     same_datasets: Contrast
     missing: tuple[Skipped, ...]
@@ -305,7 +305,7 @@ class AgainstOriginal:
     """
 
     points: tuple[Drop, ...]
-    bins: tuple[Group, ...]
+    bins: tuple[DropGroup, ...]
     high: float
     above: Contrast
     correlation: float

@@ -28,7 +28,7 @@ from embassay.protocols.pteb.drops import (
     resample_deltas,
     score_counts,
 )
-from embassay.protocols.pteb.plan import PtebPlan, Source
+from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
 from embassay.protocols.wordings.protocol import PARAPHRASES, PlannedDataset, Seeds
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.sets import ParaphraseSet
@@ -207,7 +207,11 @@ class FreshLine(NamedTuple):
 
 
 def fresh_tables(
-    plan: PtebPlan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds, records: Sequence[CellRecord]
+    plan: PtebPlan,
+    folder: RunFolder,
+    sources: Sequence[ParaphraseSource],
+    seeds: Seeds,
+    records: Sequence[CellRecord],
 ) -> Iterator[ColumnTable]:
     """`pteb_fresh`: for every system and task that has datasets of both kinds, what each loses at equal distance."""
     names = fresh_names(plan)
@@ -247,7 +251,7 @@ class Reworded(NamedTuple):
 def _fresh_lines(
     plan: PtebPlan,
     folder: RunFolder,
-    sources: Sequence[Source],
+    sources: Sequence[ParaphraseSource],
     seeds: Seeds,
     records: Sequence[CellRecord],
     names: frozenset[str],
@@ -268,7 +272,7 @@ def _fresh_lines(
 
 
 def _reworded_datasets(
-    plan: PtebPlan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds
+    plan: PtebPlan, folder: RunFolder, sources: Sequence[ParaphraseSource], seeds: Seeds
 ) -> dict[str, list[Reworded]]:
     """The datasets of each task that has a score per text."""
     by_task: dict[str, list[Reworded]] = {}
@@ -280,7 +284,7 @@ def _reworded_datasets(
 
 
 def _wordings_of(
-    folder: RunFolder, sources: Sequence[Source], seeds: Seeds, dataset: str
+    folder: RunFolder, sources: Sequence[ParaphraseSource], seeds: Seeds, dataset: str
 ) -> list[dict[str, str]]:
     """The usable wordings of each run, by text."""
     paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)

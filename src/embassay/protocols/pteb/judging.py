@@ -59,8 +59,8 @@ from embassay.protocols.pteb.ratings import (
     HEADLINE,
     Asking,
     Context,
+    GoldPairs,
     Judge,
-    Judged,
     JudgedStep,
     Pair,
     Range,
@@ -121,7 +121,7 @@ def evaluate(
     ):
         ratings = rate(chat, pairs_of(pairs.data), job.asking, advance)
     context = Context(pairs.loaded.dataset, seed=job.seed, options=job.options)
-    outcome = agreement(ratings, Judged.of(pairs.data, pairs.langs, *job.by.gold), job.options, context)
+    outcome = agreement(ratings, GoldPairs.of(pairs.data, pairs.langs, *job.by.gold), job.options, context)
     answers = {"answers_asked": chat.counts.asked, "answers_cached": chat.counts.cached}
     return replace(outcome, counts={**outcome.counts, **answers, **calls})
 
@@ -132,7 +132,7 @@ def pairs_of(data: ScoredPairs) -> list[Pair]:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class JudgingPairs:
     """The scored pairs of a dataset, and the language of each, (n,)."""
 
     loaded: Loaded[ScoredPairs]
@@ -145,7 +145,7 @@ class Pairs:
 
 
 @lru_cache(maxsize=2)
-def load(request: DatasetRequest, limit: int | None, seed: int) -> Pairs:
+def load(request: DatasetRequest, limit: int | None, seed: int) -> JudgingPairs:
     """The scored pairs of a dataset, a limit holding for each language; the last two stay in memory."""
     dataset = opening.dataset(request)
     parts = {
@@ -161,7 +161,7 @@ def load(request: DatasetRequest, limit: int | None, seed: int) -> Pairs:
         skipped=tuple(skip for part in parts.values() for skip in part.skipped),
         warnings=tuple(dict.fromkeys(warning for part in parts.values() for warning in part.warnings)),
     )
-    return Pairs(whole, langs)
+    return JudgingPairs(whole, langs)
 
 
 def _joined(parts: Sequence[ScoredPairs]) -> ScoredPairs:
@@ -261,7 +261,7 @@ ANSWER_TOKENS = 10
 
 
 @dataclass(frozen=True)
-class Questions:
+class QuestionLoad:
     """Questions to a model: `texts` (or pairs) in all, `requests` for those without a kept answer, and the tokens that
     these read and write."""
 
@@ -289,11 +289,11 @@ def of_ratings(
     with judge.with_kept_answers(None, cache) as chat:
         questions = [question for pair in distinct if not chat.is_cached(question := asking.question(pair))]
     read = sum(likely_tokens([message.content for message in question.messages]) for question in questions)
-    asked = Questions(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
+    asked = QuestionLoad(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
     return of_questions(head, judge.open(), asked)
 
 
-def of_questions(head: Forecast, chat: Any, asked: Questions) -> Forecast:
+def of_questions(head: Forecast, chat: Any, asked: QuestionLoad) -> Forecast:
     """`head` with what the questions to a model come to, added."""
     price, tokens = getattr(chat, "price", None), asked.read + asked.written
     usd = None if price is None or head.usd is None else head.usd + price.usd(asked.read, asked.written)
@@ -436,7 +436,7 @@ def _row(plan: JudgingPlan, dataset: str, figure: str, headline: Headline) -> Re
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])")
 
 
-class Rows:
+class JudgingRows:
     """The rows of a run by what tells them apart."""
 
     def __init__(self, rows: Sequence[Result]) -> None:
@@ -462,7 +462,7 @@ class Rows:
 
 def tables(rows: Sequence[Result]) -> Iterator[ColumnTable]:
     """All tables that the rows can fill."""
-    look = Rows(rows)
+    look = JudgingRows(rows)
     yield _table_2(look)
     sizes = {judge: size for judge in look.judges if (size := billions(judge)) is not None}
     if len(sizes) > 1:
@@ -489,21 +489,21 @@ class JudgedScope(NamedTuple):
     dataset: str
 
 
-def _scopes(look: Rows) -> list[JudgedScope]:
+def _scopes(look: JudgingRows) -> list[JudgedScope]:
     return [*(JudgedScope(name, name) for name in look.datasets), JudgedScope("Average", "")]
 
 
-def _table_2(look: Rows) -> ColumnTable:
+def _table_2(look: JudgingRows) -> ColumnTable:
     title = "PTEB table 2: Spearman correlation of a judge's ratings and gold scores, x 100"
     judges = (fine_points(judge, partial(_find_agreement, look, judge)) for judge in look.judges)
     return ColumnTable.of("pteb_table2", title, _scopes(look), text("Dataset", "label"), *judges)
 
 
-def _find_agreement(look: Rows, judge: str, scope: JudgedScope) -> float | None:
+def _find_agreement(look: JudgingRows, judge: str, scope: JudgedScope) -> float | None:
     return look.value(judge, scope.dataset, HEADLINE)
 
 
-def _table_3(look: Rows, sizes: dict[str, float]) -> ColumnTable:
+def _table_3(look: JudgingRows, sizes: dict[str, float]) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table3", "PTEB table 3: judges by size, mean Spearman correlation x 100",
         sorted(sizes, key=lambda judge: (sizes[judge], judge)), text("Judge", str),
@@ -511,13 +511,13 @@ def _table_3(look: Rows, sizes: dict[str, float]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _figure_3(look: Rows) -> ColumnTable:
+def _figure_3(look: JudgingRows) -> ColumnTable:
     title = "PTEB figure 3: mean absolute error of ratings by gold score, both on 0 to 5, all datasets"
     columns = _bin_fields(look, ERROR, lambda judge: (judge, ""))
     return ColumnTable.of("judge_error_by_gold", title, look.judges, text("Judge", str), *columns)
 
 
-def _figure_4(look: Rows) -> ColumnTable:
+def _figure_4(look: JudgingRows) -> ColumnTable:
     system = MEAN_OF_JUDGES if len(look.judges) > 1 else next(iter(look.judges), "")
     title = (
         f"PTEB figure 4: Spearman correlation x 100 by mean words of a pair, averaged over {len(look.judges)} "
@@ -527,7 +527,7 @@ def _figure_4(look: Rows) -> ColumnTable:
     return ColumnTable.of("judge_by_words", title, _scopes(look), text("Dataset", "label"), *columns)
 
 
-def _bin_fields(look: Rows, measure: str, find: Callable[[Any], tuple[str, str]]) -> Iterator[Field]:
+def _bin_fields(look: JudgingRows, measure: str, find: Callable[[Any], tuple[str, str]]) -> Iterator[Field]:
     """The value of every bin and of all of them, and the pairs in every bin, of the system and the dataset that `find`
     says."""
     bins = {label: label.partition("=")[2] for label in look.bins(measure)}

@@ -102,7 +102,7 @@ JUDGE_VERSION = 2
 
 
 @dataclass(frozen=True)
-class JudgeRequest(request.Request):
+class JudgeRequest(request.RunRequest):
     """The arguments of a judge run; `systems` are the judges. `gold` are ranges of gold scores, see `gold.py`."""
 
     systems: tuple[str, ...] = option(
@@ -127,7 +127,7 @@ PROMPT_NAMES = ("default", "variant1", "variant2", "variant3")
 
 
 @dataclass(frozen=True)
-class Request(request.Request):
+class Request(request.RunRequest):
     """The arguments of a PTEB run. `seed` is that of the first run's paraphrases, and of everything else."""
 
     GROWS: ClassVar[tuple[str, ...]] = request.GROWING
@@ -195,14 +195,14 @@ class Request(request.Request):
 
 
 @dataclass(frozen=True)
-class Drawing:
+class StudyPool:
     """What a study is drawn from: a source of a set, some languages (all without), datasets, the run with a seed."""
 
     source: str = option("", "Whose paraphrases, if the set has several paraphrasers.", group=DATA)
     langs: tuple[str, ...] = option(
         (), "Languages, such as fra,deu. Default: all.", read=names_of, group=DATA
     )
-    datasets: tuple[str, ...] = like(request.Request, "datasets", default=(), help="Only this dataset.")
+    datasets: tuple[str, ...] = like(request.RunRequest, "datasets", default=(), help="Only this dataset.")
     run_seed: int | None = option(None, "Seed of the run to draw from. Default: the first.", group=DATA)
 
 

@@ -22,7 +22,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import read_prompt
 from embassay.protocols.pteb.checks import answer_fault, is_near_copy, slot_fault
 from embassay.protocols.pteb.options import PROMPT_NAMES
-from embassay.protocols.wordings.protocol import AnyRuns, Drawn, LLMWriter
+from embassay.protocols.wordings.protocol import AnyRuns, LLMWriter, WordingDraw
 from embassay.protocols.wordings.records import (
     OF_MEANING,
     REJECTED,
@@ -39,7 +39,7 @@ from embassay.randomness import generator
 from embassay.records import Paraphrases
 from embassay.registry import Registry
 from embassay.runs.folder import digest_json
-from embassay.runs.store import CachedChat, Question
+from embassay.runs.store import CachedChat, StoredQuestion
 from embassay.systems.chat import fit_context
 from embassay.systems.chat.answers import without_blocks
 from embassay.systems.remote.ledger import Ledger
@@ -367,14 +367,16 @@ class LLMParaphraser(LLMWriter):
         facts = self.described(licence=licence_of(self.name), sampling=self.generation.as_dict())
         return {**facts, "language_check": checked}
 
-    def question(self, asked: SourceText, seed: int, attempt: int = 0) -> Question:
+    def question(self, asked: SourceText, seed: int, attempt: int = 0) -> StoredQuestion:
         """What the model is asked for a text in draw number `attempt` of the run with this seed."""
         multilingual = asked.multilingual or asked.lang.split("-")[0].split("_")[0] not in ("en", "eng")
         messages = [
             Message("system", self.prompt.instructions(multilingual=multilingual)),
             Message("user", asked.text),
         ]
-        return Question(messages, self.generation.sampling(_own_seed(asked, seed), attempt), None, attempt)
+        return StoredQuestion(
+            messages, self.generation.sampling(_own_seed(asked, seed), attempt), None, attempt
+        )
 
     def is_free(self, asked: SourceText, seed: int) -> bool:
         """Whether the first answer is in the cache, or none is needed, so that the text costs nothing, or little."""
@@ -384,11 +386,11 @@ class LLMParaphraser(LLMWriter):
         """What comes of one text that isn't blank."""
         strict, meaning = self.generation.strict_length, self.generation.meaning
 
-        def read(answer: Completion) -> Drawn:
+        def read(answer: Completion) -> WordingDraw:
             verdict = judge_answer(
                 asked.text, answer.text, lang=asked.lang, strict_length=strict, meaning=meaning
             )
-            return Drawn(verdict.wording, verdict.outcome, verdict.reason)
+            return WordingDraw(verdict.wording, verdict.outcome, verdict.reason)
 
         drawn = await self.draw(partial(self.question, asked, seed), read)
         rejected = ";".join(reason for reason in drawn.rejected if reason in (*REJECTED, *OF_MEANING))
@@ -421,7 +423,7 @@ often longer than five."""
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ParaphraseVerdict:
     """What an answer is: `wording` where it is usable, else the `reason` why not."""
 
     outcome: Outcome
@@ -445,7 +447,7 @@ def longest_allowed(text: str, *, strict: bool = False) -> int:
 
 def judge_answer(
     text: str, answer: str, *, lang: str = "und", strict_length: bool = False, meaning: bool = False
-) -> Verdict:
+) -> ParaphraseVerdict:
     """The answer to `text` without blocks of thinking and white space around it, or why it cannot be used.
 
     Rejected are, in this order: nothing (`empty`), what is left of thinking (`thinking`), more characters than
@@ -463,20 +465,24 @@ def judge_answer(
     answer = answer.encode("utf-8", "replace").decode()
     wording = answer.strip() if without_blocks(text) != text else without_blocks(answer).strip()
     if not wording:
-        return Verdict("empty", reason="nothing but thinking" if answer.strip() else "an empty answer")
+        return ParaphraseVerdict(
+            "empty", reason="nothing but thinking" if answer.strip() else "an empty answer"
+        )
     if wording == text.strip() or is_near_copy(text, wording):
-        return Verdict("copied", wording)
+        return ParaphraseVerdict("copied", wording)
     if mark := new_mark(THINKING, text, wording):
-        return Verdict("thinking", reason=f"it thinks aloud: {mark!r}")
+        return ParaphraseVerdict("thinking", reason=f"it thinks aloud: {mark!r}")
     allowed = longest_allowed(text, strict=strict_length)
     if len(wording) > allowed:
-        return Verdict("too long", reason=f"{len(wording)} characters for {len(text)}, {allowed} allowed")
+        return ParaphraseVerdict(
+            "too long", reason=f"{len(wording)} characters for {len(text)}, {allowed} allowed"
+        )
     if mark := new_mark(REFUSAL, text, wording):
-        return Verdict("refused", reason=f"the model declined: {mark!r}")
+        return ParaphraseVerdict("refused", reason=f"the model declined: {mark!r}")
     if fault := language_fault(text, wording, lang):
-        return Verdict("wrong language", reason=fault)
+        return ParaphraseVerdict("wrong language", reason=fault)
     if meaning and (fault := answer_fault(text, wording)):
-        return Verdict("answered", reason=fault)
+        return ParaphraseVerdict("answered", reason=fault)
     if meaning and (fault := slot_fault(text, wording)):
-        return Verdict("slot lost", reason=fault)
-    return Verdict("ok", wording)
+        return ParaphraseVerdict("slot lost", reason=fault)
+    return ParaphraseVerdict("ok", wording)

@@ -103,7 +103,11 @@ def _texts_of_task(request: Request, name: str, parts: tuple[Loaded[Any], ...]) 
 
 
 def with_runs(
-    plan: PtebPlan, folder: RunFolder, paraphrases: ParaphraseSet, sources: tuple[Source, ...], seeds: Seeds
+    plan: PtebPlan,
+    folder: RunFolder,
+    paraphrases: ParaphraseSet,
+    sources: tuple[ParaphraseSource, ...],
+    seeds: Seeds,
 ) -> PtebPlan:
     """The plan with the cells of all runs whose wordings are kept: `seeds` of each source and dataset."""
     originals = plan.originals()
@@ -130,7 +134,7 @@ CONTROL = "permuted"
 
 
 @dataclass(frozen=True)
-class Source:
+class ParaphraseSource:
     """A paraphraser with a prompt. `label` tells several sources of a run apart (`by=NAME`, `prompt=NAME`); `name` is
     what the run's set of paraphrases calls it."""
 
@@ -161,7 +165,7 @@ class Source:
 
 def open_sources(
     request: Request, recorded: Mapping[str, Paraphrases], longest: int, *, ledger: Ledger | None = None
-) -> tuple[Source, ...]:
+) -> tuple[ParaphraseSource, ...]:
     """Every paraphraser with every prompt, opened. `longest` is the bytes of the longest text. UsageError for names
     that are unknown or given twice."""
     prompts = [open_prompt(name) for name in request.prompts]
@@ -177,9 +181,11 @@ def open_sources(
             parts = [f"by={paraphraser.name}"] if len(request.paraphrasers) > 1 else []
             parts += [f"prompt={prompt.name}"] if len(prompts) > 1 else []
             name = paraphraser.name if len(prompts) == 1 else f"{paraphraser.name} {prompt.name}"
-            opened.append(Source(",".join(parts), name, paraphraser, prompt))
+            opened.append(ParaphraseSource(",".join(parts), name, paraphraser, prompt))
     if request.control:
-        opened.append(Source(f"by={CONTROL}", CONTROL, Permuted(CONTROL, opened[0].paraphraser), prompts[0]))
+        opened.append(
+            ParaphraseSource(f"by={CONTROL}", CONTROL, Permuted(CONTROL, opened[0].paraphraser), prompts[0])
+        )
     return tuple(opened)
 
 

@@ -15,8 +15,15 @@ from embassay.protocols.pteb.conclusions import conclusion, conclusion_of_origin
 from embassay.protocols.pteb.freshness import fresh_names, fresh_tables
 from embassay.protocols.pteb.options import Request
 from embassay.protocols.pteb.paraphrasing import LLMParaphraser
-from embassay.protocols.pteb.plan import PtebPlan, Source, make_plan, open_sources, with_runs
-from embassay.protocols.wordings.protocol import PARAPHRASES, Growth, Seeds, Worded, Writer, evaluations
+from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan, make_plan, open_sources, with_runs
+from embassay.protocols.wordings.protocol import (
+    PARAPHRASES,
+    Growth,
+    Seeds,
+    Worded,
+    WordingWriter,
+    evaluations,
+)
 from embassay.protocols.wordings.records import SourceText
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.sets import ParaphraseSet
@@ -65,7 +72,7 @@ class Pteb(Worded):
     other words, until there are as many as were asked for. Or the texts as they are, and no more."""
 
     name = "pteb"
-    sources: tuple[Source, ...] = ()
+    sources: tuple[ParaphraseSource, ...] = ()
     growth: Growth | None = None
     """The runs of every source on every dataset; None for the texts as they are."""
 
@@ -122,7 +129,7 @@ class Pteb(Worded):
         plan: Any = session.plan
         session.whole = False
         paraphrases = ParaphraseSet.create(self.folder.path / PARAPHRASES)
-        writer = Writer(paraphrases, session.accounts.ledger, listener)
+        writer = WordingWriter(paraphrases, session.accounts.ledger, listener)
         session.do(listener)
         asked = {dataset.name: tuple(plan.texts_to_rewrite(dataset)) for dataset in plan.datasets}
         while self.growth.grows:
@@ -145,7 +152,9 @@ class Pteb(Worded):
         return replace(concluded, tables=(*concluded.tables, *fresh))
 
 
-def forecast(plan: PtebPlan, sources: Sequence[Source], seeds: Seeds, *, measure: bool = True) -> Forecasts:
+def forecast(
+    plan: PtebPlan, sources: Sequence[ParaphraseSource], seeds: Seeds, *, measure: bool = True
+) -> Forecasts:
     """The cost of every source's wordings, then of every task on every dataset with every system, all runs together.
 
     Wordings are taken to be as long as their texts, and none to be drawn again. With `measure`, systems on this machine
@@ -154,7 +163,7 @@ def forecast(plan: PtebPlan, sources: Sequence[Source], seeds: Seeds, *, measure
     return Forecasts((*_wordings(plan, sources, seeds), *evaluations(plan, sources, seeds, measure=measure)))
 
 
-def _wordings(plan: PtebPlan, sources: Sequence[Source], seeds: Seeds) -> Iterator[Forecast]:
+def _wordings(plan: PtebPlan, sources: Sequence[ParaphraseSource], seeds: Seeds) -> Iterator[Forecast]:
     for source in sources:
         for dataset in plan.datasets:
             runs = seeds[source.name, dataset.name]

@@ -32,7 +32,7 @@ from embassay.protocols.pteb.options import JudgeOptions, RatingOptions
 from embassay.protocols.pteb.paraphrasing import judge_prompt, licence_of, suited
 from embassay.protocols.tasks.task import correlate_estimate
 from embassay.records import Component, Score, ScoredPairs, Skipped, TaskOutcome
-from embassay.runs.store import AnswerCache, CachedChat, Question
+from embassay.runs.store import AnswerCache, CachedChat, StoredQuestion
 from embassay.stats import wilson
 from embassay.systems.chat import CHAT_MODELS, open_chat
 from embassay.systems.chat.answers import without_fence
@@ -119,6 +119,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 Pair = tuple[str, str]
 
 
+# Its name is in the schema that the model is asked with, so in the key of every kept answer: it stays.
 class Answer(BaseModel):
     """The JSON that a judge answers with."""
 
@@ -148,11 +149,11 @@ class Asking:
     options: RatingOptions
     seed: int
 
-    def question(self, pair: Pair, attempt: int = 0) -> Question:
+    def question(self, pair: Pair, attempt: int = 0) -> StoredQuestion:
         """Attempt number `attempt` (from 0) at a pair."""
         messages = [Message("system", self.prompt), Message("user", shown(*pair))]
         sampling = self.options.sampling(self.seed + SEED_STEP * attempt)
-        return Question(messages, sampling, Answer if self.options.answers == "schema" else None)
+        return StoredQuestion(messages, sampling, Answer if self.options.answers == "schema" else None)
 
 
 def shown(first: str, second: str) -> str:
@@ -371,7 +372,7 @@ def share_interval(value: float, n: int) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Figure:
+class RatingFigure:
     """A number of a dataset, in a `variant` of it: an estimate, or the reason why there is none of these `n` items."""
 
     measure: str
@@ -403,7 +404,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Judged:
+class GoldPairs:
     """Pairs with their gold scores, lengths and languages: `gold` on 0 to 5, `words` the mean of both texts, (n,)
     each."""
 
@@ -413,7 +414,7 @@ class Judged:
     langs: tuple[str, ...]
 
     @classmethod
-    def of(cls, data: ScoredPairs, langs: tuple[str, ...], low: float, high: float) -> Judged:
+    def of(cls, data: ScoredPairs, langs: tuple[str, ...], low: float, high: float) -> GoldPairs:
         """The pairs of a dataset whose scores have this range."""
         gold = on_common_scale(data.scores, low, high)
         return cls(data.ids, gold, words_per_text(data.first, data.second), langs)
@@ -425,7 +426,7 @@ class Judged:
 
 
 def agreement(
-    ratings: Sequence[Rating], data: Judged, options: JudgeOptions, context: Context
+    ratings: Sequence[Rating], data: GoldPairs, options: JudgeOptions, context: Context
 ) -> TaskOutcome:
     """Score ratings (n,) against gold; items are each pair's `rating` (missing where there is none), `gold`, `words`.
 
@@ -457,12 +458,12 @@ def agreement(
     )
 
 
-def share(measure: str, values: Floats, context: Context, otherwise: str = "no item") -> Figure:
+def share(measure: str, values: Floats, context: Context, otherwise: str = "no item") -> RatingFigure:
     """The share of ones among the values that are there (n,); `otherwise` is the reason where there is none."""
     n = int(np.isfinite(values).sum())
     if not n:
-        return Figure(measure, "", 0, otherwise)
-    return Figure(
+        return RatingFigure(measure, "", 0, otherwise)
+    return RatingFigure(
         measure,
         "",
         n,
@@ -470,7 +471,9 @@ def share(measure: str, values: Floats, context: Context, otherwise: str = "no i
     )
 
 
-def _figures(values: Floats, data: Judged, options: JudgeOptions, context: Context) -> Iterator[Figure]:
+def _figures(
+    values: Floats, data: GoldPairs, options: JudgeOptions, context: Context
+) -> Iterator[RatingFigure]:
     """The correlation and the error, of all pairs (the headline first) and of every bin."""
     yield from _headline(values, data, context)
     for part in by_words(data.words, options.word_edges):
@@ -481,7 +484,7 @@ def _figures(values: Floats, data: Judged, options: JudgeOptions, context: Conte
         yield _error(errors, part, context)
 
 
-def _headline(values: Floats, data: Judged, context: Context) -> Iterator[Figure]:
+def _headline(values: Floats, data: GoldPairs, context: Context) -> Iterator[RatingFigure]:
     """The correlation of all pairs; of several languages the mean, and then that of each."""
     by_language = data.by_language
     parts = [
@@ -494,17 +497,19 @@ def _headline(values: Floats, data: Judged, context: Context) -> Iterator[Figure
     n, method = sum(part.n for part in parts), f"mean over {len(parts)} languages, bootstrap over pairs"
     estimates = [part.found for part in parts if isinstance(part.found, Estimate)]
     missing = next((f"{part.subset}: {part.found}" for part in parts if isinstance(part.found, str)), "")
-    yield Figure(HEADLINE, "", n, missing or replace(combine(estimates, method), n=n))
+    yield RatingFigure(HEADLINE, "", n, missing or replace(combine(estimates, method), n=n))
     yield from parts
 
 
 def _correlation(
     values: Floats, gold: Floats, part: Bin, least: int, context: Context, purpose: str = ""
-) -> Figure:
+) -> RatingFigure:
     rating, variant = values[part.members], f"words={part.label}" if part.label else ""
     n = int(np.isfinite(rating).sum())
     if n < least:
-        return Figure(HEADLINE, variant, n, f"{n or 'no'} pair{'' if n == 1 else 's'}, fewer than {least}")
+        return RatingFigure(
+            HEADLINE, variant, n, f"{n or 'no'} pair{'' if n == 1 else 's'}, fewer than {least}"
+        )
     rho = correlate_estimate(
         rating,
         gold[part.members],
@@ -513,16 +518,16 @@ def _correlation(
         method="bootstrap over pairs",
     )
     what = rho.replace("similarity", "rating") if isinstance(rho, str) else rho
-    return Figure(HEADLINE, variant, n, what)
+    return RatingFigure(HEADLINE, variant, n, what)
 
 
-def _error(errors: Floats, part: Bin, context: Context) -> Figure:
+def _error(errors: Floats, part: Bin, context: Context) -> RatingFigure:
     inside, variant = errors[part.members], f"gold={part.label}" if part.label else ""
     n = int(np.isfinite(inside).sum())
     if not n:
-        return Figure(ERROR, variant, 0, "no pair")
+        return RatingFigure(ERROR, variant, 0, "no pair")
     mean = estimate(inside[:, None], _mean, context, f"error {part.label}", "bootstrap over pairs")
-    return Figure(ERROR, variant, n, mean)
+    return RatingFigure(ERROR, variant, n, mean)
 
 
 def _mean(means: Floats) -> Floats:

@@ -179,7 +179,7 @@ class Values(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Entry:
+class GridEntry:
     """One system in one row of the grid: see `Values`."""
 
     label: tuple[str, ...]
@@ -189,14 +189,14 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Grid(RunTable):
+class ScoreGrid(RunTable):
     """Entries row by row. As CSV a line per entry, and with system `Average` the mean difference of the embeddings (of
     all ranked systems where there are none); in Markdown a line per row and a column per system."""
 
     name: str
     title: str
     labels: tuple[str, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[GridEntry, ...]
     note: str = ""
     task: str = ""
     suite: str = ""
@@ -227,24 +227,24 @@ class Grid(RunTable):
     def _rows(self) -> list[tuple[str, ...]]:
         return list(dict.fromkeys(entry.label for entry in self.entries))
 
-    def _of(self, label: tuple[str, ...]) -> list[Entry]:
+    def _of(self, label: tuple[str, ...]) -> list[GridEntry]:
         return [entry for entry in self.entries if entry.label == label]
 
 
-def average_delta(entries: Sequence[Entry]) -> float | None:
+def average_delta(entries: Sequence[GridEntry]) -> float | None:
     """The mean difference over the embeddings, or over all ranked systems where there are none."""
     ranked = [entry for entry in entries if entry.kind != "reference"]
     embeddings = [entry for entry in ranked if entry.kind == "embedding"]
     return mean([embedding.values.delta for embedding in embeddings or ranked])
 
 
-def average_entries(entries: Sequence[Entry], label: tuple[str, ...]) -> list[Entry]:
+def average_entries(entries: Sequence[GridEntry], label: tuple[str, ...]) -> list[GridEntry]:
     """The last row: the mean of every system's column. It has no standard deviation, as in the paper."""
     averages = []
     for system in dict.fromkeys(entry.system for entry in entries):
         mine = [entry for entry in entries if entry.system == system]
         means = _mean_values([entry.values for entry in mine])
-        averages.append(Entry(label, mine[0].kind, system, means._replace(sd=None, delta_sd=None)))
+        averages.append(GridEntry(label, mine[0].kind, system, means._replace(sd=None, delta_sd=None)))
     return averages
 
 
@@ -252,7 +252,7 @@ def _mean_values(rows: Sequence[Values]) -> Values:
     return Values(*map(mean, zip(*rows, strict=True)))
 
 
-def _written(entry: Entry) -> str:
+def _written(entry: GridEntry) -> str:
     values = entry.values
     spread = "" if values.sd is None else f" / ±{SD.written(values.sd)}"
     return (
@@ -351,7 +351,7 @@ ENGLISH_SUITE, MULTILINGUAL_SUITE = "pteb-en", "pteb-multi"
 ENGLISH_ONLY = "English alone, as in the paper: what has other languages is in table 10."
 
 
-def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
+def score_tables(given: Given) -> Iterator[ScoreGrid | ColumnTable]:
     """All tables of scores that the rows can fill."""
     english = [(dataset, lang) for dataset, lang in _english(given) if dataset.task == "sts"]
     if english:
@@ -359,7 +359,7 @@ def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
             entry for dataset, lang in english
             for entry in _entries(given, dataset, (_called(dataset, lang),), lang)
         ]  # fmt: skip
-        yield Grid(
+        yield ScoreGrid(
             "pteb_table6", "PTEB table 6: STS in English, Spearman x 100", ("dataset",),
             (*rows, *average_entries(rows, (AVERAGE,))), task="sts", suite=ENGLISH_SUITE
         )  # fmt: skip
@@ -371,7 +371,7 @@ def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
     ]
     if others:
         rows = [entry for used in others for entry in _entries(given, used, (used.task, used.dataset))]
-        yield Grid(
+        yield ScoreGrid(
             "pteb_table10", "PTEB table 10: datasets with other languages than English, x 100",
             ("task", "dataset"), (*rows, *average_entries(rows, (AVERAGE, ""))), suite=MULTILINGUAL_SUITE
         )  # fmt: skip
@@ -382,7 +382,7 @@ def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
         yield _prompts(given)
 
 
-def _by_task(given: Given) -> Grid:
+def _by_task(given: Given) -> ScoreGrid:
     """Table 9: the tasks in English, as in the paper, so that its STS is the average of table 6.
 
     Where a task, or the run, has nothing in English or nothing else, the mean over its datasets and the standard
@@ -390,7 +390,7 @@ def _by_task(given: Given) -> Grid:
     """
     english = _english(given)
     mixed = bool(english) and any(is_multilingual(dataset) for dataset in given.datasets)
-    rows: list[Entry] = []
+    rows: list[GridEntry] = []
     for task in given.tasks:
         parts = [(dataset, lang) for dataset, lang in english if dataset.task == task]
         used = parts if mixed else [(dataset, "") for dataset in given.datasets if dataset.task == task]
@@ -401,14 +401,14 @@ def _by_task(given: Given) -> Grid:
         if used == [(dataset, "") for dataset in whole]:
             rows += _entries(given, DatasetUsed(task, "", (), headline(task)), label)
         else:
-            rows += [Entry(label, kind, name, _mean(given, used, name)) for kind, name in given.systems()]
+            rows += [GridEntry(label, kind, name, _mean(given, used, name)) for kind, name in given.systems()]
     if mixed:
         rows += average_entries(rows, (AVERAGE, ""))
     else:
         rows += _entries(given, DatasetUsed(OVERALL, "", (), OVERALL), (AVERAGE, ""))
     apart = any(scope.endswith(":classical") for scope in given.comparisons.get("scopes", {}))
     note = " ".join(filter(None, (OTHER_METHOD if apart else "", ENGLISH_ONLY if mixed else "")))
-    return Grid(
+    return ScoreGrid(
         "pteb_table9", "PTEB table 9: tasks, x 100", ("task", "dataset"), tuple(rows), note,
         suite=ENGLISH_SUITE if mixed else ""
     )  # fmt: skip
@@ -452,10 +452,10 @@ def _spread(parts: Sequence[Mapping[str, Sequence[float]]]) -> float | None:
     return sqrt(fmean(variances)) if variances else None
 
 
-def _entries(given: Given, used: DatasetUsed, label: tuple[str, ...], lang: str = "") -> Iterator[Entry]:
+def _entries(given: Given, used: DatasetUsed, label: tuple[str, ...], lang: str = "") -> Iterator[GridEntry]:
     """Every system on a dataset or one of its languages, or on all of a task where the dataset is empty."""
     for kind, system in given.systems():
-        yield Entry(label, kind, system, _values(given, used, system, lang))
+        yield GridEntry(label, kind, system, _values(given, used, system, lang))
 
 
 def _values(given: Given, used: DatasetUsed, system: str, lang: str = "") -> Values:

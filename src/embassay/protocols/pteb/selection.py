@@ -49,7 +49,7 @@ from embassay.protocols.pteb.candidates import (
     Selection,
     SelectionPlan,
     SelectionRequest,
-    Work,
+    SelectionWork,
     forecast,
     ids_of,
     make_plan,
@@ -371,7 +371,7 @@ class Selecting(JudgedStep):
         for dataset in plan.datasets:
             self.folder.keep_texts(TASK, dataset.name, partial(_texts, plan, dataset))
         paraphrases = ParaphraseSet.create(self.folder.path / "paraphrases")
-        self.evaluate = Work(plan, paraphrases, plan.cache).evaluate
+        self.evaluate = SelectionWork(plan, paraphrases, plan.cache).evaluate
 
     def work(self, session: Session, listener: Silent) -> None:
         """The other judges rate the candidate that is selected."""

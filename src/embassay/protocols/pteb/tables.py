@@ -15,14 +15,14 @@ from embassay.contracts import Kind
 from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
 from embassay.protocols.pteb.drops import (
     Contrast,
-    Group,
+    DropGroup,
     LengthBin,
     against_distance,
     against_original,
     by_language,
     drops,
 )
-from embassay.protocols.pteb.scores import Given, Grid, described_tables, is_control, score_tables
+from embassay.protocols.pteb.scores import Given, ScoreGrid, described_tables, is_control, score_tables
 from embassay.protocols.wordings.scores import MEASURE, OVERALL, SPREADS
 from embassay.protocols.wordings.tables import fine_points, signed_points, where_known
 from embassay.records import Result
@@ -204,7 +204,7 @@ def relation_tables(given: Given) -> Iterator[ColumnTable]:
 
 def _languages(rows: Sequence[Result]) -> ColumnTable:
     language = by_language(drops(rows, by_language=True).rows)
-    groups: list[Group | DropDifference] = [
+    groups: list[DropGroup | DropDifference] = [
         *language.languages, *language.groups,
         *_contrast(language.difference, "English less other languages"),
         *_contrast(language.same_datasets, "the same within datasets that have both")
@@ -240,7 +240,7 @@ def _contrast(contrast: Contrast, name: str) -> Iterator[DropDifference]:
 __all__ = ["Given", "tables"]
 
 
-def tables(given: Given) -> Iterator[Grid | ColumnTable]:
+def tables(given: Given) -> Iterator[ScoreGrid | ColumnTable]:
     """All tables that the run can fill: `pteb_table6`, `9`, `10`, `12` and by dataset and source; `pteb_table7`, `14`,
     `rank_stability`, `rank_intervals`, `drop_mixed`; `drop_by_*`; `pteb_table1`, `8`, `13`, `paraphrase_quality`."""
     if not given.datasets:

@@ -106,6 +106,7 @@ def outcomes_table(
     return ColumnTable.of(name, title, rows, text("Kind"), *fields, note="; ".join(meanings))
 
 
+# Its name is in the schema that the model is asked with, so in the key of every kept answer: it stays.
 class Written(BaseModel):
     """What the writer answers."""
 
@@ -115,6 +116,7 @@ class Written(BaseModel):
     answer: str
 
 
+# Its name is in the schema that the model is asked with, so in the key of every kept answer: it stays.
 class Checked(BaseModel):
     """What the checker answers."""
 
@@ -163,7 +165,7 @@ def _find_quotation(passage: Placed, evidence: str) -> tuple[int, int] | None:
     return max(0, shown[0] - before), shown[1] - before
 
 
-class Unfit(ValueError):
+class UnfitDraft(ValueError):
     """An answer that makes no question: its outcome, and more words."""
 
     def __init__(self, outcome: str, found: str = "") -> None:
@@ -176,7 +178,7 @@ def _ignore_progress() -> None:
 
 
 @dataclass(frozen=True)
-class Writer:
+class QuestionWriter:
     """Who writes and who checks; `seed` names the draws. `costs` are the dollars of the answers to a draft (by key)."""
 
     chat: CachedChat
@@ -206,7 +208,7 @@ class Writer:
             try:
                 fields = await self._attempt(kind, passage, attempt)
                 return replace(head, outcome=KEPT, attempts=attempt + 1, rejected=tuple(rejected), **fields)
-            except Unfit as unfit:
+            except UnfitDraft as unfit:
                 rejected.append(unfit.outcome)
                 head = replace(head, outcome=unfit.outcome, reason=str(unfit), attempts=attempt + 1)
                 if unfit.outcome == "nothing to ask":
@@ -222,16 +224,16 @@ class Writer:
         question = " ".join(written.question.split())
         fault = fault_of(question, kind, passage, options)
         if fault:
-            raise Unfit(*fault)
+            raise UnfitDraft(*fault)
         place = _find_quotation(passage, written.evidence)
         if place is None:
-            raise Unfit("ungrounded", written.evidence)
+            raise UnfitDraft("ungrounded", written.evidence)
         # The check shall not depend on luck, however freely the question was written.
         careful = Sampling(0.0, 1.0, self._seed("check", attempt))
         messages = check_messages(question, passage)
         checked = await self._answer(self.checker, messages, careful, Checked, attempt, key)
         if not checked.answerable or find_span(_shown_passage(passage), checked.evidence) is None:
-            raise Unfit("not answerable", question)
+            raise UnfitDraft("not answerable", question)
         start, end = place
         return {
             "question": mistype_question(question, self.seed, passage.id) if kind == "typo" else question,
@@ -254,10 +256,10 @@ class Writer:
             self.costs[key] = self.costs.get(key, 0.0) + (answer.usage.usd or 0.0)
             return answer.parsed if answer.parsed is not None else schema.model_validate_json(answer.text)
         except ValidationError as error:
-            raise Unfit("unreadable", str(error).partition("\n")[0]) from None
+            raise UnfitDraft("unreadable", str(error).partition("\n")[0]) from None
         except TextRefused as error:
             outcome = "unreadable" if isinstance(error, NeverFits | Unanswered) else "refused"
-            raise Unfit(outcome, error.message) from None
+            raise UnfitDraft(outcome, error.message) from None
 
     def _seed(self, what: str, attempt: int) -> int:
         # 31 bits, which is what servers take.
@@ -278,12 +280,14 @@ Drawn = Mapping[str, Sequence[Placed]]
 
 def writer_of(
     llm: str, checker: str, options: QuestionsOptions, seed: int, cache: Path | None, ledger: Ledger | None
-) -> Writer:
+) -> QuestionWriter:
     """The chat model that writes and the one that checks (empty: the same), with their kept answers. ModelError for one
     that cannot be opened."""
     answers = AnswerCache.open(cache)
     chat = CachedChat(_open_model(llm, ledger), answers)
-    return Writer(chat, CachedChat(_open_model(checker, ledger), answers) if checker else chat, options, seed)
+    return QuestionWriter(
+        chat, CachedChat(_open_model(checker, ledger), answers) if checker else chat, options, seed
+    )
 
 
 def _open_model(spec: str, ledger: Ledger | None) -> ChatModel:
@@ -291,7 +295,9 @@ def _open_model(spec: str, ledger: Ledger | None) -> ChatModel:
     return fit_context(chat, _ANSWER + 4_000)
 
 
-def plan_models(llm: str, checker: str, writer: Writer, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:
+def plan_models(
+    llm: str, checker: str, writer: QuestionWriter, ledger: Ledger | None
+) -> tuple[PlannedSystem, ...]:
     """Both as a manifest tells them. UsageError where the cost is limited and a price is not known."""
     roles = [(llm, writer.chat, "writes questions")]
     if checker:
@@ -331,7 +337,7 @@ def draw_passages(
 
 
 def forecast_drafts(
-    head: Forecast, writer: Writer, kind: str, drawn: Sequence[Placed], done: Mapping[str, Draft]
+    head: Forecast, writer: QuestionWriter, kind: str, drawn: Sequence[Placed], done: Mapping[str, Draft]
 ) -> Iterator[Forecast]:
     """`head` for the writer and for the checker, for the drafts of a kind that are not `done` (by key): as many calls
     of each as those took that are, if there are enough to tell; else one of each, as if the first were kept."""
@@ -355,7 +361,7 @@ def forecast_drafts(
         )  # fmt: skip
 
 
-def in_all(cells: Sequence[Forecast], writer: Writer, done: Mapping[str, Draft]) -> str:
+def in_all(cells: Sequence[Forecast], writer: QuestionWriter, done: Mapping[str, Draft]) -> str:
     """What a forecast of questions leaves open: how many attempts there will be. Empty where nothing is to be paid."""
     usd = sum(cell.usd or 0.0 for cell in cells)
     if not usd:
@@ -373,14 +379,16 @@ def in_all(cells: Sequence[Forecast], writer: Writer, done: Mapping[str, Draft])
     )
 
 
-def waiting_drafts(writer: Writer, drawn: Drawn, drafts: Container[str]) -> list[tuple[str, Placed]]:
+def waiting_drafts(writer: QuestionWriter, drawn: Drawn, drafts: Container[str]) -> list[tuple[str, Placed]]:
     """Kinds and passages whose draft is not there."""
     return [
         (kind, p) for kind, passages in drawn.items() for p in passages if writer.key(kind, p) not in drafts
     ]
 
 
-def decided_drafts(writer: Writer, drawn: Drawn, drafts: Mapping[str, Draft]) -> dict[str, list[Draft]]:
+def decided_drafts(
+    writer: QuestionWriter, drawn: Drawn, drafts: Mapping[str, Draft]
+) -> dict[str, list[Draft]]:
     """Kind -> the drafts of its passages that are decided, in the order of the draw."""
     return {
         kind: [drafts[key] for passage in passages if (key := writer.key(kind, passage)) in drafts]
@@ -389,7 +397,7 @@ def decided_drafts(writer: Writer, drawn: Drawn, drafts: Mapping[str, Draft]) ->
 
 
 def write_drafts(
-    writer: Writer,
+    writer: QuestionWriter,
     drawn: Drawn,
     path: Path,
     drafts: dict[str, Draft],
@@ -417,7 +425,7 @@ def _in_turn(asked: Sequence[tuple[str, Placed]]) -> list[tuple[str, Placed]]:
 
 
 async def _write_missing(
-    writer: Writer,
+    writer: QuestionWriter,
     asked: Sequence[tuple[str, Placed]],
     path: Path,
     drafts: dict[str, Draft],

@@ -43,7 +43,7 @@ REWRITERS: Registry[Rewriter] = Registry("rewriter", makes=[["rewrite"]])
 REWRITERS.add("identity", "embassay.protocols.rag.rewriters:Identity", "the question as it was asked")
 REWRITERS.add(
     "rules",
-    "embassay.protocols.rag.rewriters:Rules",
+    "embassay.protocols.rag.rewriters:RuleRewriter",
     "without greetings, politeness, filler, apologies, emoji and digressions, in English and French",
 )
 REWRITERS.add(
@@ -499,7 +499,7 @@ class Identity:
         return question.text
 
 
-class Rules:
+class RuleRewriter:
     """The question without what people say around it, in English and French; see `rewrite_by_rules`."""
 
     name = "rules"
@@ -536,7 +536,7 @@ class RewriteOptions:
             )
 
 
-class Malformed(ValueError):
+class MalformedRewriting(ValueError):
     """An answer that is no rewriting, and why."""
 
 
@@ -592,7 +592,7 @@ class ChatRewriter:
                 answer = await self._chat.complete(messages, sampling=sampling, attempt=attempt)
                 seconds += answer.usage.seconds
                 return rewriting_of(answer.text, question.text), seconds
-            except Malformed as error:
+            except MalformedRewriting as error:
                 rejected, why = str(error), "empty"
             except Unanswered as error:
                 rejected, why = f"{error.why}: {error.message}", error.why
@@ -606,8 +606,8 @@ class ChatRewriter:
 def rewriting_of(text: str, question: str) -> str:
     """The rewriting that an answer consists of: one JSON object with one text and nothing else.
 
-    Malformed for anything else, for an empty text, and for one that is longer than the question and 400 characters: a
-    rewriting says less, an answer to the question says more.
+    MalformedRewriting for anything else, for an empty text, and for one that is longer than the question and 400
+    characters: a rewriting says less, an answer to the question says more.
 
     >>> rewriting_of('{"rewrite": "causes of jet noise"}', "Hi! What causes jet noise?")
     'causes of jet noise'
@@ -616,14 +616,14 @@ def rewriting_of(text: str, question: str) -> str:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        raise Malformed(f"no JSON object: {cut_line(text)}" if text else "empty") from None
+        raise MalformedRewriting(f"no JSON object: {cut_line(text)}" if text else "empty") from None
     if not isinstance(value, dict) or set(value) != {KEY}:
-        raise Malformed(f"not an object with {KEY!r} alone: {cut_line(text)}")
+        raise MalformedRewriting(f"not an object with {KEY!r} alone: {cut_line(text)}")
     rewriting = value[KEY]
     if not isinstance(rewriting, str) or not (rewriting := " ".join(rewriting.split())):
-        raise Malformed(f"no text in {KEY!r}: {cut_line(text)}")
+        raise MalformedRewriting(f"no text in {KEY!r}: {cut_line(text)}")
     if len(rewriting) > max(_LONGEST_REWRITTEN, len(question)):
-        raise Malformed(f"longer than the question: {cut_line(rewriting)}")
+        raise MalformedRewriting(f"longer than the question: {cut_line(rewriting)}")
     return rewriting
 
 

@@ -14,10 +14,10 @@ from embassay.protocols.kernel.forecast import sampled
 from embassay.search.bm25 import split_words
 
 __all__ = [
-    "Choice",
     "Gain",
     "Limits",
     "Stack",
+    "StackChoice",
     "average_performance",
     "choose",
     "efficiency_of",
@@ -270,7 +270,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Choice:
+class StackChoice:
     """The stack that the rule takes, or None where none keeps the limits; `nearest` then misses them least.
 
     `feasible` keep the limits. `tied` (with the chosen one) differ from the best by less than the rule can tell: they
@@ -290,7 +290,7 @@ def choose(
     *,
     jitter_ms: float = JITTER_MS,
     cost_share: float = COST_SHARE,
-) -> Choice:
+) -> StackChoice:
     """The best of the stacks that keep the limits.
 
     Without a target that is the one of highest quality. With one it is the fastest, latencies within `jitter_ms` of
@@ -303,7 +303,7 @@ def choose(
     feasible = [stack for stack in stacks if not any(limits.excesses(stack, measure))]
     if not feasible:
         nearest = min(stacks, key=lambda stack: (max(limits.excesses(stack, measure)), *_stack_order(stack)))
-        return Choice(None, nearest, (), ())
+        return StackChoice(None, nearest, (), ())
     if limits.target is None:
         tied = _lowest_stacks(feasible, lambda stack: -stack.reaches(measure), ROUNDING)
     else:
@@ -315,7 +315,7 @@ def choose(
         _lowest_stacks(tied, lambda stack: stack.prompt_tokens, 0.0), _cost_of, ROUNDING, cost_share
     )
     chosen = min(left, key=lambda stack: (stack.latency, -stack.reaches(measure), stack.id))
-    return Choice(chosen, chosen, tuple(feasible), tuple(tied))
+    return StackChoice(chosen, chosen, tuple(feasible), tuple(tied))
 
 
 def _cost_of(stack: Stack) -> float:

@@ -22,13 +22,13 @@ from embassay.protocols.kernel.estimates import (
     summed,
     undefined,
 )
-from embassay.protocols.sage.tasks import Context
+from embassay.protocols.sage.tasks import SageContext
 from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
 
 HEADLINE = "v_measure"
 
 
-def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskOutcome:
+def evaluate(system: Similarity, data: LabelledTexts, context: SageContext) -> TaskOutcome:
     """Score one system on every set of one dataset; sets of one label and lost members are skipped and counted."""
     items, scores, skipped, warnings = Items(), [], [], []
     alone = _alone(data)
@@ -58,7 +58,7 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
     return _outcome(over_sets(scores, context), scores, items, summed(skipped), tuple(warnings))
 
 
-def _cap_rows(data: LabelledTexts, rows: list[int], system: Similarity, context: Context) -> list[int]:
+def _cap_rows(data: LabelledTexts, rows: list[int], system: Similarity, context: SageContext) -> list[int]:
     """The rows of a set, or as many as the cap allows, drawn by label."""
     cap = context.options.embedding_cap if system.kind == "embedding" else context.options.string_cap
     if len(rows) <= cap:

@@ -22,7 +22,7 @@ from embassay.protocols.kernel.estimates import Estimate, Items, Lost, undefined
 from embassay.protocols.kernel.groups import Labels, groups_of, words
 from embassay.protocols.kernel.tables import ColumnTable, number, text
 from embassay.protocols.sage.retrieval import K, gains_of, ideal_gains, ndcg
-from embassay.protocols.sage.tasks import Context, chosen_edits, with_options
+from embassay.protocols.sage.tasks import SageContext, chosen_edits, with_options
 from embassay.randomness import generator, random_bytes
 from embassay.records import Result, RetrievalSet, Score, TaskOutcome
 from embassay.runs.folder import CellRecord
@@ -67,7 +67,7 @@ class GuardBench:
     """A system on a retrieval set, with what its guards are made of; each search is done once, and what a guard takes
     beside it is timed."""
 
-    def __init__(self, system: Similarity, data: RetrievalSet, context: Context) -> None:
+    def __init__(self, system: Similarity, data: RetrievalSet, context: SageContext) -> None:
         self.system, self.data, self.context = system, data, context
         self.options = context.options
         self.seconds: dict[str, list[float]] = {}
@@ -200,7 +200,7 @@ def clean_search(data: RetrievalSet) -> AskedSearch:
     return AskedSearch(CLEAN, data.queries.texts, data.corpus.texts)
 
 
-def damaged_search(data: RetrievalSet, edit: str, context: Context) -> AskedSearch:
+def damaged_search(data: RetrievalSet, edit: str, context: SageContext) -> AskedSearch:
     """The same with one side under an edit."""
     damage = with_options(edit, context)
     if context.options.guard_side == "queries":
@@ -208,7 +208,7 @@ def damaged_search(data: RetrievalSet, edit: str, context: Context) -> AskedSear
     return AskedSearch(edit, data.queries.texts, damage(data.corpus.texts, data.corpus.ids))
 
 
-def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOutcome:
+def evaluate(system: Similarity, data: RetrievalSet, context: SageContext) -> TaskOutcome:
     """Measure what a system keeps under every edit, alone and behind every guard."""
     bench = GuardBench(system, data, context)
     edits = chosen_edits(context.options.guard_edits)
@@ -280,7 +280,7 @@ def _guard_scores(columns: Mapping[str, Floats], edit: str, name: str, over: Sha
 class Shares:
     """Estimates over questions, of means that are each over the questions that have a value."""
 
-    context: Context
+    context: SageContext
     groups: Labels | None
 
     def mean_value(self, column: Floats, *, is_share: bool = False) -> Estimate:

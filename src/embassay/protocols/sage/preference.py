@@ -18,7 +18,7 @@ from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, Statistic, combine, estimate, undefined
 from embassay.protocols.kernel.groups import groups_of, words
 from embassay.protocols.kernel.inputs import Columns
-from embassay.protocols.sage.tasks import Context
+from embassay.protocols.sage.tasks import SageContext
 from embassay.records import Comparisons, Component, Ratings, Score, Skipped, TaskOutcome
 
 HEADLINE = "human_preference"
@@ -34,7 +34,7 @@ class Preferences:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _TaskHalf:
     """One half of the task: its rows, and its mean as a component (value None when undefined)."""
 
     scores: tuple[Score, ...]
@@ -43,10 +43,10 @@ class _Part:
     skipped: tuple[Skipped, ...] = ()
 
 
-def evaluate(system: Similarity, data: Preferences, context: Context) -> TaskOutcome:
+def evaluate(system: Similarity, data: Preferences, context: SageContext) -> TaskOutcome:
     """Score one system on one dataset's comparisons, ratings or both."""
     items = Items()
-    parts: dict[str, _Part] = {}
+    parts: dict[str, _TaskHalf] = {}
     if data.comparisons is not None and len(data.comparisons):
         parts["comparisons"] = _compare(system, data.comparisons, context, items)
     if data.ratings is not None and len(data.ratings):
@@ -80,7 +80,7 @@ def mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(0.5 * (np.clip(r, -1, 1) + 1), dtype=np.float64)
 
 
-def _compare(system: Similarity, data: Comparisons, context: Context, items: Items) -> _Part:
+def _compare(system: Similarity, data: Comparisons, context: SageContext, items: Items) -> _TaskHalf:
     similarity = system.pairs((*data.sources, *data.sources), (*data.first, *data.second))
     # Six decimals: float32 gives equal texts similarities that differ in their last bits, and would break ties by
     # chance.
@@ -118,14 +118,14 @@ def _compare(system: Similarity, data: Comparisons, context: Context, items: Ite
     whole = combine(figures, method)
     ties = over_comparisons(tied[:, None], lambda means: means[..., 0], share=True)
     rows = [figure.score(name) for name, figure in zip(CHOICES, figures, strict=True)]
-    return _Part((*rows, ties.score("tie_share")), whole.component(), whole, lost.skipped)
+    return _TaskHalf((*rows, ties.score("tie_share")), whole.component(), whole, lost.skipped)
 
 
 def _figure(place: int, means: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(choice_figures(means)[..., place])
 
 
-def _rate(system: Similarity, data: Ratings, context: Context, items: Items) -> _Part:
+def _rate(system: Similarity, data: Ratings, context: SageContext, items: Items) -> _TaskHalf:
     similarity = system.pairs(data.sources, data.summaries).astype(np.float64)
     items.add(data.ids, similarity, "similarity", "rating")
     lost = Lost(system, data.ids, "rated summaries")
@@ -154,12 +154,12 @@ def _rate(system: Similarity, data: Ratings, context: Context, items: Items) -> 
         axes.append(figure)
     if len(axes) < len(data.axes):
         reason = next(score.reason for score in scores if score.value is None)
-        return _Part(tuple(scores), Component(None, len(data), reason=reason), None, tuple(skipped))
+        return _TaskHalf(tuple(scores), Component(None, len(data), reason=reason), None, tuple(skipped))
     whole = combine(axes, method)
-    return _Part(tuple(scores), whole.component(), whole, tuple(skipped))
+    return _TaskHalf(tuple(scores), whole.component(), whole, tuple(skipped))
 
 
-def _no_part(measures: Sequence[str], lost: Lost, n: int, *variants: str) -> _Part:
+def _no_part(measures: Sequence[str], lost: Lost, n: int, *variants: str) -> _TaskHalf:
     """A half that lost too many of its rows."""
     reason, left = lost.too_many, n - len(lost.rows)
     rows = [
@@ -167,10 +167,10 @@ def _no_part(measures: Sequence[str], lost: Lost, n: int, *variants: str) -> _Pa
         for measure in measures
         for variant in variants or ("",)
     ]
-    return _Part(tuple(rows), Component(None, left, reason=reason), None, lost.skipped)
+    return _TaskHalf(tuple(rows), Component(None, left, reason=reason), None, lost.skipped)
 
 
-def _headline(parts: dict[str, _Part]) -> Score:
+def _headline(parts: dict[str, _TaskHalf]) -> Score:
     n = sum(part.component.n for part in parts.values())
     if not parts:
         return undefined(HEADLINE, 0, "no usable comparison or rating")

@@ -27,7 +27,7 @@ from embassay.protocols.sage.tasks import (
     PAIR_CORPUS,
     TASK_NAMES,
     TASKS,
-    Context,
+    SageContext,
     chosen_edits,
     corpora_length,
     needed,
@@ -78,7 +78,7 @@ class Sage(TaskProtocol):
     version = VERSION
     tasks = TASKS
     paper = TASK_NAMES
-    context = Context
+    context = SageContext
     options = SageOptions
     pair_corpus = PAIR_CORPUS
     first_field: ClassVar = {"retrieval": "document", "preference": "source"}
@@ -96,7 +96,7 @@ class Sage(TaskProtocol):
         copies = 1 + len(chosen_edits(options.retrieval_edits)) if chosen else task.texts_per_item
         return task.size(data) * copies
 
-    def length(self, task: str, context: Context) -> float:
+    def length(self, task: str, context: SageContext) -> float:
         """As long as the versions that the task's edits make."""
         return corpora_length(context) if task == "retrieval" else _LENGTHS.get(task, 1.0)
 

@@ -27,8 +27,8 @@ from embassay.protocols.kernel.estimates import Estimate, Items, Lost, Statistic
 from embassay.protocols.kernel.groups import groups_of, words
 from embassay.protocols.sage.tasks import (
     RETRIEVAL_EDITS,
-    Context,
     Edit,
+    SageContext,
     left_as_they_were,
     retrieval_edits,
     unchanged,
@@ -41,7 +41,7 @@ from embassay.search.exact import SHARD, cut_shards, over_shards
 HEADLINE = "retention"
 
 
-def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOutcome:
+def evaluate(system: Similarity, data: RetrievalSet, context: SageContext) -> TaskOutcome:
     """Score one system on one retrieval dataset.
 
     A document that lost a version is left out of every corpus and of the judgements, a lost query, and one without
@@ -86,14 +86,16 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     return replace(outcome, scores=scores, skipped=tuple(left_out))
 
 
-class _Found(NamedTuple):
+class _VersionRankings(NamedTuple):
     """The rankings in every version of the corpus, the clean one first: each searched by itself, and all as one."""
 
     apart: Sequence[Ranked]
     together: Sequence[Ranked]
 
 
-def _searched(system: Similarity, data: RetrievalSet, corpora: Corpora, k: int, context: Context) -> _Found:
+def _searched(
+    system: Similarity, data: RetrievalSet, corpora: Corpora, k: int, context: SageContext
+) -> _VersionRankings:
     """The best k of every version of the corpus, each merged as its shards come in."""
     own: Callable[..., Iterator[Ranked]] | None = getattr(system, "search_corpora", None)
     search: Callable[..., Iterator[Ranked]] = own or system.search_shards
@@ -106,7 +108,7 @@ def _searched(system: Similarity, data: RetrievalSet, corpora: Corpora, k: int, 
         return [_merged(islice(shards, corpora.shards), corpora.offsets, k) for _ in range(corpora.versions)]
 
     apart = each()
-    return _Found(apart, each() if own else apart)
+    return _VersionRankings(apart, each() if own else apart)
 
 
 def _merged(shards: Iterable[Ranked], offsets: Sequence[int], k: int) -> Ranked:
@@ -161,7 +163,9 @@ def _orphans(data: RetrievalSet, orphans: NDArray[np.bool_]) -> Iterator[Skipped
         yield Skipped("query whose relevant documents are all left out", len(ids), ids[:5])
 
 
-def _without(found: _Found, documents: Sequence[int], own_rows: NDArray[np.int64] | None) -> _Found:
+def _without(
+    found: _VersionRankings, documents: Sequence[int], own_rows: NDArray[np.int64] | None
+) -> _VersionRankings:
     """The rankings without these documents and each query's own, K + 1 deep."""
     if own_rows is None and not len(documents):
         return found
@@ -173,24 +177,24 @@ def _without(found: _Found, documents: Sequence[int], own_rows: NDArray[np.int64
         kept = Ranked(np.where(out, -1, ranked.indices), np.where(out, -np.inf, ranked.scores))
         return merge([kept], [0], K + 1)
 
-    return _Found(*([rest(ranking) for ranking in ranked] for ranked in found))
+    return _VersionRankings(*([rest(ranking) for ranking in ranked] for ranked in found))
 
 
-def _edited(ranked: _Found, corpora: Corpora) -> _Found:
+def _edited(ranked: _VersionRankings, corpora: Corpora) -> _VersionRankings:
     """The rankings without copies that an edit left as they were. No deeper search is needed: each of them has the
     score of its original, which stands in its place."""
     copies = [
-        _without(_Found([ranking], [ranking]), rows.tolist(), None).together[0]
+        _without(_VersionRankings([ranking], [ranking]), rows.tolist(), None).together[0]
         for ranking, rows in zip(ranked.together[1:], corpora.unchanged(), strict=True)
     ]
-    return _Found(ranked.apart, [ranked.together[0], *copies])
+    return _VersionRankings(ranked.apart, [ranked.together[0], *copies])
 
 
 @dataclass(frozen=True)
 class _OverQueries:
     """Estimates over the queries, drawn by `groups` of those that share a relevant document."""
 
-    context: Context
+    context: SageContext
     groups: NDArray[np.int64] | None
     edits: tuple[str, ...]
 
@@ -215,7 +219,7 @@ class _OverQueries:
 
 
 def _score_rankings(
-    searched: _Found, data: RetrievalSet, lost: NDArray[np.bool_], items: Items, over: _OverQueries
+    searched: _VersionRankings, data: RetrievalSet, lost: NDArray[np.bool_], items: Items, over: _OverQueries
 ) -> TaskOutcome:
     """The outcome from the rankings of the clean corpus and its versions; `lost` queries do not count."""
     context, ranked = over.context, searched.apart
@@ -347,7 +351,7 @@ class Corpora(Sequence[Shard]):
     """The shards of the clean corpus, then those of each perturbed version of it; `idle` are the edits that change no
     document, and make no version."""
 
-    def __init__(self, corpus: Documents, context: Context) -> None:
+    def __init__(self, corpus: Documents, context: SageContext) -> None:
         self._corpus, self._cuts, self._spread = corpus, cut_shards(len(corpus)), context.spread
         edits = {edit: with_options(edit, context) for edit in retrieval_edits(context)}
         self.idle = tuple(name for name, edit in edits.items() if not _changes(edit, corpus))
@@ -467,7 +471,10 @@ def ideal_gains(data: RetrievalSet) -> NDArray[np.float64]:
 
 
 def ndcg(
-    gains: list[dict[int, float]], indices: NDArray[np.int64], ideal: NDArray[np.float64], context: Context
+    gains: list[dict[int, float]],
+    indices: NDArray[np.int64],
+    ideal: NDArray[np.float64],
+    context: SageContext,
 ) -> NDArray[np.float64]:
     """nDCG@K of every query, (queries,), from the rows found for it (queries, K)."""
     gain = np.array(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.sage.options import further_edits
-from embassay.protocols.sage.tasks import EDITS, Context, edited, left_as_they_were, unchanged
+from embassay.protocols.sage.tasks import EDITS, SageContext, edited, left_as_they_were, unchanged
 from embassay.records import Documents, Score, Skipped, TaskOutcome
 from embassay.text import FURTHER_SUPERFICIAL, SEMANTIC, SUPERFICIAL
 
@@ -27,7 +27,7 @@ ABOVE = (*SUPERFICIAL, *FURTHER_SUPERFICIAL)
 """Edits that leave the meaning as it was, and so belong above the summary."""
 
 
-def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutcome:
+def evaluate(system: Similarity, data: Documents, context: SageContext) -> TaskOutcome:
     """Score one system on one dataset's documents and their summaries; a document that lost a version is left out."""
     if data.summaries is None:
         raise ValueError("robustness needs summaries")

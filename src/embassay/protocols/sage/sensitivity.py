@@ -20,7 +20,7 @@ from embassay.protocols.sage.tasks import (
     POSITIONS,
     REMOVALS,
     REMOVED,
-    Context,
+    SageContext,
     edited,
     shortened,
 )
@@ -31,13 +31,13 @@ HEADLINE = "sensitivity"
 METHOD = "bootstrap over documents"
 
 
-class _Kind(NamedTuple):
+class _EditKind(NamedTuple):
     name: str
     variants: tuple[str, ...]
     sizes: tuple[float, ...]
 
 
-KINDS = (_Kind("insertion", INSERTIONS, INSERTED), _Kind("removal", REMOVALS, REMOVED))
+KINDS = (_EditKind("insertion", INSERTIONS, INSERTED), _EditKind("removal", REMOVALS, REMOVED))
 
 
 def expected(size: NDArray[np.float64] | float, curve: str = "hyperbolic") -> NDArray[np.float64]:
@@ -46,7 +46,7 @@ def expected(size: NDArray[np.float64] | float, curve: str = "hyperbolic") -> ND
     return 1 - p if curve == "linear" else 1 / (1 + p)
 
 
-def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutcome:
+def evaluate(system: Similarity, data: Documents, context: SageContext) -> TaskOutcome:
     """Score one system on one dataset's documents.
 
     Those of under two tokens, and those that lost a version, are skipped and counted.
@@ -76,7 +76,7 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
 
 
 def _similarity(
-    system: Similarity, kind: _Kind, documents: Documents, lost: Lost, context: Context
+    system: Similarity, kind: _EditKind, documents: Documents, lost: Lost, context: SageContext
 ) -> NDArray[np.float64]:
     """Similarity of every document and its versions of one kind: (documents, variants)."""
     columns = []
@@ -92,7 +92,9 @@ FALLS = 1
 """Which of its columns is a share of the documents."""
 
 
-def _score(kind: _Kind, similarity: NDArray[np.float64], context: Context) -> tuple[Estimate, list[Score]]:
+def _score(
+    kind: _EditKind, similarity: NDArray[np.float64], context: SageContext
+) -> tuple[Estimate, list[Score]]:
     """The score of one kind and its rows, from similarities (documents, variants)."""
     target = np.repeat(expected(np.array(kind.sizes), context.options.curve), POSITIONS)
     closeness = 1 - np.abs(similarity - target)
@@ -120,7 +122,7 @@ def _score(kind: _Kind, similarity: NDArray[np.float64], context: Context) -> tu
 
 
 def _calibrated(
-    similarity: NDArray[np.float64], target: NDArray[np.float64], context: Context
+    similarity: NDArray[np.float64], target: NDArray[np.float64], context: SageContext
 ) -> NDArray[np.float64]:
     """Similarities after the monotone map that fits the curve best, fitted on the other half of the documents."""
     order = generator(context.seed, "calibration", context.dataset).permutation(len(similarity))
@@ -152,7 +154,7 @@ def isotonic(x: NDArray[np.float64], y: NDArray[np.float64], at: NDArray[np.floa
     return curve
 
 
-def _long_enough(data: Documents, context: Context) -> tuple[Documents, tuple[Skipped, ...]]:
+def _long_enough(data: Documents, context: SageContext) -> tuple[Documents, tuple[Skipped, ...]]:
     keep = [len(tokens) > 1 for tokens in context.tokenizer.encode_batch(data.texts)]
     if all(keep):
         return data, ()

@@ -46,7 +46,7 @@ TABLE_1 = (
 
 
 @dataclass(frozen=True)
-class Table(RunTable):
+class SageTable(RunTable):
     """A table of values: one row per system, grouped by kind; None where there is no value. `tasks` are those that its
     columns are the headlines of, where they are."""
 
@@ -81,7 +81,7 @@ class Table(RunTable):
         return Printed(self.title, heads, "l" + "r" * len(self.columns), body, first=frozenset(best))
 
 
-class _Rows:
+class _SageRows:
     """Rows of a run by what identifies them."""
 
     def __init__(self, rows: Sequence[Result]) -> None:
@@ -122,16 +122,16 @@ class _Rows:
 Cell = Callable[[str], float | None]
 
 
-def tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[Table]:
+def tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[SageTable]:
     """All tables that the rows can fill; `kinds` gives the systems in display order."""
-    look = _Rows(rows)
+    look = _SageRows(rows)
     tasks = {row.task for row in rows}
 
-    def table(name: str, title: str, columns: Sequence[tuple[str, Cell]]) -> Table:
+    def table(name: str, title: str, columns: Sequence[tuple[str, Cell]]) -> SageTable:
         body = tuple(
             (kind, system, tuple(cell(system) for _, cell in columns)) for system, kind in kinds.items()
         )
-        return Table(name, title, tuple(heading for heading, _ in columns), body)
+        return SageTable(name, title, tuple(heading for heading, _ in columns), body)
 
     headlines = {
         row.task: row.measure for row in rows if not row.dataset and row.measure != "mean_of_present"
@@ -158,15 +158,15 @@ def tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[Table]:
         yield from _of("attack", _attack(look, table))
 
 
-def _of(task: str, made: Iterator[Table]) -> Iterator[Table]:
+def _of(task: str, made: Iterator[SageTable]) -> Iterator[SageTable]:
     """The tables of a task, which they name."""
     return (replace(table, task=task) for table in made)
 
 
-Make = Callable[[str, str, Sequence[tuple[str, Cell]]], Table]
+Make = Callable[[str, str, Sequence[tuple[str, Cell]]], SageTable]
 
 
-def _preference(look: _Rows, table: Make) -> Iterator[Table]:
+def _preference(look: _SageRows, table: Make) -> Iterator[SageTable]:
     if look.datasets("preference", "accuracy"):
         columns = [(name.capitalize(), _mean(look, "preference", name)) for name in CHOICES]
         yield table("sage_table2", "SAGE table 2: comparisons", columns)
@@ -175,7 +175,7 @@ def _preference(look: _Rows, table: Make) -> Iterator[Table]:
         yield table("sage_table3", "SAGE table 3: ratings, (r + 1) / 2", columns)
 
 
-def _robustness(look: _Rows, table: Make) -> Iterator[Table]:
+def _robustness(look: _SageRows, table: Make) -> Iterator[SageTable]:
     names = look.datasets("robustness", "robustness")
     yield table(
         "sage_table4",
@@ -202,7 +202,7 @@ def _robustness(look: _Rows, table: Make) -> Iterator[Table]:
     )
 
 
-def _sensitivity(look: _Rows, table: Make) -> Iterator[Table]:
+def _sensitivity(look: _SageRows, table: Make) -> Iterator[SageTable]:
     for place, kind in ((5, "insertion"), (6, "removal")):
         names = look.datasets("sensitivity", "sensitivity", kind)
         yield table(
@@ -224,7 +224,7 @@ def _sensitivity(look: _Rows, table: Make) -> Iterator[Table]:
     )
 
 
-def _retrieval(look: _Rows, table: Make) -> Iterator[Table]:
+def _retrieval(look: _SageRows, table: Make) -> Iterator[SageTable]:
     names = look.datasets("retrieval", "retention")
     for variant, title in (
         ("augmented", "augmented corpus"),
@@ -245,7 +245,7 @@ def _retrieval(look: _Rows, table: Make) -> Iterator[Table]:
     yield table("retrieval_by_perturbation", "Share of nDCG@10 kept on each replaced corpus", columns)
 
 
-def _attack(look: _Rows, table: Make) -> Iterator[Table]:
+def _attack(look: _SageRows, table: Make) -> Iterator[SageTable]:
     sizes = [name for name in look.variants if name.startswith("changes=")]
     columns = [(name, _mean(look, "attack", name)) for name in ("right", WITHSTOOD, "median changes")]
     columns += [(f"{FLIPPED}, {size}", _mean(look, "attack", FLIPPED, size)) for size in sizes]
@@ -253,15 +253,15 @@ def _attack(look: _Rows, table: Make) -> Iterator[Table]:
     yield table("sage_attack", "Orders that so many changed words flip", columns)
 
 
-def _headline(look: _Rows, task: str, measure: str) -> Cell:
+def _headline(look: _SageRows, task: str, measure: str) -> Cell:
     return lambda system: look.value(system, task, measure)
 
 
-def _on(look: _Rows, task: str, measure: str, dataset: str, variant: str = "") -> Cell:
+def _on(look: _SageRows, task: str, measure: str, dataset: str, variant: str = "") -> Cell:
     return lambda system: look.value(system, task, measure, dataset, variant)
 
 
-def _mean(look: _Rows, task: str, measure: str, variant: str = "") -> Cell:
+def _mean(look: _SageRows, task: str, measure: str, variant: str = "") -> Cell:
     return lambda system: look.mean(system, task, measure, variant)
 
 

@@ -105,12 +105,12 @@ def left_as_they_were(name: str, rows: Sequence[int], ids: Sequence[str], what: 
     return Skipped(f"{name}: {what} that it left as they were", len(rows), tuple(ids[i] for i in rows[:5]))
 
 
-def edited(variant: str, documents: Documents, context: Context) -> list[str]:
+def edited(variant: str, documents: Documents, context: SageContext) -> list[str]:
     """Every document under one edit; options of the run that change an edit are applied here."""
     return with_options(variant, context)(documents.texts, documents.ids, documents.langs)
 
 
-def with_options(variant: str, context: Context) -> Edit:
+def with_options(variant: str, context: SageContext) -> Edit:
     """The edit as the options of the run have it."""
     if context.options.edits == "2024":
         variant = OF_2024.get(variant, variant)
@@ -123,7 +123,7 @@ def with_options(variant: str, context: Context) -> Edit:
     return Edit(variant, context.tokenizer, context.seed, needle_text(context.options.needle))
 
 
-def shortened(documents: Documents, context: Context) -> Documents:
+def shortened(documents: Documents, context: SageContext) -> Documents:
     """The documents with texts of at most `text_tokens` tokens [A16]."""
     most = context.options.text_tokens
     if most is None:
@@ -132,7 +132,7 @@ def shortened(documents: Documents, context: Context) -> Documents:
     return replace(documents, texts=texts)
 
 
-def retrieval_edits(context: Context) -> tuple[str, ...]:
+def retrieval_edits(context: SageContext) -> tuple[str, ...]:
     """The edits whose corpora task 5 searches."""
     named = context.options.retrieval_edits
     return RETRIEVAL_EDITS if named == ALL else chosen_edits(named)
@@ -160,7 +160,7 @@ def chosen_edits(names: str) -> tuple[str, ...]:
     return tuple(edit for edit in known if edit in chosen)
 
 
-def corpora_length(context: Context) -> float:
+def corpora_length(context: SageContext) -> float:
     """The tokens of all versions of a document in task 5 together, in units of the original's."""
     return 1.0 + sum(map(_length, retrieval_edits(context)))
 
@@ -172,7 +172,7 @@ def _length(edit: str) -> float:
 
 
 @dataclass(frozen=True)
-class Context(evaluation.Context):
+class SageContext(evaluation.Context):
     """With the options of SAGE."""
 
     options: SageOptions = field(default_factory=SageOptions)

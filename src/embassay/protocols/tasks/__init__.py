@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, undefined
-from embassay.protocols.tasks.task import Context, PtebOptions, Reworded, Task, Wording
+from embassay.protocols.tasks.task import PtebContext, PtebOptions, Reworded, Task, Wording
 from embassay.records import Loaded, TaskOutcome
 from embassay.registry import Registry
 
@@ -51,7 +51,7 @@ def _factory(name: str, title: str, shape: str) -> Callable[[], Task]:
     def make() -> Task:
         module: Any = import_module(f"{__name__}.{name}")
 
-        def evaluate(system: Similarity, data: Any, context: Context) -> TaskOutcome:
+        def evaluate(system: Similarity, data: Any, context: PtebContext) -> TaskOutcome:
             if len(data):
                 outcome: TaskOutcome = module.evaluate(system, data, context)
                 return outcome

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.tasks.task import (
-    Context,
     Embedding,
     Place,
+    PtebContext,
     Reworded,
     Wording,
     item_places,
@@ -37,7 +37,7 @@ Labels = NDArray[np.str_]
 Vectors = NDArray[np.float32]
 
 
-def evaluate(system: Similarity, data: Classification, context: Context) -> TaskOutcome:
+def evaluate(system: Similarity, data: Classification, context: PtebContext) -> TaskOutcome:
     """Score one system; items say of each test text whether its label was `correct`."""
     vectors = _encode_sides(system, data)
     train, test = Lost(system, data.train.ids, "training texts"), Lost(system, data.test.ids, "test texts")

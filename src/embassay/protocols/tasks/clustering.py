@@ -21,9 +21,9 @@ from embassay.measures import v_measure
 from embassay.measures.clusters import complete_linkage, in_place, order_of_contents
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, over_sets, over_texts_of_a_set
 from embassay.protocols.tasks.task import (
-    Context,
     Embedding,
     Place,
+    PtebContext,
     Reworded,
     Wording,
     item_places,
@@ -43,7 +43,7 @@ Clusterer = Callable[[list[int]], tuple[list[int], Clusters]]
 
 
 def evaluate(
-    system: Similarity, data: LabelledTexts, context: Context, *, give_k: bool = True
+    system: Similarity, data: LabelledTexts, context: PtebContext, *, give_k: bool = True
 ) -> TaskOutcome:
     """Score one system on every set; items are the `cluster` of each text and the `v_measure` of each set.
 
@@ -138,7 +138,7 @@ def _by_vectors(system: Embedding, data: LabelledTexts, seed: int, give_k: bool)
     return clustered
 
 
-def _by_distances(system: Similarity, data: LabelledTexts, context: Context, give_k: bool) -> Clusterer:
+def _by_distances(system: Similarity, data: LabelledTexts, context: PtebContext, give_k: bool) -> Clusterer:
     """Complete linkage of at most as many texts as the cap allows, drawn by label: the same ones for every system and
     wording."""
 

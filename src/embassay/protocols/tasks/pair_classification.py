@@ -16,8 +16,8 @@ from embassay.measures.summary import counted_average_precision
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost
 from embassay.protocols.kernel.groups import words
 from embassay.protocols.tasks.task import (
-    Context,
     Place,
+    PtebContext,
     draw_statistic,
     item_places,
     make_outcome,
@@ -31,7 +31,7 @@ HEADLINE = "average_precision"
 reword = reworded_pairs
 
 
-def evaluate(system: Similarity, data: LabelledPairs, context: Context) -> TaskOutcome:
+def evaluate(system: Similarity, data: LabelledPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` label."""
     items = Items()
     similar = pair_similarity(system, data.first, data.second)
@@ -57,7 +57,7 @@ def average_precision(
     similar: NDArray[np.float64],
     labels: NDArray[np.int8],
     lost: NDArray[np.bool_],
-    context: Context,
+    context: PtebContext,
     groups: NDArray[np.int64] | None = None,
 ) -> Estimate | str:
     """Average precision of pairs, (n,), with its replicates over them or over `groups` (n,) of them; the reason where

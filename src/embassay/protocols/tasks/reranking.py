@@ -18,9 +18,9 @@ from embassay.contracts import Similarity
 from embassay.measures import average_precision, pair_average_precision
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.tasks.task import (
-    Context,
     Groups,
     Place,
+    PtebContext,
     Reworded,
     Wording,
     left_out,
@@ -42,7 +42,7 @@ Precision = Callable[[Values, Values], float]
 
 
 def evaluate(
-    system: Similarity, data: RerankingSet, context: Context, precision: Precision | None = None
+    system: Similarity, data: RerankingSet, context: PtebContext, precision: Precision | None = None
 ) -> TaskOutcome:
     """Score one system; items are the average precision, `ap`, of each query, by default `worst_of_ties`."""
     return score_similarities(
@@ -54,7 +54,7 @@ def score_similarities(
     system: Similarity,
     data: RerankingSet,
     similar: Sequence[Values],
-    context: Context,
+    context: PtebContext,
     precision: Precision | None = None,
 ) -> TaskOutcome:
     """`evaluate` where the similarity of every query's candidates, (candidates,) each, is known already."""
@@ -94,14 +94,14 @@ def reword(data: RerankingSet, wording: Wording) -> Reworded:
     rows = [
         row for row, gains in enumerate(data.relevance) if queries[row] and _two_sided(gains[candidates[row]])
     ]
-    kept = _Kept(rows, queries, candidates)
+    kept = _KeptQueries(rows, queries, candidates)
     lost = (*asked.lost(), *offered.lost(), *left_out(ONE_SIDED, data.ids, rows))
     original = kept.of(data, data.queries, data.candidates) if lost else data
     return Reworded(original, kept.of(data, asked.after, offered.after), len(rows), len(data), lost)
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _KeptQueries:
     """Which queries stay, and by the number of a query which of its texts and candidates."""
 
     rows: Sequence[int]

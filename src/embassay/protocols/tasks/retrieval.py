@@ -18,8 +18,8 @@ from embassay.measures import ndcg
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.kernel.groups import words
 from embassay.protocols.tasks.task import (
-    Context,
     Place,
+    PtebContext,
     Reworded,
     Wording,
     item_places,
@@ -39,7 +39,7 @@ Judgements = dict[str, dict[str, float]]
 Found = dict[str, list[str]]
 
 
-def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOutcome:
+def evaluate(system: Similarity, data: RetrievalSet, context: PtebContext) -> TaskOutcome:
     """Score one system; items are the `ndcg@10` of each query.
 
     A document that could not be encoded is left out of the judgements too, and a query with it that has no other
@@ -73,7 +73,7 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     return make_outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
 
 
-def excludes_own(context: Context) -> bool:
+def excludes_own(context: PtebContext) -> bool:
     """Whether the document whose id is the query's is left out of its ranking."""
     return context.options.exclude_own or "arguana" in context.dataset.casefold()
 

@@ -11,8 +11,8 @@ from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost
 from embassay.protocols.kernel.groups import words
 from embassay.protocols.tasks.task import (
-    Context,
     Place,
+    PtebContext,
     correlate_estimate,
     item_places,
     make_outcome,
@@ -26,7 +26,7 @@ HEADLINE = "spearman"
 reword = reworded_pairs
 
 
-def evaluate(system: Similarity, data: ScoredPairs, context: Context) -> TaskOutcome:
+def evaluate(system: Similarity, data: ScoredPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` score."""
     items = Items()
     similar = pair_similarity(system, data.first, data.second)

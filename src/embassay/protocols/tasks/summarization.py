@@ -20,9 +20,9 @@ from embassay.contracts import Similarity
 from embassay.measures import spearman
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
 from embassay.protocols.tasks.task import (
-    Context,
     Groups,
     Place,
+    PtebContext,
     Reworded,
     Wording,
     correlate_estimate,
@@ -40,7 +40,7 @@ BARE = "texts left without a reference or a summary"
 Values = NDArray[np.float64]
 
 
-def evaluate(system: Similarity, data: JudgedSummaries, context: Context) -> TaskOutcome:
+def evaluate(system: Similarity, data: JudgedSummaries, context: PtebContext) -> TaskOutcome:
     """Score one system; items are each machine summary's `similarity` and `gold` rating, as TEXT:NUMBER.
 
     A summary by a person that could not be encoded leaves the others of its text; a text that has none left drops out.
@@ -83,14 +83,14 @@ def reword(data: JudgedSummaries, wording: Wording) -> Reworded:
     machines = Groups.of("summary", "summaries", data.ids, data.summaries, wording)
     references, summaries = people.rewritten_places, machines.rewritten_places
     rows = [row for row in range(len(data)) if references[row] and summaries[row]]
-    kept = _Kept(rows, references, summaries)
+    kept = _KeptTexts(rows, references, summaries)
     lost = (*people.lost(), *machines.lost(), *left_out(BARE, data.ids, rows))
     original = kept.of(data, data.references, data.summaries) if lost else data
     return Reworded(original, kept.of(data, people.after, machines.after), len(rows), len(data), lost)
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _KeptTexts:
     """Which texts stay, and by the number of a text which of its summaries."""
 
     rows: Sequence[int]
@@ -120,7 +120,7 @@ def _per_text(
     similar: Sequence[Values],
     data: JudgedSummaries,
     rows: Sequence[int],
-    context: Context,
+    context: PtebContext,
     skipped: list[Skipped],
 ) -> Estimate | str:
     """The mean of one correlation per text of `rows`; where ratings or similarities do not vary there is none, which

@@ -114,7 +114,7 @@ class Task:
     title: str
     shapes: tuple[str, ...]
     headline: str
-    evaluate: Callable[[Similarity, Any, Context], TaskOutcome]
+    evaluate: Callable[[Similarity, Any, PtebContext], TaskOutcome]
     load: Callable[[Dataset, int | None, int], Loaded[Any]]
     texts: Callable[[Any], Iterator[tuple[str, str]]]
     reword: Callable[[Any, Wording], Reworded]
@@ -226,7 +226,7 @@ def _take_rows(column: Any, rows: Sequence[int]) -> Any:
 
 
 @dataclass(frozen=True)
-class Context(context.Context):
+class PtebContext(context.Context):
     """The seed (of everything but paraphrasing), the run's tokenizer and the options; `dataset` names the random
     streams, and is followed by the language where a dataset has several."""
 
@@ -373,7 +373,7 @@ OfCounts = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class Drawn:
+class TaskReplicates:
     """Replicates, (resamples,), and how many units with an item that counts were drawn."""
 
     replicates: NDArray[np.float64]
@@ -387,7 +387,7 @@ def draw_statistic(
     *,
     lost: NDArray[np.bool_],
     groups: NDArray[np.int64] | None = None,
-) -> Drawn:
+) -> TaskReplicates:
     """`statistic` (counts (b, n) -> (b,)) on each of the run's resamples of the n items, or of `groups` of them (n,).
 
     Lost items are drawn like the others, so that systems that lost different ones stay paired, and then count 0.
@@ -396,13 +396,13 @@ def draw_statistic(
     of_item = np.arange(len(lost)) if groups is None else groups
     units, many = len(set(of_item[~lost].tolist())), int(of_item.max(initial=-1)) + 1
     if units < 2:
-        return Drawn(np.empty(0), units)
+        return TaskReplicates(np.empty(0), units)
     parts = []
     for rows in resampled_rows(many, context.resamples, context.stream(purpose), most=_DRAWS // len(lost)):
         counts = row_counts(rows) if groups is None else row_counts(rows)[:, groups]
         counts[:, lost] = 0
         parts.append(statistic(counts))
-    return Drawn(np.concatenate(parts), units)
+    return TaskReplicates(np.concatenate(parts), units)
 
 
 def correlate_estimate(

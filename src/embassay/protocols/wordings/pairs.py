@@ -13,7 +13,7 @@ from embassay.data.rows import Row, Source, escape_formula
 from embassay.data.tables import known_suffix, open_table
 from embassay.data.views import draw
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, Request, check_options, like, option
+from embassay.protocols.kernel.request import DATA, RunRequest, check_options, like, option
 from embassay.protocols.kernel.tables import csv_sheet
 from embassay.protocols.wordings.records import ENGLISH, Paraphrase, group_of
 from embassay.protocols.wordings.sets import ParaphraseSet
@@ -26,7 +26,7 @@ VERSION = "1"
 
 
 @dataclass(frozen=True)
-class Rules:
+class RatingRules:
     """When a language is accepted and a rater rejected. The paper's threshold is lost in our source and deduced
     (docs/pteb.md); how often is `repeatedly` is ours."""
 
@@ -69,11 +69,11 @@ class Rules:
         ]
 
 
-def rules_from(plain: dict[str, Any]) -> Rules:
-    """The inverse of `Rules.as_dict`; KeyError, TypeError or ValueError for what is not one."""
+def rules_from(plain: dict[str, Any]) -> RatingRules:
+    """The inverse of `RatingRules.as_dict`; KeyError, TypeError or ValueError for what is not one."""
     if plain["version"] != VERSION:
         raise ValueError(f"version {plain['version']}")
-    return Rules(**{name: value for name, value in plain.items() if name != "version"})
+    return RatingRules(**{name: value for name, value in plain.items() if name != "version"})
 
 
 Kind = Literal["pair", "nearly identical", "unrelated"]
@@ -84,7 +84,7 @@ _FRENCH = "Le vieux pont sur la rivière est resté fermé pendant plusieurs sem
 
 
 @dataclass(frozen=True)
-class Item:
+class RatedPair:
     """A pair to be rated, as the key has it: `text2` is the paraphrase of `text`. `expected` is the rating of a dummy,
     None for a pair proper."""
 
@@ -108,7 +108,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateWording:
     """A usable wording that may be drawn."""
 
     paraphrase: Paraphrase
@@ -127,12 +127,12 @@ class Sample:
     pairs: int = option(50, "Pairs per language.", least=1, group=DATA)
     dummies: int = option(2, "Dummy pairs per language, whose rating is known.", least=0)
     raters: int = option(2, "Ratings per pair.", least=1)
-    seed: int = like(Request, "seed")
+    seed: int = like(RunRequest, "seed")
 
 
 def candidates(
     of: ParaphraseSet, source: str, *, datasets: Sequence[str] = (), run_seed: int | None = None
-) -> dict[str, list[Candidate]]:
+) -> dict[str, list[CandidateWording]]:
     """Language -> the distinct usable pairs of one run (by default the first) on the datasets, copies included.
 
     UsageError for a dataset or seed that the source does not have.
@@ -143,17 +143,19 @@ def candidates(
             f"The paraphrases by {source!r} have no dataset {unknown[0]!r}.",
             mend=f"There are {', '.join(known)}.",
         )
-    by_lang: dict[str, dict[tuple[str, str], Candidate]] = {}
+    by_lang: dict[str, dict[tuple[str, str], CandidateWording]] = {}
     for dataset in datasets or known:
         seeds = of.seeds(source, dataset)
         for row in of.rows(source, dataset, seeds[0] if run_seed is None else run_seed):
             if row.usable and row.text.strip():
                 pair = (row.text, row.wording)
-                by_lang.setdefault(row.lang or "und", {}).setdefault(pair, Candidate(row, dataset))
+                by_lang.setdefault(row.lang or "und", {}).setdefault(pair, CandidateWording(row, dataset))
     return {lang: list(rows.values()) for lang, rows in by_lang.items()}
 
 
-def in_their_language(pool: Sequence[Candidate], lang: str, size: Sample) -> tuple[list[Candidate], int]:
+def in_their_language(
+    pool: Sequence[CandidateWording], lang: str, size: Sample
+) -> tuple[list[CandidateWording], int]:
     """The candidates that may be drawn, without those that are clearly not in the language the data say, and how many
     of those there were: a French question's candidates can be English, and nobody was asked to rate English.
 
@@ -175,7 +177,7 @@ def in_their_language(pool: Sequence[Candidate], lang: str, size: Sample) -> tup
     return good, len(looked_at) - len(good)
 
 
-def sample_items(pool: Sequence[Candidate], lang: str, size: Sample) -> list[Item]:
+def sample_items(pool: Sequence[CandidateWording], lang: str, size: Sample) -> list[RatedPair]:
     """The pairs drawn for one language with its dummies among them, numbered in an order that tells nothing.
 
     A language with fewer pairs gives all it has. Dummies are made of texts that were not drawn, where there are
@@ -206,13 +208,13 @@ def sample_items(pool: Sequence[Candidate], lang: str, size: Sample) -> list[Ite
             mend="Leave the language out, or --dummies 0.",
         ) from error
     rows.sort(key=lambda row: random_bytes(8, size.seed, "number", lang, row[0], row[1], row[2]))
-    return [Item(f"{lang}-{number:03}", lang, *row) for number, row in enumerate(rows, start=1)]
+    return [RatedPair(f"{lang}-{number:03}", lang, *row) for number, row in enumerate(rows, start=1)]
 
 
-def sheet(items: Iterable[Item], rater: str, seed: int) -> list[dict[str, Any]]:
+def sheet(items: Iterable[RatedPair], rater: str, seed: int) -> list[dict[str, Any]]:
     """What one rater sees of the items: in an order of their own, the paraphrase on either side at random."""
 
-    def row(item: Item) -> dict[str, Any]:
+    def row(item: RatedPair) -> dict[str, Any]:
         texts = (item.text, item.text2)
         turned = random_bytes(1, seed, "side", rater, item.pair_id)[0] & 1
         first, second = reversed(texts) if turned else texts
@@ -222,9 +224,9 @@ def sheet(items: Iterable[Item], rater: str, seed: int) -> list[dict[str, Any]]:
     return [row(item) for item in order]
 
 
-def by_language(items: Iterable[Item]) -> Mapping[str, list[Item]]:
+def by_language(items: Iterable[RatedPair]) -> Mapping[str, list[RatedPair]]:
     """The items of every language, in the order of the study."""
-    groups: dict[str, list[Item]] = {}
+    groups: dict[str, list[RatedPair]] = {}
     for item in items:
         groups.setdefault(item.lang, []).append(item)
     return groups

@@ -17,7 +17,7 @@ from embassay.errors import ModelError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.comparisons import CLASSICAL, RANKED, REFERENCE, Standing
-from embassay.protocols.kernel.forecast import Forecaster, Work, largest
+from embassay.protocols.kernel.forecast import Effort, Forecaster, largest
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.plan import (
     REFERENCES,
@@ -30,10 +30,10 @@ from embassay.protocols.kernel.plan import (
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.tasks import TASK_NAMES
-from embassay.protocols.tasks.task import Context, estimate_memory
+from embassay.protocols.tasks.task import PtebContext, estimate_memory
 from embassay.protocols.wordings import sets, work
 from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, Paraphraser, SourceText
-from embassay.protocols.wordings.scores import ALL, ORIGINAL, OVERALL, Layout, more_runs_needed, scopes
+from embassay.protocols.wordings.scores import ALL, ORIGINAL, OVERALL, RunLayout, more_runs_needed, scopes
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, slices, task
 from embassay.records import Loaded, RetrievalSet
@@ -41,7 +41,7 @@ from embassay.registry import attribute
 from embassay.runs.execution import Hope
 from embassay.runs.folder import Cell, CellRecord, RunFolder, digest_json
 from embassay.runs.forecast import Forecast, Hear, tokens_of
-from embassay.runs.store import CachedChat, Question
+from embassay.runs.store import CachedChat, StoredQuestion
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import as_finished
 from embassay.systems.remote.ledger import Price
@@ -281,7 +281,7 @@ _AT_ONCE = 512
 
 
 @dataclass(frozen=True)
-class Drawn:
+class WordingDraw:
     """What came of asking for one text: `rejected` are the outcomes that could not be used, the last one included."""
 
     text: str
@@ -372,7 +372,9 @@ class LLMWriter(AnyRuns, ABC):
         """What a text is that the server does not take."""
         return "refused"
 
-    async def draw(self, ask: Callable[[int], Question], read: Callable[[Completion], Drawn]) -> Drawn:
+    async def draw(
+        self, ask: Callable[[int], StoredQuestion], read: Callable[[Completion], WordingDraw]
+    ) -> WordingDraw:
         """What came of a question, drawn until `read` finds an answer usable, or as often as may be. `ask` gets the
         number of the draw, from 0."""
         rejected, seconds = [], 0.0
@@ -394,7 +396,9 @@ class LLMWriter(AnyRuns, ABC):
             rejected=tuple(rejected),
         )
 
-    async def _answer(self, question: Question, read: Callable[[Completion], Drawn]) -> tuple[Drawn, bool]:
+    async def _answer(
+        self, question: StoredQuestion, read: Callable[[Completion], WordingDraw]
+    ) -> tuple[WordingDraw, bool]:
         """What an answer is, and whether another draw could be better."""
         begun = perf_counter()
         try:
@@ -406,20 +410,20 @@ class LLMWriter(AnyRuns, ABC):
             )
         except Unanswered as error:
             self._hope.answered()
-            return Drawn("", self.UNANSWERED[error.why], str(error)), True
+            return WordingDraw("", self.UNANSWERED[error.why], str(error)), True
         except TextRefused as error:
             self._hope.answered()
-            return Drawn("", self.refusal(error), str(error)), False
+            return WordingDraw("", self.refusal(error), str(error)), False
         except ModelError as error:
             if self._hope.is_lost(begun):
                 raise
-            return Drawn("", "failed", str(error)), False
+            return WordingDraw("", "failed", str(error)), False
         self._hope.answered()
         self._models.add(answer.model)
         return replace(read(answer), seconds=answer.usage.seconds), True
 
 
-def groups_of(layout: Layout) -> dict[tuple[str, str], str]:
+def groups_of(layout: RunLayout) -> dict[tuple[str, str], str]:
     """(task, system) -> the group of systems that one method scored; references are in none."""
     return {
         (scope.task, system): CLASSICAL if ":" in scope.name else RANKED
@@ -428,7 +432,9 @@ def groups_of(layout: Layout) -> dict[tuple[str, str], str]:
     }
 
 
-def level_standings(layout: Layout, levels: Any, headlines: Iterable[tuple[str, str]]) -> Iterator[Standing]:
+def level_standings(
+    layout: RunLayout, levels: Any, headlines: Iterable[tuple[str, str]]
+) -> Iterator[Standing]:
     """Every system's score in all wordings together: of each task (or `overall`, each with the measure of its headline)
     on each dataset and over them. `levels` has `on_dataset` and `in_scope`, as `Scores`."""
     group = groups_of(layout)
@@ -467,7 +473,7 @@ Wished = Callable[[Any, Any, int], tuple[SourceText, ...]]
 """From a source, a dataset and the seed of a run to the distinct texts that are asked for."""
 
 
-class Writer:
+class WordingWriter:
     """Fills the run's set. What the set has is not asked for again, but for calls that failed in an earlier session.
     `told` stands before the name of who writes, where progress is shown."""
 
@@ -503,7 +509,7 @@ class Writer:
         own, about = getattr(source.paraphraser, "prompt", None), dict(source.paraphraser.about())
         prompt = about.pop("prompt", None) if own is None else own.as_dict()
         self.paraphrases.add(
-            sets.Source(
+            sets.WordingSource(
                 name=source.name,
                 paraphraser=source.paraphraser.name,
                 identity=source.paraphraser.identity,
@@ -575,7 +581,7 @@ def evaluations(
 
 def _work(
     plan: WordedPlan, dataset: PlannedDataset, planned: PlannedTask, tokenizer: Tokenizer, rounds: int
-) -> Work:
+) -> Effort:
     what, parts = task(planned.task, plan.registry), plan.parts(dataset, planned.task)
     texts = [text for part in parts for _, text in what.texts(part.data)]
     sets = [part.data for part in parts if isinstance(part.data, RetrievalSet)]
@@ -586,12 +592,12 @@ def _work(
         if len(texts) + len(corpus) > MOST_REHEARSED:
             return False
         for part in parts:
-            context = Context(part.dataset, tokenizer, plan.request.seed, plan.request.options)
+            context = PtebContext(part.dataset, tokenizer, plan.request.seed, plan.request.options)
             work.rehearse(what, _marked(what, part.data, mark) if mark else part.data, context, hear)
         return True
 
     # Other words of the same length: a mark makes a text one that no cache has.
-    return Work(
+    return Effort(
         planned.task, dataset.name, planned.n, len(texts) + len(corpus), tokens, rehearse, corpus or texts,
         texts if corpus else (), KINDS.get(planned.task, "pairs"),
         again=lambda hear: rehearse(hear, mark=" \u2020"), rounds=rounds,

@@ -232,7 +232,7 @@ NOTHING_ASKED = "no language model was asked"
 
 
 @dataclass(frozen=True)
-class Quality:
+class WordingQuality:
     """Counts and means over the distinct texts of a dataset that are not blank.
 
     `outcomes` count texts by what came of them in the end; `rejected` counts answers by why they were rejected, also
@@ -268,13 +268,13 @@ class Quality:
         return self.failed / self.texts if self.texts else 0.0
 
 
-def quality(rows: Iterable[Paraphrase]) -> Quality:
+def quality(rows: Iterable[Paraphrase]) -> WordingQuality:
     """The quality of the wordings of one run on one dataset."""
     rows = [row for row in rows if row.text.strip()]
     usable = [row for row in rows if row.usable]
     drawn = [row for row in rows if row.seconds > 0]
     rejected = Counter(outcome for row in rows for outcome in row.rejected.split(";") if outcome)
-    return Quality(
+    return WordingQuality(
         texts=len(rows),
         outcomes=dict(Counter(row.outcome for row in rows)),
         rejected=dict(rejected),
@@ -312,7 +312,7 @@ def quality_rows(
     ]  # fmt: skip
 
 
-def _measures(quality: Quality) -> Iterable[tuple[str, float | None, int, str]]:
+def _measures(quality: WordingQuality) -> Iterable[tuple[str, float | None, int, str]]:
     """(measure, value, n, why there is no value)."""
     yield "edit_distance", quality.edit_distance, quality.usable, NOTHING_USABLE
     yield "length_ratio", quality.length_ratio, quality.usable, NOTHING_USABLE

@@ -80,7 +80,7 @@ class RunSource:
 
 
 @dataclass(frozen=True)
-class Layout:
+class RunLayout:
     """The whole run. `baseline` is the system others are compared with; empty, it is the first embedding."""
 
     systems: tuple[RunSystem, ...]
@@ -126,7 +126,7 @@ OVERALL = "overall"
 
 
 @dataclass(frozen=True)
-class Scope:
+class TaskScope:
     """A task, or `overall`, and the systems that were evaluated on it by one method."""
 
     name: str
@@ -134,7 +134,7 @@ class Scope:
     systems: tuple[str, ...]
 
 
-def scopes(layout: Layout) -> Iterator[Scope]:
+def scopes(layout: RunLayout) -> Iterator[TaskScope]:
     """`overall` and every task, references left out.
 
     Where a task needs vectors, systems that have none were evaluated by another method and are never ranked with the
@@ -146,10 +146,12 @@ def scopes(layout: Layout) -> Iterator[Scope]:
         having = tuple(system.name for system in layout.ranked if system.vectors)
         differs = bool(needing) if name == OVERALL else name in needing
         if not differs or not having or having == everyone:
-            yield Scope(name, name, everyone)
+            yield TaskScope(name, name, everyone)
             continue
-        yield Scope(name, name, having)
-        yield Scope(f"{name}:classical", name, tuple(system for system in everyone if system not in having))
+        yield TaskScope(name, name, having)
+        yield TaskScope(
+            f"{name}:classical", name, tuple(system for system in everyone if system not in having)
+        )
 
 
 Floats = NDArray[np.float64]
@@ -187,7 +189,7 @@ class Runs:
         return self.score_draws - self.original_draws
 
 
-class Cells:
+class RunCells:
     """The records of a run by what identifies them."""
 
     def __init__(self, records: Sequence[CellRecord]) -> None:
@@ -508,7 +510,7 @@ def _with_reason(method: str, had: float | None, has: float | None) -> str:
 
 
 def level_rows(
-    layout: Layout, task: str, headline: str, level: Level, label: str,
+    layout: RunLayout, task: str, headline: str, level: Level, label: str,
     dataset: RunDataset | None = None, subset: str = ""
 ) -> Iterator[Result]:  # fmt: skip
     """The PTEB score, the original on the same items, the drop, and the standard deviations over runs of score and drop
@@ -542,7 +544,7 @@ def level_rows(
         )  # fmt: skip
 
 
-def original_row(layout: Layout, task: str, headline: str, original: Headline) -> Result:
+def original_row(layout: RunLayout, task: str, headline: str, original: Headline) -> Result:
     """The original score over datasets or tasks."""
     low, high = original.interval
     return Result(
@@ -564,9 +566,9 @@ ALL = ""
 class Scores:
     """The levels of a run by task (or `overall`), dataset, system and source."""
 
-    def __init__(self, layout: Layout, records: Sequence[CellRecord]) -> None:
+    def __init__(self, layout: RunLayout, records: Sequence[CellRecord]) -> None:
         self.layout = layout
-        self.cells = Cells(records)
+        self.cells = RunCells(records)
         # Every scope is asked for by rows, comparisons and ranks; the replicates of a dataset are made once.
         self._on_dataset, self._in_scope = cache(self._on_dataset_made), cache(self._in_scope_made)
 

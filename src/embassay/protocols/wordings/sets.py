@@ -62,11 +62,11 @@ class ParaphraseSet:
         )  # fmt: skip
 
     @property
-    def sources(self) -> Mapping[str, Source]:
+    def sources(self) -> Mapping[str, WordingSource]:
         """Who wrote the wordings, by the name it has in the set."""
         return {source.name: source for source in self._manifest.sources}
 
-    def source(self, name: str) -> Source:
+    def source(self, name: str) -> WordingSource:
         """The source called `name`; UsageError with those there are."""
         if name not in self.sources:
             raise UsageError(
@@ -75,7 +75,7 @@ class ParaphraseSet:
             )
         return self.sources[name]
 
-    def add(self, source: Source) -> None:
+    def add(self, source: WordingSource) -> None:
         """Name a source before its wordings are kept; again with the same identity, what is told of it is renewed.
         UsageError for a name that is taken by another identity."""
         before = self.sources.get(source.name)
@@ -108,7 +108,7 @@ class ParaphraseSet:
         content = _parquet(rows, dataset)
         file = Path(slugify_name(source)) / slugify_name(dataset) / f"seed-{seed}.parquet"
         write_atomic(self.path / file, content)
-        kept = File(
+        kept = WordingFile(
             seed=seed,
             file=file.as_posix(),
             sha256=hashlib.sha256(content).hexdigest(),
@@ -184,7 +184,7 @@ class ParaphraseSet:
             if dataset in kept and kept[dataset].fingerprint and kept[dataset].fingerprint != now
         ]
 
-    def _file(self, source: str, dataset: str, seed: int) -> File:
+    def _file(self, source: str, dataset: str, seed: int) -> WordingFile:
         for file in self.source(source).files(dataset):
             if file.seed == seed:
                 return file
@@ -220,7 +220,7 @@ def _parquet(rows: Sequence[Paraphrase], dataset: str) -> bytes:
     return buffer.getvalue()
 
 
-class File(BaseModel):
+class WordingFile(BaseModel):
     """The wordings of one run on one dataset. `digest` is of their content, `sha256` of the file, `outcomes` count
     texts."""
 
@@ -232,14 +232,14 @@ class File(BaseModel):
     outcomes: dict[str, int]
 
 
-class Kept(BaseModel):
+class DatasetWordings(BaseModel):
     """What there is of one dataset, whose data had this fingerprint."""
 
     fingerprint: str = ""
-    runs: list[File] = Field(default_factory=list)
+    runs: list[WordingFile] = Field(default_factory=list)
 
 
-class Source(BaseModel):
+class WordingSource(BaseModel):
     """Who wrote wordings: a paraphraser with a prompt.
 
     `name` is what the set calls it, unique in the set; `paraphraser` its spec and `identity` all its wordings depend
@@ -252,15 +252,15 @@ class Source(BaseModel):
     identity: str
     prompt: dict[str, str] | None = None
     about: dict[str, Any] = Field(default_factory=dict)
-    datasets: dict[str, Kept] = Field(default_factory=dict)
+    datasets: dict[str, DatasetWordings] = Field(default_factory=dict)
 
-    def files(self, dataset: str) -> tuple[File, ...]:
+    def files(self, dataset: str) -> tuple[WordingFile, ...]:
         """The runs on a dataset; none for one that it has not."""
         return tuple(self.datasets[dataset].runs) if dataset in self.datasets else ()
 
-    def put(self, dataset: str, fingerprint: str, file: File) -> None:
+    def put(self, dataset: str, fingerprint: str, file: WordingFile) -> None:
         """Add a run on a dataset, in place of one with the same seed."""
-        kept = self.datasets.setdefault(dataset, Kept())
+        kept = self.datasets.setdefault(dataset, DatasetWordings())
         kept.fingerprint = fingerprint or kept.fingerprint
         kept.runs = sorted(
             [*(run for run in kept.runs if run.seed != file.seed), file], key=lambda file: file.seed
@@ -272,7 +272,7 @@ class SetManifest(BaseModel):
 
     format: Literal["embassay-paraphrases"] = "embassay-paraphrases"
     version: Literal[1] = 1
-    sources: list[Source] = Field(default_factory=list)
+    sources: list[WordingSource] = Field(default_factory=list)
 
     @classmethod
     def read(cls, path: Path) -> SetManifest:
@@ -348,7 +348,7 @@ class Stored:
 
     remote = False
 
-    def __init__(self, name: str, stored: ParaphraseSet, source: Source) -> None:
+    def __init__(self, name: str, stored: ParaphraseSet, source: WordingSource) -> None:
         self.name, self._set, self._source = name, stored, source
         files = {
             dataset: [(file.seed, file.digest) for file in kept.runs]
@@ -458,7 +458,7 @@ Runs = dict[tuple[str, int], list[Paraphrase]]
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportCounts:
     """How many texts were written, and how many not: those without a usable wording in every run, and those that stand
     in the file already with other wordings (of another dataset or language)."""
 
@@ -467,7 +467,7 @@ class Exported:
     repeated: int = 0
 
 
-def export_paraphrases(stored: ParaphraseSet, source: str, file: Path) -> Exported:
+def export_paraphrases(stored: ParaphraseSet, source: str, file: Path) -> ExportCounts:
     """Write what `source` has of all datasets, as JSONL or CSV by the name of `file`.
 
     UsageError for another name, or where the set has not the same number of runs for every dataset (JSONL).
@@ -508,14 +508,16 @@ def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 
     )
     paraphrase_set = ParaphraseSet.create(folder)
     paraphrase_set.add(
-        Source(name=name, paraphraser=f"imported:{file.name}", identity=f"imported:{digest_json(content)}")
+        WordingSource(
+            name=name, paraphraser=f"imported:{file.name}", identity=f"imported:{digest_json(content)}"
+        )
     )
     for (dataset, run), own in runs.items():
         paraphrase_set.keep(name, dataset, run, own)
     return paraphrase_set
 
 
-def _export_wide(stored: ParaphraseSet, source: str, file: Path) -> Exported:
+def _export_wide(stored: ParaphraseSet, source: str, file: Path) -> ExportCounts:
     written: dict[str, tuple[str, ...]] = {}
     lines: list[str] = []
     incomplete = repeated = 0
@@ -539,7 +541,7 @@ def _export_wide(stored: ParaphraseSet, source: str, file: Path) -> Exported:
                 written[text] = variants
                 lines.append(_line(text, lang, dataset, variants, seeds))
     write_atomic(file, "".join(lines))
-    return Exported(len(written), incomplete, repeated)
+    return ExportCounts(len(written), incomplete, repeated)
 
 
 def _line(text: str, lang: str, dataset: str, wordings: Sequence[str], seeds: Sequence[int]) -> str:
@@ -547,7 +549,7 @@ def _line(text: str, lang: str, dataset: str, wordings: Sequence[str], seeds: Se
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def _export_long(stored: ParaphraseSet, source: str, file: Path) -> Exported:
+def _export_long(stored: ParaphraseSet, source: str, file: Path) -> ExportCounts:
     lines = [csv_row(_LONG)]
     texts: set[tuple[str, str, str, str]] = set()
     for dataset in stored.source(source).datasets:
@@ -557,7 +559,7 @@ def _export_long(stored: ParaphraseSet, source: str, file: Path) -> Exported:
                 lines.append(csv_row(cells[name] for name in _LONG))
                 texts.add((dataset, row.text, row.lang, row.place))
     write_atomic(file, "".join(lines))
-    return Exported(len(texts))
+    return ExportCounts(len(texts))
 
 
 def _wide_runs(rows: Iterator[Row], name: str, first: int) -> Runs:

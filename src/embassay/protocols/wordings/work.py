@@ -21,7 +21,7 @@ from embassay.protocols.kernel.groups import named_groups
 from embassay.protocols.kernel.inputs import CachedSystem, charged, dataset
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.tasks import Reworded, Task
-from embassay.protocols.tasks.task import Context, PtebOptions, bounds_of, estimate_memory, without_failed
+from embassay.protocols.tasks.task import PtebContext, PtebOptions, bounds_of, estimate_memory, without_failed
 from embassay.protocols.wordings.records import Paraphrase, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Component, Loaded, Score, Skipped, TaskOutcome
@@ -258,29 +258,31 @@ def evaluate(
             worded = [text for _, text in job.what.texts(part.data)]
             with room_for(estimate_memory(opened.system, part.data, worded, job.options.resamples)):
                 context = _context(job, part, several=len(parts) > 1)
-                outcomes.append(_Part(job, opened, part, context).outcome())
+                outcomes.append(_LanguagePart(job, opened, part, context).outcome())
     outcome = _together(job, parts, outcomes)
     return opened.add_conduct(outcome, calls)
 
 
-def rehearse(what: Task, data: Any, context: Context, hear: Hear) -> None:
+def rehearse(what: Task, data: Any, context: PtebContext, hear: Hear) -> None:
     """Do the task in vain, and tell `hear` of every call that it would make of an encoder."""
     briefly = replace(context, options=replace(context.options, resamples=1))
     what.evaluate(Rehearsal(hear), data, briefly)
 
 
-def _context(job: PtebJob, part: Loaded[Any], *, several: bool) -> Context:
+def _context(job: PtebJob, part: Loaded[Any], *, several: bool) -> PtebContext:
     # The same for every system and wording, so that the same items are drawn for all.
     name = f"{part.dataset}:{part.lang}" if several else part.dataset
     groups = named_groups(part.data)
     seed = job.seed if job.evaluated_with is None else job.evaluated_with
-    return Context(name, open_tokenizer(job.tokenizer), seed, job.options, groups=groups, drawn_with=job.seed)
+    return PtebContext(
+        name, open_tokenizer(job.tokenizer), seed, job.options, groups=groups, drawn_with=job.seed
+    )
 
 
-class _Part:
+class _LanguagePart:
     """One language of a cell."""
 
-    def __init__(self, job: PtebJob, opened: CachedSystem, part: Loaded[Any], context: Context) -> None:
+    def __init__(self, job: PtebJob, opened: CachedSystem, part: Loaded[Any], context: PtebContext) -> None:
         self.job, self.opened, self.part, self.context = job, opened, part, context
         self.task = job.what
 

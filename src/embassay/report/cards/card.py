@@ -12,7 +12,7 @@ from embassay.document.marks import Scale, scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
 from embassay.registry import attribute
-from embassay.report.board import Board, Row, Task, Value, has_board, name_row
+from embassay.report.board import Board, BoardTask, Row, Value, has_board, name_row
 from embassay.report.cards.findings import (
     AgainstPrice,
     Finding,
@@ -156,7 +156,7 @@ def _place_score(
     return PlacedScore(title, value, values, scale, rank)
 
 
-def _rank_text(record: Record, task: Task, row: Row) -> str:
+def _rank_text(record: Record, task: BoardTask, row: Row) -> str:
     ranges = record.rank_range(task.name, row.system.name)
     return numbers.rank(*ranges) if ranges else ""
 

@@ -31,7 +31,7 @@ from embassay.stats import NORMAL, Freedom, freedom_of_difference
 from embassay.stats.intervals import shared_degrees
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.sweep.findings.record import Part
+    from embassay.protocols.rag.sweep.findings.record import SweepPart
 
 __all__ = ["Basis", "Contender", "Evidence", "evidence_on"]
 
@@ -247,7 +247,7 @@ LIKELY = 80
 """Resamples of 100 from which a leader is likely first."""
 
 
-def _beaten_encoders(part: Part, measure: str) -> set[str]:
+def _beaten_encoders(part: SweepPart, measure: str) -> set[str]:
     """The encoders that another one beats in stacks that differ in nothing else, by the interval of the difference."""
     beaten: set[str] = set()
     for effect in part.effects:

@@ -14,15 +14,23 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, Relation
 from embassay.protocols.kernel.tables import SCORE, Unit, unit_of
 from embassay.records import Result
-from embassay.report.board import Board, Row, Task, Value, all_tasks, name_row, passing_systems, present_tasks
+from embassay.report.board import (
+    Board,
+    BoardTask,
+    Row,
+    Value,
+    all_tasks,
+    name_row,
+    passing_systems,
+    present_tasks,
+)
 from embassay.report.notes import SMALL
 from embassay.report.record import APART, OVERALL, Record, Scope
 from embassay.report.runs import ReportRun, sweep_of
 from embassay.runs.spending import format_dollars
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.sweep.findings.record import Part as PartFound
-    from embassay.protocols.rag.sweep.findings.record import StackFacts
+    from embassay.protocols.rag.sweep.findings.record import StackFacts, SweepPart
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,7 @@ def make_finding(
     return Finding(clause, run.title, f"{place or run.record.kind}{run.ending}", weight, tuple(claims))
 
 
-def task_word(task: Task) -> str:
+def task_word(task: BoardTask) -> str:
     """A task inside a sentence."""
     return task.short if task.short.isupper() else task.short.lower()
 
@@ -131,7 +139,7 @@ def rank_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
         yield make_finding(run, clause, weight=6 if task.trivial_system else 2)
 
 
-def _state_place(relation: Relation, run: ReportRun, row: Row, tasks: Sequence[Task]) -> Iterator[Claim]:
+def _state_place(relation: Relation, run: ReportRun, row: Row, tasks: Sequence[BoardTask]) -> Iterator[Claim]:
     """Where it stands on each of the tasks, in the field that it was compared in."""
     name = row.system.name
     for task in tasks:
@@ -150,7 +158,7 @@ def overall_rank(run: ReportRun, row: Row) -> str:
     return f"rank {numbers.rank(*ranges)} of {of} {where}"
 
 
-def uninformative_tasks(run: ReportRun, row: Row) -> list[Task]:
+def uninformative_tasks(run: ReportRun, row: Row) -> list[BoardTask]:
     """The tasks on which the tests allow it every place: they say nothing of it."""
     return [
         task
@@ -159,12 +167,12 @@ def uninformative_tasks(run: ReportRun, row: Row) -> list[Task]:
     ]
 
 
-def _is_constant(task: Task, value: float, trivial: float) -> bool:
+def _is_constant(task: BoardTask, value: float, trivial: float) -> bool:
     """Whether it reaches a constant exactly: robustness of 1/3 is what its first relation allows."""
     return not task.trivial_system and value > trivial - 1e-9
 
 
-def _ranked_tasks(run: ReportRun, row: Row) -> list[Task]:
+def _ranked_tasks(run: ReportRun, row: Row) -> list[BoardTask]:
     """The tasks of the board on which it has a rank among two or more."""
     return [task for task in run.board.tasks if _rank_range(run, task, row) is not None]
 
@@ -177,12 +185,12 @@ def _scope_of(run: ReportRun, name: str, row: Row) -> Scope:
     return run.record.scope(name)
 
 
-def _rank_range(run: ReportRun, task: Task, row: Row) -> tuple[int, int] | None:
+def _rank_range(run: ReportRun, task: BoardTask, row: Row) -> tuple[int, int] | None:
     scope = _scope_of(run, task.name, row)
     return scope.ranges.get(row.system.name) if len(scope.systems) > 1 else None
 
 
-def _is_possibly_first(run: ReportRun, task: Task, row: Row) -> bool:
+def _is_possibly_first(run: ReportRun, task: BoardTask, row: Row) -> bool:
     """Whether the tests let it be first, and it scores above every reference where any system does."""
     first = _scope_of(run, task.name, row).first
     return _rank_range(run, task, row) is not None and row.system.name in passing_systems(
@@ -195,9 +203,9 @@ def _is_last(scope: Scope, row: Row) -> bool:
     return scope.ranges.get(row.system.name) == (last, last)
 
 
-def _by_field(run: ReportRun, row: Row, tasks: Sequence[Task]) -> Iterator[tuple[str, list[Task]]]:
+def _by_field(run: ReportRun, row: Row, tasks: Sequence[BoardTask]) -> Iterator[tuple[str, list[BoardTask]]]:
     """Tasks together that have the same kind of field: all systems, encoders alone, classical metrics alone."""
-    fields: dict[str, list[Task]] = {}
+    fields: dict[str, list[BoardTask]] = {}
     for task in tasks:
         fields.setdefault(_name_kind(run.board, _scope_of(run, task.name, row), row), []).append(task)
     yield from fields.items()
@@ -211,7 +219,7 @@ def _name_kind(board: Board, scope: Scope, row: Row) -> str:
     return "classical metric" if row.system.kind == "classical" else "encoder"
 
 
-def _list_values(run: ReportRun, row: Row, tasks: Sequence[Task]) -> str:
+def _list_values(run: ReportRun, row: Row, tasks: Sequence[BoardTask]) -> str:
     """`STS 81.4 (78.0–84.2) and retrieval 60.1 (55.0–64.9)`."""
     place = {task.name: i for i, task in enumerate(run.board.tasks)}
     values = [f"{task_word(task)} {say_value(row.tasks[place[task.name]])}" for task in tasks[:MOST_TASKS]]
@@ -407,7 +415,7 @@ def _say_languages(runs: Sequence[ReportRun]) -> Iterator[str]:
         yield f"Only texts in {plain_text(join_names(sorted(langs)))} were looked at."
 
 
-def trivial_value(record: Record, task: Task) -> float | None:
+def trivial_value(record: Record, task: BoardTask) -> float | None:
     """The dashed line of the task's panel: its constant, or the score of a reference system."""
     if task.trivial is not None:
         return task.trivial
@@ -582,7 +590,7 @@ def _quality_words(stack: StackFacts, measure: str) -> str:
     return text if ends[0] is None or ends[1] is None else f"{text} ({numbers.interval(ends[0], ends[1])})"
 
 
-def _stack_standing(part: PartFound, stack: StackFacts) -> str:
+def _stack_standing(part: SweepPart, stack: StackFacts) -> str:
     if stack.id == part.recommendation.stack:
         return "the one that the sweep recommends"
     return "on the frontier" if stack.on else "dominated by another one"

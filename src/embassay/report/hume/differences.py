@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from embassay.document.blocks import Table
 from embassay.document.marks import SHARES, Scale, difference_mark, scale_of
-from embassay.protocols.hume.record import Bar, PairRecord, Place, Summary, SystemScore, Wins
+from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemPlace, SystemScore, Wins
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.kernel import tables as numbers
@@ -55,7 +55,7 @@ class PlaceRow:
 
 
 @dataclass(frozen=True)
-class Places:
+class PlaceGroups:
     """The ranked, best first, then those that are not, under the reason; on one scale."""
 
     groups: tuple[tuple[str, tuple[PlaceRow, ...]], ...]
@@ -81,7 +81,7 @@ class WinPanel:
     rows: tuple[WinRow, ...]
 
 
-def rank_places(summary: Summary) -> Places | None:
+def rank_places(summary: Summary) -> PlaceGroups | None:
     """The ranking; None for one pair or nobody to rank."""
     shown = [place for place in summary.places if place.rank is not None or place.kind != "llm"]
     if len(summary.pairs) < 2 or len(shown) < 2:
@@ -96,13 +96,13 @@ def rank_places(summary: Summary) -> Places | None:
     groups = [("", tuple(row for row in rows if not row.reason))]
     for reason in dict.fromkeys(row.reason for row in rows if row.reason):
         groups.append((_unranked_words(reason), tuple(row for row in rows if row.reason == reason)))
-    return Places(
+    return PlaceGroups(
         tuple((title, own) for title, own in groups if own), scale,
         any(place.parameters_millions for place in shown), any(row.interval for row in rows)
     )  # fmt: skip
 
 
-def _place_row(place: Place, label: str, human: float | None, who: str, scale: Scale) -> PlaceRow:
+def _place_row(place: SystemPlace, label: str, human: float | None, who: str, scale: Scale) -> PlaceRow:
     bar = place.mean
     whole = bar.low is not None and bar.high is not None
     share = 100 * bar.value / human if bar.value is not None and human and human > 0 else None
@@ -256,7 +256,7 @@ class AgainstRow:
 
 
 @dataclass(frozen=True)
-class Against:
+class PairDifferences:
     """The systems of one pair, the highest first; the title says how well its annotators agree."""
 
     title: str
@@ -278,7 +278,7 @@ class Side:
     reasons: tuple[str, ...]
 
 
-def side_by_side(plots: Sequence[Against]) -> Side | None:
+def side_by_side(plots: Sequence[PairDifferences]) -> Side | None:
     """The plots in one table, systems in the order of their mean place; None without a plot."""
     if not plots:
         return None
@@ -327,7 +327,7 @@ def undecided_table(
     return replace(table, id="hume-next") if rows else None
 
 
-def forest_plots(summary: Summary) -> tuple[Against, ...]:
+def forest_plots(summary: Summary) -> tuple[PairDifferences, ...]:
     """A plot for every pair with differences; published results have none, as they have no items."""
     label = label_names(system_names(summary))
     known = [(pair, gaps) for pair in summary.pairs if (gaps := _known_gaps(pair))]
@@ -346,7 +346,9 @@ def _gap_value(score: SystemScore) -> float:
     return 0.0 if score.difference is None else score.difference.value or 0.0
 
 
-def _gap_plot(pair: PairRecord, gaps: Sequence[SystemScore], place: int, label: dict[str, str]) -> Against:
+def _gap_plot(
+    pair: PairRecord, gaps: Sequence[SystemScore], place: int, label: dict[str, str]
+) -> PairDifferences:
     ends = [
         end for score in gaps if score.difference is not None
         for end in (score.difference.value, score.difference.low, score.difference.high) if end is not None
@@ -358,7 +360,7 @@ def _gap_plot(pair: PairRecord, gaps: Sequence[SystemScore], place: int, label: 
     )
     rows = tuple(_paired_row(pair, score, adjusted.get(score.system), scale, label) for score in gaps)
     agreement = f"agreement {format_agreement(pair)}" if pair.agreement else format_agreement(pair)
-    return Against(
+    return PairDifferences(
         f"{pair.name}, {agreement}", f"against-{place}", scale, rows,
         any(score.among_people is not None for score in gaps),
         tuple(

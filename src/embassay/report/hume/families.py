@@ -170,7 +170,7 @@ def of_side(standings: Sequence[PairModels], side: str) -> list[PairModels]:
 
 
 @dataclass(frozen=True)
-class Mean:
+class FamilyMean:
     """A mean over so many pairs, None over none; `of` names the system where it is not that of the row."""
 
     value: float | None
@@ -184,11 +184,11 @@ class AverageRow:
 
     name: str
     kind: Literal["human", "llm", "best"]
-    means: tuple[Mean, ...]
+    means: tuple[FamilyMean, ...]
     failed: int = 0
 
     @property
-    def overall(self) -> Mean:
+    def overall(self) -> FamilyMean:
         """Over all pairs, every pair once: not the mean of the families."""
         return self.means[-1]
 
@@ -237,9 +237,9 @@ def _average_row(
     return AverageRow(name, kind, (*means, _mean_over(pairs, value)), failed)
 
 
-def _mean_over(pairs: Sequence[PairRecord], value: Callable[[PairRecord], float | None]) -> Mean:
+def _mean_over(pairs: Sequence[PairRecord], value: Callable[[PairRecord], float | None]) -> FamilyMean:
     values = [score for pair in pairs if (score := value(pair)) is not None]
-    return Mean(fmean(values) if values else None, len(values))
+    return FamilyMean(fmean(values) if values else None, len(values))
 
 
 def _llm_score(name: str) -> Callable[[PairRecord], float | None]:
@@ -257,7 +257,7 @@ def _best_models(pairs: Sequence[PairRecord], families: Sequence[Family]) -> lis
     return [AverageRow("", "best", tuple(leaders))] if any(mean.of for mean in leaders) else []
 
 
-def _leading_mean(pairs: Sequence[PairRecord]) -> Mean:
+def _leading_mean(pairs: Sequence[PairRecord]) -> FamilyMean:
     scores: dict[str, list[float]] = {}
     for pair in pairs:
         for model in pair.models:
@@ -266,9 +266,9 @@ def _leading_mean(pairs: Sequence[PairRecord]) -> Mean:
     # A mean over some of the pairs would not compare.
     whole = {name: fmean(values) for name, values in scores.items() if len(values) == len(pairs)}
     if not whole:
-        return Mean(None, 0)
+        return FamilyMean(None, 0)
     name = max(whole, key=lambda one: whole[one])
-    return Mean(whole[name], len(pairs), name)
+    return FamilyMean(whole[name], len(pairs), name)
 
 
 DIAMOND = "M0-6 5 0 0 6-5 0Z"
@@ -554,7 +554,7 @@ def _llm_row(
     return LlmRow(name, kind, cells, "" if row.kind != "llm" else str(row.failed))
 
 
-def _mean_cell(mean: Mean, people: Mean, kind: str, label: dict[str, str]) -> Cell:
+def _mean_cell(mean: FamilyMean, people: FamilyMean, kind: str, label: dict[str, str]) -> Cell:
     """Text, what stands under it, exact value."""
     if mean.value is None:
         return numbers.NONE, "", ""

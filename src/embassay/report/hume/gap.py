@@ -29,10 +29,10 @@ from embassay.report.hume.agreement import (
 )
 from embassay.report.hume.conclusions import divided_view, verdict_of
 from embassay.report.hume.differences import (
-    Against,
     Ceilings,
     GapChart,
-    Places,
+    PairDifferences,
+    PlaceGroups,
     Side,
     WinPanel,
     ceilings_table,
@@ -87,10 +87,10 @@ class HumePage:
     more_notes: int
     chart: PeopleChart
     noisy: tuple[Noisy, ...]
-    places: Places | None
+    places: PlaceGroups | None
     wins: tuple[WinPanel, ...]
     gaps: tuple[GapChart, ...]
-    against: tuple[Against, ...]
+    against: tuple[PairDifferences, ...]
     beside: Side | None
     difficulty: Difficulty
     trust: TrustTable

@@ -33,7 +33,7 @@ from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.drops import source_of
 from embassay.protocols.wordings.scores import CONTROLS
 from embassay.records import Result
-from embassay.report.board import Board, Row, Task, Value, missing_value, passing_systems
+from embassay.report.board import Board, BoardTask, Row, Value, missing_value, passing_systems
 from embassay.report.record import OVERALL, Record
 from embassay.report.terminal import APART, state_or_value
 
@@ -51,7 +51,7 @@ class Loss:
     """
 
     row: Row
-    task: Task | None
+    task: BoardTask | None
     dataset: str
     original: Result | None
     score: Result | None
@@ -145,11 +145,11 @@ class Losses:
         """Over all tasks."""
         return self._loss(row, None, OVERALL, OVERALL, "")
 
-    def on_task(self, row: Row, task: Task) -> Loss:
+    def on_task(self, row: Row, task: BoardTask) -> Loss:
         """Over the datasets of a task."""
         return self._loss(row, task, task.name, task.headline, "")
 
-    def on_dataset(self, row: Row, task: Task, dataset: str) -> Loss:
+    def on_dataset(self, row: Row, task: BoardTask, dataset: str) -> Loss:
         """On one dataset."""
         return self._loss(row, task, task.name, task.headline, dataset)
 
@@ -158,7 +158,7 @@ class Losses:
         task = next((column for column in self.board.tasks if column.name == self.board.lead), None)
         return self.overall(row) if task is None else self.on_task(row, task)
 
-    def _loss(self, row: Row, task: Task | None, name: str, measure: str, dataset: str) -> Loss:
+    def _loss(self, row: Row, task: BoardTask | None, name: str, measure: str, dataset: str) -> Loss:
         find, system = self.record.find, row.system.name
         score = find(name, system, measure, dataset=dataset)
         delta = find(name, system, DELTA, dataset=dataset)
@@ -206,13 +206,13 @@ def only_control(record: Record) -> str:
 BOTH = " Both texts of a pair are paraphrased."
 
 TASKS = (
-    Task(
+    BoardTask(
         "sts", "Semantic similarity (STS)", "STS", "spearman", "Spearman correlation with gold, × 100", "pairs",
         "follows gold similarity best",
         "Spearman correlation of cosine (or the metric’s similarity) and gold score." + BOTH,
         printed=POINTS,
     ),
-    Task(
+    BoardTask(
         "classification", "Classification", "Classification", "accuracy", "accuracy, × 100", "test texts",
         "classifies best",
         "Logistic regression on the vectors of all training texts; accuracy on the test texts. Systems without vectors "
@@ -220,7 +220,7 @@ TASKS = (
         "paraphrased.",
         printed=POINTS,
     ),
-    Task(
+    BoardTask(
         "clustering", "Clustering", "Clustering", "v_measure", "V-measure, × 100", "texts",
         "clusters best",
         "Mini-batch k-means with as many clusters as labels, V-measure, mean over sets. Systems without vectors "
@@ -228,26 +228,26 @@ TASKS = (
         "V-measure is not corrected for chance: random clusters of small sets score above 0.",
         printed=POINTS,
     ),
-    Task(
+    BoardTask(
         "pair_classification", "Pair classification", "Pairs", "average_precision", "average precision, × 100", "pairs",
         "tells pairs apart best",
         "Average precision of the similarity of the pairs." + BOTH,
         printed=POINTS,
     ),
-    Task(
+    BoardTask(
         "reranking", "Reranking", "Reranking", "map", "mean average precision, × 100", "queries",
         "reranks best",
         "Mean average precision over queries, candidates ordered by similarity. Queries and candidates are "
         "paraphrased.",
         printed=POINTS,
     ),
-    Task(
+    BoardTask(
         "retrieval", "Retrieval", "Retrieval", "ndcg@10", "nDCG@10, × 100", "queries",
         "retrieves best",
         "nDCG@10 with linear gain, mean over judged queries. Only queries are paraphrased; the corpus stays.",
         printed=POINTS,
     ),
-    Task(
+    BoardTask(
         "summarization", "Summarisation", "Summaries", "spearman", "Spearman correlation with relevance, × 100",
         "summaries",
         "follows the relevance of summaries best",
@@ -265,7 +265,7 @@ _QUERIES = (
 )
 
 
-def tasks_of(record: Record) -> tuple[Task, ...]:
+def tasks_of(record: Record) -> tuple[BoardTask, ...]:
     """The tasks; of a run on the texts as they are without what is paraphrased, of HTEB with what is transformed."""
     if record.kind == "hteb":
         return tuple(

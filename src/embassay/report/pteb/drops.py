@@ -22,7 +22,7 @@ from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Result
 from embassay.report.board import Board, Row, missing_here
 from embassay.report.cards.findings import Finding, format_figure, make_finding, task_word
-from embassay.report.items import LENGTHS, Group, Kind, Measure, Part, Source
+from embassay.report.items import LENGTHS, ItemGroup, ItemKind, ItemSource, Measure, Part
 from embassay.report.pteb.conclusions import (
     PARAPHRASE,
     TASKS,
@@ -34,11 +34,11 @@ from embassay.report.pteb.conclusions import (
 )
 from embassay.report.pteb.tables import (
     HEADINGS,
-    Against,
     BaselinePlot,
+    DropChart,
     Dumbbell,
     Dumbbells,
-    Quality,
+    ParaphraseQuality,
     ScoreTable,
     Stability,
     against_distance,
@@ -78,10 +78,10 @@ class PtebPage:
     baseline: tuple[BaselinePlot, ...]
     stability: tuple[Stability, ...]
     orders: tuple[tuple[str, str], ...]
-    against: Against | None
-    distance: Against | None
+    against: DropChart | None
+    distance: DropChart | None
     headings: tuple[str, ...]
-    quality: tuple[Quality, ...]
+    quality: tuple[ParaphraseQuality, ...]
     several_sources: bool
     outcomes: tuple[tuple[str, str], ...]
     wordings: tuple[Wordings, ...]
@@ -300,7 +300,7 @@ Values = NDArray[np.float64]
 Column = dict[str, float]
 
 
-def pteb_groups(record: Record) -> tuple[Group, ...]:
+def pteb_groups(record: Record) -> tuple[ItemGroup, ...]:
     """The items of every task and dataset that a ranked system has values for."""
     langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
     groups = (
@@ -311,7 +311,7 @@ def pteb_groups(record: Record) -> tuple[Group, ...]:
     return tuple(group for group in groups if group is not None)
 
 
-def reworded(source: Source) -> Part:
+def reworded(source: ItemSource) -> Part:
     """The texts of every item, their wordings by run, and the gold score where the task has one."""
     record, group = source.record, source.group
     names = FIELDS.get(group.kind.task, ())
@@ -333,7 +333,7 @@ def reworded(source: Source) -> Part:
     }
 
 
-def _drop_group(record: Record, task: str, title: str, dataset: str, lang: str) -> Group | None:
+def _drop_group(record: Record, task: str, title: str, dataset: str, lang: str) -> ItemGroup | None:
     folder, measure = RunFolder(record.path), VALUES[task]
     variants = _list_variants(record, task, dataset)
     systems: list[System] = []
@@ -361,8 +361,8 @@ def _drop_group(record: Record, task: str, title: str, dataset: str, lang: str) 
         Measure(("original", ""), f"{words}, original"),
         Measure(("paraphrased", ""), f"{words}, mean over runs"),
     )
-    kind = Kind("reworded", task, title, NOUNS[task], measures)
-    return Group(kind, dataset, lang, ids, tuple(systems), measures, np.stack([new - old, old, new]))
+    kind = ItemKind("reworded", task, title, NOUNS[task], measures)
+    return ItemGroup(kind, dataset, lang, ids, tuple(systems), measures, np.stack([new - old, old, new]))
 
 
 def _mean_of_runs(values: Sequence[float | None]) -> float:
@@ -394,7 +394,7 @@ def _variant_column(
     }
 
 
-def _item_text(source: Source, field: str, item: str) -> str:
+def _item_text(source: ItemSource, field: str, item: str) -> str:
     """The text of an item; of a query in several wordings the first."""
     name = item.partition(BETWEEN)[0]
     return source.judged.text(field, name) or source.judged.text(field, f"{name}:0") or ""
@@ -423,13 +423,13 @@ def _read_wordings(path: str, source: str, dataset: str, seed: int) -> Mapping[s
     return {row.text: row.wording for row in rows if row.usable}
 
 
-def _excerpt_number(source: Source, wordings: Mapping[str, str], text: str) -> int:
+def _excerpt_number(source: ItemSource, wordings: Mapping[str, str], text: str) -> int:
     """The number of the excerpt; -1 where there is no wording."""
     wording = wordings.get(text)
     return -1 if wording is None else source.excerpts.add(wording, LENGTHS["query"])
 
 
-def _gold_scores(source: Source) -> list[float | None]:
+def _gold_scores(source: ItemSource) -> list[float | None]:
     """The gold score of every item; empty where the task has none."""
     group = source.group
     gold: dict[str, Any] = _variant_column(

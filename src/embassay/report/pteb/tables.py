@@ -195,7 +195,7 @@ SHARES = {"copied": "Copies", "failed": "Not usable"}
 
 
 @dataclass(frozen=True)
-class Figure:
+class RunMean:
     """A mean over runs as text, with the least and the most of one run; `exact` is for sorting."""
 
     text: str
@@ -204,7 +204,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Quality:
+class ParaphraseQuality:
     """The paraphrases of one dataset by one source; `rejected` says why answers were not taken, most frequent first."""
 
     dataset: str
@@ -212,7 +212,7 @@ class Quality:
     paraphraser: str
     texts: int
     runs: int
-    figures: tuple[Figure, ...]
+    figures: tuple[RunMean, ...]
     rejected: str
 
 
@@ -220,7 +220,7 @@ HEADINGS = ("Edit distance", "Length ratio", "Copies", "Not usable", "Retries pe
 _MEASURES = ("edit_distance", "length_ratio", "copied", "failed", "retries")
 
 
-def quality_lines(record: Record) -> tuple[Quality, ...]:
+def quality_lines(record: Record) -> tuple[ParaphraseQuality, ...]:
     """A line per dataset and source."""
     groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
@@ -248,7 +248,7 @@ def outcome_lines(record: Record) -> tuple[tuple[str, str], ...]:
 
 def _quality_line(
     dataset: str, source: str, system: str, measures: Mapping[str, Sequence[Result]]
-) -> Quality:
+) -> ParaphraseQuality:
     rows = next(iter(measures.values()))
     rejected = {
         name.removeprefix(REJECTED): fmean(row.value or 0.0 for row in results)
@@ -256,20 +256,20 @@ def _quality_line(
         if name.startswith(REJECTED)
     }
     often = sorted(((share, name) for name, share in rejected.items() if share), reverse=True)
-    return Quality(
+    return ParaphraseQuality(
         dataset, source, system, max(row.n for row in rows), len(rows),
         tuple(_quality_figure(name, measures.get(name, ())) for name in _MEASURES),
         ", ".join(f"{name} {numbers.percent(share, 1)}" for share, name in often)
     )  # fmt: skip
 
 
-def _quality_figure(name: str, rows: Sequence[Result]) -> Figure:
+def _quality_figure(name: str, rows: Sequence[Result]) -> RunMean:
     if not rows:
-        return Figure(numbers.NONE)
+        return RunMean(numbers.NONE)
     values = [row.value or 0.0 for row in rows]
     printed = [_format_quality(name, value) for value in (fmean(values), min(values), max(values))]
     span = f"{printed[1]}–{printed[2]}" if printed[1] != printed[2] else ""
-    return Figure(printed[0], span, fmean(values))
+    return RunMean(printed[0], span, fmean(values))
 
 
 def _format_quality(name: str, value: float) -> str:
@@ -370,7 +370,7 @@ ANALYSES = (("averaged", "averaged over runs"), ("pooled", "every run by itself:
 
 
 @dataclass(frozen=True)
-class Compared:
+class SystemShift:
     """One system by one analysis. `shift` is the system less the baseline: negative = the baseline is better."""
 
     row: Row
@@ -405,7 +405,7 @@ class BaselinePlot:
     baseline: Row
     datasets: int
     scale: Scale
-    rows: tuple[Compared, ...]
+    rows: tuple[SystemShift, ...]
     missing: tuple[tuple[Row, str], ...]
 
 
@@ -450,14 +450,14 @@ def _baseline_plot(
 
 def _compare_baseline(
     record: Record, row: Row, words: str, contrast: Mapping[str, Any], scale: Scale
-) -> Compared:
+) -> SystemShift:
     # The protocol's shift is baseline less system; here, as in every other plot, it is system less baseline.
     shift = -contrast["shift"]
     low, high = (None if contrast[end] is None else -contrast[end] for end in ("ci_high", "ci_low"))
     ends = (low, high) if low is not None and high is not None else (None, None)
     mark = difference_mark(ends[0], shift, ends[1], row.system.kind, scale)
     sure = contrast["p_holm"] < record.alpha
-    return Compared(
+    return SystemShift(
         row, words, shift, ends[0], ends[1], contrast["p_holm"], contrast["n"], contrast["method"], sure, mark
     )
 
@@ -466,7 +466,7 @@ FEWEST, FEWEST_DISTANCES = 6, 3
 
 
 @dataclass(frozen=True)
-class Against:
+class DropChart:
     """The chart and one sentence that says what it shows."""
 
     svg: Markup
@@ -474,7 +474,7 @@ class Against:
     n: int
 
 
-def against_original(losses: Losses) -> Against | None:
+def against_original(losses: Losses) -> DropChart | None:
     """Change against original score; None for under six points."""
     points = [
         loss
@@ -494,7 +494,7 @@ def against_original(losses: Losses) -> Against | None:
         Axis(y, "change, points", 0.0),
     )
     across = f"{len(points)} points: original score across, change by paraphrasing upwards."
-    return Against(svg, f"{across} {_say_largest_loss(points)}", len(points))
+    return DropChart(svg, f"{across} {_say_largest_loss(points)}", len(points))
 
 
 def _say_largest_loss(points: Sequence[Loss]) -> str:
@@ -514,7 +514,7 @@ def _loss_point(loss: Loss) -> Point:
     return Point(loss.before.value or 0.0, loss.drop or 0.0, loss.row.system.kind)
 
 
-def against_distance(losses: Losses) -> Against | None:
+def against_distance(losses: Losses) -> DropChart | None:
     """Change against the edit distance of the paraphrases, by source; None where under three distances are known."""
     record, board = losses.record, losses.board
     distances = _mean_distances(record)
@@ -545,7 +545,7 @@ def against_distance(losses: Losses) -> Against | None:
         f"{len(found)} points: edit distance across, change by paraphrasing upwards. The lowest, "
         f"{POINTS.change(change)} points, is that of {row.label} on {dataset}, at {distance:.2f}."
     )
-    return Against(svg, summary, len(found))
+    return DropChart(svg, summary, len(found))
 
 
 def _mean_distances(record: Record) -> dict[tuple[str, str], float]:

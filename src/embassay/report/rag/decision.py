@@ -9,7 +9,7 @@ from dataclasses import replace
 from embassay.document.blocks import Block, Entry, Line, Table, Text, Verdict, number_columns
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.quantities import JudgeBias, Quantity, ahead, undecided
-from embassay.protocols.rag.decision.protocol import Ahead, Decision, Standing, state_decision
+from embassay.protocols.rag.decision.protocol import Ahead, Decision, DecisionStanding, state_decision
 from embassay.protocols.rag.scoring.correction import Bought, Correction, Corrections, Off
 from embassay.protocols.rag.scoring.score import Score
 from embassay.report.notes import outlook_table
@@ -37,11 +37,11 @@ def _standings_table(decision: Decision) -> Table:
     return Table("decision", "Where it stands", "Comparison", columns, lines, is_sortable=False)
 
 
-def _format_ends(standing: Standing) -> str:
+def _format_ends(standing: DecisionStanding) -> str:
     return f"{standing.low:+.3f} to {standing.high:+.3f}"
 
 
-def _say_standing(standing: Standing) -> str:
+def _say_standing(standing: DecisionStanding) -> str:
     if not standing.sign:
         return "open"
     if standing.b:

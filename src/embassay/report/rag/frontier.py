@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from embassay.document.blocks import Block, Care, Entry, Table, Text, Verdict, Words, number_columns
 from embassay.document.marks import LogScale, Scale, log_scale, scale_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.sweep.findings.record import Findings, Part, StackFacts, Terms
+from embassay.protocols.rag.sweep.findings.record import Findings, StackFacts, SweepPart, Terms
 from embassay.protocols.rag.sweep.findings.sentences import ms, percent, usd
 from embassay.protocols.rag.tradeoffs import ROUNDING
 from embassay.report.cards.findings import Finding, make_finding
@@ -34,7 +34,7 @@ class Spot:
     equal: tuple[str, ...] = ()
 
 
-def shown_frontier(part: Part, asked: Terms) -> tuple[Spot, ...]:
+def shown_frontier(part: SweepPart, asked: Terms) -> tuple[Spot, ...]:
     """The rows of the main frontier, fastest first, and among them the recommended stack where a smaller prompt took it
     off the frontier. For equal ones stands the recommended one, else that of the smallest K: they differ in what these
     queries never reach."""
@@ -70,7 +70,7 @@ FEW = 12
 """So many stacks of the frontier are shown unless all are asked for; the recommended one always is."""
 
 
-def undecided_stacks(part: Part, labels: float = 0.0, price: float | None = None) -> Table | None:
+def undecided_stacks(part: SweepPart, labels: float = 0.0, price: float | None = None) -> Table | None:
     """What more queries would buy for the named stacks that cannot be told apart from the recommended one in quality; a
     query takes so many `labels`, 0 where that is not known. None where there are none."""
     opens = {
@@ -124,7 +124,7 @@ def sweep_view(
     yield from report_place(run, "tables")
 
 
-def _sign_notes(part: Part) -> Iterator[str]:
+def _sign_notes(part: SweepPart) -> Iterator[str]:
     """What the star means, and what it is to be on the frontier."""
     chosen = part.recommendation.stack
     if not chosen:
@@ -133,7 +133,7 @@ def _sign_notes(part: Part) -> Iterator[str]:
     yield f"{RECOMMENDED}{off} {UNBEATEN}"
 
 
-def _shown_stacks(part: Part, order: Sequence[str], wide: bool) -> list[tuple[int, str]]:
+def _shown_stacks(part: SweepPart, order: Sequence[str], wide: bool) -> list[tuple[int, str]]:
     """The stacks with their places: all, or the best of them, which wait longest, and the recommended one."""
     placed = list(enumerate(order, start=1))
     if wide or len(placed) <= FEW:
@@ -142,7 +142,7 @@ def _shown_stacks(part: Part, order: Sequence[str], wide: bool) -> list[tuple[in
     return [spot for spot in placed if spot[1] in best]
 
 
-def _table_row(part: Part, findings: Findings, id: str, place: int) -> list[Entry]:
+def _table_row(part: SweepPart, findings: Findings, id: str, place: int) -> list[Entry]:
     stack, chosen = part.stack(id), id == part.recommendation.stack
     total, mark = stack.time("total"), "*" if chosen else ""
     times = ("n/a", "n/a") if total is None else (ms(total.p50), ms(total.p95))
@@ -205,7 +205,7 @@ STATES = {
 """What became of one recommendation of the paper, and of several."""
 
 
-def advice_in_words(part: Part) -> str:
+def advice_in_words(part: SweepPart) -> str:
     """How many of the paper's recommendations hold here."""
     counts = {state: sum(advice.status == state for advice in part.guidance) for state in STATES}
     words = [f"{n} {STATES[state][n > 1]}" for state, n in counts.items() if n]
@@ -238,7 +238,7 @@ class FrontierPlot:
     scale: tuple[float, float, float, float]
 
 
-def frontier_plot(part: Part, asked: Terms, order: Sequence[str]) -> FrontierPlot:
+def frontier_plot(part: SweepPart, asked: Terms, order: Sequence[str]) -> FrontierPlot:
     """The plot of a part; `order` are the stacks of its table, numbered from 1."""
     valued = [stack for stack in part.stacks if stack.value(asked.measure) is not None]
     shown = [stack for stack in valued if stack.id in order]
@@ -320,7 +320,7 @@ def _draw_grid(x: LogScale, y: Scale, asked: Terms) -> str:
     )
 
 
-def _draw_limits(part: Part, asked: Terms, x: LogScale) -> str:
+def _draw_limits(part: SweepPart, asked: Terms, x: LogScale) -> str:
     """The times over the limit as ground, and what is within jitter of the recommended point."""
     right, recommendation = LEFT + WIDE, part.recommendation
     start = right if asked.sla_ms is None else _x_at(x, asked.sla_ms)
@@ -333,7 +333,7 @@ def _draw_limits(part: Part, asked: Terms, x: LogScale) -> str:
     return band + shade
 
 
-def _draw_steps(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
+def _draw_steps(part: SweepPart, asked: Terms, x: LogScale, y: Scale) -> str:
     """The frontier by time: level until the next point, then up."""
     frontier = part.frontier("latency")
     stacks = [part.stack(id) for id in frontier.stacks] if frontier is not None else []
@@ -359,7 +359,7 @@ def _draw_whiskers(shown: Sequence[StackFacts], asked: Terms, x: LogScale, y: Sc
     return "".join(parts)
 
 
-def _draw_point(stack: StackFacts, part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
+def _draw_point(stack: StackFacts, part: SweepPart, asked: Terms, x: LogScale, y: Scale) -> str:
     """Filled: on the frontier by time; hollow: on it for its price; a grey ring: dominated."""
     on = "e" if "latency" in stack.on else "w" if part.frontiers[0].name in stack.on else "ring"
     over = " over" if (asked.budget is not None and stack.cost > asked.budget) else ""
@@ -369,7 +369,7 @@ def _draw_point(stack: StackFacts, part: Part, asked: Terms, x: LogScale, y: Sca
     return f'<circle class="pt {on}{over}" {place}><title>{escape(title)}</title></circle>'
 
 
-def _draw_numbers(part: Part, asked: Terms, order: Sequence[str], x: LogScale, y: Scale) -> str:
+def _draw_numbers(part: SweepPart, asked: Terms, order: Sequence[str], x: LogScale, y: Scale) -> str:
     """The place in the table beside each point of it; where there is no room the title alone tells it."""
     spots = [
         (_x_of(stack, x), _y_at(y, _stack_quality(stack, asked)))
@@ -390,7 +390,7 @@ def _draw_numbers(part: Part, asked: Terms, order: Sequence[str], x: LogScale, y
     return "".join(parts)
 
 
-def _draw_pick(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
+def _draw_pick(part: SweepPart, asked: Terms, x: LogScale, y: Scale) -> str:
     """A ring around the recommended point, or the nearest where none keeps the limits."""
     stack = part.stack(part.recommendation.stack or part.recommendation.nearest)
     return (
@@ -398,7 +398,7 @@ def _draw_pick(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
     )
 
 
-def _plot_summary(part: Part, asked: Terms) -> str:
+def _plot_summary(part: SweepPart, asked: Terms) -> str:
     """What the plot shows: the ends of the frontier, and how many stacks lie below it."""
     on = sorted(
         (part.stack(id) for id in part.frontiers[0].stacks), key=lambda stack: (stack.latency, stack.id)

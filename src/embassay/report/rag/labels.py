@@ -17,16 +17,16 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.final_lists import Listed, read_final_list
 from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import (
-    Answers,
     Golden,
     HumanCheck,
+    IntervalFigure,
+    JudgeCalls,
     JudgeFacts,
     Query,
     RankingFacts,
     Repeated,
     Stage,
 )
-from embassay.protocols.rag.golden.summary import Figure as Estimate
 from embassay.records import Result
 from embassay.report.rag.tables import CLAIMS
 
@@ -189,7 +189,7 @@ def answers_table(judge: JudgeFacts | None) -> Table | None:
     )
 
 
-def _answers_line(one: Answers, most: int) -> Line:
+def _answers_line(one: JudgeCalls, most: int) -> Line:
     attempts = [*one.attempts, *[0] * (most - len(one.attempts))]
     faults = ", ".join(f"{kind} {numbers.count(n)}" for kind, n in one.rejected.items())
     counts = (one.calls, *attempts, one.failed)
@@ -228,7 +228,7 @@ def judge_bars(golden: Golden) -> tuple[Line, ...]:
     return tuple(line for line in lines if line is not None)
 
 
-def bar_line(title: str, figure: Estimate | None, what: str, scale: Scale = SHARE) -> Line | None:
+def bar_line(title: str, figure: IntervalFigure | None, what: str, scale: Scale = SHARE) -> Line | None:
     """A figure as bar and tick, its text, its n and how to read it; None where there is none."""
     if figure is None:
         return None
@@ -258,7 +258,7 @@ def say_repeats(repeated: Repeated | None) -> str:
     )
 
 
-def _shift_words(shift: Estimate | None) -> str:
+def _shift_words(shift: IntervalFigure | None) -> str:
     if shift is None or shift.value is None:
         return ""
     has_ends = shift.low is not None and shift.high is not None
@@ -390,13 +390,13 @@ def check_table(check: HumanCheck) -> Table:
     return bars_table("A person against the judge", [line for line in lines if line is not None], SIGNED)
 
 
-def _interval_text(figure: Estimate, decimals: int = 3) -> str:
+def _interval_text(figure: IntervalFigure, decimals: int = 3) -> str:
     if figure.low is None or figure.high is None:
         return "no interval"
     return numbers.interval(figure.low, figure.high, decimals)
 
 
-def _figure_result(figure: Estimate) -> Result:
+def _figure_result(figure: IntervalFigure) -> Result:
     return Result("rag", "golden", "", "", "", "", "", "", figure.value, figure.n, figure.low, figure.high)
 
 

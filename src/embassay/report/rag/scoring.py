@@ -38,11 +38,11 @@ from embassay.protocols.kernel.tables import Unit
 from embassay.protocols.rag.scoring.conclusions import comparison_claims, pair_claim
 from embassay.protocols.rag.scoring.correction import CORRECTED
 from embassay.protocols.rag.scoring.score import (
-    Comparison,
-    Evidence,
+    CitedNumber,
+    MeasureComparison,
     MeasureFacts,
-    Pair,
-    Reading,
+    RunPair,
+    RunReading,
     Score,
     read_score,
 )
@@ -337,7 +337,7 @@ def _difference_blocks(record: Record, score: Score, most: int) -> Iterator[Bloc
         yield Panes("Measure", tuple((table.title, (table,)) for table in tables))
 
 
-def pairs_table(record: Record, compared: Comparison, place: int) -> Table:
+def pairs_table(record: Record, compared: MeasureComparison, place: int) -> Table:
     """The pairs of one measure: `a` less `b` as a drawing and as text, and in words."""
     unit = unit_of(compared.measure)
     ends = [
@@ -356,13 +356,13 @@ def pairs_table(record: Record, compared: Comparison, place: int) -> Table:
     )  # fmt: skip
 
 
-def _counts_of(compared: Comparison) -> str:
+def _counts_of(compared: MeasureComparison) -> str:
     """What the pairs are paired over: queries, or what people graded."""
     units = dict.fromkeys(pair.unit for pair in compared.pairs)
     return " or ".join(units).capitalize()
 
 
-def _pair_line(pair: Pair, unit: Unit, scale: Scale, kind: Kind) -> Line:
+def _pair_line(pair: RunPair, unit: Unit, scale: Scale, kind: Kind) -> Line:
     claim = pair_claim(pair, "")
     bounded = pair.low is not None and pair.high is not None
     change = unit.change(pair.difference)
@@ -381,7 +381,7 @@ def _pair_line(pair: Pair, unit: Unit, scale: Scale, kind: Kind) -> Line:
     )
 
 
-def _verdict_word(claim: Claim, pair: Pair) -> str:
+def _verdict_word(claim: Claim, pair: RunPair) -> str:
     """The claim as a cell of the table."""
     if claim.relation == "level":
         return "cannot be told apart"
@@ -423,7 +423,7 @@ def _pool_or_ordering(record: Record, score: Score) -> Iterator[Block]:
     yield Bullets(tuple(_reading_sentences(ordered)))
 
 
-def _reading_sentences(ordered: Sequence[Reading]) -> Iterator[Sentence]:
+def _reading_sentences(ordered: Sequence[RunReading]) -> Iterator[Sentence]:
     """What each reading says, once where several runs share a reason for saying nothing; figures stand in the table."""
     runs_of: dict[str, list[str]] = {}
     for reading in ordered:
@@ -434,7 +434,7 @@ def _reading_sentences(ordered: Sequence[Reading]) -> Iterator[Sentence]:
         yield (Words(", ".join(runs), "b"), f": {text}")
 
 
-def _ceiling_line(reading: Reading, kind: Kind) -> Line:
+def _ceiling_line(reading: RunReading, kind: Kind) -> Line:
     """The drawing, the figures under the headings of CEILING_COLUMNS, and which loss is larger."""
     figures = {evidence.what.partition("@")[0].lower(): evidence for evidence in reading.evidence}
     entries = (
@@ -446,7 +446,7 @@ def _ceiling_line(reading: Reading, kind: Kind) -> Line:
     return Line(f"{reading.run}@{reading.cutoff}", (Entry((mark,)), *entries, larger), kind)
 
 
-def _evidence_entry(evidence: Evidence | None, unit: Unit) -> Entry:
+def _evidence_entry(evidence: CitedNumber | None, unit: Unit) -> Entry:
     """The figure over its interval."""
     if evidence is None:
         return Entry("n/a", why="undefined on these judgements")
@@ -457,7 +457,7 @@ def _evidence_entry(evidence: Evidence | None, unit: Unit) -> Entry:
     return Entry(unit.text(evidence.value) + sign, small, exact)
 
 
-def _draw_ceiling(reached: Evidence | None, ceiling: Evidence | None) -> Markup:
+def _draw_ceiling(reached: CitedNumber | None, ceiling: CitedNumber | None) -> Markup:
     """From 0 to 1: reached, lost in the ordering, lost in the pool; whiskers over the intervals of the two borders."""
     if reached is None:
         return Markup("")
@@ -472,7 +472,7 @@ def _draw_ceiling(reached: Evidence | None, ceiling: Evidence | None) -> Markup:
     return Markup(f'<svg class="gaps" aria-hidden="true">{"".join(parts)}</svg>')
 
 
-def _draw_whisker(evidence: Evidence) -> str:
+def _draw_whisker(evidence: CitedNumber) -> str:
     if evidence.low is None or evidence.high is None:
         return ""
     low, high = (percent(100 * _to_share(evidence.low)), percent(100 * _to_share(evidence.high)))

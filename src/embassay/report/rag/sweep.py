@@ -12,21 +12,21 @@ from embassay.document.blocks import Entry, Line, Table, Verdict
 from embassay.document.marks import Scale, difference_mark, scale_of
 from embassay.document.marks import percent as across
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
     Advice,
     Alternative,
+    DepthStep,
     Effect,
     Findings,
     IndexQuality,
-    Left,
     Memory,
-    Part,
     Route,
     Share,
     StackFacts,
-    Step,
+    StackGap,
+    SweepPart,
     Terms,
     read_findings,
 )
@@ -45,7 +45,9 @@ def stack_markup(id: str, place: int | None = None) -> Markup:
     return parts if place is None else Markup("{} {}").format(place, parts)
 
 
-def figure_entry(value: Figure | None, *, signed: bool = False, factor: float = 1.0, sign: str = "") -> Entry:
+def figure_entry(
+    value: IntervalFigure | None, *, signed: bool = False, factor: float = 1.0, sign: str = ""
+) -> Entry:
     """A figure over its interval; why there is none."""
     if value is None or value.value is None:
         return Entry("n/a", why=value.reason if value is not None and value.reason else "not measured")
@@ -114,7 +116,7 @@ def _format_bytes(value: float) -> str:
     return f"{numbers.score(value / unit, 1)} {name}"
 
 
-def frontier_table(part: Part, asked: Terms, spots: Sequence[Spot], place: int) -> Table:
+def frontier_table(part: SweepPart, asked: Terms, spots: Sequence[Spot], place: int) -> Table:
     """The stacks that no other one dominates, fastest first, numbered as in the plot."""
     lines = []
     for number, spot in enumerate(spots, start=1):
@@ -140,7 +142,7 @@ def _equal_stacks(spot: Spot) -> str:
     return f"equal: {spot.equal[0]}" if len(spot.equal) == 1 else f"{len(spot.equal)} more are equal"
 
 
-def _stack_remark(stack: StackFacts, part: Part, asked: Terms) -> str:
+def _stack_remark(stack: StackFacts, part: SweepPart, asked: Terms) -> str:
     """Recommended, or which limit it does not keep."""
     over = []
     if asked.sla_ms is not None and stack.latency > asked.sla_ms:
@@ -160,7 +162,7 @@ def _stack_remark(stack: StackFacts, part: Part, asked: Terms) -> str:
     )
 
 
-def scenario_table(part: Part, asked: Terms) -> Table:
+def scenario_table(part: SweepPart, asked: Terms) -> Table:
     """The stacks that stand for ways to choose."""
     lines = []
     for scenario in part.scenarios:
@@ -182,7 +184,7 @@ def scenario_table(part: Part, asked: Terms) -> Table:
     )
 
 
-def shown_families(part: Part, asked: Terms) -> frozenset[str]:
+def shown_families(part: SweepPart, asked: Terms) -> frozenset[str]:
     """The families that a reader may choose: of the stacks on the frontier, and of each mode and reranker the best."""
     best: dict[tuple[str, str], StackFacts] = {}
     for stack in part.stacks:
@@ -198,7 +200,7 @@ def _quality_key(stack: StackFacts, asked: Terms) -> float:
     return -1.0 if value is None else value
 
 
-def step_table(part: Part, asked: Terms) -> Table | None:
+def step_table(part: SweepPart, asked: Terms) -> Table | None:
     """What the next larger K brings to the measure that decides, of the families on the frontier."""
     shown = shown_families(part, asked)
     steps = [step for step in part.steps if step.measure == asked.measure and step.family in shown]
@@ -215,7 +217,7 @@ def _at_30(asked: Terms) -> str:
     return f"{base}@{10 if k == '30' else 30}"
 
 
-def _step_line(one: Step, other: Step | None) -> Line:
+def _step_line(one: DepthStep, other: DepthStep | None) -> Line:
     return Line(
         Markup("{}, K {} to {}").format(stack_markup(one.family), one.k, one.next_k),
         (
@@ -228,7 +230,7 @@ def _step_line(one: Step, other: Step | None) -> Line:
     )
 
 
-def route_table(part: Part, asked: Terms) -> Table | None:
+def route_table(part: SweepPart, asked: Terms) -> Table | None:
     """Routing by each signal, where it saves something: rate, price, time, and quality against both fixed K."""
     shown = shown_families(part, asked)
     routes = [route for route in part.routes if route.family in shown and _saves_anything(route, asked)]
@@ -274,7 +276,7 @@ def _route_line(route: Route, keys: Sequence[tuple[str, int]]) -> Line:
     )
 
 
-def index_table(part: Part) -> Table | None:
+def index_table(part: SweepPart) -> Table | None:
     """Every index against flat search with the same vectors."""
     if not part.indexes:
         return None
@@ -304,7 +306,7 @@ def _index_line(quality: IndexQuality, cutoffs: Sequence[str], measures: Sequenc
     )
 
 
-def every_stack(part: Part, findings: Findings, most: int) -> Table:
+def every_stack(part: SweepPart, findings: Findings, most: int) -> Table:
     """Every stack, the best by the measure that decides first; `most` rows of them."""
     asked = findings.asked
     ordered = sorted(
@@ -345,7 +347,7 @@ MOST = 12
 
 
 @dataclass(frozen=True)
-class Bar:
+class StackBar:
     """A stack: its number on the frontier, the bar, and its stages in words."""
 
     place: int
@@ -360,12 +362,12 @@ class Bar:
 class Bars:
     """The bars of the frontier, on one scale from 0; `more` stacks have none."""
 
-    rows: tuple[Bar, ...]
+    rows: tuple[StackBar, ...]
     scale: Scale
     more: int
 
 
-def stage_bars(part: Part, asked: Terms) -> Bars:
+def stage_bars(part: SweepPart, asked: Terms) -> Bars:
     """p50 by stage of the stacks on the frontier, and of the recommended one."""
     order = [spot.stack for spot in shown_frontier(part, asked)]
     chosen = part.recommendation.stack
@@ -377,7 +379,7 @@ def stage_bars(part: Part, asked: Terms) -> Bars:
     return Bars(tuple(rows), scale, len(order) - len(shown))
 
 
-def _stage_bar(place: int, stack: StackFacts, scale: Scale) -> Bar:
+def _stage_bar(place: int, stack: StackFacts, scale: Scale) -> StackBar:
     stages = [time for time in stack.times if time.stage in SHADES]
     rects, start = [], 0.0
     for time in stages:
@@ -389,7 +391,7 @@ def _stage_bar(place: int, stack: StackFacts, scale: Scale) -> Bar:
     total = stack.time("total")
     words = ", ".join(f"{time.stage} {ms(time.p50)}" for time in stages)
     mark = Markup(f'<svg class="stack" aria-hidden="true">{"".join(rects)}</svg>')
-    return Bar(
+    return StackBar(
         place,
         stack_markup(stack.id),
         mark,
@@ -422,7 +424,7 @@ class Forest:
     rows: tuple[Difference, ...]
 
 
-def effect_forests(part: Part, asked: Terms) -> tuple[Forest, ...]:
+def effect_forests(part: SweepPart, asked: Terms) -> tuple[Forest, ...]:
     """A forest for each measure, that which decides first."""
     measures = list(dict.fromkeys(effect.measure for effect in part.effects))
     return tuple(
@@ -475,11 +477,11 @@ MOST_SKIPPED = 20
 
 
 @dataclass(frozen=True)
-class Scope:
+class SweepScope:
     """A dataset, or all together: its recommendation, plot and frontier."""
 
     title: str
-    part: Part
+    part: SweepPart
     plot: FrontierPlot
     table: Table
     data: str
@@ -493,7 +495,7 @@ class SweepPage:
     facts: tuple[str, ...]
     verdict: Verdict
     asked: Terms
-    scopes: tuple[Scope, ...]
+    scopes: tuple[SweepScope, ...]
     alternatives: tuple[Alternative, ...]
     undecided: Table | None
     scenarios: Table
@@ -506,9 +508,9 @@ class SweepPage:
     untested: tuple[str, ...]
     stacks: Table
     total: int
-    left: tuple[Left, ...]
+    left: tuple[StackGap, ...]
     failed: int
-    skipped: tuple[Left, ...]
+    skipped: tuple[StackGap, ...]
     more_skipped: int
     notes: tuple[str, ...]
     counted: str
@@ -571,7 +573,7 @@ def page_of(findings: Findings) -> SweepPage:
     )
 
 
-def _plot_scope(part: Part, asked: Terms, place: int) -> Scope:
+def _plot_scope(part: SweepPart, asked: Terms, place: int) -> SweepScope:
     spots = shown_frontier(part, asked)
     order = tuple(spot.stack for spot in spots)
     recommendation = part.recommendation
@@ -589,7 +591,7 @@ def _plot_scope(part: Part, asked: Terms, place: int) -> Scope:
         ),
     ]
     plot = frontier_plot(part, asked, order)
-    return Scope(
+    return SweepScope(
         part.dataset or ALL, part, plot, frontier_table(part, asked, spots, place), _plot_data(plot, asked),
         tuple((name, kept) for name, kept in shares if kept)
     )  # fmt: skip

@@ -29,10 +29,10 @@ from embassay.protocols.rag.scoring.conclusions import NEXT, is_less_better, pai
 from embassay.protocols.rag.scoring.score import (
     BOOTSTRAP,
     MeasureFacts,
-    Pair,
+    RunPair,
+    RunValue,
     Score,
     SensitivityCell,
-    Value,
     read_score,
 )
 from embassay.protocols.rag.scoring.tables import resampled_unit
@@ -168,7 +168,7 @@ def per_query_lines(frame: pl.DataFrame) -> Iterator[str]:
         yield f"{run}\t{query}\t{measure}\t{'n/a' if value is None else repr(value)}\t{reason}"
 
 
-def value_text(value: Value | None) -> str:
+def value_text(value: RunValue | None) -> str:
     """A value with its interval; `n/a` where it is undefined."""
     if value is None:
         return numbers.NONE
@@ -245,7 +245,7 @@ def _many_runs(score: Score) -> Table:
     return Table.of("ranks", ("Rank", "Run", *number_columns(*titles)), rows, at=1)
 
 
-def _bare_value(value: Value | None) -> str:
+def _bare_value(value: RunValue | None) -> str:
     if value is None or value.value is None:
         return value_text(value)
     unit = unit_of(value.measure)
@@ -305,7 +305,7 @@ def intervals_in_words(score: Score) -> str:
     return f"{resampled_unit(score).lower()}, {numbers.count(settings.resamples)} resamples, seed {settings.seed}"
 
 
-def _pair_sentence(score: Score, pair: Pair) -> str:
+def _pair_sentence(score: Score, pair: RunPair) -> str:
     unit = unit_of(score.headline)
     ends = upward_ends(pair)
     interval = f" ({unit.interval(*ends)})" if ends else ""

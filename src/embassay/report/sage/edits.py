@@ -9,7 +9,7 @@ from typing import Any
 from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
 from embassay.protocols.sage.options import SageOptions
-from embassay.protocols.sage.tasks import EDITS, Context, edited, shortened
+from embassay.protocols.sage.tasks import EDITS, SageContext, edited, shortened
 from embassay.records import Documents
 from embassay.report.items import (
     LENGTHS,
@@ -18,10 +18,10 @@ from embassay.report.items import (
     SIZES,
     SPANS,
     Excerpts,
-    Group,
-    Judged,
+    ItemGroup,
+    ItemSource,
+    JudgedTexts,
     Part,
-    Source,
 )
 from embassay.report.record import Record, System
 from embassay.report.sage.tables import expected_similarity, is_linear
@@ -55,7 +55,7 @@ def make_changes(
         return Changes({}, reason=f"Edited texts cannot be shown: {error}")
 
 
-def _cached_changes(context: Context, task: str, documents: Documents) -> Changes:
+def _cached_changes(context: SageContext, task: str, documents: Documents) -> Changes:
     if task == "robustness":
         made = {
             edit: [change_window(text, new) for text, new in _edited_pairs(edit, documents, context)]
@@ -99,7 +99,7 @@ def change_span(text: str, new: str) -> list[int]:
     return [start, len(text) - start - end, len(new) - start - end]
 
 
-def _edited_pairs(edit: str, documents: Documents, context: Context) -> list[tuple[str, str]]:
+def _edited_pairs(edit: str, documents: Documents, context: SageContext) -> list[tuple[str, str]]:
     return list(zip(documents.texts, edited(edit, documents, context), strict=True))
 
 
@@ -112,23 +112,23 @@ def _common_length(a: str, b: str) -> int:
     return low
 
 
-def _edit_context(record: Record, dataset: str) -> Context:
+def _edit_context(record: Record, dataset: str) -> SageContext:
     from embassay.text import open_tokenizer
 
     arguments = record.arguments
     options = SageOptions(**(arguments.get("options") or {}))
     tokenizer = open_tokenizer(arguments.get("tokenizer", "cl100k"))
-    return Context(dataset, tokenizer, arguments.get("seed", 1337), options)
+    return SageContext(dataset, tokenizer, arguments.get("seed", 1337), options)
 
 
 VERSIONS = ("original", "augmented")
 EDIT_NUMBERS = {"": 0, **{edit: i for i, edit in enumerate(REPLACED, start=1)}}
 
 
-class Corpus:
+class RankedDocuments:
     """Documents that occur in a ranking, by number: their ids and excerpts."""
 
-    def __init__(self, excerpts: Excerpts, judged: Judged) -> None:
+    def __init__(self, excerpts: Excerpts, judged: JudgedTexts) -> None:
         self.ids: list[str] = []
         self.texts: list[int] = []
         self._excerpts, self._judged = excerpts, judged
@@ -145,7 +145,7 @@ class Corpus:
 
 
 def read_rankings(
-    folder: RunFolder, group: Group, queries: Sequence[str], corpus: Corpus
+    folder: RunFolder, group: ItemGroup, queries: Sequence[str], corpus: RankedDocuments
 ) -> tuple[list[list[Any]], list[dict[int, float]]]:
     """Per query and system `[documents of the clean ranking, document and edit by turns of the augmented
     one]`,
@@ -163,7 +163,7 @@ def read_rankings(
 Entries = dict[str, dict[str, list[tuple[str, str, float]]]]
 
 
-def _ranked_entries(folder: RunFolder, group: Group, system: System) -> Entries:
+def _ranked_entries(folder: RunFolder, group: ItemGroup, system: System) -> Entries:
     """Entries (document, edit, gain) by query and version, best first."""
     path = folder.items_path(group.kind.task, group.dataset, system.name, ".rankings")
     if not path.exists():
@@ -178,7 +178,7 @@ def _ranked_entries(folder: RunFolder, group: Group, system: System) -> Entries:
 
 
 def _flatten_versions(
-    versions: dict[str, list[tuple[str, str, float]]], corpus: Corpus, gain: dict[int, float]
+    versions: dict[str, list[tuple[str, str, float]]], corpus: RankedDocuments, gain: dict[int, float]
 ) -> list[list[int]]:
     lists: list[list[int]] = []
     for version in VERSIONS:
@@ -196,7 +196,7 @@ MOST_MEMBERS, FEW_MEMBERS = 200, 20
 """Texts of one clustering set that go into the page of one run, and of several."""
 
 
-def comparisons(source: Source) -> Part:
+def comparisons(source: ItemSource) -> Part:
     """The source, both summaries and the one people chose."""
     return {
         "fields": {name: source.texts(name) for name in ("source", "first", "second")},
@@ -204,7 +204,7 @@ def comparisons(source: Source) -> Part:
     }
 
 
-def ratings(source: Source) -> Part:
+def ratings(source: ItemSource) -> Part:
     """The source, the summary and its ratings by axis."""
     return {
         "fields": {name: source.texts(name) for name in ("source", "summary")},
@@ -212,13 +212,13 @@ def ratings(source: Source) -> Part:
     }
 
 
-def robustness(source: Source) -> Part:
+def robustness(source: ItemSource) -> Part:
     """The text, its summary and a window of each edited version."""
     fields = {name: source.texts(name) for name in ("text", "summary")}
     return {"fields": fields, **_changes_part(source)}
 
 
-def sensitivity(source: Source) -> Part:
+def sensitivity(source: ItemSource) -> Part:
     """The text, the span that each variant inserts or removes, and the similarity expected of it."""
     linear = is_linear(source.record)
     sizes = {
@@ -229,7 +229,7 @@ def sensitivity(source: Source) -> Part:
     return {"fields": {"text": source.texts("text")}, "expected": sizes, **_changes_part(source)}
 
 
-def clustering(source: Source) -> Part:
+def clustering(source: ItemSource) -> Part:
     """The members of each set by label: text, label, and the cluster each system put it in."""
     members: dict[str, list[str]] = {item: [] for item in source.ids}
     for text in source.judged.items("text"):
@@ -240,9 +240,9 @@ def clustering(source: Source) -> Part:
     return {"fields": {}, "sets": [_set_part(source, members[item], clusters) for item in source.ids]}
 
 
-def retrieval(source: Source) -> Part:
+def retrieval(source: ItemSource) -> Part:
     """The query, the documents that occur, and the two rankings of every system."""
-    corpus = Corpus(source.excerpts, source.judged)
+    corpus = RankedDocuments(source.excerpts, source.judged)
     ranked, gains = read_rankings(source.folder, source.group, source.ids, corpus)
     return {
         "fields": {"query": source.texts("query")},
@@ -253,14 +253,14 @@ def retrieval(source: Source) -> Part:
     }
 
 
-def _changes_part(source: Source) -> Part:
+def _changes_part(source: ItemSource) -> Part:
     group = source.group
     texts = [source.judged.text("text", item) or "" for item in source.ids]
     made = make_changes(source.record, group.kind.task, group.dataset, source.ids, texts)
     return {"changes": made.by_edit, "needle": made.needle, "changesReason": made.reason}
 
 
-def _people_choices(group: Group, ids: Sequence[str]) -> list[int | None]:
+def _people_choices(group: ItemGroup, ids: Sequence[str]) -> list[int | None]:
     """What people chose (0 or 1), read off a system's prediction and whether it was right."""
     keys = [measure.key for measure in group.measures]
     wanted = (("correct", ""), ("similarity", "first"), ("similarity", "second"))
@@ -272,7 +272,7 @@ def _people_choices(group: Group, ids: Sequence[str]) -> list[int | None]:
     return [{1.0: predicted[item], 0.0: 1 - predicted[item]}.get(float(correct[place[item]])) for item in ids]
 
 
-def _ratings_of(source: Source) -> dict[str, list[float | None]]:
+def _ratings_of(source: ItemSource) -> dict[str, list[float | None]]:
     """The human ratings by axis; they stand in every system's file."""
     import polars as pl
 
@@ -285,7 +285,7 @@ def _ratings_of(source: Source) -> dict[str, list[float | None]]:
     return {axis: [values.get(item) for item in source.ids] for axis, values in axes.items()}
 
 
-def _read_clusters(source: Source, system: str) -> dict[str, dict[str, int]]:
+def _read_clusters(source: ItemSource, system: str) -> dict[str, dict[str, int]]:
     """The cluster of each text by set."""
     import polars as pl
 
@@ -297,7 +297,9 @@ def _read_clusters(source: Source, system: str) -> dict[str, dict[str, int]]:
     return clusters
 
 
-def _set_part(source: Source, members: Sequence[str], clusters: Sequence[dict[str, dict[str, int]]]) -> Part:
+def _set_part(
+    source: ItemSource, members: Sequence[str], clusters: Sequence[dict[str, dict[str, int]]]
+) -> Part:
     """The first texts of one set, by label."""
     label = {text: source.judged.text("label", text) or "" for text in members}
     name = source.judged.text("set", members[0]) if members else ""

@@ -44,15 +44,14 @@ from embassay.document.plots import (
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_contenders, state_count
-from embassay.protocols.sage.tables import GROUPS, tables
-from embassay.protocols.sage.tables import Table as Written
+from embassay.protocols.sage.tables import GROUPS, SageTable, tables
 from embassay.protocols.sage.tasks import RETRIEVAL_EDITS
 from embassay.records import Result
 from embassay.report.board import (
     TOP,
     Board,
+    BoardTask,
     Row,
-    Task,
     Value,
     Wanted,
     collect_ends,
@@ -66,7 +65,7 @@ from embassay.report.cards.findings import trivial_value
 from embassay.report.record import OVERALL, Record
 
 TASKS = (
-    Task(
+    BoardTask(
         "preference", "Human preference", "Preference", "human_preference", "agreement with people",
         "comparisons and ratings",
         "follows people best",
@@ -77,7 +76,7 @@ TASKS = (
         "0.5 is chance for accuracy and no correlation for ratings, not half of what is possible.",
         0.5, "chance",
     ),
-    Task(
+    BoardTask(
         "robustness", "Robustness", "Robustness", "robustness", "mean of three shares",
         "documents",
         "is the most robust",
@@ -89,7 +88,7 @@ TASKS = (
         "It saturates at one third: a system that only puts noise above the summary scores 0.333.",
         1 / 3, "one of three",
     ),
-    Task(
+    BoardTask(
         "sensitivity", "Sensitivity", "Sensitivity", "sensitivity", "1 − mean error against the expectation",
         "documents",
         "is the most sensitive",
@@ -100,7 +99,7 @@ TASKS = (
         "always answers two thirds scores 0.881.",
         None, "always 1", "constant",
     ),
-    Task(
+    BoardTask(
         "clustering", "Clustering", "Clustering", "v_measure", "V-measure",
         "texts",
         "clusters best",
@@ -109,7 +108,7 @@ TASKS = (
         "Random clusters of small sets score above 0: V-measure is not corrected for chance.",
         None, "random", "random",
     ),
-    Task(
+    BoardTask(
         "retrieval", "Retrieval", "Retrieval", "retention", "share of nDCG@10 kept",
         "queries",
         "keeps most of its retrieval",
@@ -119,7 +118,7 @@ TASKS = (
         "It is a share of the system's own clean result: a poor retriever can keep all of little.",
         None, "random", "random",
     ),
-    Task(
+    BoardTask(
         "attack", "Attack", "Attack", "withstood", "share of orders that withstand",
         "orders",
         "withstands most attacks",
@@ -129,7 +128,7 @@ TASKS = (
         "A system that has few orders right is attacked on the easy ones alone: read it with that share.",
         None, "random", "random",
     ),
-    Task(
+    BoardTask(
         "guards", "Guards", "Guards", "kept", "share of nDCG@10 kept unguarded",
         "queries",
         "keeps most of its retrieval unguarded",
@@ -145,7 +144,7 @@ _MANY = 4
 """Edits that are named one by one."""
 
 
-def tasks_of(record: Record) -> tuple[Task, ...]:
+def tasks_of(record: Record) -> tuple[BoardTask, ...]:
     """The tasks in the words of a run: it may have searched some of the perturbed versions only."""
     edits = count_copies(record)
     shown = (task for task in TASKS if task.name not in ASKED_FOR or record.datasets(task.name))
@@ -425,7 +424,7 @@ def paper_tables(record: Record, board: Board) -> tuple[Table, ...]:
     )
 
 
-def _paper_table(record: Record, board: Board, table: Written) -> Table:
+def _paper_table(record: Record, board: Board, table: SageTable) -> Table:
     lines = tuple(
         Line(
             board.row(system).label,
@@ -442,12 +441,12 @@ def _paper_table(record: Record, board: Board, table: Written) -> Table:
     )
 
 
-def _in_order(board: Board, table: Written) -> list[tuple[str, str, tuple[float | None, ...]]]:
+def _in_order(board: Board, table: SageTable) -> list[tuple[str, str, tuple[float | None, ...]]]:
     place = {row.system.name: i for i, row in enumerate(board.rows)}
     return sorted(table.rows, key=lambda row: place[row[1]])
 
 
-def _paper_entry(record: Record, board: Board, table: Written, system: str, place: int) -> Entry:
+def _paper_entry(record: Record, board: Board, table: SageTable, system: str, place: int) -> Entry:
     """A value to three decimals or `n/a`; bold when it is the best or cannot be told apart from it."""
     exact = next(values for _, name, values in table.rows if name == system)[place]
     scope = _column_scope(record, table, place)
@@ -463,7 +462,7 @@ def _paper_entry(record: Record, board: Board, table: Written, system: str, plac
     )
 
 
-def _column_scope(record: Record, table: Written, place: int) -> str:
+def _column_scope(record: Record, table: SageTable, place: int) -> str:
     """The scope whose tests cover a column: table 1's tasks, and table 4 when robustness has one dataset."""
     if table.name == "sage_table1":
         return SCOPES[table.columns[place]]
@@ -493,7 +492,7 @@ def task_panels(record: Record, board: Board) -> Iterator[Block]:
         yield Box("panel", (heading, Text(_panel_subtitle(record, task, rows)), table, *caution))
 
 
-def _task_panel(record: Record, task: Task, rows: Sequence[tuple[Row, Value]]) -> Table:
+def _task_panel(record: Record, task: BoardTask, rows: Sequence[tuple[Row, Value]]) -> Table:
     """The systems of a task, those beyond the first twelve as ticks until asked for; a line at its trivial value."""
     trivial = trivial_value(record, task)
     scale = scale_of([*collect_ends(value for _, value in rows), *([] if trivial is None else [trivial])])
@@ -519,7 +518,7 @@ def _task_panel(record: Record, task: Task, rows: Sequence[tuple[Row, Value]]) -
     )  # fmt: skip
 
 
-def _panel_subtitle(record: Record, task: Task, rows: Sequence[tuple[Row, Value]]) -> str:
+def _panel_subtitle(record: Record, task: BoardTask, rows: Sequence[tuple[Row, Value]]) -> str:
     """What the value is, on which data, and how many items stand behind it."""
     datasets = record.datasets(task.name)
     where = numbers.counted(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]

@@ -71,7 +71,7 @@ class DenseLayout:
 
 
 @dataclass(frozen=True)
-class Hit:
+class VectorHit:
     """A vector that was found: its position, the server's `score`, and the `inner_product` that this stands for."""
 
     position: int
@@ -113,12 +113,12 @@ def knn_request(query: Floats, k: int, ef: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def read_hits(answer: Body, similarity: str) -> list[Hit]:
+def read_hits(answer: Body, similarity: str) -> list[VectorHit]:
     """What a search found. LookupError, TypeError or ValueError for an answer that is none, or holds only a part."""
     if answer.get("timed_out") or answer.get("_shards", {}).get("failed"):
         raise ValueError("only a part of the index was searched")
     return [
-        Hit(int(hit["_id"]), float(hit["_score"]), inner_product(float(hit["_score"]), similarity))
+        VectorHit(int(hit["_id"]), float(hit["_score"]), inner_product(float(hit["_score"]), similarity))
         for hit in answer["hits"]["hits"]
     ]
 
@@ -317,7 +317,7 @@ class ElasticSearch:
         answers = [self.find(query, k) for query in queries]
         return make_ranked([[(hit.position, hit.inner_product) for hit in answer] for answer in answers], k)
 
-    def find(self, query: Floats, k: int) -> list[Hit]:
+    def find(self, query: Floats, k: int) -> list[VectorHit]:
         """The best k of one query (d,) with the server's own scores, best first. An index that somebody removed is
         loaded again."""
         from elasticsearch import NotFoundError

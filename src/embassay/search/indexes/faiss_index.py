@@ -18,7 +18,7 @@ from embassay.search.exact import cut_blocks, exact_search_shards, longest_of
 from embassay.search.indexes.store import (
     AUTO,
     Floats,
-    Form,
+    IndexFormat,
     Recipe,
     Vectors,
     forget_rows,
@@ -48,7 +48,7 @@ class FaissIndex:
         index = load_or_build(
             recipe,
             folder,
-            Form(
+            IndexFormat(
                 build,
                 write=lambda index, write: faiss.write_index(index, faiss.PyCallbackIOWriter(write)),
                 read=lambda read: faiss.read_index(faiss.PyCallbackIOReader(read)),

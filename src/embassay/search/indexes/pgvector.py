@@ -198,7 +198,7 @@ _EDGE_BYTES = 16
 
 
 @dataclass(frozen=True)
-class Layout:
+class VectorLayout:
     """How vectors lie in the server: all compared (`flat`) or in an HNSW graph of `m` edges per node, built with
     `ef_construction` candidates; as float32 (`vector`) or float16 (`halfvec`).
 
@@ -248,7 +248,7 @@ def qualify_table(table: str) -> Composed:
     return SQL(".").join([Identifier(SCHEMA), Identifier(table)])
 
 
-def ensure_table(connection: Connection[Any], table: str, layout: Layout, vectors: Vectors) -> Built:
+def ensure_table(connection: Connection[Any], table: str, layout: VectorLayout, vectors: Vectors) -> Built:
     """The table, loaded and indexed now where it is not there.
 
     One transaction does it all, so a table that can be seen is complete. Of several clients that want the same one, the
@@ -304,7 +304,7 @@ def _set_up(connection: Connection[Any]) -> None:
     )
 
 
-def _build_table(connection: Connection[Any], table: str, layout: Layout, vectors: Vectors) -> float:
+def _build_table(connection: Connection[Any], table: str, layout: VectorLayout, vectors: Vectors) -> float:
     """Load and index; the seconds from the first row sent to a table that can be searched."""
     from psycopg.sql import SQL, Identifier
 
@@ -331,7 +331,9 @@ def _build_table(connection: Connection[Any], table: str, layout: Layout, vector
     return perf_counter() - started
 
 
-def _create_index(connection: Connection[Any], table: str, layout: Layout, shape: tuple[int, int]) -> None:
+def _create_index(
+    connection: Connection[Any], table: str, layout: VectorLayout, shape: tuple[int, int]
+) -> None:
     from psycopg.sql import SQL, Identifier
 
     # A graph that outgrows this memory is finished on disk, many times slower; workers would share it, and a container
@@ -378,7 +380,7 @@ def _round_block(block: Floats, kind: str) -> Any:
         return block.astype(np.float16)
 
 
-def _row_width(layout: Layout, dim: int) -> int:
+def _row_width(layout: VectorLayout, dim: int) -> int:
     return dim * (4 if layout.type == "vector" else 2) + 64
 
 
@@ -430,7 +432,7 @@ class PgVector:
         vectors: Vectors,
         digest: str,
         name: str = "",
-        layout: Layout = Layout(),
+        layout: VectorLayout = VectorLayout(),
         ef: int = 40,
     ) -> None:
         n, dim = shape_of(vectors)

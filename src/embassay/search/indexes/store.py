@@ -101,7 +101,7 @@ def smallest_width(
 
 
 @dataclass(frozen=True)
-class Step:
+class WidthTrial:
     """A search width that was tried: each metric's value, and how far it is below flat's as a share of that (negative
     where it is above)."""
 
@@ -123,7 +123,7 @@ class Tuned:
     ef: int | None
     gap: float
     flat: Mapping[str, float]
-    steps: tuple[Step, ...]
+    steps: tuple[WidthTrial, ...]
 
 
 def tune_width(
@@ -149,7 +149,7 @@ def tune_width(
             f"Cannot tune over the widths {list(ladder)} to a gap of {gap} in {len(flat)} metrics.",
             mend="Give ascending widths from 1, a gap from 0, and at least one metric.",
         )
-    steps: list[Step] = []
+    steps: list[WidthTrial] = []
     for ef in ladder:
         steps.append(_tuning_step(ef, values_at(ef), flat))
         if steps[-1].worst <= gap:
@@ -157,7 +157,7 @@ def tune_width(
     return Tuned(None, gap, flat, tuple(steps))
 
 
-def _tuning_step(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> Step:
+def _tuning_step(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> WidthTrial:
     if values.keys() != flat.keys():
         raise UsageError(
             f"At ef={ef} there are {', '.join(sorted(values)) or 'no metrics'}, with flat {', '.join(sorted(flat))}.",
@@ -168,7 +168,7 @@ def _tuning_step(ef: int, values: Mapping[str, float], flat: Mapping[str, float]
         raise UsageError(
             f"{undefined[0]} is not a number at ef={ef} or with flat.", mend="Leave it out of the rule."
         )
-    return Step(ef, values, {name: _relative_gap(value, flat[name]) for name, value in values.items()})
+    return WidthTrial(ef, values, {name: _relative_gap(value, flat[name]) for name, value in values.items()})
 
 
 def _relative_gap(value: float, reference: float) -> float:
@@ -211,7 +211,7 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Form(Generic[T]):
+class IndexFormat(Generic[T]):
     """How an index is built, written and read."""
 
     build: Callable[[], T]
@@ -220,7 +220,7 @@ class Form(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Kept(Generic[T]):
+class StoredIndex(Generic[T]):
     """An index, the seconds its building took, its bytes on disk, and whether it was there before."""
 
     value: T
@@ -229,7 +229,7 @@ class Kept(Generic[T]):
     found: bool
 
 
-def load_or_build(recipe: Recipe, folder: Path | None, form: Form[T]) -> Kept[T]:
+def load_or_build(recipe: Recipe, folder: Path | None, form: IndexFormat[T]) -> StoredIndex[T]:
     """The index of `recipe`: from its file in `folder`, else built, and kept there; None keeps nothing.
 
     A damaged file is told of by a RuntimeWarning and replaced; where the folder cannot be written, the index is used
@@ -237,7 +237,7 @@ def load_or_build(recipe: Recipe, folder: Path | None, form: Form[T]) -> Kept[T]
     """
     if folder is None:
         value, seconds = _timed_build(form)
-        return Kept(value, seconds, 0, found=False)
+        return StoredIndex(value, seconds, 0, found=False)
     path = recipe.path(folder)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -248,16 +248,16 @@ def load_or_build(recipe: Recipe, folder: Path | None, form: Form[T]) -> Kept[T]
             f"The index {path} cannot be kept ({error}); going on without. Free the disk or choose another folder."
         )
         value, seconds = _timed_build(form)
-        return Kept(value, seconds, 0, found=False)
+        return StoredIndex(value, seconds, 0, found=False)
 
 
-def _timed_build(form: Form[T]) -> tuple[T, float]:
+def _timed_build(form: IndexFormat[T]) -> tuple[T, float]:
     started = perf_counter()
     value = form.build()
     return value, perf_counter() - started
 
 
-def _find_index(path: Path, recipe: Recipe, form: Form[T]) -> Kept[T] | None:
+def _find_index(path: Path, recipe: Recipe, form: IndexFormat[T]) -> StoredIndex[T] | None:
     """What is kept at `path`; None if there is nothing, or nothing whole."""
     if not path.exists():
         return None
@@ -270,7 +270,7 @@ def _find_index(path: Path, recipe: Recipe, form: Form[T]) -> Kept[T] | None:
                 head = None
                 reason = f" ({str(error).strip().splitlines()[-1][:200]})" if str(error).strip() else ""
             else:
-                return Kept(value, float(head["seconds"]), path.stat().st_size, found=True)
+                return StoredIndex(value, float(head["seconds"]), path.stat().st_size, found=True)
         else:
             reason = ""
     _warn_of(f"The kept index {path} is damaged{reason} and is built again.")
@@ -292,7 +292,7 @@ def _checked_head(stream: BinaryIO, recipe: Recipe) -> dict[str, Any] | None:
     return head if head["key"] == recipe.key else None
 
 
-def _write_index(path: Path, recipe: Recipe, form: Form[T]) -> Kept[T]:
+def _write_index(path: Path, recipe: Recipe, form: IndexFormat[T]) -> StoredIndex[T]:
     """The index, built and written to `path` in one step."""
     _clear_parts(path)
     value, seconds = _timed_build(form)
@@ -316,7 +316,7 @@ def _write_index(path: Path, recipe: Recipe, form: Form[T]) -> Kept[T]:
         )
         temporary.unlink(missing_ok=True)
         size = 0
-    return Kept(value, seconds, size, found=False)
+    return StoredIndex(value, seconds, size, found=False)
 
 
 @dataclass

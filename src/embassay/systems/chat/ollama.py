@@ -9,7 +9,7 @@ from typing import Any
 
 from embassay.contracts import Message, Sampling, Usage
 from embassay.systems.chat.server import Reply, ServedChat
-from embassay.systems.remote import Answer, Ledger, Malformed, Price
+from embassay.systems.remote import Ledger, Malformed, Price, ServerReply
 from embassay.systems.remote.http import OLLAMA, Connection, Server, given_options
 
 _LEAST_CONTEXT = 4096
@@ -66,7 +66,7 @@ class OllamaChat(ServedChat):
 
     async def request(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
-    ) -> Answer[Reply]:
+    ) -> ServerReply[Reply]:
         """One POST to /api/chat; a JSON schema goes into `format`, which binds what the model may write."""
         answer = read_reply(await self._connection.post("api/chat", self.payload(messages, sampling, schema)))
         # Ollama drops the beginning of what is too long without a word; a full context is how that shows.
@@ -95,7 +95,7 @@ class OllamaChat(ServedChat):
         }
 
 
-def read_reply(answer: Any) -> Answer[Reply]:
+def read_reply(answer: Any) -> ServerReply[Reply]:
     """The reply in Ollama's answer; Malformed when there is none, or it is not done."""
     try:
         text, done = answer["message"]["content"], answer["done"]
@@ -111,4 +111,4 @@ def read_reply(answer: Any) -> Answer[Reply]:
         raise Malformed("an answer without a message") from None
     if not isinstance(text, str) or not done:
         raise Malformed("an answer that is not whole")
-    return Answer(reply, Usage(), worked)
+    return ServerReply(reply, Usage(), worked)

@@ -8,7 +8,7 @@ from typing import Any
 
 from embassay.contracts import Message, Sampling, Usage
 from embassay.systems.chat.server import Reply, ServedChat, is_strict, with_schema
-from embassay.systems.remote import Answer, Ledger, Malformed, Price
+from embassay.systems.remote import Ledger, Malformed, Price, ServerReply
 from embassay.systems.remote.calls import format_refused
 from embassay.systems.remote.http import OPENAI, OpenAIClient, Server, openai_address
 
@@ -59,7 +59,7 @@ class OpenAIChat(ServedChat):
 
     async def request(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
-    ) -> Answer[Reply]:
+    ) -> ServerReply[Reply]:
         """One chat completion."""
         for _ in range(_WORDINGS):
             way, longest, left_out = self._way, self._longest, self.left_out
@@ -133,7 +133,7 @@ def _response_format(way: str, schema: Mapping[str, Any]) -> dict[str, Any] | No
     return {"type": way, "json_schema": shape}
 
 
-def _read_reply(found: Any) -> Answer[Reply]:
+def _read_reply(found: Any) -> ServerReply[Reply]:
     """The reply in the server's answer; Malformed when there is none."""
     try:
         choice = found["choices"][0]
@@ -150,4 +150,4 @@ def _read_reply(found: Any) -> Answer[Reply]:
         raise Malformed("an answer without a message") from None
     if not isinstance(reply.text, str):
         raise Malformed("an answer that is no text")
-    return Answer(reply, Usage())
+    return ServerReply(reply, Usage())

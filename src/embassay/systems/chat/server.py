@@ -11,7 +11,7 @@ from typing import Any
 from embassay.contracts import Completion, Message, Sampling
 from embassay.errors import TextRefused, Unanswered, Why
 from embassay.systems.chat.answers import Unfit, found_json, without_thinking
-from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Price
+from embassay.systems.remote import Calls, Ledger, Limits, Malformed, Price, ServerReply
 from embassay.systems.remote.ledger import TokenCount, likely_tokens, most_tokens, usage_of
 
 _LONGEST = 500
@@ -129,7 +129,7 @@ class ServedChat(ABC):
     @abstractmethod
     async def request(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
-    ) -> Answer[Reply]:
+    ) -> ServerReply[Reply]:
         """One request; `schema` is the JSON schema that the answer is to fit. Raises what `classify` understands.
         What it cost is reckoned from the tokens that its reply says were read and written."""
 
@@ -156,7 +156,7 @@ class ServedChat(ABC):
         except Unfit as wrong:
             again = asking_again(messages, first.value.text, wrong)
         second = await self._ask_server(again, sampling, shape)
-        second = Answer(second.value, first.usage + second.usage)
+        second = ServerReply(second.value, first.usage + second.usage)
         try:
             return _fitting_completion(second, schema)
         except Unfit as wrong:
@@ -164,7 +164,7 @@ class ServedChat(ABC):
 
     async def _ask_server(
         self, messages: Sequence[Message], sampling: Sampling, shape: Mapping[str, Any] | None
-    ) -> Answer[Reply]:
+    ) -> ServerReply[Reply]:
         """The reply without thinking, its usage priced. TextRefused for one that is no answer."""
         sent = [message.content for message in messages]
         if shape is not None:
@@ -172,7 +172,7 @@ class ServedChat(ABC):
         most_read = most_tokens(sent)
         most_written = sampling.max_tokens or self._longest_answer
 
-        async def send() -> Answer[Reply]:
+        async def send() -> ServerReply[Reply]:
             answer = await self.request(messages, sampling, shape)
             said = answer.value
             read = TokenCount.of(said.read, most=most_read, likely=likely_tokens(sent))
@@ -219,10 +219,10 @@ class ServedChat(ABC):
             raise Unanswered(f"{self.model}: {content} (finish: {reply.finish}).", why)
 
 
-def _fitting_completion(answer: Answer[Reply], schema: Any) -> Completion:
+def _fitting_completion(answer: ServerReply[Reply], schema: Any) -> Completion:
     text = found_json(answer.value.text)
     return _make_completion(answer, text, parse_checked(text, schema))
 
 
-def _make_completion(answer: Answer[Reply], text: str, parsed: Any) -> Completion:
+def _make_completion(answer: ServerReply[Reply], text: str, parsed: Any) -> Completion:
     return Completion(text, parsed, answer.usage, answer.value.model, answer.value.finish)

@@ -312,7 +312,7 @@ class Padded:
 
 
 @dataclass
-class Joined:
+class BatchJoiner:
     """`run` gives the vectors (rows, dim) of one batch or several of one width, in order; `halve` a batch in two of the
     same width; `no_memory` says that an error means the card is full."""
 

@@ -13,7 +13,7 @@ from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.server import ServedEncoder, ServedModel, ServedPrompts, Vectors
 from embassay.systems.models import known_model
-from embassay.systems.remote import Answer, Ledger, Malformed, Price
+from embassay.systems.remote import Ledger, Malformed, Price, ServerReply
 from embassay.systems.remote.calls import format_refused
 from embassay.systems.remote.http import OpenAIClient, Server, openai_address
 from embassay.systems.remote.ledger import count_tokens, own_tokenizer
@@ -66,22 +66,22 @@ class OpenAIEncoder(ServedEncoder):
         self._format: Literal["base64", "float"] = "base64"
         self._bytes: np.dtype[Any] | None = None
 
-    async def request(self, texts: Sequence[str], role: Role | None) -> Answer[Vectors]:
+    async def request(self, texts: Sequence[str], role: Role | None) -> ServerReply[Vectors]:
         """One call of /embeddings, whose vectors are sent as numbers."""
         answer = await self._create(texts, "float", role)
         rows = [_read_numbers(row) for row in _read_rows(answer, len(texts))]
-        return Answer(_stack_rows(rows), self.usage(_tokens_read(answer), texts))
+        return ServerReply(_stack_rows(rows), self.usage(_tokens_read(answer), texts))
 
     async def _ask_server(self, texts: Sequence[str], role: Role | None) -> Vectors:
         """The vectors of the texts. Bytes are float32 where a vector then has as many values as the model is known to
         have; else the first text is asked for once more in numbers, which say what its bytes are."""
 
-        async def send() -> Answer[Any]:
+        async def send() -> ServerReply[Any]:
             answer = await self._in_any_form(texts, role)
             rows = _read_rows(answer, len(texts))
             read = self._read(rows)
             sent: Any = rows if read is None else self._checked(read, len(texts))
-            return Answer(sent, self.usage(_tokens_read(answer), texts))
+            return ServerReply(sent, self.usage(_tokens_read(answer), texts))
 
         tokens, price = sum(count_tokens(texts, self.tokenizer)), self.served.price
         sent: Any = await self._calls.do(send, tokens=tokens, usd=price.usd(tokens) if price else None)
@@ -106,11 +106,11 @@ class OpenAIEncoder(ServedEncoder):
     async def _first_in_numbers(self, texts: Sequence[str], role: Role | None) -> Any:
         """The vector of a text (1, dim), asked for in numbers; its bytes where the server sends base64 all the same."""
 
-        async def send() -> Answer[Any]:
+        async def send() -> ServerReply[Any]:
             answer = await self._create(texts, "float", role)
             (row,) = _read_rows(answer, 1)
             sent: Any = row if isinstance(row, bytes) else self._checked(_stack_rows([_read_numbers(row)]), 1)
-            return Answer(sent, self.usage(_tokens_read(answer), texts))
+            return ServerReply(sent, self.usage(_tokens_read(answer), texts))
 
         tokens, price = sum(count_tokens(texts, self.tokenizer)), self.served.price
         return await self._calls.do(send, tokens=tokens, usd=price.usd(tokens) if price else None)

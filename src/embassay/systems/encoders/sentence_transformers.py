@@ -21,7 +21,7 @@ from embassay.errors import ModelError, UsageError
 from embassay.machine import asked_device
 from embassay.systems.encoders.batches import (
     Batch,
-    Joined,
+    BatchJoiner,
     Padded,
     Prompts,
     PromptTask,
@@ -42,7 +42,7 @@ from embassay.systems.models import (
     OF_LIBRARY,
     PICKLED,
     SAFE_WEIGHTS,
-    Weights,
+    ModelWeights,
     first_line,
     foreign_code,
     is_pickle,
@@ -213,7 +213,7 @@ class SentenceTransformer:
         if self.batch_size is not None and self.batch_size < 1:
             raise UsageError(f"batch_size must be at least 1, found {self.batch_size}.")
 
-    def _check_code(self, weights: Weights) -> None:
+    def _check_code(self, weights: ModelWeights) -> None:
         foreign = foreign_code(weights) if self.trust_remote_code else ()
         if foreign and not is_pinned(self.code_revision):
             raise UsageError(
@@ -221,7 +221,7 @@ class SentenceTransformer:
                 mend="Read that code too, then add code_revision=COMMIT with all 40 characters.",
             )
 
-    def _load(self, library: Any, weights: Weights) -> Any:
+    def _load(self, library: Any, weights: ModelWeights) -> Any:
         code = {} if self.code_revision is None else {"code_revision": self.code_revision}
         try:
             model = library.SentenceTransformer(
@@ -356,7 +356,7 @@ class OnTorch:
         self._model, self._batch, self._name, self._route = model, batch, name, route
         self._dtype = dtype
         self._cut: dict[str, _Cut] = {}
-        self._joined = Joined(self._vectors, _split_batch, is_out_of_memory)
+        self._joined = BatchJoiner(self._vectors, _split_batch, is_out_of_memory)
 
     def chunks(
         self, chunks: Sequence[Sequence[str]], prompt: str

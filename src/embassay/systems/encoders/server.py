@@ -16,7 +16,16 @@ from embassay.contracts import Role, Tokenizer, Usage
 from embassay.errors import TextRefused, UsageError
 from embassay.systems.encoders.batches import choose_known, choose_prompts, warn_of_missing
 from embassay.systems.models import KnownModel, known_model
-from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Price, as_finished, wait_for
+from embassay.systems.remote import (
+    Calls,
+    Ledger,
+    Limits,
+    Malformed,
+    Price,
+    ServerReply,
+    as_finished,
+    wait_for,
+)
 from embassay.systems.remote.http import Connection, Server, Vendor
 from embassay.systems.remote.ledger import (
     TokenCount,
@@ -78,7 +87,7 @@ class ServedEncoder(ABC):
         self._dim = served.dim
 
     @abstractmethod
-    async def request(self, texts: Sequence[str], role: Role | None) -> Answer[Vectors]:
+    async def request(self, texts: Sequence[str], role: Role | None) -> ServerReply[Vectors]:
         """One request: the vectors of the texts, (n, dim), and the usage. Raises what `classify` understands."""
 
     @property
@@ -155,9 +164,9 @@ class ServedEncoder(ABC):
     async def _ask_server(self, texts: Sequence[str], role: Role | None) -> Vectors:
         tokens = sum(count_tokens(texts, self.tokenizer))
 
-        async def send() -> Answer[Vectors]:
+        async def send() -> ServerReply[Vectors]:
             answer = await self.request(texts, role)
-            return Answer(self._checked(answer.value, len(texts)), answer.usage)
+            return ServerReply(self._checked(answer.value, len(texts)), answer.usage)
 
         most = most_tokens(texts, self.tokenizer)
         return await self._calls.do(send, tokens=tokens, usd=self._usd(most))
@@ -270,7 +279,7 @@ class PostedEncoder(ServedEncoder):
         """The vectors in the order of the texts, and the tokens that the server counted. LookupError, TypeError or
         ValueError where the answer holds none."""
 
-    async def request(self, texts: Sequence[str], role: Role | None) -> Answer[Vectors]:
+    async def request(self, texts: Sequence[str], role: Role | None) -> ServerReply[Vectors]:
         """One POST; its tokens as the server counted them, or about as many as they were."""
         answer = await self.connection.post(self.path, self.payload(texts, role))
         try:
@@ -278,4 +287,4 @@ class PostedEncoder(ServedEncoder):
             vectors = np.array(rows, dtype=np.float32)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             raise Malformed("the answer holds no vectors") from None
-        return Answer(vectors, self.usage(counted, texts))
+        return ServerReply(vectors, self.usage(counted, texts))

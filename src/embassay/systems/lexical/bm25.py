@@ -227,7 +227,7 @@ class Queries:
 
 
 @dataclass(frozen=True)
-class Reading:
+class FrequencyPass:
     """The first pass. With `all_terms` the frequencies of all tokens are counted, else those of the queries."""
 
     tokenizer: Tokenizer
@@ -235,7 +235,7 @@ class Reading:
     all_terms: bool
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Reading, (self.tokenizer, self.queries, self.all_terms)
+        return FrequencyPass, (self.tokenizer, self.queries, self.all_terms)
 
     def __call__(self, shard: Sequence[str]) -> ShardFacts:
         numbers = self.numbers.copy()
@@ -274,7 +274,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Scoring:
+class ScorePass:
     """The second pass: the best k of a block of documents for the queries, whose terms are weighted."""
 
     rows: Sparse
@@ -292,7 +292,11 @@ class Scoring:
 
 
 def search_shards(
-    reading: Reading, weighting: Weighting, shards: Sequence[Sequence[str]], k: int, spread: Spread | None
+    reading: FrequencyPass,
+    weighting: Weighting,
+    shards: Sequence[Sequence[str]],
+    k: int,
+    spread: Spread | None,
 ) -> Iterator[Ranked]:
     """The best k of each shard, in order, as if all shards were one collection."""
     with Scratch() as scratch:
@@ -304,7 +308,7 @@ def search_shards(
 
 
 def search_corpora(
-    reading: Reading,
+    reading: FrequencyPass,
     weighting: Weighting,
     shards: Sequence[Sequence[str]],
     each: int,
@@ -341,7 +345,7 @@ def _score_shards(
     collection = totals.collection(weighting, asked.ids)
     weights = asked.bags.counts * collection.idf[asked.rows.places]
     rows = Sparse(asked.rows.starts, asked.rows.places, weights, asked.rows.width)
-    scoring = Scoring(rows, collection.floors(asked.bags, weights), collection, k)
+    scoring = ScorePass(rows, collection.floors(asked.bags, weights), collection, k)
     postings = (Postings(**scratch.read(record)) for blocks_ in records for record in blocks_)
     best = over_shards(scoring, postings, spread)
     for blocks_ in records:
@@ -558,7 +562,7 @@ class BM25:
         self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order, with the statistics of all shards together."""
-        reading = Reading(self.tokenizer, queries, all_terms=self.variant == "okapi")
+        reading = FrequencyPass(self.tokenizer, queries, all_terms=self.variant == "okapi")
         return search_shards(reading, self._weighting, shards, k, spread)
 
     def search_corpora(
@@ -572,7 +576,7 @@ class BM25:
     ) -> Iterator[Ranked]:
         """`search` in each shard with the statistics of its own corpus, `each` shards in a row; then in each with those
         of all corpora together."""
-        reading = Reading(self.tokenizer, queries, all_terms=self.variant == "okapi")
+        reading = FrequencyPass(self.tokenizer, queries, all_terms=self.variant == "okapi")
         return search_corpora(reading, self._weighting, shards, each, k, spread)
 
 

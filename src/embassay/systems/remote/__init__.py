@@ -1,10 +1,10 @@
 """What all calls to somebody's server share: pace, retries, failures, keys, and what they cost."""
 
 from embassay.systems.remote.calls import (
-    Answer,
     Calls,
     Malformed,
     Refused,
+    ServerReply,
     as_finished,
     keyless,
     read_key,
@@ -17,7 +17,6 @@ from embassay.systems.remote.pace import Limits
 
 __all__ = [
     "Address",
-    "Answer",
     "Calls",
     "Ledger",
     "Limits",
@@ -26,6 +25,7 @@ __all__ = [
     "NoCalls",
     "Price",
     "Refused",
+    "ServerReply",
     "as_finished",
     "keyless",
     "read_key",

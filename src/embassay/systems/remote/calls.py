@@ -457,7 +457,7 @@ _POLL = 0.02
 
 
 @dataclass(frozen=True)
-class Answer(Generic[T]):
+class ServerReply(Generic[T]):
     """What a request brought, and what it cost; `worked` are the seconds that the server says it worked for it, without
     a queue or loading a model, 0 where it does not say."""
 
@@ -477,19 +477,19 @@ class Calls:
         self._paces: dict[int, Pace] = {}
 
     async def do(
-        self, send: Callable[[], Awaitable[Answer[T]]], *, tokens: int, usd: float | None = None
+        self, send: Callable[[], Awaitable[ServerReply[T]]], *, tokens: int, usd: float | None = None
     ) -> T:
         """The value of `ask`, for what is billed by what is read alone."""
         return (await self.ask(send, tokens=tokens, usd=usd, read_usd=usd)).value
 
     async def ask(
         self,
-        send: Callable[[], Awaitable[Answer[T]]],
+        send: Callable[[], Awaitable[ServerReply[T]]],
         *,
         tokens: int,
         usd: float | None = None,
         read_usd: float | None = None,
-    ) -> Answer[T]:
+    ) -> ServerReply[T]:
         """The answer that `send` gets, tried again while a failure may pass; its usage counts every request, and the
         money of the one that was answered.
 
@@ -501,7 +501,7 @@ class Calls:
         ModelError, with the reason, when the call fails for good (TextRefused where it is what was sent that the
         server will not take); BudgetExceeded when there is no money for it.
         """
-        return await at_home(lambda: _Call(self, self._pace(), send, tokens, (usd, read_usd)).do())
+        return await at_home(lambda: _ServerCall(self, self._pace(), send, tokens, (usd, read_usd)).do())
 
     def _pace(self) -> Pace:
         # A forked process has no loop yet, and none of its parent's requests in flight.
@@ -510,14 +510,14 @@ class Calls:
         return self._paces[os.getpid()]
 
 
-class _Call(Generic[T]):
+class _ServerCall(Generic[T]):
     """One call: its requests, one after another, until one is answered or there is no use."""
 
     def __init__(
         self,
         calls: Calls,
         pace: Pace,
-        send: Callable[[], Awaitable[Answer[T]]],
+        send: Callable[[], Awaitable[ServerReply[T]]],
         tokens: int,
         prices: tuple[float | None, float | None],
     ) -> None:
@@ -528,10 +528,10 @@ class _Call(Generic[T]):
         self.pushed_since: float | None = None
         self.pushes = 0
 
-    async def do(self) -> Answer[T]:
+    async def do(self) -> ServerReply[T]:
         while True:
             outcome = await self._request()
-            if isinstance(outcome, Answer):
+            if isinstance(outcome, ServerReply):
                 return replace(outcome, usage=replace(outcome.usage, requests=self.requests))
             wait = self._wait(outcome)
             if wait is None:
@@ -546,7 +546,7 @@ class _Call(Generic[T]):
                 raise kind(f"{reason}{self._tries()}.", mend=outcome.mend) from None
             await asyncio.sleep(wait)
 
-    async def _request(self) -> Answer[T] | Failure:
+    async def _request(self) -> ServerReply[T] | Failure:
         ticket = await self.pace.enter(self.tokens)
         try:
             reservation = await self._reserved()
@@ -562,7 +562,7 @@ class _Call(Generic[T]):
             await asyncio.sleep(_POLL)
         return reservation
 
-    async def _sent(self, ticket: Ticket, reservation: Reservation) -> Answer[T] | Failure:
+    async def _sent(self, ticket: Ticket, reservation: Reservation) -> ServerReply[T] | Failure:
         self.requests += 1
         start = time.perf_counter()
         try:

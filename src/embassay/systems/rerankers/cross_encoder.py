@@ -14,7 +14,7 @@ from embassay.machine import asked_device
 from embassay.systems.models import (
     PICKLED,
     SAFE_WEIGHTS,
-    Weights,
+    ModelWeights,
     first_line,
     is_pickle,
     is_pinned,
@@ -97,7 +97,7 @@ def _import_library() -> Any:
     )
 
 
-def _load_model(library: Any, weights: Weights, **options: Any) -> Any:
+def _load_model(library: Any, weights: ModelWeights, **options: Any) -> Any:
     try:
         return library.CrossEncoder(
             weights.location, revision=weights.commit, local_files_only=weights.cached, **options

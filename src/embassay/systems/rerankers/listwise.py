@@ -28,7 +28,7 @@ _TASK = (
 
 
 @dataclass
-class Counts:
+class WindowCounts:
     """What happened so far: windows asked for, and documents that answers left out."""
 
     windows: int = 0
@@ -85,7 +85,7 @@ class Listwise:
             f"listwise/1:{self._model.identity}:window={lists.window}:step={lists.step}"
             f":passage={lists.passage_tokens}:{tokenizer.identity}:temperature={lists.temperature}:seed={seed}"
         )
-        self.counts = Counts()
+        self.counts = WindowCounts()
 
     def score(self, query: str, documents: Sequence[str]) -> NDArray[np.float32]:
         """n for the first document of the final order, 1 for the last, (n,)."""
@@ -144,6 +144,7 @@ def ranking_of(n: int) -> Any:
 
     number = Annotated[int, Field(ge=1, le=n)]
     ranking = Annotated[list[number], AfterValidator(distinct)]
+    # The title is in the key of every kept answer.
     return create_model("Ranking", ranking=(ranking, Field(description="document numbers, best first")))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.systems.models import known_model
-from embassay.systems.remote import Answer, Calls, Ledger, Malformed, as_finished
+from embassay.systems.remote import Calls, Ledger, Malformed, ServerReply, as_finished
 from embassay.systems.remote.http import Connection, Server, Vendor
 from embassay.systems.remote.ledger import TokenCount, count_tokens, likely_tokens, most_tokens, usage_of
 
@@ -88,7 +88,7 @@ class PostedReranker(ABC):
         tokens = sum(count_tokens([query, *documents], None)) + len(query.encode()) * len(documents)
         most = most_tokens([query] * len(documents) + list(documents))
 
-        async def send() -> Answer[Scores]:
+        async def send() -> ServerReply[Scores]:
             answer = await self.connection.post(self.path, self.payload(query, documents))
             try:
                 results, counted = self.read(answer)
@@ -98,7 +98,7 @@ class PostedReranker(ABC):
             if not np.isfinite(scores).all():
                 raise Malformed("scores that are not finite", of_texts=True)
             read = TokenCount.of(counted, most=most, likely=likely_tokens([query, *documents]))
-            return Answer(scores, usage_of(read, usd=lambda tokens, _: self.usd(tokens, len(documents))))
+            return ServerReply(scores, usage_of(read, usd=lambda tokens, _: self.usd(tokens, len(documents))))
 
         return await self._calls.do(send, tokens=tokens, usd=self.usd(most, len(documents)))
 

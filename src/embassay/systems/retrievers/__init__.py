@@ -18,7 +18,7 @@ from typing import Any
 
 from embassay.contracts import Usage
 from embassay.errors import UsageError
-from embassay.systems.remote import Answer, Calls, Ledger
+from embassay.systems.remote import Calls, Ledger, ServerReply
 from embassay.systems.remote.pace import Limits
 
 
@@ -61,8 +61,8 @@ class Retriever(ABC):
         """The answer to a question. ModelError where it fails for good, BudgetExceeded where there is no money."""
         price = self.manners.price
 
-        async def send() -> Answer[Any]:
-            return Answer(await self.send(question), Usage(requests=1, usd=price))
+        async def send() -> ServerReply[Any]:
+            return ServerReply(await self.send(question), Usage(requests=1, usd=price))
 
         answer = await self._calls.ask(send, tokens=1, usd=price, read_usd=price)
         return LiveAnswer(answer.value, answer.usage.seconds)

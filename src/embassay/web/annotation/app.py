@@ -17,8 +17,8 @@ from starlette.staticfiles import StaticFiles
 
 from embassay.errors import DataError, ModelError
 from embassay.protocols.hume.profiles import checked_profile
-from embassay.protocols.hume.store import Annotator, Draft, Refused, checked_value, is_plain
-from embassay.protocols.hume.study import Item, Task
+from embassay.protocols.hume.store import Annotator, Draft, RefusedAnswer, checked_value, is_plain
+from embassay.protocols.hume.study import Item, StudyTask
 from embassay.web.annotation import service
 from embassay.web.annotation.overview import OWNER_STATIC, OwnerRoutes
 from embassay.web.annotation.page import STATIC, render_page
@@ -204,7 +204,7 @@ def own_item(service: Service, annotator: Annotator, item_id: str) -> Item:
     return item
 
 
-def task_of(service: Service, name: str) -> Task:
+def task_of(service: Service, name: str) -> StudyTask:
     """The task of this name. Raises Refusal where there is none."""
     if name not in service.tasks:
         raise not_found()
@@ -226,7 +226,7 @@ def save_answer(service: Service, annotator: Annotator, item_id: str, sent: Sent
         item.id, value, sent.seq, sent.seconds, sent.flag.strip(), sent.comment, sent.tab, sent.paused
     )
     done = service.store.save(annotator.id, item.task, draft)
-    if isinstance(done, Refused):
+    if isinstance(done, RefusedAnswer):
         held = answer_shown(done.answer) if done.answer else None
         raise Refusal(409, _WHY[done.why], why=done.why, answer=held)
     if service.grading is not None:

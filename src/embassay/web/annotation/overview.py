@@ -18,7 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from embassay.protocols.hume.exchange.export import as_csv, as_jsonl
 from embassay.protocols.hume.store import Annotator, Exposure, Saved, in_words, stored_annotations
-from embassay.protocols.hume.study import Annotation, AnnotationRow, Family, Item, Task, read_value
+from embassay.protocols.hume.study import Annotation, AnnotationRow, Family, Item, StudyTask, read_value
 from embassay.protocols.kernel import tables as numbers
 from embassay.runs.folder import to_json
 from embassay.web.annotation.passages import TASK
@@ -105,7 +105,7 @@ class OwnerRoutes:
     def _let_in(self, request: Request, token: str) -> None:
         self._door.let_in("owner", token, request.client.host if request.client else None)
 
-    def _overview(self) -> Overview:
+    def _overview(self) -> StudyOverview:
         service = self._service
         store = service.store
         return make_overview(
@@ -142,7 +142,12 @@ FEWEST = 10
 
 
 def owner_page(
-    service: Service, found: Overview, *, base: str, writers: Sequence[str], exposures: Sequence[Exposure]
+    service: Service,
+    found: StudyOverview,
+    *,
+    base: str,
+    writers: Sequence[str],
+    exposures: Sequence[Exposure],
 ) -> str:
     """The page as HTML. `base` goes before the links; `writers` are those for whom this browser answered: what others
     answered is held back from it."""
@@ -183,7 +188,10 @@ class Doubt:
 
 
 def find_doubts(
-    calibration: Calibration, items: Mapping[str, Sequence[Item]], tasks: Sequence[Task], answers: AnswersBy
+    calibration: Calibration,
+    items: Mapping[str, Sequence[Item]],
+    tasks: Sequence[StudyTask],
+    answers: AnswersBy,
 ) -> tuple[Doubt, ...]:
     """The pairs that are worth another look, the surest first: the interval of the probability lies on one side of a
     half, and people's mean on the other side of the grade from which on two texts mean the same."""
@@ -222,7 +230,7 @@ class Decided:
     decided: int
 
 
-def count_decided(service: Service, found: Overview) -> tuple[Decided, ...]:
+def count_decided(service: Service, found: StudyOverview) -> tuple[Decided, ...]:
     """How far adjudicators are, by adjudicator and task; empty where there are none."""
     people = service.store.adjudicators()
     if not people:
@@ -237,7 +245,7 @@ def count_decided(service: Service, found: Overview) -> tuple[Decided, ...]:
     )
 
 
-def study_verdict(found: Overview) -> str:
+def study_verdict(found: StudyOverview) -> str:
     """How far the study is, in a sentence."""
     if not found.decided:
         return f"No answers yet: 0 of {found.wanted:,}"
@@ -247,7 +255,7 @@ def study_verdict(found: Overview) -> str:
     return f"{share} of the answers are in: {found.decided:,} of {found.wanted:,}"
 
 
-def say_agreement(found: Overview) -> str:
+def say_agreement(found: StudyOverview) -> str:
     """How well people agree, in a sentence, on tasks of which enough items were answered twice to say so."""
     judged = [task for task in found.tasks if not task.agreement.reason and task.agreement.items >= FEWEST]
     if not judged:
@@ -298,7 +306,7 @@ class TaskOverview:
     or more have answered, with its 95% interval over items where it has one; `left_out` of it are those who have
     answered too few (`who_counts`)."""
 
-    task: Task
+    task: StudyTask
     title: str
     items: int
     progress: tuple[Progress, ...]
@@ -321,7 +329,7 @@ class Remark:
 
 
 @dataclass(frozen=True)
-class Overview:
+class StudyOverview:
     """All of it. `last_saved_at` is None before the first answer."""
 
     annotators: tuple[Annotator, ...]
@@ -349,16 +357,16 @@ class Overview:
 
 
 def make_overview(
-    tasks: Sequence[Task],
+    tasks: Sequence[StudyTask],
     items: Mapping[str, Sequence[Item]],
     annotators: Sequence[Annotator],
     answers: AnswersBy,
     finished: Mapping[str, Mapping[str, str]],
-) -> Overview:
+) -> StudyOverview:
     """The overview of a study: its tasks, their items by task, and what the store holds. No gold is needed."""
     titles = titles_of(tasks)
     saved = [answer.saved_at for by_item in answers.values() for answer in by_item.values()]
-    return Overview(
+    return StudyOverview(
         tuple(annotators),
         tuple(
             _task_overview(task, titles[task.name], items[task.name], annotators, answers, finished)
@@ -370,7 +378,7 @@ def make_overview(
 
 
 def _task_overview(
-    task: Task,
+    task: StudyTask,
     title: str,
     items: Sequence[Item],
     annotators: Sequence[Annotator],
@@ -394,7 +402,7 @@ def _task_overview(
 
 
 def _task_agreement(
-    task: Task, items: Sequence[Item], answers: AnswersBy
+    task: StudyTask, items: Sequence[Item], answers: AnswersBy
 ) -> tuple[PeopleAgreement, tuple[float, float] | None, tuple[str, ...]]:
     # The numeric libraries wait for the first look: a server that was killed is up again sooner.
     from embassay.protocols.hume.scoring import people_agreement, who_counts
@@ -427,7 +435,7 @@ def _agreement_interval(family: Family, answers: str, coefficient: str) -> tuple
     return None if math.isnan(interval.low) else (interval.low, interval.high)
 
 
-def _parse_value(task: Task, item: Item, value: Any) -> Any:
+def _parse_value(task: StudyTask, item: Item, value: Any) -> Any:
     like = (0,) * len(item.payload.get("documents", ())) if task.family == "reranking" else None
     return read_value(task.spec, value, f"The answer to {item.id}", like=like)
 

@@ -17,7 +17,7 @@ from typing import Any
 from embassay.errors import DataError
 from embassay.measures.judgements import UNJUDGED
 from embassay.protocols.hume.store import AnswerStore, Saved
-from embassay.protocols.hume.study import Item, Practice, Scale, Source, StudyFile, StudyFolder, Task
+from embassay.protocols.hume.study import Item, Practice, Scale, Source, StudyFile, StudyFolder, StudyTask
 from embassay.protocols.rag.decision.course import Course
 from embassay.protocols.rag.decision.population import Key
 from embassay.protocols.rag.decision.protocol import (
@@ -95,7 +95,7 @@ def decision_folder(path: Path) -> StudyFolder:
         for place, (query, doc) in enumerate(study.population.keys)
         if study.population.item[place] >= 0
     )  # fmt: skip
-    task = Task(
+    task = StudyTask(
         name=TASK, family="sts", lang="mixed", title="Passages", question=QUESTION, guidelines=GUIDELINES, n=len(items),
         scale=Scale(low=1, high=5, step=1, anchors=ANCHORS), practice=list(PRACTICE), source=Source(dataset=path.name)
     )  # fmt: skip

@@ -39,7 +39,7 @@ from embassay.protocols.hume.store import (
     open_store,
     own_order,
 )
-from embassay.protocols.hume.study import AnnotationRow, Item, StudyFile, StudyFolder, Task, read_study
+from embassay.protocols.hume.study import AnnotationRow, Item, StudyFile, StudyFolder, StudyTask, read_study
 from embassay.runs.folder import digest_json
 from embassay.web import server
 from embassay.web.annotation.passages import Grading, decision_folder
@@ -94,7 +94,7 @@ class Adjudication:
         )
         return (*now, *before)
 
-    def shown(self, task: Task, item: str) -> dict[str, Any]:
+    def shown(self, task: StudyTask, item: str) -> dict[str, Any]:
         """What people answered to an item, for the page; empty where nobody disputes it any more."""
         every = self.disputes()[task.name]
         dispute = next((other for other in every if other.item == item), None)
@@ -119,7 +119,7 @@ class Adjudication:
         ]
 
 
-def others_shown(task: Task, dispute: Dispute, every: Sequence[Dispute]) -> dict[str, Any]:
+def others_shown(task: StudyTask, dispute: Dispute, every: Sequence[Dispute]) -> dict[str, Any]:
     """A dispute as the page reads it: how many people said what, by family; groups with the number of their texts."""
     values = [value for _, value in dispute.given]
     shown: dict[str, Any] = {
@@ -184,7 +184,7 @@ class Service:
         return {item.id: item for item in self.folder.items}
 
     @cached_property
-    def tasks(self) -> Mapping[str, Task]:
+    def tasks(self) -> Mapping[str, StudyTask]:
         """Every task by its name."""
         return {task.name: task for task in self.folder.study.tasks}
 
@@ -450,18 +450,18 @@ def questions_shown(study: StudyFile) -> list[dict[str, Any]]:
     ]
 
 
-def titles_of(tasks: Sequence[Task]) -> dict[str, str]:
+def titles_of(tasks: Sequence[StudyTask]) -> dict[str, str]:
     """The title of each task by its name. Where several have one title, such as that of their dataset, it has their
     names."""
     often = Counter(task.title for task in tasks)
 
-    def own(task: Task) -> str:
+    def own(task: StudyTask) -> str:
         return task.name if task.title in task.name else f"{task.title} ({task.name})"
 
     return {task.name: task.title if often[task.title] == 1 else own(task) for task in tasks}
 
 
-def task_shown(task: Task, title: str, items: list[str], finished: bool) -> dict[str, Any]:
+def task_shown(task: StudyTask, title: str, items: list[str], finished: bool) -> dict[str, Any]:
     """A task with its instructions and practice; of its source, nothing. `title` tells it from the others."""
     return {
         "name": task.name,

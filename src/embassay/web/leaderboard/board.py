@@ -29,22 +29,22 @@ from embassay.protocols.kernel.tables import Unit
 from embassay.report.record import label_names
 from embassay.web.leaderboard.contract import (
     Board,
+    BoardCell,
+    BoardColumn,
+    BoardDataset,
     BoardLine,
-    Cell,
-    Column,
-    Dataset,
+    BoardPart,
+    BoardVerdict,
     Facts,
     ListedRun,
-    Part,
     State,
     Status,
     SystemRow,
-    Verdict,
     as_plain,
 )
 from embassay.web.leaderboard.folders import RunData, language_of, title_of, without_paths
-from embassay.web.leaderboard.ranking import METHOD, UNTESTED, At, Pairs, Replicates, Tested, told_apart
-from embassay.web.leaderboard.table import Entrant, Joined, Member, cell_of, place_of
+from embassay.web.leaderboard.ranking import METHOD, UNTESTED, At, PairTests, Replicates, Tested, told_apart
+from embassay.web.leaderboard.table import Entrant, Member, VersionRuns, cell_of, place_of
 
 _LONGEST = 80
 _MOST_NAMED = 4
@@ -52,7 +52,7 @@ _FEW = 10
 
 
 def board_verdict(
-    board: Joined, members: Sequence[Member], tests: Tested, labels: Mapping[str, str]
+    board: VersionRuns, members: Sequence[Member], tests: Tested, labels: Mapping[str, str]
 ) -> blocks.Verdict:
     """Who may be first on the leading column."""
     lead = board.lead
@@ -83,7 +83,7 @@ def board_verdict(
 
 
 def _first_claims(
-    lead: Column, ranked: Sequence[Member], tests: Tested, floor: float | None
+    lead: BoardColumn, ranked: Sequence[Member], tests: Tested, floor: float | None
 ) -> tuple[Claim, ...]:
     """Who may be first, of those that score above the best reference, if any does; none without ranks."""
     able = {member.name: member for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1}
@@ -92,19 +92,19 @@ def _first_claims(
     return state_contenders(lead.key, first, [member.name for member in ranked], alone=alone)
 
 
-def _reference_floor(members: Sequence[Member], lead: Column) -> float | None:
+def _reference_floor(members: Sequence[Member], lead: BoardColumn) -> float | None:
     """What the best reference, which knows nothing, scores, turned so that more is better; None without one."""
     known = [member for member in members if member.group == REFERENCE and lead.key in member.cells]
     values = [_turned_value(member, lead) for member in known if member.cells[lead.key].value is not None]
     return max(values, default=None)
 
 
-def _turned_value(member: Member, lead: Column) -> float:
+def _turned_value(member: Member, lead: BoardColumn) -> float:
     value = member.cells[lead.key].value or 0.0
     return value if lead.higher_is_better else -value
 
 
-def _gap_claims(lead: Column, ranked: Sequence[Member], tests: Tested) -> tuple[Claim, ...]:
+def _gap_claims(lead: BoardColumn, ranked: Sequence[Member], tests: Tested) -> tuple[Claim, ...]:
     """What the test says of the two best; none without a test. Its differences are turned so that more is better."""
     if tests.gap is None:
         return ()
@@ -118,13 +118,15 @@ def _untold_words(tests: Tested) -> str:
     return "" if tests.gap is None else untold(tests.gap.p, tests.gap.p_adjusted, tests.gap.systems)
 
 
-def _single_verdict(member: Member, lead: Column, on: str, labels: Mapping[str, str]) -> blocks.Verdict:
+def _single_verdict(member: Member, lead: BoardColumn, on: str, labels: Mapping[str, str]) -> blocks.Verdict:
     claim = state_value(member.name, lead.key, member.cells[lead.key].value)
     scores = f"{_cut_label(labels[member.name])} scores {_say_value(member, lead)}{on or ' overall'}"
     return blocks.Verdict((scores,), (("Add a second system to compare.",),), (claim,))
 
 
-def _unranked_verdict(lead: Column, values: Mapping[str, float], tests: Tested, on: str) -> blocks.Verdict:
+def _unranked_verdict(
+    lead: BoardColumn, values: Mapping[str, float], tests: Tested, on: str
+) -> blocks.Verdict:
     least, most = (end(values, key=lambda name: values[name]) for end in (min, max))
     others = {name: tuple(other for other in values if other != name) for name in (least, most)}
     claims = (
@@ -137,13 +139,13 @@ def _unranked_verdict(lead: Column, values: Mapping[str, float], tests: Tested, 
 
 
 def board_care(
-    board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], broken: int
+    board: VersionRuns, members: Sequence[Member], runs: Sequence[ListedRun], broken: int
 ) -> tuple[str, ...]:
     """What a reader must know before the table, each with its count and consequence."""
     return tuple(_care_sentences(board, members, runs, broken))
 
 
-def simulated_share(board: Joined) -> str:
+def simulated_share(board: VersionRuns) -> str:
     """`All` or `Some` where scripts stand in for people, else nothing."""
     return next((run.scripts for run in board.runs if run.scripts), "")
 
@@ -157,7 +159,7 @@ def _several_first(first: Sequence[Claim], labels: Mapping[str, str], on: str) -
     return (named,) if len(named) <= _LONGEST else ()
 
 
-def _unfinished_verdict(board: Joined) -> blocks.Verdict:
+def _unfinished_verdict(board: VersionRuns) -> blocks.Verdict:
     work = [work for run in board.runs for work in run.work]
     claim = state_count("finished", sum(cell.status == "done" for cell in work), len(work))
     cells = f"{numbers.count(claim.n)} of {numbers.counted(claim.of, 'cell')}"
@@ -170,7 +172,7 @@ def _unfinished_verdict(board: Joined) -> blocks.Verdict:
 
 
 def _care_sentences(
-    board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], broken: int
+    board: VersionRuns, members: Sequence[Member], runs: Sequence[ListedRun], broken: int
 ) -> Iterator[str]:
     if scripts := simulated_share(board):
         yield f"{scripts} annotators are simulated: scripts answered. Their scores say nothing about people."
@@ -208,7 +210,7 @@ def _care_sentences(
         yield f"{numbers.counted(broken, 'folder')} cannot be read and {'is' if broken == 1 else 'are'} left out."
 
 
-def _most_items(members: Sequence[Member], column: Column) -> int:
+def _most_items(members: Sequence[Member], column: BoardColumn) -> int:
     return max((member.cells[column.key].n for member in members), default=0)
 
 
@@ -217,11 +219,11 @@ def _list_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + (f" and {numbers.count(more)} more" if more > 0 else "")
 
 
-def _say_value(member: Member, column: Column) -> str:
+def _say_value(member: Member, column: BoardColumn) -> str:
     return _column_unit(column).write_value(member.cells[column.key].value or 0.0)
 
 
-def _column_unit(column: Column) -> Unit:
+def _column_unit(column: BoardColumn) -> Unit:
     return Unit(column.factor, column.decimals, 1 if column.unit == "points" else column.decimals)
 
 
@@ -246,13 +248,13 @@ class Made:
     """A board and what it was made of; `whole` says whether all its columns have been tested."""
 
     board: Board
-    joined: Joined
+    joined: VersionRuns
     members: tuple[Member, ...]
     whole: bool = True
 
 
 def make_board(
-    joined: Joined,
+    joined: VersionRuns,
     around: Around,
     replicates: Replicates,
     tests: Tests,
@@ -274,7 +276,7 @@ def make_board(
     columns = with_counts(joined.columns, part.cells)
     newest = joined.runs[0]
     outcome = board_verdict(joined, members, tested.get(lead, Tested()), label)
-    said = Verdict(blocks.plain_text(outcome.heading), " ".join(map(blocks.plain_text, outcome.lede)))
+    said = BoardVerdict(blocks.plain_text(outcome.heading), " ".join(map(blocks.plain_text, outcome.lede)))
     board = Board(
         joined.id, title_of(newest), newest.kind, joined.version, status_of(runs), updated_of(runs), "",
         around.newer, said, board_care(joined, members, runs, around.broken),
@@ -288,7 +290,7 @@ def make_board(
     return Made(replace(board, stamp=stamp), joined, members, whole)
 
 
-def line_of(joined: Joined, around: Around) -> BoardLine:
+def line_of(joined: VersionRuns, around: Around) -> BoardLine:
     """A board in the list; nothing is tested for it."""
     runs = tuple(run_of(run, around.statuses[run.name]) for run in joined.runs)
     return BoardLine(
@@ -325,9 +327,9 @@ def updated_of(runs: Sequence[ListedRun]) -> str:
     return max((run.updated for run in runs), default="")
 
 
-def _run_datasets(run: RunData) -> list[Dataset]:
+def _run_datasets(run: RunData) -> list[BoardDataset]:
     return [
-        Dataset(
+        BoardDataset(
             str(dataset["name"]), language_of(run, dataset),
             max((int(task.get("n") or 0) for task in (dataset.get("tasks") or {}).values()), default=0),
             str(dataset.get("fingerprint") or ""),
@@ -336,7 +338,7 @@ def _run_datasets(run: RunData) -> list[Dataset]:
     ]  # fmt: skip
 
 
-def _system_row(joined: Joined, member: Member, index: int, label: str) -> SystemRow:
+def _system_row(joined: VersionRuns, member: Member, index: int, label: str) -> SystemRow:
     entrant = member.entrant
     return SystemRow(
         index,
@@ -361,7 +363,7 @@ def _member_state(member: Member) -> State:
     return "done" if member.complete or member.group == "reference" else "partial"
 
 
-def _unranked_note(joined: Joined, member: Member) -> str:
+def _unranked_note(joined: VersionRuns, member: Member) -> str:
     """Why a system has no rank, with the mean of what it has."""
     if member.complete or member.group == "reference":
         return ""
@@ -387,11 +389,17 @@ class Tests:
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[object, ...], Tested] = OrderedDict()
-        self._pairs: dict[tuple[object, ...], dict[str, Pairs]] = {}
+        self._pairs: dict[tuple[object, ...], dict[str, PairTests]] = {}
         self._lock = Lock()
 
     def of(
-        self, board: Joined, column: Column, standings: At, ranked: frozenset[str], *, make: bool = True
+        self,
+        board: VersionRuns,
+        column: BoardColumn,
+        standings: At,
+        ranked: frozenset[str],
+        *,
+        make: bool = True,
     ) -> Tested:
         """The tests of one column among the `ranked` systems. Incomplete systems take no part but in a mean over
         some datasets that they have, and references only where they reach the leader. Where tests are not known yet
@@ -425,16 +433,16 @@ class Tests:
 
 
 def part_of(
-    board: Joined,
+    board: VersionRuns,
     members: Sequence[Member],
-    columns: Sequence[Column],
+    columns: Sequence[BoardColumn],
     standings: At,
     tests: Tests,
     *,
     alike: Sequence[str],
     stamp: str = "",
     later: bool = False,
-) -> tuple[Part, Mapping[str, Tested]]:
+) -> tuple[BoardPart, Mapping[str, Tested]]:
     """The columns as a part of the board, systems in the order of `members`; and what the tests said by key. `alike`
     are the keys for which all that cannot be told apart are listed; with `later` no other columns are tested now."""
     place = {member.name: i for i, member in enumerate(members)}
@@ -444,7 +452,7 @@ def part_of(
         for column in columns
     }
     cells = {column.key: tuple(_board_cell(m, column, standings) for m in members) for column in columns}
-    part = Part(
+    part = BoardPart(
         stamp,
         cells,
         {key: tuple(test.ranks.get(m.name) for m in members) for key, test in tested.items()},
@@ -464,7 +472,9 @@ def part_of(
     return (part if stamp else replace(part, stamp=stamp_of(part))), tested
 
 
-def with_counts(columns: Sequence[Column], cells: Mapping[str, Sequence[Cell]]) -> tuple[Column, ...]:
+def with_counts(
+    columns: Sequence[BoardColumn], cells: Mapping[str, Sequence[BoardCell]]
+) -> tuple[BoardColumn, ...]:
     """The columns with the largest number of items of their cells, where these are given."""
     return tuple(
         replace(column, n=max((cell.n for cell in cells[column.key]), default=0))
@@ -474,14 +484,14 @@ def with_counts(columns: Sequence[Column], cells: Mapping[str, Sequence[Cell]]) 
     )
 
 
-def round_cell(cell: Cell) -> Cell:
+def round_cell(cell: BoardCell) -> BoardCell:
     """Eight digits: more than a score has. Order, ranks and downloads are from all of them."""
     return cell._replace(
         value=_finite_value(cell.value), low=_finite_value(cell.low), high=_finite_value(cell.high)
     )
 
 
-def _board_cell(member: Member, column: Column, standings: At) -> Cell:
+def _board_cell(member: Member, column: BoardColumn, standings: At) -> BoardCell:
     """The cell, with the interval of its replicates where the row was written without one."""
     cell = member.cells.get(column.key) or cell_of(member.entrant, column)
     standing = standings.get((place_of(column), member.name))

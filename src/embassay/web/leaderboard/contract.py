@@ -5,7 +5,7 @@ Pages are made by `embassay.web.leaderboard.page`, which gives these functions a
 - `render(board: Board | None, boards: Boards, *, base: str) -> str`: the page of a board; `board` is None where the
   folder has none yet.
 - `render_overview(newest: Sequence[Board], boards: Boards, *, base: str) -> str`: the page of a folder with several.
-- `render_card(card: Card, boards: Boards, *, base: str) -> str`: the page of one system.
+- `render_card(card: SystemProfile, boards: Boards, *, base: str) -> str`: the page of one system.
 - `render_error(status: int, title: str, text: str, *, base: str) -> str`: 404 and the like, without a record.
 
 `base` is what stands before every address, all of them relative, so that a page works below any prefix: `""` for the
@@ -20,10 +20,10 @@ data and allowed. The addresses, after `base`:
     runs/RUN/report.html                     the report of a run, where `SystemRow.report` or `Run.report` says so
     api/boards                               Boards
     api/boards/ID                            Board, with the cells of its overview columns only
-    api/boards/ID/cells?column=KEY&column=.. Part: the same for other columns, 40 at most (the filters use it)
+    api/boards/ID/cells?column=KEY&column=.. BoardPart: the same for other columns, 40 at most (the filters use it)
     api/boards/ID/changes?since=STAMP        Changes since a board with this `stamp`; 12 KB zipped at most
-    api/boards/ID/compare?a=NAME&b=NAME      Comparison
-    api/boards/ID/system?name=NAME           Card
+    api/boards/ID/compare?a=NAME&b=NAME      SystemComparison
+    api/boards/ID/system?name=NAME           SystemProfile
     api/boards/ID/download.csv .tex .json    the whole board in full precision
     health                                   {"status": "ok"}
 
@@ -43,7 +43,7 @@ State = Literal["done", "partial", "running", "failed", "not run", "undefined", 
 """Of a cell. `none`: the column does not exist for this system (another method, another data set)."""
 
 
-class Cell(NamedTuple):
+class BoardCell(NamedTuple):
     """A system in a column: `[value, low, high, n, state, reason]`."""
 
     value: float | None
@@ -93,7 +93,7 @@ class Boards:
 
 
 @dataclass(frozen=True)
-class Dataset:
+class BoardDataset:
     """A dataset of the board's version."""
 
     name: str
@@ -116,7 +116,7 @@ class ListedRun:
 
 
 @dataclass(frozen=True)
-class Column:
+class BoardColumn:
     """A measure on a task and dataset (`dataset` empty: over all). `overview`: shown before any filter; of these the
     board's own record has the cells. `n` is the largest of its cells, `reason` why it has no ranks."""
 
@@ -190,7 +190,7 @@ class SystemRow:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class BoardVerdict:
     """The finding as a sentence, and what goes with it."""
 
     title: str
@@ -198,7 +198,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Part:
+class BoardPart:
     """Columns with all that is known at them, each a list with an entry per system of the board.
 
     `ranks`: `[low, high]`, null for what is not ranked (ranks are within a `group`). `best`: the share of resamples in
@@ -208,7 +208,7 @@ class Part:
     """
 
     stamp: str
-    cells: Mapping[str, tuple[Cell, ...]]
+    cells: Mapping[str, tuple[BoardCell, ...]]
     ranks: Mapping[str, tuple[tuple[int, int] | None, ...]]
     best: Mapping[str, tuple[float | None, ...]]
     top: Mapping[str, tuple[int, ...]]
@@ -218,7 +218,8 @@ class Part:
 @dataclass(frozen=True)
 class Board:
     """A comparable table: one protocol on one version of the data. `cells`, `ranks`, `best` and `top` are those of
-    `Part` for the overview columns; `alike` is given for the lead column only. `stamp` changes when anything here does.
+    `BoardPart` for the overview columns; `alike` is given for the lead column only. `stamp` changes when anything here
+    does.
     """
 
     id: str
@@ -229,14 +230,14 @@ class Board:
     updated: str
     stamp: str
     newer: str | None
-    verdict: Verdict
+    verdict: BoardVerdict
     care: tuple[str, ...]
-    data: tuple[Dataset, ...]
+    data: tuple[BoardDataset, ...]
     runs: tuple[ListedRun, ...]
     lead: str
-    columns: tuple[Column, ...]
+    columns: tuple[BoardColumn, ...]
     systems: tuple[SystemRow, ...]
-    cells: Mapping[str, tuple[Cell, ...]]
+    cells: Mapping[str, tuple[BoardCell, ...]]
     ranks: Mapping[str, tuple[tuple[int, int] | None, ...]]
     best: Mapping[str, tuple[float | None, ...]]
     top: Mapping[str, tuple[int, ...]]
@@ -266,13 +267,13 @@ class Changes:
     whole: bool
     status: Status
     updated: str
-    verdict: Verdict | None = None
+    verdict: BoardVerdict | None = None
     care: tuple[str, ...] | None = None
     order: tuple[str, ...] | None = None
-    columns: tuple[Column, ...] | None = None
+    columns: tuple[BoardColumn, ...] | None = None
     runs: tuple[ListedRun, ...] | None = None
     systems: tuple[SystemRow, ...] = ()
-    cells: Mapping[str, Mapping[str, Cell]] = field(default_factory=dict)
+    cells: Mapping[str, Mapping[str, BoardCell]] = field(default_factory=dict)
     ranks: Mapping[str, Mapping[str, tuple[int, int] | None]] = field(default_factory=dict)
     best: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     top: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -306,7 +307,7 @@ class ContrastRow:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SystemComparison:
     """Two systems side by side, `paired` where the replicates of both come from the same resamples; `reason` says why
     not. `title` is the finding on the lead column."""
 
@@ -323,8 +324,8 @@ class Stand:
     """Where a system stands in a column: its cell, its ranks of `of` systems, its chance of being best. Its rank is
     drawn on the scale from 1 to `most`, as on the board."""
 
-    column: Column
-    cell: Cell
+    column: BoardColumn
+    cell: BoardCell
     rank: tuple[int, int] | None
     of: int
     best: float | None
@@ -338,14 +339,14 @@ class Elsewhere:
     board: str
     title: str
     version: str
-    column: Column
-    cell: Cell
+    column: BoardColumn
+    cell: BoardCell
     rank: tuple[int, int] | None
     of: int
 
 
 @dataclass(frozen=True)
-class Card:
+class SystemProfile:
     """A system: who it is, where it stands in every column of the board, where else it is found. `strengths` and
     `weaknesses` are titles of columns in which no system is told to be better, and in which it is told to be worse
     than the best."""

@@ -104,7 +104,7 @@ _SMALL = 4096
 
 
 @dataclass(frozen=True)
-class Work:
+class FolderCell:
     """A cell of the run: `done`, `failed` or `not run`."""
 
     task: str
@@ -125,7 +125,7 @@ class RunData:
     manifest: Mapping[str, Any]
     kind: str
     scores: Mapping[Place, Mapping[str, Score]]
-    work: tuple[Work, ...]
+    work: tuple[FolderCell, ...]
     langs: Mapping[str, str] = field(default_factory=dict)
     stacks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Of a sweep: what each stack costs and takes."""
@@ -156,9 +156,9 @@ class RunData:
         return str(self.manifest.get("updated") or self.manifest.get("created") or "")
 
     @cached_property
-    def work_of(self) -> Mapping[str, tuple[Work, ...]]:
+    def work_of(self) -> Mapping[str, tuple[FolderCell, ...]]:
         """The cells by system."""
-        by_system: dict[str, list[Work]] = {}
+        by_system: dict[str, list[FolderCell]] = {}
         for work in self.work:
             by_system.setdefault(work.system, []).append(work)
         return {name: tuple(works) for name, works in by_system.items()}
@@ -281,7 +281,7 @@ def _read_row(line: bytes) -> Result:
     return row
 
 
-def _read_work(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[Work]:
+def _read_work(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[FolderCell]:
     """The cells of the manifest; while a run goes on, those that ended since are told by their files."""
     ended = run.path / "cells"
     live = manifest.get("status") == "running" and ended.is_dir()
@@ -290,7 +290,7 @@ def _read_work(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[Work]:
         if live and status == "not run":
             status, reason = _cell_state(ended / f"{cell['key']}.json", ended)
         counts = cell.get("counts") or {}
-        yield Work(
+        yield FolderCell(
             str(cell["task"]), str(cell["dataset"]), shown_name(str(cell["system"])), status, without_paths(reason),
             cell.get("seconds"),
             int(counts.get("texts_encoded") or 0)

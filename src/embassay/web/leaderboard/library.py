@@ -20,16 +20,16 @@ from embassay.protocols.kernel.tables import Unit
 from embassay.web.leaderboard.board import Around, Made, Tests, line_of, make_board, round_cell, stamp_of
 from embassay.web.leaderboard.contract import (
     Board,
+    BoardCell,
+    BoardColumn,
     Boards,
     Broken,
-    Card,
-    Cell,
-    Column,
-    Comparison,
     ContrastRow,
     Elsewhere,
     Stand,
     Status,
+    SystemComparison,
+    SystemProfile,
 )
 from embassay.web.leaderboard.folders import (
     BOARD_KINDS,
@@ -43,10 +43,10 @@ from embassay.web.leaderboard.folders import (
     without_paths,
 )
 from embassay.web.leaderboard.ranking import Replicates, values_of
-from embassay.web.leaderboard.table import Joined, Member, cell_of, join_runs, place_of
+from embassay.web.leaderboard.table import Member, VersionRuns, cell_of, join_runs, place_of
 
 
-def make_card(library: Library, view: View, made: Made, name: str) -> Card | None:
+def make_card(library: Library, view: FolderView, made: Made, name: str) -> SystemProfile | None:
     """The card of the system called `name`; None where the board has none of that name."""
     board = made.board
     row = next((system for system in board.systems if system.name == name), None)
@@ -62,7 +62,7 @@ def make_card(library: Library, view: View, made: Made, name: str) -> Card | Non
     ranked = [stand for stand in stands if stand.rank is not None and stand.of > 1]
     elsewhere = tuple(_other_boards(library, view, board.id, name))
     identity = without_paths(str(made.members[row.index].entrant.described.get("identity") or ""))
-    return Card(
+    return SystemProfile(
         board.id, board.title, stamp_of((board.stamp, elsewhere)), row, identity, stands,
         tuple(stand.column.title for stand in ranked if stand.rank is not None and stand.rank[0] == 1),
         tuple(stand.column.title for stand in ranked if stand.rank is not None and stand.rank[0] > 1),
@@ -70,13 +70,13 @@ def make_card(library: Library, view: View, made: Made, name: str) -> Card | Non
     )  # fmt: skip
 
 
-def _exact_cell(made: Made, index: int, column: Column) -> Cell:
+def _exact_cell(made: Made, index: int, column: BoardColumn) -> BoardCell:
     """As the board has it, with the interval of its replicates; as the run has it where the board shows it later."""
     shown = made.board.cells.get(column.key)
     return shown[index] if shown is not None else round_cell(cell_of(made.members[index].entrant, column))
 
 
-def _make_stand(made: Made, index: int, column: Column, cell: Cell) -> Stand:
+def _make_stand(made: Made, index: int, column: BoardColumn, cell: BoardCell) -> Stand:
     board = made.board
     rank = board.ranks[column.key][index] if column.key in board.ranks else None
     best = board.best[column.key][index] if column.key in board.best else None
@@ -84,7 +84,7 @@ def _make_stand(made: Made, index: int, column: Column, cell: Cell) -> Stand:
     return Stand(column, cell, rank, of, best, board.ranked(column.key))
 
 
-def _count_ranked(made: Made, column: Column, index: int) -> int:
+def _count_ranked(made: Made, column: BoardColumn, index: int) -> int:
     """How many are ranked in the system's group."""
     board = made.board
     group = board.systems[index].group
@@ -94,7 +94,7 @@ def _count_ranked(made: Made, column: Column, index: int) -> int:
     )
 
 
-def _other_boards(library: Library, view: View, here: str, name: str) -> Iterator[Elsewhere]:
+def _other_boards(library: Library, view: FolderView, here: str, name: str) -> Iterator[Elsewhere]:
     """Its leading value on the other boards, newest first."""
     for line in view.boards.boards:
         if line.id == here or not any(name in run.systems for run in view.joined[line.id].runs):
@@ -108,7 +108,7 @@ def _other_boards(library: Library, view: View, here: str, name: str) -> Iterato
         yield Elsewhere(line.id, line.title, line.version, column, stand.cell, stand.rank, stand.of)
 
 
-def compare(made: Made, a: str, b: str) -> Comparison | None:
+def compare(made: Made, a: str, b: str) -> SystemComparison | None:
     """`a` against `b` in every column in which one of them has a value; None where the board has not both."""
     members = {member.name: member for member in made.members}
     if a not in members or b not in members or a == b:
@@ -121,7 +121,7 @@ def compare(made: Made, a: str, b: str) -> Comparison | None:
             contrast = _contrast_at(contrasts, place_of(column), (members[a], members[b]))
             rows.append(_contrast_row(column, cells, contrast, reason))
     labels = {system.name: system.label for system in made.board.systems}
-    return Comparison(
+    return SystemComparison(
         a, b, _comparison_title(labels[a], labels[b], rows, made.board.lead), paired, reason, tuple(rows)
     )
 
@@ -155,7 +155,7 @@ def _contrast_at(
 
 
 def _contrast_row(
-    column: Column, cells: tuple[Cell, Cell], contrast: Contrast | None, reason: str
+    column: BoardColumn, cells: tuple[BoardCell, BoardCell], contrast: Contrast | None, reason: str
 ) -> ContrastRow:
     values = cells[0].value, cells[1].value
     difference = None if values[0] is None or values[1] is None else values[0] - values[1]
@@ -205,14 +205,14 @@ _REMEMBERED = 8
 
 
 @dataclass(frozen=True)
-class View:
+class FolderView:
     """The folder at one moment. `read` are all run folders by name, with the run or why it cannot be read; `stamp` is
     another when anything about the list of boards is."""
 
     boards: Boards
     stamp: str
     read: Mapping[str, tuple[Folder, RunData | str]]
-    joined: Mapping[str, Joined]
+    joined: Mapping[str, VersionRuns]
     around: Mapping[str, Around]
     made: dict[str, Made] = field(default_factory=dict)
 
@@ -233,7 +233,7 @@ class Library:
     ) -> None:
         self.root, self._stale_after, self._clock = root, stale_after, clock
         self._replicates, self.tests = Replicates(), Tests()
-        self._view: View | None = None
+        self._view: FolderView | None = None
         self._ready, self._refreshing, self._building = Event(), Lock(), RLock()
         self._earlier: dict[str, OrderedDict[str, Board]] = {}
         self.wake = Event()
@@ -244,7 +244,7 @@ class Library:
         """What keeps the replicates of runs."""
         return self._replicates
 
-    def view(self, timeout: float = 300.0) -> View:
+    def view(self, timeout: float = 300.0) -> FolderView:
         """The folder as last read. Waits for the first reading."""
         self._ready.wait(timeout)
         if self._view is None:
@@ -268,7 +268,7 @@ class Library:
             self._complete(made)
             return True
 
-    def board(self, name: str, view: View | None = None) -> Made | None:
+    def board(self, name: str, view: FolderView | None = None) -> Made | None:
         """The board called `name`; None where there is none."""
         now = view or self.view()
         if name not in now.joined:
@@ -285,7 +285,7 @@ class Library:
         """The board as it was when it had this stamp; None where nobody knows any more."""
         return self._earlier.get(name, OrderedDict()).get(stamp)
 
-    def _complete(self, view: View) -> bool:
+    def _complete(self, view: FolderView) -> bool:
         """Test what was left for later; whether there was anything."""
         waiting = [name for name, made in list(view.made.items()) if not made.whole]
         for name in waiting:
@@ -294,7 +294,7 @@ class Library:
             view.made[name] = made
         return bool(waiting)
 
-    def _make(self, name: str, view: View) -> Made:
+    def _make(self, name: str, view: FolderView) -> Made:
         last = self._view
         before = last.made.get(name) if last is not None and last is not view else None
         if last is not None and before is not None and _is_unchanged(name, last, view):
@@ -310,7 +310,7 @@ class Library:
         while len(boards) > _REMEMBERED:
             boards.popitem(last=False)
 
-    def _aged(self, view: View) -> bool:
+    def _aged(self, view: FolderView) -> bool:
         """Whether time alone has changed the state of a run."""
         return any(
             self._status(run) != around.statuses[run.name]
@@ -318,7 +318,9 @@ class Library:
             for run in view.joined[name].runs
         )
 
-    def _look(self, read: Mapping[str, tuple[Folder, RunData | str]], before: View | None) -> View:
+    def _look(
+        self, read: Mapping[str, tuple[Folder, RunData | str]], before: FolderView | None
+    ) -> FolderView:
         runs = [run for _, run in read.values() if isinstance(run, RunData) and run.kind in BOARD_KINDS]
         broken = tuple(Broken(name, run) for name, (_, run) in read.items() if isinstance(run, str))
         boards = _join_boards(runs, before)
@@ -331,7 +333,7 @@ class Library:
         )
         now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
         listed = Boards(self.root.name, now, tuple(lines), broken)
-        return View(listed, stamp_of(listed), read, boards, around)
+        return FolderView(listed, stamp_of(listed), read, boards, around)
 
     def _status(self, run: RunData) -> Status:
         if not run.running:
@@ -339,11 +341,11 @@ class Library:
         return "stale" if self._clock() - run.folder.touched > self._stale_after else "live"
 
 
-def _is_unchanged(name: str, before: View, now: View) -> bool:
+def _is_unchanged(name: str, before: FolderView, now: FolderView) -> bool:
     return before.joined[name] is now.joined[name] and before.around[name] == now.around[name]
 
 
-def _read_changed(folder: Folder, before: View | None) -> tuple[Folder, RunData | str]:
+def _read_changed(folder: Folder, before: FolderView | None) -> tuple[Folder, RunData | str]:
     """A run, read only where its files are not what they were; or why it cannot be shown."""
     if before is not None and folder.name in before.read:
         pair = before.read[folder.name]
@@ -367,7 +369,7 @@ def _try_board(run: RunData) -> None:
     make_board(alone, Around({run.name: "done"}), Replicates(), Tests(), values_only=True)
 
 
-def _join_boards(runs: Iterable[RunData], before: View | None) -> dict[str, Joined]:
+def _join_boards(runs: Iterable[RunData], before: FolderView | None) -> dict[str, VersionRuns]:
     """Boards by id; one whose runs are the same stays the same object, with all that it has worked out."""
     versions: dict[str, list[RunData]] = {}
     for run in runs:
@@ -388,10 +390,10 @@ def _is_same(first: object, second: object) -> bool:
 
 
 def _board_surroundings(
-    boards: Mapping[str, Joined], statuses: Mapping[str, Status], broken: int
+    boards: Mapping[str, VersionRuns], statuses: Mapping[str, Status], broken: int
 ) -> dict[str, Around]:
     """What each board must know of the others: the versions of one history, newest first."""
-    histories: dict[tuple[str, ...], list[Joined]] = {}
+    histories: dict[tuple[str, ...], list[VersionRuns]] = {}
     for board in boards.values():
         histories.setdefault(history_of(board.runs[0]), []).append(board)
     around = {}
@@ -405,7 +407,7 @@ def _board_surroundings(
     return around
 
 
-def _version_difference(board: Joined, newest: Joined) -> str:
+def _version_difference(board: VersionRuns, newest: VersionRuns) -> str:
     """In what a version is another than the newest one."""
     if board is newest:
         return ""

@@ -68,7 +68,7 @@ class Tested:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class PairTests:
     """Every pair of the systems `who` (each with what its replicates came from): `tests` (n, n, 3) hold the
     statistic of the difference (NaN where the two do not differ on any item) with its degrees of freedom, by the pair
     alone and at most."""
@@ -82,7 +82,7 @@ def told_apart(
     *,
     higher: bool,
     origins: Mapping[str, Hashable] | None = None,
-    known: MutableMapping[str, Pairs] | None = None,
+    known: MutableMapping[str, PairTests] | None = None,
 ) -> Tested:
     """Test the standings of one place, those of each group among themselves; references are left out.
 
@@ -122,7 +122,7 @@ def _test_group(
     standings: Sequence[Standing],
     higher: bool,
     origins: Mapping[str, Hashable],
-    cache: MutableMapping[str, Pairs] | None,
+    cache: MutableMapping[str, PairTests] | None,
     group: str,
 ) -> Tested:
     sign = 1.0 if higher else -1.0
@@ -136,9 +136,9 @@ def _test_group(
     those = _Contest(
         ordered, sign * draws, sign * values, [standing.headline.resampled for standing in ordered]
     )
-    before = cache.get(group, Pairs()) if cache is not None else Pairs()
+    before = cache.get(group, PairTests()) if cache is not None else PairTests()
     who = tuple((standing.system, origins.get(standing.system), draws.shape[1]) for standing in ordered)
-    pairs = Pairs(who, _pair_tests(those, who, before))
+    pairs = PairTests(who, _pair_tests(those, who, before))
     if cache is not None:
         cache[group] = pairs
     return _rank_tested(those, pairs.tests)
@@ -154,7 +154,7 @@ class _Contest:
     strata: Sequence[Sequence[Stratum]]
 
     def test(self, a: int, b: int) -> tuple[float, float, float]:
-        """Statistic and degrees of one pair, as `Pairs` keeps them."""
+        """Statistic and degrees of one pair, as `PairTests` keeps them."""
         alone, most = (
             freedom_of_difference(self.strata[a], self.strata[b], most=most) for most in (None, np.inf)
         )
@@ -164,7 +164,7 @@ class _Contest:
         return score if score or error > ROUNDING * scale else np.nan, alone.df, most.df
 
 
-def _pair_tests(those: _Contest, who: Sequence[Hashable], before: Pairs) -> NDArray[np.float64]:
+def _pair_tests(those: _Contest, who: Sequence[Hashable], before: PairTests) -> NDArray[np.float64]:
     place = {key: i for i, key in enumerate(before.who)}
     old = [place.get(key, -1) for key in who]
     table = np.full((len(who), len(who), 3), np.nan)

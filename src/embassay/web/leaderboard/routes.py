@@ -26,8 +26,8 @@ from embassay.interchange.papers import value_with_interval
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit, csv_row, escape
 from embassay.web.leaderboard.board import Made, part_of
-from embassay.web.leaderboard.contract import Board, Cell, Changes, Column, SystemRow, as_plain
-from embassay.web.leaderboard.library import Library, View, compare, make_card
+from embassay.web.leaderboard.contract import Board, BoardCell, BoardColumn, Changes, SystemRow, as_plain
+from embassay.web.leaderboard.library import FolderView, Library, compare, make_card
 from embassay.web.leaderboard.page import page_files, render_board, render_card, render_error, render_overview
 from embassay.web.leaderboard.table import Member, cell_of
 from embassay.web.server import HEADERS, Guard, RateLimit, Receive, Send, address_key
@@ -65,7 +65,7 @@ def as_json(made: Made) -> str:
     plain: dict[str, Any] = as_plain(made.board)
     cells: dict[str, dict[str, Any]] = {}
     for _, member, column, cell in _table_entries(made):
-        cells.setdefault(column.key, {})[member.name] = dict(zip(Cell._fields, cell, strict=True))
+        cells.setdefault(column.key, {})[member.name] = dict(zip(BoardCell._fields, cell, strict=True))
     names = [member.name for member in made.members]
     for name in ("ranks", "best"):
         plain[name] = {key: dict(zip(names, values, strict=True)) for key, values in plain[name].items()}
@@ -92,7 +92,7 @@ def as_tex(made: Made) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", ""])
 
 
-def _exact_value(made: Made, column: Column, index: int) -> str:
+def _exact_value(made: Made, column: BoardColumn, index: int) -> str:
     cell = made.board.cells[column.key][index]
     if cell.value is None:
         return escape({"none": "–", "undefined": "n/a"}.get(cell.state, cell.state))
@@ -102,13 +102,13 @@ def _exact_value(made: Made, column: Column, index: int) -> str:
     )
 
 
-def _table_entries(made: Made) -> Iterator[tuple[int, Member, Column, Cell]]:
+def _table_entries(made: Made) -> Iterator[tuple[int, Member, BoardColumn, BoardCell]]:
     for index, member in enumerate(made.members):
         for column in made.board.columns:
             yield index, member, column, _exact_cell(made, index, column)
 
 
-def _exact_cell(made: Made, index: int, column: Column) -> Cell:
+def _exact_cell(made: Made, index: int, column: BoardColumn) -> BoardCell:
     """All digits of the value; the interval where the row was written without one is the board's."""
     cell = cell_of(made.members[index].entrant, column)
     if cell.low is not None or column.key not in made.board.cells:
@@ -117,7 +117,7 @@ def _exact_cell(made: Made, index: int, column: Column) -> Cell:
     return cell._replace(low=shown.low, high=shown.high)
 
 
-def _rank_ends(made: Made, index: int, column: Column) -> tuple[int | str, int | str]:
+def _rank_ends(made: Made, index: int, column: BoardColumn) -> tuple[int | str, int | str]:
     ranks = made.board.ranks.get(column.key)
     return (ranks[index] if ranks is not None else None) or ("", "")
 
@@ -160,7 +160,7 @@ def is_known(etag: str, asked: str | None) -> bool:
     return "*" in names or etag.removeprefix("W/") in names
 
 
-class Kept:
+class PageCache:
     """Answers by what they are made of; the ones asked for longest ago go when `most_bytes` are reached. Two that ask
     for the same wait for one making of it."""
 
@@ -288,7 +288,7 @@ class Service:
     """A folder that is served. Every method gives an answer, or None where there is nothing of that name."""
 
     library: Library
-    kept: Kept = field(default_factory=Kept)
+    kept: PageCache = field(default_factory=PageCache)
 
     def page(self, name: str | None) -> Packed | None:
         """The page of a board; where no name is given the overview of all, or the only one there is."""
@@ -305,7 +305,7 @@ class Service:
         key = ("page", board.stamp if board is not None else "", base, view.stamp)
         return self.kept.get(key, lambda: pack_body(render_board(board, view.boards, base=base), HTML))
 
-    def _overview(self, names: Sequence[str], view: View) -> Packed:
+    def _overview(self, names: Sequence[str], view: FolderView) -> Packed:
         boards = [made.board for name in names if (made := self.library.board(name, view)) is not None]
         key = ("overview", *(board.stamp for board in boards), view.stamp)
         return self.kept.get(key, lambda: pack_body(render_overview(boards, view.boards, base=""), HTML))
@@ -400,7 +400,9 @@ class Service:
         )
         return _pack_json(part)
 
-    def _card(self, name: str, system: str, what: str, make: Callable[[Any, View], Packed]) -> Packed | None:
+    def _card(
+        self, name: str, system: str, what: str, make: Callable[[Any, FolderView], Packed]
+    ) -> Packed | None:
         view = self.library.view()
         made = self.library.board(name, view)
         if made is None or system not in {member.name for member in made.members}:

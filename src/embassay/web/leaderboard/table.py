@@ -14,8 +14,8 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import CLASSICAL, OVERALL, REFERENCE
 from embassay.protocols.kernel.tables import POINTS, unit_of
 from embassay.report.board import PLACES
-from embassay.web.leaderboard.contract import Cell, Column, State
-from embassay.web.leaderboard.folders import Place, RunData, Score, Work, language_of, version_of
+from embassay.web.leaderboard.contract import BoardCell, BoardColumn, State
+from embassay.web.leaderboard.folders import FolderCell, Place, RunData, Score, language_of, version_of
 from embassay.web.leaderboard.ranking import At, Replicates, mean_standing
 
 
@@ -35,7 +35,7 @@ class Entrant:
         return self.run.described.get(self.name, {})
 
     @property
-    def work(self) -> tuple[Work, ...]:
+    def work(self) -> tuple[FolderCell, ...]:
         """Its cells."""
         return self.run.work_of.get(self.name, ())
 
@@ -72,7 +72,7 @@ _COMMANDS = ("score", "sweep", "names", "noise")
 _PARTIAL = "mean_of_present"
 
 
-def columns_of(kind: str, runs: Sequence[RunData]) -> tuple[Column, ...]:
+def columns_of(kind: str, runs: Sequence[RunData]) -> tuple[BoardColumn, ...]:
     """Every place of the runs as a column: overall, tasks, then datasets and further measures; `overview` marks those
     shown first."""
     places = [place for place in _all_places(runs) if place[2] != _PARTIAL]
@@ -100,7 +100,7 @@ HUMAN, SHARE = "Human", "percent_of_human"
 """The row of people in a study's results, and the measure of the columns that hold scores as a share of theirs."""
 
 
-def _share_columns(columns: Sequence[Column], runs: Sequence[RunData]) -> Iterator[Column]:
+def _share_columns(columns: Sequence[BoardColumn], runs: Sequence[RunData]) -> Iterator[BoardColumn]:
     """Scores as percent of people's, overall and for every dataset that people have a score on; overall comes first."""
     for column in columns:
         if any(HUMAN in run.scores.get(place_of(column), {}) for run in runs):
@@ -124,7 +124,7 @@ AGREED = "high_agreement"
 """The key of the means over what people agree on, and their measure."""
 
 
-def _agreed_columns(columns: Sequence[Column]) -> Iterator[Column]:
+def _agreed_columns(columns: Sequence[BoardColumn]) -> Iterator[BoardColumn]:
     """The overall score and the tasks' once more, as means over the datasets alone on which people agree well."""
     headlines = {
         column.task: column
@@ -145,12 +145,12 @@ def _agreed_columns(columns: Sequence[Column]) -> Iterator[Column]:
             )  # fmt: skip
 
 
-def _headline_of(headlines: Mapping[str, Column], column: Column) -> str:
+def _headline_of(headlines: Mapping[str, BoardColumn], column: BoardColumn) -> str:
     """The measure of a task's mean over its datasets; of a task without one any measure."""
     return headlines[column.task].measure if column.task in headlines else column.measure
 
 
-def place_of(column: Column) -> Place:
+def place_of(column: BoardColumn) -> Place:
     """Where the values of a column are."""
     return column.task, column.dataset, column.measure
 
@@ -203,7 +203,9 @@ def _with_interval(runs: Sequence[RunData]) -> frozenset[Place]:
     )
 
 
-def _overview_columns(kind: str, columns: Sequence[Column], sure: Collection[Place]) -> Sequence[Column]:
+def _overview_columns(
+    kind: str, columns: Sequence[BoardColumn], sure: Collection[Place]
+) -> Sequence[BoardColumn]:
     """Overall and the tasks' headlines; where there are none, the first measures that have an interval, as written."""
     names = {OVERALL: OVERALL, **{task: headline for task, (_, headline) in task_names(kind).items()}}
     over = [
@@ -211,7 +213,7 @@ def _overview_columns(kind: str, columns: Sequence[Column], sure: Collection[Pla
         for column in columns
         if not column.dataset and names.get(column.task, column.measure) == column.measure
     ]
-    first: dict[str, Column] = {}
+    first: dict[str, BoardColumn] = {}
     for column in over:
         first.setdefault(column.task, column)
     lost = [
@@ -227,10 +229,10 @@ def _overview_columns(kind: str, columns: Sequence[Column], sure: Collection[Pla
     return [*chosen, *(certain or rest)][:MOST_SHOWN]
 
 
-def _make_column(kind: str, place: Place, key: str, langs: Mapping[str, str], *, alone: bool) -> Column:
+def _make_column(kind: str, place: Place, key: str, langs: Mapping[str, str], *, alone: bool) -> BoardColumn:
     task, dataset, measure = place
     unit = unit_of(kind)
-    return Column(
+    return BoardColumn(
         key, _column_title(kind, place, key, alone), task, dataset, langs.get(dataset, ""), measure,
         "points" if unit is POINTS else "", unit.factor, unit.decimals, _more_is_better(measure), 0, False
     )  # fmt: skip
@@ -259,7 +261,7 @@ def _task_word(task: str) -> str:
     return task.upper() if task == "sts" else task.replace("_", " ").capitalize()
 
 
-def cell_of(entrant: Entrant, column: Column) -> Cell:
+def cell_of(entrant: Entrant, column: BoardColumn) -> BoardCell:
     """The cell of a system in a column."""
     if column.parts:
         return _mean_of(entrant, column)
@@ -270,13 +272,13 @@ def cell_of(entrant: Entrant, column: Column) -> Cell:
     if score is not None:
         value, low, high, n, reason = score
         if value is not None:
-            return Cell(value, low, high, n, "done", "")
+            return BoardCell(value, low, high, n, "done", "")
         if not _waiting_work(_work_behind(entrant, place)) and not _failed_work(_work_behind(entrant, place)):
-            return Cell(None, None, None, n, "undefined", reason or "no value was recorded")
+            return BoardCell(None, None, None, n, "undefined", reason or "no value was recorded")
     return _missing_cell(entrant, _work_behind(entrant, place), place)
 
 
-def _share_of(entrant: Entrant, column: Column) -> Cell:
+def _share_of(entrant: Entrant, column: BoardColumn) -> BoardCell:
     """The score as a share of people's in the same run; none where people scored 0 or below, of which nothing is a
     share."""
     place = column.task, column.dataset, column.of
@@ -289,17 +291,17 @@ def _share_of(entrant: Entrant, column: Column) -> Cell:
     theirs = people[HUMAN][0] if HUMAN in people else None
     if theirs is None or theirs <= 0:
         return _empty_cell("undefined", "no score of people to compare with")
-    return Cell(whole.value / theirs, None, None, whole.n, "done", "")
+    return BoardCell(whole.value / theirs, None, None, whole.n, "done", "")
 
 
-def _mean_of(entrant: Entrant, column: Column) -> Cell:
+def _mean_of(entrant: Entrant, column: BoardColumn) -> BoardCell:
     """The mean over the parts; none where one of them has no value."""
     scores = [entrant.score(part) for part in column.parts]
     pairs = [(score[0], score[3]) for score in scores if score is not None and score[0] is not None]
     if len(pairs) < len(scores):
         state: State = "running" if entrant.run.running else "partial" if pairs else "none"
         return _empty_cell(state, f"{len(pairs)} of {numbers.counted(len(scores), 'dataset')}")
-    return Cell(
+    return BoardCell(
         sum(value for value, _ in pairs) / len(pairs), None, None, sum(n for _, n in pairs), "done", ""
     )
 
@@ -313,7 +315,7 @@ def _on_its_only_dataset(entrant: Entrant, place: Place) -> Score | None:
     return entrant.score((task, only.pop(), measure)) if len(only) == 1 else None
 
 
-def _work_behind(entrant: Entrant, place: Place) -> Sequence[Work]:
+def _work_behind(entrant: Entrant, place: Place) -> Sequence[FolderCell]:
     """The cells of the run that the value is made of."""
     task, dataset, _ = place
     return [
@@ -323,15 +325,15 @@ def _work_behind(entrant: Entrant, place: Place) -> Sequence[Work]:
     ]
 
 
-def _waiting_work(work: Sequence[Work]) -> list[Work]:
+def _waiting_work(work: Sequence[FolderCell]) -> list[FolderCell]:
     return [part for part in work if part.status == "not run"]
 
 
-def _failed_work(work: Sequence[Work]) -> list[Work]:
+def _failed_work(work: Sequence[FolderCell]) -> list[FolderCell]:
     return [part for part in work if part.status == "failed"]
 
 
-def _missing_cell(entrant: Entrant, work: Sequence[Work], place: Place) -> Cell:
+def _missing_cell(entrant: Entrant, work: Sequence[FolderCell], place: Place) -> BoardCell:
     """Why there is no value: a failed cell first, then one not done, then that there is nothing to be."""
     failed, waiting = _failed_work(work), _waiting_work(work)
     if failed:
@@ -349,8 +351,8 @@ def _missing_cell(entrant: Entrant, work: Sequence[Work], place: Place) -> Cell:
     return _empty_cell("none", "not part of its run")
 
 
-def _empty_cell(state: State, reason: str) -> Cell:
-    return Cell(None, None, None, 0, state, reason)
+def _empty_cell(state: State, reason: str) -> BoardCell:
+    return BoardCell(None, None, None, 0, state, reason)
 
 
 PEOPLE = "people"
@@ -365,7 +367,7 @@ class Member:
     entrant: Entrant
     group: str
     kind: str
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, BoardCell]
     complete: bool
 
     @property
@@ -375,7 +377,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Joined:
+class VersionRuns:
     """All runs of one version; `runs` are newest first."""
 
     id: str
@@ -384,12 +386,12 @@ class Joined:
     runs: tuple[RunData, ...]
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[BoardColumn, ...]:
         """All columns, those of the overview first."""
         return columns_of(self.kind, self.runs)
 
     @cached_property
-    def overview(self) -> tuple[Column, ...]:
+    def overview(self) -> tuple[BoardColumn, ...]:
         """The columns shown first."""
         return tuple(column for column in self.columns if column.overview)
 
@@ -399,7 +401,7 @@ class Joined:
         return find_entrants(self.runs)
 
     @cached_property
-    def lead(self) -> Column | None:
+    def lead(self) -> BoardColumn | None:
         """The column that orders the board: overall where a system has it, else the first that any has; None without
         columns."""
         valued = (
@@ -409,7 +411,7 @@ class Joined:
         )
         return next(valued, self.overview[0] if self.overview else None)
 
-    def standings(self, replicates: Replicates, columns: Sequence[Column]) -> At:
+    def standings(self, replicates: Replicates, columns: Sequence[BoardColumn]) -> At:
         """Standings at some columns, each system's from the run that speaks for it."""
         places = frozenset(place for column in columns for place in column.parts or (place_of(column),))
         speaking: dict[str, set[str]] = {}
@@ -456,8 +458,8 @@ class Joined:
         return place, value is None, -sign * (value or 0.0), member.name
 
 
-def join_runs(runs: Sequence[RunData]) -> Joined:
+def join_runs(runs: Sequence[RunData]) -> VersionRuns:
     """The runs of one version as one board."""
     newest = sorted(runs, key=lambda run: (run.updated, run.name), reverse=True)
     version, kind = version_of(newest[0]), newest[0].kind
-    return Joined(f"{kind}-{version}", kind, version, tuple(newest))
+    return VersionRuns(f"{kind}-{version}", kind, version, tuple(newest))

@@ -14,7 +14,14 @@ from sklearn.metrics import v_measure_score
 
 from embassay.errors import DataError
 from embassay.protocols.hume import models
-from embassay.protocols.hume.models import OTHERS, Settings, data_of, drawn_rows, training_of, usual_per_label
+from embassay.protocols.hume.models import (
+    OTHERS,
+    EvaluationSettings,
+    data_of,
+    drawn_rows,
+    training_of,
+    usual_per_label,
+)
 from embassay.protocols.hume.sampling.options import SampleRequest, TaskRequest
 from embassay.protocols.hume.sampling.protocol import sample
 from embassay.protocols.hume.study import Item, StudyFolder, read_study
@@ -31,7 +38,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
 
 def evaluated(folder: StudyFolder, task: str, system: str, **settings: Any) -> TaskOutcome:
     job = models.StudyJob(
-        system, 1337, "words", None, folder.path, folder.study.content, task, Settings(**settings), 100, 10
+        system,
+        1337,
+        "words",
+        None,
+        folder.path,
+        folder.study.content,
+        task,
+        EvaluationSettings(**settings),
+        100,
+        10,
     )
     return models.evaluate_cell(job, lambda _: None)
 
@@ -192,4 +208,4 @@ def test_a_changed_source_is_noted(folder: StudyFolder) -> None:
 def test_items_that_lack_a_text(folder: StudyFolder, task: str, payload: dict[str, Any], what: str) -> None:
     gold: dict[str, Any] = {"pairs": 1.0, "topic": "food", "search": (1, 0)}
     with pytest.raises(DataError, match=what):
-        data_of(folder.task(task), [Item("1", task, "eng", payload)], {"1": gold[task]}, Settings())
+        data_of(folder.task(task), [Item("1", task, "eng", payload)], {"1": gold[task]}, EvaluationSettings())

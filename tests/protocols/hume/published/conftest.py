@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.hume.published.paper import Dataset, Evaluation, Model, Pair, Study, read_results
+from embassay.protocols.hume.published.paper import (
+    Evaluation,
+    Model,
+    PaperDataset,
+    PaperPair,
+    PublishedStudy,
+    read_results,
+)
 
 
 @pytest.fixture(scope="session")
@@ -27,16 +34,19 @@ def published(reference: Path) -> tuple[Evaluation, ...]:
 
 
 @pytest.fixture(scope="session")
-def small_study() -> Study:
+def small_study() -> PublishedStudy:
     """Three datasets in five pairs, and two models."""
-    feelings = (Pair("Feelings", "eng", "classification", 20, 2),)
-    topics = (Pair("Topics", "dan", "clustering", 10, 1), Pair("Topics", "eng", "clustering", 10, 2))
-    likeness = (Pair("Likeness", "ara", "sts", 12, 1), Pair("Likeness", "eng", "sts", 12, 2))
-    return Study(
+    feelings = (PaperPair("Feelings", "eng", "classification", 20, 2),)
+    topics = (
+        PaperPair("Topics", "dan", "clustering", 10, 1),
+        PaperPair("Topics", "eng", "clustering", 10, 2),
+    )
+    likeness = (PaperPair("Likeness", "ara", "sts", 12, 1), PaperPair("Likeness", "eng", "sts", 12, 2))
+    return PublishedStudy(
         datasets=(
-            Dataset("Feelings", "HUMEFeelings", "classification", ("accuracy",), feelings, ("Moods",)),
-            Dataset("Topics", "HUMETopics", "clustering", ("V-measure",), topics),
-            Dataset("Likeness", "HUMELikeness", "sts", ("Spearman",), likeness),
+            PaperDataset("Feelings", "HUMEFeelings", "classification", ("accuracy",), feelings, ("Moods",)),
+            PaperDataset("Topics", "HUMETopics", "clustering", ("V-measure",), topics),
+            PaperDataset("Likeness", "HUMELikeness", "sts", ("Spearman",), likeness),
         ),
         models=(Model("one/alpha", 10), Model("two/beta")),
         human="baseline/Human",
@@ -97,6 +107,6 @@ def _entry(system: str, key: tuple[str, str], value: float) -> dict[str, object]
 
 
 @pytest.fixture
-def small(small_folder: Path, small_study: Study) -> tuple[Evaluation, ...]:
+def small(small_folder: Path, small_study: PublishedStudy) -> tuple[Evaluation, ...]:
     """The small study's results."""
     return read_results(small_folder, small_study)

@@ -18,8 +18,8 @@ from embassay.protocols.hume.published.conversion import published_pairs
 from embassay.protocols.hume.published.paper import (
     MULTILINGUAL,
     Evaluation,
-    Pair,
-    Study,
+    PaperPair,
+    PublishedStudy,
     fraction_first,
     iso_639_3,
     long_frame,
@@ -72,7 +72,7 @@ def test_folders_of_results(small: tuple[Evaluation, ...]) -> None:
 
 
 def test_a_folder_below_reads_the_same(
-    small_folder: Path, small_study: Study, small: tuple[Evaluation, ...]
+    small_folder: Path, small_study: PublishedStudy, small: tuple[Evaluation, ...]
 ) -> None:
     """The model's folder, its revision's and a single file know their system as the whole does."""
     for path in (small_folder / "one__alpha", small_folder / "one__alpha" / "first"):
@@ -124,7 +124,7 @@ def test_broken_and_missing_files(tmp_path: Path) -> None:
             read_results(tmp_path / name)
 
 
-def test_the_matrix(small: tuple[Evaluation, ...], small_study: Study) -> None:
+def test_the_matrix(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
     matrix = score_matrix(small, small_study)
     assert matrix.models == ("alpha", "beta")
     assert matrix.values.tolist() == [[0.9, 0.4, 0.6, 0.1, 0.8], [0.7, 0.2, 0.5, 0.3, 0.8]]
@@ -132,7 +132,9 @@ def test_the_matrix(small: tuple[Evaluation, ...], small_study: Study) -> None:
     assert math.isnan(matrix.means(lambda pair: pair.lang == "swa")["alpha"])
 
 
-def test_a_missing_or_double_pair_is_refused(small: tuple[Evaluation, ...], small_study: Study) -> None:
+def test_a_missing_or_double_pair_is_refused(
+    small: tuple[Evaluation, ...], small_study: PublishedStudy
+) -> None:
     """A mean over fewer pairs, or over two revisions, would not compare; other systems may lack any."""
     alpha = [one for one in small if one.system == "one/alpha" and one.dataset == "Feelings"]
     with pytest.raises(DataError, match=r"alpha has no score for 1 of 5 pairs, the first Feelings \(eng\)"):
@@ -150,7 +152,7 @@ def test_a_missing_or_double_pair_is_refused(small: tuple[Evaluation, ...], smal
     assert other_systems(added, small_study) == ["three/gamma"]
 
 
-def test_standings_by_eye(small: tuple[Evaluation, ...], small_study: Study) -> None:
+def test_standings_by_eye(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
     """A tie is no win and no worse rank."""
     every = people_ranks(score_matrix(small, small_study))
     assert [one.rank for one in every] == [2, 1, 2, 1, 1]
@@ -168,25 +170,27 @@ def test_standings_by_eye(small: tuple[Evaluation, ...], small_study: Study) -> 
     assert [one.difficulty for one in every] == ["easy", "moderate", "moderate", "moderate", "easy"]
 
 
-def test_datasets_may_weigh_the_same(small: tuple[Evaluation, ...], small_study: Study) -> None:
+def test_datasets_may_weigh_the_same(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
     """Feelings 80, Topics 50, Likeness 70."""
     found = {one.system: one for one in rank_places(score_matrix(small, small_study), "datasets")}
     assert found[HUMAN].overall == pytest.approx(2 / 3)
     assert found["alpha"].overall == pytest.approx((0.9 + 0.5 + 0.45) / 3)
 
 
-def test_places_share_a_rank(small: tuple[Evaluation, ...], small_study: Study) -> None:
+def test_places_share_a_rank(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
     assert [(one.system, one.rank) for one in rank_places(score_matrix(small, small_study))] == [
         (HUMAN, 1), ("alpha", 2), ("beta", 3)
     ]  # fmt: skip
-    level = Matrix((Pair("a", "eng", "sts", 9, 1),), ("x", "y"), np.array([[0.5], [0.4]]), np.array([0.5]))
+    level = Matrix(
+        (PaperPair("a", "eng", "sts", 9, 1),), ("x", "y"), np.array([[0.5], [0.4]]), np.array([0.5])
+    )
     assert [(one.system, one.rank) for one in rank_places(level)] == [("x", 1), (HUMAN, 1), ("y", 3)]
 
 
 def test_equal_scores_are_never_a_win() -> None:
     """The mean of three times 0.7 is a little less than 0.7 in floating point."""
     (one,) = people_ranks(
-        Matrix((Pair("a", "eng", "sts", 9, 1),), ("x", "y", "z"), np.full((3, 1), 0.7), np.array([0.7]))
+        Matrix((PaperPair("a", "eng", "sts", 9, 1),), ("x", "y", "z"), np.full((3, 1), 0.7), np.array([0.7]))
     )
     assert [one.wins(name) for name in ("best", "median", "mean")] == [False] * 3
     assert one.mean < one.human
@@ -200,7 +204,7 @@ def test_standing_holds_together(models: list[float], human: float) -> None:
     """Best wins imply the others; rank 1 is just what no model exceeds; the position follows the gap."""
     names = tuple(f"m{i}" for i in range(len(models)))
     (one,) = people_ranks(
-        Matrix((Pair("a", "eng", "sts", 9, 1),), names, np.array([models]).T, np.array([human]))
+        Matrix((PaperPair("a", "eng", "sts", 9, 1),), names, np.array([models]).T, np.array([human]))
     )
     assert one.worst <= one.median <= one.best
     assert not one.wins("best") or (one.wins("median") and one.wins("mean"))
@@ -211,7 +215,7 @@ def test_standing_holds_together(models: list[float], human: float) -> None:
 
 def test_no_model() -> None:
     with pytest.raises(UsageError, match="no model"):
-        people_ranks(Matrix((Pair("a", "eng", "sts", 9, 1),), (), np.zeros((0, 1)), np.array([0.5])))
+        people_ranks(Matrix((PaperPair("a", "eng", "sts", 9, 1),), (), np.zeros((0, 1)), np.array([0.5])))
 
 
 def test_percent_of_human() -> None:
@@ -227,7 +231,7 @@ def test_percent_of_human() -> None:
     assert percent_of_human(0.5, -0.1) is None
 
 
-def test_too_few_items_have_no_interval(small: tuple[Evaluation, ...], small_study: Study) -> None:
+def test_too_few_items_have_no_interval(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
     """Three rated items: no interval, so nothing is inside or outside it."""
     datasets = tuple(
         replace(one, pairs=tuple(replace(pair, n_items=3) for pair in one.pairs))
@@ -247,7 +251,7 @@ def test_three_ways_to_round(score: float, expected: tuple[float, float, float])
     assert (round_once(score), fraction_first(score), percent_first(score)) == expected
 
 
-def test_table1_by_eye(small: tuple[Evaluation, ...], small_study: Study) -> None:
+def test_table1_by_eye(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
     matrix = score_matrix(small, small_study)
     table = main_table(matrix)
     assert [column.name for column in table.columns] == [
@@ -258,7 +262,7 @@ def test_table1_by_eye(small: tuple[Evaluation, ...], small_study: Study) -> Non
     assert human_leads(matrix) == ["clustering_dan", "sts_ara"]
 
 
-def test_french_counts_only_as_printed(small: tuple[Evaluation, ...], small_study: Study) -> None:
+def test_french_counts_only_as_printed(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
     """alpha's file holds French: 40, 60 and 80; people annotated none."""
     as_printed = dataset_table("clustering", small, small_study, every_subset=True)
     corrected = dataset_table("clustering", small, small_study, every_subset=False)
@@ -271,7 +275,7 @@ def test_french_counts_only_as_printed(small: tuple[Evaluation, ...], small_stud
                       small_study, every_subset=True)  # fmt: skip
 
 
-def test_table8_by_eye(small: tuple[Evaluation, ...], small_study: Study) -> None:
+def test_table8_by_eye(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
     every = published_pairs(small, small_study)
     assert [pair.human.method for pair in every] == [
         "95% Wilson", "95% Wilson", "range of 2 annotators", "95% Fisher z", "95% Fisher z"
@@ -287,7 +291,7 @@ def test_table8_by_eye(small: tuple[Evaluation, ...], small_study: Study) -> Non
     )
 
 
-def test_tables_without_language_models(small: tuple[Evaluation, ...], small_study: Study) -> None:
+def test_tables_without_language_models(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
     """The same tables on other data, less those of language models; what does not exist is empty, not 0."""
     tables = {table.name: table for table in every_table(small, study=small_study)}
     assert not {"hume_table2", "hume_table10", "hume_table13"} & set(tables)
@@ -301,7 +305,7 @@ def test_tables_without_language_models(small: tuple[Evaluation, ...], small_stu
     assert ("language", "ara", "best", 1, 1, 100.0) in tables["hume_win_rates"].rows
 
 
-def test_own_systems_of_some_datasets(small: tuple[Evaluation, ...], small_study: Study) -> None:
+def test_own_systems_of_some_datasets(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
     """A row where a dataset is whole, empty cells for the others, and none in the main table."""
     pairs = {dataset.name: [pair.lang for pair in dataset.pairs] for dataset in small_study.datasets}
     own = [Evaluation("mine", "", "Likeness", lang, lang, 0.5, {}) for lang in pairs["Likeness"]]
@@ -314,7 +318,7 @@ def test_own_systems_of_some_datasets(small: tuple[Evaluation, ...], small_study
     assert list(rows)[-1] == HUMAN
 
 
-def test_quality(small: tuple[Evaluation, ...], small_study: Study) -> None:
+def test_quality(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:
     """Topics (eng): agreement 0.2 and a model above everybody."""
     found = published_pairs(small, small_study)
     assert [one.trust for one in found] == ["medium", None, "low", None, "medium"]

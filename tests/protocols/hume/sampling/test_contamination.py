@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.hume.sampling.pools import (
-    Chosen,
+    SampledItem,
     compared_text,
     contradicted_texts,
     first_of_each,
@@ -83,8 +83,8 @@ def test_no_artefacts(text: str) -> None:
 def test_defects_of_items_and_in_words() -> None:
     """Each item has its own; the words count items, not defects."""
     items = [
-        Chosen({"text": LONG}, "x", "1"), Chosen({"text1": "b c", "text2": "&lt;"}, 1.0, "2"),
-        Chosen({"query": "why", "documents": [{"id": "d1", "text": " "}]}, [1], "3", defects=("same_text",)),
+        SampledItem({"text": LONG}, "x", "1"), SampledItem({"text1": "b c", "text2": "&lt;"}, 1.0, "2"),
+        SampledItem({"query": "why", "documents": [{"id": "d1", "text": " "}]}, [1], "3", defects=("same_text",)),
     ]  # fmt: skip
     marked, found = with_defects(items, ["other", LONG.title(), pair_text("&lt;", "b c")])
     assert [item.defects for item in marked] == [

@@ -9,7 +9,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.protocols.hume import database as clock
-from embassay.protocols.hume.store import LEASE_SECONDS, Draft, Refused, Saved
+from embassay.protocols.hume.store import LEASE_SECONDS, Draft, RefusedAnswer, Saved
 
 FIRST = Draft("mood-00", 1, seq=1, seconds=2.5, tab="t")
 
@@ -49,7 +49,7 @@ def test_an_older_or_another_answer_under_a_known_number_is_refused(store) -> No
     """With the one that holds, so that the page can show it."""
     (held,) = _saved(store, "ann", replace(FIRST, seq=5))
     for late in (replace(FIRST, seq=4), replace(FIRST, seq=5, value=2), replace(FIRST, seq=5, flag="x")):
-        assert _saved(store, "ann", late) == [Refused("older", held)]
+        assert _saved(store, "ann", late) == [RefusedAnswer("older", held)]
     assert store.answers("ann") == {"mood-00": held}
 
 
@@ -80,9 +80,9 @@ def test_one_tab_writes(store, monkeypatch) -> None:
     assert not store.take_lease("ann", "two", take=False)
     assert store.take_lease("bob", "two", take=False)
     (refused,) = _saved(store, "ann", replace(FIRST, tab="two"))
-    assert refused == Refused("another_tab", None)
+    assert refused == RefusedAnswer("another_tab", None)
     assert store.take_lease("ann", "two", take=True)
-    assert _saved(store, "ann", replace(FIRST, tab="one")) == [Refused("another_tab", None)]
+    assert _saved(store, "ann", replace(FIRST, tab="one")) == [RefusedAnswer("another_tab", None)]
     assert not store.take_lease("ann", "one", take=False)
     at += LEASE_SECONDS + 1
     assert store.take_lease("ann", "one", take=False)
@@ -138,7 +138,9 @@ def test_a_task_is_finished_once_all_is_decided_and_then_frozen(store) -> None:
     assert store.finish("ann", "mood", ITEMS) == ()
     assert store.finished() == {"ann": {"mood": at}}
     before = store.answers("ann")
-    assert _saved(store, "ann", Draft("mood-00", 2, 6, tab="t")) == [Refused("frozen", before["mood-00"])]
+    assert _saved(store, "ann", Draft("mood-00", 2, 6, tab="t")) == [
+        RefusedAnswer("frozen", before["mood-00"])
+    ]
     assert store.answers("ann") == before
     assert isinstance(_saved(store, "ann", Draft("pairs-00", 2.0, 7, tab="t"))[0], Saved)
     assert isinstance(_saved(store, "bob", FIRST)[0], Saved)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import DataError
 from embassay.protocols.hume.store import checked_value, own_order
-from embassay.protocols.hume.study import LabelChoice, Scale, Source, Task
+from embassay.protocols.hume.study import LabelChoice, Scale, Source, StudyTask
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -20,7 +20,7 @@ JSON = st.recursive(
 
 
 def _task(family, **more):
-    return Task(
+    return StudyTask(
         name="t", family=family, lang="eng", title="t", question="?", guidelines="g", n=1, source=Source(dataset="d"),
         labels=[LabelChoice(value=one, name=str(one)) for one in (0, "joy")] if family == "classification" else [],
         **more,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embassay.protocols.hume.published.standings import beside_models
-from embassay.protocols.hume.record import Bar, Place, Summary
+from embassay.protocols.hume.record import Bar, Summary, SystemPlace
 from embassay.protocols.hume.tables import every_figure
 from embassay.protocols.kernel.tables import ColumnTable
 
@@ -173,8 +173,10 @@ def test_small(small_record: Summary) -> None:
 
 def test_only_ranked_models_count(small_record: Summary) -> None:
     """What the record gives no rank is in no median, as in its wins."""
-    place = Place(system="minilm", kind="embedding", mean=Bar(value=0.9), rank=1)
-    beside = Place(system="bm25", kind="classical", mean=Bar(value=None, reason="not vectors"), rank=None)
+    place = SystemPlace(system="minilm", kind="embedding", mean=Bar(value=0.9), rank=1)
+    beside = SystemPlace(
+        system="bm25", kind="classical", mean=Bar(value=None, reason="not vectors"), rank=None
+    )
     first, second = beside_models(small_record.model_copy(update={"places": (place, beside)}))
     assert first.standing is not None
     assert (first.standing.n_models, first.standing.worst) == (1, 0.9)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.pteb.drops import HEADLINES
-from embassay.protocols.wordings.scores import Layout, RunDataset, RunSource, RunSystem, RunTask
+from embassay.protocols.wordings.scores import RunDataset, RunLayout, RunSource, RunSystem, RunTask
 from embassay.records import Component, Result, Score
 from embassay.runs.folder import CellRecord
 
@@ -31,14 +31,14 @@ class Made:
         labels: Sequence[str] = ("",),
         lang: str = "eng",
         **more: str,
-    ) -> Layout:
+    ) -> RunLayout:
         """`datasets` maps names to tasks; a system called `lexical...` has no vectors, `constant` is a reference."""
         tasks = {
             name: (given,) if isinstance(given, str) else tuple(given) for name, given in datasets.items()
         }
         counts = dict.fromkeys(datasets, runs) if isinstance(runs, int) else runs
         seeds = {name: tuple(range(1337, 1337 + counts[name])) for name in datasets}
-        return Layout(
+        return RunLayout(
             tuple(self._system(name) for name in systems),
             tuple(RunDataset(name, lang, of, (lang,)) for name, of in tasks.items()),
             tuple(
@@ -58,7 +58,7 @@ class Made:
 
     def records(
         self,
-        layout: Layout,
+        layout: RunLayout,
         score: Callable[[str, str, str, int], float],
         original: Callable[[str, str], float] = lambda dataset, system: 0.8,
         *,
@@ -98,7 +98,7 @@ class Made:
         )  # fmt: skip
 
     @staticmethod
-    def rows(layout: Layout, records: Sequence[CellRecord]) -> Iterator[Result]:
+    def rows(layout: RunLayout, records: Sequence[CellRecord]) -> Iterator[Result]:
         """The rows of the cells themselves."""
         langs = {one.name: one.lang for one in layout.datasets}
         for record in records:

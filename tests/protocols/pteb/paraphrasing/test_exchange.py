@@ -9,7 +9,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.wordings.records import Paraphrase, SourceText
 from embassay.protocols.wordings.sets import (
     ParaphraseSet,
-    Source,
+    WordingSource,
     export_paraphrases,
     import_paraphrases,
     open_stored,
@@ -35,7 +35,7 @@ def rows(seed: int) -> list[Paraphrase]:
 @pytest.fixture
 def kept(tmp_path):
     made = ParaphraseSet.create(tmp_path / "set")
-    made.add(Source(name="m", paraphraser="openai:m", identity="i"))
+    made.add(WordingSource(name="m", paraphraser="openai:m", identity="i"))
     for dataset in ("first", "second"):
         for seed in (1337, 1338):
             made.keep("m", dataset, seed, rows(seed))

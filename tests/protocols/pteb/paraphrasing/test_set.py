@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.wordings.records import Paraphrase
-from embassay.protocols.wordings.sets import ParaphraseSet, Source
+from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 
 ROWS = [
     Paraphrase("a red fox", "en", "", "a crimson fox", "ok", seed=1337, seconds=0.25),
@@ -19,7 +19,9 @@ ROWS = [
     Paraphrase("a red fox", "de", "", "", "failed", "no connection", seed=1337),
     Paraphrase("x", "en", "first:1", "y", "ok"),
 ]
-SOURCE = Source(name="a model", paraphraser="openai:m", identity="openai:m@1", prompt={"name": "default"})
+SOURCE = WordingSource(
+    name="a model", paraphraser="openai:m", identity="openai:m@1", prompt={"name": "default"}
+)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from embassay.data import open_dataset
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.paraphrasing import open_paraphraser
 from embassay.protocols.wordings.records import Paraphrase, SourceText
-from embassay.protocols.wordings.sets import ParaphraseSet, Source
+from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 from embassay.records import Paraphrases
 
 RECORDED = {
@@ -66,7 +66,7 @@ def test_the_sample_has_three():
 @pytest.fixture
 def folder(tmp_path):
     made = ParaphraseSet.create(tmp_path / "set")
-    made.add(Source(name="m", paraphraser="openai:m", identity="i", about={"model": "m-1"}))
+    made.add(WordingSource(name="m", paraphraser="openai:m", identity="i", about={"model": "m-1"}))
     for seed, rows in ROWS.items():
         made.keep("m", "d", seed, rows, fingerprint="f")
     made.keep("m", "other", 1337, [Paraphrase("q", "en", "", "r", "ok")])
@@ -116,7 +116,7 @@ def test_its_identity_is_its_content(folder, tmp_path):
 def test_a_set_of_several_sources(folder):
     """Needs to be told which, by a part of the name that only one has."""
     made = ParaphraseSet.open(folder)
-    made.add(Source(name="openai:gpt variant1", paraphraser="openai:gpt", identity="j"))
+    made.add(WordingSource(name="openai:gpt variant1", paraphraser="openai:gpt", identity="j"))
     made.keep("openai:gpt variant1", "d", 1, [Paraphrase("x", "en", "", "v", "ok")])
     with pytest.raises(UsageError, match=r"2 sources.*source=.*'m', 'openai:gpt variant1'"):
         open_paraphraser(f"stored:{folder}")

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.pteb.options import Drawing
+from embassay.protocols.pteb.options import StudyPool
 from embassay.protocols.pteb.validation.study import Study, draw_study
-from embassay.protocols.wordings.pairs import Item, Rules, Sample
+from embassay.protocols.wordings.pairs import RatedPair, RatingRules, Sample
 from embassay.protocols.wordings.records import Paraphrase
-from embassay.protocols.wordings.sets import ParaphraseSet, Source
+from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 
 WORDS = {
     "fra": "le chat gris dort sur une chaise rouge pendant que la pluie tombe dehors sans bruit",
     "deu": "der alte Hund läuft heute schnell über die breite Straße während alle Leute singen",
     "swa": "paka mweusi analala juu ya kiti chekundu wakati mvua inanyesha nje bila kelele nyingi",
 }
-ALL, RULES = Drawing(), Rules()
+ALL, RULES = StudyPool(), RatingRules()
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -41,7 +41,7 @@ def wordings(lang: str, n: int = 80) -> list[Paraphrase]:
 def paraphrases(tmp_path: Path) -> ParaphraseSet:
     """Two languages of one dataset, a third in another; by one paraphraser."""
     found = ParaphraseSet.create(tmp_path / "set")
-    found.add(Source(name="default", paraphraser="openai:writer", identity="writer/1"))
+    found.add(WordingSource(name="default", paraphraser="openai:writer", identity="writer/1"))
     found.keep("default", "news", 1337, [*wordings("fra"), *wordings("deu")])
     found.keep("default", "sayings", 1337, wordings("swa", 30))
     return found
@@ -55,8 +55,8 @@ def draw(paraphrases: ParaphraseSet, tmp_path: Path) -> Callable[..., Study]:
         name: str = "study",
         *,
         ending: str = "csv",
-        drawing: Drawing = ALL,
-        rules: Rules = RULES,
+        drawing: StudyPool = ALL,
+        rules: RatingRules = RULES,
         **size: int,
     ) -> Study:
         return draw_study(paraphrases, tmp_path / name, drawing, Sample(**size), rules, ending=ending)
@@ -68,7 +68,7 @@ def draw(paraphrases: ParaphraseSet, tmp_path: Path) -> Callable[..., Study]:
 def fill() -> Callable[..., None]:
     """Have every rater fill in their file: `rate` gets the pair and the rater, None leaves a blank."""
 
-    def filled(study: Study, rate: Callable[[Item, str], float | None]) -> None:
+    def filled(study: Study, rate: Callable[[RatedPair, str], float | None]) -> None:
         items = {item.pair_id: item for item in study.items}
         for path in study.rater_files():
             with path.open(encoding="utf-8-sig", newline="") as stream:

@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.pteb.validation.raters import Decisions, Rating, check
-from embassay.protocols.wordings.pairs import Item, Rules
+from embassay.protocols.wordings.pairs import RatedPair, RatingRules
 
-RULES = Rules()
+RULES = RatingRules()
 
 
 def study(n=50, lang="fra"):
     """n pairs and two dummies."""
-    items = [Item(f"{lang}-{i}", lang, "pair", f"text {i}", f"other {i}", None) for i in range(n)]
+    items = [RatedPair(f"{lang}-{i}", lang, "pair", f"text {i}", f"other {i}", None) for i in range(n)]
     items += [
-        Item(f"{lang}-same", lang, "nearly identical", "a.", "a", 5.0),
-        Item(f"{lang}-far", lang, "unrelated", "a", "z", 0.0),
+        RatedPair(f"{lang}-same", lang, "nearly identical", "a.", "a", 5.0),
+        RatedPair(f"{lang}-far", lang, "unrelated", "a", "z", 0.0),
     ]
     return {item.pair_id: item for item in items}
 

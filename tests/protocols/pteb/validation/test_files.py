@@ -12,11 +12,11 @@ from embassay.protocols.pteb.validation.raters import (
     read_decisions,
     read_ratings,
 )
-from embassay.protocols.wordings.pairs import COLUMNS, Item, write_ratings
+from embassay.protocols.wordings.pairs import COLUMNS, RatedPair, write_ratings
 
 ITEMS = {
-    "fra-001": Item("fra-001", "fra", "pair", "un chat, dort", "dort un «chat»", None),
-    "fra-002": Item("fra-002", "fra", "pair", "deux", "trois", None),
+    "fra-001": RatedPair("fra-001", "fra", "pair", "un chat, dort", "dort un «chat»", None),
+    "fra-002": RatedPair("fra-002", "fra", "pair", "deux", "trois", None),
 }
 
 

@@ -13,10 +13,10 @@ import pytest
 from embassay.measures import krippendorff_alpha
 from embassay.protocols.pteb.validation.raters import Rating, check, language_results
 from embassay.protocols.pteb.validation.scoring import rows, tables
-from embassay.protocols.wordings.pairs import Item, Rules
+from embassay.protocols.wordings.pairs import RatedPair, RatingRules
 
 REFERENCE = Path(__file__).parents[4] / ".." / "shared" / "reference" / "pteb" / "table11.csv"
-RULES = Rules()
+RULES = RatingRules()
 PUBLISHED = {
     "ara": (4.43, 5), "fra": (3.78, 4), "deu": (4.40, 5), "hau": (3.34, 4), "rus": (4.16, 5), "spa": (4.01, 4),
     "swa": (3.91, 4), "tur": (4.40, 5),
@@ -25,7 +25,7 @@ PUBLISHED = {
 
 
 def pairs(lang, n):
-    return [Item(f"{lang}-{i}", lang, "pair", f"t{i}", f"o{i}", None) for i in range(n)]
+    return [RatedPair(f"{lang}-{i}", lang, "pair", f"t{i}", f"o{i}", None) for i in range(n)]
 
 
 def results_of(ratings, items, *, per_pair=2, rules=RULES):
@@ -108,7 +108,7 @@ def test_the_threshold_is_reached_at_the_threshold():
     below = [*exact[:-1], Rating("fra-99", "a", 2.0)]
     assert results_of(exact, items, per_pair=1)[0].accepted
     assert not results_of(below, items, per_pair=1)[0].accepted
-    assert not results_of(exact, items, per_pair=1, rules=Rules(threshold=3.01))[0].accepted
+    assert not results_of(exact, items, per_pair=1, rules=RatingRules(threshold=3.01))[0].accepted
 
 
 def test_pairs_with_one_rating_count_as_pairs():

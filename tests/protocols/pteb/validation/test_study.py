@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.pteb.options import Drawing
+from embassay.protocols.pteb.options import StudyPool
 from embassay.protocols.pteb.validation.crowd import (
     Batches,
+    CrowdRatings,
     Filters,
-    Kept,
     read_crowd,
     write_batches,
     write_kept,
@@ -27,7 +27,7 @@ from embassay.protocols.pteb.validation.raters import collect
 from embassay.protocols.pteb.validation.scoring import score
 from embassay.protocols.pteb.validation.study import RATERS, Study, read_study
 from embassay.protocols.wordings.pairs import (
-    Rules,
+    RatingRules,
     Sample,
     by_language,
     candidates,
@@ -36,7 +36,7 @@ from embassay.protocols.wordings.pairs import (
     sample_items,
     unrelated,
 )
-from embassay.protocols.wordings.sets import Source
+from embassay.protocols.wordings.sets import WordingSource
 
 
 def sheet_of(study, rater):
@@ -138,7 +138,7 @@ def test_a_list_of_several_languages_loses_none_of_them(paraphrases):
 
 def test_rules_are_written_down_with_their_seal(draw):
     """In words and as data; what is read back is what was decided."""
-    study = draw(rules=Rules(threshold=3.5, repeated=2))
+    study = draw(rules=RatingRules(threshold=3.5, repeated=2))
     words = (study.path / "rules.md").read_text("utf-8")
     assert "3.5 or more" in words
     assert study.facts["sha256"]["rules.json"] in words
@@ -165,17 +165,17 @@ def test_texts_with_line_breaks_come_back_whole(draw, paraphrases):
         type(row)(**{**vars(row), "text": text + str(i), "wording": text + "!" + str(i)}) for i in range(9)
     ]
     paraphrases.keep("default", "breaks", 1337, changed)
-    study = draw(drawing=Drawing(datasets=["breaks"]), pairs=3)
+    study = draw(drawing=StudyPool(datasets=["breaks"]), pairs=3)
     assert read_study(study.path).items == study.items
 
 
 @pytest.mark.parametrize(
     ("drawing", "message"),
     [
-        (Drawing(langs=["fr"]), "language 'fr'. Did you mean fra"),
-        (Drawing(datasets=["new"]), "no dataset 'new'"),
-        (Drawing(source="other"), "no source 'other'"),
-        (Drawing(run_seed=7), "with seed 7"),
+        (StudyPool(langs=["fr"]), "language 'fr'. Did you mean fra"),
+        (StudyPool(datasets=["new"]), "no dataset 'new'"),
+        (StudyPool(source="other"), "no source 'other'"),
+        (StudyPool(run_seed=7), "with seed 7"),
     ],
 )
 def test_what_the_set_does_not_have_is_a_usage_error(draw, drawing, message):
@@ -186,10 +186,10 @@ def test_what_the_set_does_not_have_is_a_usage_error(draw, drawing, message):
 
 def test_of_several_sources_one_is_named(draw, paraphrases):
     """People rate one paraphraser's work at a time."""
-    paraphrases.add(Source(name="second", paraphraser="ollama:other", identity="other/1"))
+    paraphrases.add(WordingSource(name="second", paraphraser="ollama:other", identity="other/1"))
     with pytest.raises(UsageError, match=r"2 sources\. Name one with --source: default, second"):
         draw()
-    assert draw(drawing=Drawing(source="default")).system == "openai:writer"
+    assert draw(drawing=StudyPool(source="default")).system == "openai:writer"
 
 
 def test_a_study_is_never_overwritten(draw):
@@ -243,7 +243,7 @@ def test_json_lines_are_written_where_asked(draw):
 def test_rules_off_the_scale_are_refused(rules):
     """Before anything is drawn."""
     with pytest.raises(UsageError):
-        Rules(**rules)
+        RatingRules(**rules)
 
 
 FRENCH = ("fra",)
@@ -281,7 +281,7 @@ def _turk(study: Study, hits: list[dict[str, str]], worker: str, **more: str) ->
     ]  # fmt: skip
 
 
-def _read(study: Study, *files: Path, filters: Filters | None = None, **more: Sequence[Path]) -> Kept:
+def _read(study: Study, *files: Path, filters: Filters | None = None, **more: Sequence[Path]) -> CrowdRatings:
     return read_crowd(files, {one.pair_id: one for one in study.items}, filters or Filters(), **more)
 
 

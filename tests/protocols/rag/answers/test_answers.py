@@ -17,7 +17,7 @@ from embassay.cli.rag.questions import _show_answers
 from embassay.cli.session import Display
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.rag.answers.answerer import (
-    Malformed,
+    MalformedGrade,
     answer_messages,
     is_abstaining,
     is_void,
@@ -235,7 +235,7 @@ def test_a_passage_cannot_end_its_block():
 )
 def test_what_is_no_grade(text):
     """Anything but one truth value under its name."""
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedGrade):
         right_of(text)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from embassay.protocols.rag.golden import corpus
-from embassay.protocols.rag.golden.corpus import Work, read_inputs
+from embassay.protocols.rag.golden.corpus import GoldenWork, read_inputs
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
 from embassay.protocols.rag.golden.protocol import Making, golden
 from embassay.protocols.rag.ranking.engines import calls_for
@@ -64,7 +64,7 @@ def test_a_judge_is_told_how_much_it_reads_at_once(tmp_path, monkeypatch, rankin
         "wordllama", "openai:judge", **{name: str(path) for name, path in pack.arguments.items()},
         ranking=ranking.partition(":")[0], options=GoldenOptions(batch=batch),
     )  # fmt: skip
-    work = Work(request, read_inputs(request), tmp_path, NoCalls())
+    work = GoldenWork(request, read_inputs(request), tmp_path, NoCalls())
     assert work.judge is None
     passage = max(len(text.encode()) for text in work.passages.texts)
     assert asked["longest"] // passage == shown

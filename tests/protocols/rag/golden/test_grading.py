@@ -9,7 +9,14 @@ import pytest
 
 from embassay.errors import BudgetExceeded, ModelError, TextRefused
 from embassay.protocols.rag.golden.grades import grade_all, kept_row, reusable_verdicts, scored_row
-from embassay.protocols.rag.judges import NoVerdict, Passage, Question, Verdict, describe_judge, open_judge
+from embassay.protocols.rag.judges import (
+    GradeVerdict,
+    NoVerdict,
+    Passage,
+    Question,
+    describe_judge,
+    open_judge,
+)
 from embassay.runs.store import AnswerCache
 from stub import StubServer
 from stub.judging import judging
@@ -35,7 +42,7 @@ class Judge:
         said = self.says(question.id, passage.id)
         if isinstance(said, Exception):
             raise said
-        return Verdict(said)
+        return GradeVerdict(said)
 
 
 def run(judge, asked=ASKED, kept=None, **more):
@@ -69,7 +76,7 @@ def test_a_judge_that_grades_nothing_is_asked_for_few_passages():
     assert len(judge.asked) == 4
     assert not came
     judge.asked.clear()
-    found, _ = run(judge, kept={("q0", "d0"): Verdict(3)})
+    found, _ = run(judge, kept={("q0", "d0"): GradeVerdict(3)})
     assert len(found.ungraded) == len(judge.asked) == 19
     judge.asked.clear()
     found, _ = run(judge, ASKED[:16])
@@ -91,10 +98,10 @@ def test_a_judge_that_is_seldom_read_is_stopped_after_a_few_more():
 
 def test_what_is_kept_is_not_asked_again():
     """And is part of the result as if it had been."""
-    kept = {("q1", "d2"): Verdict(5), ("q9", "d9"): Verdict(1)}
+    kept = {("q1", "d2"): GradeVerdict(5), ("q9", "d9"): GradeVerdict(1)}
     judge = Judge()
     found, came = run(judge, kept=kept)
-    assert found.verdicts["q1", "d2"] == Verdict(5)
+    assert found.verdicts["q1", "d2"] == GradeVerdict(5)
     assert ("q9", "d9") not in found.verdicts
     assert len(judge.asked) == len(came) == 19
 
@@ -147,9 +154,9 @@ def test_the_limit_of_cost_stops_the_work():
 def test_rows_are_reused_where_judge_and_texts_are_the_same():
     """Anything else is graded anew: another judge, another text, half a line, a grade that is none."""
     judge, pair = Judge(), ASKED[0]
-    row = kept_row(pair, Verdict(4, 2, ("empty",)), judge, "2026-01-01T00:00:00+00:00")
+    row = kept_row(pair, GradeVerdict(4, 2, ("empty",)), judge, "2026-01-01T00:00:00+00:00")
     assert json.loads(json.dumps(row)) == row
-    assert reusable_verdicts([row], ASKED, judge) == {("q0", "d0"): Verdict(4, 2, ("empty",))}
+    assert reusable_verdicts([row], ASKED, judge) == {("q0", "d0"): GradeVerdict(4, 2, ("empty",))}
     other = Judge()
     other.identity = "other"
     assert reusable_verdicts([row], ASKED, other) == {}
@@ -164,7 +171,7 @@ def test_a_row_of_s4_keeps_all_of_s3():
     """And says who graded it, how and when (spec rag 4)."""
     judge = Judge()
     merged = {"qid": "q0", "doc_id": "d0", "rank_rrf": 3, "rrf_score": 0.02, "metadata": {"title": "T"}}
-    row = scored_row(merged, Verdict(2), judge, describe_judge(judge), "2026-01-01T00:00:00+00:00")
+    row = scored_row(merged, GradeVerdict(2), judge, describe_judge(judge), "2026-01-01T00:00:00+00:00")
     assert {name: row[name] for name in merged} == merged
     assert {name: row[name] for name in ("grade", "model", "temperature", "top_p", "ts")} == {
         "grade": 2, "model": "judge", "temperature": None, "top_p": None, "ts": "2026-01-01T00:00:00+00:00",

@@ -35,7 +35,7 @@ from embassay.protocols.rag.golden.final_lists import (
 )
 from embassay.protocols.rag.golden.options import Sampling
 from embassay.protocols.rag.golden.stages import QueryFolder
-from embassay.protocols.rag.golden.summary import Golden, Query, Settings, read_golden, write_golden
+from embassay.protocols.rag.golden.summary import Golden, GoldenRunSettings, Query, read_golden, write_golden
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 
 NASTY = [
@@ -276,7 +276,7 @@ def run(tmp_path):
     RunFolder(path).write_manifest(
         {"protocol": "rag", "kind": "golden", "arguments": {"options": {"top": 20}}, "cells": cells}
     )
-    settings_ = Settings("c", "q", "e", "r", "j", "bayes", 1)
+    settings_ = GoldenRunSettings("c", "q", "e", "r", "j", "bayes", 1)
     write_golden(
         path / "golden.json", Golden(settings_, (Query("00", "?", "q00", "done"),), labels={"n_queries": 5})
     )

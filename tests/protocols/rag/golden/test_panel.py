@@ -10,7 +10,7 @@ import pytest
 from embassay.errors import UsageError
 from embassay.measures import krippendorff_alpha
 from embassay.protocols.rag.golden.panel import (
-    Judged,
+    JudgeGrades,
     panel_alpha,
     panel_of,
     panel_tables,
@@ -24,9 +24,9 @@ def _judges(noise=(0.0, 0.6, 1.2), n=12, per=10, seed=2):
     rng = np.random.default_rng(seed)
     keys = [(f"q{i}", f"d{j}") for i in range(n) for j in range(per)]
     truth = rng.integers(1, 6, len(keys))
-    people = Judged("people", dict(zip(keys, truth.tolist(), strict=True)))
+    people = JudgeGrades("people", dict(zip(keys, truth.tolist(), strict=True)))
     judges = [
-        Judged(f"j{i}", {
+        JudgeGrades(f"j{i}", {
             key: int(np.clip(round(t + rng.normal(0, sd)), 1, 5)) for key, t in zip(keys, truth, strict=True)
         }, usd=float(i)) for i, sd in enumerate(noise)
     ]  # fmt: skip
@@ -85,6 +85,6 @@ def test_a_file_on_another_scale(tmp_path):
 def test_what_is_no_panel():
     """One judge, two of one name, nothing in common."""
     judges, _ = _judges()
-    for some in (judges[:1], [judges[0], judges[0]], [judges[0], Judged("x", {("q", "d"): 1})]):
+    for some in (judges[:1], [judges[0], judges[0]], [judges[0], JudgeGrades("x", {("q", "d"): 1})]):
         with pytest.raises(UsageError):
             panel_of(some)

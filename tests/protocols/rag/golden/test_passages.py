@@ -3,7 +3,7 @@
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.rag.golden.corpus import Document, passages_of
+from embassay.protocols.rag.golden.corpus import CorpusDocument, passages_of
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.text import open_tokenizer
 
@@ -12,7 +12,10 @@ WORDS = open_tokenizer("words")
 
 def test_whole_documents_stand_in_the_order_of_their_ids():
     """The title before the text, as in retrieval sets."""
-    documents = [Document("b", "Bees", "They dance.", {"year": 1946}), Document("a", "", "Tea.", {})]
+    documents = [
+        CorpusDocument("b", "Bees", "They dance.", {"year": 1946}),
+        CorpusDocument("a", "", "Tea.", {}),
+    ]
     found = passages_of(documents, GoldenOptions(), WORDS)
     assert (found.ids, found.texts) == (("a", "b"), ("Tea.", "Bees They dance."))
     assert found.metadata[1] == {"year": 1946}
@@ -27,7 +30,7 @@ def test_chunks_say_where_they_are_from():
         "date": 1961,
         "paper": None,
     }
-    document = Document("d", "On jets", "One two three. Four five six. Seven eight nine.", metadata)
+    document = CorpusDocument("d", "On jets", "One two three. Four five six. Seven eight nine.", metadata)
     found = passages_of([document], GoldenOptions(chunk=8, overlap=4), WORDS)
     assert found.ids == ("d#1", "d#2")
     assert found.texts[0] == "Results > On jets, A. Lee, B. Ray, 1961\nOne two three. Four five six."

@@ -26,7 +26,7 @@ from embassay.protocols.rag.golden.refinement import (
     Refinement,
     refine_pools,
 )
-from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict
+from embassay.protocols.rag.judges import GradeVerdict, Ordering, Passage, Question
 from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranker
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.randomness import generator
@@ -49,7 +49,7 @@ class FakeJudge:
     name: str = "fake"
     identity: str = "fake/1"
 
-    async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> Verdict:
+    async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
         raise NotImplementedError
 
     async def order(

@@ -8,27 +8,27 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.protocols.rag.golden.summary import (
-    Answers,
+    CandidateTokens,
     Contradictions,
-    Figure,
     Golden,
+    GoldenRunSettings,
     HumanCheck,
+    IntervalFigure,
+    JudgeCalls,
     JudgeFacts,
     PlaceBias,
     Query,
     RankingFacts,
     Remark,
     Repeated,
-    Settings,
     Stage,
-    Tokens,
     read_golden,
     write_golden,
 )
 
-SOME = Figure(0.5, 0.4, 0.6, 30)
+SOME = IntervalFigure(0.5, 0.4, 0.6, 30)
 WHOLE = Golden(
-    Settings(
+    GoldenRunSettings(
         "corpus.jsonl", "queries.jsonl", "wordllama", "identity", "simulated", "bayes", 1337,
         parameters={"S2": {"depth": 50}},
     ),
@@ -39,11 +39,11 @@ WHOLE = Golden(
     (Stage("S4", "grades", 1, failed=1, seconds=2.5, counts={"graded": 35}),),
     JudgeFacts(
         "simulated", "id", "simulated", prompts={"grade": "grade@1"},
-        answers=(Answers("grade", 35, (30, 5), {"empty": 5}, 1),),
+        answers=(JudgeCalls("grade", 35, (30, 5), {"empty": 5}, 1),),
     ),
     RankingFacts("bayes", 36, 36.0, {"cap": 1}, {"tau": 0.9}, Contradictions(10, 1, SOME, SOME), (PlaceBias(1, SOME),)),
     {"n_queries": 1, "grade5_count_median": None},
-    Tokens("words", 200.0, 10.0, 80),
+    CandidateTokens("words", 200.0, 10.0, 80),
     Repeated(items=30, exact=SOME, table=((1, 2), (3, 4))),
     (
         HumanCheck(

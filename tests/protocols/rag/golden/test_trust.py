@@ -6,12 +6,18 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from embassay.protocols.rag.golden.summary import Figure, Golden, HumanCheck, Repeated, Settings
+from embassay.protocols.rag.golden.summary import (
+    Golden,
+    GoldenRunSettings,
+    HumanCheck,
+    IntervalFigure,
+    Repeated,
+)
 from embassay.protocols.rag.golden.trust import judge_warnings, rank_agreement
 
-NONE = Figure(None)
-GOOD = Figure(0.6, 0.4, 0.8, 40)
-CHANCE = Figure(0.02, -0.1, 0.14, 40)
+NONE = IntervalFigure(None)
+GOOD = IntervalFigure(0.6, 0.4, 0.8, 40)
+CHANCE = IntervalFigure(0.02, -0.1, 0.14, 40)
 
 
 @dataclass
@@ -27,17 +33,17 @@ class Asked:
 
 
 def golden(**found) -> Golden:
-    settings = Settings("corpus", "questions", "wordllama", "rules", "judge", "bayes", 1337)
+    settings = GoldenRunSettings("corpus", "questions", "wordllama", "rules", "judge", "bayes", 1337)
     return Golden(settings, (), **found)
 
 
-def check(kappa: Figure, graded: int = 40) -> HumanCheck:
+def check(kappa: IntervalFigure, graded: int = 40) -> HumanCheck:
     return HumanCheck("check.csv", 4, 40, 0, graded, 0, 0, NONE, NONE, NONE, NONE, kappa)
 
 
 def test_pairs_in_the_order_of_the_search():
     """By hand: of (5, 3), (5, 1), (3, 1) the search has all three; of (1, 5), (1, 1'), (5, 1') one of two."""
-    assert rank_agreement([Asked([5, 3, 1])]) == Figure(1.0, n=3)
+    assert rank_agreement([Asked([5, 3, 1])]) == IntervalFigure(1.0, n=3)
     found = rank_agreement([Asked([5, 3, 1]), Asked([1, 5, 1])])
     assert (found.value, found.n) == (4 / 5, 5)
     assert (found.low, found.high) == (0.5, 1.0)
@@ -53,8 +59,8 @@ def test_what_has_no_grade_or_is_not_done_counts_nothing():
 @pytest.mark.parametrize(
     ("found", "word"),
     [
-        ({"rank_agreement": Figure(0.47, 0.41, 0.53, 900)}, "47% of pairs"),
-        ({"rank_agreement": Figure(0.56, 0.49, 0.63, 900)}, "56% of pairs"),
+        ({"rank_agreement": IntervalFigure(0.47, 0.41, 0.53, 900)}, "47% of pairs"),
+        ({"rank_agreement": IntervalFigure(0.56, 0.49, 0.63, 900)}, "56% of pairs"),
         ({"repeated": Repeated(40, 4, kappa=CHANCE)}, "agrees with itself"),
         ({"human": (check(CHANCE),)}, "AT CHANCE"),
         ({"labels": {"grade4plus5_pool_prevalence_median_percent": 70.0}}, "70%"),
@@ -70,7 +76,7 @@ def test_a_good_judge_is_not_warned_about():
     """Nor one of whom nothing is known."""
     assert judge_warnings(golden()) == ()
     known = {
-        "rank_agreement": Figure(0.72, 0.64, 0.8, 900), "repeated": Repeated(40, 4, kappa=GOOD),
+        "rank_agreement": IntervalFigure(0.72, 0.64, 0.8, 900), "repeated": Repeated(40, 4, kappa=GOOD),
         "human": (check(GOOD), check(CHANCE, graded=0), check(CHANCE, graded=9)),
         "labels": {"grade4plus5_pool_prevalence_median_percent": 12.6},
     }  # fmt: skip

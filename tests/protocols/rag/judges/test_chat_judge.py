@@ -8,7 +8,7 @@ import json
 import pytest
 
 from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered, UsageError
-from embassay.protocols.rag.judges import NoVerdict, Ordering, Passage, Question, Verdict, open_judge
+from embassay.protocols.rag.judges import GradeVerdict, NoVerdict, Ordering, Passage, Question, open_judge
 from embassay.protocols.rag.judges.chat import ChatJudge, ChatOptions
 from embassay.runs.store import CachedChat
 from embassay.systems.remote import Ledger
@@ -52,7 +52,7 @@ def order(judge, **more):
 def test_a_grade_and_an_order(judge):
     """Asked with temperature 1, top_p 1 and a seed, in plain words."""
     one = judge('{"grade": 4}')
-    assert grade(one) == Verdict(4)
+    assert grade(one) == GradeVerdict(4)
     _, sampling, schema = one.fake.asked[0]
     assert (sampling.temperature, sampling.top_p, schema) == (1.0, 1.0, None)
     assert 0 <= sampling.seed < 2**31

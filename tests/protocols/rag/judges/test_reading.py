@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.kernel.inputs import labels
-from embassay.protocols.rag.judges.chat import Malformed, Mended, grade_of, mended_order, order_of
+from embassay.protocols.rag.judges.chat import MalformedJudgement, Mended, grade_of, mended_order, order_of
 
 GRADES = {
     '{"grade": 4}': 4, 'The grade is {"grade": 3}.': 3, 'Sure!\n```json\n{"grade": 2}\n```': 2,
@@ -76,7 +76,7 @@ def test_a_grade(text, grade):
 @pytest.mark.parametrize(("text", "why"), NO_GRADES.items(), ids=lambda text: text[:30])
 def test_no_grade(text, why):
     """Nothing is rounded, cut or picked out; what was wrong is said, and in few words."""
-    with pytest.raises(Malformed) as told:
+    with pytest.raises(MalformedJudgement) as told:
         grade_of(text)
     assert str(told.value).startswith(why)
     assert str(told.value).startswith(told.value.kind)
@@ -92,7 +92,7 @@ def test_an_order(text, order):
 @pytest.mark.parametrize(("text", "why"), NO_ORDERS.items(), ids=lambda text: text[:30])
 def test_no_order(text, why):
     """An order that is not whole is none."""
-    with pytest.raises(Malformed) as told:
+    with pytest.raises(MalformedJudgement) as told:
         order_of(text, labels(3))
     assert str(told.value).startswith(why)
 
@@ -113,7 +113,7 @@ def test_a_mended_order_is_a_permutation(said):
     text = json.dumps({"order": said})
     named = list(dict.fromkeys(names.index(label) for label in said if label in names))
     if not named:
-        with pytest.raises(Malformed, match="unknown label"):
+        with pytest.raises(MalformedJudgement, match="unknown label"):
             mended_order(text, names)
         return
     found = mended_order(text, names)
@@ -125,12 +125,12 @@ def test_a_mended_order_is_a_permutation(said):
 
 @given(st.text() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
 def test_no_answer_breaks_the_reader(text):
-    """It is a grade from 1 to 5, an order, or Malformed."""
-    with suppress(Malformed):
+    """It is a grade from 1 to 5, an order, or MalformedJudgement."""
+    with suppress(MalformedJudgement):
         assert grade_of(text) in (1, 2, 3, 4, 5)
-    with suppress(Malformed):
+    with suppress(MalformedJudgement):
         assert sorted(order_of(text, labels(3))) == [0, 1, 2]
-    with suppress(Malformed):
+    with suppress(MalformedJudgement):
         assert sorted(mended_order(text, labels(3)).order) == [0, 1, 2]
 
 
@@ -152,6 +152,6 @@ def test_labels_are_distinct(n):
 )  # fmt: skip
 def test_odd_answers_are_refused_by_their_shape(text, kind):
     """So that a list of failures says what a model does wrong."""
-    with pytest.raises(Malformed) as caught:
+    with pytest.raises(MalformedJudgement) as caught:
         grade_of(text)
     assert caught.value.kind == kind

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import labels
 from embassay.protocols.rag.judges import NoVerdict, Passage, Question, open_judge
-from embassay.protocols.rag.judges.chat import Malformed, grade_of, order_of
+from embassay.protocols.rag.judges.chat import MalformedJudgement, grade_of, order_of
 from embassay.protocols.rag.judges.simulation import MALFORMED_GRADES, Noise, SimulatedJudge, malformed_orders
 
 Q = Question("q", "Why?")
@@ -147,7 +147,7 @@ def test_calls_that_fail_fail_again():
 
 @pytest.mark.parametrize("text", MALFORMED_GRADES)
 def test_what_it_says_is_really_no_grade(text):
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedJudgement):
         grade_of(text)
 
 
@@ -155,7 +155,7 @@ def test_what_it_says_is_really_no_grade(text):
 def test_what_it_says_is_really_no_order(n):
     names = labels(n)
     for text in malformed_orders(names):
-        with pytest.raises(Malformed):
+        with pytest.raises(MalformedJudgement):
             order_of(text, names)
     assert len(malformed_orders(names)) >= 8
 

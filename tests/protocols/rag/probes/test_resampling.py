@@ -9,7 +9,7 @@ import pytest
 
 from embassay.protocols.rag.probes.names import group_queries
 from embassay.protocols.rag.probes.options import NamesRequest
-from embassay.protocols.rag.probes.questions import Questions
+from embassay.protocols.rag.probes.questions import NoiseQuestions
 from embassay.protocols.rag.probes.resampling import ProbeContext
 from embassay.text import open_tokenizer
 
@@ -117,7 +117,9 @@ def test_which_queries_are_about_the_same() -> None:
     assert len(set(labels.tolist())) == 100
     texts = ("Why?", "When?", "Who?", "why?", *(f"What of {n}?" for n in range(16)))
     grades = ({1: 5}, {2: 5, 9: 2}, {1: 4}, {3: 5}, *({n: 5, 9: 2} for n in range(20, 36)))
-    posed = Questions("d", "en", tuple(map(str, range(20))), texts, texts, "document", texts * 3, grades, "")
+    posed = NoiseQuestions(
+        "d", "en", tuple(map(str, range(20))), texts, texts, "document", texts * 3, grades, ""
+    )
     found = posed.together()
     assert found is not None
     assert found[:4].tolist() == [0, 1, 0, 0]

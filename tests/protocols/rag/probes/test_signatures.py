@@ -12,7 +12,7 @@ import pytest
 import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.rag.probes.bundles import Person, open_material
-from embassay.protocols.rag.probes.questions import Questions
+from embassay.protocols.rag.probes.questions import NoiseQuestions
 from embassay.protocols.rag.probes.signatures import Signatures, draw_signatures, sign_collection
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
@@ -20,12 +20,12 @@ ALICE, BOB = Person("Alice", "Dupont"), Person("Bob", "Hill")
 PEOPLE = open_material("en").people
 
 
-def collection(corpus: tuple[str, ...], *relevant: set[int]) -> Questions:
+def collection(corpus: tuple[str, ...], *relevant: set[int]) -> NoiseQuestions:
     """A question for each set of relevant passages."""
     ids = tuple(f"q{place}" for place in range(len(relevant)))
     texts = tuple(f"Why does the tide turn in port {place}?" for place in range(len(relevant)))
     grades = tuple(dict.fromkeys(sorted(places), 5) for places in relevant)
-    return Questions("mine", "en", ids, texts, texts, "query", corpus, grades, "")
+    return NoiseQuestions("mine", "en", ids, texts, texts, "query", corpus, grades, "")
 
 
 TIDES = collection(("The tide turns. It is the moon.", "Ships wait"), {0})

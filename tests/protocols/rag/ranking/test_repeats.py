@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.ranking.reliability import Repeats, compare_repeats
+from embassay.protocols.rag.ranking.reliability import RepeatAgreement, compare_repeats
 
 
 def test_by_hand() -> None:
@@ -24,9 +24,9 @@ def test_by_hand() -> None:
 
 def test_equal_orders() -> None:
     """Nothing differs; no reference, no tau. Pools of one passage or none are always in order."""
-    assert compare_repeats([(1, 0)] * 5) == Repeats(5, 0.0, 1.0)
-    assert compare_repeats([(0,)] * 2, reference=(0,)) == Repeats(2, 0.0, 1.0, 1.0)
-    assert compare_repeats([()] * 2) == Repeats(2, 0.0, 1.0)
+    assert compare_repeats([(1, 0)] * 5) == RepeatAgreement(5, 0.0, 1.0)
+    assert compare_repeats([(0,)] * 2, reference=(0,)) == RepeatAgreement(2, 0.0, 1.0, 1.0)
+    assert compare_repeats([()] * 2) == RepeatAgreement(2, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("orders", [[], [(0, 1)], [(0, 1), (0, 1, 2)], [(0, 1), (0, 2)]])

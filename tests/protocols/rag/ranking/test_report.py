@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from embassay.protocols.rag.ranking import Call, Candidate
 from embassay.protocols.rag.ranking.reliability import (
-    Judged,
+    QueryAnswers,
     count_consistency,
     count_exposure,
     fit_scores,
@@ -23,7 +23,7 @@ from embassay.protocols.rag.ranking.reliability import (
 
 def answers(
     seed: int, n: int = 20, calls: int = 40, *, noise: float = 0.0, bias: float = 0.0, graded: bool = True
-) -> Judged:
+) -> QueryAnswers:
     """A pool with utilities N(0, 1) and answers on random batches of 5: `noise` is Gaussian, `bias` is what the first
     place gains and the last loses."""
     rng = np.random.default_rng(seed)
@@ -37,13 +37,13 @@ def answers(
         shown = rng.permutation(n)[:5]
         seen = utilities[shown] + noise * rng.standard_normal(5) + np.linspace(bias, -bias, 5)
         found.append(Call(tuple(shown.tolist()), tuple(shown[np.argsort(-seen)].tolist())))
-    return Judged(candidates, tuple(found))
+    return QueryAnswers(candidates, tuple(found))
 
 
-def of(*orders: tuple[int, ...]) -> Judged:
+def of(*orders: tuple[int, ...]) -> QueryAnswers:
     """Answers as given on five candidates of grade 3, shown as they were ordered."""
     candidates = tuple(Candidate(f"d{i}", 3, i + 1) for i in range(5))
-    return Judged(candidates, tuple(Call(order, order) for order in orders))
+    return QueryAnswers(candidates, tuple(Call(order, order) for order in orders))
 
 
 def test_contradictions_by_hand() -> None:
@@ -94,7 +94,7 @@ def test_noise_makes_contradictions_and_circles() -> None:
 
 def test_nothing_judged() -> None:
     """No answers, no candidates: nothing to tell, and no warning."""
-    for queries in ([], [of()], [Judged((), ())]):
+    for queries in ([], [of()], [QueryAnswers((), ())]):
         found = count_consistency(queries)
         assert (found.pairs, found.share, found.triads, found.circular) == (0, None, 0, None)
         assert place_gains(queries) is None
@@ -138,15 +138,17 @@ def test_gains_by_hand() -> None:
     answer 1, 2, 0 puts the first shown 1.5 better, the second 2 worse, the third .5 better."""
     candidates = (Candidate("a", 5, 3), Candidate("b", 3, 1), Candidate("c", 3, 2))
     call = Call((1, 0, 2), (1, 2, 0))
-    found = place_gains([Judged(candidates, (call, call))])
+    found = place_gains([QueryAnswers(candidates, (call, call))])
     assert found is not None
     assert [gain.estimate for gain in found.gains] == [1.5, -2.0, 0.5]
 
 
 def test_places_that_say_something_are_not_judged_by() -> None:
     """Passages shown by fusion rank, or from the best grade down: what stands first is better, so nothing is said."""
-    by_rank = Judged(tuple(Candidate(f"d{i}", None, i) for i in range(6)), (Call((0, 2, 5), (2, 0, 5)),) * 3)
-    by_grade = Judged(
+    by_rank = QueryAnswers(
+        tuple(Candidate(f"d{i}", None, i) for i in range(6)), (Call((0, 2, 5), (2, 0, 5)),) * 3
+    )
+    by_grade = QueryAnswers(
         tuple(Candidate(f"d{i}", 5 - i, 9 - i) for i in range(5)), (Call((0, 2, 4), (2, 0, 4)),)
     )
     assert place_gains([by_rank]) is None

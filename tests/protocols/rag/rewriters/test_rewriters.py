@@ -11,7 +11,7 @@ from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.rewriters import (
     REWRITERS,
     ChatRewriter,
-    Malformed,
+    MalformedRewriting,
     RewriteOptions,
     describe_rewriter,
     open_rewriter,
@@ -62,7 +62,7 @@ def test_by_name():
 )
 def test_what_is_no_answer(answer, why):
     """Nothing is guessed: an answer is one object with one short text."""
-    with pytest.raises(Malformed, match=why):
+    with pytest.raises(MalformedRewriting, match=why):
         rewriting_of(answer, ASKED.text)
 
 

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import IndexFacts
-from embassay.protocols.rag.sweep.stacks import Configuration, Counts, Measured, Rules, Skipped, Sweep, Times
+from embassay.protocols.rag.sweep.stacks import (
+    ComputeCounts,
+    Configuration,
+    Measured,
+    Skipped,
+    Sweep,
+    SweepRules,
+    Times,
+)
 
 Floats = NDArray[np.float64]
 
@@ -28,7 +36,7 @@ PRICE = 0.02
 
 def drawn(
     datasets: Mapping[str, int] = {"sea": 40},
-    rules: Rules = Rules(),  # noqa: B008
+    rules: SweepRules = SweepRules(),  # noqa: B008
     *,
     axes: Mapping[str, Sequence[object]] = AXES,
     seed: int = 1,
@@ -59,7 +67,7 @@ def drawn(
         "2026-11-01",
         {"cross": PRICE},
         7,
-        Counts(2000, 100, 9000, 50, 6),
+        ComputeCounts(2000, 100, 9000, 50, 6),
     )
 
 
@@ -107,7 +115,9 @@ def _times(one: Configuration, rng: np.random.Generator, timed: int, sessions: i
 
 
 def constant(
-    rows: Iterable[tuple[Configuration, float, float, Mapping[str, float]]], rules: Rules, queries: int = 4
+    rows: Iterable[tuple[Configuration, float, float, Mapping[str, float]]],
+    rules: SweepRules,
+    queries: int = 4,
 ) -> Sweep:
     """A sweep of stacks with one price, one time and the same quality for every query."""
     measured = []
@@ -140,7 +150,7 @@ def scenarios(**rules: object) -> Sweep:
         )
         for _, encoder, dims, k, reranker, cost, ms, at_10, at_30 in rows
     ]
-    return constant(made, replace(Rules(), **rules))  # type: ignore[arg-type]
+    return constant(made, replace(SweepRules(), **rules))  # type: ignore[arg-type]
 
 
 SCENARIO = {

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.contracts import Ranked
-from embassay.protocols.rag.sweep.collection import Passages
-from embassay.protocols.rag.sweep.parts import Ending, Words, list_found
+from embassay.protocols.rag.sweep.collection import IndexedPassages
+from embassay.protocols.rag.sweep.parts import Ending, WordSearch, list_found
 from embassay.search.bm25 import Hit
 from embassay.systems.rerankers.overlap import Overlap
 
 TEXTS = ("red fox runs", "blue fox sleeps", "red hen runs far", "red fox runs", "a whale sings")
-PASSAGES = Passages(tuple("abcde"), TEXTS, np.arange(5))
-WORDS = Words.of(PASSAGES, depth=3, c=60)
+PASSAGES = IndexedPassages(tuple("abcde"), TEXTS, np.arange(5))
+WORDS = WordSearch.of(PASSAGES, depth=3, c=60)
 SCORE = Overlap().score
 
 

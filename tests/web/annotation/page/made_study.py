@@ -13,7 +13,7 @@ from embassay.protocols.hume.study import (
     Scale,
     Source,
     StudyFile,
-    Task,
+    StudyTask,
     content_hash,
     write_study,
 )
@@ -79,13 +79,15 @@ def write_made_study(path: Path, *names: str) -> Path:
     return write_study(path, study, items, gold)
 
 
-def _every_task() -> list[tuple[Task, list[tuple[ItemRow, Any]]]]:
+def _every_task() -> list[tuple[StudyTask, list[tuple[ItemRow, Any]]]]:
     return [_pairs(), _halves(), _emotions(), _tones(), _news(), _topics(), _arabic()]
 
 
-def _task(name: str, family: Any, title: str, question: str, n: int, lang: str = "eng", **more: Any) -> Task:
+def _task(
+    name: str, family: Any, title: str, question: str, n: int, lang: str = "eng", **more: Any
+) -> StudyTask:
     guidelines = f"Read **both** the text and the question.\n\n- Judge what is said, not how.\n- {question}"
-    return Task(
+    return StudyTask(
         name=name, family=family, lang=lang, title=title, question=question, guidelines=guidelines, n=n, source=SOURCE,
         **more,
     )  # fmt: skip
@@ -98,7 +100,7 @@ def _rows(name: str, payloads: list[dict[str, Any]], gold: list[Any]) -> list[tu
     ]
 
 
-def _pairs() -> tuple[Task, list[tuple[ItemRow, Any]]]:
+def _pairs() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
     practice = [
         Practice(
             payload={"text1": "A dog barks.", "text2": "A hound is barking."}, answer=5,
@@ -118,7 +120,7 @@ def _pairs() -> tuple[Task, list[tuple[ItemRow, Any]]]:
     return task, _rows("pairs", [{"text1": a, "text2": b} for a, b in PAIRS], [2, 4, 0, 3])
 
 
-def _halves() -> tuple[Task, list[tuple[ItemRow, Any]]]:
+def _halves() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
     task = _task(
         "halves", "sts", "Pairs in half steps", "How close in meaning are these two texts?", 2,
         scale=Scale(step=0.5, anchors=ANCHORS),
@@ -126,7 +128,7 @@ def _halves() -> tuple[Task, list[tuple[ItemRow, Any]]]:
     return task, _rows("halves", [{"text1": a, "text2": b} for a, b in PAIRS[:2]], [2.5, 4])
 
 
-def _emotions() -> tuple[Task, list[tuple[ItemRow, Any]]]:
+def _emotions() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
     labels = [LabelChoice(value=i, name=name, description=EMOTIONS[name]) for i, name in enumerate(EMOTIONS)]
     practice = [
         Practice(
@@ -144,13 +146,13 @@ def _emotions() -> tuple[Task, list[tuple[ItemRow, Any]]]:
     return task, _rows("emotion", [{"text": text} for text in FEELINGS], [4, 0, 3, 5])
 
 
-def _tones() -> tuple[Task, list[tuple[ItemRow, Any]]]:
+def _tones() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
     labels = [LabelChoice(value=name, name=name) for name in TONES]
     task = _task("tones", "classification", "Fine emotions", "Which emotion is it?", 2, labels=labels)
     return task, _rows("tones", [{"text": text} for text in FEELINGS[:2]], ["fear", "remorse"])
 
 
-def _news() -> tuple[Task, list[tuple[ItemRow, Any]]]:
+def _news() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
     def payload(query: str, texts: list[str]) -> dict[str, Any]:
         return {"query": query, "documents": [{"id": f"d{i}", "text": text} for i, text in enumerate(texts)]}
 
@@ -172,7 +174,7 @@ def _news() -> tuple[Task, list[tuple[ItemRow, Any]]]:
     return task, _rows("news", payloads, [[1, 1, 0, 1, 0, 0, 0], [0, 1, 0, 0, 0, 0, 0]])
 
 
-def _topics() -> tuple[Task, list[tuple[ItemRow, Any]]]:
+def _topics() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
     practice = [
         Practice(
             payload={"texts": ["Prime gaps", "Spiral arms", "Dwarf galaxies"]}, answer=["m", "g", "g"],
@@ -186,7 +188,7 @@ def _topics() -> tuple[Task, list[tuple[ItemRow, Any]]]:
     return task, _rows("topics", [{"text": text} for text in TITLES], ["a", "c", "c", "m", "a", "c"])
 
 
-def _arabic() -> tuple[Task, list[tuple[ItemRow, Any]]]:
+def _arabic() -> tuple[StudyTask, list[tuple[ItemRow, Any]]]:
     task = _task(
         "arabic", "sts", "أزواج الجمل", "ما مدى تقارب معنى النصين؟", len(ARABIC), lang="ara",
         scale=Scale(anchors=ANCHORS),

@@ -7,20 +7,20 @@ from dataclasses import replace
 
 from embassay.web.leaderboard.contract import (
     Board,
+    BoardCell,
+    BoardColumn,
+    BoardDataset,
+    BoardPart,
     Boards,
-    Card,
-    Cell,
+    BoardVerdict,
     Changes,
-    Column,
-    Comparison,
     ContrastRow,
-    Dataset,
     Facts,
     ListedRun,
-    Part,
     Stand,
+    SystemComparison,
+    SystemProfile,
     SystemRow,
-    Verdict,
 )
 from embassay.web.leaderboard.routes import find_changes
 from leaderboard_example import example_boards
@@ -44,17 +44,17 @@ class Made:
         self.stamp = "stamp-1"
         self._boards: dict[str, Board] = {}
 
-    def _values(self) -> dict[str, list[Cell]]:
+    def _values(self) -> dict[str, list[BoardCell]]:
         strength = [
             0.62 - 0.3 * i / len(self.names) + self.rng.gauss(0, 0.01) for i in range(len(self.names))
         ]
-        values: dict[str, list[Cell]] = {}
+        values: dict[str, list[BoardCell]] = {}
         for place, column in enumerate(self.columns):
             own = []
             for index in range(len(self.names)):
                 value = min(0.99, max(0.01, strength[index] + self.rng.gauss(0, 0.03) + 0.02 * (place % 5)))
                 half = 0.01 + 0.02 * self.rng.random()
-                own.append(Cell(value, value - half, value + half, column.n, "done", ""))
+                own.append(BoardCell(value, value - half, value + half, column.n, "done", ""))
             values[column.key] = own
         self._gaps(values)
         order = sorted(range(len(self.names) - 3), key=lambda i: -(values["overall"][i].value or 0.0))
@@ -62,28 +62,28 @@ class Made:
         self.names = [self.names[i] for i in order]
         return {key: [own[i] for i in order] for key, own in values.items()}
 
-    def _gaps(self, values: dict[str, list[Cell]]) -> None:
+    def _gaps(self, values: dict[str, list[BoardCell]]) -> None:
         """The last but two is running, the last but one failed, the last is chance."""
         running, failed, chance = len(self.names) - 3, len(self.names) - 2, len(self.names) - 1
         reason = HOSTILE if self.hostile else "out of memory"
         for key in ("overall", "retrieval"):
-            values[key][running] = Cell(None, None, None, 0, "running", "2 of 3 datasets")
-            values[key][failed] = Cell(None, None, None, 0, "failed", reason)
+            values[key][running] = BoardCell(None, None, None, 0, "running", "2 of 3 datasets")
+            values[key][failed] = BoardCell(None, None, None, 0, "failed", reason)
         for own in values.values():
-            own[chance] = Cell(0.25, 0.24, 0.26, 100, "done", "")
+            own[chance] = BoardCell(0.25, 0.24, 0.26, 100, "done", "")
 
     def move(self, name: str, to: float) -> None:
         """A system gets another overall score, and with it another place."""
         self.board  # noqa: B018  what pages were told so far
         index, half = self.names.index(name), 0.01
-        self.values["overall"][index] = Cell(to, to - half, to + half, 3000, "done", "")
+        self.values["overall"][index] = BoardCell(to, to - half, to + half, 3000, "done", "")
         ranked = sorted(range(len(self.names) - 3), key=lambda i: -_of(self.values["overall"][i]))
         order = [*ranked, *range(len(self.names) - 3, len(self.names))]
         self.names = [self.names[i] for i in order]
         self.values = {key: [own[i] for i in order] for key, own in self.values.items()}
         self.stamp = f"stamp-{len(self._boards) + 1}"
 
-    def part(self, keys: tuple[str, ...]) -> Part:
+    def part(self, keys: tuple[str, ...]) -> BoardPart:
         ranked = range(len(self.names) - 3)
         ranks, best, top, alike = {}, {}, {}, {}
         for key in keys:
@@ -107,7 +107,7 @@ class Made:
             )
             top[key] = (first, *near[first])
             alike[key] = tuple(near.get(i) for i in range(len(self.names)))
-        return Part(self.stamp, {key: tuple(self.values[key]) for key in keys}, ranks, best, top, alike)
+        return BoardPart(self.stamp, {key: tuple(self.values[key]) for key in keys}, ranks, best, top, alike)
 
     @property
     def board(self) -> Board:
@@ -124,13 +124,13 @@ class Made:
         return Board(
             "sage-1f2e3d4c", HOSTILE if self.hostile else "SAGE on own data", "sage", "1f2e3d4c", "live",
             "2026-11-22T14:02:10+00:00", self.stamp, None,
-            Verdict(
+            BoardVerdict(
                 f"{len(firsts)} systems may be first",
                 f"{firsts[0]} is ahead; the data cannot tell all of them apart.",
             ),
             (f"1 cell failed: {self.names[-2]} on retrieval has no value, so it has no rank.",),
             tuple(
-                Dataset(one.dataset, one.lang, one.n, "b3139b58d6994a30fccb51c660941328")
+                BoardDataset(one.dataset, one.lang, one.n, "b3139b58d6994a30fccb51c660941328")
                 for one in self.columns if one.dataset and one.task == "retrieval"
             ),
             (
@@ -184,12 +184,12 @@ class Made:
     def changes(self, since: str) -> Changes:
         return find_changes(self._boards.get(since), self.board, since)
 
-    def comparison(self, a: str, b: str) -> Comparison:
+    def comparison(self, a: str, b: str) -> SystemComparison:
         i, j = self.names.index(a), self.names.index(b)
         rows = tuple(self._contrast(column, i, j) for column in self.columns)
-        return Comparison(a, b, f"{a} cannot be told apart from {b} overall.", True, "", rows)
+        return SystemComparison(a, b, f"{a} cannot be told apart from {b} overall.", True, "", rows)
 
-    def _contrast(self, column: Column, i: int, j: int) -> ContrastRow:
+    def _contrast(self, column: BoardColumn, i: int, j: int) -> ContrastRow:
         p, q = self.values[column.key][i], self.values[column.key][j]
         facts = (
             column.key, column.title, column.task, column.dataset, column.measure, "score", 1.0, 3, True,
@@ -203,7 +203,7 @@ class Made:
             *facts, difference, difference - 0.03, difference + 0.03, chance, chance, 0.043, column.n, ""
         )
 
-    def card(self, name: str) -> Card:
+    def card(self, name: str) -> SystemProfile:
         index = self.names.index(name)
         part = self.part(tuple(self.values))
         stands = tuple(
@@ -218,7 +218,7 @@ class Made:
             for one in self.columns
         )
         board = self.board
-        return Card(
+        return SystemProfile(
             board.id,
             board.title,
             board.stamp,
@@ -231,21 +231,22 @@ class Made:
         )
 
 
-def _of(cell: Cell) -> float:
+def _of(cell: BoardCell) -> float:
     return cell.value or 0.0
 
 
-def _columns(datasets: int, hostile: bool) -> tuple[Column, ...]:
-    made = [Column("overall", "Overall", "overall", "", "", "overall", "", 1.0, 3, True, 3000, True)]
+def _columns(datasets: int, hostile: bool) -> tuple[BoardColumn, ...]:
+    made = [BoardColumn("overall", "Overall", "overall", "", "", "overall", "", 1.0, 3, True, 3000, True)]
     made += [
-        Column(task, task.capitalize(), task, "", "", task, "", 1.0, 3, True, 600, True) for task in TASKS
+        BoardColumn(task, task.capitalize(), task, "", "", task, "", 1.0, 3, True, 600, True)
+        for task in TASKS
     ]
     for task in TASKS:
         for i in range(datasets):
             name = HOSTILE if hostile and i == 0 else f"data{i + 1}"
             title = f"{task.capitalize()} · {name}"
             made.append(
-                Column(
+                BoardColumn(
                     f"{task}/{name}",
                     title,
                     task,

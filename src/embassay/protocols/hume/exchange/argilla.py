@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from embassay.errors import DataError
-from embassay.protocols.hume.collection import SKIPPED, Incoming, Place, Taken, read_document
-from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, Task
+from embassay.protocols.hume.collection import SKIPPED, AnswerPlace, Incoming, Taken, read_document
+from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, StudyTask
 
 LABEL, RATING, GROUP, RELEVANT = "label", "rating", "group", "relevant"
 FLAG, COMMENT = "flag", "comment"
@@ -53,7 +53,7 @@ def read_argilla(path: Path, folder: StudyFolder) -> Taken:
     users = _read_users(path.parent / USERS)
     items = {item.id: item for item in folder.items}
     for number, record in enumerate(records_of(document), start=1):
-        at = Place(path, words=f"record {number} ({record.get('id', '-')})")
+        at = AnswerPlace(path, words=f"record {number} ({record.get('id', '-')})")
         item = record.get("external_id") or record.get("id")
         if not isinstance(item, str) or item not in items:
             raise at.fault("its item is not in the study", found=repr(item)[:60], mend=MEND)
@@ -68,12 +68,12 @@ def read_argilla(path: Path, folder: StudyFolder) -> Taken:
 
 
 def _take_response(
-    task: Task,
+    task: StudyTask,
     payload: Mapping[str, Any],
     item: str,
     annotator: str,
     response: Response,
-    at: Place,
+    at: AnswerPlace,
     taken: Taken,
 ) -> None:
     status = response.status or "submitted"
@@ -98,7 +98,7 @@ def _take_response(
     taken.answers.append(Incoming(item, annotator, value, at, ts=response.ts, flag=flag, comment=comment))
 
 
-def _value(task: Task, payload: Mapping[str, Any], answer: Any, at: Place) -> Any:
+def _value(task: StudyTask, payload: Mapping[str, Any], answer: Any, at: AnswerPlace) -> Any:
     if task.family != "reranking" or answer is None:
         return answer
     names = [document_field(place) for place in range(len(payload["documents"]))]
@@ -129,7 +129,9 @@ Plain = dict[str, Any]
 _USERS = uuid.UUID("0d0f5c3e-6d5b-5a2e-9b0c-6f6f3f6f2b11")
 
 
-def argilla_records(task: Task, items: Iterable[Item], rows: Sequence[AnnotationRow] = ()) -> list[Plain]:
+def argilla_records(
+    task: StudyTask, items: Iterable[Item], rows: Sequence[AnnotationRow] = ()
+) -> list[Plain]:
     """One record per item, as `rg.Record.from_dict` reads it: `responses` by question, each with the user and the
     status (submitted, or discarded where the item could not be judged)."""
     by_item: dict[str, list[AnnotationRow]] = {}
@@ -156,7 +158,7 @@ def user_id(annotator: str) -> str:
         return str(uuid.uuid5(_USERS, annotator))
 
 
-def _record_fields(task: Task, item: Item) -> Plain:
+def _record_fields(task: StudyTask, item: Item) -> Plain:
     payload = item.payload
     if task.family != "reranking":
         return dict(payload)
@@ -164,7 +166,7 @@ def _record_fields(task: Task, item: Item) -> Plain:
     return {"query": payload["query"], **documents}
 
 
-def _make_responses(task: Task, rows: Sequence[AnnotationRow]) -> dict[str, list[Plain]]:
+def _make_responses(task: StudyTask, rows: Sequence[AnnotationRow]) -> dict[str, list[Plain]]:
     responses: dict[str, list[Plain]] = {}
     for row in rows:
         status = "discarded" if row.value is None else "submitted"
@@ -175,7 +177,7 @@ def _make_responses(task: Task, rows: Sequence[AnnotationRow]) -> dict[str, list
     return responses
 
 
-def _named_answers(task: Task, row: AnnotationRow) -> Iterable[tuple[str, Any]]:
+def _named_answers(task: StudyTask, row: AnnotationRow) -> Iterable[tuple[str, Any]]:
     names: Mapping[str, str] = {
         "classification": LABEL, "clustering": GROUP, "sts": RATING, "reranking": RELEVANT
     }  # fmt: skip
@@ -186,7 +188,7 @@ def _named_answers(task: Task, row: AnnotationRow) -> Iterable[tuple[str, Any]]:
             yield name, text
 
 
-def _response_value(task: Task, value: Any) -> Any:
+def _response_value(task: StudyTask, value: Any) -> Any:
     if task.family == "reranking":
         return [document_field(place) for place, mark in enumerate(value) if mark] or [NONE]
     if task.family == "sts":
@@ -200,7 +202,7 @@ _MOST_LEVELS = 11
 _SHOWN_OPTIONS = 8
 
 
-def argilla_settings(task: Task, items: Sequence[Item]) -> Plain:
+def argilla_settings(task: StudyTask, items: Sequence[Item]) -> Plain:
     """The settings of a dataset for a task with these items: as many documents as the longest query has."""
     # All records of a dataset have its fields; those that a query lacks stay empty, so only the first is required.
     most = max((len(item.payload.get("documents", ())) for item in items), default=0)
@@ -235,7 +237,7 @@ def scale_levels(scale: Scale) -> list[str]:
     return [f"{scale.low + i * scale.step:g}" for i in range(count)]
 
 
-def _settings_fields(task: Task, most: int) -> Iterable[Plain]:
+def _settings_fields(task: StudyTask, most: int) -> Iterable[Plain]:
     names = {
         "classification": ["text"],
         "clustering": ["text"],
@@ -255,7 +257,7 @@ def _text_field(name: str, *, required: bool) -> Plain:
     }  # fmt: skip
 
 
-def _task_question(task: Task, most: int) -> Plain:
+def _task_question(task: StudyTask, most: int) -> Plain:
     if task.family == "classification":
         labels = [(str(label.value), label.name, label.description) for label in task.labels]
         return _question_of(LABEL, task, "label_selection", _options_of(labels))
@@ -274,14 +276,14 @@ def _task_question(task: Task, most: int) -> Plain:
     )
 
 
-def _question_of(name: str, task: Task, kind: str, told: Mapping[str, Any]) -> Plain:
+def _question_of(name: str, task: StudyTask, kind: str, told: Mapping[str, Any]) -> Plain:
     return {
         "name": name, "title": task.question, "description": _anchor_words(task), "required": True,
         "settings": {"type": kind, **told}, "type": kind
     }  # fmt: skip
 
 
-def _anchor_words(task: Task) -> str | None:
+def _anchor_words(task: StudyTask) -> str | None:
     anchors = task.scale.anchors if task.scale else {}
     return "; ".join(f"{level}: {meaning}" for level, meaning in anchors.items()) or None
 
@@ -331,7 +333,7 @@ class _Said(NamedTuple):
     ts: str = ""
 
 
-def by_user(record: Mapping[str, Any], at: Place) -> dict[str, Response]:
+def by_user(record: Mapping[str, Any], at: AnswerPlace) -> dict[str, Response]:
     """What every user said, from whichever form the record is in."""
     responses: dict[str, Response] = {}
     for said in _responses_in(record, at):
@@ -344,7 +346,7 @@ def by_user(record: Mapping[str, Any], at: Place) -> dict[str, Response]:
     return responses
 
 
-def _responses_in(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
+def _responses_in(record: Mapping[str, Any], at: AnswerPlace) -> Iterator[_Said]:
     responses = record.get("responses")
     if isinstance(responses, list):
         yield from _of_server(responses, at)
@@ -358,7 +360,7 @@ def _responses_in(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
         yield from _flat_responses(record, at)
 
 
-def _of_server(responses: Sequence[Any], at: Place) -> Iterator[_Said]:
+def _of_server(responses: Sequence[Any], at: AnswerPlace) -> Iterator[_Said]:
     for row in _check_objects(responses, at):
         values = row.get("values") or {}
         if not isinstance(values, Mapping):
@@ -375,7 +377,7 @@ def _of_server(responses: Sequence[Any], at: Place) -> Iterator[_Said]:
             )
 
 
-def _flat_responses(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
+def _flat_responses(record: Mapping[str, Any], at: AnswerPlace) -> Iterator[_Said]:
     for key, row in record.items():
         if not key.endswith(".responses") or row is None:
             continue
@@ -393,7 +395,7 @@ def _entry_text(entry: Mapping[str, Any], name: str) -> str:
     return str(entry.get(name) or "")
 
 
-def _check_objects(values: Any, at: Place) -> list[Mapping[str, Any]]:
+def _check_objects(values: Any, at: AnswerPlace) -> list[Mapping[str, Any]]:
     if not isinstance(values, list) or not all(isinstance(value, Mapping) for value in values):
         raise at.fault("its responses are not a list of objects", found=repr(values)[:60], mend=MEND)
     return values

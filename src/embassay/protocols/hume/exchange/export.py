@@ -14,7 +14,7 @@ from typing import Any, get_args
 from embassay.data.lines import text_lines
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json, read_bounded
-from embassay.protocols.hume.collection import Incoming, Place, Taken, all_rows, annotation_of
+from embassay.protocols.hume.collection import AnswerPlace, Incoming, Taken, all_rows, annotation_of
 from embassay.protocols.hume.exchange.argilla import USERS, argilla_records, argilla_settings, user_id
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks, labelling_config
 from embassay.protocols.hume.options import Form
@@ -28,7 +28,7 @@ from embassay.protocols.hume.study import (
     Family,
     Gold,
     StudyFolder,
-    Task,
+    StudyTask,
     Who,
     answers_by_annotator,
     read_study,
@@ -86,7 +86,7 @@ def read_csv(path: Path) -> Taken:
         header = [name.strip().lower() for name in next(reader, [])]
         _check_header(header, path, taken)
         for cells in reader:
-            at = Place(path, reader.line_num)
+            at = AnswerPlace(path, reader.line_num)
             if not any(cell.strip() for cell in cells):
                 continue
             if len(cells) != len(header):
@@ -106,7 +106,7 @@ def read_jsonl(path: Path) -> Taken:
     """The lines of a JSONL file, also that of the offline page. DataError, with the line, for what cannot be read."""
     taken = Taken()
     for number, text in text_lines(path):
-        at = Place(path, number)
+        at = AnswerPlace(path, number)
         if not text.strip():
             continue
         try:
@@ -122,7 +122,7 @@ def read_jsonl(path: Path) -> Taken:
     return taken
 
 
-def _take_row(row: Mapping[str, Any], at: Place, taken: Taken) -> None:
+def _take_row(row: Mapping[str, Any], at: AnswerPlace, taken: Taken) -> None:
     value = row.get("value")
     flag, comment = _read_text(row, "flag", at), _read_text(row, "comment", at)
     item, annotator = (str(row.get(name) or "").strip() for name in ("item_id", "annotator_id"))
@@ -172,14 +172,14 @@ def _unquote_cell(cell: str) -> str:
     return cell[1:] if cell[:1] == "'" and cell[1:2] in (*_FORMULA, "'") and len(cell) > 1 else cell
 
 
-def _read_text(row: Mapping[str, Any], name: str, at: Place) -> str:
+def _read_text(row: Mapping[str, Any], name: str, at: AnswerPlace) -> str:
     value = row.get(name) or ""
     if not isinstance(value, str):
         raise at.fault(f"{name} is not a text", found=repr(value)[:60], mend=_MEND)
     return value
 
 
-def _parse_seconds(value: Any, at: Place) -> float | None:
+def _parse_seconds(value: Any, at: AnswerPlace) -> float | None:
     if value is None or value == "":
         return None
     try:
@@ -195,7 +195,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedAnswers:
     """What was written: `files`, with so many answers of so many annotators in them."""
 
     files: tuple[Path, ...]
@@ -213,7 +213,7 @@ def export(
     profiles: bool = False,
     revision: str = "1",
     exposed: bool = False,
-) -> Exported:
+) -> ExportedAnswers:
     """Write a study's answers to the file `out` (csv, jsonl), its tasks for another tool to the folder `out`, or
     people's scores as MTEB results there (`revision` of the baseline `Human`).
 
@@ -233,11 +233,11 @@ def export(
     if form in ("label-studio", "argilla"):
         rows = rows if answers else []
         files = _for_tool(folder, form, chosen, rows, out)
-        return Exported(tuple(files), len(rows), _annotators_of(rows))
+        return ExportedAnswers(tuple(files), len(rows), _annotators_of(rows))
     if not rows:
         raise UsageError(f"Nobody has answered {study} yet.", mend="Serve it, or import annotations.")
     if form == "mteb":
-        return Exported(
+        return ExportedAnswers(
             tuple(write_mteb(folder, chosen, rows, out, revision)), len(rows), _annotators_of(rows)
         )
     if form not in ("csv", "jsonl"):
@@ -246,7 +246,7 @@ def export(
         raise UsageError(f"{out} is a folder.", mend=f"Name a file: {out / f'annotations.{form}'}.")
     said = _profiles_of_rows(folder, rows) if profiles else None
     write_atomic(out, as_csv(rows, said) if form == "csv" else as_jsonl(rows, said))
-    return Exported((out,), len(rows), _annotators_of(rows))
+    return ExportedAnswers((out,), len(rows), _annotators_of(rows))
 
 
 def _profiles_of_rows(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> Profiles:
@@ -258,7 +258,7 @@ def _profiles_of_rows(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> Pro
 
 
 def _for_tool(
-    folder: StudyFolder, form: Form, tasks: Sequence[Task], rows: Sequence[AnnotationRow], out: Path
+    folder: StudyFolder, form: Form, tasks: Sequence[StudyTask], rows: Sequence[AnnotationRow], out: Path
 ) -> list[Path]:
     if out.is_file():
         raise UsageError(f"{out} is a file.", mend="Name a folder: each task gets files of its own.")
@@ -273,7 +273,7 @@ def _for_tool(
     return [out / name for name in files]
 
 
-def _label_studio(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> Mapping[str, str]:
+def _label_studio(folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]) -> Mapping[str, str]:
     tasks = label_studio_tasks(task, folder.items_of(task.name), rows)
     return {
         f"{task.name}.config.xml": labelling_config(task),
@@ -281,7 +281,7 @@ def _label_studio(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]
     }
 
 
-def _argilla_files(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> Mapping[str, str]:
+def _argilla_files(folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]) -> Mapping[str, str]:
     items = folder.items_of(task.name)
     records = argilla_records(task, items, rows)
     return {
@@ -319,7 +319,7 @@ _EXTRAS: Mapping[Family, Mapping[str, str]] = {
 """Our names of the others -> the published ones."""
 
 
-def entry_of(task: Task, gold: Gold, rows: Sequence[AnnotationRow], subset: str) -> Plain | None:
+def entry_of(task: StudyTask, gold: Gold, rows: Sequence[AnnotationRow], subset: str) -> Plain | None:
     """The entry of a task, None where nobody answered it: all measures by the paper's rule, `scores_per_experiment` for
     each annotator in the order of their ids, and `agreement`, for one annotator without a value.
 
@@ -384,7 +384,11 @@ MODEL = "baseline/Human"
 
 
 def write_mteb(
-    folder: StudyFolder, tasks: Sequence[Task], rows: Sequence[AnnotationRow], out: Path, revision: str = "1"
+    folder: StudyFolder,
+    tasks: Sequence[StudyTask],
+    rows: Sequence[AnnotationRow],
+    out: Path,
+    revision: str = "1",
 ) -> list[Path]:
     """Write `baseline__Human/REVISION/Task.json` of every dataset that somebody annotated, and `model_meta.json`, below
     `out`; return the files. Raises UsageError for a revision that is no plain name."""
@@ -401,16 +405,16 @@ def write_mteb(
     return list(files)
 
 
-def _by_dataset(folder: StudyFolder, tasks: Sequence[Task]) -> Mapping[str, list[Task]]:
+def _by_dataset(folder: StudyFolder, tasks: Sequence[StudyTask]) -> Mapping[str, list[StudyTask]]:
     names = name_tasks(folder.study.tasks)
-    groups: dict[str, list[Task]] = {}
+    groups: dict[str, list[StudyTask]] = {}
     for task in tasks:
         groups.setdefault(names[task.name].dataset, []).append(task)
     return groups
 
 
 def _mteb_result(
-    folder: StudyFolder, dataset: str, tasks: Sequence[Task], rows: Sequence[AnnotationRow]
+    folder: StudyFolder, dataset: str, tasks: Sequence[StudyTask], rows: Sequence[AnnotationRow]
 ) -> Plain | None:
     every = {task.name: {item.id for item in folder.items_of(task.name)} for task in tasks}
     by_name = {name: [row for row in rows if row.item_id in items] for name, items in every.items()}

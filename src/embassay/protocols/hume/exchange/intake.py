@@ -16,7 +16,7 @@ from embassay.protocols.hume.exchange.argilla import is_argilla, read_argilla
 from embassay.protocols.hume.exchange.export import read_csv, read_jsonl
 from embassay.protocols.hume.exchange.label_studio import is_label_studio, read_label_studio
 from embassay.protocols.hume.profiles import checked_profile, filed_profiles, write_profiles
-from embassay.protocols.hume.store import AnswerStore, Draft, Refused, checked_value, open_store
+from embassay.protocols.hume.store import AnswerStore, Draft, RefusedAnswer, checked_value, open_store
 from embassay.protocols.hume.study import ANNOTATIONS, ANSWERS, AnnotationRow, StudyFolder, read_study
 from embassay.runs.folder import RunFolder, slugify_name, write_atomic
 
@@ -224,7 +224,7 @@ def _file_answer(store: AnswerStore, row: AnnotationRow, task: str) -> None:
     store.take_lease(row.annotator_id, "import", take=True)
     seq = store.last_seq(row.annotator_id) + 1
     draft = Draft(row.item_id, row.value, seq, row.seconds, row.flag, row.comment, "import")
-    if isinstance(store.save(row.annotator_id, task, draft), Refused):
+    if isinstance(store.save(row.annotator_id, task, draft), RefusedAnswer):
         raise UsageError(
             f"{row.annotator_id} has finished {task} on the pages of `embassay hume serve`.",
             mend="Import under another name: --annotator OLD=NEW.",
@@ -273,7 +273,7 @@ _READERS: Mapping[Format, Callable[[Path, StudyFolder], Taken]] = {
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedAnswers:
     """What an import came to: `answers` taken by annotator and task, of which `impossible` have no value but a reason;
     `replaced` took the place of earlier ones; what was `left_out`, and how often, by the reason."""
 
@@ -312,7 +312,7 @@ def import_files(
     form: Format | None = None,
     annotator: Sequence[str] = (),
     replace: bool = False,
-) -> Imported:
+) -> ImportedAnswers:
     """Take the annotations of `files` into the study's `annotations/`, a file for each annotator, and what adjudicators
     decided to their decisions.
 
@@ -347,7 +347,7 @@ def import_files(
                 held.setdefault(name, {}).update(profile)
             written = [*written, write_profiles(study, held)]
     counted = _by_task(folder, rows)
-    return Imported(
+    return ImportedAnswers(
         files=tuple((path.name, kind) for path, kind in kinds),
         written=tuple(written),
         answers=counted,

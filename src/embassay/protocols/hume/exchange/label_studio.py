@@ -11,8 +11,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from embassay.errors import DataError
-from embassay.protocols.hume.collection import SKIPPED, Incoming, Place, Taken, read_document
-from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, Task
+from embassay.protocols.hume.collection import SKIPPED, AnswerPlace, Incoming, Taken, read_document
+from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, StudyTask
 from embassay.runs.folder import digest_json
 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -21,7 +21,7 @@ _MOST_BUTTONS = 11
 """Levels of a scale that are shown as choices; a finer one is a number to type."""
 
 
-def labelling_config(task: Task) -> str:
+def labelling_config(task: StudyTask) -> str:
     """The configuration of a project for this task.
 
     Classification and STS are choices (a number for scales with many steps), a group is a short text, and every
@@ -62,7 +62,7 @@ def scale_buttons(scale: Scale) -> list[str]:
     return [] if count > _MOST_BUTTONS else [f"{scale.low + i * scale.step:g}" for i in range(count)]
 
 
-def _classification_view(view: ET.Element, task: Task) -> str:
+def _classification_view(view: ET.Element, task: StudyTask) -> str:
     _add_text(view, "text")
     choices = _add_choices(view, LABEL, "text", required=True)
     for label in task.labels:
@@ -70,7 +70,7 @@ def _classification_view(view: ET.Element, task: Task) -> str:
     return "text"
 
 
-def _clustering_view(view: ET.Element, task: Task) -> str:  # noqa: ARG001 - one signature for all families
+def _clustering_view(view: ET.Element, task: StudyTask) -> str:  # noqa: ARG001 - one signature for all families
     _add_text(view, "text")
     _add_tag(
         view, "TextArea", name=GROUP, toName="text", maxSubmissions="1", editable="true", rows="1", required="true",
@@ -79,7 +79,7 @@ def _clustering_view(view: ET.Element, task: Task) -> str:  # noqa: ARG001 - one
     return "text"
 
 
-def _sts_view(view: ET.Element, task: Task) -> str:
+def _sts_view(view: ET.Element, task: StudyTask) -> str:
     scale = task.scale or Scale()
     _add_text(view, "text1")
     _add_text(view, "text2")
@@ -94,7 +94,7 @@ def _sts_view(view: ET.Element, task: Task) -> str:
     return "text1"
 
 
-def _reranking_view(view: ET.Element, task: Task) -> str:  # noqa: ARG001
+def _reranking_view(view: ET.Element, task: StudyTask) -> str:  # noqa: ARG001
     _add_text(view, "query")
     repeater = _add_tag(view, "Repeater", on="$documents", indexFlag="{{idx}}")
     _add_text(repeater, "document_{{idx}}", value="$documents[{{idx}}].text")
@@ -162,7 +162,7 @@ def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
         raise DataError("This is not a JSON export of Label Studio", path=path, mend=_MEND)
     items = {item.id: item for item in folder.items}
     for number, entry in enumerate(document, start=1):
-        at = Place(path, words=f"task {number} (id {entry.get('id', '-')})")
+        at = AnswerPlace(path, words=f"task {number} (id {entry.get('id', '-')})")
         item = entry["data"].get(ITEM) if isinstance(entry["data"], dict) else None
         if not isinstance(item, str) or item not in items:
             raise at.fault(
@@ -178,7 +178,12 @@ def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
 
 
 def _of_task(
-    entry: Mapping[str, Any], task: Task, payload: Mapping[str, Any], item: str, at: Place, taken: Taken
+    entry: Mapping[str, Any],
+    task: StudyTask,
+    payload: Mapping[str, Any],
+    item: str,
+    at: AnswerPlace,
+    taken: Taken,
 ) -> None:
     # `completions` is what versions before 1.0 called them.
     annotations = entry.get("annotations", entry.get("completions")) or []
@@ -188,7 +193,7 @@ def _of_task(
         taken.leave_out("tasks without an annotation")
     latest: dict[str, tuple[datetime | None, Incoming]] = {}
     for number, annotation in enumerate(annotations, start=1):
-        where = Place(at.path, words=f"{at.words}, annotation {annotation.get('id', number)}")
+        where = AnswerPlace(at.path, words=f"{at.words}, annotation {annotation.get('id', number)}")
         answer = _read_annotation(annotation, task, payload, item, where)
         if answer is None:
             taken.leave_out("annotations without an answer")
@@ -220,7 +225,7 @@ def instant_of(written: Any) -> datetime | None:
 
 
 def _read_annotation(
-    annotation: Mapping[str, Any], task: Task, payload: Mapping[str, Any], item: str, at: Place
+    annotation: Mapping[str, Any], task: StudyTask, payload: Mapping[str, Any], item: str, at: AnswerPlace
 ) -> Incoming | None:
     results = annotation.get("result")
     if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
@@ -242,7 +247,7 @@ def _read_annotation(
     )  # fmt: skip
 
 
-def _tag_value(result: Mapping[str, Any], at: Place) -> Any:
+def _tag_value(result: Mapping[str, Any], at: AnswerPlace) -> Any:
     """What a tag says: a choice, a text, a number or stars."""
     kind, value = result.get("type"), result.get("value")
     if not isinstance(kind, str) or not isinstance(value, dict):
@@ -257,7 +262,9 @@ def _tag_value(result: Mapping[str, Any], at: Place) -> Any:
     return answer
 
 
-def _answer_value(task: Task, payload: Mapping[str, Any], answers: Mapping[str, Any], at: Place) -> Any:
+def _answer_value(
+    task: StudyTask, payload: Mapping[str, Any], answers: Mapping[str, Any], at: AnswerPlace
+) -> Any:
     if task.family == "reranking":
         return _document_marks(len(payload["documents"]), answers, at)
     value = answers.get(_MAIN[task.family])
@@ -273,7 +280,7 @@ def _answer_value(task: Task, payload: Mapping[str, Any], answers: Mapping[str, 
     return value
 
 
-def _document_marks(n: int, answers: Mapping[str, Any], at: Place) -> list[int] | None:
+def _document_marks(n: int, answers: Mapping[str, Any], at: AnswerPlace) -> list[int] | None:
     places = {int(match[1]): value for name, value in answers.items() if (match := _DOCUMENT.fullmatch(name))}
     if not places:
         return None
@@ -308,7 +315,9 @@ def _lead_seconds(value: Any) -> float | None:
 Plain = dict[str, Any]
 
 
-def label_studio_tasks(task: Task, items: Iterable[Item], rows: Sequence[AnnotationRow] = ()) -> list[Plain]:
+def label_studio_tasks(
+    task: StudyTask, items: Iterable[Item], rows: Sequence[AnnotationRow] = ()
+) -> list[Plain]:
     """One task per item: `data` is what is shown, with the item's id; `annotations` are those of `rows`.
 
     A user there is a number or an e-mail address, which an annotator's id is not: it goes into `meta` of every result,
@@ -326,18 +335,18 @@ def label_studio_tasks(task: Task, items: Iterable[Item], rows: Sequence[Annotat
     ]
 
 
-def _task_data(task: Task, item: Item) -> Plain:
+def _task_data(task: StudyTask, item: Item) -> Plain:
     payload = dict(item.payload)
     if task.family == "reranking":
         payload["documents"] = [{"id": shown["id"], "text": shown["text"]} for shown in payload["documents"]]
     return {ITEM: item.id, TASK: task.name, **payload}
 
 
-def _task_answers(task: Task, rows: Sequence[AnnotationRow], *, with_answers: bool) -> Plain:
+def _task_answers(task: StudyTask, rows: Sequence[AnnotationRow], *, with_answers: bool) -> Plain:
     return {"annotations": [_given_annotation(task, row) for row in rows]} if with_answers else {}
 
 
-def _given_annotation(task: Task, row: AnnotationRow) -> Plain:
+def _given_annotation(task: StudyTask, row: AnnotationRow) -> Plain:
     annotation: Plain = {"result": [], "was_cancelled": row.value is None, "ground_truth": False}
     for name, shown, kind, value in _tag_results(task, row):
         key = digest_json([row.item_id, row.annotator_id, name])[:10]
@@ -352,7 +361,7 @@ def _given_annotation(task: Task, row: AnnotationRow) -> Plain:
     return annotation
 
 
-def _tag_results(task: Task, row: AnnotationRow) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
+def _tag_results(task: StudyTask, row: AnnotationRow) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
     """Tag, what it is about, its type and value."""
     first = {"reranking": "query", "sts": "text1"}.get(task.family, "text")
     if row.value is not None:
@@ -362,7 +371,7 @@ def _tag_results(task: Task, row: AnnotationRow) -> Iterable[tuple[str, str, str
             yield name, first, "textarea", {"text": [text]}
 
 
-def _family_results(task: Task, value: Any) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
+def _family_results(task: StudyTask, value: Any) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
     if task.family == "classification":
         yield LABEL, "text", "choices", {"choices": [str(value)]}
     elif task.family == "clustering":

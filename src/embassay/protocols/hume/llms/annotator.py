@@ -23,11 +23,11 @@ from embassay.errors import ModelError, TextRefused, Unanswered, UsageError
 from embassay.limits import bounded_json
 from embassay.protocols.hume.llms.answers import LlmRow, Status
 from embassay.protocols.hume.options import Mode
-from embassay.protocols.hume.study import Item, Label, LabelChoice, Scale, Task
+from embassay.protocols.hume.study import Item, Label, LabelChoice, Scale, StudyTask
 from embassay.protocols.kernel.inputs import Prompt, block, labels, mark_of, read_prompt
 from embassay.randomness import random_bytes
 from embassay.runs.execution import Hope
-from embassay.runs.store import CachedChat, Question
+from embassay.runs.store import CachedChat, StoredQuestion
 from embassay.systems.chat.answers import without_fence
 from embassay.systems.chat.server import NeverFits
 from embassay.systems.remote import as_finished
@@ -55,7 +55,7 @@ KINDS: tuple[Kind, ...] = ("classification", "sts", "ranking", "binary")
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def kind_of(task: Task, mode: Mode) -> Kind:
+def kind_of(task: StudyTask, mode: Mode) -> Kind:
     """How the answer to an item of the task is to look; KeyError for clustering, which is not asked."""
     kinds: Mapping[str, Kind] = {
         "classification": "classification",
@@ -65,7 +65,7 @@ def kind_of(task: Task, mode: Mode) -> Kind:
     return kinds[task.family]
 
 
-def task_prompt(task: Task, mode: Mode) -> Prompt:
+def task_prompt(task: StudyTask, mode: Mode) -> Prompt:
     """The instructions for a task."""
     kind, scale = kind_of(task, mode), task.scale or Scale()
     told = Template(read_prompt("embassay.protocols.hume.llms", kind)).substitute(
@@ -75,12 +75,12 @@ def task_prompt(task: Task, mode: Mode) -> Prompt:
     return Prompt(kind, VERSION, told)
 
 
-def item_messages(task: Task, mode: Mode, payload: Mapping[str, Any]) -> list[Message]:
+def item_messages(task: StudyTask, mode: Mode, payload: Mapping[str, Any]) -> list[Message]:
     """What is sent for one item: the instructions, and the item between marked lines."""
     return [Message("system", task_prompt(task, mode).text), Message("user", show_item(task, payload))]
 
 
-def show_item(task: Task, payload: Mapping[str, Any]) -> str:
+def show_item(task: StudyTask, payload: Mapping[str, Any]) -> str:
     """An item as the model sees it."""
     if task.family == "reranking":
         documents = payload["documents"]
@@ -93,7 +93,7 @@ def show_item(task: Task, payload: Mapping[str, Any]) -> str:
     return _join_blocks([(name, payload[name]) for name in names])
 
 
-def _choice_lines(task: Task) -> str:
+def _choice_lines(task: StudyTask) -> str:
     """The labels with what they mean, or the levels of the scale: a line each."""
     if task.family == "classification":
         named = [(label.name, label.description) for label in task.labels]
@@ -122,7 +122,7 @@ _AT_ONCE = 256
 class Ask:
     """An item to be answered in a run."""
 
-    task: Task
+    task: StudyTask
     item: Item
     run: int
 
@@ -145,7 +145,7 @@ class LlmAnnotator:
         price = getattr(self.chat.model, "price", None)
         return price if isinstance(price, Price) else None
 
-    def question(self, ask: Ask) -> Question:
+    def question(self, ask: Ask) -> StoredQuestion:
         """What is asked first."""
         return self._question(ask, item_messages(ask.task, self.mode, ask.item.payload), 0, self._form(ask))
 
@@ -192,7 +192,7 @@ class LlmAnnotator:
         tried.hear(answer)
         return self._read(ask, shape, tried)
 
-    def _read(self, ask: Ask, shape: Form, tried: _Tried) -> LlmRow | None:
+    def _read(self, ask: Ask, shape: AnswerForm, tried: _Tried) -> LlmRow | None:
         try:
             read = shape.read(tried.text)
         except Unread as error:
@@ -210,7 +210,7 @@ class LlmAnnotator:
             return self._row(ask, tried, "completed", tried.best.value, tried.best.lacking)
         return self._row(ask, tried, "unparsed", reason=tried.reason)
 
-    async def _complete(self, question: Question) -> Completion:
+    async def _complete(self, question: StoredQuestion) -> Completion:
         answer = await self.chat.complete(
             question.messages, sampling=question.sampling, schema=question.schema, attempt=question.attempt
         )
@@ -218,17 +218,17 @@ class LlmAnnotator:
         self.models.add(answer.model)
         return answer
 
-    def _form(self, ask: Ask) -> Form:
+    def _form(self, ask: Ask) -> AnswerForm:
         return answer_form(ask.task, self.mode, ask.item.payload)
 
-    def _question(self, ask: Ask, talk: Sequence[Message], attempt: int, shape: Form) -> Question:
+    def _question(self, ask: Ask, talk: Sequence[Message], attempt: int, shape: AnswerForm) -> StoredQuestion:
         # 31 bits, which is what servers take.
         drawn = random_bytes(4, self._seed, "hume llm", str(ask.run), str(attempt))
         sampling = Sampling(self.options.temperature, None, int.from_bytes(drawn) >> 1)
         schema = shape.schema if self.options.answers == "schema" else None
         # The draw's number tells run and attempt apart in the answer cache: at temperature 0 the question is the
         # same.
-        return Question(talk, sampling, schema, ask.run * _DRAWS + attempt)
+        return StoredQuestion(talk, sampling, schema, ask.run * _DRAWS + attempt)
 
     def _row(self, ask: Ask, tried: _Tried, status: Status, value: Any = None, reason: str = "") -> LlmRow:
         used = tried.usage
@@ -275,40 +275,41 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Form:
+class AnswerForm:
     """`read` raises Unread for what is no answer; `schema` is a pydantic model of the answer."""
 
     schema: type[BaseModel]
     read: Callable[[str], Read]
 
 
-def answer_form(task: Task, mode: Mode, payload: Mapping[str, Any]) -> Form:
+def answer_form(task: StudyTask, mode: Mode, payload: Mapping[str, Any]) -> AnswerForm:
     """The form of the answer to an item of a task."""
     kind = kind_of(task, mode)
     if kind == "classification":
         named = {"enum": [label.name for label in task.labels]}
-        return Form(_answer_model(LABEL, str, named), partial(_parse_label, task))
+        return AnswerForm(_answer_model(LABEL, str, named), partial(_parse_label, task))
     if kind == "sts":
         scale = task.scale or Scale()
         ends = {"minimum": scale.low, "maximum": scale.high}
-        return Form(_answer_model(RATING, float, ends), partial(_parse_rating, scale))
+        return AnswerForm(_answer_model(RATING, float, ends), partial(_parse_rating, scale))
     names = labels(len(payload["documents"]))
     listed = {"items": {"type": "string", "enum": names}}
     if kind == "ranking":
-        return Form(_answer_model(RANKING, list[str], listed), partial(_parse_order, names))
-    return Form(_answer_model(RELEVANT, list[str], listed), partial(_parse_marks, names))
+        return AnswerForm(_answer_model(RANKING, list[str], listed), partial(_parse_order, names))
+    return AnswerForm(_answer_model(RELEVANT, list[str], listed), partial(_parse_marks, names))
 
 
 def _answer_model(name: str, kind: Any, told: dict[str, Any]) -> type[BaseModel]:
     """A server hears also which values there are (`told`); whether an answer keeps to them is for `read` to say, which
     knows what can still be used of one that does not."""
     field = Field(json_schema_extra=told)
+    # It is in the key of every kept answer.
     title = f"{name.capitalize()}Answer"
     fields: dict[str, Any] = {name: (kind, field)}
     return create_model(title, __config__=_STRICT, **fields)
 
 
-def _parse_label(task: Task, text: str) -> Read:
+def _parse_label(task: StudyTask, text: str) -> Read:
     return Read(read_label(text, task.labels))
 
 

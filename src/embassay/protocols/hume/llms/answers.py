@@ -16,7 +16,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.options import Mode
 from embassay.protocols.hume.scoring import (
     MAIN,
-    Scored,
+    MeasureScores,
     classification_scores,
     marked_ap,
     reranking_scores,
@@ -186,7 +186,7 @@ class ScoredLlm:
 
     family: Family
     mode: Mode
-    runs: tuple[Scored, ...]
+    runs: tuple[MeasureScores, ...]
     scores: Mapping[str, float]
     answers: tuple[Mapping[str, Any], ...]
     values: Mapping[str, float]
@@ -290,15 +290,15 @@ def _order_scores(row: LlmRow, n: int, where: str) -> tuple[int, ...]:
     return tuple(n - places[place] for place in range(n))
 
 
-def _score_run(family: Family, gold: Gold, answers: Mapping[str, Any]) -> Scored:
+def _score_run(family: Family, gold: Gold, answers: Mapping[str, Any]) -> MeasureScores:
     if not answers:
-        return Scored({}, 0)
+        return MeasureScores({}, 0)
     true = [gold[item] for item in answers]
     values = list(answers.values())
     if family == "classification":
-        return Scored(_of_labels(true, values), len(values))
+        return MeasureScores(_of_labels(true, values), len(values))
     scores = sts_scores(true, values) if family == "sts" else reranking_scores(true, values)
-    return Scored(scores, len(values))
+    return MeasureScores(scores, len(values))
 
 
 def _of_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
@@ -327,7 +327,7 @@ def _answer_worth(family: Family, gold: Any, answer: Any) -> float:
     return float(answer == gold) if family == "classification" else marked_ap(gold, answer)
 
 
-def _score_reason(task: TaskSpec, left_out: int, n: int, runs: Sequence[Scored]) -> str:
+def _score_reason(task: TaskSpec, left_out: int, n: int, runs: Sequence[MeasureScores]) -> str:
     if left_out > MOST_LEFT_OUT * n:
         return f"{left_out} of {n} items have no answer: more than {MOST_LEFT_OUT:.0%}"
     if task.family == "sts" and any(run.items < 2 for run in runs):

@@ -32,10 +32,10 @@ from embassay.protocols.hume.options import AnnotateRequest, HybridOptions
 from embassay.protocols.hume.published.standings import trust_level
 from embassay.protocols.hume.record import Bar, Divided, Trust
 from embassay.protocols.hume.resampling import agreement_intervals
-from embassay.protocols.hume.results.contestants import Answered, read_answered
+from embassay.protocols.hume.results.contestants import AnsweredTask, read_answered
 from embassay.protocols.hume.sampling.pools import seeded_order
 from embassay.protocols.hume.scoring import people_agreement
-from embassay.protocols.hume.study import Family, StudyFolder, Task, read_study
+from embassay.protocols.hume.study import Family, StudyFolder, StudyTask, read_study
 from embassay.protocols.kernel.outcome import moment, spent
 from embassay.protocols.kernel.session import Silent, unknown_price
 from embassay.runs.folder import RunFolder, to_json, write_atomic
@@ -204,7 +204,7 @@ def own_tasks(folder: StudyFolder, llm: str = "") -> tuple[OwnedTask, ...]:
     return owned
 
 
-def _own_task(task: Answered, models: Sequence[LlmAnswers]) -> OwnedTask:
+def _own_task(task: AnsweredTask, models: Sequence[LlmAnswers]) -> OwnedTask:
     persons = {worker.id for worker in task.workers if worker.kind == "person"}
     answers = {name: given for name, given in task.answers.items() if name in persons and given}
     family, name = task.task.family, task.task.name
@@ -270,7 +270,7 @@ def write_hybrid(path: Path, tasks: Sequence[Hybrid]) -> None:
     write_atomic(path, "".join(lines))
 
 
-def draws_of(answers: LlmAnswers, task: Answered) -> dict[str, list[Any]]:
+def draws_of(answers: LlmAnswers, task: AnsweredTask) -> dict[str, list[Any]]:
     """Item -> the answers of every run, None for one that was not read; items nobody asked about have no entry."""
     draws: dict[str, list[Any]] = {}
     for row in sorted(answers.of(task.task.name), key=lambda row: row.run):
@@ -278,7 +278,7 @@ def draws_of(answers: LlmAnswers, task: Answered) -> dict[str, list[Any]]:
     return {item: draws[item] for item in task.items if item in draws}
 
 
-def people_of(task: Answered) -> dict[str, Any]:
+def people_of(task: AnsweredTask) -> dict[str, Any]:
     """Item -> what people say together: of labels the one most give, of ratings the mean; a tie is the smallest.
     Scripts are no people: what they say may be the gold."""
     by_item: dict[str, list[Any]] = {}
@@ -356,7 +356,7 @@ class Annotated:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SessionOutcome:
     """What a session has come to, model by model and task by task; `spent` as manifests have it, over all sessions;
     `left_out` are tasks that language models do not annotate."""
 
@@ -379,7 +379,7 @@ def annotate(
     listener: Silent | None = None,
     max_usd: float | None = None,
     replace: bool = False,
-) -> Outcome:
+) -> SessionOutcome:
     """Have language models answer the items of the study in the folder `study`; answers go to its `llm/`.
 
     What is answered already is not asked again; calls that failed are. `replace` discards earlier answers of these
@@ -403,7 +403,7 @@ def annotate(
                 _write_settings(work, annotator, files[annotator.name])
         rows = tuple(row for who in annotators for row in _annotation_results(work, who, files[who.name]))
         left_out = tuple(task.name for task in work.left_out)
-        return Outcome(study, rows, spent(spending, max_usd), left_out)
+        return SessionOutcome(study, rows, spent(spending, max_usd), left_out)
 
 
 @contextmanager
@@ -416,7 +416,7 @@ def _open_accounts(study: Path, max_usd: float | None) -> Iterator[tuple[Spendin
             yield (spending, Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending))
 
 
-def _open_answers(work: Work, annotator: LlmAnnotator, *, fresh: bool) -> AnswerFile:
+def _open_answers(work: AnnotationWork, annotator: LlmAnnotator, *, fresh: bool) -> AnswerFile:
     """The file of a model's answers. UsageError where its settings were others."""
     path = answer_file(work.folder.path, annotator.name, work.request.mode)
     held = _settings_file(path)
@@ -438,7 +438,7 @@ def _brief_settings(settings: dict[str, Any], names: list[str]) -> str:
     return ", ".join(to_json(settings.get(name))[:60] for name in names)
 
 
-def _fill_answers(work: Work, annotator: LlmAnnotator, file: AnswerFile, listener: Silent) -> None:
+def _fill_answers(work: AnnotationWork, annotator: LlmAnnotator, file: AnswerFile, listener: Silent) -> None:
     asks = [ask for task in work.tasks for ask in work.asks(task)]
     left = waiting_asks(asks, file.answered())
     kept = f", {len(asks) - len(left)} of {len(asks)} answered before" if len(left) < len(asks) else ""
@@ -448,7 +448,9 @@ def _fill_answers(work: Work, annotator: LlmAnnotator, file: AnswerFile, listene
         file.append(row)
 
 
-def _annotation_results(work: Work, annotator: LlmAnnotator, file: AnswerFile) -> Iterator[Annotated]:
+def _annotation_results(
+    work: AnnotationWork, annotator: LlmAnnotator, file: AnswerFile
+) -> Iterator[Annotated]:
     for task in work.tasks:
         asks = work.asks(task)
         rows = [file.rows[key] for ask in asks if (key := (ask.item.id, ask.run)) in file.rows]
@@ -465,7 +467,7 @@ def _settings_file(path: Path) -> Path:
     return path.with_suffix(".json")
 
 
-def _write_settings(work: Work, annotator: LlmAnnotator, file: AnswerFile) -> None:
+def _write_settings(work: AnnotationWork, annotator: LlmAnnotator, file: AnswerFile) -> None:
     """Beside the answers: all that they depend on, every word of the prompts, and who answered."""
     left_out = getattr(annotator.chat.model, "left_out", ())
     settings = {
@@ -493,15 +495,15 @@ _ANSWER = 1_024
 
 
 @dataclass(frozen=True)
-class Work:
+class AnnotationWork:
     """The study, the tasks that models annotate, and those left out because they cannot."""
 
     folder: StudyFolder
     request: AnnotateRequest
-    tasks: tuple[Task, ...]
-    left_out: tuple[Task, ...]
+    tasks: tuple[StudyTask, ...]
+    left_out: tuple[StudyTask, ...]
 
-    def asks(self, task: Task) -> list[Ask]:
+    def asks(self, task: StudyTask) -> list[Ask]:
         """Every item of a task in every run."""
         items = self.folder.items_of(task.name)[: self.request.limit]
         return [Ask(task, item, run) for run in range(self.request.runs) for item in items]
@@ -534,7 +536,7 @@ class Work:
         }
 
 
-def plan_work(folder: StudyFolder, request: AnnotateRequest) -> Work:
+def plan_work(folder: StudyFolder, request: AnnotateRequest) -> AnnotationWork:
     """What is to be asked of a study. UsageError where no task is left, or one that is named is not there or is one
     of clustering."""
     chosen = [folder.task(name) for name in dict.fromkeys(request.tasks)] or list(folder.study.tasks)
@@ -549,10 +551,10 @@ def plan_work(folder: StudyFolder, request: AnnotateRequest) -> Work:
         )
     if bare := [task.name for task in can if task.family == "classification" and not task.labels]:
         raise UsageError(f"{bare[0]} has no labels to choose from.", mend="Sample the study again.")
-    return Work(folder, request, can, left_out)
+    return AnnotationWork(folder, request, can, left_out)
 
 
-def open_annotators(work: Work, ledger: Ledger, cache: AnswerCache) -> list[LlmAnnotator]:
+def open_annotators(work: AnnotationWork, ledger: Ledger, cache: AnswerCache) -> list[LlmAnnotator]:
     """The models of a request, each once however it was spelled. UsageError for a name that is not known, and for one
     without a price where the cost is limited; ModelError where a key or a package is missing."""
     request = work.request
@@ -597,7 +599,7 @@ def forecast_annotation(
         )
 
 
-def _annotation_cells(work: Work, annotator: LlmAnnotator, *, replace: bool) -> list[Forecast]:
+def _annotation_cells(work: AnnotationWork, annotator: LlmAnnotator, *, replace: bool) -> list[Forecast]:
     path = answer_file(work.folder.path, annotator.name, work.request.mode)
     answered = {} if replace else AnswerFile(path, work.folder).answered()
     cells = []

@@ -12,7 +12,14 @@ import numpy as np
 from embassay.errors import DataError, UsageError
 from embassay.measures import agreement_band
 from embassay.protocols.hume.options import Aggregation, Models, OneAnnotator
-from embassay.protocols.hume.published.paper import Dataset, Evaluation, Model, Pair, Study, of_human
+from embassay.protocols.hume.published.paper import (
+    Evaluation,
+    Model,
+    PaperDataset,
+    PaperPair,
+    PublishedStudy,
+    of_human,
+)
 from embassay.protocols.hume.published.standings import (
     ADVICE,
     HUMAN,
@@ -43,7 +50,7 @@ _EXTRAS = {
 
 def published_pairs(
     evaluations: Sequence[Evaluation],
-    study: Study,
+    study: PublishedStudy,
     llms: Matrix | None = None,
     *,
     aggregation: Aggregation = "paper",
@@ -71,7 +78,7 @@ def _scores_by_pair(matrix: Matrix) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def _people_record(
-    study: Study, pair: Pair, file: Evaluation, human: float, one_annotator: OneAnnotator
+    study: PublishedStudy, pair: PaperPair, file: Evaluation, human: float, one_annotator: OneAnnotator
 ) -> PairRecord:
     """A pair with its people, from their `file` and their score."""
     # A file lists annotators only where there are several.
@@ -103,7 +110,7 @@ def _people_record(
 
 
 def _people_interval(
-    pair: Pair, human: float, annotators: Sequence[float], one_annotator: OneAnnotator
+    pair: PaperPair, human: float, annotators: Sequence[float], one_annotator: OneAnnotator
 ) -> Estimate:
     if pair.n_items < 1:
         return Estimate(human, math.nan, math.nan, 0, "none: the number of items is not known")
@@ -118,7 +125,7 @@ def _file_conventions(family: Family, paper: float, annotators: Sequence[float])
     return {"paper": paper, "pooled": pooled, "mean": mean, "first": annotators[0]}
 
 
-def _file_agreement(pair: Pair, file: Evaluation, annotators: int) -> Agreement | None:
+def _file_agreement(pair: PaperPair, file: Evaluation, annotators: int) -> Agreement | None:
     agreement, coefficient = file.headline_agreement, COEFFICIENT[pair.family]
     if agreement is None:
         return None
@@ -162,8 +169,8 @@ _MEND = "Give the HUME results of the MTEB results repository, those of its base
 
 
 def present_pairs(
-    evaluations: Sequence[Evaluation], study: Study, models: Models = "study"
-) -> tuple[Study, tuple[str, ...]]:
+    evaluations: Sequence[Evaluation], study: PublishedStudy, models: Models = "study"
+) -> tuple[PublishedStudy, tuple[str, ...]]:
     """The study with the pairs that people have and the models that have all of these, and a note of what is left out.
 
     With `models` "all" other systems of the files are models too. DataError where people or models are missing
@@ -202,7 +209,7 @@ def present_pairs(
 
 
 def merge_people(
-    evaluations: Sequence[Evaluation], study: Study, aggregation: Aggregation
+    evaluations: Sequence[Evaluation], study: PublishedStudy, aggregation: Aggregation
 ) -> tuple[Evaluation, ...]:
     """The evaluations with people's main scores by another rule than the files': the `mean` of the annotators' scores,
     or that of the `first`. UsageError for `pooled`, which for clustering and reranking takes the answers themselves."""
@@ -253,7 +260,7 @@ def _left_out_note(name: str, missing: int, pairs: int) -> str:
     return f"{name} is left out: it lacks {missing} of {pairs} pairs, so its mean would not compare."
 
 
-def _revision_note(evaluations: Sequence[Evaluation], study: Study) -> str:
+def _revision_note(evaluations: Sequence[Evaluation], study: PublishedStudy) -> str:
     revisions = sorted(
         {evaluation.revision for evaluation in evaluations if evaluation.system == study.human}
     )
@@ -272,7 +279,7 @@ METRICS: Mapping[Family, tuple[str, ...]] = {
 """What each family is measured by, the primary measure first."""
 
 
-def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> Study:
+def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> PublishedStudy:
     """The pairs with a human score as a study, its models those systems that have a score on all of them; language
     models are none."""
     held = scored_pairs(pairs)
@@ -280,7 +287,7 @@ def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> St
     for record in held:
         by_dataset.setdefault(record.dataset, []).append(record)
     datasets = tuple(
-        Dataset(name, name, own[0].family, METRICS[own[0].family], tuple(map(_published_pair, own)))
+        PaperDataset(name, name, own[0].family, METRICS[own[0].family], tuple(map(_published_pair, own)))
         for name, own in by_dataset.items()
     )
     models = tuple(
@@ -288,12 +295,12 @@ def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> St
         for contender in contenders
         if contender.kind != "llm" and is_complete(pairs, contender.system)
     )
-    return Study(datasets, models, HUMAN, "", "this study")
+    return PublishedStudy(datasets, models, HUMAN, "", "this study")
 
 
-def _published_pair(record: PairRecord) -> Pair:
+def _published_pair(record: PairRecord) -> PaperPair:
     """A pair of the record as result files have it."""
-    return Pair(
+    return PaperPair(
         record.dataset, record.lang, record.family, record.n, len(record.annotators), record.group, record.flags
     )  # fmt: skip
 

@@ -25,7 +25,7 @@ MULTILINGUAL, ENGLISH_ONLY = "multilingual datasets", "English-only datasets"
 
 
 @dataclass(frozen=True)
-class Pair:
+class PaperPair:
     """A dataset in one language, the unit of all means: `n_items` were annotated, by `n_annotators` people each.
 
     `group` says whether the dataset has other languages than English; the English part of one that has counts as
@@ -47,14 +47,14 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Dataset:
+class PaperDataset:
     """One of the sixteen; `metrics` begin with the primary one, `aliases` are its names in other tables."""
 
     name: str
     task: str
     family: Family
     metrics: tuple[str, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PaperPair, ...]
     aliases: tuple[str, ...] = ()
 
 
@@ -74,32 +74,32 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Study:
+class PublishedStudy:
     """All of it; `human` is the system name of the people in result files, in the revision that the paper used."""
 
-    datasets: tuple[Dataset, ...]
+    datasets: tuple[PaperDataset, ...]
     models: tuple[Model, ...]
     human: str
     human_revision: str
     source: str
 
     @property
-    def pairs(self) -> tuple[Pair, ...]:
+    def pairs(self) -> tuple[PaperPair, ...]:
         """The 26 pairs, in the order of table 8."""
         return tuple(pair for dataset in self.datasets for pair in dataset.pairs)
 
-    def dataset(self, name: str) -> Dataset | None:
+    def dataset(self, name: str) -> PaperDataset | None:
         """The dataset of this name, task name or alias, in any case; None where the study has no such one."""
         return _by_name(self).get(name.strip().lower())
 
-    def pair(self, name: str, lang: str) -> Pair | None:
+    def pair(self, name: str, lang: str) -> PaperPair | None:
         """The pair of a dataset (by any of its names) and a language (ISO 639-3)."""
         dataset = self.dataset(name)
         return next((pair for pair in dataset.pairs if pair.lang == lang), None) if dataset else None
 
 
 @cache
-def paper_study() -> Study:
+def paper_study() -> PublishedStudy:
     """The study of the HUME paper.
 
     >>> len(paper_study().datasets), len(paper_study().pairs), len(paper_study().models)
@@ -109,7 +109,7 @@ def paper_study() -> Study:
 
     text = files(__package__ or "").joinpath("study.toml").read_text("utf-8")
     table = tomllib.loads(text)
-    return Study(
+    return PublishedStudy(
         datasets=tuple(_read_dataset(row) for row in table["dataset"]),
         models=tuple(Model(**row) for row in table["model"]),
         human=table["human"],
@@ -118,18 +118,18 @@ def paper_study() -> Study:
     )
 
 
-def _read_dataset(row: Mapping[str, object]) -> Dataset:
+def _read_dataset(row: Mapping[str, object]) -> PaperDataset:
     items = cast(Mapping[str, int], row["items"])
     family, name = cast(Family, row["family"]), str(row["name"])
     group = MULTILINGUAL if set(items) - {"eng"} else ENGLISH_ONLY
-    return Dataset(
+    return PaperDataset(
         name=name,
         task=str(row["task"]),
         family=family,
         metrics=tuple(cast(list[str], row["metrics"])),
         # Two people read every English item, one every other: spec hume, section 3.
         pairs=tuple(
-            Pair(name, lang, family, n, 2 if lang == "eng" else 1, group, _pair_flags(row, lang))
+            PaperPair(name, lang, family, n, 2 if lang == "eng" else 1, group, _pair_flags(row, lang))
             for lang, n in sorted(items.items())
         ),
         aliases=tuple(cast(list[str], row.get("aliases", []))),
@@ -142,7 +142,7 @@ def _pair_flags(row: Mapping[str, object], lang: str) -> tuple[str, ...]:
 
 
 @cache
-def _by_name(study: Study) -> Mapping[str, Dataset]:
+def _by_name(study: PublishedStudy) -> Mapping[str, PaperDataset]:
     return {name.lower(): data for data in study.datasets for name in (*data.aliases, data.task, data.name)}
 
 
@@ -198,7 +198,7 @@ def percent_first(score: float) -> float:
 _EXPERIMENTS, _AGREEMENT = "scores_per_experiment", "agreement"
 
 
-def read_results(path: Path, study: Study | None = None) -> tuple[Evaluation, ...]:
+def read_results(path: Path, study: PublishedStudy | None = None) -> tuple[Evaluation, ...]:
     """All evaluations of a file or of the files below a folder, in the order of their names.
 
     A file is either a collection, `{"results": [{"model", "revision", "task", "hf_subset", "main_score", "scores"}]}`,
@@ -215,7 +215,7 @@ def read_results(path: Path, study: Study | None = None) -> tuple[Evaluation, ..
     return evaluations
 
 
-def _of_file(path: Path, study: Study) -> Iterator[Evaluation]:
+def _of_file(path: Path, study: PublishedStudy) -> Iterator[Evaluation]:
     document = read_json(path)
     if isinstance(document, dict) and isinstance(document.get("results"), list):
         entries = document["results"]
@@ -250,7 +250,7 @@ def _entry_fields(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: entry[key] for key in ("hf_subset", "languages", MAIN_SCORE) if key in entry}
 
 
-def _read_evaluation(entry: Mapping[str, Any], path: Path, number: int, study: Study) -> Evaluation:
+def _read_evaluation(entry: Mapping[str, Any], path: Path, number: int, study: PublishedStudy) -> Evaluation:
     for key in ("model", "revision", "task"):
         if not isinstance(entry.get(key), str) or not entry[key]:
             raise _entry_fault(path, number, f"has no {key}", entry.get(key))
@@ -353,7 +353,7 @@ class Evaluation:
         return tuple(value for value in scores if value is not None)
 
 
-def of_human(evaluations: Iterable[Evaluation], study: Study) -> list[Evaluation]:
+def of_human(evaluations: Iterable[Evaluation], study: PublishedStudy) -> list[Evaluation]:
     """The evaluations of people in the revision that the paper used."""
     return [row for row in evaluations if (row.system, row.revision) == (study.human, study.human_revision)]
 

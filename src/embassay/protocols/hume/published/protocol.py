@@ -13,11 +13,11 @@ from embassay.protocols.hume.published.conversion import METRICS, merge_people, 
 from embassay.protocols.hume.published.paper import (
     ENGLISH_ONLY,
     MULTILINGUAL,
-    Dataset,
     Evaluation,
     Model,
-    Pair,
-    Study,
+    PaperDataset,
+    PaperPair,
+    PublishedStudy,
     paper_study,
     read_results,
 )
@@ -65,7 +65,7 @@ class Published:
     """What files of published results hold: the part of the study that is there, and notes of what is not; beside it
     the systems that were evaluated here."""
 
-    study: Study
+    study: PublishedStudy
     evaluations: tuple[Evaluation, ...]
     llms: Matrix | None
     notes: tuple[str, ...]
@@ -132,7 +132,7 @@ def with_evaluated(found: Published, own: Entrants) -> Published:
     return replace(found, own=replace(own, evaluations=scores), notes=(*found.notes, *own.notes, *notes))
 
 
-def _read_evaluations(request: PublishedRequest, study: Study) -> tuple[Evaluation, ...]:
+def _read_evaluations(request: PublishedRequest, study: PublishedStudy) -> tuple[Evaluation, ...]:
     return tuple(result for path in request.results for result in read_results(Path(path), study))
 
 
@@ -258,7 +258,7 @@ def _python_command(request: PublishedRequest, out: Path) -> str:
 SOURCE = "the results themselves"
 
 
-def derive_study(evaluations: Sequence[Evaluation], human: str) -> Study:
+def derive_study(evaluations: Sequence[Evaluation], human: str) -> PublishedStudy:
     """The datasets that people (`human`) have results on, with the models of all other systems.
 
     Families are told by the measures of a file. Raises DataError for people in several revisions, and measures of no
@@ -276,19 +276,19 @@ def derive_study(evaluations: Sequence[Evaluation], human: str) -> Study:
         _derive_dataset(name, [person for person in people if person.dataset == name]) for name in names
     )
     systems = dict.fromkeys(evaluation.system for evaluation in evaluations if evaluation.system != human)
-    return Study(datasets, tuple(Model(name) for name in systems), human, "".join(revisions), SOURCE)
+    return PublishedStudy(datasets, tuple(Model(name) for name in systems), human, "".join(revisions), SOURCE)
 
 
-def _derive_dataset(name: str, evaluations: Sequence[Evaluation]) -> Dataset:
+def _derive_dataset(name: str, evaluations: Sequence[Evaluation]) -> PaperDataset:
     family = _family_of(name, evaluations)
     group = MULTILINGUAL if {evaluation.lang for evaluation in evaluations} - {"eng"} else ENGLISH_ONLY
     pairs = tuple(
-        Pair(
+        PaperPair(
             name, evaluation.lang, family, _n_items(evaluation), max(len(evaluation.per_experiment), 1), group
         )
         for evaluation in evaluations
     )
-    return Dataset(name, name, family, METRICS[family], pairs)
+    return PaperDataset(name, name, family, METRICS[family], pairs)
 
 
 def _family_of(name: str, evaluations: Iterable[Evaluation]) -> Family:

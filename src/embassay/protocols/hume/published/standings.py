@@ -11,11 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.published.paper import Evaluation, Pair, Study, of_human, paper_study
+from embassay.protocols.hume.published.paper import (
+    Evaluation,
+    PaperPair,
+    PublishedStudy,
+    of_human,
+    paper_study,
+)
 from embassay.protocols.hume.record import By, Difficulty, PairRecord, Reference, Summary, Trust, Wins
 from embassay.protocols.hume.study import Family
 
-AnyPair = Pair | PairRecord
+AnyPair = PaperPair | PairRecord
 """A dataset in one language, as result files or as a record have it."""
 REFERENCES: tuple[Reference, ...] = ("best", "median", "mean")
 Weighting = Literal["pairs", "datasets"]
@@ -106,21 +112,21 @@ def rank_people(pair: AnyPair, human: float, scores: Mapping[str, float]) -> Peo
 
 
 @dataclass(frozen=True)
-class Beside:
+class PairStanding:
     """A pair of the record and people among its models; `standing` is None where people or all models lack a score."""
 
     pair: PairRecord
     standing: PeopleRank | None
 
 
-def beside_models(summary: Summary) -> tuple[Beside, ...]:
+def beside_models(summary: Summary) -> tuple[PairStanding, ...]:
     """Every pair, in the order of the record.
 
     The models are those that have a rank among the places of the record, which are also those that its wins are
     counted against; all of a pair where the record ranks none.
     """
     ranked = {place.system for place in summary.places if place.rank is not None and place.kind != "human"}
-    return tuple(Beside(pair, _pair_rank(pair, ranked)) for pair in summary.pairs)
+    return tuple(PairStanding(pair, _pair_rank(pair, ranked)) for pair in summary.pairs)
 
 
 def _pair_rank(pair: PairRecord, ranked: Collection[str]) -> PeopleRank | None:
@@ -220,7 +226,7 @@ class Matrix:
         return replace(self, models=(*self.models, *rows), values=values)
 
 
-def score_matrix(evaluations: Iterable[Evaluation], study: Study | None = None) -> Matrix:
+def score_matrix(evaluations: Iterable[Evaluation], study: PublishedStudy | None = None) -> Matrix:
     """The main scores of the study's models and people over its pairs; other systems and subsets are left out.
 
     DataError where a model of the study, or the people in the paper's revision, lack a pair or have it twice: a mean
@@ -238,7 +244,7 @@ def score_matrix(evaluations: Iterable[Evaluation], study: Study | None = None) 
     return Matrix(study.pairs, tuple(rows), values, np.array(human))
 
 
-def other_systems(evaluations: Iterable[Evaluation], study: Study | None = None) -> list[str]:
+def other_systems(evaluations: Iterable[Evaluation], study: PublishedStudy | None = None) -> list[str]:
     """The systems that are not of the study, which never take part in best, median, mean or rank; sorted."""
     study = study or paper_study()
     named = {study.human, *(model.name for model in study.models)}
@@ -259,7 +265,7 @@ def by_pair(evaluations: Iterable[Evaluation]) -> Mapping[tuple[str, str], Evalu
     return pairs
 
 
-def _matrix_row(name: str, evaluations: Sequence[Evaluation], pairs: Sequence[Pair]) -> list[float]:
+def _matrix_row(name: str, evaluations: Sequence[Evaluation], pairs: Sequence[PaperPair]) -> list[float]:
     scores = {key: evaluation.main_score for key, evaluation in by_pair(evaluations).items()}
     missing = [pair.name for pair in pairs if math.isnan(scores.get((pair.dataset, pair.lang), math.nan))]
     if missing:

@@ -22,11 +22,11 @@ from embassay.limits import read_bounded
 from embassay.protocols.hume.options import OneAnnotator
 from embassay.protocols.hume.published.conversion import published_pairs
 from embassay.protocols.hume.published.paper import (
-    Dataset,
     Evaluation,
     Model,
-    Pair,
-    Study,
+    PaperDataset,
+    PaperPair,
+    PublishedStudy,
     fraction_first,
     iso_639_3,
     of_human,
@@ -55,7 +55,7 @@ AVERAGE = "Average"
 _MEND = "Give columns dataset, lang, human and one per language model, in points of 100; a row Average is left out."
 
 
-def read_llm_scores(paths: Sequence[Path], study: Study | None = None) -> Matrix:
+def read_llm_scores(paths: Sequence[Path], study: PublishedStudy | None = None) -> Matrix:
     """Language models beside people, from one or more CSV files with the same columns: dataset, lang, human, then a
     column per language model. Clustering is not among the pairs of the paper.
 
@@ -64,7 +64,7 @@ def read_llm_scores(paths: Sequence[Path], study: Study | None = None) -> Matrix
     """
     study = study or paper_study()
     header: list[str] | None = None
-    rows: dict[Pair, list[float]] = {}
+    rows: dict[PaperPair, list[float]] = {}
     for path in paths:
         pairs, body = _parse_table(path)
         if header is not None and pairs != header:
@@ -106,7 +106,7 @@ def _parse_table(path: Path) -> tuple[list[str], Iterable[tuple[int, list[str]]]
     return header, body
 
 
-def _find_pair(cells: Sequence[str], study: Study, path: Path, line: int) -> Pair:
+def _find_pair(cells: Sequence[str], study: PublishedStudy, path: Path, line: int) -> PaperPair:
     pair = study.pair(cells[0], iso_639_3(cells[1]))
     if pair is None:
         raise DataError(
@@ -294,7 +294,7 @@ def human_leads(matrix: Matrix) -> list[str]:
 def dataset_table(
     family: Family,
     evaluations: Iterable[Evaluation],
-    study: Study | None = None,
+    study: PublishedStudy | None = None,
     *,
     every_subset: bool,
     own: OwnScores | None = None,
@@ -326,13 +326,13 @@ def dataset_table(
     )  # fmt: skip
 
 
-def _has_dataset(scores: Mapping[tuple[str, str], float], dataset: Dataset) -> bool:
+def _has_dataset(scores: Mapping[tuple[str, str], float], dataset: PaperDataset) -> bool:
     """Whether scores by dataset and language hold all languages of a dataset."""
     return all((dataset.name, pair.lang) in scores for pair in dataset.pairs)
 
 
 def _dataset_mean(
-    dataset: Dataset, every_subset: bool, own: OwnScores, row: tuple[str, Sequence[Evaluation]]
+    dataset: PaperDataset, every_subset: bool, own: OwnScores, row: tuple[str, Sequence[Evaluation]]
 ) -> float | None:
     """The mean of a system over the languages of a dataset, in points; None where a system of `own` lacks one."""
     system, evaluations = row
@@ -353,7 +353,7 @@ def _dataset_mean(
     return 100 * sum(e.main_score for e in values) / len(values)
 
 
-def datasets_table(study: Study | None = None) -> ColumnTable:
+def datasets_table(study: PublishedStudy | None = None) -> ColumnTable:
     """Table 3: datasets, their languages and metrics."""
     return ColumnTable.of(
         "hume_table3", "HUME table 3: datasets", (study or paper_study()).datasets, text("category", "family"),
@@ -363,7 +363,7 @@ def datasets_table(study: Study | None = None) -> ColumnTable:
     )  # fmt: skip
 
 
-def models_table(study: Study | None = None) -> ColumnTable:
+def models_table(study: PublishedStudy | None = None) -> ColumnTable:
     """Table 9: models and their size."""
     return ColumnTable.of(
         "hume_table9", "HUME table 9: models", (study or paper_study()).models, text("model", "name"),
@@ -373,7 +373,7 @@ def models_table(study: Study | None = None) -> ColumnTable:
 
 
 def every_table(
-    evaluations: Sequence[Evaluation], llms: Matrix | None = None, study: Study | None = None,
+    evaluations: Sequence[Evaluation], llms: Matrix | None = None, study: PublishedStudy | None = None,
     *, one_annotator: OneAnnotator = "wilson", own: Sequence[Evaluation] = (), apart: Collection[str] = ()
 ) -> Iterator[ColumnTable]:  # fmt: skip
     """`hume_table1` to `9`, those of 4-7 also by the study's languages; with `llms` 2 and 10-13; then `hume_overall`,
@@ -424,7 +424,7 @@ def own_scores(own: Iterable[Evaluation]) -> OwnScores:
     return of
 
 
-def with_own(study: Study, own: OwnScores, apart: Collection[str] = ()) -> Study:
+def with_own(study: PublishedStudy, own: OwnScores, apart: Collection[str] = ()) -> PublishedStudy:
     """The study with the systems that have a score on all of its pairs, and are not `apart`, as further models."""
     pairs = {(pair.dataset, pair.lang) for pair in study.pairs}
     complete = tuple(

@@ -19,7 +19,7 @@ from embassay.protocols.hume.published.standings import (
     win_rates,
 )
 from embassay.protocols.hume.published.standings import rank_places as ranked_places
-from embassay.protocols.hume.record import Bar, By, PairRecord, Place, SystemKind, Wins
+from embassay.protocols.hume.record import Bar, By, PairRecord, SystemKind, SystemPlace, Wins
 from embassay.protocols.hume.results.contestants import StudyPlan, no_bar
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES
@@ -86,7 +86,7 @@ def matrix_of(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> M
 
 def rank_by_mean(
     pairs: Sequence[PairRecord], contenders: Sequence[Contender], seed: int
-) -> tuple[Place, ...]:
+) -> tuple[SystemPlace, ...]:
     """People and systems by their mean over the pairs with a human score, best first; then the others, unranked."""
     held = scored_pairs(pairs)
     if not held:
@@ -95,7 +95,7 @@ def rank_by_mean(
     rows = {HUMAN: matrix.human} | dict(zip(matrix.models, matrix.values, strict=True))
     by_name = {contender.system: contender for contender in contenders}
     first = [
-        Place(
+        SystemPlace(
             system=place.system, kind=by_name[place.system].kind if place.system in by_name else "human",
             mean=_mean_bar(rows[place.system].tolist(), seed), rank=place.rank,
             parameters_millions=by_name[place.system].parameters_millions if place.system in by_name else None,
@@ -146,7 +146,7 @@ def _mean_bar(values: Sequence[float], seed: int) -> Bar:
     )
 
 
-def _unranked_place(held: Sequence[PairRecord], contender: Contender, seed: int) -> Place:
+def _unranked_place(held: Sequence[PairRecord], contender: Contender, seed: int) -> SystemPlace:
     values = [value for value in (_pair_value(pair, contender.system) for pair in held) if value is not None]
     lacking = len(held) - len(values)
     reason = f"no score on {lacking} of {len(held)} pairs" if lacking else contender.why_not
@@ -155,7 +155,7 @@ def _unranked_place(held: Sequence[PairRecord], contender: Contender, seed: int)
         if lacking
         else _mean_bar(values, seed).model_copy(update={"reason": reason})
     )
-    return Place(
+    return SystemPlace(
         system=contender.system,
         kind=contender.kind,
         mean=mean,

@@ -18,7 +18,7 @@ from embassay.errors import DataError
 from embassay.parquet import read_parquet
 from embassay.protocols.hume import models
 from embassay.protocols.hume.ceiling import (
-    Compared,
+    PeopleDifference,
     SystemValues,
     against_people,
     among_people,
@@ -33,7 +33,15 @@ from embassay.protocols.hume.llms.answers import (
     read_llm_answers,
     score_llm,
 )
-from embassay.protocols.hume.models import CORRECT, LABEL, SCORE, Settings, fingerprint_of, need_of, texts_of
+from embassay.protocols.hume.models import (
+    CORRECT,
+    LABEL,
+    SCORE,
+    EvaluationSettings,
+    fingerprint_of,
+    need_of,
+    texts_of,
+)
 from embassay.protocols.hume.options import VERSION, Aggregation, ApMode, StudyRequest
 from embassay.protocols.hume.published.standings import percent_of_human
 from embassay.protocols.hume.record import Bar, SystemKind, SystemScore
@@ -50,8 +58,8 @@ from embassay.protocols.hume.resampling import (
     row_score,
 )
 from embassay.protocols.hume.scoring import (
+    MeasureScores,
     PeopleScores,
-    Scored,
     human_interval,
     is_outside,
     score_people,
@@ -63,13 +71,13 @@ from embassay.protocols.hume.study import (
     Family,
     Item,
     StudyFolder,
-    Task,
+    StudyTask,
     Who,
     answers_by_annotator,
     read_study,
 )
 from embassay.protocols.kernel import plan as planning
-from embassay.protocols.kernel.forecast import Forecaster, Work
+from embassay.protocols.kernel.forecast import Effort, Forecaster
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, planned_systems
 from embassay.protocols.kernel.request import as_lists
 from embassay.runs.folder import Cell, CellRecord, RunFolder, digest_json
@@ -92,10 +100,10 @@ class Worker:
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredTask:
     """A task with its gold and what people answered; `workers` are in the order of their ids."""
 
-    task: Task
+    task: StudyTask
     items: tuple[str, ...]
     gold: dict[str, Any]
     answers: Answers
@@ -111,8 +119,8 @@ class Answered:
 
 
 def read_answered(
-    folder: StudyFolder, tasks: Sequence[Task], files: Sequence[Path] = (), *, anyone: bool = True
-) -> tuple[Answered, ...]:
+    folder: StudyFolder, tasks: Sequence[StudyTask], files: Sequence[Path] = (), *, anyone: bool = True
+) -> tuple[AnsweredTask, ...]:
     """Every task with what people answered. Raises DataError for a wrong value, and where `anyone` has to have answered
     and nobody did."""
     every = collect_annotations(folder, files)
@@ -124,7 +132,7 @@ def read_answered(
         answers = answers_by_annotator(task.spec, gold, annotations)
         items = folder.items_of(task.name)
         ids, workers = tuple(item.id for item in items), tuple(_list_workers(annotations, answers))
-        found.append(Answered(task, ids, gold, answers, workers, _mean_words(items)))
+        found.append(AnsweredTask(task, ids, gold, answers, workers, _mean_words(items)))
     if anyone and not any(annotations for task in found for annotations in task.answers.values()):
         raise DataError(
             f"Nobody has annotated {folder.path}" + (f" ({', '.join(map(str, files))})." if files else "."),
@@ -148,7 +156,7 @@ def _shown_texts(shown: Any) -> Iterator[str]:
             yield from _shown_texts(part)
 
 
-def answers_fingerprint(every: Iterable[Answered]) -> str:
+def answers_fingerprint(every: Iterable[AnsweredTask]) -> str:
     """A fingerprint of all answers: it changes as people go on."""
     return digest_json(
         [[task.task.name, {name: dict(given) for name, given in task.answers.items()}] for task in every]
@@ -170,7 +178,7 @@ def _list_workers(annotations: Sequence[Annotation], answers: Answers) -> Iterat
 class Counting:
     """A task that somebody answered, by the rules of a request."""
 
-    of: Answered
+    of: AnsweredTask
     request: StudyRequest
 
     @property
@@ -222,7 +230,7 @@ class Counting:
         return self._score_answers(self.answers, mode)
 
     @cached_property
-    def left_out(self) -> Mapping[str, Scored]:
+    def left_out(self) -> Mapping[str, MeasureScores]:
         """The scores of those who answered too few."""
         few = {name: given for name, given in self.of.answers.items() if given and name not in self.answers}
         return self._score_answers(few, self.request.human_ap_mode).annotators if few else {}
@@ -256,7 +264,7 @@ class Contestant:
     notes: tuple[str, ...] = ()
 
 
-def of_cell(record: CellRecord, kind: SystemKind, of: Answered, folder: RunFolder) -> Contestant:
+def of_cell(record: CellRecord, kind: SystemKind, of: AnsweredTask, folder: RunFolder) -> Contestant:
     """A system by the record and the items of its cell."""
     if not record.done:
         return Contestant(record.system, kind, no_bar(record.reason))
@@ -275,7 +283,7 @@ def of_cell(record: CellRecord, kind: SystemKind, of: Answered, folder: RunFolde
     return Contestant(record.system, kind, score, values, _model_answers(of, rows, values), failed, notes)
 
 
-def of_llm(answers: LlmAnswers, of: Answered) -> Contestant | None:
+def of_llm(answers: LlmAnswers, of: AnsweredTask) -> Contestant | None:
     """A language model by its answers to a task; None where it was not asked."""
     rows = answers.of(of.task.name)
     if not rows or of.task.family not in LLM_FAMILIES:
@@ -304,7 +312,7 @@ def llm_name(answers: LlmAnswers) -> str:
     return answers.model if answers.mode == "ranking" else f"{answers.model} ({answers.mode})"
 
 
-def _model_answers(of: Answered, rows: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def _model_answers(of: AnsweredTask, rows: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     if of.task.family == "classification":
         labels = labels_of(of)
         # A label that only training texts have is nobody's answer here.
@@ -326,7 +334,7 @@ def _model_answers(of: Answered, rows: Mapping[str, Any], values: Mapping[str, A
     return dict(values)
 
 
-def labels_of(of: Answered) -> tuple[Any, ...]:
+def labels_of(of: AnsweredTask) -> tuple[Any, ...]:
     """The labels of a classification in the order by which its items files count them."""
     return of.task.spec.labels or tuple(sorted(set(of.gold.values()), key=str))
 
@@ -383,7 +391,9 @@ def unpaired_score(contestant: Contestant) -> SystemScore:
     )
 
 
-def _paired_score(counting: Counting, contestant: Contestant, compared: Compared | None) -> SystemScore:
+def _paired_score(
+    counting: Counting, contestant: Contestant, compared: PeopleDifference | None
+) -> SystemScore:
     score = _on_counted(counting, contestant)
     if score.value is None or compared is None:
         return unpaired_score(contestant).model_copy(update={"score": score})
@@ -464,7 +474,7 @@ class StudyPlan(planning.Plan):
 
     request: StudyRequest
     folder: StudyFolder
-    answered: tuple[Answered, ...]
+    answered: tuple[AnsweredTask, ...]
     llms: tuple[LlmAnswers, ...]
 
     @property
@@ -502,7 +512,7 @@ def make_plan(
     answers = read_answered(folder, tasks, files, anyone=not any(llm.rows for llm in llms)) if people else ()
     tokenizer = open_tokenizer(request.tokenizer)
     systems = _plan_systems(request, tokenizer, ledger)
-    settings = Settings(request.samples_per_label, request.repeats, request.give_k)
+    settings = EvaluationSettings(request.samples_per_label, request.repeats, request.give_k)
     datasets, cells = [], []
     for task in tasks:
         data = models.get_data(folder.path, folder.study.content, task.name, settings)[0] if systems else None
@@ -524,7 +534,7 @@ def make_plan(
     )  # fmt: skip
 
 
-def _requested_tasks(folder: StudyFolder, request: StudyRequest) -> list[Task]:
+def _requested_tasks(folder: StudyFolder, request: StudyRequest) -> list[StudyTask]:
     """Those that were asked for, in the order of the study."""
     wanted = {folder.task(name).name for name in request.tasks}
     return [task for task in folder.study.tasks if not wanted or task.name in wanted]
@@ -538,7 +548,7 @@ def _plan_systems(
     return tuple(system for system in systems if system.kind != "reference" or system.spec in request.systems)
 
 
-def _plan_dataset(folder: StudyFolder, task: Task, texts: int) -> PlannedDataset:
+def _plan_dataset(folder: StudyFolder, task: StudyTask, texts: int) -> PlannedDataset:
     items = folder.items_of(task.name)
     fingerprint = digest_json([folder.study.content, task.name, [item.id for item in items]])
     planned = PlannedTask(task.family, len(items), texts, (), tuple(task.notes))
@@ -590,7 +600,7 @@ def _cell_forecasts(plan: StudyPlan, *, measure: bool) -> Iterator[Forecast]:
         data, family = models.get_data(job.study, job.content, job.task, job.settings)
         texts = texts_of(data)
         tokens, _ = tokens_of(texts, tokenizer)
-        wanted = Work(
+        wanted = Effort(
             family, dataset.name, dataset.tasks[0].n, len(texts), tokens, partial(models.rehearse_cell, job), texts,
             kind="distances" if family == "clustering" else "pairs",
             footprint=partial(need_of, data=data, resamples=job.resamples)

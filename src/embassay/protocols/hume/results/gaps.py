@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.published.standings import Beside, beside_models
+from embassay.protocols.hume.published.standings import PairStanding, beside_models
 from embassay.protocols.hume.record import PairRecord, Summary
 from embassay.protocols.hume.resource import resource_class
 from embassay.protocols.kernel.tables import ColumnTable, Field, counted, points, text, whole
@@ -78,14 +78,14 @@ def _slope_fields(find: str, prefix: str) -> Iterator[Field]:
 
 
 @dataclass(frozen=True)
-class Fit:
+class GapSlopes:
     """Slopes of columns, or why there are none."""
 
     slopes: tuple[Estimate, ...] = ()
     reason: str = ""
 
 
-def _list_slopes(models: Sequence[Beside]) -> Iterator[GapSlope]:
+def _list_slopes(models: Sequence[PairStanding]) -> Iterator[GapSlope]:
     values = {of: [of.find(beside.pair) for beside in models] for of in PROPERTIES}
     gaps = [beside.standing.gap("median") for beside in models if beside.standing]
     alone = {of: _fit_slopes(gaps, [values[of]]) for of in PROPERTIES}
@@ -99,13 +99,13 @@ def _list_slopes(models: Sequence[Beside]) -> Iterator[GapSlope]:
         yield GapSlope(of, pairs, next(iter(alone[of].slopes), None), joint.get(of), reason)
 
 
-def _fit_slopes(gaps: Sequence[float], columns: Sequence[Sequence[float | None]]) -> Fit:
+def _fit_slopes(gaps: Sequence[float], columns: Sequence[Sequence[float | None]]) -> GapSlopes:
     """Over the pairs of which all columns are known."""
     rows = [i for i in range(len(gaps)) if all(column[i] is not None for column in columns)]
     if not columns or len(rows) < PER_SLOPE * len(columns):
-        return Fit(reason=f"{len(rows)} pairs are too few for {counted(len(columns), 'slope')}")
+        return GapSlopes(reason=f"{len(rows)} pairs are too few for {counted(len(columns), 'slope')}")
     x = np.array([[column[i] for column in columns] for i in rows], dtype=np.float64)
     try:
-        return Fit(robust_slopes(x, np.array([gaps[i] for i in rows])))
+        return GapSlopes(robust_slopes(x, np.array([gaps[i] for i in rows])))
     except UsageError as error:
-        return Fit(reason=error.message.rstrip(".").lower())
+        return GapSlopes(reason=error.message.rstrip(".").lower())

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from embassay.protocols.hume.published.standings import Beside, beside_models
+from embassay.protocols.hume.published.standings import PairStanding, beside_models
 from embassay.protocols.hume.record import Bar, Need, PairRecord, Summary
 from embassay.protocols.hume.tables import answered_by
 from embassay.protocols.kernel import tables as numbers
@@ -68,7 +68,7 @@ def _pairs_table(summary: Summary) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _pair_row(beside: Beside) -> tuple[str, ...]:
+def _pair_row(beside: PairStanding) -> tuple[str, ...]:
     pair, standing = beside.pair, beside.standing
     best, gap = numbers.NONE, numbers.NONE
     if standing:
@@ -193,7 +193,7 @@ def _overall_findings(summary: Summary, who: str) -> Iterator[Finding]:
     )
 
 
-def _beyond_findings(every: Sequence[Beside], who: str) -> Iterator[Finding]:
+def _beyond_findings(every: Sequence[PairStanding], who: str) -> Iterator[Finding]:
     bounded = [beside for beside in every if beside.standing and beside.pair.human.low is not None]
     if not bounded:
         yield Finding(f"No pair has both a model and an interval of {who}: nothing can be compared with it.")
@@ -217,7 +217,7 @@ def _beyond_findings(every: Sequence[Beside], who: str) -> Iterator[Finding]:
         )
 
 
-def _best_score(beside: Beside) -> float:
+def _best_score(beside: PairStanding) -> float:
     return beside.standing.best if beside.standing else 0.0
 
 

@@ -15,7 +15,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import models
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
 from embassay.protocols.hume.profiles import profile_table, profiles_of
-from embassay.protocols.hume.published.paper import Dataset, Evaluation, Study, paper_study
+from embassay.protocols.hume.published.paper import Evaluation, PaperDataset, PublishedStudy, paper_study
 from embassay.protocols.hume.published.protocol import Entrants, run_published
 from embassay.protocols.hume.record import Summary, read_divided, write_divided, write_summary
 from embassay.protocols.hume.results.conclusions import compare_systems, system_standings
@@ -26,7 +26,7 @@ from embassay.protocols.hume.results.tables import conditions_table, mark_simula
 from embassay.protocols.hume.sampling import sample, stand_ins
 from embassay.protocols.hume.sampling.options import check_mapping, suite_task
 from embassay.protocols.hume.scoring import MAIN
-from embassay.protocols.hume.study import Task, read_study, write_study
+from embassay.protocols.hume.study import StudyTask, read_study, write_study
 from embassay.protocols.kernel.absentees import say_planned
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
@@ -230,13 +230,13 @@ def read_entrants(run: Run, items: Path, notes: Sequence[str]) -> Entrants:
     return Entrants(systems, tuple(evaluations), (*notes, *_other_sizes(tasks.values())))
 
 
-def _make_evaluation(row: Result, task: Task) -> Evaluation:
+def _make_evaluation(row: Result, task: StudyTask) -> Evaluation:
     assert row.value is not None
     name = _task_dataset(task).name
     return Evaluation(row.system, "", name, task.lang, task.lang, row.value, {row.measure: row.value})
 
 
-def _other_sizes(tasks: Iterable[Task]) -> Iterator[str]:
+def _other_sizes(tasks: Iterable[StudyTask]) -> Iterator[str]:
     """That the items here cannot be those of people, where they are not as many."""
     sizes = []
     for task in tasks:
@@ -251,7 +251,7 @@ def _other_sizes(tasks: Iterable[Task]) -> Iterator[str]:
         )
 
 
-def _task_dataset(task: Task) -> Dataset:
+def _task_dataset(task: StudyTask) -> PaperDataset:
     """The study's dataset that a task is the items of."""
     dataset = _by_member(paper_study()).get(task.source.dataset.partition("?")[0])
     if dataset is None:
@@ -261,7 +261,7 @@ def _task_dataset(task: Task) -> Dataset:
     return dataset
 
 
-def _by_member(study: Study) -> Mapping[str, Dataset]:
+def _by_member(study: PublishedStudy) -> Mapping[str, PaperDataset]:
     """Member of the suite -> the study's dataset, which the suite calls by one of its names."""
     titled = {member.dataset: study.dataset(member.title) for member in all_suites()[SUITE].members}
     return {name: dataset for name, dataset in titled.items() if dataset is not None}

@@ -33,7 +33,7 @@ from embassay.protocols.hume.results.conclusions import (
     rank_by_mean,
 )
 from embassay.protocols.hume.results.contestants import (
-    Answered,
+    AnsweredTask,
     Contestant,
     Counting,
     StudyPlan,
@@ -47,8 +47,8 @@ from embassay.protocols.hume.results.contestants import (
     rule_of,
     unpaired_score,
 )
-from embassay.protocols.hume.scoring import MAIN, Scored, people_agreement, who_counts
-from embassay.protocols.hume.study import Answers, Task, Who
+from embassay.protocols.hume.scoring import MAIN, MeasureScores, people_agreement, who_counts
+from embassay.protocols.hume.study import Answers, StudyTask, Who
 from embassay.protocols.hume.tables import most_disputed
 from embassay.protocols.kernel.outcome import manifest_at_once
 from embassay.protocols.kernel.tables import RunTable, write_tables
@@ -65,7 +65,7 @@ _UNDEFINED = "not defined for this family"
 def published_rows(summary: Summary) -> Iterator[Result]:
     """All rows of published results, datasets by their names."""
     for pair in summary.pairs:
-        rows = _Rows(pair, pair.dataset, summary.seed)
+        rows = _PairRows(pair, pair.dataset, summary.seed)
         yield from rows.of_people()
         for score in (*pair.models, *pair.llms):
             yield rows.row(score.system, "", pair.measure, score.score)
@@ -75,7 +75,7 @@ def published_rows(summary: Summary) -> Iterator[Result]:
 def study_rows(summary: Summary) -> Iterator[Result]:
     """The rows of a study besides those of its cells; a pair goes by the name of its task, as cells do."""
     for pair in summary.pairs:
-        rows = _Rows(pair, pair.task, summary.seed)
+        rows = _PairRows(pair, pair.task, summary.seed)
         yield from rows.of_people()
         for score in pair.llms:
             yield rows.row(score.system, "", pair.measure, score.score)
@@ -85,7 +85,7 @@ def study_rows(summary: Summary) -> Iterator[Result]:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _PairRows:
     """The rows of one pair."""
 
     pair: PairRecord
@@ -261,7 +261,11 @@ TOO_FEW = ": too few, left out of the human score and the agreement"
 
 
 def study_pair(
-    of: Answered, request: StudyRequest, contestants: Sequence[Contestant], ranked: Sequence[str], name: Named
+    of: AnsweredTask,
+    request: StudyRequest,
+    contestants: Sequence[Contestant],
+    ranked: Sequence[str],
+    name: Named,
 ) -> PairRecord:
     """The pair of a task; `ranked` are the systems among which the best is looked for."""
     task = of.task
@@ -306,7 +310,7 @@ def _complete_pair(
     )
 
 
-def _annotator_records(counting: Counting, scored: Mapping[str, Scored]) -> tuple[Annotator, ...]:
+def _annotator_records(counting: Counting, scored: Mapping[str, MeasureScores]) -> tuple[Annotator, ...]:
     main = MAIN[counting.of.task.family]
     workers = {worker.id: worker for worker in counting.of.workers}
     return tuple(
@@ -366,7 +370,7 @@ def _is_above(best: SystemScore, human: Estimate) -> bool:
     return not math.isnan(human.high) and (best.score.value or 0.0) > human.high
 
 
-def _pair_flags(of: Answered, counted: Answers) -> tuple[str, ...]:
+def _pair_flags(of: AnsweredTask, counted: Answers) -> tuple[str, ...]:
     n, open_items = len(of.items), len(of.unanswered)
     flags = list(of.task.notes)
     if 0 < open_items < n:
@@ -387,7 +391,7 @@ class Named:
     group: str
 
 
-def name_tasks(tasks: Sequence[Task]) -> Mapping[str, Named]:
+def name_tasks(tasks: Sequence[StudyTask]) -> Mapping[str, Named]:
     """Name of a task -> its dataset: the task's name without its language, where that tells all tasks apart."""
     short = {task.name: without_language(task.name, task.lang) for task in tasks}
     counts = Counter((short[task.name], task.lang) for task in tasks)

@@ -25,7 +25,7 @@ from embassay.protocols.hume.record import PairRecord, Summary, SystemScore
 from embassay.protocols.hume.resource import resource_table
 from embassay.protocols.hume.results.conclusions import Contender, matrix_of, scored_pairs
 from embassay.protocols.hume.results.gaps import gap_table
-from embassay.protocols.hume.study import FAMILIES, Task
+from embassay.protocols.hume.study import FAMILIES, StudyTask
 from embassay.protocols.hume.tables import (
     OF_PAIR,
     PAIR,
@@ -71,14 +71,14 @@ def _summary_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterat
 class Condition(NamedTuple):
     """Who is scored on a task, what people had, what `systems` had, and whether that is the same."""
 
-    task: Task
+    task: StudyTask
     scored: str
     people: str
     systems: str
     like_for_like: bool
 
 
-def conditions_table(tasks: Sequence[Task], llms: Sequence[LlmAnswers], *, give_k: bool) -> ColumnTable:
+def conditions_table(tasks: Sequence[StudyTask], llms: Sequence[LlmAnswers], *, give_k: bool) -> ColumnTable:
     """Table `hume_conditions`: what people and systems were told and asked for in every task, and whether their scores
     are like for like (spec hume 11, 16)."""
     modes = {llm.mode for llm in llms}
@@ -92,7 +92,7 @@ def conditions_table(tasks: Sequence[Task], llms: Sequence[LlmAnswers], *, give_
     )  # fmt: skip
 
 
-def _task_conditions(task: Task, modes: Collection[str], give_k: bool) -> Iterator[Condition]:
+def _task_conditions(task: StudyTask, modes: Collection[str], give_k: bool) -> Iterator[Condition]:
     if task.family == "classification":
         yield Condition(task, "systems", "labels with their meaning", "labelled texts to learn from", False)
         if modes:

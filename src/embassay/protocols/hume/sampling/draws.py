@@ -12,9 +12,9 @@ from embassay.errors import UsageError
 from embassay.protocols.hume.collection import on_scale
 from embassay.protocols.hume.sampling.options import TaskRequest, label_choices
 from embassay.protocols.hume.sampling.pools import (
-    Choice,
-    Chosen,
-    Drawn,
+    PoolPositions,
+    SampledItem,
+    SampledTask,
     by_bins,
     compared_text,
     contradicted_texts,
@@ -108,7 +108,7 @@ def from_corpus(data: RetrievalSet, hear: Hear | None = None) -> tuple[list[Judg
 
 def draw_reranking(
     asked: Sequence[JudgedQuery], negatives: Negatives, request: TaskRequest, n: int, seed: int
-) -> Drawn:
+) -> SampledTask:
     """`n` queries with `candidates` documents each, up to `relevant` of them relevant, in an order drawn per query; the
     others are drawn among the hardest negatives.
 
@@ -119,7 +119,7 @@ def draw_reranking(
     first = {compared_text(query.query): query for query in reversed(asked)}
     pool = [query for query in asked if first[compared_text(query.query)] is query]
     order = [pool[place] for place in seeded_order([query.id for query in pool], seed, "queries")]
-    items: list[Chosen] = []
+    items: list[SampledItem] = []
     left = 0
     # One by one: which query has enough documents is known only when they were looked for.
     while order and len(items) < n:
@@ -132,7 +132,7 @@ def draw_reranking(
     )
     about = (_relevant_note(items),) if items else ()
     practice = _ranked_practice(order, negatives, request, seed)
-    return Drawn(tuple(items), practice, notes=notes, about_gold=about)
+    return SampledTask(tuple(items), practice, notes=notes, about_gold=about)
 
 
 def draw_shown(
@@ -154,7 +154,7 @@ def draw_shown(
 
 def _ranked_item(
     query: JudgedQuery, negatives: Negatives, relevant: int, total: int, seed: int
-) -> Chosen | None:
+) -> SampledItem | None:
     documents = draw_shown(
         query, _mix_hardest(list(negatives(query)), query.id, total, seed), relevant, total, seed
     )
@@ -164,7 +164,7 @@ def _ranked_item(
         "query": query.query,
         "documents": [{"id": f"d{at}", "text": query.texts[key]} for at, key in enumerate(documents, 1)],
     }
-    return Chosen(payload, [int(_is_relevant(query, key)) for key in documents], query.id, documents)
+    return SampledItem(payload, [int(_is_relevant(query, key)) for key in documents], query.id, documents)
 
 
 def _ranked_practice(
@@ -216,13 +216,13 @@ def _unlike_documents(
     return taken
 
 
-def _relevant_note(items: Sequence[Chosen]) -> str:
+def _relevant_note(items: Sequence[SampledItem]) -> str:
     sizes = Counter(sum(item.gold) for item in items)
     words = ", ".join(f"{number} in {sizes[number]}" for number in sorted(sizes))
     return f"relevant documents per query: {words}"
 
 
-def draw_pairs(pairs: ScoredPairs, scale: Scale, request: TaskRequest, n: int, seed: int) -> Drawn:
+def draw_pairs(pairs: ScoredPairs, scale: Scale, request: TaskRequest, n: int, seed: int) -> SampledTask:
     """`n` pairs, spread evenly over five bins of the gold score; each pair once, in either order of its texts, and
     texts in one pair only as far as there are enough."""
     joined = [pair_text(one, other) for one, other in zip(pairs.first, pairs.second, strict=True)]
@@ -245,13 +245,13 @@ def draw_pairs(pairs: ScoredPairs, scale: Scale, request: TaskRequest, n: int, s
     )
     items = tuple(_rated_item(pairs, place, scores[place]) for place in taken)
     rest = [place for place in pool if place not in set(taken)]
-    return Drawn(items, _rated_practice(pairs, rest, scores, scale, request, seed), notes=notes)
+    return SampledTask(items, _rated_practice(pairs, rest, scores, scale, request, seed), notes=notes)
 
 
-def _rated_item(pairs: ScoredPairs, place: int, score: float) -> Chosen:
+def _rated_item(pairs: ScoredPairs, place: int, score: float) -> SampledItem:
     one, other = pairs.first[place], pairs.second[place]
     same = compared_text(one) == compared_text(other)
-    return Chosen(
+    return SampledItem(
         {"text1": one, "text2": other}, score, pairs.ids[place], defects=("same_text",) if same else ()
     )
 
@@ -279,7 +279,7 @@ def _rated_practice(
 
 def draw_classification(
     tested: LabelledTexts, trained: LabelledTexts | None, request: TaskRequest, n: int, seed: int
-) -> Drawn:
+) -> SampledTask:
     """`n` texts of `tested`, equal per label. A text that is there with several labels is left out; one that `trained`
     has with another label is kept and marked as ambiguous."""
     wrong = contradicted_texts(tested.texts, tested.labels)
@@ -298,20 +298,22 @@ def draw_classification(
     )
     shown = {item.text for item in items}
     practice = _labelled_practice(trained or tested, None if trained else rest, shown, labels, request, seed)
-    return Drawn(items, practice, tuple(labels), notes, trained=trained.texts if trained else ())
+    return SampledTask(items, practice, tuple(labels), notes, trained=trained.texts if trained else ())
 
 
-def _choose_balanced(tested: LabelledTexts, pool: list[int], n: int, seed: int) -> Choice:
+def _choose_balanced(tested: LabelledTexts, pool: list[int], n: int, seed: int) -> PoolPositions:
     choice = equal_per_label(
         [tested.ids[place] for place in pool], [tested.labels[place] for place in pool], n, seed
     )
-    return Choice(tuple(pool[place] for place in choice.positions), choice.notes)
+    return PoolPositions(tuple(pool[place] for place in choice.positions), choice.notes)
 
 
-def _labelled_item(tested: LabelledTexts, place: int, other: dict[str, set[str]]) -> Chosen:
+def _labelled_item(tested: LabelledTexts, place: int, other: dict[str, set[str]]) -> SampledItem:
     text, label = tested.texts[place], tested.labels[place]
     ambiguous = bool(other.get(compared_text(text), set()) - {label})
-    return Chosen({"text": text}, label, tested.ids[place], defects=("ambiguous_label",) if ambiguous else ())
+    return SampledItem(
+        {"text": text}, label, tested.ids[place], defects=("ambiguous_label",) if ambiguous else ()
+    )
 
 
 def _labels_of(texts: LabelledTexts) -> dict[str, set[str]]:
@@ -344,7 +346,7 @@ def _labelled_practice(
 WHOLE = "the whole set, as it was annotated"
 
 
-def take_whole(data: Any, n: int | None) -> Drawn:
+def take_whole(data: Any, n: int | None) -> SampledTask:
     """Every item of an annotated set as it is, in the order of the data, the first `n` for a trial: repeated texts,
     contradictions and documents that are alike stay, since people and models were scored on them. Practice is ours.
 
@@ -352,31 +354,33 @@ def take_whole(data: Any, n: int | None) -> Drawn:
     """
     if isinstance(data, ScoredPairs):
         taken = [_rated_item(data, place, float(data.scores[place])) for place in range(len(data))]
-        return Drawn(tuple(taken[:n]), tuple(own_practice("sts")), notes=(WHOLE,))
+        return SampledTask(tuple(taken[:n]), tuple(own_practice("sts")), notes=(WHOLE,))
     if isinstance(data, RerankingSet):
         taken = [_listed_item(data, place) for place in range(len(data.ids))]
         about = (_relevant_note(taken),) if taken else ()
-        return Drawn(tuple(taken[:n]), tuple(own_practice("reranking")), notes=(WHOLE,), about_gold=about)
+        return SampledTask(
+            tuple(taken[:n]), tuple(own_practice("reranking")), notes=(WHOLE,), about_gold=about
+        )
     test, train = (data.test, data.train) if isinstance(data, Classification) else (data, None)
     other = {} if train is None else _labels_of(train)
     taken = [_labelled_item(test, place, other) for place in range(len(test))]
     labels = tuple(sorted({*test.labels, *(train.labels if train else ())}))
-    return Drawn(tuple(taken[:n]), (), labels, (WHOLE,), trained=train.texts if train else ())
+    return SampledTask(tuple(taken[:n]), (), labels, (WHOLE,), trained=train.texts if train else ())
 
 
-def _listed_item(data: RerankingSet, place: int) -> Chosen:
+def _listed_item(data: RerankingSet, place: int) -> SampledItem:
     key, texts = data.ids[place], data.candidates[place]
     documents = [{"id": f"d{number}", "text": text} for number, text in enumerate(texts, 1)]
     gold = [int(gain > 0) for gain in data.relevance[place]]
     ids = tuple(f"{key}#{number}" for number in range(1, len(texts) + 1))
-    return Chosen({"query": data.queries[place][0], "documents": documents}, gold, key, ids)
+    return SampledItem({"query": data.queries[place][0], "documents": documents}, gold, key, ids)
 
 
 EACH = 3
 """Texts of each cluster to practise on."""
 
 
-def draw_clustering(texts: LabelledTexts, request: TaskRequest, n: int, seed: int) -> Drawn:
+def draw_clustering(texts: LabelledTexts, request: TaskRequest, n: int, seed: int) -> SampledTask:
     """`n` texts of 6 or 5 gold clusters, or of as many as are asked for. Texts of several clusters are left out."""
     wrong = contradicted_texts(texts.texts, texts.labels)
     pool = [place for place in first_of_each(texts.texts) if compared_text(texts.texts[place]) not in wrong]
@@ -390,9 +394,11 @@ def draw_clustering(texts: LabelledTexts, request: TaskRequest, n: int, seed: in
         *count_note(len(wrong), "text", "of several clusters left out"),
         *count_note(len(texts) - len(set(map(compared_text, texts.texts))), "repeated text", "left out"),
     )
-    items = tuple(Chosen({"text": texts.texts[at]}, texts.labels[at], texts.ids[at]) for at in taken)
+    items = tuple(SampledItem({"text": texts.texts[at]}, texts.labels[at], texts.ids[at]) for at in taken)
     about = (f"{len(drawn)} of {len(set(texts.labels))} gold clusters",)
-    return Drawn(items, _clustered_practice(texts, spare, request, seed), tuple(sorted(drawn)), notes, about)
+    return SampledTask(
+        items, _clustered_practice(texts, spare, request, seed), tuple(sorted(drawn)), notes, about
+    )
 
 
 def _clustered_practice(

@@ -15,8 +15,8 @@ from embassay.data.catalogue.suites import Member
 from embassay.data.rows import nearest_name
 from embassay.data.yaml import line_of, read_yaml
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.options import Drawing
-from embassay.protocols.hume.study import Family, LabelChoice, Name, Question, Scale, Task
+from embassay.protocols.hume.options import TaskDrawOptions
+from embassay.protocols.hume.study import Family, LabelChoice, Name, Question, Scale, StudyTask
 from embassay.runs.folder import digest_json
 
 SEED = 1337
@@ -33,11 +33,11 @@ def _labels_as_text(value: object) -> object:
     return {str(key): held for key, held in value.items()} if isinstance(value, dict) else value
 
 
-class _Strict(BaseModel):
+class _SamplingModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class LabelText(_Strict):
+class LabelText(_SamplingModel):
     """What people are told of a label: the word on its button, and what it means."""
 
     name: str = ""
@@ -49,7 +49,7 @@ class LabelText(_Strict):
         return {"description": value} if isinstance(value, str) else value
 
 
-class TaskRequest(_Strict):
+class TaskRequest(_SamplingModel):
     """One dataset to draw from, for one family or for all that it has the columns of.
 
     `lang` keeps these languages, a task each, or states the language of data that state none. `guidelines` is the
@@ -74,12 +74,12 @@ class TaskRequest(_Strict):
     guidelines: str | None = None
     scale: Scale | None = None
     groups: Annotated[int, Field(ge=2)] | None = None
-    relevant: Annotated[int, Field(ge=1)] = Drawing.relevant
-    candidates: Annotated[int, Field(ge=2)] = Drawing.candidates
+    relevant: Annotated[int, Field(ge=1)] = TaskDrawOptions.relevant
+    candidates: Annotated[int, Field(ge=2)] = TaskDrawOptions.candidates
     negatives: Literal["lists", "bm25"] | None = None
     against: list[str] = []
     drop_leaked: bool = False
-    practice: Annotated[int, Field(ge=0, le=10)] = Drawing.practice
+    practice: Annotated[int, Field(ge=0, le=10)] = TaskDrawOptions.practice
     whole: bool = False
     give_k: bool = False
     suite: str = ""
@@ -98,7 +98,7 @@ class TaskRequest(_Strict):
         return wanted if limit is None else min(wanted, limit)
 
 
-class SampleRequest(_Strict):
+class SampleRequest(_SamplingModel):
     """A whole study; `profile` is what it asks of every annotator."""
 
     name: str = "study"
@@ -293,13 +293,13 @@ def make_guidelines(
     )  # fmt: skip
 
 
-def told_hash(tasks: Sequence[Task]) -> str:
+def told_hash(tasks: Sequence[StudyTask]) -> str:
     """A fingerprint of every word that annotators are told, and of the practice items."""
     shown = {"question", "guidelines", "labels", "scale", "practice"}
     return digest_json([task.model_dump(include=shown) for task in tasks])
 
 
-def version_of(tasks: Sequence[Task]) -> str:
+def version_of(tasks: Sequence[StudyTask]) -> str:
     """The version of the guidelines, which changes with any word: `1-` and the beginning of their fingerprint."""
     return f"{VERSION}-{told_hash(tasks)[:8]}"
 

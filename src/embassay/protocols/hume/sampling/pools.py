@@ -25,7 +25,7 @@ GROUPS = (6, 5)
 
 
 @dataclass(frozen=True)
-class Choice:
+class PoolPositions:
     """Positions of the pool that were taken, and what is to be said about them."""
 
     positions: tuple[int, ...]
@@ -42,7 +42,7 @@ def seeded_order(ids: Sequence[str], seed: int, *names: str) -> list[int]:
     return sorted(range(len(ids)), key=lambda place: (random_bytes(8, seed, *names, ids[place]), ids[place]))
 
 
-def equal_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int) -> Choice:
+def equal_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int) -> PoolPositions:
     """As many items of every label, at most `n` together; a label with fewer gives all it has, which is noted.
 
     With fewer places than labels, one item each of `n` labels drawn. Source: spec hume 2.1.
@@ -54,18 +54,18 @@ def equal_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int
         # Labels are drawn: the first by name would be the same ones in every study.
         drawn = sorted(names[place] for place in seeded_order(names, seed, "labels")[:n])
         note = f"{n} items cannot show all {len(members)} labels: one item each of {n} labels drawn"
-        return Choice(tuple(members[label][0] for label in drawn), (note,))
+        return PoolPositions(tuple(members[label][0] for label in drawn), (note,))
     short = [f"{label} {len(held)}" for label, held in sorted(members.items()) if len(held) < per_label]
     chosen = tuple(place for label in sorted(members) for place in members[label][:per_label])
     why = f"{per_label} of each of {len(members)} labels"
     if short:
         why = f"labels with fewer than {per_label} items give all they have: {', '.join(short)}"
-    return Choice(chosen, (f"{len(chosen)} items, not {n}: {why}",) if len(chosen) < n else ())
+    return PoolPositions(chosen, (f"{len(chosen)} items, not {n}: {why}",) if len(chosen) < n else ())
 
 
 def gold_groups(
     ids: Sequence[str], labels: Sequence[str], n: int, seed: int, groups: int | None = None
-) -> Choice:
+) -> PoolPositions:
     """As many items of each of `groups` gold clusters drawn, at most `n` together.
 
     Without `groups` 6 or 5 clusters, whichever divides `n` (spec hume 2.1), or all where there are fewer. Clusters
@@ -87,12 +87,12 @@ def gold_groups(
     why = f"{per_group} of each of {wanted} clusters"
     if short:
         why = f"{why}, {short} of which have fewer"
-    return Choice(taken, (f"{len(taken)} items, not {n}: {why}",) if len(taken) < n else ())
+    return PoolPositions(taken, (f"{len(taken)} items, not {n}: {why}",) if len(taken) < n else ())
 
 
 def by_bins(
     ids: Sequence[str], scores: Sequence[float], texts: Sequence[Sequence[str]], n: int, seed: int
-) -> Choice:
+) -> PoolPositions:
     """`n` pairs spread evenly over 5 equal-width bins of the gold score, between its lowest and its highest.
 
     What a bin lacks goes to the others. Pairs whose texts are in no other pair taken go first. Source: spec hume 2.1.
@@ -118,7 +118,7 @@ def by_bins(
         if short and len(taken) == n
         else ()
     )
-    return Choice(tuple(taken), notes)
+    return PoolPositions(tuple(taken), notes)
 
 
 def share_places(room: Mapping[int, int], n: int) -> dict[int, int]:
@@ -173,7 +173,7 @@ def _take_fresh(held: Sequence[int], texts: Sequence[Sequence[str]], n: int, use
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SampledItem:
     """An item: what is shown, what is right, and where it comes from."""
 
     payload: Mapping[str, Any]
@@ -198,15 +198,15 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SampledTask:
     """The items of a task with practice, all labels there are, and what is to be said of the draw.
 
     `about_gold` are notes for the owner alone: the study does not keep them, since they would tell annotators how many
-    groups or relevant documents to look for. `trained` are the texts that models may train on, as `Chosen.text` has
-    them.
+    groups or relevant documents to look for. `trained` are the texts that models may train on, as `SampledItem.text`
+    has them.
     """
 
-    items: tuple[Chosen, ...]
+    items: tuple[SampledItem, ...]
     practice: tuple[Practice, ...] = ()
     labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

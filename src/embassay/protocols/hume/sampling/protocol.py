@@ -35,9 +35,9 @@ from embassay.protocols.hume.sampling.options import (
     version_of,
 )
 from embassay.protocols.hume.sampling.pools import (
-    Chosen,
-    Drawn,
     Opened,
+    SampledItem,
+    SampledTask,
     compared_text,
     count_note,
     empty_texts,
@@ -53,7 +53,7 @@ from embassay.protocols.hume.study import (
     Source,
     StudyFile,
     StudyFolder,
-    Task,
+    StudyTask,
     content_hash,
     read_rows,
     write_study,
@@ -93,20 +93,20 @@ def has_artefact(text: str) -> bool:
 
 
 def with_defects(
-    items: Sequence[Chosen], trained: Iterable[str]
-) -> tuple[tuple[Chosen, ...], dict[int, Twin]]:
+    items: Sequence[SampledItem], trained: Iterable[str]
+) -> tuple[tuple[SampledItem, ...], dict[int, Twin]]:
     """The items with what is wrong with each, and the text of `trained` that is the twin of each leaked one."""
     twin = twins([item.text for item in items], trained)
     return tuple(_mark_defects(item, place in twin) for place, item in enumerate(items)), twin
 
 
-def counted_defects(rows: Iterable[GoldRow | Chosen]) -> dict[Defect, int]:
+def counted_defects(rows: Iterable[GoldRow | SampledItem]) -> dict[Defect, int]:
     """Defect -> the number of items that have it, in the order of the list; those of none are left out."""
     counts = Counter(defect for row in rows for defect in set(row.defects))
     return {defect: counts[defect] for defect in SAID if counts[defect]}
 
 
-def in_words(rows: Sequence[GoldRow] | Sequence[Chosen]) -> tuple[str, ...]:
+def in_words(rows: Sequence[GoldRow] | Sequence[SampledItem]) -> tuple[str, ...]:
     """What is wrong with the items of a task, a line for each defect: `3 of 40 items also in the training data`.
 
     >>> in_words([GoldRow(id="a-1", gold=1, defects=["leaked"]), GoldRow(id="a-2", gold=2)])
@@ -122,7 +122,7 @@ def study_flags(folder: StudyFolder, task: str) -> tuple[str, ...]:
     return in_words([row for _, row in read_rows(folder.path / GOLD, GoldRow) if row.id in ids])
 
 
-def _mark_defects(item: Chosen, leaked: bool) -> Chosen:
+def _mark_defects(item: SampledItem, leaked: bool) -> SampledItem:
     seen: dict[Defect, bool] = {
         "leaked": leaked,
         "empty": any(not text.strip() for text in item.texts),
@@ -291,7 +291,7 @@ def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _ig
             mend=f"`embassay data fetch {request.tasks[0].suite}` fetches it."
         )  # fmt: skip
     names = _name_tasks(pools)
-    tasks: list[Task] = []
+    tasks: list[StudyTask] = []
     items: list[ItemRow] = []
     gold: list[GoldRow] = []
     about: dict[str, tuple[str, ...]] = {}
@@ -353,12 +353,12 @@ def _open_dataset_tasks(task: TaskRequest, left_out: list[str]) -> list[Opened]:
         return []
 
 
-def _draw_pool(pool: Opened, seed: int, limit: int | None, hear: Hear) -> Drawn:
+def _draw_pool(pool: Opened, seed: int, limit: int | None, hear: Hear) -> SampledTask:
     request, data, left = pool.request, pool.data.data, 0
     if request.drop_leaked:
         data, left = without_leaked(data, pool.shape, pool.trained)
     if not len(data):
-        return Drawn((), notes=("all texts are also in the training data",))
+        return SampledTask((), notes=("all texts are also in the training data",))
     if request.whole:
         return take_whole(_as_lists(data), limit)
     drawn = _of_family(pool, data, request.size(pool.family, limit), seed, hear)
@@ -377,7 +377,7 @@ def _as_lists(data: Any) -> Any:
     return data
 
 
-def _of_family(pool: Opened, data: Any, n: int, seed: int, hear: Hear) -> Drawn:
+def _of_family(pool: Opened, data: Any, n: int, seed: int, hear: Hear) -> SampledTask:
     request = pool.request
     if pool.family == "sts":
         return draw_pairs(data, scale_of(request.scale), request, n, seed)
@@ -391,7 +391,7 @@ def _of_family(pool: Opened, data: Any, n: int, seed: int, hear: Hear) -> Drawn:
     return draw_classification(data, None, request, n, seed)
 
 
-def _check_drawn(pool: Opened, drawn: Drawn, limit: int | None) -> Drawn:
+def _check_drawn(pool: Opened, drawn: SampledTask, limit: int | None) -> SampledTask:
     """The draw with what is wrong with its items. Raises DataError where nothing was drawn."""
     if not drawn.items:
         raise DataError(
@@ -416,14 +416,14 @@ def _check_drawn(pool: Opened, drawn: Drawn, limit: int | None) -> Drawn:
     return replace(drawn, items=items, notes=notes)
 
 
-def _make_task(pool: Opened, name: str, drawn: Drawn) -> Task:
+def _make_task(pool: Opened, name: str, drawn: SampledTask) -> StudyTask:
     request = pool.request
     labels = label_choices(drawn.labels, request.labels) if pool.family == "classification" else []
     scale = scale_of(request.scale) if pool.family == "sts" else None
     told = request.give_k and pool.family == "clustering"
     groups = len({item.gold for item in drawn.items}) if told else None
     guide = request.guidelines and request.guidelines + (f"\n{told_groups(groups)}\n" if told else "")
-    return Task(
+    return StudyTask(
         name=name, family=pool.family, lang=pool.lang, title=request.title or pool.data.dataset,
         question=request.question or QUESTIONS[pool.family],
         guidelines=guide or make_guidelines(pool.family, labels, scale, groups),
@@ -436,7 +436,7 @@ def _make_task(pool: Opened, name: str, drawn: Drawn) -> Task:
     )  # fmt: skip
 
 
-def _gold_row(key: str, item: Chosen) -> GoldRow:
+def _gold_row(key: str, item: SampledItem) -> GoldRow:
     return GoldRow(
         id=key,
         gold=item.gold,

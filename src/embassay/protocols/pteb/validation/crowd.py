@@ -32,7 +32,7 @@ from embassay.protocols.kernel.tables import counted, csv_sheet
 from embassay.protocols.pteb.options import Batches, Filters
 from embassay.protocols.pteb.validation.raters import rating_of
 from embassay.protocols.pteb.validation.study import RATERS, Study
-from embassay.protocols.wordings.pairs import Item, by_language, cell, sheet, source_of, write_ratings
+from embassay.protocols.wordings.pairs import RatedPair, by_language, cell, sheet, source_of, write_ratings
 from embassay.randomness import random_bytes
 from embassay.runs.folder import slugify_name, write_atomic
 
@@ -55,14 +55,14 @@ PILOT = "pilot"
 
 
 @dataclass
-class Kept:
+class CrowdRatings:
     """The ratings that count, as rows of a rating file, and how many submissions were left out, by reason."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def batches(items: Sequence[Item], how: Batches, seed: int) -> list[list[Item]]:
+def batches(items: Sequence[RatedPair], how: Batches, seed: int) -> list[list[RatedPair]]:
     """The pairs of one language in batches, all dummies in each, in an order that depends on the seed alone.
 
     UsageError where nothing is left after a pilot.
@@ -105,8 +105,8 @@ def write_batches(study: Study, platform: Platform, how: Batches, out: Path) -> 
 
 
 def read_crowd(
-    files: Iterable[Path], items: Mapping[str, Item], filters: Filters, submissions: Sequence[Path] = ()
-) -> Kept:
+    files: Iterable[Path], items: Mapping[str, RatedPair], filters: Filters, submissions: Sequence[Path] = ()
+) -> CrowdRatings:
     """The ratings in a platform's files that pass the filters. `submissions` are Prolific's exports, with a line per
     person.
 
@@ -114,7 +114,7 @@ def read_crowd(
     DataError, with file and line, for a table of neither platform, a pair of another study and a rating off the scale.
     """
     people = _people(submissions) if submissions else None
-    kept, by_key = Kept(), dict[tuple[str, str], dict[str, Any]]()
+    kept, by_key = CrowdRatings(), dict[tuple[str, str], dict[str, Any]]()
     for path in files:
         rows = list(_read(path, filters))
         # Of MTurk a row is a submission; of Prolific all rows of a person are.
@@ -193,7 +193,7 @@ def _cell(row: Row, names: Sequence[str]) -> str:
     return "" if column is None else cell(row, column)
 
 
-def write_kept(path: Path, kept: Kept) -> None:
+def write_kept(path: Path, kept: CrowdRatings) -> None:
     """The ratings that count as a rating file, which `validate score` reads. DataError where there are none: an empty
     file would take the place of what was collected before."""
     if not kept.rows:
@@ -206,8 +206,8 @@ def write_kept(path: Path, kept: Kept) -> None:
 
 
 def _take(
-    row: Row, people: Mapping[str, Submission] | None, items: Mapping[str, Item], filters: Filters, kept: Kept,
-    by_key: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int]
+    row: Row, people: Mapping[str, Submission] | None, items: Mapping[str, RatedPair], filters: Filters,
+    kept: CrowdRatings, by_key: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int]
 ) -> None:  # fmt: skip
     person = unescape_formula(_cell(row, PERSON))
     if not person:
@@ -235,7 +235,7 @@ def _take(
             by_key[key] = {"pair_id": item.pair_id, "rater_id": person, "rating": value, "lang": item.lang}
 
 
-def _rated(row: Row, items: Mapping[str, Item], filters: Filters) -> Iterator[tuple[Item, float]]:
+def _rated(row: Row, items: Mapping[str, RatedPair], filters: Filters) -> Iterator[tuple[RatedPair, float]]:
     """The pairs of a row with their ratings; blank ones are not rated."""
     names = [name for name in row.cells if name.startswith("Input.pair_")]
     places = [(name, f"{RATING}{name.rpartition('_')[2]}") for name in names] or [

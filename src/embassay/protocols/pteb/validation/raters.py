@@ -19,7 +19,7 @@ from embassay.errors import DataError, UsageError
 from embassay.measures import krippendorff_alpha
 from embassay.protocols.kernel.estimates import MOST_LOST
 from embassay.protocols.kernel.tables import csv_sheet
-from embassay.protocols.wordings.pairs import HIGHEST, LOWEST, Item, Rules, cell, source_of
+from embassay.protocols.wordings.pairs import HIGHEST, LOWEST, RatedPair, RatingRules, cell, source_of
 from embassay.randomness import generator
 from embassay.runs.folder import write_atomic
 from embassay.stats import Estimate, percentile_interval, resample_means, stratified_means, wilson
@@ -81,7 +81,7 @@ class RaterVerdict:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedRatings:
     """The ratings that count, what is to be inspected, and every rater's verdict. `not_inspected` are flagged pairs
     that the inspector has not rated yet."""
 
@@ -93,12 +93,12 @@ class Checked:
 
 def check(
     ratings: Sequence[Rating],
-    items: Mapping[str, Item],
-    rules: Rules,
+    items: Mapping[str, RatedPair],
+    rules: RatingRules,
     *,
     estimates: Iterable[Rating] = (),
     decisions: Decisions = NO_DECISIONS,
-) -> Checked:
+) -> CheckedRatings:
     """Apply the five steps to the ratings of pairs and dummies alike. `items` is the key by pair id.
 
     `kept` are the ratings of pairs proper by raters who were not rejected.
@@ -118,17 +118,19 @@ def check(
     out = {rater.rater_id for rater in raters if rater.fate == "rejected"}
     kept = (rating for rating in ratings if rating.rater_id not in out and not items[rating.pair_id].is_dummy)
     waiting = dict.fromkeys(flag.rating.pair_id for flag in flags if not items[flag.rating.pair_id].is_dummy)
-    return Checked(
+    return CheckedRatings(
         tuple(kept), flags, raters, tuple(pair for pair in waiting if pair not in decisions.inspected)
     )
 
 
-def fails(rating: Rating, item: Item, rules: Rules) -> bool:
+def fails(rating: Rating, item: RatedPair, rules: RatingRules) -> bool:
     """Whether this is a dummy rated too far from what is expected (step 1)."""
     return item.expected is not None and _apart(rating.value, item.expected, rules.dummy_tolerance)
 
 
-def _reasons(rating: Rating, item: Item, estimates: Mapping[str, float], rules: Rules) -> tuple[str, ...]:
+def _reasons(
+    rating: Rating, item: RatedPair, estimates: Mapping[str, float], rules: RatingRules
+) -> tuple[str, ...]:
     """Why a rating is to be inspected (steps 1 to 3); a dummy that passes never is."""
     if item.expected is not None:
         far = fails(rating, item, rules)
@@ -141,7 +143,7 @@ def _reasons(rating: Rating, item: Item, estimates: Mapping[str, float], rules: 
     return (*far_from, *((f"rated {rules.low:g} or lower",) if rating.value <= rules.low else ()))
 
 
-def _is_far(flag: Flag, rules: Rules, decisions: Decisions) -> bool:
+def _is_far(flag: Flag, rules: RatingRules, decisions: Decisions) -> bool:
     """Whether the rating is far both from the inspector's and from every model's (step 5); not where one of the two
     is missing."""
     inspected = decisions.inspected.get(flag.rating.pair_id)
@@ -160,8 +162,8 @@ def _verdict(
     rater: str,
     ratings: Sequence[Rating],
     flags: Sequence[Flag],
-    items: Mapping[str, Item],
-    rules: Rules,
+    items: Mapping[str, RatedPair],
+    rules: RatingRules,
     decisions: Decisions,
 ) -> RaterVerdict:
     own = [rating for rating in ratings if rating.rater_id == rater]
@@ -196,8 +198,8 @@ def _fate(
     rater: str,
     failed: Sequence[Rating],
     far: Sequence[str],
-    items: Mapping[str, Item],
-    rules: Rules,
+    items: Mapping[str, RatedPair],
+    rules: RatingRules,
     decisions: Decisions,
 ) -> tuple[Fate, str]:
     """Step 5. The inspector's word stands above the rules, and both are told."""
@@ -251,7 +253,7 @@ class LanguageResult:
 
 
 def language_results(
-    kept: Sequence[Rating], items: Iterable[Item], raters: Sequence[RaterVerdict], rules: Rules, *,
+    kept: Sequence[Rating], items: Iterable[RatedPair], raters: Sequence[RaterVerdict], rules: RatingRules, *,
     per_pair: int, seed: int
 ) -> tuple[LanguageResult, ...]:  # fmt: skip
     """Every language in the order of the study, then all of them. `per_pair` ratings of each pair were asked for."""
@@ -275,7 +277,7 @@ class _Ratings:
         self,
         lang: str,
         kept: Sequence[Rating],
-        pairs: Sequence[Item],
+        pairs: Sequence[RatedPair],
         raters: Sequence[RaterVerdict],
         per_pair: int,
     ) -> None:
@@ -307,7 +309,11 @@ class _Ratings:
 
 
 def _result(
-    ratings: _Ratings, mean: Estimate | None, rules: Rules, seed: int, results: Sequence[LanguageResult] = ()
+    ratings: _Ratings,
+    mean: Estimate | None,
+    rules: RatingRules,
+    seed: int,
+    results: Sequence[LanguageResult] = (),
 ) -> LanguageResult:
     reason = ratings.too_few
     open_langs = [result.lang for result in results if result.accepted is None]
@@ -448,7 +454,9 @@ def _rated(row: Row, texts: Sequence[str]) -> Rated:
     return Rated(pair_id, rater_id, rating_of(row, "rating"), meanings, cell(row, "ts"), row.path, row.line)
 
 
-def collect(files: Iterable[Path], items: Mapping[str, Item], *, estimates: bool = False) -> list[Rating]:
+def collect(
+    files: Iterable[Path], items: Mapping[str, RatedPair], *, estimates: bool = False
+) -> list[Rating]:
     """The ratings in the files; blank ones are not rated and left out. Of `estimates` the rater is a language model.
 
     DataError, with file and line, for a pair that the study does not have, texts that are not those of the pair, and a
@@ -476,7 +484,7 @@ def collect(files: Iterable[Path], items: Mapping[str, Item], *, estimates: bool
     ]
 
 
-def check_decisions(decisions: Decisions, ratings: Sequence[Rating], items: Mapping[str, Item]) -> None:
+def check_decisions(decisions: Decisions, ratings: Sequence[Rating], items: Mapping[str, RatedPair]) -> None:
     """UsageError for a pair or rater in the inspector's file that the study does not know."""
     raters = {rating.rater_id for rating in ratings}
     for what, names, known in (
@@ -492,7 +500,7 @@ def check_decisions(decisions: Decisions, ratings: Sequence[Rating], items: Mapp
                 )
 
 
-def _check_pair(row: Rated, items: Mapping[str, Item], *, estimates: bool) -> None:
+def _check_pair(row: Rated, items: Mapping[str, RatedPair], *, estimates: bool) -> None:
     item = items.get(row.pair_id)
     if item is None:
         raise DataError(
@@ -578,7 +586,7 @@ INSPECTION_COLUMNS = tuple(_INSPECTION_COLUMNS_IN_WORDS.split())
 reject) and `reason` are about the rater."""
 
 
-def keep_list(path: Path, flags: Sequence[Flag], items: Mapping[str, Item]) -> int:
+def keep_list(path: Path, flags: Sequence[Flag], items: Mapping[str, RatedPair]) -> int:
     """Write the list, or add to it what it does not have: not a cell of what is there is changed, and a list that has
     everything is not touched. Returns how many rows are new."""
     header, rows, delimiter = _read_list(path)
@@ -606,7 +614,7 @@ def _read_list(path: Path) -> tuple[list[str], list[dict[str, str]], str]:
     return columns, rows, source.delimiter if isinstance(source, Delimited) else ","
 
 
-def _row(flag: Flag, item: Item) -> dict[str, Any]:
+def _row(flag: Flag, item: RatedPair) -> dict[str, Any]:
     return {
         "pair_id": item.pair_id,
         "rater_id": escape_formula(flag.rating.rater_id),

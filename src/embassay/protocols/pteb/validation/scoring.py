@@ -32,7 +32,7 @@ from embassay.protocols.pteb.validation.raters import (
     CLASSES,
     FILE,
     NO_DECISIONS,
-    Checked,
+    CheckedRatings,
     LanguageResult,
     RaterVerdict,
     Rating,
@@ -44,7 +44,7 @@ from embassay.protocols.pteb.validation.raters import (
     read_decisions,
 )
 from embassay.protocols.pteb.validation.study import Study
-from embassay.protocols.wordings.pairs import Item, sheet, write_ratings
+from embassay.protocols.wordings.pairs import RatedPair, sheet, write_ratings
 from embassay.protocols.wordings.tables import where_known
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, hardware_facts, list_versions, slugify_name
@@ -311,12 +311,12 @@ def judged_languages(
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredStudy:
     """A study with all its ratings: what was checked, the results per language and, last, of all, and warnings."""
 
     study: Study
     ratings: tuple[Rating, ...]
-    checked: Checked
+    checked: CheckedRatings
     results: tuple[LanguageResult, ...]
     warnings: tuple[str, ...]
     corrected: tuple[JudgedLanguage, ...] = ()
@@ -329,7 +329,7 @@ class Scored:
 
 def score(
     study: Study, files: Sequence[Path] = (), *, estimates: Sequence[Path] = (), decisions: Path | None = None
-) -> Scored:
+) -> ScoredStudy:
     """Apply the study's rules to the rating files, by default those in its folder, and to the folder's estimates and
     `estimates`. `decisions` is the inspector's file, by default the list in the folder where there is one.
 
@@ -353,10 +353,10 @@ def score(
     )
     warnings = [*_warnings(study, checked, said, items), *_doubts(results, study)]
     corrected = tuple(judged_languages(study, checked.kept, said))
-    return Scored(study, tuple(ratings), checked, results, tuple(warnings), corrected)
+    return ScoredStudy(study, tuple(ratings), checked, results, tuple(warnings), corrected)
 
 
-def keep(scored: Scored, *, command: str = "") -> RunFolder:
+def keep(scored: ScoredStudy, *, command: str = "") -> RunFolder:
     """Write what came of the study into its folder, as a run folder that `embassay report` reads, with the list to
     inspect (`inspect.csv`) and all ratings with the key (`ratings.csv`)."""
     study = scored.study
@@ -376,7 +376,7 @@ def keep(scored: Scored, *, command: str = "") -> RunFolder:
 
 
 def _warnings(
-    study: Study, checked: Checked, estimates: Sequence[Rating], items: Mapping[str, Item]
+    study: Study, checked: CheckedRatings, estimates: Sequence[Rating], items: Mapping[str, RatedPair]
 ) -> list[str]:
     judges = dict.fromkeys(rating.rater_id for rating in estimates)
     told = []
@@ -420,7 +420,7 @@ def _doubts(results: Sequence[LanguageResult], study: Study) -> Iterator[str]:
             yield f"The raters of {result.lang} may agree no better than by chance (alpha {result.alpha.estimate:.2f})."
 
 
-def _with_key(scored: Scored) -> list[dict[str, Any]]:
+def _with_key(scored: ScoredStudy) -> list[dict[str, Any]]:
     """All ratings, those of dummies and of rejected raters too, in the shared format; `text` is the original."""
     items = {item.pair_id: item for item in scored.study.items}
     return [
@@ -435,7 +435,7 @@ def _with_key(scored: Scored) -> list[dict[str, Any]]:
     ]
 
 
-def _manifest(scored: Scored, command: str, folder: RunFolder) -> dict[str, Any]:
+def _manifest(scored: ScoredStudy, command: str, folder: RunFolder) -> dict[str, Any]:
     study, checked = scored.study, scored.checked
     previous = folder.read_manifest() or {}
     with closing(Spending(folder.spending, moment("milliseconds"))) as spending:

@@ -18,11 +18,11 @@ from typing import Any
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json, read_bounded
 from embassay.protocols.kernel.outcome import moment
-from embassay.protocols.pteb.options import Drawing
+from embassay.protocols.pteb.options import StudyPool
 from embassay.protocols.wordings.pairs import (
     SHOWN,
-    Item,
-    Rules,
+    RatedPair,
+    RatingRules,
     Sample,
     by_language,
     candidates,
@@ -32,7 +32,7 @@ from embassay.protocols.wordings.pairs import (
     sheet,
     write_ratings,
 )
-from embassay.protocols.wordings.sets import ParaphraseSet, Source
+from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 from embassay.runs.folder import slugify_name, to_json, write_atomic
 
 FORMAT, SCHEMA = "embassay-validation", 1
@@ -68,8 +68,8 @@ class Study:
 
     path: Path
     facts: dict[str, Any]
-    rules: Rules
-    items: tuple[Item, ...]
+    rules: RatingRules
+    items: tuple[RatedPair, ...]
 
     @property
     def system(self) -> str:
@@ -92,7 +92,13 @@ class Study:
 
 
 def draw_study(
-    of: ParaphraseSet, target: Path, drawing: Drawing, size: Sample, rules: Rules, *, ending: str = "csv"
+    of: ParaphraseSet,
+    target: Path,
+    drawing: StudyPool,
+    size: Sample,
+    rules: RatingRules,
+    *,
+    ending: str = "csv",
 ) -> Study:
     """Draw pairs, make the raters' files and seal rules and key. UsageError where `target` holds anything, for a
     source or language that the set does not have, and for several sources with none named."""
@@ -145,7 +151,7 @@ def read_study(path: Path) -> Study:
         rules = rules_from(bounded_json(texts["rules.json"]))
         rows = [bounded_json(line) for line in texts["key.jsonl"].split("\n") if line]
         items = tuple(
-            Item(**{name: value for name, value in row.items() if name != "is_dummy"}) for row in rows
+            RatedPair(**{name: value for name, value in row.items() if name != "is_dummy"}) for row in rows
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(
@@ -182,7 +188,7 @@ def _sealed(path: Path, seal: str) -> str:
     return text
 
 
-def _source(of: ParaphraseSet, name: str) -> Source:
+def _source(of: ParaphraseSet, name: str) -> WordingSource:
     if name or not of.sources:
         return of.source(name)
     if len(of.sources) > 1:
@@ -204,7 +210,7 @@ def _languages(pools: dict[str, Any], asked: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(asked)) or sorted(pools)
 
 
-def _count_items(items: Sequence[Item], lang: str) -> dict[str, int]:
+def _count_items(items: Sequence[RatedPair], lang: str) -> dict[str, int]:
     of_lang = [item for item in items if item.lang == lang]
     return {
         "pairs": sum(not item.is_dummy for item in of_lang),
@@ -213,7 +219,7 @@ def _count_items(items: Sequence[Item], lang: str) -> dict[str, int]:
     }
 
 
-def _write_sheets(target: Path, items: Sequence[Item], size: Sample, seal: str, ending: str) -> None:
+def _write_sheets(target: Path, items: Sequence[RatedPair], size: Sample, seal: str, ending: str) -> None:
     for lang, of_lang in by_language(items).items():
         for number in range(1, size.raters + 1):
             rater = f"{lang}-rater{number}"
@@ -225,7 +231,7 @@ def _write_sheets(target: Path, items: Sequence[Item], size: Sample, seal: str, 
     write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS.format(seal=seal))
 
 
-def _rules_page(rules: Rules, seal: str) -> str:
+def _rules_page(rules: RatingRules, seal: str) -> str:
     lines = "\n".join(f"- {sentence}" for sentence in rules.in_words())
     return f"# Rules of this study, written down before anybody rated\n\n{lines}\n\nSeal: `{seal}`\n"
 

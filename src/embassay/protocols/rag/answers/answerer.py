@@ -75,13 +75,13 @@ def is_void(text: str) -> bool:
     return not is_abstaining(text) and _VOID.fullmatch(text) is not None
 
 
-class Malformed(ValueError):
+class MalformedGrade(ValueError):
     """What a grader said that is no grade, and why."""
 
 
 def right_of(text: str) -> bool:
     """Whether an answer is right by what its grader said: one JSON object with `right` alone, also among words.
-    Malformed otherwise.
+    MalformedGrade otherwise.
 
     >>> right_of('{"right": false}'), right_of('It agrees: {"right": true}.')
     (False, True)
@@ -92,9 +92,9 @@ def right_of(text: str) -> bool:
         said = found_json(text)
         graded = json.loads(said) if "{" not in text.replace(said, "", 1) else None
     except (Unfit, ValueError, RecursionError):
-        raise Malformed("no JSON object" if text else "empty") from None
+        raise MalformedGrade("no JSON object" if text else "empty") from None
     if not isinstance(graded, dict) or set(graded) != {RIGHT} or not isinstance(graded[RIGHT], bool):
-        raise Malformed(f"not an object with {RIGHT!r}, true or false, alone")
+        raise MalformedGrade(f"not an object with {RIGHT!r}, true or false, alone")
     return bool(graded[RIGHT])
 
 
@@ -118,7 +118,7 @@ class AnswerOptions:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ModelAnswer:
     """What a model answered; `seconds` are those of the call that brought it, when it was made, and `tokens` what it
     wrote then."""
 
@@ -165,11 +165,11 @@ class Answerer:
         """Release the cache of answers."""
         self._chat.cache.close()
 
-    async def answer(self, question: Question, passages: Sequence[str]) -> Answer:
+    async def answer(self, question: Question, passages: Sequence[str]) -> ModelAnswer:
         """An answer from the passages. Unanswered where every attempt brought none."""
         return await self._answered(answer_messages(question, passages))
 
-    async def first_word(self, question: Question, passages: Sequence[str]) -> Answer:
+    async def first_word(self, question: Question, passages: Sequence[str]) -> ModelAnswer:
         """One word after reading the same: its time is that to a first token, but for the word itself."""
         return await self._answered(answer_messages(question, passages, READY))
 
@@ -180,19 +180,19 @@ class Answerer:
         for attempt in range(self.options.attempts):
             try:
                 return right_of((await self._complete(messages, attempt)).text)
-            except Malformed as error:
+            except MalformedGrade as error:
                 rejected.append(str(error))
             except Unanswered as error:
                 why = error.why
                 rejected.append(f"{error.why}: {error.message}")
         raise none_readable(self.name, rejected, why)
 
-    async def _answered(self, messages: Sequence[Message]) -> Answer:
+    async def _answered(self, messages: Sequence[Message]) -> ModelAnswer:
         failure: Unanswered | None = None
         for attempt in range(self.options.attempts):
             try:
                 completion = await self._complete(messages, attempt)
-                return Answer(completion.text, completion.usage.seconds, completion.usage.output_tokens)
+                return ModelAnswer(completion.text, completion.usage.seconds, completion.usage.output_tokens)
             except Unanswered as error:
                 failure = error
         assert failure is not None

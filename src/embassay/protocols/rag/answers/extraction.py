@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Role, Similarity
-from embassay.protocols.rag.answers.answerer import Answer, AnswerOptions, Kind
+from embassay.protocols.rag.answers.answerer import AnswerOptions, Kind, ModelAnswer
 from embassay.protocols.rag.judges import Question
 from embassay.systems import open_system
 from embassay.systems.cosine import scale_rows
@@ -58,14 +58,14 @@ class Extractor:
         """Everything that its answers, or its grades, depend on."""
         return f"extract/{VERSION}" if kind == "correct" else f"extract/{VERSION}:{self.system.name}"
 
-    async def answer(self, question: Question, passages: Sequence[str]) -> Answer:
+    async def answer(self, question: Question, passages: Sequence[str]) -> ModelAnswer:
         """The nearest sentence."""
         begun = time.perf_counter()
         sentences = [sentence for passage in passages for sentence in split_sentences(passage)]
         text = self._nearest(question.text, sentences) if sentences else ABSTENTION
-        return Answer(text, time.perf_counter() - begun, len(text.split()))
+        return ModelAnswer(text, time.perf_counter() - begun, len(text.split()))
 
-    async def first_word(self, question: Question, passages: Sequence[str]) -> Answer:
+    async def first_word(self, question: Question, passages: Sequence[str]) -> ModelAnswer:
         """The same: it has its words at once."""
         return await self.answer(question, passages)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from embassay.protocols.kernel.estimates import Estimate, Items, undefined
 from embassay.protocols.kernel.groups import Labels, words
-from embassay.protocols.rag.answers.answerer import Answer
+from embassay.protocols.rag.answers.answerer import ModelAnswer
 from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.answers.prompts import HARMFUL, USEFUL, Prompted
 from embassay.protocols.rag.sweep.collection import Collection
@@ -33,7 +33,7 @@ EQUAL = "every prompt of a question has as many"
 class Graded:
     """An answer and whether it is right."""
 
-    answer: Answer
+    answer: ModelAnswer
     right: bool
 
 

@@ -10,7 +10,7 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel.request import (
     DATA,
     SYSTEMS,
-    Request,
+    RunRequest,
     as_lists,
     column_pairs,
     like,
@@ -75,10 +75,10 @@ class AnswerRequest:
     grades: str | None = like(
         ScoreRequest, "grades", help="Grade map: identity, binary, trec3, cranfield, or value=grade,..."
     )
-    mapping: tuple[tuple[str, str], ...] = like(Request, "mapping", default=(), read=column_pairs)
-    split: str | None = like(Request, "split")
-    limit: int | None = like(Request, "limit")
-    seed: int = like(Request, "seed")
+    mapping: tuple[tuple[str, str], ...] = like(RunRequest, "mapping", default=(), read=column_pairs)
+    split: str | None = like(RunRequest, "split")
+    limit: int | None = like(RunRequest, "limit")
+    seed: int = like(RunRequest, "seed")
     resamples: int = 10_000
     tokenizer: str = ""
     nearness: tuple[Nearness, ...] = option(

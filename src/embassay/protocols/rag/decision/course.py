@@ -18,7 +18,7 @@ from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.rag.decision.population import Floats, Ints, Key, Labels, Population
 from embassay.protocols.rag.scoring.options import DecisionRequest
 from embassay.randomness import generator
-from embassay.stats.sequences import Draws, Left, block, block_order, joined, verdicts
+from embassay.stats.sequences import Draws, Remainder, block, block_order, joined, verdicts
 
 BANDS = np.array([1, 2, 4, 6, 11])
 """First ranks of the bands by which passages are told apart."""
@@ -114,7 +114,7 @@ AHEAD = 2
 
 
 @dataclass(frozen=True)
-class Terms:
+class DecisionTerms:
     """How sure a decision is to be, the seed, the labels of a block, and a judge's grades that guide the choice."""
 
     alpha: float = DecisionRequest.alpha
@@ -165,13 +165,13 @@ class Course:
         return int(self.population.cost.sum())
 
 
-def follow_study(population: Population, labels: Labels, terms: Terms) -> Course:
+def follow_study(population: Population, labels: Labels, terms: DecisionTerms) -> Course:
     """Replay a study up to the labels that there are."""
     return _Replay(population, labels, terms).course()
 
 
 class _Replay:
-    def __init__(self, population: Population, labels: Labels, terms: Terms) -> None:
+    def __init__(self, population: Population, labels: Labels, terms: DecisionTerms) -> None:
         self.population, self.labels, self.terms = population, labels, terms
         self.chooser = Chooser(population, terms.guide)
         self.left = np.ones(len(population.low), dtype=bool)
@@ -194,7 +194,7 @@ class _Replay:
                     break
         return self._course_so_far([item for names in ahead for item in names])
 
-    def _draw_blocks(self) -> Iterator[tuple[Ints, Left, list[int]]]:
+    def _draw_blocks(self) -> Iterator[tuple[Ints, Remainder, list[int]]]:
         """The next block: places in what is left, what that is, and the items."""
         while self.left.any():
             number = len(self.blocks)
@@ -203,7 +203,7 @@ class _Replay:
             active = self._active(max(number - AHEAD + 1, 0))
             guess = self.chooser.guess(before, self.labels, active)
             weight = np.maximum(guess.weight[places], guess.weight.max() * 1e-9 + 1e-300)
-            left = Left(
+            left = Remainder(
                 self.population.low[places], self.population.high[places], guess.values[places], weight
             )
             order = block_order(weight, generator(self.terms.seed, "until decided", str(number)))
@@ -224,7 +224,7 @@ class _Replay:
         decided = self.decisions[min(blocks, len(self.decisions) - 1)]
         return open_comparisons(self.population, decided)
 
-    def _take(self, order: Ints, left: Left, names: list[int]) -> bool:
+    def _take(self, order: Ints, left: Remainder, names: list[int]) -> bool:
         """Add what is labelled of a block, up to the first item that is not; whether that is all of it."""
         ready = 0
         while ready < len(names) and self.population.is_labelled(names[ready], self.labels):

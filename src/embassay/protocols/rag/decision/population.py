@@ -38,7 +38,7 @@ NOT_FOUND = 0
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunContrast:
     """Run `a` against run `b`, places among the runs; against the bar where `b` is None."""
 
     a: int
@@ -55,7 +55,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Asked:
+class DecisionMeasure:
     """The measure, its cutoff and direction, and how it is a sum over passages, None where it is none."""
 
     name: str
@@ -65,7 +65,7 @@ class Asked:
     linear: Linear | None
 
 
-def asked_of(measure: str, *, bar: bool) -> Asked:
+def asked_of(measure: str, *, bar: bool) -> DecisionMeasure:
     """A measure by its name. UsageError for one that is none of rankings, or has no cutoff: without it every passage of
     every list would have to be graded."""
     built = MEASURES.build(measure)
@@ -81,7 +81,7 @@ def asked_of(measure: str, *, bar: bool) -> Asked:
             f"{measure} cannot be decided by grades of passages alone.",
             mend="Take a measure of grades and a ranking, such as Precision4+@10 or nDCG@10.",
         )
-    return Asked(
+    return DecisionMeasure(
         measure, built.spec, built.spec.cutoff, facts["direction"] == "higher", _as_sum(built.spec, bar=bar)
     )
 
@@ -113,10 +113,10 @@ class Population:
     change anything. `low` and `high` (n, k) bound an item's value.
     """
 
-    asked: Asked
+    asked: DecisionMeasure
     runs: tuple[str, ...]
     queries: tuple[str, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[RunContrast, ...]
     bar: float | None
     keys: tuple[Key, ...]
     query: Ints
@@ -206,7 +206,7 @@ def population_of(runs: Mapping[str, Entries], measure: str, bar: float | None =
 
 
 def build_population(
-    asked: Asked,
+    asked: DecisionMeasure,
     runs: tuple[str, ...],
     queries: tuple[str, ...],
     keys: tuple[Key, ...],
@@ -217,8 +217,8 @@ def build_population(
     number = {query: place for place, query in enumerate(queries)}
     query = np.array([number[key[0]] for key in keys], dtype=np.int64)
     comparisons = tuple(
-        Comparison(a, None) for a in range(len(runs)) if bar is not None
-    ) or tuple(Comparison(a, b) for a, b in combinations(range(len(runs)), 2))  # fmt: skip
+        RunContrast(a, None) for a in range(len(runs)) if bar is not None
+    ) or tuple(RunContrast(a, b) for a, b in combinations(range(len(runs)), 2))  # fmt: skip
     build = _passage_items if asked.linear is not None else _whole_queries
     item, low, high, coefficients = build(asked, comparisons, query, ranks, len(queries))
     return Population(
@@ -260,7 +260,7 @@ Built = tuple[Ints, Floats, Floats, Floats]
 
 
 def _passage_items(
-    asked: Asked, comparisons: Sequence[Comparison], query: Ints, ranks: Ints, queries: int
+    asked: DecisionMeasure, comparisons: Sequence[RunContrast], query: Ints, ranks: Ints, queries: int
 ) -> Built:
     """A passage is an item where its weight differs: at the same rank in both runs it changes nothing."""
     assert asked.linear is not None
@@ -281,7 +281,7 @@ def _passage_items(
 
 
 def _whole_queries(
-    asked: Asked, comparisons: Sequence[Comparison], query: Ints, ranks: Ints, queries: int
+    asked: DecisionMeasure, comparisons: Sequence[RunContrast], query: Ints, ranks: Ints, queries: int
 ) -> Built:
     """A query is an item where the first passages differ; of nDCG how far they can differ is bounded by the ranks."""
     discount = np.concatenate([[0.0], 1 / np.log2(np.arange(asked.cutoff) + 2)])
@@ -302,7 +302,7 @@ def _whole_queries(
 
 
 def _item_bounds(
-    asked: Asked, weight: Floats, comparison: Comparison, discount: Floats
+    asked: DecisionMeasure, weight: Floats, comparison: RunContrast, discount: Floats
 ) -> tuple[float, float]:
     """The least and most that a query can bring to a comparison, `weight` (passages, runs) being discounts."""
     if comparison.b is None:

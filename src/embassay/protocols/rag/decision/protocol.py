@@ -30,12 +30,12 @@ from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.kernel.claims import Claim, state_count
 from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.kernel.tables import counted
-from embassay.protocols.rag.decision.course import Course, Terms, follow_study, open_comparisons
+from embassay.protocols.rag.decision.course import Course, DecisionTerms, follow_study, open_comparisons
 from embassay.protocols.rag.decision.population import (
-    Comparison,
     Key,
     Labels,
     Population,
+    RunContrast,
     asked_of,
     build_population,
     population_of,
@@ -56,7 +56,7 @@ REACH = 2.8
 
 
 @dataclass(frozen=True)
-class Standing:
+class DecisionStanding:
     """A comparison: run `a` minus run `b`, or minus the bar where `b` is empty, over all queries; its interval holds at
     every look. `sign` is 1 where `a` is surely higher, -1 lower, 0 open."""
 
@@ -94,7 +94,7 @@ class Decision:
     seed: int
     why: str
     best: str
-    standings: tuple[Standing, ...]
+    standings: tuple[DecisionStanding, ...]
     used: int
     given: int
     unasked: int
@@ -130,7 +130,7 @@ def state_decision(decision: Decision) -> Iterator[Claim]:
         yield Claim(decision.best, "first", decision.measure, others, n=1, of=len(decision.runs))
 
 
-def _state_standing(standing: Standing, decision: Decision) -> Claim:
+def _state_standing(standing: DecisionStanding, decision: Decision) -> Claim:
     """A threshold is kept or missed, or one run beats the other: by the better minus the worse."""
     is_kept = standing.better == standing.a
     known = Claim(
@@ -155,7 +155,7 @@ def read_decision(path: Path) -> Decision:
     )
 
 
-def decision_of(course: Course, terms: Terms, price: float | None = None) -> Decision:
+def decision_of(course: Course, terms: DecisionTerms, price: float | None = None) -> Decision:
     """The record of a course."""
     population = course.population
     standings = tuple(
@@ -185,7 +185,7 @@ def _why_stopped(course: Course) -> str:
     return "certain" if decided.certain else "decided"
 
 
-def _make_standing(course: Course, place: int, comparison: Comparison, alpha: float) -> Standing:
+def _make_standing(course: Course, place: int, comparison: RunContrast, alpha: float) -> DecisionStanding:
     population = course.population
     offset = 0.0 if population.asked.linear is None or population.bar is None else population.bar
     low, high = (float(ends[:, place].sum()) for ends in (population.low, population.high))
@@ -196,12 +196,14 @@ def _make_standing(course: Course, place: int, comparison: Comparison, alpha: fl
     sign = 0 if is_late else int(course.decided.sign[place])
     a, b = population.runs[comparison.a], "" if comparison.b is None else population.runs[comparison.b]
     winner = a if (sign > 0) == population.asked.higher else b
-    return Standing(
+    return DecisionStanding(
         a, b, bound.estimate - offset, bound.low - offset, bound.high - offset, sign, winner if sign else ""
     )
 
 
-def _forecast_labels(course: Course, standings: Sequence[Standing], price: float | None) -> tuple[Ahead, ...]:
+def _forecast_labels(
+    course: Course, standings: Sequence[DecisionStanding], price: float | None
+) -> tuple[Ahead, ...]:
     """For the open comparison that is nearest to a decision."""
     left = [
         standing
@@ -256,10 +258,10 @@ def _decision_lede(decision: Decision) -> list[str]:
     return lines
 
 
-def value_text(one: Standing) -> str:
+def value_text(one: DecisionStanding) -> str:
     """A difference with its interval.
 
-    >>> value_text(Standing("a", "b", 0.031, 0.002, 0.06, 1, "a"))
+    >>> value_text(DecisionStanding("a", "b", 0.031, 0.002, 0.06, 1, "a"))
     '+0.031 (+0.002 to +0.060)'
     """
     return f"{one.value:+.3f} ({one.low:+.3f} to {one.high:+.3f})" if np.isfinite(one.value) else "–"
@@ -272,7 +274,7 @@ _AT_ONCE, _HOPELESS = 8, 8
 
 
 @dataclass(frozen=True)
-class Texts:
+class StudyTexts:
     """What people and judges read: texts by query and by document."""
 
     queries: Mapping[str, str]
@@ -280,12 +282,12 @@ class Texts:
 
 
 @dataclass(frozen=True)
-class Study:
+class DecisionStudy:
     """A population with its terms, and the texts of its passages where they are known."""
 
     population: Population
-    terms: Terms
-    texts: Texts | None = None
+    terms: DecisionTerms
+    texts: StudyTexts | None = None
 
     def follow(self, labels: Labels) -> Course:
         """Where it stands with these labels."""
@@ -313,7 +315,7 @@ def run_decision(
     return decision
 
 
-def _make_study(request: DecisionRequest) -> Study:
+def _make_study(request: DecisionRequest) -> DecisionStudy:
     named = distinct_names([named_path(given) for given in request.runs])
     known = _known_texts(request)
     runs = {name: read_run(path, request.mapping, known) for name, path in named}
@@ -325,9 +327,9 @@ def _make_study(request: DecisionRequest) -> Study:
             expected=f"such as query {population.keys[0][0]!r}, document {population.keys[0][1]!r}",
             mend="Give the judge's grades of these runs' passages."
         )  # fmt: skip
-    return Study(
+    return DecisionStudy(
         population,
-        Terms(request.alpha, request.seed, request.block, guide),
+        DecisionTerms(request.alpha, request.seed, request.block, guide),
         _study_texts(request, population, known),
     )
 
@@ -350,7 +352,7 @@ def _read_corpus(request: DecisionRequest) -> dict[str, str]:
     }
 
 
-def _study_texts(request: DecisionRequest, population: Population, known: Known | None) -> Texts | None:
+def _study_texts(request: DecisionRequest, population: Population, known: Known | None) -> StudyTexts | None:
     if known is None:
         return None
     queries, documents = set(population.queries), {key[1] for key in population.keys}
@@ -363,7 +365,7 @@ def _study_texts(request: DecisionRequest, population: Population, known: Known 
                 f"{len(missing)} of the runs' {what} ids are not there, such as {min(missing)!r}", path=path,
                 mend="Give the texts that the runs were made from."
             )  # fmt: skip
-    return Texts(
+    return StudyTexts(
         {query: known.questions[query] for query in population.queries},
         {doc: known.passages[doc] for doc in sorted(documents)},
     )
@@ -413,7 +415,7 @@ def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> d
     return labels
 
 
-def save_study(out: Path, study: Study) -> None:
+def save_study(out: Path, study: DecisionStudy) -> None:
     """Write what a study is about. UsageError where the folder holds another one."""
     population, terms = study.population, study.terms
     facts = {
@@ -434,7 +436,7 @@ def save_study(out: Path, study: Study) -> None:
     write_atomic(out / TERMS, head)
 
 
-def _pool_rows(study: Study) -> Iterable[dict[str, Any]]:
+def _pool_rows(study: DecisionStudy) -> Iterable[dict[str, Any]]:
     for place, (query, doc) in enumerate(study.population.keys):
         row: dict[str, Any] = {
             "query_id": query,
@@ -448,7 +450,7 @@ def _pool_rows(study: Study) -> Iterable[dict[str, Any]]:
         yield row
 
 
-def open_study(path: Path) -> Study:
+def open_study(path: Path) -> DecisionStudy:
     """The study in a folder. DataError for one that holds none."""
     mend = "Make it: embassay rag score --until-decided --corpus FILE --queries FILE --out FOLDER."
     try:
@@ -465,8 +467,12 @@ def open_study(path: Path) -> Study:
         guide = {key: row["guide"] for key, row in zip(keys, rows, strict=True) if "guide" in row}
         texts = None
         if rows and "text" in rows[0]:
-            texts = Texts({r["query_id"]: r["query"] for r in rows}, {r["doc_id"]: r["text"] for r in rows})
-        return Study(population, Terms(head["alpha"], head["seed"], head["block"], guide), texts)
+            texts = StudyTexts(
+                {r["query_id"]: r["query"] for r in rows}, {r["doc_id"]: r["text"] for r in rows}
+            )
+        return DecisionStudy(
+            population, DecisionTerms(head["alpha"], head["seed"], head["block"], guide), texts
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         said = f"no {Path(error.filename).name}" if isinstance(error, FileNotFoundError) else str(error)
         raise DataError(
@@ -474,7 +480,7 @@ def open_study(path: Path) -> Study:
         ) from error
 
 
-def write_standing(out: Path, study: Study, course: Course, decision: Decision) -> None:
+def write_standing(out: Path, study: DecisionStudy, course: Course, decision: Decision) -> None:
     """Write what is asked next, and what is decided."""
     rows = []
     for query, doc in course.waiting:
@@ -501,7 +507,11 @@ def append_labels(path: Path, labels: Iterable[tuple[Key, int]]) -> None:
 
 
 def _judge_until_decided(
-    study: Study, labels: Mapping[Key, int], request: DecisionRequest, out: Path | None, max_usd: float | None
+    study: DecisionStudy,
+    labels: Mapping[Key, int],
+    request: DecisionRequest,
+    out: Path | None,
+    max_usd: float | None,
 ) -> dict[Key, int]:
     """The labels with those of the judge, asked block by block until nothing is left to decide."""
     path = Path(request.labels).expanduser()
@@ -525,7 +535,7 @@ def _judge_until_decided(
     return grades
 
 
-def _longest_pair(study: Study) -> int:
+def _longest_pair(study: DecisionStudy) -> int:
     assert study.texts is not None
     longest = (
         max(map(_count_bytes, texts.values()), default=0)
@@ -539,7 +549,7 @@ def _count_bytes(text: str) -> int:
 
 
 async def _grade_passages(
-    judge: Judge, study: Study, waiting: Sequence[Key], keep: Callable[[tuple[Key, int]], None]
+    judge: Judge, study: DecisionStudy, waiting: Sequence[Key], keep: Callable[[tuple[Key, int]], None]
 ) -> None:
     """Grade the passages, some at a time; each grade is kept as it comes, also where a later one fails.
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import ModelError
-from embassay.protocols.rag.golden.corpus import SHARD, Work, search_memory
+from embassay.protocols.rag.golden.corpus import SHARD, GoldenWork, search_memory
 from embassay.protocols.rag.golden.stages import Done, Input, Product, RunQuery, as_jsonl, input_of, read_rows
 from embassay.protocols.rag.judges import Question
 from embassay.runs.execution import Failure, all_of
@@ -33,7 +33,7 @@ VERSION = 1
 class Rewriting:
     """S1 for all questions of a run: their vectors must not depend on which of them are still to be done."""
 
-    work: Work
+    work: GoldenWork
     stage: str = "S1"
 
     @property
@@ -151,7 +151,7 @@ Row = dict[str, Any]
 class Retrieval:
     """S2 for many questions: the corpus is encoded and indexed once."""
 
-    work: Work
+    work: GoldenWork
     stage: str = "S2"
 
     @property
@@ -270,7 +270,7 @@ _SOURCES = {(True, False): "dense", (False, True): "sparse", (True, True): "both
 class Fusion:
     """S3 for many questions."""
 
-    work: Work
+    work: GoldenWork
     stage: str = "S3"
 
     @property

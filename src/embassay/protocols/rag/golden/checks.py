@@ -20,7 +20,7 @@ from embassay.measures.sets import HARMFUL
 from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.kernel.quantities import JudgeBias, Quantity, biases, quantity
 from embassay.protocols.rag.golden.conclusions import Gathered
-from embassay.protocols.rag.golden.corpus import Work
+from embassay.protocols.rag.golden.corpus import GoldenWork
 from embassay.protocols.rag.golden.final_lists import (
     Edited,
     FinalList,
@@ -32,8 +32,8 @@ from embassay.protocols.rag.golden.final_lists import (
 from embassay.protocols.rag.golden.grades import Key, Pair, grade_all
 from embassay.protocols.rag.golden.options import Sampling
 from embassay.protocols.rag.golden.summary import (
-    Figure,
     HumanCheck,
+    IntervalFigure,
     Remark,
     Repeated,
     read_golden,
@@ -154,7 +154,7 @@ def grade_table(pairs: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     return table
 
 
-def grade_agreement(tables: NDArray[np.int64], *, seed: int = 1337) -> dict[str, Figure]:
+def grade_agreement(tables: NDArray[np.int64], *, seed: int = 1337) -> dict[str, IntervalFigure]:
     """The agreement figures of one table per question, (q, 5, 5), with intervals over questions; with one question,
     over its passages."""
     n = int(tables.sum())
@@ -166,7 +166,9 @@ def grade_agreement(tables: NDArray[np.int64], *, seed: int = 1337) -> dict[str,
     return {name: _make_figure(statistic, whole, replicates, n) for name, statistic in _OF_GRADES.items()}
 
 
-def pair_discordance(pairs: Sequence[tuple[FirstOrder, tuple[int, ...]]], *, seed: int = 1337) -> Figure:
+def pair_discordance(
+    pairs: Sequence[tuple[FirstOrder, tuple[int, ...]]], *, seed: int = 1337
+) -> IntervalFigure:
     """The share of pairs of passages that the second order of a list puts the other way, over all lists."""
     by_query: dict[str, list[tuple[int, int]]] = {}
     for order, second in pairs:
@@ -241,21 +243,21 @@ def _resample_rows(rows: Floats, seed: int, name: str) -> Floats | None:
     return resample_means(rows, n_resamples=RESAMPLES, rng=generator(seed, "repeatability", name))
 
 
-def _make_figure(statistic: Statistic, whole: Floats, replicates: Floats | None, n: int) -> Figure:
+def _make_figure(statistic: Statistic, whole: Floats, replicates: Floats | None, n: int) -> IntervalFigure:
     value = float(statistic(whole))
     if np.isnan(value):
-        return Figure(None, n=n, reason="all judgements are one and the same")
+        return IntervalFigure(None, n=n, reason="all judgements are one and the same")
     low, high = (np.nan, np.nan) if replicates is None else percentile_interval(statistic(replicates))
     if np.isnan(low):
-        return Figure(value, n=n, reason="" if replicates is None else UNVARIED)
-    return Figure(value, low, high, n)
+        return IntervalFigure(value, n=n, reason="" if replicates is None else UNVARIED)
+    return IntervalFigure(value, low, high, n)
 
 
 PER_ORDER = 5
 """One listwise call is repeated for so many grades."""
 
 
-def repeat_judgements(work: Work, queries: Sequence[Gathered], items: int) -> Repeated:
+def repeat_judgements(work: GoldenWork, queries: Sequence[Gathered], items: int) -> Repeated:
     """Have `items` passages graded and a fifth as many lists ordered once more. BudgetExceeded and ModelError as in the
     stages; what is bought is in the answer cache."""
     if not getattr(work.judge, "repeats", True):
@@ -283,7 +285,7 @@ def repeat_judgements(work: Work, queries: Sequence[Gathered], items: int) -> Re
     )
 
 
-def _first_orders(work: Work, done: dict[str, Gathered], n: int) -> list[FirstOrder]:
+def _first_orders(work: GoldenWork, done: dict[str, Gathered], n: int) -> list[FirstOrder]:
     """Some of the lists that were ordered, of as many questions as there are."""
     keys = [(key, str(number)) for key, query in done.items() for number in range(len(query.calls))]
     orders = []
@@ -297,7 +299,7 @@ def _first_orders(work: Work, done: dict[str, Gathered], n: int) -> list[FirstOr
     return orders
 
 
-def _judge_question(work: Work, query: Gathered) -> Question:
+def _judge_question(work: GoldenWork, query: Gathered) -> Question:
     original = work.request.options.judge_question == "original"
     return Question(query.state.id, query.state.text if original else query.rewrite)
 
@@ -343,7 +345,7 @@ def score_check(
     tables = [grade_table(_grade_pairs(listed)) for listed in pairs.values()]
     filled = np.array([table for table in tables if table.sum()])
     agreement = grade_agreement(filled, seed=seed) if len(filled) else {}
-    none = Figure(None, reason="no grade was given")
+    none = IntervalFigure(None, reason="no grade was given")
     return HumanCheck(
         file=file,
         queries=len(checked),
@@ -443,23 +445,23 @@ def _count_moved(questions: Iterable[Pairs]) -> int:
     return moved
 
 
-def _mean_tau(orders: Mapping[str, _Order], seed: int) -> Figure:
+def _mean_tau(orders: Mapping[str, _Order], seed: int) -> IntervalFigure:
     values = [order.tau for order in orders.values() if order.tau is not None]
     if not values:
-        return Figure(None, reason="no question has two places")
+        return IntervalFigure(None, reason="no question has two places")
     estimate = bootstrap_ci(values, rng=generator(seed, "human check", "tau"))
     bounded = not np.isnan(estimate.low)
-    return Figure(
+    return IntervalFigure(
         estimate.estimate, estimate.low if bounded else None, estimate.high if bounded else None, estimate.n
     )
 
 
-def _swapped_share(orders: Mapping[str, _Order], seed: int) -> Figure:
+def _swapped_share(orders: Mapping[str, _Order], seed: int) -> IntervalFigure:
     counts = np.array(
         [(order.swapped, order.pairs) for order in orders.values() if order.pairs], dtype=np.float64
     )
     if not len(counts):
-        return Figure(None, reason="no two places are told apart")
+        return IntervalFigure(None, reason="no two places are told apart")
     return share_of_pairs(counts, generator(seed, "human check", "swapped"))
 
 

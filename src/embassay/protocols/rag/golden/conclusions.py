@@ -14,18 +14,18 @@ from embassay.protocols.kernel.claims import Claim, state_count, state_value
 from embassay.protocols.kernel.tables import Column, ColumnTable, Field, counted, number, text, whole
 from embassay.protocols.rag.golden import summary
 from embassay.protocols.rag.golden.candidates import read_rewrite
-from embassay.protocols.rag.golden.corpus import Work
+from embassay.protocols.rag.golden.corpus import GoldenWork
 from embassay.protocols.rag.golden.grades import label_summary, query_labels
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.stages import STAGES, State, States, read_rows
-from embassay.protocols.rag.golden.summary import Figure, Golden
+from embassay.protocols.rag.golden.summary import Golden, IntervalFigure
 from embassay.protocols.rag.judges import describe_judge
 from embassay.protocols.rag.ranking import Call, Candidate
 from embassay.records import Result
 from embassay.stats import Estimate
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.ranking.reliability import Judged
+    from embassay.protocols.rag.ranking.reliability import QueryAnswers
 
 Row = Mapping[str, Any]
 
@@ -63,9 +63,9 @@ class Gathered:
             (row for row in self.rows if "final_rank" in row), key=lambda row: int(row["final_rank"])
         )
 
-    def as_judged(self) -> Judged:
+    def as_judged(self) -> QueryAnswers:
         """Candidates and answers as the reports of rankings take them."""
-        from embassay.protocols.rag.ranking.reliability import Judged
+        from embassay.protocols.rag.ranking.reliability import QueryAnswers
 
         rows = sorted(self.ordered, key=lambda row: int(row["rank_rrf"]))
         place = {row["doc_id"]: position for position, row in enumerate(rows)}
@@ -74,7 +74,7 @@ class Gathered:
             Call(tuple(place[key] for key in call["shown"]), tuple(place[key] for key in call["order"]))
             for call in self.calls
         )
-        return Judged(candidates, calls)
+        return QueryAnswers(candidates, calls)
 
 
 def gather_queries(states: States, options: GoldenOptions) -> list[Gathered]:
@@ -128,10 +128,10 @@ _NOISE_QUERIES = 40
 """Queries from which the judge's noise is estimated: the model is fitted anew to each."""
 
 
-def settings_of(work: Work, profile: str) -> summary.Settings:
+def settings_of(work: GoldenWork, profile: str) -> summary.GoldenRunSettings:
     """What was asked for."""
     request, options = work.request, work.request.options
-    return summary.Settings(
+    return summary.GoldenRunSettings(
         corpus=request.corpus or request.dataset,
         queries=request.queries or request.dataset,
         encoder=work.encoder.name,
@@ -196,14 +196,14 @@ def query_of(one: Gathered) -> summary.Query:
     )
 
 
-def tokens_of(queries: Sequence[Gathered], tokenizer: str) -> summary.Tokens | None:
+def tokens_of(queries: Sequence[Gathered], tokenizer: str) -> summary.CandidateTokens | None:
     """Tokens per candidate over all pools (spec rag 3.1); None where no pool is there."""
     counts = [count for query in queries for count in query.tokens]
     if not counts:
         return None
     # Not `stdev`, which refuses a single value: the deviation of one is 0.
     sd = pstdev(counts) * math.sqrt(len(counts) / max(1, len(counts) - 1))
-    return summary.Tokens(
+    return summary.CandidateTokens(
         tokenizer, float(mean(counts)), float(sd), len(counts), float(median(counts)), max(counts)
     )
 
@@ -215,7 +215,7 @@ def labels_of(queries: Sequence[Gathered], validated: int) -> dict[str, float | 
 
 
 def judge_of(
-    work: Work, queries: Sequence[Gathered], told: Mapping[str, Mapping[str, Any]]
+    work: GoldenWork, queries: Sequence[Gathered], told: Mapping[str, Mapping[str, Any]]
 ) -> summary.JudgeFacts:
     """Who judged, how many attempts it took, and what it cost."""
     facts, counts = describe_judge(work.judge), getattr(work.judge, "counts", None)
@@ -245,11 +245,11 @@ def judge_of(
     )
 
 
-def _count_answers(kind: str, rows: Sequence[Mapping[str, Any]], failed: int) -> summary.Answers:
+def _count_answers(kind: str, rows: Sequence[Mapping[str, Any]], failed: int) -> summary.JudgeCalls:
     attempts = Counter(row["attempts"] for row in rows)
     faults = Counter(text.partition(":")[0] for row in rows for text in row["rejected"])
     most = max(attempts, default=0)
-    return summary.Answers(
+    return summary.JudgeCalls(
         kind, len(rows), tuple(attempts[n] for n in range(1, most + 1)), dict(faults.most_common()), failed
     )
 
@@ -281,7 +281,7 @@ def _count_contradictions(judged: Sequence[Any], seed: int) -> summary.Contradic
 
     pairs = count_consistency(judged, seed=seed)
     noise = judge_noise(judged[:_NOISE_QUERIES], seed=seed)
-    none = Figure(None, reason="no pair of passages was shown twice")
+    none = IntervalFigure(None, reason="no pair of passages was shown twice")
     return summary.Contradictions(
         pairs.pairs,
         pairs.contradicted,
@@ -302,15 +302,15 @@ def _place_bias(judged: Sequence[Any], seed: int) -> tuple[summary.PlaceBias, ..
     )
 
 
-def estimate_figure(estimate: Estimate | None) -> Figure | None:
+def estimate_figure(estimate: Estimate | None) -> IntervalFigure | None:
     """An estimate as a figure of the record."""
     if estimate is None or math.isnan(estimate.estimate):
         return None
     low, high = (None if math.isnan(value) else value for value in (estimate.low, estimate.high))
-    return Figure(estimate.estimate, low, high, estimate.n)
+    return IntervalFigure(estimate.estimate, low, high, estimate.n)
 
 
-def notes_of(work: Work, queries: Sequence[Gathered]) -> tuple[str, ...]:
+def notes_of(work: GoldenWork, queries: Sequence[Gathered]) -> tuple[str, ...]:
     """What a reader should know before trusting the set."""
     notes = [f"{left.reason}: {left.count:,} ({', '.join(left.examples)})" for left in work.read.skipped]
     notes += work.read.warnings
@@ -391,18 +391,18 @@ def result_rows(golden: Golden, dataset: str, lang: str) -> list[Result]:
     ]  # fmt: skip
 
 
-def _golden_quantities(golden: Golden) -> Iterator[tuple[str, Figure]]:
+def _golden_quantities(golden: Golden) -> Iterator[tuple[str, IntervalFigure]]:
     done = sum(query.status == "done" for query in golden.queries)
     for name, value in golden.labels.items():
-        yield name, Figure(value, n=done)
-    yield "queries_failed", Figure(float(len(golden.failed)), n=len(golden.queries))
+        yield name, IntervalFigure(value, n=done)
+    yield "queries_failed", IntervalFigure(float(len(golden.failed)), n=len(golden.queries))
     if golden.tokens is not None:
-        yield "tokens_per_candidate_mean", Figure(golden.tokens.mean, n=golden.tokens.n)
-        yield "tokens_per_candidate_sd", Figure(golden.tokens.sd, n=golden.tokens.n)
+        yield "tokens_per_candidate_mean", IntervalFigure(golden.tokens.mean, n=golden.tokens.n)
+        yield "tokens_per_candidate_sd", IntervalFigure(golden.tokens.sd, n=golden.tokens.n)
     if golden.ranking is not None:
-        yield "calls_per_query", Figure(golden.ranking.calls_per_query, n=done)
+        yield "calls_per_query", IntervalFigure(golden.ranking.calls_per_query, n=done)
         for name, value in golden.ranking.claims.items():
-            yield f"claimed_{name}", Figure(value, n=done)
+            yield f"claimed_{name}", IntervalFigure(value, n=done)
         if golden.ranking.contradictions is not None:
             yield "contradicted_pairs", golden.ranking.contradictions.share
             if golden.ranking.contradictions.noise is not None:
@@ -410,7 +410,7 @@ def _golden_quantities(golden: Golden) -> Iterator[tuple[str, Figure]]:
     yield from _of_judge(golden)
 
 
-def _of_judge(golden: Golden) -> Iterator[tuple[str, Figure]]:
+def _of_judge(golden: Golden) -> Iterator[tuple[str, IntervalFigure]]:
     if golden.rank_agreement is not None:
         yield "rank_agreement", golden.rank_agreement
     if golden.repeated is not None and not golden.repeated.reason:

@@ -54,7 +54,7 @@ class Posed:
 
 
 @dataclass(frozen=True)
-class Document:
+class CorpusDocument:
     """A document of the corpus: `metadata` are its other columns as they are in the file."""
 
     id: str
@@ -73,7 +73,7 @@ class Read:
     """What was read, with what was left out, and the files that it is from."""
 
     questions: tuple[Posed, ...]
-    documents: tuple[Document, ...]
+    documents: tuple[CorpusDocument, ...]
     name: str
     lang: str
     fingerprint: str
@@ -232,7 +232,7 @@ def _rename_columns(source: Source, mapping: Mapping[str, str]) -> Source:
     return view
 
 
-def _read_doc(row: Row, key: str, intake: Intake) -> Document | None:
+def _read_doc(row: Row, key: str, intake: Intake) -> CorpusDocument | None:
     text = text_of(row, "text")
     if text is None:
         intake.tally.skip("documents without text", key)
@@ -242,7 +242,7 @@ def _read_doc(row: Row, key: str, intake: Intake) -> Document | None:
         for name, value in row.cells.items()
         if name not in ("id", "_id", "text") and _is_plain(value)
     }
-    return Document(key, _read_title(row), text, metadata)
+    return CorpusDocument(key, _read_title(row), text, metadata)
 
 
 def _read_question(row: Row, key: str, intake: Intake) -> Posed | None:
@@ -292,13 +292,15 @@ class Passages:
 
 
 @dataclass(frozen=True)
-class _Passage:
+class _CorpusPassage:
     id: str
     text: str
     metadata: Mapping[str, Any]
 
 
-def passages_of(documents: Sequence[Document], options: GoldenOptions, tokenizer: Tokenizer) -> Passages:
+def passages_of(
+    documents: Sequence[CorpusDocument], options: GoldenOptions, tokenizer: Tokenizer
+) -> Passages:
     """The documents as passages; with `options.chunk` as chunks `doc#1`, `doc#2` ... of so many tokens at most."""
     pieces = (
         _cut_chunks(documents, options, tokenizer)
@@ -315,13 +317,13 @@ def passages_of(documents: Sequence[Document], options: GoldenOptions, tokenizer
     )
 
 
-def _whole_passage(document: Document) -> _Passage:
-    return _Passage(document.id, document.whole, document.metadata)
+def _whole_passage(document: CorpusDocument) -> _CorpusPassage:
+    return _CorpusPassage(document.id, document.whole, document.metadata)
 
 
 def _cut_chunks(
-    documents: Sequence[Document], options: GoldenOptions, tokenizer: Tokenizer
-) -> Iterator[_Passage]:
+    documents: Sequence[CorpusDocument], options: GoldenOptions, tokenizer: Tokenizer
+) -> Iterator[_CorpusPassage]:
     from embassay.text.chunking import Chunking, chunk
     from embassay.text.tokenizers import token_ends
 
@@ -332,10 +334,10 @@ def _cut_chunks(
             chunk(document.text, _breadcrumb_of(document), chunking, ends), start=1
         ):
             place = {"source": document.id, "chunk": number, "start": piece.start, "end": piece.end}
-            yield _Passage(f"{document.id}#{number}", piece.text, {**document.metadata, **place})
+            yield _CorpusPassage(f"{document.id}#{number}", piece.text, {**document.metadata, **place})
 
 
-def _breadcrumb_of(document: Document) -> Any:
+def _breadcrumb_of(document: CorpusDocument) -> Any:
     """Paper > section > subsection > title, authors, date, from the columns of that name."""
     from embassay.text.chunking import Breadcrumb
 
@@ -396,7 +398,7 @@ _MOST_BYTES = 400_000
 
 
 @dataclass
-class Work:
+class GoldenWork:
     """A run in the making. What costs time to open is opened when it is first asked for."""
 
     request: GoldenRequest

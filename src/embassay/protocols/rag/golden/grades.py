@@ -22,7 +22,7 @@ from embassay.errors import DataError
 from embassay.limits import record_json
 from embassay.measures.judgements import GRADES
 from embassay.protocols.kernel.outcome import moment
-from embassay.protocols.rag.golden.corpus import Work
+from embassay.protocols.rag.golden.corpus import GoldenWork
 from embassay.protocols.rag.golden.refinement import (
     CallLog,
     Entry,
@@ -35,7 +35,7 @@ from embassay.protocols.rag.golden.refinement import (
 )
 from embassay.protocols.rag.golden.stages import Done, Input, Product, RunQuery, as_jsonl, input_of, read_rows
 from embassay.protocols.rag.golden.trust import FIRST, check_trial
-from embassay.protocols.rag.judges import Judge, Passage, Question, Verdict, describe_judge
+from embassay.protocols.rag.judges import GradeVerdict, Judge, Passage, Question, describe_judge
 from embassay.protocols.rag.ranking import Candidate
 from embassay.protocols.rag.ranking.engines import ENGINES, calls_for
 from embassay.runs.execution import Failure, all_of
@@ -45,7 +45,7 @@ from embassay.systems.remote.calls import wait_for
 Key = tuple[str, str]
 """Question id and passage id."""
 Pair = tuple[Question, Passage]
-Keep = Callable[[Question, Passage, Verdict], None]
+Keep = Callable[[Question, Passage, GradeVerdict], None]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Ungraded:
 class Grading:
     """The verdicts by question and passage, and what has none, both in the order in which they were asked for."""
 
-    verdicts: Mapping[Key, Verdict]
+    verdicts: Mapping[Key, GradeVerdict]
     ungraded: tuple[Ungraded, ...]
 
     @property
@@ -82,7 +82,7 @@ def key_of(pair: Pair) -> Key:
 async def grade_all(
     judge: Judge,
     asked: Sequence[Pair],
-    kept: Mapping[Key, Verdict],
+    kept: Mapping[Key, GradeVerdict],
     keep: Keep,
     *,
     draw: int = 0,
@@ -96,7 +96,7 @@ async def grade_all(
     read (see `FIRST`), BudgetExceeded at the limit of cost: both after what was in flight has been kept.
     """
     waiting = list({key_of(pair): pair for pair in asked if key_of(pair) not in kept}.values())
-    verdicts: dict[Key, Verdict] = {}
+    verdicts: dict[Key, GradeVerdict] = {}
     ungraded: dict[Key, Ungraded] = {}
     # A judge that has graded before needs no trial.
     trials = FIRST if not kept and len(waiting) > sum(FIRST) else ()
@@ -122,7 +122,7 @@ async def grade_all(
     )
 
 
-def kept_row(pair: Pair, verdict: Verdict, judge: Judge, ts: str) -> dict[str, Any]:
+def kept_row(pair: Pair, verdict: GradeVerdict, judge: Judge, ts: str) -> dict[str, Any]:
     """A verdict as one line of the file that grows while a question is graded; `reusable_verdicts` reads it back."""
     return {
         "qid": pair[0].id,
@@ -138,12 +138,12 @@ def kept_row(pair: Pair, verdict: Verdict, judge: Judge, ts: str) -> dict[str, A
 
 def reusable_verdicts(
     rows: Iterable[Mapping[str, Any]], asked: Sequence[Pair], judge: Judge
-) -> dict[Key, Verdict]:
+) -> dict[Key, GradeVerdict]:
     """The verdicts of lines that the same judge (model, prompts, sampling) gave on the same texts; others are passed
     over, as are lines that are not whole."""
     pairs = {key_of(pair): pair for pair in asked}
     by = digest_json(judge.identity)
-    verdicts: dict[Key, Verdict] = {}
+    verdicts: dict[Key, GradeVerdict] = {}
     for row in rows:
         key = row.get("qid", ""), row.get("doc_id", "")
         grade = row.get("grade")
@@ -151,12 +151,12 @@ def reusable_verdicts(
             continue
         # Not isinstance: JSON's true is an int to Python, and would be grade 1.
         if type(grade) is int and 1 <= grade <= 5:
-            verdicts[key] = Verdict(grade, int(row.get("attempts", 1)), tuple(row.get("rejected", ())))
+            verdicts[key] = GradeVerdict(grade, int(row.get("attempts", 1)), tuple(row.get("rejected", ())))
     return verdicts
 
 
 def scored_row(
-    merged: Mapping[str, Any], verdict: Verdict, judge: Judge, facts: Mapping[str, Any], ts: str
+    merged: Mapping[str, Any], verdict: GradeVerdict, judge: Judge, facts: Mapping[str, Any], ts: str
 ) -> dict[str, Any]:
     """A line of S4's artefact: the line of S3 as it is, with the grade and where it comes from. `facts` are
     `judges.about(judge)`."""
@@ -188,10 +188,10 @@ Rows = list[dict[str, Any]]
 
 
 @dataclass
-class Grades:
+class GradeStage:
     """S4 for many questions at a time."""
 
-    work: Work
+    work: GoldenWork
     stage: str = "S4"
     _said: dict[Key, tuple[str, str]] = field(default_factory=dict)
     """When each verdict came, and from which model by its server's name."""
@@ -224,7 +224,7 @@ class Grades:
         folders = {asked.id: asked.folder for asked in waiting}
         verdicts = dict(kept)
 
-        def keep(question: Question, passage: Passage, verdict: Verdict) -> None:
+        def keep(question: Question, passage: Passage, verdict: GradeVerdict) -> None:
             verdicts[question.id, passage.id] = verdict
             self._keep(folders[question.id].kept_grades, question, passage, verdict)
 
@@ -240,7 +240,7 @@ class Grades:
             raise
         return self._finish(waiting, rows, grading, done)
 
-    def _keep(self, path: Path, question: Question, passage: Passage, verdict: Verdict) -> None:
+    def _keep(self, path: Path, question: Question, passage: Passage, verdict: GradeVerdict) -> None:
         """Write a verdict down at once."""
         ts, model = moment("milliseconds"), describe_judge(self.work.judge)["model"]
         self._said[question.id, passage.id] = ts, model
@@ -283,20 +283,20 @@ class Grades:
         return failed
 
     def _verdict_row(
-        self, asked: RunQuery, row: Mapping[str, Any], verdict: Verdict | None, facts: Mapping[str, Any]
+        self, asked: RunQuery, row: Mapping[str, Any], verdict: GradeVerdict | None, facts: Mapping[str, Any]
     ) -> dict[str, Any]:
         ts, model = self._said.get((asked.id, row["doc_id"])) or (moment("milliseconds"), facts["model"])
         source = {**facts, "model": model}
         if verdict is None:
             # The verdict stands in for the fields of the row; its grade is taken out again.
-            return {**scored_row(row, Verdict(1, 0), self.work.judge, source, ts), "grade": None}
+            return {**scored_row(row, GradeVerdict(1, 0), self.work.judge, source, ts), "grade": None}
         return scored_row(row, verdict, self.work.judge, source, ts)
 
     def _pairs(self, asked: RunQuery, rows: Rows) -> list[Pair]:
         question = self.work.question(asked, rows[0]["query_rewrite"])
         return [(question, Passage(row["doc_id"], row["text"])) for row in rows]
 
-    def _reuse_verdicts(self, asked: RunQuery, pairs: Sequence[Pair]) -> dict[Key, Verdict]:
+    def _reuse_verdicts(self, asked: RunQuery, pairs: Sequence[Pair]) -> dict[Key, GradeVerdict]:
         """What the judge has said already of these passages: in a session that was killed, or in the artefact that
         this one replaces."""
         rows = [*self._scored_before(asked), *_whole_rows(asked)]
@@ -313,7 +313,7 @@ class Grades:
             question = self.work.question(
                 RunQuery(asked.id, row["question"], asked.folder), row["query_rewrite"]
             )
-            verdict = Verdict(row["grade"], row["attempts"], tuple(row["rejected"]))
+            verdict = GradeVerdict(row["grade"], row["attempts"], tuple(row["rejected"]))
             pair = (question, Passage(row["doc_id"], row["text"]))
             origin = {"judge": row["judge"], "model": row["model"]}
             yield {**kept_row(pair, verdict, self.work.judge, row["ts"]), **origin}
@@ -449,7 +449,7 @@ def pruned_rows(pruned: Pruned, ts: str) -> list[dict[str, Any]]:
 class Cut:
     """S5 for many questions."""
 
-    work: Work
+    work: GoldenWork
     stage: str = "S5"
 
     @property
@@ -552,7 +552,7 @@ Wave = dict[str, str]
 class Order:
     """S6 for many questions at a time."""
 
-    work: Work
+    work: GoldenWork
     stage: str = "S6"
 
     @cached_property

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.protocols.kernel.request import DATA, SYSTEMS, Request, like, option
+from embassay.protocols.kernel.request import DATA, SYSTEMS, RunRequest, like, option
 
 if TYPE_CHECKING:
     from embassay.runs.folder import RunFolder
@@ -113,13 +113,13 @@ class GoldenRequest:
     dataset: str = option(
         "", "A catalogue name or a folder, instead of two files.", name="--dataset -d", group=DATA
     )
-    mapping: Mapping[str, str] = like(Request, "mapping")
-    split: str | None = like(Request, "split")
-    limit: int | None = like(Request, "limit", help="Maximum questions, drawn at random.")
-    seed: int = like(Request, "seed")
+    mapping: Mapping[str, str] = like(RunRequest, "mapping")
+    split: str | None = like(RunRequest, "split")
+    limit: int | None = like(RunRequest, "limit", help="Maximum questions, drawn at random.")
+    seed: int = like(RunRequest, "seed")
     rewriter: str = option("identity", "Query rewriter: identity, rules or llm:MODEL.", group=SYSTEMS)
     ranking: str = option("bayes", "Ranking engine: bayes, locks, single_shot or grades.", group=SYSTEMS)
-    tokenizer: str = like(Request, "tokenizer", default="words", help="Tokenizer for chunk sizes.")
+    tokenizer: str = like(RunRequest, "tokenizer", default="words", help="Tokenizer for chunk sizes.")
     options: GoldenOptions = field(default_factory=GoldenOptions)
 
     def __post_init__(self) -> None:
@@ -273,15 +273,15 @@ def settings_record(settings: Settings) -> dict[str, dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class _File:
+class _SettingsFile:
     origin: str
     values: Mapping[str, Any]
 
 
-def _local_file(config: Path | None, here: Path) -> _File:
+def _local_file(config: Path | None, here: Path) -> _SettingsFile:
     if config is None:
         path = here / LOCAL
-        return _read_toml(path, LOCAL) if path.is_file() else _File("", {})
+        return _read_toml(path, LOCAL) if path.is_file() else _SettingsFile("", {})
     if not config.is_file():
         raise UsageError(f"There is no file {str(config)!r}.", mend="Check what --config says.")
     return _read_toml(config, str(config))
@@ -305,7 +305,7 @@ def _read_profile(name: str | None) -> list[tuple[str, Mapping[str, Any]]]:
     return [(f"profile {name}", {k: v for k, v in _read_toml(path, name).values.items() if k != "profile"})]
 
 
-def _read_toml(path: Path, origin: str) -> _File:
+def _read_toml(path: Path, origin: str) -> _SettingsFile:
     """The table `golden` of a TOML file; other tables are for others."""
     try:
         whole = tomllib.loads(read_bounded(path).decode("utf-8"))
@@ -317,7 +317,7 @@ def _read_toml(path: Path, origin: str) -> _File:
     table = whole.get("golden", {})
     if not isinstance(table, dict):
         raise DataError("golden is not a table", path=path, expected="[golden] and lines like depth = 30")
-    return _File(origin, _check_settings(table, str(path)))
+    return _SettingsFile(origin, _check_settings(table, str(path)))
 
 
 def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -392,7 +392,7 @@ class Sampling:
         False, "Hide the judge's ranks and grades, and shuffle the passages.", name="--blind"
     )
     excerpt: int = option(800, "Maximum characters per passage.")
-    seed: int = like(Request, "seed")
+    seed: int = like(RunRequest, "seed")
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1 or self.excerpt < 1:

@@ -31,7 +31,7 @@ from embassay.protocols.kernel.tables import (
 )
 from embassay.protocols.rag.golden.checks import grade_agreement, grade_table
 from embassay.protocols.rag.golden.grades import Key
-from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.scoring.inputs import map_grades, named_path
 from embassay.randomness import generator
 from embassay.runs.folder import RunFolder, to_json, write_atomic
@@ -47,7 +47,7 @@ FILE = "panel.json"
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgeGrades:
     """A judge's grades, 1 to 5, by question and passage; `usd` is what they cost, None where nobody knows."""
 
     name: str
@@ -61,26 +61,26 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Standing:
+class JudgeStanding:
     """A judge, or a panel, beside people: agreement figures over `items`; empty without people. `mean` is its mean
     grade. `usd` and `per_thousand` are its price."""
 
     name: str
     items: int
     mean: float | None
-    people: Mapping[str, Figure] = field(default_factory=dict)
+    people: Mapping[str, IntervalFigure] = field(default_factory=dict)
     usd: float | None = None
     per_thousand: float | None = None
 
 
 @dataclass(frozen=True)
-class Pair:
+class JudgePair:
     """Two judges on the passages that both graded; `shift` is the mean of the second less the first."""
 
     first: str
     second: str
     items: int
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, IntervalFigure]
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,10 @@ class Panel:
     """What several judges come to: each, the pairs of them, Krippendorff's alpha of all, and both panels' grades by
     question and passage. `learned` are what the model of Dawid and Skene says of each judge: how often it is right."""
 
-    judges: tuple[Standing, ...]
-    panels: tuple[Standing, ...]
-    pairs: tuple[Pair, ...]
-    alpha: Figure
+    judges: tuple[JudgeStanding, ...]
+    panels: tuple[JudgeStanding, ...]
+    pairs: tuple[JudgePair, ...]
+    alpha: IntervalFigure
     learned: Mapping[str, float]
     rounds: int
     converged: bool
@@ -104,17 +104,17 @@ class Panel:
         return {key: value for key, value in asdict(self).items() if key != "grades"}
 
 
-def read_judge(given: str, grades: str | None = None) -> Judged:
+def read_judge(given: str, grades: str | None = None) -> JudgeGrades:
     """The judge of `NAME=PATH` or `PATH`: a golden run, whose manifest has the price, or a file of judgements through
     the grade map `grades`. DataError or UsageError for what is neither."""
     name, path = named_path(given)
     if not (path / "export" / "qrels.tsv").is_file():
-        return Judged(name, _read_grades(path, grades))
+        return JudgeGrades(name, _read_grades(path, grades))
     manifest = RunFolder(path).read_manifest() or {}
     judge = str(manifest.get("arguments", {}).get("judge", ""))
     spent = manifest.get("spent", {}).get("systems", {}).get(judge, {})
     usd = spent.get("usd", 0.0 if not spent else None)
-    return Judged(
+    return JudgeGrades(
         name if "=" in given else judge or name, _read_grades(path / "export" / "qrels.tsv", None), usd
     )
 
@@ -124,7 +124,7 @@ def _read_grades(path: Path, grades: str | None) -> dict[Key, int]:
     return {(query, doc): int(grade) for query, doc, grade in frame.iter_rows()}
 
 
-def panel_of(judges: Sequence[Judged], people: Judged | None = None, *, seed: int = 1337) -> Panel:
+def panel_of(judges: Sequence[JudgeGrades], people: JudgeGrades | None = None, *, seed: int = 1337) -> Panel:
     """Compare the judges with each other and with people, and make a panel of them.
 
     Intervals are over questions, resampled with replacement. UsageError for fewer than two judges, two of one name,
@@ -151,7 +151,7 @@ def panel_of(judges: Sequence[Judged], people: Judged | None = None, *, seed: in
         if any(judge.usd is None for judge in judges)
         else float(sum(judge.usd or 0.0 for judge in judges))
     )
-    panels = [Judged(by, grades[by], total) for by in PANELS]
+    panels = [JudgeGrades(by, grades[by], total) for by in PANELS]
     return Panel(
         tuple(_judge_standing(judge, people, seed) for judge in judges),
         tuple(_judge_standing(panel, people, seed) for panel in panels),
@@ -171,19 +171,21 @@ def _chance_right(names: Sequence[str], model: Consensus) -> dict[str, float]:
     return dict(zip(names, diagonals.tolist(), strict=True))
 
 
-def _judge_standing(judge: Judged, people: Judged | None, seed: int) -> Standing:
+def _judge_standing(judge: JudgeGrades, people: JudgeGrades | None, seed: int) -> JudgeStanding:
     mean = float(np.mean(list(judge.grades.values()))) if judge.grades else None
     figures = {} if people is None else _agreement_figures(people.grades, judge.grades, seed)
     items = len(judge.grades) if people is None else len(people.grades.keys() & judge.grades.keys())
-    return Standing(judge.name, items, mean, figures, judge.usd, judge.per_thousand)
+    return JudgeStanding(judge.name, items, mean, figures, judge.usd, judge.per_thousand)
 
 
-def _judge_pair(first: Judged, second: Judged, seed: int) -> Pair:
+def _judge_pair(first: JudgeGrades, second: JudgeGrades, seed: int) -> JudgePair:
     common = len(first.grades.keys() & second.grades.keys())
-    return Pair(first.name, second.name, common, _agreement_figures(first.grades, second.grades, seed))
+    return JudgePair(first.name, second.name, common, _agreement_figures(first.grades, second.grades, seed))
 
 
-def _agreement_figures(first: Mapping[Key, int], second: Mapping[Key, int], seed: int) -> dict[str, Figure]:
+def _agreement_figures(
+    first: Mapping[Key, int], second: Mapping[Key, int], seed: int
+) -> dict[str, IntervalFigure]:
     """Agreement on the passages that both have, by questions."""
     by_query: dict[str, list[tuple[int, int]]] = {}
     for key in sorted(first.keys() & second.keys()):
@@ -193,7 +195,7 @@ def _agreement_figures(first: Mapping[Key, int], second: Mapping[Key, int], seed
     return grade_agreement(np.array([grade_table(pairs) for pairs in by_query.values()]), seed=seed)
 
 
-def panel_alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337) -> Figure:
+def panel_alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337) -> IntervalFigure:
     """Krippendorff's alpha of the judges' grades as ordered classes, over passages with two grades or more; its
     interval is over questions. None where all grades are one and the same."""
     queries = list(dict.fromkeys(key[0] for key in keys))
@@ -207,9 +209,9 @@ def panel_alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 13
             tables[row[key[0]]] += (np.outer(count, count) - np.diag(count)) / (size - 1)
     n, value = int((sizes > 1).sum()), _ordinal_alpha(tables.sum(axis=0))
     if np.isnan(value):
-        return Figure(None, n=n, reason="all grades are one and the same")
+        return IntervalFigure(None, n=n, reason="all grades are one and the same")
     if len(queries) < 2:
-        return Figure(value, n=n, reason="no interval from one question")
+        return IntervalFigure(value, n=n, reason="no interval from one question")
     drawn = row_counts(rows_of_resamples(len(queries), RESAMPLES, generator(seed, "panel", "alpha")))
     alphas = np.array(
         [_ordinal_alpha(np.tensordot(weights, tables, axes=1)) for weights in drawn.astype(np.float64)]
@@ -217,8 +219,8 @@ def panel_alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 13
     # A resample in which all grades are one and the same has no alpha.
     low, high = percentile_interval(alphas[~np.isnan(alphas)])
     if np.isnan(low):
-        return Figure(value, n=n, reason=UNVARIED)
-    return Figure(value, low, high, n)
+        return IntervalFigure(value, n=n, reason=UNVARIED)
+    return IntervalFigure(value, low, high, n)
 
 
 def _ordinal_alpha(coincidences: Floats) -> float:
@@ -283,7 +285,7 @@ def panel_views(panel: Panel) -> Iterator[tuple[list[str], list[list[str]]]]:
     ]  # fmt: skip
 
 
-def _format_figure(figure: Figure | None) -> str:
+def _format_figure(figure: IntervalFigure | None) -> str:
     if figure is None or figure.value is None:
         return "n/a"
     ends = (

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from embassay.contracts import Message
 from embassay.data.judged_runs import Known, read_run
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.forecast import Forecaster
-from embassay.protocols.kernel.forecast import Work as Effort
+from embassay.protocols.kernel.forecast import Effort, Forecaster
 from embassay.protocols.kernel.outcome import Run, moment
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.protocol import Protocol
@@ -29,7 +28,7 @@ from embassay.protocols.rag.golden.checks import (
     sample_check,
 )
 from embassay.protocols.rag.golden.conclusions import Gathered, gather_queries, golden_tables, result_rows
-from embassay.protocols.rag.golden.corpus import Work, read_inputs, search_memory
+from embassay.protocols.rag.golden.corpus import GoldenWork, read_inputs, search_memory
 from embassay.protocols.rag.golden.final_lists import CorpusText, Finished, write_export
 from embassay.protocols.rag.golden.options import (
     GoldenRequest,
@@ -40,8 +39,8 @@ from embassay.protocols.rag.golden.options import (
 )
 from embassay.protocols.rag.golden.stages import (
     STAGES,
-    Outcome,
     RunQuery,
+    StageOutcome,
     State,
     States,
     read_rows,
@@ -61,7 +60,7 @@ from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import Price, likely_tokens
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.golden.stages import Step
+    from embassay.protocols.rag.golden.stages import GoldenStage
 
 
 ANSWER_TOKENS = {"grade": 12, "order": 25, "rewrite": 40}
@@ -73,14 +72,14 @@ _ROW_BYTES = 1_200
 
 
 @dataclass(frozen=True)
-class Sizes:
+class PoolSizes:
     """Passages of a query: in its pool, and left to order."""
 
     pool: int
     kept: int
 
 
-def forecast_golden(work: Work) -> Forecasts:
+def forecast_golden(work: GoldenWork) -> Forecasts:
     """The cost of what is not done yet, a cell per stage and system."""
     systems = planned_systems(work)
     states = states_of(work.queries, {})
@@ -90,7 +89,7 @@ def forecast_golden(work: Work) -> Forecasts:
     )
 
 
-def _forecast_embedding(work: Work, encoder: PlannedSystem, states: Sequence[State]) -> list[Forecast]:
+def _forecast_embedding(work: GoldenWork, encoder: PlannedSystem, states: Sequence[State]) -> list[Forecast]:
     """S1 and S2: the texts that the encoder has not seen."""
     cells = [_forecast_rewriting(work, states)] if hasattr(work.rewriter, "model") else []
     forecaster = Forecaster([encoder], work.tokenizer, work.request.seed, None, measure=True)
@@ -122,7 +121,7 @@ def _forecast_embedding(work: Work, encoder: PlannedSystem, states: Sequence[Sta
     return cells
 
 
-def _forecast_rewriting(work: Work, states: Sequence[State]) -> Forecast:
+def _forecast_rewriting(work: GoldenWork, states: Sequence[State]) -> Forecast:
     waiting = {state.id for state in states if not state.is_through("S1")}
     asked = [
         question for question in work.read.questions if question.rewrite is None and question.id in waiting
@@ -134,7 +133,9 @@ def _forecast_rewriting(work: Work, states: Sequence[State]) -> Forecast:
     return _with_calls(head, work.rewriter, len(asked), read, "rewrite")
 
 
-def _forecast_judging(work: Work, states: Sequence[State], sizes: dict[str, Sizes]) -> list[Forecast]:
+def _forecast_judging(
+    work: GoldenWork, states: Sequence[State], sizes: dict[str, PoolSizes]
+) -> list[Forecast]:
     """S4, S6 and the repeats: calls of the judge, at the mean length of some passages."""
     questions = [Question(question.id, question.text) for question in work.read.questions]
     texts = work.passages.texts[:: max(1, len(work.passages) // _SAMPLE)][:_SAMPLE]
@@ -167,12 +168,12 @@ def _forecast_judging(work: Work, states: Sequence[State], sizes: dict[str, Size
     return cells
 
 
-def _query_sizes(work: Work, state: State) -> Sizes:
+def _query_sizes(work: GoldenWork, state: State) -> PoolSizes:
     """What is known of a query's passages, else the most there can be."""
     options = work.request.options
     # The searches by vectors and by words may find nothing in common.
     pool = state.counts.get("candidates", min(2 * options.depth, len(work.passages)))
-    return Sizes(pool, state.counts.get("kept", pool))
+    return PoolSizes(pool, state.counts.get("kept", pool))
 
 
 def _with_calls(head: Forecast, asker: Any, requests: int, read: int, kind: str) -> Forecast:
@@ -197,7 +198,7 @@ def _message_tokens(messages: Sequence[Message]) -> int:
     return likely_tokens([message.content for message in messages])
 
 
-def planned_systems(work: Work) -> tuple[PlannedSystem, ...]:
+def planned_systems(work: GoldenWork) -> tuple[PlannedSystem, ...]:
     """The systems of a run, opened. UsageError for a spec that is none, and for a model whose price is not known where
     the cost is limited; ModelError for one that cannot be had."""
     encoder = work.encoder
@@ -215,7 +216,7 @@ def planned_systems(work: Work) -> tuple[PlannedSystem, ...]:
     return tuple(models)
 
 
-def _plan_model(work: Work, spec: str, model: Any, role: str) -> PlannedSystem:
+def _plan_model(work: GoldenWork, spec: str, model: Any, role: str) -> PlannedSystem:
     asked = getattr(model, "model", None)
     price = getattr(asked, "price", None)
     if asked is not None and price is None and work.ledger.max_usd is not None:
@@ -228,7 +229,7 @@ def _plan_model(work: Work, spec: str, model: Any, role: str) -> PlannedSystem:
     return PlannedSystem(spec, model.name, model.identity, "llm", facts)
 
 
-def add_run(given: str, work: Work) -> tuple[str, dict[str, int]]:
+def add_run(given: str, work: GoldenWork) -> tuple[str, dict[str, int]]:
     """Write down, question by question, what a run (`path` or `name=path`) found among its first `depth`; its name, and
     how many passages that are, of how many questions, and what could not be taken. DataError for what is no run, and
     where nothing of it belongs to this set."""
@@ -266,12 +267,12 @@ def add_run(given: str, work: Work) -> tuple[str, dict[str, int]]:
     return name, counts
 
 
-def all_steps(work: Work) -> list[Step]:
+def all_steps(work: GoldenWork) -> list[GoldenStage]:
     """S1 to S6 for a run."""
     from embassay.protocols.rag.golden.candidates import Fusion, Retrieval, Rewriting
-    from embassay.protocols.rag.golden.grades import Cut, Grades, Order
+    from embassay.protocols.rag.golden.grades import Cut, GradeStage, Order
 
-    return [Rewriting(work), Retrieval(work), Fusion(work), Grades(work), Cut(work), Order(work)]
+    return [Rewriting(work), Retrieval(work), Fusion(work), GradeStage(work), Cut(work), Order(work)]
 
 
 CHECK = "human_check.csv"
@@ -279,7 +280,7 @@ CHECK = "human_check.csv"
 
 def write_conclusions(
     folder: RunFolder,
-    work: Work,
+    work: GoldenWork,
     queries: Sequence[Gathered],
     told: Mapping[str, Mapping[str, Any]],
     *,
@@ -311,14 +312,14 @@ def write_conclusions(
     return golden
 
 
-def write_human_check(folder: RunFolder, work: Work) -> None:
+def write_human_check(folder: RunFolder, work: GoldenWork) -> None:
     """Write the lists of some questions for a person to edit, unless the file is there already: it may be edited."""
     path, share = folder.path / CHECK, work.request.options.human
     if share and not path.exists() and any(query.folder.success("S6").exists() for query in work.queries):
         sample_check(folder.path, path, Sampling(share, seed=work.request.seed))
 
 
-def _export_set(folder: RunFolder, work: Work, queries: Sequence[Gathered]) -> dict[str, str]:
+def _export_set(folder: RunFolder, work: GoldenWork, queries: Sequence[Gathered]) -> dict[str, str]:
     finished = [
         Finished(
             query.state.id,
@@ -340,7 +341,7 @@ def _export_set(folder: RunFolder, work: Work, queries: Sequence[Gathered]) -> d
     return write_export(folder.path / "export", finished, _corpus_texts(work), about, places_of(work))
 
 
-def places_of(work: Work) -> dict[str, tuple[str, int, int]]:
+def places_of(work: GoldenWork) -> dict[str, tuple[str, int, int]]:
     """Document, start and end of the passages that say them: chunks, and those of a folder of documents."""
     places = {}
     for key, about in zip(work.passages.ids, work.passages.metadata, strict=True):
@@ -354,7 +355,7 @@ def places_of(work: Work) -> dict[str, tuple[str, int, int]]:
     return places
 
 
-def _corpus_texts(work: Work) -> list[CorpusText]:
+def _corpus_texts(work: GoldenWork) -> list[CorpusText]:
     if work.request.options.chunk is None:
         return [CorpusText(document.id, document.text, document.title) for document in work.read.documents]
     return [CorpusText(key, text) for key, text in zip(work.passages.ids, work.passages.texts, strict=True)]
@@ -398,7 +399,7 @@ def golden(  # noqa: PLR0913 - the arguments of a user
 class GoldenPlan(Plan):
     """A golden set as manifests know it, a cell a question; `work` has its inputs and models."""
 
-    work: Work
+    work: GoldenWork
 
 
 class Making(Protocol):
@@ -423,7 +424,7 @@ class Making(Protocol):
     ) -> GoldenPlan:
         """Open the encoder, the judge and the inputs, and make a cell of each question."""
         del cache
-        work = Work(request, read_inputs(request), self.folder.path, ledger or Ledger(), self.listener)
+        work = GoldenWork(request, read_inputs(request), self.folder.path, ledger or Ledger(), self.listener)
         systems = planned_systems(work)
         # Only for its refusal, before anything is paid for.
         ENGINES.build(request.engine)
@@ -588,7 +589,7 @@ class GoldenSession(Attempt):
         """Questions that came to their end."""
         return {"queries_done": self.done_now}
 
-    def _note(self, stage: str, outcome: Outcome | None, seconds: float, peak: int | None) -> None:
+    def _note(self, stage: str, outcome: StageOutcome | None, seconds: float, peak: int | None) -> None:
         """Add what a stage took to what earlier sessions took."""
         before = self.stages.get(stage, {})
         calls = {name: before.get("calls", {}).get(name, 0) for name in before.get("calls", {})}

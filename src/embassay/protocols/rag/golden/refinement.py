@@ -296,7 +296,7 @@ async def refine_pools(
     queries = [
         _Query(pool, refinement, (logs or {}).get(pool.question.id) or CallLog(), hooks) for pool in pools
     ]
-    work = _Work(refinement.engine, queries, at_once, hooks)
+    work = _RankingWork(refinement.engine, queries, at_once, hooks)
     try:
         going = queries
         while going:
@@ -309,7 +309,7 @@ async def refine_pools(
 
 
 @dataclass
-class _Work:
+class _RankingWork:
     """What all queries have in common."""
 
     engine: Engine

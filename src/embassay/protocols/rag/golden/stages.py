@@ -227,7 +227,7 @@ class RunQuery:
 Done = Callable[[RunQuery, Product], None]
 
 
-class Step(Protocol):
+class GoldenStage(Protocol):
     """A stage with its settings."""
 
     @property
@@ -251,7 +251,7 @@ class Step(Protocol):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StageOutcome:
     """How a stage went: queries it was done for now, and before, and why it failed for others."""
 
     done: tuple[str, ...]
@@ -259,7 +259,7 @@ class Outcome:
     failed: Mapping[str, str]
 
 
-def carry_out(step: Step, queries: Sequence[RunQuery], run_id: str) -> Outcome:
+def carry_out(step: GoldenStage, queries: Sequence[RunQuery], run_id: str) -> StageOutcome:
     """Do the stage for the queries that it is not done for already."""
     inputs = {asked.id: tuple(step.inputs(asked)) for asked in queries}
     waiting = [query for query in queries if not is_done(step, query.folder, inputs[query.id])]
@@ -273,10 +273,10 @@ def carry_out(step: Step, queries: Sequence[RunQuery], run_id: str) -> Outcome:
         done.append(asked.id)
 
     failed = step.do(waiting, finish) if waiting else {}
-    return Outcome(tuple(done), tuple(query.id for query in queries if query.id in kept), dict(failed))
+    return StageOutcome(tuple(done), tuple(query.id for query in queries if query.id in kept), dict(failed))
 
 
-def is_done(step: Step, folder: QueryFolder, inputs: Sequence[Input]) -> bool:
+def is_done(step: GoldenStage, folder: QueryFolder, inputs: Sequence[Input]) -> bool:
     """Whether the stage is whole for a query, with the present parameters and inputs."""
     if not folder.success(step.stage).exists():
         return False
@@ -289,7 +289,7 @@ def is_done(step: Step, folder: QueryFolder, inputs: Sequence[Input]) -> bool:
 
 
 def complete_stage(
-    step: Step, asked: RunQuery, inputs: Sequence[Input], product: Product, run_id: str
+    step: GoldenStage, asked: RunQuery, inputs: Sequence[Input], product: Product, run_id: str
 ) -> None:
     """Write what the stage made of a query, then its manifest, then `_SUCCESS`."""
     folder = asked.folder

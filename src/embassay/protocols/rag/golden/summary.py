@@ -18,7 +18,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Figure:
+class IntervalFigure:
     """A number over `n` items with its 95% interval; None, with the reason, where there is none."""
 
     value: float | None
@@ -29,7 +29,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Settings:
+class GoldenRunSettings:
     """What the run was asked for; `parameters` are all others, by stage."""
 
     corpus: str
@@ -60,7 +60,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Tokens:
+class CandidateTokens:
     """Tokens per candidate as the judge reads it, over all passages of the pools, counted by `tokenizer`."""
 
     tokenizer: str
@@ -72,7 +72,7 @@ class Tokens:
 
 
 @dataclass(frozen=True)
-class Answers:
+class JudgeCalls:
     """One kind of call to the judge: `calls` that brought an answer; how many of them took 1, 2, 3 ... attempts;
     rejected answers by kind of fault; `failed` calls that brought none."""
 
@@ -94,7 +94,7 @@ class JudgeFacts:
     temperature: float | None = None
     top_p: float | None = None
     prompts: Mapping[str, str] = field(default_factory=dict)
-    answers: tuple[Answers, ...] = ()
+    answers: tuple[JudgeCalls, ...] = ()
     asked: int | None = None
     cached: int | None = None
     usd: float | None = None
@@ -115,13 +115,13 @@ class Repeated:
 
     items: int = 0
     queries: int = 0
-    exact: Figure | None = None
-    within_one: Figure | None = None
-    kappa: Figure | None = None
-    shift: Figure | None = None
+    exact: IntervalFigure | None = None
+    within_one: IntervalFigure | None = None
+    kappa: IntervalFigure | None = None
+    shift: IntervalFigure | None = None
     table: tuple[tuple[int, ...], ...] = ()
     calls: int = 0
-    discordant: Figure | None = None
+    discordant: IntervalFigure | None = None
     failed: int = 0
     reason: str = ""
 
@@ -134,8 +134,8 @@ class Contradictions:
 
     pairs: int
     contradicted: int
-    share: Figure
-    noise: Figure | None = None
+    share: IntervalFigure
+    noise: IntervalFigure | None = None
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class PlaceBias:
     place (1 = first) is placed, in places of the answer."""
 
     place: int
-    gain: Figure
+    gain: IntervalFigure
 
 
 @dataclass(frozen=True)
@@ -214,11 +214,11 @@ class HumanCheck:
     graded: int
     moved: int
     changed: int
-    tau: Figure
-    swapped: Figure
-    exact: Figure
-    within_one: Figure
-    kappa: Figure
+    tau: IntervalFigure
+    swapped: IntervalFigure
+    exact: IntervalFigure
+    within_one: IntervalFigure
+    kappa: IntervalFigure
     distance: float | None = None
     blind: bool = False
     table: tuple[tuple[int, ...], ...] = ()
@@ -236,19 +236,19 @@ class Golden:
     """One golden run. `labels` is the label summary table (quantity -> value, None where there is none);
     `rank_agreement` the share of pairs of passages that grades and fused lists put the same way."""
 
-    settings: Settings
+    settings: GoldenRunSettings
     queries: tuple[Query, ...]
     stages: tuple[Stage, ...] = ()
     judge: JudgeFacts | None = None
     ranking: RankingFacts | None = None
     labels: Mapping[str, float | None] = field(default_factory=dict)
-    tokens: Tokens | None = None
+    tokens: CandidateTokens | None = None
     repeated: Repeated | None = None
     human: tuple[HumanCheck, ...] = ()
     exports: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     verdict: str = ""
-    rank_agreement: Figure | None = None
+    rank_agreement: IntervalFigure | None = None
     schema: int = SCHEMA
 
     @property

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import ModelError
 from embassay.protocols.kernel.estimates import UNVARIED
-from embassay.protocols.rag.golden.summary import Figure, Golden
+from embassay.protocols.rag.golden.summary import Golden, IntervalFigure
 from embassay.randomness import generator
 from embassay.stats.resampling import percentile_interval, resample_means
 
@@ -45,7 +45,7 @@ def check_trial(judge: str, asked: int, reasons: Sequence[str]) -> None:
     )
 
 
-def rank_agreement(queries: Sequence[Gathered], *, seed: int = 1337) -> Figure:
+def rank_agreement(queries: Sequence[Gathered], *, seed: int = 1337) -> IntervalFigure:
     """Of two passages of a question with different grades, how often the higher grade has the better place in the
     fused lists, over all such pairs: 0.5 at random. Its interval is over questions; a tie of places counts half."""
     counted = [
@@ -55,20 +55,20 @@ def rank_agreement(queries: Sequence[Gathered], *, seed: int = 1337) -> Figure:
     ]
     counts = np.array([row for row in counted if row[1]], dtype=np.float64)
     if not len(counts):
-        return Figure(None, reason="no question has passages of different grades")
+        return IntervalFigure(None, reason="no question has passages of different grades")
     return share_of_pairs(counts, generator(seed, "golden", "rank agreement"))
 
 
-def share_of_pairs(counts: NDArray[np.float64], rng: np.random.Generator) -> Figure:
+def share_of_pairs(counts: NDArray[np.float64], rng: np.random.Generator) -> IntervalFigure:
     """Of questions with so many of so many pairs (n, 2) the share of all pairs, with its interval over questions."""
     value, n = float(counts[:, 0].sum() / counts[:, 1].sum()), int(counts[:, 1].sum())
     if len(counts) < 2:
-        return Figure(value, n=n)
+        return IntervalFigure(value, n=n)
     means = resample_means(counts, n_resamples=RESAMPLES, rng=rng)
     low, high = percentile_interval(means[:, 0] / means[:, 1])
     if np.isnan(low):
-        return Figure(value, n=n, reason=UNVARIED)
-    return Figure(value, low, high, n)
+        return IntervalFigure(value, n=n, reason=UNVARIED)
+    return IntervalFigure(value, low, high, n)
 
 
 def _agreeing_pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[float, int]:
@@ -134,12 +134,12 @@ def _mostly_good(golden: Golden) -> Iterator[str]:
         )
 
 
-def _is_at_chance(kappa: Figure) -> bool:
+def _is_at_chance(kappa: IntervalFigure) -> bool:
     value = kappa.value or 0.0
     return value < LITTLE or (kappa.low is not None and kappa.low <= 0)
 
 
-def _interval_words(figure: Figure, scale: int = 1) -> str:
+def _interval_words(figure: IntervalFigure, scale: int = 1) -> str:
     if figure.low is None or figure.high is None:
         return ""
     digits = 0 if scale > 1 else 2

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JUDGES",
+    "GradeVerdict",
     "Judge",
     "NoVerdict",
     "Ordering",
     "Passage",
     "Question",
-    "Verdict",
     "describe_judge",
     "is_remote",
     "open_judge",
@@ -122,7 +122,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GradeVerdict:
     """A grade from 1 to 5 after so many `attempts`; `rejected` are the answers before it that were none, in words."""
 
     grade: int
@@ -183,7 +183,7 @@ class Judge(Protocol):
         """Everything its answers depend on: model, prompts, sampling."""
         ...
 
-    async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> Verdict:
+    async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
         """How well the passage answers the question, 1 to 5 (spec rag 1.1)."""
         ...
 

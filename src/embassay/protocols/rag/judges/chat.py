@@ -17,10 +17,9 @@ from embassay.contracts import ChatModel, Message, Sampling
 from embassay.data.rows import cut_line
 from embassay.errors import TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.kernel.inputs import Prompt, block, labels, mark_of, read_prompt
-from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict, none_readable
+from embassay.protocols.rag.judges import GradeVerdict, Ordering, Passage, Question, none_readable
 from embassay.randomness import random_bytes
-from embassay.runs.store import AnswerCache, CachedChat, ChatCounts
-from embassay.runs.store import Question as StoredQuestion
+from embassay.runs.store import AnswerCache, CachedChat, ChatCounts, StoredQuestion
 from embassay.spec import Value
 from embassay.systems.chat import fit_context, open_chat_as
 from embassay.systems.chat.answers import without_fence
@@ -64,7 +63,7 @@ LOWEST, HIGHEST = 1, 5
 _DECODER = json.JSONDecoder()
 
 
-class Malformed(ValueError):
+class MalformedJudgement(ValueError):
     """An answer that is none: `kind` of fault, and what was found, as `kind: found`."""
 
     def __init__(self, kind: str, found: str = "") -> None:
@@ -90,15 +89,15 @@ def grade_of(text: str) -> int:
     """
     value = _only_value(text, GRADE_KEY)
     if isinstance(value, bool):
-        raise Malformed("truth value", _show_json(value))
-    if isinstance(value, list) and not isinstance(value, _Pairs):
-        raise Malformed("several grades", _show_json(value))
+        raise MalformedJudgement("truth value", _show_json(value))
+    if isinstance(value, list) and not isinstance(value, _KeyValues):
+        raise MalformedJudgement("several grades", _show_json(value))
     if isinstance(value, str):
-        raise Malformed("text in place of a grade", _show_json(value))
+        raise MalformedJudgement("text in place of a grade", _show_json(value))
     if not isinstance(value, int):
-        raise Malformed("not a whole number", _show_json(value))
+        raise MalformedJudgement("not a whole number", _show_json(value))
     if not LOWEST <= value <= HIGHEST:
-        raise Malformed("out of range", str(value))
+        raise MalformedJudgement("out of range", str(value))
     return value
 
 
@@ -111,11 +110,11 @@ def order_of(text: str, labels: Sequence[str]) -> tuple[int, ...]:
     named = _read_labels(text)
     places = {label: place for place, label in enumerate(labels)}
     if unknown := [label for label in named if label not in places]:
-        raise Malformed("unknown label", str(unknown[0]))
+        raise MalformedJudgement("unknown label", str(unknown[0]))
     if (repeated := _first_repeated(named)) is not None:
-        raise Malformed("repeated label", repeated)
+        raise MalformedJudgement("repeated label", repeated)
     if missing := [label for label in labels if label not in set(named)]:
-        raise Malformed("missing label", ", ".join(missing))
+        raise MalformedJudgement("missing label", ", ".join(missing))
     return tuple(places[label] for label in named)
 
 
@@ -129,8 +128,8 @@ def _first_repeated(names: Sequence[str]) -> str | None:
 
 
 def mended_order(text: str, labels: Sequence[str]) -> Mended:
-    """The order in an answer, what is left out put at its end as it was shown and what is unknown dropped; Malformed
-    for an answer that names none of the labels.
+    """The order in an answer, what is left out put at its end as it was shown and what is unknown dropped;
+    MalformedJudgement for an answer that names none of the labels.
 
     >>> mended_order('{"order": ["C", "X"]}', ["A", "B", "C"])
     Mended(order=(2, 0, 1), missing=2, unknown=1)
@@ -139,7 +138,7 @@ def mended_order(text: str, labels: Sequence[str]) -> Mended:
     places = {label: place for place, label in enumerate(labels)}
     named_places = list(dict.fromkeys(places[label] for label in named if label in places))
     if not named_places:
-        raise Malformed("unknown label", str(named[0]) if named else "none")
+        raise MalformedJudgement("unknown label", str(named[0]) if named else "none")
     left_out = [place for place in range(len(labels)) if place not in set(named_places)]
     return Mended((*named_places, *left_out), len(left_out), len(named) - len(named_places))
 
@@ -147,7 +146,7 @@ def mended_order(text: str, labels: Sequence[str]) -> Mended:
 def _read_labels(text: str) -> list[str]:
     value = _only_value(text, ORDER_KEY)
     if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
-        raise Malformed("not a list of labels", _show_json(value))
+        raise MalformedJudgement("not a list of labels", _show_json(value))
     return value
 
 
@@ -156,12 +155,14 @@ def _only_value(text: str, key: str) -> Any:
     pairs = _parse_object(text)
     values = [value for name, value in pairs if name == key]
     if not values:
-        raise Malformed(f"no {key}", ", ".join(name for name, _ in pairs) or "an empty object")
+        raise MalformedJudgement(f"no {key}", ", ".join(name for name, _ in pairs) or "an empty object")
     if len(values) > 1:
-        raise Malformed("several grades" if key == GRADE_KEY else "several orders", _show_json(values))
+        raise MalformedJudgement(
+            "several grades" if key == GRADE_KEY else "several orders", _show_json(values)
+        )
     if len(pairs) > 1:
         others = [name for name, _ in pairs if name != key]
-        raise Malformed("more than was asked for", ", ".join(others))
+        raise MalformedJudgement("more than was asked for", ", ".join(others))
     return values[0]
 
 
@@ -169,34 +170,34 @@ def _parse_object(text: str) -> list[tuple[str, Any]]:
     """The names and values of the one JSON object in an answer, repeated names too."""
     text = without_fence(text)
     if not text:
-        raise Malformed("empty")
+        raise MalformedJudgement("empty")
     try:
-        value = json.loads(text, object_pairs_hook=_Pairs)
+        value = json.loads(text, object_pairs_hook=_KeyValues)
     except (ValueError, RecursionError):
         value = _object_within(text)
-    if not isinstance(value, _Pairs):
+    if not isinstance(value, _KeyValues):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        raise Malformed("a number without its name" if is_number else "no JSON object", text)
+        raise MalformedJudgement("a number without its name" if is_number else "no JSON object", text)
     return list(value)
 
 
 def _object_within(text: str) -> Any:
-    """The one object among words; Malformed where there is none, or more that could be meant."""
+    """The one object among words; MalformedJudgement where there is none, or more that could be meant."""
     start = text.find("{")
     try:
         value, end = _PAIRS_DECODER.raw_decode(text, start) if start >= 0 else (None, 0)
     except (ValueError, RecursionError):
         value, end = None, 0
-    if not isinstance(value, _Pairs) or "{" in text[end:]:
-        raise Malformed(_why_no_json(text), text)
+    if not isinstance(value, _KeyValues) or "{" in text[end:]:
+        raise MalformedJudgement(_why_no_json(text), text)
     return value
 
 
-class _Pairs(list[tuple[str, Any]]):
+class _KeyValues(list[tuple[str, Any]]):
     """What an object holds, in place of a dictionary that would forget a repeated name."""
 
 
-_PAIRS_DECODER = json.JSONDecoder(object_pairs_hook=_Pairs)
+_PAIRS_DECODER = json.JSONDecoder(object_pairs_hook=_KeyValues)
 _PLACEHOLDER = re.compile(r"\{+\s*[A-Za-z_][\w ]*\}\W*")
 _STATED = re.compile(
     r"\b(?:category|score|grade|rating|relevance|rate[^.]{0,40}? as)\b\W{0,6}(?:is|of|as|would be)?\W{0,4}\d",
@@ -308,11 +309,11 @@ class ChatJudge:
         """Release the cache of answers."""
         self._chat.cache.close()
 
-    async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> Verdict:
+    async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
         """See `Judge.grade`."""
-        call = _Call(grade_messages(question, passage), GRADE, draw, (question.id, passage.id))
+        call = _JudgementCall(grade_messages(question, passage), GRADE, draw, (question.id, passage.id))
         grade, rejected = await self._answered(call, grade_of)
-        return Verdict(grade, len(rejected) + 1, rejected)
+        return GradeVerdict(grade, len(rejected) + 1, rejected)
 
     async def order(
         self, question: Question, passages: Sequence[Passage], *, draw: int = 0, repair: bool = False
@@ -320,12 +321,12 @@ class ChatJudge:
         """See `Judge.order`."""
         names = labels(len(passages))
         about = (question.id, *(passage.id for passage in passages))
-        call = _Call(order_messages(question, passages), ORDER, draw, about)
+        call = _JudgementCall(order_messages(question, passages), ORDER, draw, about)
         read = partial(mended_order if repair else _whole_order, labels=names)
         mended, rejected = await self._answered(call, read)
         return Ordering(mended.order, len(rejected) + 1, rejected, mended.missing, mended.unknown)
 
-    async def _answered(self, call: _Call, read: Callable[[str], T]) -> tuple[T, tuple[str, ...]]:
+    async def _answered(self, call: _JudgementCall, read: Callable[[str], T]) -> tuple[T, tuple[str, ...]]:
         """What the first answer says that can be read, and what was wrong with those before it."""
         rejected: list[str] = []
         why: Why = "empty"
@@ -335,7 +336,7 @@ class ChatJudge:
                 await self._sleep(self._wait(call, attempt - 1))
             try:
                 return read(await self._complete(asked)), tuple(rejected)
-            except Malformed as error:
+            except MalformedJudgement as error:
                 rejected.append(str(error))
             except Unanswered as error:
                 why = error.why
@@ -354,7 +355,7 @@ class ChatJudge:
         self._models.add(answer.model)
         return answer.text
 
-    def _question_of(self, call: _Call, attempt: int) -> StoredQuestion:
+    def _question_of(self, call: _JudgementCall, attempt: int) -> StoredQuestion:
         number = call.draw * _DRAWS + attempt
         # 31 bits, which is what servers take.
         seed = int.from_bytes(random_bytes(4, self._seed, "judge", str(call.draw), str(attempt))) >> 1
@@ -363,14 +364,14 @@ class ChatJudge:
             call.messages, sampling, call.schema if self.options.answers == "schema" else None, number
         )
 
-    def _wait(self, call: _Call, attempt: int) -> float:
+    def _wait(self, call: _JudgementCall, attempt: int) -> float:
         """Seconds after an attempt that brought no answer: min(8, 0.5 x 2^attempt + U(0, 0.25))."""
         drawn = random_bytes(4, self._seed, "judge wait", *call.about, str(call.draw), str(attempt))
         return min(8.0, 0.5 * 2.0**attempt + 0.25 * int.from_bytes(drawn) / 2**32)
 
 
 @dataclass(frozen=True)
-class _Call:
+class _JudgementCall:
     """One judgement that is asked for: what is sent, the schema of its answer, the number of the draw, and the ids that
     it is `about`."""
 
@@ -384,6 +385,7 @@ def _whole_order(text: str, labels: Sequence[str]) -> Mended:
     return Mended(order_of(text, labels))
 
 
+# Its name is in the schema that the model is asked with, so in the key of every kept answer: it stays.
 class GradeAnswer(BaseModel):
     """One grade; the field's name is `prompts.GRADE_KEY`."""
 
@@ -392,6 +394,7 @@ class GradeAnswer(BaseModel):
     grade: int = Field(ge=1, le=5)
 
 
+# Its name is in the schema that the model is asked with, so in the key of every kept answer: it stays.
 class OrderAnswer(BaseModel):
     """Labels, best first; the field's name is `prompts.ORDER_KEY`."""
 

@@ -23,7 +23,15 @@ from embassay.data.rows import Row, key_of, number_of, show_value, wrong_cell
 from embassay.data.tables import JsonLines
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import labels
-from embassay.protocols.rag.judges import NoVerdict, Ordering, Passage, Question, Verdict, chat, none_readable
+from embassay.protocols.rag.judges import (
+    GradeVerdict,
+    NoVerdict,
+    Ordering,
+    Passage,
+    Question,
+    chat,
+    none_readable,
+)
 from embassay.randomness import generator
 from embassay.runs.folder import digest_json
 from embassay.spec import QUERY, Spec
@@ -78,9 +86,9 @@ class RecordedJudge:
         """What a manifest says."""
         return {"model": self.name, "temperature": None, "top_p": None}
 
-    async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> Verdict:
+    async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
         """See `Judge.grade`."""
-        return Verdict(self._grade(question, passage, draw))
+        return GradeVerdict(self._grade(question, passage, draw))
 
     async def order(
         self,
@@ -338,15 +346,15 @@ class SimulatedJudge:
         drawn = generator(self._seed, "utility", question.id, passage.id).random()
         return self.true_grade(question, passage) + self._noise.jitter * (drawn - 0.5)
 
-    async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> Verdict:
+    async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
         """See `Judge.grade`."""
         about = ("grade", question.id, passage.id)
         rejected = await self._tries(about, draw, chat.grade_of, MALFORMED_GRADES)
         rng = generator(self._seed, *about, str(draw))
         if rng.random() < self._noise.random:
-            return Verdict(int(rng.integers(1, 6)), len(rejected) + 1, rejected)
+            return GradeVerdict(int(rng.integers(1, 6)), len(rejected) + 1, rejected)
         noisy = self.utility(question, passage) + self._noise.grade_noise * rng.standard_normal()
-        return Verdict(int(np.clip(np.rint(noisy), 1, 5)), len(rejected) + 1, rejected)
+        return GradeVerdict(int(np.clip(np.rint(noisy), 1, 5)), len(rejected) + 1, rejected)
 
     async def order(
         self,
@@ -390,7 +398,7 @@ class SimulatedJudge:
         while hopeless or rng.random() < self._noise.malformed:
             try:
                 read(malformed[int(rng.integers(len(malformed)))])
-            except chat.Malformed as error:
+            except chat.MalformedJudgement as error:
                 rejected.append(str(error))
             if len(rejected) == self._attempts:
                 raise none_readable(self.name, rejected)

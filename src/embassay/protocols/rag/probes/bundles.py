@@ -177,7 +177,7 @@ class Bundle:
 
 
 @dataclass(frozen=True)
-class Written:
+class BundleWording:
     """A bundle as texts: the query and the five passages in the order of `CANDIDATES`."""
 
     query: str
@@ -193,7 +193,7 @@ def make_texts(
     in_passage: Named | None = None,
     *,
     author_first: bool = False,
-) -> Written:
+) -> BundleWording:
     """The texts of a bundle, its authors named by these functions (passages as the query where only that is given).
 
     >>> from embassay.protocols.rag.probes.bundles import Person
@@ -207,7 +207,7 @@ def make_texts(
         parts = [bundle.title.replace("{T}", topic), f"{bundle.label} {_end_sentence(named(person))}"]
         head = " ".join(reversed(parts) if author_first else parts)
         passages.append(f"{head} {bundle.body}" if bundle.body else head)
-    return Written(_fill_form(bundle.query, in_query(bundle.author), bundle.topic), tuple(passages))
+    return BundleWording(_fill_form(bundle.query, in_query(bundle.author), bundle.topic), tuple(passages))
 
 
 EXAMPLE_FORMS = (QUERIES["en"][0], TITLES["en"][0])
@@ -336,22 +336,22 @@ class Condition:
     name: str
     group: Group
     summary: str
-    write: Callable[[Bundle, int], Written]
+    write: Callable[[Bundle, int], BundleWording]
     seeded: bool = False
     """Whether the seed makes a difference to it."""
 
 
-def _mask_authors(bundle: Bundle, _: int) -> Written:
+def _mask_authors(bundle: Bundle, _: int) -> BundleWording:
     mask = f"{_MASKS[bundle.lang]}_{bundle.index % 1000:03d}"
     return make_texts(bundle, lambda _: mask)
 
 
-def _write_gibberish(bundle: Bundle, seed: int) -> Written:
+def _write_gibberish(bundle: Bundle, seed: int) -> BundleWording:
     identifiers = make_pseudonyms([person.name for person in bundle.signers], seed)
     return make_texts(bundle, lambda person: identifiers[person.name])
 
 
-def _near_missed(bundle: Bundle, _: int) -> Written:
+def _near_missed(bundle: Bundle, _: int) -> BundleWording:
     missed = [Person("", near_miss(bundle.author.name, distance)) for distance in (1, 2, 3)]
     other = dict(zip(bundle.impostors, missed, strict=True))
     return make_texts(
@@ -359,20 +359,20 @@ def _near_missed(bundle: Bundle, _: int) -> Written:
     )
 
 
-def _without_labels(bundle: Bundle, _: int) -> Written:
+def _without_labels(bundle: Bundle, _: int) -> BundleWording:
     return _change_each(make_texts(bundle), lambda text: _LABEL.sub("", text))
 
 
-def _without_diacritics(bundle: Bundle, _: int) -> Written:
+def _without_diacritics(bundle: Bundle, _: int) -> BundleWording:
     return make_texts(bundle) if bundle.lang == "en" else _change_each(make_texts(bundle), without_diacritics)
 
 
-def _stress_text(bundle: Bundle, _: int) -> Written:
+def _stress_text(bundle: Bundle, _: int) -> BundleWording:
     plain = make_texts(bundle)
     passages = tuple(
         _STOPS.sub(rf"{_NARROW_SPACE}\1", unicodedata.normalize("NFD", text)) for text in plain.passages
     )
-    return Written(unicodedata.normalize("NFC", plain.query), passages)
+    return BundleWording(unicodedata.normalize("NFC", plain.query), passages)
 
 
 CONDITIONS: Mapping[str, Condition] = {
@@ -423,5 +423,5 @@ def without_diacritics(text: str) -> str:
     return unicodedata.normalize("NFC", stripped)
 
 
-def _change_each(written: Written, change: Callable[[str], str]) -> Written:
-    return Written(change(written.query), tuple(map(change, written.passages)))
+def _change_each(written: BundleWording, change: Callable[[str], str]) -> BundleWording:
+    return BundleWording(change(written.query), tuple(map(change, written.passages)))

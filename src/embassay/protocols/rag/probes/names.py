@@ -16,7 +16,7 @@ from embassay.contracts import Similarity, Spread
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items
-from embassay.protocols.kernel.forecast import Work
+from embassay.protocols.kernel.forecast import Effort
 from embassay.protocols.kernel.groups import Labels, tied
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
@@ -47,7 +47,7 @@ from embassay.protocols.rag.probes.resampling import (
     SYSTEM,
     ProbeContext,
     ProbeLine,
-    Rows,
+    ProbeRows,
     change_fields,
     counts_of,
     first_passages,
@@ -72,7 +72,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Texts:
+class BundleTexts:
     """The distinct queries and passages, and where they stand: `left` (conditions, runs, queries), `right` the same
     with the five candidates as last axis."""
 
@@ -93,7 +93,7 @@ def all_bundles(material: Material, queries: int, runs: int, seed: int) -> list[
     return [make_bundles(material, queries, seed=seed + run) for run in range(runs)]
 
 
-def texts_of(by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str], seed: int) -> Texts:
+def texts_of(by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str], seed: int) -> BundleTexts:
     """The texts of these bundles under these conditions."""
     queries, passages = dict[str, int](), dict[str, int]()
     shape = (len(conditions), len(by_run), len(by_run[0]))
@@ -105,7 +105,7 @@ def texts_of(by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str], seed
                 written = CONDITIONS[name].write(bundle, seed + run)
                 left[c, run, q] = queries.setdefault(written.query, len(queries))
                 right[c, run, q] = [passages.setdefault(text, len(passages)) for text in written.passages]
-    return Texts(tuple(conditions), tuple(queries), tuple(passages), left, right)
+    return BundleTexts(tuple(conditions), tuple(queries), tuple(passages), left, right)
 
 
 Place = tuple[int, int, int]
@@ -113,7 +113,7 @@ Place = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Corpus:
+class BundledPassages:
     """Where each passage of the collection stands in the bundles, in the order of the collection, and the grade of each
     for each query, (queries, passages)."""
 
@@ -121,7 +121,7 @@ class Corpus:
     grades: NDArray[np.int8]
 
 
-def corpus_of(by_run: Sequence[Sequence[Bundle]], seed: int) -> Corpus:
+def corpus_of(by_run: Sequence[Sequence[Bundle]], seed: int) -> BundledPassages:
     """The collection of these bundles: a passage that runs share stands there once.
 
     Its order is drawn from the seed, so that texts which an ablation makes equal are found in no order of merit.
@@ -137,11 +137,11 @@ def corpus_of(by_run: Sequence[Sequence[Bundle]], seed: int) -> Corpus:
     # Raw bytes, not a generator's permutation: equal in every version of numpy.
     keys = np.frombuffer(random_bytes(8 * len(distinct), seed, "order of the collection", lang), dtype="<u8")
     ordered = [distinct[place] for place in np.argsort(keys, kind="stable")]
-    return Corpus(tuple(ordered), _grade_places(by_run, ordered))
+    return BundledPassages(tuple(ordered), _grade_places(by_run, ordered))
 
 
 def write_texts(
-    by_run: Sequence[Sequence[Bundle]], corpus: Corpus, condition: str, seed: int
+    by_run: Sequence[Sequence[Bundle]], corpus: BundledPassages, condition: str, seed: int
 ) -> tuple[list[str], list[list[str]]]:
     """The texts of the collection under a condition, and the queries of each run; one seed for all runs, so that an
     author has one name in the whole collection."""
@@ -279,7 +279,7 @@ def collections_of(by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str]
     )
 
 
-def rehearse_calls(texts: Texts, collections: Collections, hear: Hear) -> bool:
+def rehearse_calls(texts: BundleTexts, collections: Collections, hear: Hear) -> bool:
     """Tell of the two calls that an encoder gets: all queries, all passages."""
     asked = (text for runs in collections.queries.values() for run in runs for text in run)
     stored = (passage for passages in collections.passages.values() for passage in passages)
@@ -288,7 +288,7 @@ def rehearse_calls(texts: Texts, collections: Collections, hear: Hear) -> bool:
     return True
 
 
-def margins_of(system: Similarity, texts: Texts) -> Margins:
+def margins_of(system: Similarity, texts: BundleTexts) -> Margins:
     """The margins of every bundle, each (conditions, runs, queries)."""
     return name_margins(pair_similarities(system, texts.queries, texts.passages, texts.left, texts.right))
 
@@ -489,7 +489,7 @@ def group_queries(request: NamesRequest, lang: Lang) -> Labels | None:
 
 
 @lru_cache(maxsize=2)
-def make_collections(request: NamesRequest, lang: Lang) -> tuple[Texts, Collections]:
+def make_collections(request: NamesRequest, lang: Lang) -> tuple[BundleTexts, Collections]:
     """The texts of the bundles in a language, and the collections of them; two stay in memory."""
     by_run = all_bundles(open_material(lang, **request.files), request.size, request.runs, request.seed)
     texts = texts_of(by_run, request.wanted_conditions, request.seed)
@@ -502,7 +502,7 @@ def memory_of(request: NamesRequest, lang: Lang, system: Similarity) -> Footprin
     asked = [text for runs in collections.queries.values() for run in runs for text in run]
     stored = [passage for passages in collections.passages.values() for passage in passages]
     places = sum(map(len, collections.queries.values())) * request.size
-    sizes = plan.Sizes(texts.right.size, places, request.size, request.resamples)
+    sizes = plan.ProbeSizes(texts.right.size, places, request.size, request.resamples)
     asked, stored = (
         list(dict.fromkeys([*texts.queries, *asked])),
         list(dict.fromkeys([*texts.passages, *stored])),
@@ -566,7 +566,7 @@ def _repeat_notes(of: Material, queries: int) -> tuple[str, ...]:
     return (f"{queries} queries of {people} authors and {topics} topics: pairs of both occur more than once",)
 
 
-def _cell_effort(request: NamesRequest, lang: Lang, name: str) -> Work:
+def _cell_effort(request: NamesRequest, lang: Lang, name: str) -> Effort:
     def rehearse(hear: Hear) -> bool:
         return rehearse_cell(request, lang, hear)
 
@@ -580,7 +580,7 @@ GROUPS = {"base": "base", "identity": "identity-destroying", "orthography": "ort
 CONDITION = text("condition", lambda line: line.variant or "base")
 
 
-def name_tables(rows: Rows, systems: Sequence[str], request: NamesRequest) -> Iterator[ColumnTable]:
+def name_tables(rows: ProbeRows, systems: Sequence[str], request: NamesRequest) -> Iterator[ColumnTable]:
     """The tables of a name probe."""
     size = f"{request.size} queries x {request.runs} runs"
     yield _base_margins(rows, systems, size)
@@ -593,7 +593,7 @@ def name_tables(rows: Rows, systems: Sequence[str], request: NamesRequest) -> It
     )
 
 
-def _base_margins(rows: Rows, systems: Sequence[str], size: str) -> ColumnTable:
+def _base_margins(rows: ProbeRows, systems: Sequence[str], size: str) -> ColumnTable:
     margins = (measure_fields((name, f"{name} low", f"{name} high"), name) for name in MARGINS)
     return ColumnTable.of(
         "rag_table10", f"Base margins: {size}", rows.lines(systems), SYSTEM, LANG, *chain.from_iterable(margins),
@@ -601,14 +601,16 @@ def _base_margins(rows: Rows, systems: Sequence[str], size: str) -> ColumnTable:
     )  # fmt: skip
 
 
-def _ratios_table(rows: Rows, systems: Sequence[str], size: str) -> ColumnTable:
+def _ratios_table(rows: ProbeRows, systems: Sequence[str], size: str) -> ColumnTable:
     return ColumnTable.of(
         "rag_table11", f"Name margin over topic margin, ratio of means: {size}", rows.lines(systems), SYSTEM, LANG,
         *measure_fields(("name/topic", "low", "high"), RATIO), note=INTERVALS
     )  # fmt: skip
 
 
-def _ablations_table(rows: Rows, systems: Sequence[str], dataset: str, lang: str, size: str) -> ColumnTable:
+def _ablations_table(
+    rows: ProbeRows, systems: Sequence[str], dataset: str, lang: str, size: str
+) -> ColumnTable:
     return ColumnTable.of(
         f"name_margin_{lang}", f"Name margin under ablations, {lang}: {size}",
         [line for line in _ablation_lines(rows, systems) if line.dataset == dataset],
@@ -623,7 +625,7 @@ def _ablations_table(rows: Rows, systems: Sequence[str], dataset: str, lang: str
     )  # fmt: skip
 
 
-def _recall_table(rows: Rows, systems: Sequence[str]) -> ColumnTable:
+def _recall_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
     return ColumnTable.of(
         "name_retrieval", "Retrieval under ablations", _ablation_lines(rows, systems), SYSTEM, LANG, CONDITION,
         measure_field("d_name", HEADLINE), *chain.from_iterable(map(change_fields, MEASURES)),
@@ -632,12 +634,12 @@ def _recall_table(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _ablation_lines(rows: Rows, systems: Sequence[str]) -> Iterator[ProbeLine]:
+def _ablation_lines(rows: ProbeRows, systems: Sequence[str]) -> Iterator[ProbeLine]:
     lines = rows.lines(systems, _list_conditions(rows))
     return (line for line in lines if line.find(HEADLINE) is not None)
 
 
-def _list_conditions(rows: Rows) -> tuple[str, ...]:
+def _list_conditions(rows: ProbeRows) -> tuple[str, ...]:
     """The base (no variant) and the ablations that were asked for."""
     present = set(rows.variants(HEADLINE))
     return tuple(condition for condition in ("", *CONDITIONS) if condition in present)

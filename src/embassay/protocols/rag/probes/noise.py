@@ -17,7 +17,7 @@ from embassay.errors import UsageError
 from embassay.measures import list_tau, overlap
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import MOST_LOST, Items, undefined
-from embassay.protocols.kernel.forecast import Work
+from embassay.protocols.kernel.forecast import Effort
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_names
 from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
@@ -35,7 +35,7 @@ from embassay.protocols.rag.probes.questions import (
     LEVELS,
     NOISIEST,
     Lang,
-    Questions,
+    NoiseQuestions,
     Rewritings,
     Variant,
     langs_of,
@@ -54,7 +54,7 @@ from embassay.protocols.rag.probes.resampling import (
     SYSTEM,
     ProbeContext,
     ProbeLine,
-    Rows,
+    ProbeRows,
     change_fields,
     first_passages,
     link_table,
@@ -100,7 +100,7 @@ def asked_of(variants: Sequence[Variant]) -> Wordings:
     return Wordings(tuple(numbers), places)
 
 
-def rehearse_calls(questions: Questions, asked: Wordings, hear: Hear) -> bool:
+def rehearse_calls(questions: NoiseQuestions, asked: Wordings, hear: Hear) -> bool:
     """Tell of the calls that an encoder gets: the wordings with what is meant, and the corpus."""
     needs = questions.references if questions.role == "query" else ()
     hear(list(dict.fromkeys([*asked.texts, *needs])), "query")
@@ -108,7 +108,7 @@ def rehearse_calls(questions: Questions, asked: Wordings, hear: Hear) -> bool:
     return True
 
 
-def wording_cosines(system: Similarity, questions: Questions, asked: Wordings) -> Floats:
+def wording_cosines(system: Similarity, questions: NoiseQuestions, asked: Wordings) -> Floats:
     """The similarity of every wording with its question's reference, (variants, runs, questions), NaN without one."""
     references = list(dict.fromkeys(questions.references))
     meant = np.array([references.index(text) for text in questions.references])
@@ -121,7 +121,7 @@ def wording_cosines(system: Similarity, questions: Questions, asked: Wordings) -
     return similar
 
 
-def wording_retrieval(system: Similarity, questions: Questions, asked: Wordings) -> Mapping[str, Floats]:
+def wording_retrieval(system: Similarity, questions: NoiseQuestions, asked: Wordings) -> Mapping[str, Floats]:
     """Measure -> its value for every wording, (variants, runs, questions), NaN without one; `overlap` and `tau` are
     with what the clean question finds."""
     asked_here = asked.places >= 0
@@ -364,7 +364,7 @@ def evaluate_cell(
 
 
 def all_wordings(
-    own: Questions, request: NoiseRequest, rewritings: Mapping[str, Mapping[str, str]]
+    own: NoiseQuestions, request: NoiseRequest, rewritings: Mapping[str, Mapping[str, str]]
 ) -> Sequence[Variant]:
     """Every wording: small talk at each level, then what each rewriter made of all of them."""
     noisy = small_talk(own, request.runs, request.seed)
@@ -395,9 +395,9 @@ def memory_of(request: NoiseRequest, source: str, lang: Lang, system: Similarity
 
 
 def _memory_of_wordings(
-    system: Similarity, posed: Questions, asked: Wordings, request: NoiseRequest
+    system: Similarity, posed: NoiseQuestions, asked: Wordings, request: NoiseRequest
 ) -> Footprint:
-    sizes = plan.Sizes(asked.places.size, asked.places.size, len(posed), request.resamples)
+    sizes = plan.ProbeSizes(asked.places.size, asked.places.size, len(posed), request.resamples)
     return plan.memory_needed(
         system, [*asked.texts, *posed.references], posed.corpus, sizes,
         "Probe a smaller corpus, or fewer queries (--limit)"
@@ -408,7 +408,7 @@ def _read_rewritings(job: NoiseJob, name: str) -> Mapping[str, str]:
     return Rewritings(job.folder, job.rewriters[name]).read()
 
 
-def _texts_of(posed: Questions, variants: Sequence[Variant], query: int) -> Iterator[str]:
+def _texts_of(posed: NoiseQuestions, variants: Sequence[Variant], query: int) -> Iterator[str]:
     yield posed.references[query]
     for variant in variants:
         yield from (run[query] or "" for run in variant.texts)
@@ -464,7 +464,7 @@ def plan_noise(
     )  # fmt: skip
 
 
-def _cell_effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> Work:
+def _cell_effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> Effort:
     def rehearse(hear: Hear) -> bool:
         return rehearse_cell(request, source, lang, hear)
 
@@ -472,7 +472,7 @@ def _cell_effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> 
     wordings = units - len(posed.corpus)
     effort = effort_of(TASK, posed.dataset, len(posed), posed.corpus, rehearse, wordings)
     # A rewriting is a text that nobody has yet: each is counted as long as the question.
-    return Work(
+    return Effort(
         effort.task,
         effort.dataset,
         effort.items,
@@ -486,7 +486,7 @@ def _cell_effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> 
     )
 
 
-def noise_tables(rows: Rows, systems: Sequence[str]) -> Iterator[ColumnTable]:
+def noise_tables(rows: ProbeRows, systems: Sequence[str]) -> Iterator[ColumnTable]:
     """The tables of a noise probe."""
     yield _cosines_table(rows, systems)
     yield _drops_table(rows, systems)
@@ -504,7 +504,7 @@ def _wording(line: ProbeLine) -> str:
 WORDING = text("wording", _wording)
 
 
-def _cosines_table(rows: Rows, systems: Sequence[str]) -> ColumnTable:
+def _cosines_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
     levels = [_level_field(level) for level in range(len(LEVELS))]
     lines = rows.lines(systems, [level_name(0, rewriter) for rewriter in _list_rewriters(rows)])
     return ColumnTable.of(
@@ -522,7 +522,7 @@ def _level_field(level: int) -> Field:
     return number(f"level {level}", "value", 3).within(at_level)
 
 
-def _drops_table(rows: Rows, systems: Sequence[str]) -> ColumnTable:
+def _drops_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
     lines = rows.lines(systems, [level_name(NOISIEST, rewriter) for rewriter in _list_rewriters(rows)])
     return ColumnTable.of(
         "rag_table13", f"Drop of similarity from level 0 to level {NOISIEST}, and what rewriting brings back",
@@ -534,7 +534,7 @@ def _drops_table(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _end_to_end(rows: Rows, systems: Sequence[str]) -> ColumnTable:
+def _end_to_end(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
     wordings = product(_list_rewriters(rows), range(len(LEVELS)))
     lines = rows.lines(systems, [level_name(level, rewriter) for rewriter, level in wordings])
     changes = (
@@ -550,7 +550,7 @@ def _end_to_end(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _list_rewriters(rows: Rows) -> list[str]:
+def _list_rewriters(rows: ProbeRows) -> list[str]:
     """None (as asked), and those that were asked for."""
     return list(dict.fromkeys(["", *map(_rewriter_of, rows.variants(COSINE))]))
 

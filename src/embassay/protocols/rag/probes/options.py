@@ -14,7 +14,7 @@ from embassay.protocols.kernel.request import (
     STATISTICS,
     SYSTEMS,
     DatasetRequest,
-    Request,
+    RunRequest,
     as_lists,
     column_pairs,
     like,
@@ -43,7 +43,7 @@ class NamesRequest:
     retrieval data that are signed by the authors, to measure the recall that damaged names cost there.
     """
 
-    systems: tuple[str, ...] = like(Request, "systems")
+    systems: tuple[str, ...] = like(RunRequest, "systems")
     langs: tuple[Lang, ...] = option(
         LANGS, "Language. Default: both, or those of the data.", name="--lang", group=DATA
     )
@@ -60,19 +60,19 @@ class NamesRequest:
     runs: int = option(
         15, "Draws of impostors and forms, or of small talk.", least=1, most=10_000, group=STATISTICS
     )
-    limit: int | None = like(Request, "limit", help="Maximum queries.")
-    seed: int = like(Request, "seed")
-    tokenizer: str = like(Request, "tokenizer")
+    limit: int | None = like(RunRequest, "limit", help="Maximum queries.")
+    seed: int = like(RunRequest, "seed")
+    tokenizer: str = like(RunRequest, "tokenizer")
     resamples: int = option(
         10_000, "Bootstrap resamples per interval.", least=1, most=MOST_RESAMPLES, group=STATISTICS
     )
     datasets: tuple[str, ...] = like(
-        Request, "datasets", default=(),
+        RunRequest, "datasets", default=(),
         help="Retrieval data to sign with the authors, and to measure the recall that damaged names cost."
     )  # fmt: skip
-    mapping: tuple[tuple[str, str], ...] = like(Request, "mapping", default=(), read=column_pairs)
-    split: str | None = like(Request, "split")
-    grades: str | None = like(Request, "grades")
+    mapping: tuple[tuple[str, str], ...] = like(RunRequest, "mapping", default=(), read=column_pairs)
+    split: str | None = like(RunRequest, "split")
+    grades: str | None = like(RunRequest, "grades")
 
     def __post_init__(self) -> None:
         for lang in self.langs:
@@ -145,9 +145,9 @@ class NoiseRequest:
     where there is one. `runs` are draws of small talk. `limit` is the most queries of a dataset.
     """
 
-    systems: tuple[str, ...] = like(Request, "systems")
+    systems: tuple[str, ...] = like(RunRequest, "systems")
     datasets: tuple[str, ...] = like(
-        Request, "datasets", default=(BUNDLED,), help="bundled (default), a catalogue name or a path."
+        RunRequest, "datasets", default=(BUNDLED,), help="bundled (default), a catalogue name or a path."
     )
     langs: tuple[Lang, ...] = like(NamesRequest, "langs", default=())
     rewriters: tuple[str, ...] = option(
@@ -155,16 +155,16 @@ class NoiseRequest:
         name="--rewriter", group=SYSTEMS
     )  # fmt: skip
     reference: Reference = option("auto", "Compare with the plain question, or with the best passage.")
-    mapping: tuple[tuple[str, str], ...] = like(Request, "mapping", default=(), read=column_pairs)
-    split: str | None = like(Request, "split")
-    grades: str | None = like(Request, "grades")
+    mapping: tuple[tuple[str, str], ...] = like(RunRequest, "mapping", default=(), read=column_pairs)
+    split: str | None = like(RunRequest, "split")
+    grades: str | None = like(RunRequest, "grades")
     people: str | None = like(NamesRequest, "people")
     topics: str | None = like(NamesRequest, "topics")
     queries: int = like(NamesRequest, "queries")
     runs: int = like(NamesRequest, "runs", default=3)
     limit: int | None = like(NamesRequest, "limit")
-    seed: int = like(Request, "seed")
-    tokenizer: str = like(Request, "tokenizer")
+    seed: int = like(RunRequest, "seed")
+    tokenizer: str = like(RunRequest, "tokenizer")
     resamples: int = like(NamesRequest, "resamples")
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from embassay.contracts import Similarity, Tokenizer
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import (
-    Work,
+    Effort,
     dimensions,
     footprint,
     read_bytes,
@@ -35,7 +35,7 @@ class ProbePlan(planning.Plan):
     that noisy questions are given to."""
 
     task: str
-    efforts: tuple[Callable[[], Work], ...]
+    efforts: tuple[Callable[[], Effort], ...]
     rewriters: tuple[Rewriter, ...] = ()
 
     @property
@@ -91,11 +91,11 @@ def cell_of(task: str, dataset: str, system: PlannedSystem, key: str, units: int
 
 def effort_of(
     task: str, dataset: str, items: int, texts: Sequence[str], rehearse: Callable[[Hear], bool], pairs: int
-) -> Work:
+) -> Effort:
     """What a dataset takes: `texts` stand for those that are asked for where these cannot be counted, `pairs` are what
     a system without vectors compares."""
     tokens = sum(len(text) for text in texts) // 4
-    return Work(task, dataset, items, pairs, tokens, rehearse, texts)
+    return Effort(task, dataset, items, pairs, tokens, rehearse, texts)
 
 
 _PER_PLACE = 4_000
@@ -106,7 +106,7 @@ _MOST_DRAWN = 5_000_000
 
 
 @dataclass(frozen=True)
-class Sizes:
+class ProbeSizes:
     """Of a probe: `pairs` that are compared, `places` where a wording stands, `queries`, and `resamples` of them."""
 
     pairs: int
@@ -116,7 +116,7 @@ class Sizes:
 
 
 def memory_needed(
-    system: Similarity, asked: Sequence[str], stored: Sequence[str], sizes: Sizes, mend: str
+    system: Similarity, asked: Sequence[str], stored: Sequence[str], sizes: ProbeSizes, mend: str
 ) -> Footprint:
     """The estimate for one system that gets the texts `asked` as queries and those `stored` as passages."""
     dim = dimensions(system)

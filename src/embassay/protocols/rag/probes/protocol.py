@@ -18,7 +18,7 @@ from embassay.protocols.rag.probes.noise import plan_noise
 from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
 from embassay.protocols.rag.probes.plan import ProbePlan
 from embassay.protocols.rag.probes.questions import Rewritings, questions, small_talk
-from embassay.protocols.rag.probes.resampling import RECALL, Rows
+from embassay.protocols.rag.probes.resampling import RECALL, ProbeRows
 from embassay.protocols.rag.probes.signatures import SignedJob, plan_collections, signature_tables
 from embassay.records import Result, TaskOutcome
 from embassay.runs.execution import Workers
@@ -174,8 +174,8 @@ class Probe(Protocol):
         """The tables of either probe."""
         del records  # their rows say all
         systems = [system.name for system in plan.systems]
-        signed = Rows(row for row in rows if row.task == signatures.TASK)
-        probed = Rows(row for row in rows if row.task != signatures.TASK)
+        signed = ProbeRows(row for row in rows if row.task == signatures.TASK)
+        probed = ProbeRows(row for row in rows if row.task != signatures.TASK)
         tables = (
             [*names.name_tables(probed, systems, plan.request), *signature_tables(signed, probed, systems)]
             if plan.task == names.TASK

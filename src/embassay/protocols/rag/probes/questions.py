@@ -88,7 +88,7 @@ CORPUS_RUNS = 5
 
 
 @dataclass(frozen=True)
-class Questions:
+class NoiseQuestions:
     """Questions in one language. `references` are what each is compared with, in the `role` of an encoder; `grades` are
     those of passages by their place in the corpus, for each question."""
 
@@ -126,13 +126,13 @@ class Questions:
         return np.array(rows, dtype=np.int8)
 
 
-def questions(request: NoiseRequest, source: str, lang: Lang) -> Questions:
+def questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
     """The questions of a dataset in a language; the last few stay in memory."""
     return _questions_of(request.of_texts(), source, lang)
 
 
 @lru_cache(maxsize=4)
-def _questions_of(request: NoiseRequest, source: str, lang: Lang) -> Questions:
+def _questions_of(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
     return _bundled_questions(request, lang) if source == BUNDLED else _of_dataset(request, source, lang)
 
 
@@ -156,7 +156,7 @@ def langs_of(request: NoiseRequest, source: str) -> tuple[Lang, ...]:
     return langs
 
 
-def _bundled_questions(request: NoiseRequest, lang: Lang) -> Questions:
+def _bundled_questions(request: NoiseRequest, lang: Lang) -> NoiseQuestions:
     of = open_material(lang, **request.files)
     size = min(request.queries, request.limit or request.queries)
     first = make_bundles(of, size, seed=request.seed)
@@ -174,7 +174,7 @@ def _bundled_questions(request: NoiseRequest, lang: Lang) -> Questions:
         [lang, [person.name for person in of.people], list(of.topics), size, request.seed]
     )
     name = f"{'own' if request.people or request.topics else BUNDLED}-{lang}"
-    return Questions(
+    return NoiseQuestions(
         name, lang, tuple(f"{q:03d}" for q in range(size)), tuple(of_runs[0]), tuple(references),
         "document" if request.reference == "passage" else "query", tuple(passages), tuple(grades), fingerprint
     )  # fmt: skip
@@ -184,7 +184,7 @@ def _first_best(grades: NDArray[np.int8], passages: list[str]) -> str:
     return passages[int(np.argmax(grades))]
 
 
-def _of_dataset(request: NoiseRequest, source: str, lang: Lang) -> Questions:
+def _of_dataset(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
     if request.reference == "need":
         raise UsageError(
             f"The dataset {source!r} does not say what its queries need in plain words.",
@@ -204,7 +204,7 @@ def _of_dataset(request: NoiseRequest, source: str, lang: Lang) -> Questions:
     ids, texts, best, grades = zip(*usable, strict=True)
     corpus = loaded.data.corpus.texts
     name = f"{loaded.dataset}-{lang}" if several else loaded.dataset
-    return Questions(
+    return NoiseQuestions(
         name, lang, ids, texts, tuple(corpus[place] for place in best), "document", corpus, grades,
         digest_json([loaded.fingerprint, list(ids), request.grades]), loaded.skipped, (*loaded.warnings, note)
     )  # fmt: skip
@@ -273,7 +273,7 @@ class Variant:
         return level_name(self.level, self.rewriter)
 
 
-def small_talk(questions: Questions, runs: int, seed: int) -> list[Variant]:
+def small_talk(questions: NoiseQuestions, runs: int, seed: int) -> list[Variant]:
     """The questions at every level; the small talk of run r is drawn from seed + r."""
     return [
         Variant(

@@ -277,7 +277,7 @@ SYSTEM, LANG, DATASET = text("system"), text("lang"), text("dataset")
 INTERVALS = "Intervals are 95% bootstrap over queries, corrected for bias and for how few they are."
 
 
-class Rows:
+class ProbeRows:
     """Rows of results, found by what they are of."""
 
     def __init__(self, rows: Iterable[Result]) -> None:
@@ -309,7 +309,7 @@ class Rows:
 class ProbeLine:
     """A line of a table: what there is of a variant of a system on a dataset."""
 
-    rows: Rows
+    rows: ProbeRows
     dataset: str
     lang: str
     system: str
@@ -341,7 +341,7 @@ def change_fields(measure: str) -> tuple[Field, ...]:
     return (measure_field(measure, measure), *measure_fields(names, f"{measure} change", 3, "signed"))
 
 
-def link_table(rows: Rows, systems: Sequence[str], name: str, title: str, across: str) -> ColumnTable:
+def link_table(rows: ProbeRows, systems: Sequence[str], name: str, title: str, across: str) -> ColumnTable:
     """Every correlation of every system; `across` is the variant of those over conditions or levels."""
 
     def resampled(row: Result) -> str:

@@ -16,7 +16,7 @@ from embassay.data.shapes import check_targets
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items
-from embassay.protocols.kernel.forecast import Work
+from embassay.protocols.kernel.forecast import Effort
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_names
 from embassay.protocols.kernel.tables import ColumnTable, number
@@ -39,7 +39,7 @@ from embassay.protocols.rag.probes.names import (
 )
 from embassay.protocols.rag.probes.options import BASE, Lang, NamesRequest
 from embassay.protocols.rag.probes.plan import NAMES_VERSION, ProbePlan, cell_key, cell_of
-from embassay.protocols.rag.probes.questions import Questions, langs_of, questions
+from embassay.protocols.rag.probes.questions import NoiseQuestions, langs_of, questions
 from embassay.protocols.rag.probes.resampling import (
     DATASET,
     INTERVALS,
@@ -48,7 +48,7 @@ from embassay.protocols.rag.probes.resampling import (
     SYSTEM,
     ProbeContext,
     ProbeLine,
-    Rows,
+    ProbeRows,
     change_fields,
     first_passages,
     link_table,
@@ -82,7 +82,7 @@ class Signatures:
     near_signers: tuple[Person, ...]
 
 
-def draw_signatures(posed: Questions, people: Sequence[Person], seed: int) -> Signatures:
+def draw_signatures(posed: NoiseQuestions, people: Sequence[Person], seed: int) -> Signatures:
     """Questions that share a relevant passage ask for one author, who signed what is relevant to them; all other
     passages have signers drawn from `seed`, so that an author has works on other topics too.
 
@@ -112,7 +112,7 @@ def _draw_person(people: Sequence[Person], seed: int, place: int) -> Person:
     return people[drawn % len(people)]
 
 
-def _find_rivals(posed: Questions) -> Mapping[int, int]:
+def _find_rivals(posed: NoiseQuestions) -> Mapping[int, int]:
     """Passage -> the question that it comes first for, by words alone; passages that come first for none are left
     out."""
     ranked = open_system("bm25", tokenizer=open_tokenizer("words")).search(
@@ -140,7 +140,7 @@ class Signed:
     passages: tuple[str, ...]
 
 
-def sign_collection(posed: Questions, signatures: Signatures, condition: str, seed: int) -> Signed:
+def sign_collection(posed: NoiseQuestions, signatures: Signatures, condition: str, seed: int) -> Signed:
     """The collection as a condition writes it: the author stands behind the first sentence of a passage, and before
     the question. A passage without text stays so."""
     is_near = condition == NEAR_MISS
@@ -172,7 +172,7 @@ def _split_title(text: str) -> tuple[str, str]:
 class Damages:
     """The conditions that change a collection, `base` first, and how each writes it."""
 
-    posed: Questions
+    posed: NoiseQuestions
     signatures: Signatures
     names: tuple[str, ...]
     seed: int
@@ -314,7 +314,7 @@ def memory_of(request: NamesRequest, source: str, lang: Lang, system: Similarity
     damages, (texts, _) = damages_of(request, source, lang), make_collections(request, lang)
     signed = damages.write_under(BASE)
     places = len(signed.queries) * len(damages.names)
-    sizes = plan.Sizes(texts.right.size, places, len(signed.queries), request.resamples)
+    sizes = plan.ProbeSizes(texts.right.size, places, len(signed.queries), request.resamples)
     return plan.memory_needed(
         system, [*texts.queries, *signed.queries], [*texts.passages, *signed.passages], sizes,
         "Sign a smaller collection, or ask fewer questions (--limit)"
@@ -348,17 +348,17 @@ def plan_collections(bundled: ProbePlan) -> ProbePlan:
     return replace(bundled, datasets=tuple(datasets), cells=tuple(cells), efforts=tuple(efforts))
 
 
-def _cell_effort(request: NamesRequest, source: str, lang: Lang, units: int) -> Work:
+def _cell_effort(request: NamesRequest, source: str, lang: Lang, units: int) -> Effort:
     damages = damages_of(request, source, lang)
     posed = damages.posed
     tokens = sum(map(len, posed.corpus)) * len(damages.names) // 4
-    return Work(
+    return Effort(
         TASK, posed.dataset, len(posed), units, tokens, partial(rehearse_calls, damages), posed.corpus,
         posed.texts, "search", footprint=partial(memory_of, request, source, lang)
     )  # fmt: skip
 
 
-def signature_tables(rows: Rows, probed: Rows, systems: Sequence[str]) -> Iterator[ColumnTable]:
+def signature_tables(rows: ProbeRows, probed: ProbeRows, systems: Sequence[str]) -> Iterator[ColumnTable]:
     """The tables of the collections, beside the rows of the probe."""
 
     def find_margin(line: ProbeLine) -> Result | None:

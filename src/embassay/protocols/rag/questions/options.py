@@ -7,7 +7,7 @@ from dataclasses import MISSING, asdict, dataclass, field
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, SYSTEMS, Request, like, option
+from embassay.protocols.kernel.request import DATA, SYSTEMS, RunRequest, like, option
 from embassay.protocols.questions import OF_MODELS, QuestionsOptions, check_kinds, check_language, usual_kinds
 
 
@@ -40,8 +40,8 @@ class QuestionsRequest:
         "fact, comparison, procedure, keywords, typo, language; title, heading, faq, sentence. Default: all.",
         name="--kind -k",
     )
-    mapping: Mapping[str, str] = like(Request, "mapping")
-    seed: int = like(Request, "seed")
+    mapping: Mapping[str, str] = like(RunRequest, "mapping")
+    seed: int = like(RunRequest, "seed")
     options: QuestionsOptions = field(default_factory=QuestionsOptions)
     tokenizer: str = "words"
 

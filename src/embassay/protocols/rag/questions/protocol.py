@@ -28,7 +28,7 @@ from embassay.protocols.questions.drafts import (
     KEPT,
     OUTCOMES,
     Draft,
-    Writer,
+    QuestionWriter,
     near_repeats,
     outcomes_table,
     prompt_for,
@@ -64,7 +64,7 @@ class QuestionsPlan(Plan):
     passages: tuple[Placed, ...]
     drawn: Mapping[str, tuple[Placed, ...]]
     users: tuple[User, ...]
-    writer: Writer | None
+    writer: QuestionWriter | None
 
 
 def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | None) -> QuestionsPlan:
@@ -103,7 +103,7 @@ def read_users(name: str) -> tuple[User, ...]:
     return tuple(User(key, texts[0]) for key, texts in rows)
 
 
-def _make_cell(kind: str, dataset: Dataset, request: QuestionsRequest, writer: Writer | None) -> Cell:
+def _make_cell(kind: str, dataset: Dataset, request: QuestionsRequest, writer: QuestionWriter | None) -> Cell:
     by = DOCUMENTS if kind in OF_DOCUMENTS or writer is None else writer.chat.name
     ids = (
         []
@@ -131,7 +131,7 @@ USERS = "users"
 
 
 @dataclass(frozen=True)
-class Asked:
+class SetQuestion:
     """A question of the set: `source` is who asked it (`users`, the model, `documents`), `answers` the passages that
     are right, the first with the span that answers it; users' questions have none."""
 
@@ -153,7 +153,7 @@ class Gathered:
     """The questions of the set, users' first; drafts by kind with their final outcomes; the passages to search, and
     what documents did not ask, by reason."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[SetQuestion, ...]
     drafts: Mapping[str, Sequence[Draft]]
     passages: tuple[Text, ...]
     wanted: Mapping[str, int]
@@ -183,7 +183,7 @@ def gather_questions(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]
     """Put together users' questions, the drafts that were kept and what documents ask, each once: of questions that
     nearly repeat each other the first stays, users' before all."""
     pseudo = _of_documents(plan)
-    users = [Asked(user.id, user.text, "user", USERS) for user in _check_ids(plan.users)]
+    users = [SetQuestion(user.id, user.text, "user", USERS) for user in _check_ids(plan.users)]
     written = [
         _of_draft(plan, draft, number)
         for kind in OF_MODELS
@@ -212,12 +212,12 @@ def _check_ids(users: Sequence[User]) -> list[User]:
     return [replace(user, id=f"user-{user.id}") if user.id.startswith(ours) else user for user in users]
 
 
-def _of_draft(plan: QuestionsPlan, draft: Draft, number: int) -> tuple[Asked, Draft]:
+def _of_draft(plan: QuestionsPlan, draft: Draft, number: int) -> tuple[SetQuestion, Draft]:
     assert plan.writer is not None
     by = plan.writer.chat.name
     lang = plan.request.options.into if draft.kind == "language" else ""
     return (
-        Asked(
+        SetQuestion(
             f"{draft.kind}-{number}", draft.question, draft.kind, by, (draft.passage,), draft.document,
             draft.start, draft.end, draft.evidence, draft.answer, lang,
         ),
@@ -227,7 +227,7 @@ def _of_draft(plan: QuestionsPlan, draft: Draft, number: int) -> tuple[Asked, Dr
 
 @dataclass(frozen=True)
 class _Pseudo:
-    asked: tuple[Asked, ...]
+    asked: tuple[SetQuestion, ...]
     passages: tuple[Text, ...]
     rejected: Mapping[str, Mapping[str, int]]
 
@@ -256,8 +256,8 @@ def _of_documents(plan: QuestionsPlan) -> _Pseudo:
     return _Pseudo(tuple(asked), pseudo.passages, pseudo.rejected)
 
 
-def _make_question(question: PseudoQuestion, key: str, document: str) -> Asked:
-    return Asked(key, question.text, question.kind, DOCUMENTS, question.answers, document)
+def _make_question(question: PseudoQuestion, key: str, document: str) -> SetQuestion:
+    return SetQuestion(key, question.text, question.kind, DOCUMENTS, question.answers, document)
 
 
 def write_export(folder: Path, plan: QuestionsPlan, found: Gathered) -> None:

@@ -121,7 +121,7 @@ class Checks:
         return 1 / (1 + math.exp(ALONE * alone + STAYS * stays - LEVEL - logit))
 
 
-class Answers:
+class PoolAnswers:
     """The answers about one pool of n as they come, with their checks."""
 
     def __init__(self, n: int, random: float) -> None:
@@ -214,7 +214,7 @@ LOOK_EVERY, LOOKS = 2, 2
 """Calls between two looks at whether to stop, and how many in a row must say so."""
 
 
-class View:
+class PosteriorView:
     """What the posterior says as it stands: mixture, draws, order."""
 
     def __init__(self, posterior: Posterior, n: int, draws: int, rng: np.random.Generator) -> None:
@@ -248,11 +248,11 @@ class BayesRanker:
         self.posterior = Posterior(
             spread, options.batch, random=options.random, bias=options.bias, gamma=options.gamma
         )
-        self._answers = Answers(len(candidates), options.random)
+        self._answers = PoolAnswers(len(candidates), options.random)
         self.others = Checks()
         self.calls = 0
         self._exposures = np.zeros(len(candidates), dtype=np.int64)
-        self._view: View | None = None
+        self._view: PosteriorView | None = None
         self._claims: Claims | None = None
         self._proposed: list[tuple[int, ...]] | None = None
         self._looked, self._sure = 0, 0
@@ -354,9 +354,11 @@ class BayesRanker:
             and claimed.tau >= wanted.tau
         )
 
-    def _seen(self) -> View:
+    def _seen(self) -> PosteriorView:
         if self._view is None:
-            self._view = View(self.posterior, len(self._given), self._options.draws, self._rng("draws"))
+            self._view = PosteriorView(
+                self.posterior, len(self._given), self._options.draws, self._rng("draws")
+            )
         return self._view
 
     def _claimed(self) -> Claims:

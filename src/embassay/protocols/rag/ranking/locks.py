@@ -93,7 +93,7 @@ Pair = tuple[int, int]
 """Two positions, the better first."""
 
 
-class Evidence:
+class LockEvidence:
     """Confirmations of pairs that are not locked yet, and the partial order of those that are (spec rag 4.1)."""
 
     def __init__(self, n: int, *, confirmations: int, net: bool, pending_edges: bool) -> None:
@@ -296,7 +296,7 @@ class LocksRanker:
         self._scores = starting_scores(start.candidates)
         self._information = [LEAST_INFORMATION] * n
         self._exposures = [0] * n
-        self._evidence = Evidence(
+        self._evidence = LockEvidence(
             n,
             confirmations=options.confirmations,
             net=options.net_confirmations,

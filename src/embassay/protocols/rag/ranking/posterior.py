@@ -382,7 +382,7 @@ RELIABILITY: Floats = np.array([0.0, 0.3, 0.5, 0.65, 0.75, 0.82, 0.88, 0.93, 0.9
 
 
 @dataclass(frozen=True)
-class Spread:
+class UtilitySpread:
     """Mean and variance of each candidate's noisy utility y, (n,): of a standard normal within its grade's cuts."""
 
     mean: Floats
@@ -409,7 +409,7 @@ class Spread:
         return (int(above), top) if above and 2 * equal > len(self.mean) else (top,)
 
 
-def spread_of_grades(grades: Sequence[int | None]) -> Spread:
+def spread_of_grades(grades: Sequence[int | None]) -> UtilitySpread:
     """Of grades (higher is better), the moments of a standard normal within the quantiles that each grade covers.
 
     >>> [round(float(one), 3) for one in spread_of_grades([5, 3, 3, 1, None]).mean]
@@ -429,7 +429,7 @@ def spread_of_grades(grades: Sequence[int | None]) -> Spread:
         second = 1 + ((low * at_low if below else 0.0) - (high * at_high if upto < 1 else 0.0)) / share
         chosen = [i for i, other in enumerate(grades) if other == grade]
         mean[chosen], variance[chosen] = first, second - first**2
-    return Spread(mean, variance)
+    return UtilitySpread(mean, variance)
 
 
 def _normal_density(x: float) -> float:
@@ -444,7 +444,7 @@ class Priors:
     precisions: Floats
 
 
-def make_priors(spread: Spread, bias: float) -> Priors:
+def make_priors(spread: UtilitySpread, bias: float) -> Priors:
     """A z ~ N(A rho mean, A^2 (rho^2 variance + 1 - rho^2)), and A times a bias for places of standard deviation
     `bias`; both arrays (points, n + 1)."""
     sharpness, reliability = (axis.reshape(-1, 1) for axis in parameter_grid())
@@ -503,7 +503,7 @@ class Component:
 class Posterior:
     """Learns answers on m of n candidates; `log_prior` over the grid may be replaced at any time."""
 
-    def __init__(self, spread: Spread, m: int, *, random: float, bias: float, gamma: float) -> None:
+    def __init__(self, spread: UtilitySpread, m: int, *, random: float, bias: float, gamma: float) -> None:
         self.log_prior = log_weights()
         self._random, self._gamma = random, gamma
         self._priors = make_priors(spread, bias)

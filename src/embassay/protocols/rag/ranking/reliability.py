@@ -21,7 +21,7 @@ from embassay.stats.resampling import rows_of_resamples
 
 
 @dataclass(frozen=True)
-class Repeats:
+class RepeatAgreement:
     """Of R orders of one pool, the means over pairs of them: `discordance`, the share of pairs of candidates that one
     puts the other way (0 to 1, the source reports .03 to .05), and `overlap`, the share of the first `top` that both
     have. `tau` is the mean of Kendall's tau with a reference order, None where there is none. Per order: `calls` of
@@ -43,7 +43,7 @@ def compare_repeats(
     reference: Sequence[int] | None = None,
     shown: Sequence[Sequence[int]] = (),
     tokens: Sequence[float] = (),
-) -> Repeats:
+) -> RepeatAgreement:
     """Compare orders of one pool, each a permutation of the same positions, best first.
 
     `shown[r]` are the sizes of the batches that run r had judged, `tokens[r]` what they came to. Raises UsageError for
@@ -65,7 +65,7 @@ def compare_repeats(
     tau = None
     if reference is not None:
         tau = float(np.mean([_order_tau(_order_places(reference), order) for order in places]))
-    return Repeats(
+    return RepeatAgreement(
         len(orders),
         float(np.mean(discordances)),
         float(np.mean(overlaps)),
@@ -101,7 +101,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Judged:
+class QueryAnswers:
     """A query's candidates and all answers about them."""
 
     candidates: tuple[Candidate, ...]
@@ -156,7 +156,7 @@ class Consistency:
     circular: Estimate | None
 
 
-def count_consistency(queries: Sequence[Judged], *, seed: int = 0) -> Consistency:
+def count_consistency(queries: Sequence[QueryAnswers], *, seed: int = 0) -> Consistency:
     """Count both over all queries; intervals resample queries."""
     pairs, triads = [], []
     for query in queries:
@@ -197,7 +197,7 @@ class Exposure:
     never: int
 
 
-def count_exposure(queries: Sequence[Judged]) -> Exposure | None:
+def count_exposure(queries: Sequence[QueryAnswers]) -> Exposure | None:
     """Count them; None where there is no candidate."""
     counts: list[int] = []
     for query in queries:
@@ -214,7 +214,7 @@ _STEPS, _HALVINGS, _NEAR = 40, 12, 1e-3
 
 
 @dataclass(frozen=True)
-class Fit:
+class PosteriorFit:
     """Gaussian posteriors: `modes` (points, n) and precision matrices (points, n, n)."""
 
     modes: Floats
@@ -235,7 +235,7 @@ def log_likelihoods(scores: Floats, orders: Orders) -> Floats:
     return np.asarray((shown - _suffix_sums(shown)).sum(axis=-1))
 
 
-def fit_scores(orders: Orders, means: Floats, precisions: Floats) -> Fit:
+def fit_scores(orders: Orders, means: Floats, precisions: Floats) -> PosteriorFit:
     """The posteriors of scores given answers (calls, m), for priors N(means, 1 / precisions): (points, n), (points,).
 
     By Newton's method; a step that makes things worse is halved. The posterior is concave, so there is one mode.
@@ -259,7 +259,7 @@ def fit_scores(orders: Orders, means: Floats, precisions: Floats) -> Fit:
         value = np.where(worse, value, tried)
         if np.abs(size[:, None] * step).max() < _NEAR:
             break
-    return Fit(modes, _posterior_derivatives(modes, orders, means, precisions)[1])
+    return PosteriorFit(modes, _posterior_derivatives(modes, orders, means, precisions)[1])
 
 
 def _negative_posterior(scores: Floats, orders: Orders, means: Floats, precisions: Floats) -> Floats:
@@ -306,7 +306,7 @@ FOLDS, DRAWS = 5, 64
 LEAST_CALLS, MOST_QUERIES = 10, 60
 
 
-def judge_noise(queries: Sequence[Judged], *, seed: int = 0) -> Estimate | None:
+def judge_noise(queries: Sequence[QueryAnswers], *, seed: int = 0) -> Estimate | None:
     """The share of all pairs of a pool that one answer of the judge would put against its own order without noise,
     whatever engine asked; None where no query has 10 answers to batches of one size.
 
@@ -328,7 +328,7 @@ def judge_noise(queries: Sequence[Judged], *, seed: int = 0) -> Estimate | None:
     return Estimate(value, *percentile_interval(replicates), len(chosen), "bootstrap over queries")
 
 
-def _sample_queries(queries: Sequence[Judged], seed: int) -> list[Judged]:
+def _sample_queries(queries: Sequence[QueryAnswers], seed: int) -> list[QueryAnswers]:
     """The queries with enough answers, all of one size; 60 at most."""
     fits = [
         query
@@ -341,7 +341,7 @@ def _sample_queries(queries: Sequence[Judged], seed: int) -> list[Judged]:
     return [fits[i] for i in sorted(chosen)]
 
 
-def _query_likelihoods(query: Judged, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _query_likelihoods(query: QueryAnswers, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """For every point of the grid (reliability, sharpness): the log probability of answers predicted from the others,
     and the share of pairs misordered, both of that shape."""
     orders = np.array([call.order for call in query.calls], dtype=np.int64)
@@ -361,7 +361,7 @@ def _query_likelihoods(query: Judged, rng: np.random.Generator) -> tuple[Floats,
     return logs.reshape(shape), shares.reshape(shape)
 
 
-def _grade_prior(query: Judged) -> tuple[Floats, Floats]:
+def _grade_prior(query: QueryAnswers) -> tuple[Floats, Floats]:
     """Means (points, n) and precisions (points,) of the scores by the grades."""
     grades = np.array(starting_scores(query.candidates))
     spread = grades.std()
@@ -391,7 +391,7 @@ def _at_best(logs: Floats, shares: Floats) -> float:
 
 
 @dataclass(frozen=True)
-class Places:
+class PlaceGains:
     """By how many places of the answer a passage does better (above 0) than the grades have it, by the place at which
     it is shown: `gains` of the first place, the second ...; they sum to 0. `lift` is what the first place gains over
     the last along the straight line through all: 0 for a judge that does not care. Over `calls` of `batch` passages.
@@ -405,7 +405,7 @@ class Places:
     lift: Estimate
 
 
-def place_gains(queries: Sequence[Judged], *, seed: int = 0) -> Places | None:
+def place_gains(queries: Sequence[QueryAnswers], *, seed: int = 0) -> PlaceGains | None:
     """Estimate the gains from the answers to batches of the commonest size; None where there are no answers, or where
     most of them show passages by fusion rank or by grade: then a place says something of what stands there.
 
@@ -431,7 +431,7 @@ def place_gains(queries: Sequence[Judged], *, seed: int = 0) -> Places | None:
         over_queries(rows, partial(_weigh_gains, weights=weight), calls, f"place {place}", seed)
         for place, weight in enumerate(weights)
     )
-    return Places(batch, calls, tuple(gains), lift)
+    return PlaceGains(batch, calls, tuple(gains), lift)
 
 
 def _weigh_gains(means: Floats, weights: Floats) -> Floats:
@@ -463,7 +463,7 @@ def _line_weights(batch: int) -> Floats:
     return np.asarray(centred * (batch - 1) / max(1.0, float(centred @ centred)))
 
 
-def judge_notes(queries: Sequence[Judged], *, seed: int = 0) -> tuple[str, ...]:
+def judge_notes(queries: Sequence[QueryAnswers], *, seed: int = 0) -> tuple[str, ...]:
     """A sentence each on favour for a place, circles of three and how often passages were shown; none of these where
     nothing was judged."""
     if not any(query.calls for query in queries):
@@ -476,7 +476,7 @@ def judge_notes(queries: Sequence[Judged], *, seed: int = 0) -> tuple[str, ...]:
     return tuple(note for note in notes if note)
 
 
-def _favour_note(places: Places | None) -> str:
+def _favour_note(places: PlaceGains | None) -> str:
     if places is None or not isfinite(places.lift.low):
         return ""
     lift, low, high = places.lift.estimate, places.lift.low, places.lift.high

@@ -33,9 +33,9 @@ from embassay.protocols.rag.scoring.identity import HARDLY, IDLE
 from embassay.protocols.rag.scoring.inputs import Graded1To5
 from embassay.protocols.rag.scoring.placement import (
     DEPTHS,
-    Beside,
-    Board,
     Placed,
+    PlacedRuns,
+    RunColumns,
     Union,
     depth_name,
     loss_names,
@@ -45,17 +45,17 @@ from embassay.protocols.rag.scoring.quantities import CONFIDENCE, Quantity, Resa
 from embassay.protocols.rag.scoring.score import (
     ANSWERS,
     JUDGED,
-    Comparison,
-    Evidence,
+    CitedNumber,
     Guidance,
+    MeasureComparison,
     Measured,
     Note,
-    Pair,
-    Reading,
     RequestedMeasure,
     RunFacts,
+    RunPair,
+    RunReading,
+    RunValue,
     Score,
-    Value,
 )
 from embassay.protocols.rag.scoring.tables import ALPHA
 from embassay.stats.resampling import unvaried
@@ -70,10 +70,10 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f}%"
 
 
-def format_evidence(evidence: Evidence) -> str:
+def format_evidence(evidence: CitedNumber) -> str:
     """A number with its interval in brackets; %PROC as percent.
 
-    >>> format_evidence(Evidence("PROC@10", 0.9, 0.85, 0.95)), format_evidence(Evidence("%PROC@10", 0.5))
+    >>> format_evidence(CitedNumber("PROC@10", 0.9, 0.85, 0.95)), format_evidence(CitedNumber("%PROC@10", 0.5))
     ('0.900 (0.850–0.950)', '50.0%')
     """
     if evidence.what.startswith("%"):
@@ -104,28 +104,28 @@ NEXT = {
 
 
 def make_readings(
-    board: Board, facts: Iterable[RunFacts], cutoffs: Iterable[int], resampled: Resampled
-) -> tuple[Reading, ...]:
+    board: PlacedRuns, facts: Iterable[RunFacts], cutoffs: Iterable[int], resampled: Resampled
+) -> tuple[RunReading, ...]:
     """A reading for every run and cutoff."""
     pools = {fact.name: fact.pool for fact in facts}
     ks = list(cutoffs)
     return tuple(_make_reading(run, k, pools[run.name], resampled) for run in board.runs for k in ks)
 
 
-def make_evidence(resampled: Resampled, what: str, column: str, run: str) -> Evidence | None:
+def make_evidence(resampled: Resampled, what: str, column: str, run: str) -> CitedNumber | None:
     """A quantity as evidence; None where it is undefined."""
     quantity = resampled.quantity(column, run)
     return evidence_of(what, quantity) if np.isfinite(quantity.value) else None
 
 
-def evidence_of(what: str, quantity: Quantity, confidence: float = CONFIDENCE) -> Evidence:
+def evidence_of(what: str, quantity: Quantity, confidence: float = CONFIDENCE) -> CitedNumber:
     """The same of a quantity that has a value."""
     low, high = value_interval(quantity, confidence) or (None, None)
     same = low is None and quantity.units > 1 and unvaried(quantity.replicates)
-    return Evidence(what, quantity.value, low, high, same)
+    return CitedNumber(what, quantity.value, low, high, same)
 
 
-def _make_reading(run: Placed, k: int, pool: str, resampled: Resampled) -> Reading:
+def _make_reading(run: Placed, k: int, pool: str, resampled: Resampled) -> RunReading:
     names = loss_names(k)
     titles = {
         "reached": f"RA-nWG@{k}", "ceiling": f"PROC@{k}", "share": f"%PROC@{k}", "pool": f"lost in the pool@{k}",
@@ -135,16 +135,16 @@ def _make_reading(run: Placed, k: int, pool: str, resampled: Resampled) -> Readi
     facts = {name: fact for name, fact in told_by.items() if fact is not None}
     if len(facts) < len(titles):
         text = f"{run.name}@{k}: nothing can be said, no query has a document that is worth anything in its pool."
-        return Reading(run.name, k, "untold", text, tuple(facts.values()))
+        return RunReading(run.name, k, "untold", text, tuple(facts.values()))
     if run.graded.pool is None and run.documents.shape[1] <= k:
-        return Reading(run.name, k, "untold", _too_short(run, k, facts["reached"]), (facts["reached"],))
+        return RunReading(run.name, k, "untold", _too_short(run, k, facts["reached"]), (facts["reached"],))
     finding = _loss_finding(facts)
-    return Reading(
+    return RunReading(
         run.name, k, finding, _say_reading(run.name, k, finding, pool, facts), tuple(facts.values())
     )
 
 
-def _loss_finding(facts: dict[str, Evidence]) -> str:
+def _loss_finding(facts: dict[str, CitedNumber]) -> str:
     """Which loss is larger, as far as the intervals hold it."""
     total, excess = facts["total"].ends, facts["excess"].ends
     if total is None or excess is None:
@@ -160,7 +160,7 @@ def _loss_finding(facts: dict[str, Evidence]) -> str:
     return "both" if all(sure) else "open"
 
 
-def _say_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, Evidence]) -> str:
+def _say_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, CitedNumber]) -> str:
     heads = {
         "pool": f"{run}@{k}: the pool. A perfect order of {pool} would reach PROC {format_evidence(facts['ceiling'])}; "
         f"the pool loses {format_evidence(facts['pool'])}, the ordering {format_evidence(facts['ordering'])}; "
@@ -178,7 +178,7 @@ def _say_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, Evi
     return " ".join(filter(None, [heads[finding], NEXT.get(finding, "")]))
 
 
-def _too_short(run: Placed, k: int, reached: Evidence) -> str:
+def _too_short(run: Placed, k: int, reached: CitedNumber) -> str:
     return (
         f"{run.name}@{k}: RA-nWG is {format_evidence(reached)}, but no list is longer than {k}, so its own list "
         "cannot tell the pool from the ordering. Score a deeper run, or give the candidates with --pool."
@@ -203,7 +203,7 @@ UNTESTED = (
 
 
 def make_guidance(
-    board: Board, cutoffs: Sequence[int], extra: Beside, resampled: Resampled
+    board: PlacedRuns, cutoffs: Sequence[int], extra: RunColumns, resampled: Resampled
 ) -> tuple[Guidance, ...]:
     """Every piece of advice with its status and numbers."""
     tested = [
@@ -224,7 +224,7 @@ def make_guidance(
     return (*tested, *(_untested_guidance(*line) for line in (*missing, *UNTESTED)))
 
 
-def status_of(gain: Evidence, least: float = 0.0) -> str:
+def status_of(gain: CitedNumber, least: float = 0.0) -> str:
     """Whether a gain of more than `least` holds with its whole interval, is excluded by it, or is open."""
     if gain.ends is None:
         return "open"
@@ -234,7 +234,7 @@ def status_of(gain: Evidence, least: float = 0.0) -> str:
     return "does not hold" if high <= max(least, MARGIN) else "open"
 
 
-def _hybrid_guidance(extra: Beside, resampled: Resampled) -> Iterable[Guidance]:
+def _hybrid_guidance(extra: RunColumns, resampled: Resampled) -> Iterable[Guidance]:
     """Runs that are fusions of two others, against the better of the two; without one, the best pool that two
     lists in turn make. Its interval is widened for having been chosen among several."""
     for k in dict.fromkeys(union.cutoff for union in extra.unions):
@@ -249,7 +249,7 @@ def _hybrid_guidance(extra: Beside, resampled: Resampled) -> Iterable[Guidance]:
         status = status_of(gain)
         told_gain = f"{_gain_words(gain)} than the better one alone"
         text = f"{_made_of(best)}, PROC@{k} {format_evidence(ceiling)}: {told_gain}. {_MEANING[status]}"
-        size = Evidence("distinct documents", best.depth)
+        size = CitedNumber("distinct documents", best.depth)
         yield Guidance("hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [size])))
 
 
@@ -259,7 +259,7 @@ def _made_of(union: Union) -> str:
     return f"A hybrid pool of {union.depth} distinct documents, of {union.a} and {union.b} in turn"
 
 
-def _gain_words(gain: Evidence) -> str:
+def _gain_words(gain: CitedNumber) -> str:
     """A gain as a number with more or less; neither where it is none."""
     # What the table rounds to 0 is neither more nor less.
     if score(abs(gain.value)) == score(0.0):
@@ -268,10 +268,10 @@ def _gain_words(gain: Evidence) -> str:
     if gain.value >= 0:
         return f"{format_evidence(gain)} more"
     turned = [None if end is None else -end for end in (gain.high, gain.low)]
-    return f"{format_evidence(Evidence(gain.what, -gain.value, turned[0], turned[1]))} less"
+    return f"{format_evidence(CitedNumber(gain.what, -gain.value, turned[0], turned[1]))} less"
 
 
-def _depth_guidance(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> Iterable[Guidance]:
+def _depth_guidance(board: PlacedRuns, cutoffs: Iterable[int], resampled: Resampled) -> Iterable[Guidance]:
     """The depth that the source advises, for the runs that go deeper."""
     for k in cutoffs:
         for run in board.runs:
@@ -291,7 +291,7 @@ def _depth_guidance(board: Board, cutoffs: Iterable[int], resampled: Resampled) 
             yield Guidance("depth", "pool", status, text, (lost,))
 
 
-def _rerank_guidance(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> Iterable[Guidance]:
+def _rerank_guidance(board: PlacedRuns, cutoffs: Iterable[int], resampled: Resampled) -> Iterable[Guidance]:
     """Pairs of runs with the same documents in another order."""
     pairs = [(a, b) for a, b in combinations(board.runs, 2) if same_documents(a, b)]
     for k in cutoffs:
@@ -337,7 +337,7 @@ def score_verdict(score: Score) -> str:
     return f"{before}{claim.subject}{after}" if after else before
 
 
-def first_claims(comparison: Comparison) -> tuple[Claim, ...]:
+def first_claims(comparison: MeasureComparison) -> tuple[Claim, ...]:
     """Which runs may be first by a measure."""
     first = _first_runs(comparison)
     alone = len(first) == 1 and comparison.rank_high[comparison.runs.index(first[0])] == 1
@@ -393,13 +393,13 @@ def score_lede(score: Score) -> tuple[str, ...]:
     return tuple(sentence for sentence in sentences if sentence)
 
 
-def _best_value(score: Score) -> Value | None:
+def _best_value(score: Score) -> RunValue | None:
     comparison = score.comparison(score.headline)
     name = comparison.runs[0] if comparison is not None and comparison.runs else score.runs[0].name
     return score.value(name, score.headline)
 
 
-def _say_single(best: Value) -> str:
+def _say_single(best: RunValue) -> str:
     over = f"{best.n:,} of {best.total:,} {best.unit}"
     if best.low is None or best.high is None:
         return f"Over {over}; no interval. Add a second run to compare."
@@ -441,14 +441,14 @@ def _say_gap(score: Score) -> str:
     return f"{values[0]} and {values[1]} differ by {gap} and cannot be told apart.{more}"
 
 
-def upward_ends(pair: Pair) -> tuple[float, float] | None:
+def upward_ends(pair: RunPair) -> tuple[float, float] | None:
     """The interval of a difference, taken as one above 0; None where it has none."""
     if pair.low is None or pair.high is None:
         return None
     return (pair.low, pair.high) if pair.difference >= 0 else (-pair.high, -pair.low)
 
 
-def pair_claim(pair: Pair, measure: str) -> Claim:
+def pair_claim(pair: RunPair, measure: str) -> Claim:
     """What is said of two runs: that one beats the other, that it only scores higher, for of one too little is judged,
     or that they cannot be told apart."""
     if pair.better:
@@ -464,14 +464,14 @@ def score_claims(score: Score) -> Iterator[Claim]:
         yield from comparison_claims(comparison)
 
 
-def comparison_claims(comparison: Comparison) -> Iterator[Claim]:
+def comparison_claims(comparison: MeasureComparison) -> Iterator[Claim]:
     """By one measure: who may be first, and what is said of each pair."""
     if comparison.pairs:
         yield from first_claims(comparison)
     yield from (pair_claim(pair, comparison.measure) for pair in comparison.pairs)
 
 
-def _first_runs(comparison: Comparison) -> list[str]:
+def _first_runs(comparison: MeasureComparison) -> list[str]:
     return [run for run, low in zip(comparison.runs, comparison.rank_low, strict=True) if low == 1]
 
 
@@ -509,12 +509,8 @@ def own_notes(first: Mapping[str, tuple[int, int]]) -> Iterator[Note]:
 def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -> Iterator[Note]:
     """What was odd about the files."""
     if judgements.dropped:
-        yield Note(
-            "dropped",
-            f"The grade map leaves out {counted(judgements.dropped, 'judgement')}.",
-            "",
-            judgements.dropped,
-        )
+        text = f"The grade map leaves out {counted(judgements.dropped, 'judgement')}."
+        yield Note("dropped", text, "", judgements.dropped)
     if judgements.repeated:
         times = counted(judgements.repeated, "judgement")
         yield Note("repeated judgements", f"The qrels repeat {times}.", "", judgements.repeated)
@@ -545,7 +541,10 @@ def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
 
 
 def grade_notes(
-    board: Board, measures: Sequence[RequestedMeasure], values: Sequence[Value], lost: Mapping[str, int]
+    board: PlacedRuns,
+    measures: Sequence[RequestedMeasure],
+    values: Sequence[RunValue],
+    lost: Mapping[str, int],
 ) -> Iterator[Note]:
     """Queries where a measure is undefined or of another kind; `lost` are a run's questions that failed."""
     total = len(board.queries)
@@ -573,7 +572,7 @@ def grade_notes(
 
 
 def run_notes(
-    board: Board, measured: Sequence[Measured], measures: Sequence[RequestedMeasure], unjudged: str
+    board: PlacedRuns, measured: Sequence[Measured], measures: Sequence[RequestedMeasure], unjudged: str
 ) -> Iterator[Note]:
     """Unjudged documents, values above 1 and shares above 100%, by run."""
     cutoffs = sorted(
@@ -602,7 +601,7 @@ def test_notes(runs: int, resamples: int, test: str) -> Iterator[Note]:
         yield Note("resamples", text, "", resamples)
 
 
-def answer_notes(values: Sequence[Value], answered: int, total: int) -> Iterator[Note]:
+def answer_notes(values: Sequence[RunValue], answered: int, total: int) -> Iterator[Note]:
     """How many queries the answers are about, and how many have all their evidence."""
     if answered < total:
         text = f"Answers are given for {answered:,} of {counted(total, 'judged query')}."
@@ -618,7 +617,7 @@ def _any_set(measures: Iterable[RequestedMeasure]) -> bool:
     return any(measure.facts.base.lstrip("%").startswith(("RA", "PROC")) for measure in measures)
 
 
-def _weight_notes(board: Board, total: int) -> Iterator[Note]:
+def _weight_notes(board: PlacedRuns, total: int) -> Iterator[Note]:
     useful = board.counts[:, 2:].sum(axis=1) > 0
     if fallback := int((is_fallback(board.counts) & useful).sum()):
         these = f"{fallback:,} of {counted(total, 'query')}"

@@ -28,17 +28,17 @@ from embassay.protocols.rag.decision.population import NOT_FOUND, Population, po
 from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
 from embassay.protocols.rag.scoring.placement import place_runs
 from embassay.protocols.rag.scoring.quantities import CONFIDENCE
-from embassay.protocols.rag.scoring.sampling import TO_GRADE_TABLE, Labelled, Missing
+from embassay.protocols.rag.scoring.sampling import TO_GRADE_TABLE, Missing, PeopleGrades
 from embassay.protocols.rag.scoring.score import (
     BY_PEOPLE,
     Columns,
-    Comparison,
+    MeasureComparison,
     Measured,
     Note,
-    Pair,
     RequestedMeasure,
+    RunPair,
+    RunValue,
     Score,
-    Value,
     measure_run,
 )
 from embassay.runs.folder import read_record
@@ -181,7 +181,7 @@ class Corrector:
                 mend="Give grades of the same queries and documents."
             )  # fmt: skip
         self.shared = sorted(shared)
-        self.labelled = Labelled(self.people, self.judge, inputs.runs, seed)
+        self.labelled = PeopleGrades(self.people, self.judge, inputs.runs, seed)
         self.own = self._measured(people)
         self.lacking: dict[str, Missing] = {}
         self.of_queries: set[str] = set()
@@ -558,7 +558,7 @@ def corrected_record(score: Score, corrections: Corrections) -> Score:
     )  # fmt: skip
 
 
-def _corrected_value(judge: Value, row: Correction | None, lacking: str) -> Value:
+def _corrected_value(judge: RunValue, row: Correction | None, lacking: str) -> RunValue:
     if row is None:
         alone = "" if judge.value is None else f" (by the judge alone {judge.value:.3f})"
         reason = f"{lacking or 'not enough is graded by people'}{alone}"
@@ -578,7 +578,7 @@ def _corrected_value(judge: Value, row: Correction | None, lacking: str) -> Valu
 
 def _compare_by(
     score: Score, measure: str, direction: str, rows: Mapping[tuple[str, str, str], Correction]
-) -> Comparison:
+) -> MeasureComparison:
     lower = direction == "lower"
     values = {
         run.name: rows[run.name, "", measure].value for run in score.runs if (run.name, "", measure) in rows
@@ -588,12 +588,12 @@ def _compare_by(
     for a, b in combinations(ranked, 2):
         correction = rows.get((a, b, measure)) or rows.get((b, a, measure))
         if correction is None:
-            return Comparison(measure, tuple(ranked), reason="not enough is graded by people")
+            return MeasureComparison(measure, tuple(ranked), reason="not enough is graded by people")
         low, high = (
             (correction.low, correction.high) if correction.run == a else (-correction.high, -correction.low)
         )
         pairs.append(
-            Pair(
+            RunPair(
                 a,
                 b,
                 correction.value if correction.run == a else -correction.value,
@@ -608,7 +608,7 @@ def _compare_by(
             )
         )
     if not pairs:
-        return Comparison(measure, tuple(ranked), reason="fewer than two runs with a value")
+        return MeasureComparison(measure, tuple(ranked), reason="fewer than two runs with a value")
     adjusted = corrected_pairs([pair.p for pair in pairs], [pair.difference != 0 for pair in pairs])
     tested = tuple(
         replace(
@@ -622,4 +622,4 @@ def _compare_by(
         1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in tested) for run in ranked
     ]
     high_rank = [len(ranked) - sum(pair.better == run for pair in tested) for run in ranked]
-    return Comparison(measure, tuple(ranked), tuple(low_rank), tuple(high_rank), tested)
+    return MeasureComparison(measure, tuple(ranked), tuple(low_rank), tuple(high_rank), tested)

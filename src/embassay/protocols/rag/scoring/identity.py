@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from embassay.data.judged_runs import Entries
-from embassay.data.judged_runs.forms import CHUNKED, Form, nearest_form
+from embassay.data.judged_runs.forms import CHUNKED, IdForm, nearest_form
 from embassay.errors import DataError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class _Ids:
         is_rare = self.common < RARE * len(self.all) and self.common < RARE * len(self.docs)
         return is_rare or not self.common
 
-    def nearest_form(self) -> Form | None:
+    def nearest_form(self) -> IdForm | None:
         """How those that are not judged may be written otherwise."""
         if not len(self.unknown) or len(self.docs) > MANY:
             return None
@@ -120,7 +120,7 @@ def _check_queries(entries: Entries, asked: pl.Series, queries: pl.Series) -> No
         )  # fmt: skip
 
 
-def _partial_notes(name: str, ids: _Ids, form: Form | None) -> Iterator[str]:
+def _partial_notes(name: str, ids: _Ids, form: IdForm | None) -> Iterator[str]:
     """A word on documents that would be judged if they were written otherwise."""
     if form is None or form.matched < max(2, ALSO * min(len(ids.all), LOOKED_AT)):
         return
@@ -130,7 +130,7 @@ def _partial_notes(name: str, ids: _Ids, form: Form | None) -> Iterator[str]:
     )
 
 
-def _foreign_documents(ids: _Ids, form: Form | None) -> DataError:
+def _foreign_documents(ids: _Ids, form: IdForm | None) -> DataError:
     mend = (
         "Check that their ids are of the same passages; with --corpus the ids of a run are held against it. Judgements "
         "of spans fit any passages (export/spans.jsonl)."

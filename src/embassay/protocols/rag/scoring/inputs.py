@@ -338,7 +338,7 @@ def judged_questions(request: ScoreRequest) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _NamedJudgements:
     """What judgements are called, and their entries; of spans of documents the file."""
 
     name: str
@@ -346,14 +346,14 @@ class _Judged:
     spans: Path | None = None
 
 
-def _read_judgements(qrels: Path, request: ScoreRequest) -> _Judged:
+def _read_judgements(qrels: Path, request: ScoreRequest) -> _NamedJudgements:
     name = file_stem(qrels.resolve().name)
     if are_spans(qrels):
-        return _Judged(name, None, qrels)
-    return _Judged(name, read_qrels(qrels, request.mapping, split=request.split))
+        return _NamedJudgements(name, None, qrels)
+    return _NamedJudgements(name, read_qrels(qrels, request.mapping, split=request.split))
 
 
-def _known_answers(library: Library | None, judged: _Judged, request: ScoreRequest) -> Known:
+def _known_answers(library: CorpusLookup | None, judged: _NamedJudgements, request: ScoreRequest) -> Known:
     """What the answers of engines are held against: the corpus and the questions, and what is judged."""
 
     def judge() -> Judged:
@@ -408,10 +408,10 @@ def _is_union(pools: Sequence[Any]) -> bool:
 
 def _join_inputs(
     request: ScoreRequest,
-    judgements: _Judged,
+    judgements: _NamedJudgements,
     runs: Mapping[str, Entries],
     pools: Sequence[Entries],
-    library: Library | None,
+    library: CorpusLookup | None,
 ) -> Inputs:
     """Runs with their judgements, by evidence where those are of spans, and with the pool that is asked for."""
     lists = [*runs.values(), *pools]
@@ -463,7 +463,7 @@ def _union_of_runs(runs: Mapping[str, Entries]) -> Entries:
 
 
 def _by_spans(
-    spans: Sequence[Span], lists: Sequence[Entries], library: Library | None
+    spans: Sequence[Span], lists: Sequence[Entries], library: CorpusLookup | None
 ) -> tuple[list[Entries], list[str]]:
     """Lists by the evidence they found, and what is to be said of that. DataError where nobody knows where any passage
     of one is from."""
@@ -496,14 +496,14 @@ def _call_document(document: str, names: Collection[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Library:
+class CorpusLookup:
     """A corpus and its questions: what texts are matched with, and where passages are from."""
 
     known: Known
     places: Mapping[str, tuple[str, int, int]]
 
 
-def open_library(corpus: str, queries: str) -> Library | None:
+def open_library(corpus: str, queries: str) -> CorpusLookup | None:
     """The passages of a corpus (a folder of documents, a table or a dataset) and the questions of a table, whatever of
     both is named; None for neither. UsageError and DataError as openings raise them."""
     if not corpus and not queries:
@@ -512,7 +512,7 @@ def open_library(corpus: str, queries: str) -> Library | None:
     for p in passage_places(open_dataset(sources.own_first(corpus))) if corpus else ():
         texts[p.id] = p.body
         places[p.id] = (p.document or p.id, p.start, p.start + len(p.body))
-    return Library(Known(texts, questions_of(queries) if queries else {}), places)
+    return CorpusLookup(Known(texts, questions_of(queries) if queries else {}), places)
 
 
 def tags_of(name: str) -> dict[str, tuple[str, ...]]:
@@ -549,7 +549,7 @@ def held_inputs(qrels: Any, runs: Mapping[str, Any], pools: Sequence[Any], reque
     judged = (
         _read_judgements(Path(qrels).expanduser(), request)
         if isinstance(qrels, str | Path)
-        else _Judged("qrels", entries_of(qrels, "qrels", "qrels"))
+        else _NamedJudgements("qrels", entries_of(qrels, "qrels", "qrels"))
     )
     known = _known_answers(library, judged, request)
     read = {_writable_name(name): _open_run(run, name, request.mapping, known) for name, run in runs.items()}

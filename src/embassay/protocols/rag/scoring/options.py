@@ -13,7 +13,7 @@ from embassay.protocols.kernel.request import (
     MOST_RESAMPLES,
     STATISTICS,
     SYSTEMS,
-    Request,
+    RunRequest,
     label_price,
     like,
     option,
@@ -69,10 +69,10 @@ class ScoreRequest:
     resamples: int = option(
         10_000, "Resamples for intervals and tests.", least=1, most=MOST_RESAMPLES, group=STATISTICS
     )
-    seed: int = like(Request, "seed", default=0)
+    seed: int = like(RunRequest, "seed", default=0)
     """That of the source's comparisons (spec rag 1.9)."""
-    split: str | None = like(Request, "split")
-    mapping: Mapping[str, str] = like(Request, "mapping")
+    split: str | None = like(RunRequest, "split")
+    mapping: Mapping[str, str] = like(RunRequest, "mapping")
     separator: str = option(
         "#", "Character that ends the source part of an id, for novelty measures.", name="--source-separator"
     )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from embassay.data.judged_runs import Entries
 from embassay.measures import evaluate_graded, sensitivity_grid
 from embassay.measures.judgements import ABSENT, GRADES, UNJUDGED, Graded, treat_unjudged
-from embassay.measures.sets import Cell
+from embassay.measures.sets import SettingScores
 from embassay.protocols.rag.scoring.identity import foreign_queries
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
@@ -65,7 +65,7 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Board:
+class PlacedRuns:
     """The judged queries, in the order of the qrels, and every run on them."""
 
     queries: tuple[str, ...]
@@ -82,7 +82,7 @@ class _Coded:
     frame: pl.DataFrame
 
 
-def place_runs(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) -> Board:
+def place_runs(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) -> PlacedRuns:
     """Every run of `inputs` on the judged queries. DataError for a run or pool without any of them.
 
     With a `separator` the runs know which documents are of one source: see `source_codes`.
@@ -99,7 +99,9 @@ def place_runs(inputs: Inputs, judgements: Graded1To5, separator: str | None = N
     first = pl.Series(coded[0].query).unique(maintain_order=True).to_numpy()
     numbers = np.full(max(int(codes.query.max()) for codes in coded) + 1, -1)
     numbers[first] = np.arange(len(first))
-    key = _Judged(numbers[coded[0].query], coded[0].doc, judgements.frame["grade"].to_numpy(), len(judged))
+    key = _GradeLookup(
+        numbers[coded[0].query], coded[0].doc, judgements.frame["grade"].to_numpy(), len(judged)
+    )
     by_file = dict(zip(distinct, coded[1:], strict=True))
     placed = {
         id_: _place_run(entries, by_file[id_], numbers, key, judged) for id_, entries in distinct.items()
@@ -113,10 +115,10 @@ def place_runs(inputs: Inputs, judgements: Graded1To5, separator: str | None = N
         grades = judgements.frame["grade"].to_numpy()
         sources = graded_sources(of, numbers[coded[0].query], grades, coded[0].doc)
         runs = [_with_sources(run, sources) for run in runs]
-    return Board(tuple(judged.to_list()), key.counts, tuple(runs))
+    return PlacedRuns(tuple(judged.to_list()), key.counts, tuple(runs))
 
 
-class _Judged:
+class _GradeLookup:
     """The judgements, sorted so that the grade of a query's document is found at once."""
 
     def __init__(self, query: Ints, doc: Ints, grade: NDArray[np.int8], queries: int) -> None:
@@ -135,7 +137,9 @@ class _Judged:
         return np.where(self._keys[at] == keys, self._grades[at], np.int8(UNJUDGED))
 
 
-def _place_run(entries: Entries, codes: _Coded, numbers: Ints, judged: _Judged, queries: pl.Series) -> Placed:
+def _place_run(
+    entries: Entries, codes: _Coded, numbers: Ints, judged: _GradeLookup, queries: pl.Series
+) -> Placed:
     query = numbers[codes.query]
     is_judged = query >= 0
     if not is_judged.any():
@@ -221,12 +225,14 @@ def _pair_keys(query: Ints, doc: Ints) -> NDArray[np.uint64]:
     return query.astype(np.uint64) << np.uint64(32) | doc.astype(np.uint64)
 
 
-def sensitivity_cells(board: Board, cutoffs: Iterable[int], unjudged: str) -> tuple[SensitivityCell, ...]:
+def sensitivity_cells(
+    board: PlacedRuns, cutoffs: Iterable[int], unjudged: str
+) -> tuple[SensitivityCell, ...]:
     """24 cells for each cutoff: the value of every run, their order, its tau against the default's, and the change."""
     return tuple(chain.from_iterable(_cells_at(board, k, unjudged) for k in cutoffs))
 
 
-def _cells_at(board: Board, k: int, unjudged: str) -> Iterable[SensitivityCell]:
+def _cells_at(board: PlacedRuns, k: int, unjudged: str) -> Iterable[SensitivityCell]:
     grid = sensitivity_grid({run.name: run.graded for run in board.runs}, k, unjudged=unjudged)  # type: ignore[arg-type]
     usual = grid.cells[grid.default]
     for i, cell in enumerate(grid.cells):
@@ -236,7 +242,7 @@ def _cells_at(board: Board, k: int, unjudged: str) -> Iterable[SensitivityCell]:
         )  # fmt: skip
 
 
-def _largest_change(cell: Cell, usual: Cell) -> float | None:
+def _largest_change(cell: SettingScores, usual: SettingScores) -> float | None:
     changes = [abs(cell.scores[name] - usual.scores[name]) for name in cell.scores]
     return max((change for change in changes if not math.isnan(change)), default=None)
 
@@ -276,7 +282,7 @@ class Union:
 
 
 @dataclass(frozen=True)
-class Beside:
+class RunColumns:
     """Columns by run, under names of their own, and those of them to resample: run, column, and a second run for the
     difference (empty: none)."""
 
@@ -289,7 +295,7 @@ class Beside:
         return replace(measured, columns={**measured.columns, **self.columns.get(measured.run, {})})
 
 
-def reading_columns(board: Board, cutoffs: Sequence[int], unjudged: Any) -> Beside:
+def reading_columns(board: PlacedRuns, cutoffs: Sequence[int], unjudged: Any) -> RunColumns:
     """All columns that readings and guidance need."""
     columns = {
         run.name: {**loss_columns(run.graded, cutoffs, unjudged), **depth_columns(run, cutoffs)}
@@ -303,7 +309,7 @@ def reading_columns(board: Board, cutoffs: Sequence[int], unjudged: Any) -> Besi
         if same_documents(a, b):
             reached = [loss_names(k)["reached"] for k in cutoffs]
             wanted += [pair for name in reached for pair in ((a.name, name, b.name), (b.name, name, a.name))]
-    return Beside(columns, tuple(wanted), pools)
+    return RunColumns(columns, tuple(wanted), pools)
 
 
 def loss_names(k: int) -> dict[str, str]:
@@ -344,7 +350,7 @@ def depth_columns(run: Placed, cutoffs: Iterable[int]) -> dict[str, Columns]:
     return columns
 
 
-def find_unions(board: Board, cutoffs: Iterable[int]) -> tuple[Union, ...]:
+def find_unions(board: PlacedRuns, cutoffs: Iterable[int]) -> tuple[Union, ...]:
     """The unions worth looking at, where runs' own lists are their pools: fusions among the runs, or else every two
     runs that are deep enough."""
     free = [run for run in board.runs if run.graded.pool is None]
@@ -364,7 +370,7 @@ def find_unions(board: Board, cutoffs: Iterable[int]) -> tuple[Union, ...]:
     return tuple(pools)
 
 
-def union_columns(board: Board, made: Sequence[Union]) -> list[tuple[str, dict[str, Columns]]]:
+def union_columns(board: PlacedRuns, made: Sequence[Union]) -> list[tuple[str, dict[str, Columns]]]:
     """For each union, by its first run: the columns of its ceiling and of its gain over the better of the two."""
     by_name = {run.name: run for run in board.runs}
     pairs = []

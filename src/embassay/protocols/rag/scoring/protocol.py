@@ -54,23 +54,23 @@ from embassay.protocols.rag.scoring.inputs import (
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import (
-    Beside,
-    Board,
     Placed,
+    PlacedRuns,
+    RunColumns,
     place_runs,
     reading_columns,
     sensitivity_cells,
 )
 from embassay.protocols.rag.scoring.quantities import CONFIDENCE, Resampled, run_values
 from embassay.protocols.rag.scoring.score import (
-    Comparison,
     Judgements,
+    MeasureComparison,
     Measured,
     Note,
     RequestedMeasure,
     RunFacts,
     Score,
-    Settings,
+    ScoringSettings,
     measure_run,
     per_query,
     requested_measures,
@@ -105,7 +105,7 @@ TIES = "highest score first, equal scores by document id, highest first (trec_ev
 
 
 def judgement_facts(
-    inputs: Inputs, judgements: Graded1To5, board: Board, groups: Groups | None = None
+    inputs: Inputs, judgements: Graded1To5, board: PlacedRuns, groups: Groups | None = None
 ) -> Judgements:
     """The qrels in counts."""
     return Judgements(
@@ -115,7 +115,7 @@ def judgement_facts(
     )  # fmt: skip
 
 
-def run_facts(inputs: Inputs, board: Board, cutoffs: Sequence[int]) -> tuple[RunFacts, ...]:
+def run_facts(inputs: Inputs, board: PlacedRuns, cutoffs: Sequence[int]) -> tuple[RunFacts, ...]:
     """Every run in counts."""
     # Kept of a single run too: another scoring may be compared with it.
     shares = unjudged_shares(board, cutoffs)
@@ -137,15 +137,15 @@ def run_facts(inputs: Inputs, board: Board, cutoffs: Sequence[int]) -> tuple[Run
     )
 
 
-def _failed(inputs: Inputs, run: str, board: Board) -> NDArray[np.bool_]:
+def _failed(inputs: Inputs, run: str, board: PlacedRuns) -> NDArray[np.bool_]:
     """Whether the retriever of a run failed on each judged query, (q,)."""
     failed = inputs.live[run].failed if run in inputs.live else {}
     return np.array([query in failed for query in board.queries], dtype=bool)
 
 
-def scoring_settings(request: ScoreRequest, cutoffs: Iterable[int]) -> Settings:
+def scoring_settings(request: ScoreRequest, cutoffs: Iterable[int]) -> ScoringSettings:
     """How it is done."""
-    return Settings(
+    return ScoringSettings(
         request.grades or "identity", request.unjudged, request.seed, request.resamples, TESTS[request.test],
         "holm", ALPHA, CONFIDENCE, TIES, tuple(cutoffs)
     )  # fmt: skip
@@ -168,7 +168,7 @@ class Scored:
     record: Score
     measures: tuple[RequestedMeasure, ...]
     measured: tuple[Measured, ...]
-    board: Board
+    board: PlacedRuns
     by_tag: ColumnTable | None = None
     """The headline by tag of the questions, where that was asked for."""
     corrections: Corrections | None = None
@@ -270,7 +270,7 @@ def _live_notes(live: Mapping[str, LiveRun]) -> Iterator[Note]:
 
 def _by_tag(
     taken: Sequence[Measured],
-    board: Board,
+    board: PlacedRuns,
     headline: RequestedMeasure,
     request: ScoreRequest,
     groups: Groups | None,
@@ -311,7 +311,7 @@ def _correct_scoring(
 def _resample_scoring(
     taken: Sequence[Measured],
     measures: Iterable[RequestedMeasure],
-    extra: Beside,
+    extra: RunColumns,
     request: ScoreRequest,
     groups: Groups | None,
 ) -> Resampled:
@@ -336,7 +336,7 @@ def _compare_runs(
     measures: Sequence[RequestedMeasure],
     request: ScoreRequest,
     groups: Groups | None,
-) -> tuple[Comparison, ...]:
+) -> tuple[MeasureComparison, ...]:
     if len(taken) < 2:
         return ()
     tests = (
@@ -351,7 +351,7 @@ def _compare_runs(
 def _scoring_notes(
     record: Score,
     judgements: Graded1To5,
-    board: Board,
+    board: PlacedRuns,
     taken: Sequence[Measured],
     measures: Sequence[RequestedMeasure],
     right: NDArray[np.float64] | None,
@@ -482,7 +482,7 @@ class Scoring:
 
     @property
     def pairs(self) -> pl.DataFrame:
-        """`measure` and the fields of `Pair` (`a`, `b`, `difference`, ...): a row per measure and pair of runs."""
+        """`measure` and the fields of `RunPair` (`a`, `b`, `difference`, ...): a row per measure and pair of runs."""
         import polars as pl
 
         rows = [

@@ -15,7 +15,7 @@ from embassay.errors import UsageError
 from embassay.measures import MEASURES
 from embassay.protocols.kernel.estimates import DEFINED, TOO_FEW, UNVARIED
 from embassay.protocols.kernel.tables import counted
-from embassay.protocols.rag.scoring.score import ANSWERS, PERCENT, Measured, RequestedMeasure, Value
+from embassay.protocols.rag.scoring.score import ANSWERS, PERCENT, Measured, RequestedMeasure, RunValue
 from embassay.randomness import generator
 from embassay.stats import Freedom, corrected_interval, freedom_of_units, wilson
 from embassay.stats.resampling import Groups, effective_units, resample_defined_means, unvaried
@@ -154,10 +154,10 @@ def run_values(
     *,
     total: int,
     resamples: int,
-) -> tuple[Value, ...]:
+) -> tuple[RunValue, ...]:
     """The values of each run, measures in their order."""
     return tuple(
-        Value(run.run, measure.name, None, None, None, 0, total, reason=run.reason)
+        RunValue(run.run, measure.name, None, None, None, 0, total, reason=run.reason)
         if run.reason
         else _make_value(run.run, measure, resampled.quantity(measure.name, run.run), total, resamples)
         for run in runs
@@ -194,16 +194,18 @@ def _of_an_end(quantity: Quantity, confidence: float) -> tuple[float, float] | N
     return least + (most - least) * ends.low, least + (most - least) * ends.high
 
 
-def _make_value(run: str, asked: RequestedMeasure, quantity: Quantity, total: int, resamples: int) -> Value:
+def _make_value(
+    run: str, asked: RequestedMeasure, quantity: Quantity, total: int, resamples: int
+) -> RunValue:
     if not np.isfinite(quantity.value):
         reason = f"{asked.undefined} (all {total} queries)" if not quantity.n else "the ceiling is 0"
-        return Value(run, asked.name, None, None, None, quantity.n, total, reason=reason)
+        return RunValue(run, asked.name, None, None, None, quantity.n, total, reason=reason)
     low, high = value_interval(quantity) or (None, None)
     what = "ratio of means" if asked.is_ratio else "mean"
     method = f"{what} over {quantity.n} of {total} queries; {_interval_method(quantity, low is not None, resamples)}"
     error = quantity.error
     df = None if error is None else quantity.freedom.df
-    return Value(run, asked.name, quantity.value, low, high, quantity.n, total, method, error=error, df=df)
+    return RunValue(run, asked.name, quantity.value, low, high, quantity.n, total, method, error=error, df=df)
 
 
 def _interval_method(quantity: Quantity, has_interval: bool, resamples: int) -> str:

@@ -50,7 +50,7 @@ class Missing:
     mend: str
 
 
-class Labelled:
+class PeopleGrades:
     """People's grades beside the judge's, of the same `runs`; queries in the order of the judge's grades, which is most
     often that of its work."""
 

@@ -79,7 +79,7 @@ class MeasureFacts:
 
 
 @dataclass(frozen=True)
-class Value:
+class RunValue:
     """A measure of a run over the queries where it is defined (`n` of `total`), with its 95% interval. Of a value that
     people's grades correct, `n` and `total` are of the `unit` that people labelled.
 
@@ -102,7 +102,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Pair:
+class RunPair:
     """Run `a` less run `b` over the `n` queries (or what `unit` says) where both are defined, with interval and test;
     `better` is the run that beats the other, empty where they cannot be told apart, or where the test tells them apart
     and `judged_less` names the run of which too little is judged for a verdict. Ends are None where every resample
@@ -124,7 +124,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MeasureComparison:
     """Who can be told apart from whom by one measure: runs best first with the ranks the tests allow, and all pairs;
     `reason` says why there is no comparison. `unjudged` is, where it matters, the share of the passages before the
     cutoff of each run that have no grade."""
@@ -133,7 +133,7 @@ class Comparison:
     runs: tuple[str, ...] = ()
     rank_low: tuple[int, ...] = ()
     rank_high: tuple[int, ...] = ()
-    pairs: tuple[Pair, ...] = ()
+    pairs: tuple[RunPair, ...] = ()
     reason: str = ""
     unjudged: Mapping[str, float] = field(default_factory=dict)
 
@@ -184,7 +184,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CitedNumber:
     """A number in a sentence, with its interval where it has one. `same`: every resample gives it, so that there is no
     interval, and on these queries it is what it is."""
 
@@ -203,7 +203,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Reading:
+class RunReading:
     """What the figures mean for one run at one cutoff. `finding`: `pool`, `ordering`, `both`, `little` (hardly anything
     is lost), `open` (the data do not tell) or `untold` (the list is too short); `text` says it in a sentence."""
 
@@ -211,7 +211,7 @@ class Reading:
     cutoff: int
     finding: str
     text: str
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[CitedNumber, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class Guidance:
     finding: str
     status: str
     text: str
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[CitedNumber, ...] = ()
 
 
 BOOTSTRAP, BY_PEOPLE = (
@@ -234,7 +234,7 @@ BOOTSTRAP, BY_PEOPLE = (
 
 
 @dataclass(frozen=True)
-class Settings:
+class ScoringSettings:
     """How the scoring was done."""
 
     grades: str
@@ -255,27 +255,27 @@ class Settings:
 class Score:
     """One scoring: runs side by side on one set of judgements. `headline` is the measure that verdicts are about."""
 
-    settings: Settings
+    settings: ScoringSettings
     judgements: Judgements
     runs: tuple[RunFacts, ...]
     measures: tuple[MeasureFacts, ...]
     headline: str
-    values: tuple[Value, ...]
-    comparisons: tuple[Comparison, ...] = ()
+    values: tuple[RunValue, ...]
+    comparisons: tuple[MeasureComparison, ...] = ()
     likeness: tuple[Likeness, ...] = ()
     sensitivity: tuple[SensitivityCell, ...] = ()
     notes: tuple[Note, ...] = ()
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[RunReading, ...] = ()
     guidance: tuple[Guidance, ...] = ()
     verdict: str = ""
     lede: tuple[str, ...] = ()
     schema: int = field(default=SCHEMA)
 
-    def value(self, run: str, measure: str) -> Value | None:
+    def value(self, run: str, measure: str) -> RunValue | None:
         """The value of a run, None if there is none."""
         return next((value for value in self.values if (value.run, value.measure) == (run, measure)), None)
 
-    def comparison(self, measure: str) -> Comparison | None:
+    def comparison(self, measure: str) -> MeasureComparison | None:
         """The comparison by a measure, None if there is none."""
         return next((comparison for comparison in self.comparisons if comparison.measure == measure), None)
 

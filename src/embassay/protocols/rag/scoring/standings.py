@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.comparisons import Headline, Standing
 from embassay.protocols.rag.scoring.quantities import bounds_of
-from embassay.protocols.rag.scoring.score import PERCENT, Pair, Score, Value, read_score
+from embassay.protocols.rag.scoring.score import PERCENT, RunPair, RunValue, Score, read_score
 from embassay.protocols.rag.scoring.tables import TASK
 from embassay.protocols.rag.scoring.uneven import weigh_ungraded
 from embassay.protocols.run_values import KnownContrast
@@ -41,7 +41,7 @@ class ScoredRuns:
 
     dataset: str
     standings: tuple[Standing, ...]
-    pairs: Mapping[str, tuple[Pair, ...]]
+    pairs: Mapping[str, tuple[RunPair, ...]]
     unpaired: Mapping[str, str]
     groups: Mapping[str, str]
     ungraded: Mapping[str, Mapping[str, float]]
@@ -135,7 +135,7 @@ class _Items:
         return np.array([places.setdefault(self.groups[query], len(places)) for query in self.queries])
 
 
-def _make_standing(score: Score, value: Value, draws: Floats) -> Standing:
+def _make_standing(score: Score, value: RunValue, draws: Floats) -> Standing:
     strata = () if value.df is None else (Stratum(round(value.df) + 1, draws[:KEPT]),)
     replicates = np.empty(0) if value.error is None else draws
     headline = Headline(
@@ -145,7 +145,7 @@ def _make_standing(score: Score, value: Value, draws: Floats) -> Standing:
     return Standing(TASK, score.judgements.name, value.measure, headline)
 
 
-def _joint_draws(score: Score, values: Sequence[Value]) -> dict[str, Floats]:
+def _joint_draws(score: Score, values: Sequence[RunValue]) -> dict[str, Floats]:
     """Replicates by the normal law that have exactly the errors of the record, of each value and of each difference, as
     far as there is a law that has all of them."""
     runs = [value.run for value in values]
@@ -169,7 +169,7 @@ def _white_draws(columns: int, seed: int) -> Floats:
     return np.asarray(basis * np.sqrt(RESAMPLES - 1))
 
 
-def _draw_spread(of: Value | Pair) -> float:
+def _draw_spread(of: RunValue | RunPair) -> float:
     """Of replicates that have its error, which few units make larger than the spread (`stats.freedom_of_units`)."""
     factor = 1.0 if of.df is None else np.sqrt((of.df + 1) / of.df)
     return float((of.error or 0.0) / factor)

@@ -22,18 +22,18 @@ from embassay.protocols.kernel.tables import (
     text,
     whole,
 )
-from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.scoring.options import ScoreRequest
-from embassay.protocols.rag.scoring.placement import NOBODY, Board, Placed
+from embassay.protocols.rag.scoring.placement import NOBODY, Placed, PlacedRuns
 from embassay.protocols.rag.scoring.quantities import Quantity, Resampled, value_interval
 from embassay.protocols.rag.scoring.score import (
     BY_PEOPLE,
     Columns,
-    Comparison,
     Likeness,
+    MeasureComparison,
     Measured,
-    Pair,
     RequestedMeasure,
+    RunPair,
     Score,
 )
 from embassay.randomness import generator
@@ -53,7 +53,7 @@ Tests = Mapping[tuple[str, str, str], float]
 
 def compare_runs(
     resampled: Resampled, runs: Sequence[str], asked: RequestedMeasure, tests: Tests | None = None
-) -> Comparison:
+) -> MeasureComparison:
     """Every pair of runs by one measure, and the ranks that the tests allow each run.
 
     A run's best rank is 1 + the number of runs that beat it, its worst their number less those that it beats; one beats
@@ -67,9 +67,9 @@ def compare_runs(
         (run for run in runs if np.isfinite(means[run])), key=lambda run: means[run] * (1 if lower else -1)
     )
     if len(ranked) < 2:
-        return Comparison(asked.name, tuple(ranked), reason="fewer than two runs with a value")
+        return MeasureComparison(asked.name, tuple(ranked), reason="fewer than two runs with a value")
     if tests is not None and asked.is_ratio:
-        return Comparison(
+        return MeasureComparison(
             asked.name, tuple(ranked), reason="the randomisation test compares means, not ratios"
         )
     gaps = {
@@ -77,13 +77,13 @@ def compare_runs(
         for i, j in combinations(range(len(ranked)), 2)
     }
     if any(gap.error is None for gap in gaps.values()):
-        return Comparison(asked.name, tuple(ranked), reason=_untestable_reason(list(gaps.values())))
+        return MeasureComparison(asked.name, tuple(ranked), reason=_untestable_reason(list(gaps.values())))
     tested = _test_pairs(asked.name, ranked, gaps, tests, lower)
     low = [
         1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in tested) for run in ranked
     ]
     high = [len(ranked) - sum(pair.better == run for pair in tested) for run in ranked]
-    return Comparison(asked.name, tuple(ranked), tuple(low), tuple(high), tested)
+    return MeasureComparison(asked.name, tuple(ranked), tuple(low), tuple(high), tested)
 
 
 def randomization_tests(
@@ -121,7 +121,7 @@ def _test_pairs(
     gaps: Mapping[tuple[int, int], Quantity],
     tests: Tests | None,
     lower: bool,
-) -> tuple[Pair, ...]:
+) -> tuple[RunPair, ...]:
     """Every pair of runs by the test that ranks of every protocol rest on, corrected by Holm over those that differ on
     some query."""
     # Values of measures are at most about 1, and so is the size of what was summed.
@@ -140,7 +140,9 @@ def _test_pairs(
         )
         first = (gap.value < 0) == lower
         better = (a if first else b) if test.apart(ALPHA) and gap.value else ""
-        made = Pair(a, b, gap.value, low, high, test.p, test.p_adjusted, gap.n, better, test.error, test.df)
+        made = RunPair(
+            a, b, gap.value, low, high, test.p, test.p_adjusted, gap.n, better, test.error, test.df
+        )
         pairs.append(made)
     return tuple(pairs)
 
@@ -160,7 +162,7 @@ _COMPARED = 1 << 24
 
 
 def run_likeness(
-    board: Board, cutoffs: Sequence[int], *, resamples: int, seed: int, groups: Groups | None = None
+    board: PlacedRuns, cutoffs: Sequence[int], *, resamples: int, seed: int, groups: Groups | None = None
 ) -> tuple[Likeness, ...]:
     """Overlap@K and Kendall's tau-b of every pair of runs at every cutoff, with bootstrap intervals over queries."""
     asked = [(a, b, k) for k in cutoffs for a, b in combinations(board.runs, 2)]
@@ -291,11 +293,11 @@ def _of_tag(
         yield {"run": run, "figure": _figure_of(resampled.quantity(measure, run)), "difference": difference}
 
 
-def _figure_of(quantity: Quantity) -> Figure:
+def _figure_of(quantity: Quantity) -> IntervalFigure:
     if not np.isfinite(quantity.value):
-        return Figure(None, n=quantity.n)
+        return IntervalFigure(None, n=quantity.n)
     low, high = value_interval(quantity) or (None, None)
-    return Figure(quantity.value, low, high, quantity.n)
+    return IntervalFigure(quantity.value, low, high, quantity.n)
 
 
 def _values_within(run: Measured, measure: str, inside: NDArray[np.bool_]) -> Measured:
@@ -305,7 +307,7 @@ def _values_within(run: Measured, measure: str, inside: NDArray[np.bool_]) -> Me
     return Measured(run.run, {measure: Columns(np.where(inside, column.value, np.nan), parts)})
 
 
-def _comparison_scope(comparison: Comparison) -> dict[str, Any]:
+def _comparison_scope(comparison: MeasureComparison) -> dict[str, Any]:
     ranks = zip(comparison.runs, comparison.rank_low, strict=False)
     return {
         "systems": list(comparison.runs),

@@ -20,7 +20,7 @@ from embassay.measures.judgements import RELEVANT
 from embassay.protocols.calibration.probability import Calibration, Curve, reference_numbers, too_few
 from embassay.protocols.calibration.protocol import (
     HEADLINE,
-    Context,
+    CalibrationContext,
     costs_table,
     fit_pairs,
     heldout_figures,
@@ -34,7 +34,7 @@ from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.scoring.inputs import Inputs, describe_runs, hash_entries, map_grades, read_inputs
 from embassay.protocols.rag.scoring.options import RunCalibrationRequest
-from embassay.protocols.rag.scoring.placement import Board, Placed, place_runs
+from embassay.protocols.rag.scoring.placement import Placed, PlacedRuns, place_runs
 from embassay.randomness import generator
 from embassay.records import Result, Score
 from embassay.runs.folder import RunFolder, slugify_name, to_json, write_atomic, write_columns
@@ -46,7 +46,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredQueries:
     """One run on the judged queries for which it has a list: their ids, the best score of each (n,), and whether the
     evidence is among the first (n,). `empty` queries have no list, and so are never answered."""
 
@@ -57,20 +57,22 @@ class Answered:
     empty: int
 
 
-def read_answered(inputs: Inputs, board: Board, cutoff: int) -> Iterator[Answered]:
+def read_answered(inputs: Inputs, board: PlacedRuns, cutoff: int) -> Iterator[AnsweredQueries]:
     """Every run."""
     for run, entries in zip(board.runs, inputs.runs.values(), strict=True):
         yield _answered_queries(run, entries, board.queries, cutoff)
 
 
-def _answered_queries(run: Placed, entries: Entries, queries: tuple[str, ...], cutoff: int) -> Answered:
+def _answered_queries(
+    run: Placed, entries: Entries, queries: tuple[str, ...], cutoff: int
+) -> AnsweredQueries:
     import polars as pl
 
     frame = entries.frame.select(pl.col("query").cast(pl.String), pl.col("value").cast(pl.Float64))
     best = dict(frame.group_by("query").agg(pl.col("value").max()).iter_rows())
     rows = [place for place, query in enumerate(queries) if best.get(query) is not None]
     good = np.asarray((run.graded.top[:, :cutoff] >= RELEVANT).any(axis=1), dtype=np.bool_)
-    return Answered(
+    return AnsweredQueries(
         run.name, [queries[row] for row in rows], np.array([best[queries[row]] for row in rows], dtype=np.float64),
         good[rows], len(queries) - len(rows)
     )  # fmt: skip
@@ -88,7 +90,7 @@ def calibrate_runs(request: RunCalibrationRequest, out: Path, command: str = "")
     runs = list(read_answered(inputs, board, request.cutoff))
     for run, entries in zip(runs, inputs.runs.values(), strict=True):
         _check_scores(run, entries)
-    cells = [_Cell(run, inputs, request) for run in runs]
+    cells = [_RunCalibration(run, inputs, request) for run in runs]
     with folder.locked():
         _write_folder(folder, inputs, request, cells, command)
     return Run(folder.path)
@@ -100,7 +102,7 @@ _NEAR = 2e-6
 """How far a score in a file may be from the sum that it is."""
 
 
-def _check_scores(run: Answered, entries: Entries) -> None:
+def _check_scores(run: AnsweredQueries, entries: Entries) -> None:
     """DataError where a run's numbers were made from ranks: they say nothing of how near a passage is to its question,
     and no threshold of them can."""
     why = ""
@@ -126,10 +128,10 @@ def _are_fused(best: Values) -> bool:
     return bool(np.all(np.abs(best[:, None] - sums).min(axis=1) < _NEAR))
 
 
-class _Cell:
+class _RunCalibration:
     """What a calibration found of one run."""
 
-    def __init__(self, of: Answered, inputs: Inputs, request: RunCalibrationRequest) -> None:
+    def __init__(self, of: AnsweredQueries, inputs: Inputs, request: RunCalibrationRequest) -> None:
         self.of = of
         self.curve: Curve | None = None
         self.reference: Reference = {}
@@ -141,7 +143,7 @@ class _Cell:
         self.scores: tuple[Score, ...] = (Score(HEADLINE, None, len(of.ids), reason=self.reason),)
         if self.reason:
             return
-        context = Context(
+        context = CalibrationContext(
             inputs.name, open_tokenizer("words", later=True), request.files.seed, request.options
         )
         self.curve, chosen = fit_pairs(of.best, of.good, None, context)
@@ -170,7 +172,11 @@ def _odd_score(best: Values) -> str:
 
 
 def _write_folder(
-    folder: RunFolder, inputs: Inputs, request: RunCalibrationRequest, cells: list[_Cell], command: str
+    folder: RunFolder,
+    inputs: Inputs,
+    request: RunCalibrationRequest,
+    cells: list[_RunCalibration],
+    command: str,
 ) -> None:
     rows = [row for cell in cells for row in _result_rows(inputs.name, cell, request.files.seed)]
     for cell, entries in zip(cells, inputs.runs.values(), strict=True):
@@ -187,7 +193,7 @@ def _write_folder(
     folder.write_manifest(_make_manifest(folder, inputs, request, cells, command))
 
 
-def _write_items(path: Path, cell: _Cell) -> None:
+def _write_items(path: Path, cell: _RunCalibration) -> None:
     of = cell.of
     columns: Mapping[str, Values] = {
         "similarity": of.best, "same": of.good.astype(np.float64), "probability": cell.held
@@ -200,7 +206,7 @@ def _write_items(path: Path, cell: _Cell) -> None:
     })  # fmt: skip
 
 
-def _result_rows(dataset: str, cell: _Cell, seed: int) -> Iterator[Result]:
+def _result_rows(dataset: str, cell: _RunCalibration, seed: int) -> Iterator[Result]:
     # The second time over all datasets, of which there is one: every run folder has such rows.
     for name in (dataset, ""):
         for score in cell.scores if name else cell.scores[:1]:
@@ -211,7 +217,11 @@ def _result_rows(dataset: str, cell: _Cell, seed: int) -> Iterator[Result]:
 
 
 def _make_manifest(
-    folder: RunFolder, inputs: Inputs, request: RunCalibrationRequest, cells: list[_Cell], command: str
+    folder: RunFolder,
+    inputs: Inputs,
+    request: RunCalibrationRequest,
+    cells: list[_RunCalibration],
+    command: str,
 ) -> dict[str, Any]:
     n = max(len(cell.of.ids) + cell.of.empty for cell in cells)
     systems, datasets = describe_runs(inputs, TASK, n)

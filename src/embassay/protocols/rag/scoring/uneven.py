@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from embassay.measures import evaluate_graded
 from embassay.measures.judgements import UNJUDGED
-from embassay.protocols.rag.scoring.placement import Board
+from embassay.protocols.rag.scoring.placement import PlacedRuns
 from embassay.protocols.rag.scoring.quantities import CONFIDENCE
 from embassay.protocols.rag.scoring.score import (
     JUDGED,
-    Comparison,
+    MeasureComparison,
     Measured,
     MeasureFacts,
-    Pair,
     RequestedMeasure,
     RunFacts,
+    RunPair,
     Score,
     measure_run,
 )
@@ -37,13 +37,13 @@ Shares = Mapping[int, Mapping[str, float]]
 
 
 def spare_unjudged(
-    comparisons: Sequence[Comparison],
-    board: Board,
+    comparisons: Sequence[MeasureComparison],
+    board: PlacedRuns,
     measures: Sequence[RequestedMeasure],
     cutoffs: Sequence[int],
     treated: str,
     answers: NDArray[np.float64] | None = None,
-) -> tuple[Comparison, ...]:
+) -> tuple[MeasureComparison, ...]:
     """The comparisons in which no run is beaten for its missing grades, with the ranks that this leaves.
 
     Where the run that is behind is judged less by UNEVEN (of harm that no grade shows: the run that is ahead), the two
@@ -96,7 +96,7 @@ def _is_long_enough(grades: NDArray[np.int8], k: int) -> NDArray[np.bool_]:
     return np.asarray(((grades > 0).sum(axis=1) >= k) | ~(grades == UNJUDGED).any(axis=1))
 
 
-def unjudged_shares(board: Board, cutoffs: Sequence[int]) -> Shares:
+def unjudged_shares(board: PlacedRuns, cutoffs: Sequence[int]) -> Shares:
     """Of every run at every cutoff; a run without any passage has no share."""
     shares: dict[int, dict[str, float]] = {}
     for k in cutoffs:
@@ -110,13 +110,13 @@ def unjudged_shares(board: Board, cutoffs: Sequence[int]) -> Shares:
 
 
 def _spare_comparison(
-    comparison: Comparison,
+    comparison: MeasureComparison,
     measure: MeasureFacts,
     treated: str,
     shares: Shares,
     condensed: Mapping[str, Measured],
     full: Mapping[int, Mapping[str, NDArray[np.bool_]]],
-) -> Comparison:
+) -> MeasureComparison:
     # A measure of the whole list goes by the largest cutoff.
     k = measure.cutoff if measure.cutoff is not None and measure.cutoff in shares else max(shares)
     if measure.base == JUDGED or not comparison.pairs:
@@ -140,8 +140,8 @@ def _spare_comparison(
 
 
 def _without_verdict(
-    pair: Pair, lacking: Mapping[str, float], is_ahead: Callable[[str, str], bool], *, is_helped: bool
-) -> Pair:
+    pair: RunPair, lacking: Mapping[str, float], is_ahead: Callable[[str, str], bool], *, is_helped: bool
+) -> RunPair:
     if not pair.better or not {pair.a, pair.b} <= lacking.keys():
         return pair
     loser = pair.b if pair.better == pair.a else pair.a

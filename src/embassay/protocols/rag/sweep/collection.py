@@ -62,7 +62,7 @@ class Collection:
 
 
 @dataclass(frozen=True)
-class Passages:
+class IndexedPassages:
     """What is indexed: texts with ids, and for each the position of its document."""
 
     ids: Sequence[str]
@@ -124,11 +124,13 @@ def _without_self(data: RetrievalSet) -> tuple[RetrievalSet, tuple[Skipped, ...]
     return replace(data, queries=queries, qrels={query: qrels[query] for query in answerable}), skipped
 
 
-def passages_of(collection: Collection, chunk: str, tokenizer: Tokenizer) -> Passages:
+def passages_of(collection: Collection, chunk: str, tokenizer: Tokenizer) -> IndexedPassages:
     """The documents, or chunks `doc#1`, `doc#2` ... of them; an empty document is one empty passage."""
     size = chunk_size(chunk)
     if size is None:
-        return Passages(collection.ids, collection.texts, np.arange(len(collection.ids), dtype=np.int64))
+        return IndexedPassages(
+            collection.ids, collection.texts, np.arange(len(collection.ids), dtype=np.int64)
+        )
     from embassay.text.chunking import Breadcrumb, Chunking
     from embassay.text.chunking import chunk as cut
     from embassay.text.tokenizers import token_ends
@@ -142,13 +144,13 @@ def passages_of(collection: Collection, chunk: str, tokenizer: Tokenizer) -> Pas
         ids += [f"{key}#{number}" for number in range(1, len(pieces) + 1)]
         texts += pieces
         documents += [position] * len(pieces)
-    return Passages(tuple(ids), tuple(texts), np.array(documents, dtype=np.int64))
+    return IndexedPassages(tuple(ids), tuple(texts), np.array(documents, dtype=np.int64))
 
 
-def collapse_passages(places: Iterable[int], passages: Passages) -> list[int]:
+def collapse_passages(places: Iterable[int], passages: IndexedPassages) -> list[int]:
     """A ranking of passages as one of documents, each where its best passage stands.
 
-    >>> collapse_passages([2, 0, 1], Passages(("a#1", "a#2", "b#1"), ("", "", ""), np.array([0, 0, 1])))
+    >>> collapse_passages([2, 0, 1], IndexedPassages(("a#1", "a#2", "b#1"), ("", "", ""), np.array([0, 0, 1])))
     [1, 0]
     """
     return list(dict.fromkeys(passages.documents[np.fromiter(places, dtype=np.int64)].tolist()))

@@ -19,7 +19,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.rewriters import REWRITERS
 from embassay.protocols.rag.scoring.score import requested_measures
 from embassay.protocols.rag.sweep.signals import check_condition, read_names
-from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, Rules
+from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, SweepRules
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
 from embassay.registry import Registry
 from embassay.search.indexes import INDEXES
@@ -136,7 +136,7 @@ class SweepRequest:
     latency: Latency = Latency()
     tokenizer: str = "words"
     seed: int = SEED
-    rules: Rules = field(default_factory=Rules)
+    rules: SweepRules = field(default_factory=SweepRules)
     prices: Prices = Prices()
     generator: Generator | None = None
     names: Names | None = None
@@ -349,10 +349,10 @@ def _efficiency_weights(weights: Mapping[str, float], measures: Sequence[str]) -
     )
 
 
-def _make_rules(file: SweepFile, measures: Sequence[str]) -> Rules:
+def _make_rules(file: SweepFile, measures: Sequence[str]) -> SweepRules:
     weights = _efficiency_weights(file.rules.efficiency, measures)
     lists = {"slos_ms": tuple(file.rules.slos_ms), "quality_axes": tuple(file.rules.quality_axes)}
-    rules = Rules(**{**file.rules.model_dump(), **lists, "efficiency": weights})
+    rules = SweepRules(**{**file.rules.model_dump(), **lists, "efficiency": weights})
     if unknown := next((axis for axis in rules.quality_axes if axis not in measures), None):
         raise UsageError(
             f"The quality axis {unknown!r} is not measured.", mend=f"Measured are {', '.join(measures)}."
@@ -431,11 +431,11 @@ Milliseconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 Mode = Literal["dense", "sparse", "hybrid", "dense+rerank", "sparse+rerank", "hybrid+rerank"]
 
 
-class _Strict(BaseModel):
+class _ConfigModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class DatasetFile(_Strict):
+class DatasetFile(_ConfigModel):
     """A dataset with what it takes to read it."""
 
     path: Text
@@ -445,7 +445,7 @@ class DatasetFile(_Strict):
     exclude_self: bool = False
 
 
-class LatencyFile(_Strict):
+class LatencyFile(_ConfigModel):
     """How time is taken."""
 
     queries: Annotated[int, Field(strict=True, ge=1, le=100_000)] = 20
@@ -454,7 +454,7 @@ class LatencyFile(_Strict):
     concurrency: Annotated[int, Field(strict=True, ge=1, le=1_024)] = 4
 
 
-class PricesFile(_Strict):
+class PricesFile(_ConfigModel):
     """US dollars per million tokens."""
 
     date: str = ""
@@ -463,7 +463,7 @@ class PricesFile(_Strict):
     generator: Usd | None = None
 
 
-class GeneratorFile(_Strict):
+class GeneratorFile(_ConfigModel):
     """Who answers, and how long that takes."""
 
     model: str = ""
@@ -473,14 +473,14 @@ class GeneratorFile(_Strict):
     tokens_per_second: Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)] | None = None
 
 
-class NamesFile(_Strict):
+class NamesFile(_ConfigModel):
     """Whose name is in which query."""
 
     file: Text
     condition: str = "gibberish_name"
 
 
-class RulesFile(_Strict):
+class RulesFile(_ConfigModel):
     """What the operator asks for."""
 
     measure: str = "RA-nWG@10"
@@ -496,7 +496,7 @@ class RulesFile(_Strict):
     quality_axes: Annotated[list[str], BeforeValidator(_as_list)] = []
 
 
-class SweepFile(_Strict):
+class SweepFile(_ConfigModel):
     """The whole file."""
 
     datasets: Annotated[list[Text | DatasetFile], BeforeValidator(_as_list), Field(min_length=1)]

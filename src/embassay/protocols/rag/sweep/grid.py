@@ -14,6 +14,7 @@ import numpy as np
 from embassay.contracts import Similarity, Tokenizer
 from embassay.errors import EmbassayError, ModelError, UsageError
 from embassay.protocols.kernel.forecast import (
+    Effort,
     Forecaster,
     dimensions,
     footprint,
@@ -23,7 +24,6 @@ from embassay.protocols.kernel.forecast import (
     text_bytes,
     vectors,
 )
-from embassay.protocols.kernel.forecast import Work as Effort
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask, check_names
 from embassay.protocols.rag.sweep.collection import Collection, passages_of, read_collection, token_lengths
 from embassay.protocols.rag.sweep.config import RERANK, SweepRequest
@@ -372,7 +372,7 @@ _SHARE = 200
 
 
 @dataclass(frozen=True)
-class Sizes:
+class PassageSizes:
     """Passages of a dataset cut in one way: how many, and bytes of their texts and of the index of words."""
 
     passages: int
@@ -385,7 +385,7 @@ class Room:
     """Estimates for the cells of a sweep; each way of cutting a dataset is tried once, on some documents."""
 
     tokenizer: Tokenizer
-    _sizes: dict[tuple[str, str], Sizes] = field(default_factory=dict)
+    _sizes: dict[tuple[str, str], PassageSizes] = field(default_factory=dict)
 
     def needed(
         self,
@@ -416,15 +416,15 @@ class Room:
         kind = dict(INDEXES.get(INDEXES.parse(head.index).name).facts).get("kind", "")
         return n * (4 * (head.dims or dim) + _LINKS) if kind == "approximate" else 0
 
-    def _of(self, collection: Collection, chunk: str) -> Sizes:
+    def _of(self, collection: Collection, chunk: str) -> PassageSizes:
         if (collection.name, chunk) not in self._sizes:
             self._sizes[collection.name, chunk] = _collection_sizes(collection, chunk, self.tokenizer)
         return self._sizes[collection.name, chunk]
 
 
-def _collection_sizes(collection: Collection, chunk: str, tokenizer: Tokenizer) -> Sizes:
+def _collection_sizes(collection: Collection, chunk: str, tokenizer: Tokenizer) -> PassageSizes:
     if chunk == NONE:
-        return Sizes(
+        return PassageSizes(
             len(collection.texts), 0, words_bytes(collection.texts, len(collection.texts), collection.queries)
         )
     sample = sampled(collection.texts)[:: max(1, min(len(collection.texts), 1000) // _SHARE)]
@@ -432,7 +432,9 @@ def _collection_sizes(collection: Collection, chunk: str, tokenizer: Tokenizer) 
         replace(collection, ids=[str(i) for i in range(len(sample))], texts=sample), chunk, tokenizer
     )
     n = round(1.1 * len(cut) / max(1, len(sample)) * len(collection.texts))
-    return Sizes(n, text_bytes(cut.texts, n) + _CHUNK * n, words_bytes(cut.texts, n, collection.queries))
+    return PassageSizes(
+        n, text_bytes(cut.texts, n) + _CHUNK * n, words_bytes(cut.texts, n, collection.queries)
+    )
 
 
 def _suggest_smaller(head: Configuration) -> str:

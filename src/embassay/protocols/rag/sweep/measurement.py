@@ -27,7 +27,7 @@ from embassay.limits import record_json
 from embassay.measures import evaluate_graded
 from embassay.measures.judgements import ABSENT, UNJUDGED, Graded
 from embassay.measures.sets import Companion
-from embassay.protocols.rag.answers.answerer import Answer
+from embassay.protocols.rag.answers.answerer import ModelAnswer
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.sweep.collection import Collection, collapse_passages
 from embassay.protocols.rag.sweep.config import Latency
@@ -51,8 +51,8 @@ from embassay.protocols.rag.sweep.stacks import (
     NONE,
     WORDS,
     WRITTEN,
+    CellStacks,
     Configuration,
-    Found,
     Skipped,
     Stack,
 )
@@ -279,7 +279,7 @@ class StackBench(ABC):
         advance: Callable[[int], None],
         *,
         loaded: Callable[..., bool],
-    ) -> Found:
+    ) -> CellStacks:
         """Each of the configurations, which are on this index. Where a reranker fails, its own are skipped; `loaded`
         says which are also timed with several queries in flight. ModelError where the index or the encoder fails."""
         stacks, skipped = [], []
@@ -289,7 +289,7 @@ class StackBench(ABC):
             except RerankerFailed as error:
                 skipped.append(Skipped(configuration, self.bench.collection.name, error.message, failed=True))
             advance(len(self.bench.queries))
-        return Found(tuple(stacks), tuple(skipped))
+        return CellStacks(tuple(stacks), tuple(skipped))
 
     def _stack(self, configuration: Configuration, *, load: bool) -> Stack:
         candidates = self.candidates(configuration)
@@ -372,8 +372,8 @@ class StackBench(ABC):
         bench, answerer = self.bench, self.parts.answerer(named)
 
         def ask_with_passages(
-            ask: Callable[[Question, Sequence[str]], Coroutine[Any, Any, Answer]], query: int
-        ) -> Answer:
+            ask: Callable[[Question, Sequence[str]], Coroutine[Any, Any, ModelAnswer]], query: int
+        ) -> ModelAnswer:
             places = self.reranker_input(configuration, query)[0][: named.passages]
             texts = [bench.passages.texts[place] for place in places]
             return wait_for(lambda: ask(bench.question(query), texts))

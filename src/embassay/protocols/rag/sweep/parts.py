@@ -22,10 +22,16 @@ from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.bundles import Person
 from embassay.protocols.rag.probes.options import Lang
 from embassay.protocols.rag.rewriters import REWRITERS, Rewriter, open_rewriter
-from embassay.protocols.rag.sweep.collection import Collection, Ints, Passages, passages_of, token_lengths
+from embassay.protocols.rag.sweep.collection import (
+    Collection,
+    IndexedPassages,
+    Ints,
+    passages_of,
+    token_lengths,
+)
 from embassay.protocols.rag.sweep.config import Generator, SweepRequest
 from embassay.protocols.rag.sweep.signals import name_changes, noise_cosines, read_names
-from embassay.protocols.rag.sweep.stacks import NONE, Configuration, Counts
+from embassay.protocols.rag.sweep.stacks import NONE, ComputeCounts, Configuration
 from embassay.registry import Registry
 from embassay.runs.execution import Failure, all_of
 from embassay.runs.store import CachedReranker, PairCache
@@ -36,7 +42,7 @@ from embassay.search.indexes import open_index
 from embassay.systems import SYSTEMS, sized
 from embassay.systems.cosine import scale_rows
 from embassay.systems.multivector import lost_texts
-from embassay.systems.own import COSINE, Layout, own_similarity
+from embassay.systems.own import COSINE, InnerProductLayout, own_similarity
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
 from embassay.systems.rerankers import RERANKERS, open_reranker
@@ -291,9 +297,9 @@ class Counting:
             self._built[facts.found] += 1
 
     def taken(self) -> dict[str, int]:
-        """The counts of `Counts`, by name."""
+        """The counts of `ComputeCounts`, by name."""
         now, built = self._now(), self._built
-        counts = Counts(*(a - b for a, b in zip(now, self._before, strict=True)), *built)
+        counts = ComputeCounts(*(a - b for a, b in zip(now, self._before, strict=True)), *built)
         self._before, self._built = now, [0, 0]
         return asdict(counts)
 
@@ -319,7 +325,7 @@ class Bench:
     _hits: dict[int, list[list[Hit]]] = field(default_factory=dict)
 
     @cached_property
-    def passages(self) -> Passages:
+    def passages(self) -> IndexedPassages:
         """What is indexed."""
         return passages_of(self.collection, self.chunk, self.parts.tokenizer)
 
@@ -333,10 +339,10 @@ class Bench:
         assert self.queries
 
     @cached_property
-    def words(self) -> Words:
+    def words(self) -> WordSearch:
         """Search by words, for the queries of the bench."""
         request = self.parts.request
-        return Words.of(self.passages, request.depth, request.rrf_c, queries=self.queries)
+        return WordSearch.of(self.passages, request.depth, request.rrf_c, queries=self.queries)
 
     def question(self, row: int) -> Question:
         """A query as it was asked."""
@@ -414,7 +420,7 @@ class Encoded:
     queries: Vectors
     warnings: tuple[str, ...] = ()
     _exact: dict[tuple[int | None, int], list[Places]] = field(default_factory=dict)
-    _layouts: dict[int | None, Layout] = field(default_factory=dict)
+    _layouts: dict[int | None, InnerProductLayout] = field(default_factory=dict)
 
     @classmethod
     def of(cls, bench: Bench, encoder: SweepEncoder) -> Encoded:
@@ -446,10 +452,10 @@ class Encoded:
         layout = self.layout(dims)
         return layout.documents(self.documents[:, :dims]), layout.queries(self.queries[:, :dims])
 
-    def layout(self, dims: int | None) -> Layout:
+    def layout(self, dims: int | None) -> InnerProductLayout:
         """How vectors are laid out so that an inner product compares them as their model was made for."""
         if dims not in self._layouts:
-            self._layouts[dims] = Layout.of(self.encoder.by, self.documents[:, :dims])
+            self._layouts[dims] = InnerProductLayout.of(self.encoder.by, self.documents[:, :dims])
         return self._layouts[dims]
 
     def fit_query(self, query: Vectors, dims: int | None) -> Vectors:
@@ -523,10 +529,10 @@ class Final:
 
 
 @dataclass(frozen=True)
-class Words:
+class WordSearch:
     """Search by words in the passages."""
 
-    passages: Passages
+    passages: IndexedPassages
     index: BM25Index
     depth: int
     c: float
@@ -534,7 +540,9 @@ class Words:
     """That making the index took."""
 
     @classmethod
-    def of(cls, passages: Passages, depth: int, c: float, *, queries: Sequence[str] | None = None) -> Words:
+    def of(
+        cls, passages: IndexedPassages, depth: int, c: float, *, queries: Sequence[str] | None = None
+    ) -> WordSearch:
         """The index of the passages, for these queries alone where they are given."""
         began = perf_counter()
         index = BM25Index.of(passages.ids, passages.texts, asked=queries)
@@ -565,8 +573,8 @@ def list_found(ranked: Ranked, row: int) -> Listed:
 class Ending:
     """What is done with a query's candidates. `deduplicate` 0 removes none, `boost` 0 adds nothing."""
 
-    passages: Passages
-    words: Words | None
+    passages: IndexedPassages
+    words: WordSearch | None
     score: Score | None
     deduplicate: float = 0.0
     boost: float = 0.0

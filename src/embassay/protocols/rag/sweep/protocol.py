@@ -44,15 +44,15 @@ from embassay.protocols.rag.sweep.stacks import (
     TASK,
     TOTAL,
     WHOLE,
+    CellStacks,
+    ComputeCounts,
     Configuration,
-    Counts,
     Floats,
-    Found,
     Measured,
-    Rules,
     Skipped,
     Stack,
     Sweep,
+    SweepRules,
     Times,
     read_found,
     write_found,
@@ -79,7 +79,7 @@ def read_sweep(folder: str | Path) -> Sweep:
         )  # fmt: skip
     queries = {name: tuple(ids) for name, ids in manifest["queries"].items()}
     groups = {name: np.array(labels) for name, labels in manifest.get("groups", {}).items()}
-    rules = Rules(**{**manifest["rules"], "slos_ms": tuple(manifest["rules"]["slos_ms"])})
+    rules = SweepRules(**{**manifest["rules"], "slos_ms": tuple(manifest["rules"]["slos_ms"])})
     prices = PriceList(**manifest["prices"])
     watch = Stopwatch(run.path / TIMINGS, Latency(**manifest["arguments"]["latency"]))
     said_generator = manifest["arguments"].get("generator")
@@ -118,7 +118,9 @@ def is_whole(folder: RunFolder, cell: Cell, watch: Stopwatch) -> bool:
     )
 
 
-def _measured_stack(stack: Stack, dataset: str, times: Times, prices: PriceList, rules: Rules) -> Measured:
+def _measured_stack(
+    stack: Stack, dataset: str, times: Times, prices: PriceList, rules: SweepRules
+) -> Measured:
     usd = prices.usd(
         stack.configuration, reranked=stack.reranked, tokens=stack.tokens[0], query=stack.query_tokens,
         passage=stack.passage_tokens, passages=rules.passages
@@ -153,13 +155,13 @@ def _read_times(stack: Stack, watch: Stopwatch, generator: Generator | None = No
     return Times(stages, loaded, watch.latency.concurrency)
 
 
-def _sum_counts(cells: Iterator[Mapping[str, Any]] | list[Mapping[str, Any]]) -> Counts:
-    names = [field.name for field in fields(Counts)]
+def _sum_counts(cells: Iterator[Mapping[str, Any]] | list[Mapping[str, Any]]) -> ComputeCounts:
+    names = [field.name for field in fields(ComputeCounts)]
     total = dict.fromkeys(names, 0)
     for cell in cells:
         for name in names:
             total[name] += int(cell["counts"].get(name, 0))
-    return Counts(**total)
+    return ComputeCounts(**total)
 
 
 class SweepSession(Attempt):
@@ -270,9 +272,9 @@ class SweepSession(Attempt):
                 measured = bench.measure(
                     job.configurations, lambda queries: listener.advanced(cell, queries), loaded=self._loaded
                 )
-        except _Unfit as error:
+        except _UnfitVectors as error:
             # The combination makes no sense, and nothing has failed.
-            measured = Found((), tuple(self._skipped(job, str(error), failed=False)))
+            measured = CellStacks((), tuple(self._skipped(job, str(error), failed=False)))
         except (Exception, SystemExit) as error:
             # A server that is gone would be waited for by every cell that is left.
             if isinstance(error, ModelError) and _is_server(job.head.index):
@@ -288,7 +290,7 @@ class SweepSession(Attempt):
         try:
             bench = IndexedBench.of(encoded, job.head.dims, job.head.index, self.watch, folder)
         except UsageError as error:
-            raise _Unfit(error.message) from error
+            raise _UnfitVectors(error.message) from error
         counting.index(bench.index.facts)
         try:
             yield bench
@@ -305,13 +307,13 @@ class SweepSession(Attempt):
         return skipped_all(job.configurations, job.collection.name, reason, failed=failed)
 
     def _failed(self, cell: Cell, reason: str, seconds: float) -> None:
-        nothing = Found((), tuple(self._skipped(cell.job, reason, failed=True)))
+        nothing = CellStacks((), tuple(self._skipped(cell.job, reason, failed=True)))
         self._keep(cell, nothing, seconds, {}, None)
 
     def _keep(
         self,
         cell: Cell,
-        measured: Found,
+        measured: CellStacks,
         seconds: float,
         counts: Mapping[str, int],
         peak: int | None,
@@ -372,7 +374,7 @@ class SweepSession(Attempt):
         return {"cells_done": self.done_now}
 
 
-class _Unfit(Exception):
+class _UnfitVectors(Exception):
     """An index cannot be made of these vectors."""
 
 

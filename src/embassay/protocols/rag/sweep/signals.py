@@ -16,7 +16,14 @@ from embassay.data import draw
 from embassay.data.rows import key_of, missing_column, wrong_cell
 from embassay.data.tables import open_table
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.bundles import CONDITIONS, TITLES, Bundle, Person, Written, open_material
+from embassay.protocols.rag.probes.bundles import (
+    CONDITIONS,
+    TITLES,
+    Bundle,
+    BundleWording,
+    Person,
+    open_material,
+)
 from embassay.protocols.rag.probes.names import LEAST_MARGIN
 from embassay.protocols.rag.probes.options import Lang
 from embassay.protocols.rag.probes.questions import LEVELS, add_noise, read_phrases
@@ -161,7 +168,7 @@ def _query_bundle(key: str, row: int, query: str, named: tuple[Person, str], see
     return Bundle(row, lang, author, (first, second, third), topic, other, form, TITLES[lang][0])
 
 
-def _name_margins(written: Sequence[Written], embed: Embed) -> Floats:
+def _name_margins(written: Sequence[BundleWording], embed: Embed) -> Floats:
     asked = embed([text.query for text in written], "query")
     cosines = [
         np.einsum(

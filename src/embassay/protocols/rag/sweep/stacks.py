@@ -149,7 +149,7 @@ class Skipped:
 
 
 @dataclass(frozen=True)
-class Rules:
+class SweepRules:
     """What the operator asks for: milliseconds (of `percentile`), dollars per 1,000 queries, a least quality, the
     measure that decides, the K passages that the generator gets, and the weights of measures in the average that
     efficiency is made of. Times within `jitter_ms` are equal (None: as measured between sessions), and so are costs
@@ -169,7 +169,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Counts:
+class ComputeCounts:
     """What was computed and what was found computed: texts embedded, pairs reranked, indexes built."""
 
     embedded: int = 0
@@ -188,12 +188,12 @@ class Sweep:
     measured: tuple[Measured, ...]
     skipped: tuple[Skipped, ...]
     queries: Mapping[str, tuple[str, ...]]
-    rules: Rules
+    rules: SweepRules
     priced_on: str
     prices: Mapping[str, float]
     """US dollars per million tokens, by reranker, encoder or generator."""
     seed: int = 1337
-    counts: Counts = Counts()
+    counts: ComputeCounts = ComputeCounts()
     generator: Mapping[str, Any] = field(default_factory=dict)
     """Who answers, as the config says it; empty where nobody does."""
     groups: Mapping[str, Labels] = field(default_factory=dict)
@@ -230,14 +230,14 @@ class Stack:
 
 
 @dataclass(frozen=True)
-class Found:
+class CellStacks:
     """The stacks of a cell, and those of its combinations that could not be measured."""
 
     stacks: tuple[Stack, ...]
     skipped: tuple[Skipped, ...] = ()
 
 
-def write_found(folder: RunFolder, cell: Cell, queries: Sequence[str], found: Found) -> None:
+def write_found(folder: RunFolder, cell: Cell, queries: Sequence[str], found: CellStacks) -> None:
     """Write what a cell has measured; the cell's own record comes after."""
     if found.stacks:
         write_atomic(folder.items_path(TASK, cell.dataset, cell.system), _items_file(queries, found.stacks))
@@ -249,7 +249,7 @@ def write_found(folder: RunFolder, cell: Cell, queries: Sequence[str], found: Fo
     write_atomic(_found_path(folder, cell), to_json(plain) + "\n")
 
 
-def read_found(folder: RunFolder, cell: Cell, queries: Sequence[str]) -> Found | None:
+def read_found(folder: RunFolder, cell: Cell, queries: Sequence[str]) -> CellStacks | None:
     """What a cell has measured, without the rankings; None where it is not there or damaged."""
     try:
         plain = json.loads(_found_path(folder, cell).read_text("utf-8"))
@@ -262,7 +262,7 @@ def read_found(folder: RunFolder, cell: Cell, queries: Sequence[str]) -> Found |
             Skipped(**{**left, "configuration": Configuration(**left["configuration"])})
             for left in plain["skipped"]
         )
-        return Found(tuple(_read_stack(stack, values) for stack in plain["stacks"]), skipped)
+        return CellStacks(tuple(_read_stack(stack, values) for stack in plain["stacks"]), skipped)
     except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from embassay.document import marks
 from embassay.document.html import tighten_html
 from embassay.protocols.kernel import tables as numbers
-from embassay.web.leaderboard.contract import Board, Boards, Card
+from embassay.web.leaderboard.contract import Board, Boards, SystemProfile
 from embassay.web.leaderboard.page import rows
 from embassay.web.leaderboard.page.rows import (
     card_scores,
@@ -51,7 +51,7 @@ def render_overview(newest: Sequence[Board], boards: Boards, *, base: str) -> st
     )
 
 
-def render_card(card: Card, boards: Boards, *, base: str) -> str:
+def render_card(card: SystemProfile, boards: Boards, *, base: str) -> str:
     """The page of one system."""
     return _render_template("card.html", card=card, boards=boards, base=base, shown=card_scores(card))
 

@@ -13,13 +13,13 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.report.record import FEW
 from embassay.web.leaderboard.contract import (
     Board,
-    Card,
-    Cell,
-    Column,
-    Dataset,
+    BoardCell,
+    BoardColumn,
+    BoardDataset,
     Elsewhere,
     Facts,
     Stand,
+    SystemProfile,
     SystemRow,
 )
 
@@ -31,13 +31,13 @@ UNVALUED = "No value"
 
 
 @dataclass(frozen=True)
-class Drawn:
+class BoardTable:
     """The column of the score, the others of the overview, each with its scale; groups as title and rows. Ranks are
     drawn on the scale from 1 to `most`."""
 
-    lead: Column | None
+    lead: BoardColumn | None
     lead_scale: Scale
-    tasks: tuple[tuple[Column, Scale], ...]
+    tasks: tuple[tuple[BoardColumn, Scale], ...]
     groups: tuple[tuple[str, tuple[SystemRow, ...]], ...]
     kinds: tuple[str, ...]
     most: int
@@ -54,12 +54,12 @@ class Drawn:
         return 3 + len(self.tasks) + 2 * self.has_ranks
 
 
-def draw_board(board: Board) -> Drawn:
+def draw_board(board: Board) -> BoardTable:
     """What the page of a board shows before anything is chosen."""
     lead = next((column for column in board.columns if column.key == board.lead), None)
     others = [column for column in board.columns if column.overview and column is not lead]
     groups = _group_rows(board, lead)
-    return Drawn(
+    return BoardTable(
         lead,
         _column_scale(board, lead),
         tuple((column, _column_scale(board, column)) for column in others),
@@ -79,8 +79,8 @@ class Leading:
     rows: tuple[SystemRow, ...]
     level: str
     ahead: float | None
-    column: Column | None
-    cell: Cell | None
+    column: BoardColumn | None
+    cell: BoardCell | None
     rank: tuple[int, int] | None = None
     most: int = 0
     few: str = ""
@@ -109,7 +109,7 @@ def lead_systems(board: Board) -> Leading:
     return Leading(tuple(may), level, ahead, column, cell, ranks[first], board.ranked(board.lead), few)
 
 
-def _column_scale(board: Board, column: Column | None) -> Scale:
+def _column_scale(board: Board, column: BoardColumn | None) -> Scale:
     """The scale of a column: its values and ends of intervals, pooled. Chance and the like would leave the others in a
     corner: where a reference lies outside it is not drawn."""
     if column is None:
@@ -125,7 +125,7 @@ def kind_sign(kind: str) -> str:
     return marks.CLASSES.get("human" if kind == "person" else kind, "")
 
 
-def cell_mark(cell: Cell, kind: str, scale: Scale, width: int = 72) -> Markup:
+def cell_mark(cell: BoardCell, kind: str, scale: Scale, width: int = 72) -> Markup:
     """The interval mark of a cell, drawn `width` pixels wide at least; the grid alone where its value lies outside of
     the scale."""
     if cell.value is None or not scale.low <= cell.value <= scale.high:
@@ -138,7 +138,7 @@ def rank_mark(rank: tuple[int, int] | None, of: int, kind: str) -> Markup:
     return Markup() if rank is None else marks.rank_mark(*rank, of, kind_sign(kind))
 
 
-def _group_rows(board: Board, lead: Column | None) -> tuple[tuple[str, tuple[SystemRow, ...]], ...]:
+def _group_rows(board: Board, lead: BoardColumn | None) -> tuple[tuple[str, tuple[SystemRow, ...]], ...]:
     rows: Sequence[list[SystemRow]] = ([], [], [], [])
     for system in board.systems[:MOST_ROWS]:
         rows[_group_place(board, system)].append(system)
@@ -178,7 +178,7 @@ class CardScores:
     missing: tuple[Stand, ...]
 
 
-def card_scores(card: Card) -> CardScores:
+def card_scores(card: SystemProfile) -> CardScores:
     """What the card shows."""
     overview = tuple(stand for stand in card.stands if stand.column.overview)
     rest = tuple(stand for stand in card.stands if not stand.column.overview)
@@ -219,17 +219,17 @@ def kind_word(name: str) -> str:
     return KINDS.get(name, name)
 
 
-def format_value(cell: Cell, column: Column) -> str:
+def format_value(cell: BoardCell, column: BoardColumn) -> str:
     """The value in its unit, or the word of its state."""
     return STATES[cell.state] if cell.value is None else format_number(cell.value, column)
 
 
-def format_number(raw: float, column: Column) -> str:
+def format_number(raw: float, column: BoardColumn) -> str:
     """A raw number as its column prints it."""
     return numbers.score(raw * column.factor, column.decimals)
 
 
-def format_interval(cell: Cell, column: Column) -> str:
+def format_interval(cell: BoardCell, column: BoardColumn) -> str:
     """The 95% interval; said where there is none."""
     if cell.low is None or cell.high is None:
         return "no interval"
@@ -249,14 +249,14 @@ def few_items(n: int) -> str:
     return f"n = {n}" if 0 < n < FEW_ITEMS else ""
 
 
-def count_items(board: Board, column: Column | None, cell: Cell) -> int:
+def count_items(board: Board, column: BoardColumn | None, cell: BoardCell) -> int:
     """The items behind a rank: of an overall score those of all its datasets; 0 where nobody knows."""
     if column is None or board.protocol == "mteb":
         return 0
     return sum(dataset.n for dataset in board.data) if column.task == "overall" else cell.n
 
 
-def is_few(cell: Cell, column: Column) -> bool:
+def is_few(cell: BoardCell, column: BoardColumn) -> bool:
     """Whether so few items stand behind a value that it is shown grey; an overall is over tasks, not items."""
     return column.task != "overall" and cell.n < FEW
 
@@ -335,7 +335,7 @@ def format_speed(per_second: float) -> str:
     return numbers.count(round(per_second)) if per_second >= 10 else f"{per_second:.1f}"
 
 
-def n_of(data: Sequence[Dataset]) -> str:
+def n_of(data: Sequence[BoardDataset]) -> str:
     """How much the board stands on."""
     items = f"n = {numbers.count(sum(dataset.n for dataset in data))}"
     return items if len(data) == 1 else f"{numbers.counted(len(data), 'dataset')}, {items}"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from embassay.protocols.rag.ranking.bayes import Answers, Bayes, Checks
+from embassay.protocols.rag.ranking.bayes import Bayes, Checks, PoolAnswers
 from embassay.protocols.rag.ranking.engines import BayesOptions, Call, Candidate
 from embassay.randomness import generator
 
@@ -16,7 +16,7 @@ N, TOP = 30, 15
 def test_pairs_shown_again_are_held_against_what_was_predicted():
     """Two passages, scores 1 and 0 without doubt and no bias; shown thrice."""
     both = np.tile([1.0, 0.0, 0.0], (7, 1))
-    answers = Answers(2, 0.0)
+    answers = PoolAnswers(2, 0.0)
     place = np.array([-1.0, 1.0])
     answers.add(np.array([0, 1]), place, both)
     first = answers.checks()
@@ -36,13 +36,13 @@ def test_pairs_shown_again_are_held_against_what_was_predicted():
 def test_a_favour_that_is_known_is_no_surprise():
     """What stands first is predicted to win where the bias says so."""
     both = np.tile([0.0, 0.0, 3.0], (5, 1))
-    answers = Answers(2, 0.0)
+    answers = PoolAnswers(2, 0.0)
     answers.add(np.array([0, 1]), np.array([-1.0, 1.0]), both)
     assert answers.checks().as_shown == pytest.approx(1 - expit(6))
 
 
 def test_circles_and_sums_over_queries():
-    answers = Answers(4, 0.02)
+    answers = PoolAnswers(4, 0.02)
     for pair in ([0, 1], [1, 2], [2, 0], [0, 3]):
         answers.add(np.array(pair), np.array([-1.0, 1.0]), np.zeros((3, 5)))
     one = answers.checks()

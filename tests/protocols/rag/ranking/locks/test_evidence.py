@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.ranking.locks import Evidence, disjoint_paths
+from embassay.protocols.rag.ranking.locks import LockEvidence, disjoint_paths
 
 
 def never(better: int, worse: int) -> bool:
@@ -17,8 +17,10 @@ def always(better: int, worse: int) -> bool:
     return True
 
 
-def evidence(n: int = 5, confirmations: int = 2, net: bool = False, pending_edges: bool = False) -> Evidence:
-    return Evidence(n, confirmations=confirmations, net=net, pending_edges=pending_edges)
+def evidence(
+    n: int = 5, confirmations: int = 2, net: bool = False, pending_edges: bool = False
+) -> LockEvidence:
+    return LockEvidence(n, confirmations=confirmations, net=net, pending_edges=pending_edges)
 
 
 def test_a_pair_is_locked_by_its_second_confirmation() -> None:

@@ -14,17 +14,17 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings import Findings, conclude, findings_of, read_findings, result_rows
 from embassay.protocols.rag.sweep.findings.arrays import Ground
 from embassay.protocols.rag.sweep.findings.recommendation import differences_from, recommend_stack
-from embassay.protocols.rag.sweep.findings.record import Part
+from embassay.protocols.rag.sweep.findings.record import SweepPart
 from embassay.protocols.rag.sweep.findings.sentences import ms, percent, usd
-from embassay.protocols.rag.sweep.stacks import Rules, Sweep, Times
+from embassay.protocols.rag.sweep.stacks import Sweep, SweepRules, Times
 
 from ..sweeps import constant, drawn, scenarios
 
-RULES = Rules(sla_ms=300.0, budget=1.0)
+RULES = SweepRules(sla_ms=300.0, budget=1.0)
 AXES = {
     "encoder": ("wordllama", "minilm"), "dims": (64,), "index": ("flat", "hnsw-f32", "hnsw-int8"), "k": (50, 100),
     "reranker": ("none", "cross"), "mode": ("dense", "hybrid"),
@@ -116,14 +116,14 @@ def test_alternatives_are_what_they_are_called(findings: Findings) -> None:
 
 def test_of_stacks_that_are_alike_one_is_told_of_which_more_queries_would_soonest_tell_apart() -> None:
     """Its interval holds 0, and no other's is nearer to leaving it."""
-    sweep = drawn({"sea": 20}, Rules(sla_ms=300.0, jitter_ms=75.0), axes={**AXES, "reranker": ("none",)})
+    sweep = drawn({"sea": 20}, SweepRules(sla_ms=300.0, jitter_ms=75.0), axes={**AXES, "reranker": ("none",)})
     ground = Ground(sweep, ["sea"], 200, measured_jitter_ms=0.0)
     found = recommend_stack(ground)
     [one] = found.undecided
     assert one.stack in found.alike
     differences = differences_from(ground, found.measure, found.stack)
 
-    def near(figure: Figure) -> float:
+    def near(figure: IntervalFigure) -> float:
         return abs(figure.value or 0.0) / ((figure.high or 0.0) - (figure.low or 0.0) or 1.0)
 
     assert (one.quality.low or 0.0) <= 0 <= (one.quality.high or 0.0)
@@ -211,7 +211,7 @@ def test_rows_have_every_measure_of_every_stack(findings: Findings) -> None:
 
 
 def test_a_sweep_of_one_stack_and_one_query() -> None:
-    one = constant([next(iter(_row()))], Rules(), queries=1)
+    one = constant([next(iter(_row()))], SweepRules(), queries=1)
     part = findings_of(one, resamples=10).parts[0]
     assert part.recommendation.share == 1.0
     assert part.stacks[0].quality[0].value.reason == "no interval from one query"
@@ -229,11 +229,11 @@ def _row() -> Any:
 
 def test_a_measure_that_is_not_there_is_named() -> None:
     with pytest.raises(UsageError, match="did not measure Hit@10"):
-        findings_of(drawn(rules=Rules(measure="Hit@10"), axes={"encoder": ("wordllama",)}), resamples=5)
+        findings_of(drawn(rules=SweepRules(measure="Hit@10"), axes={"encoder": ("wordllama",)}), resamples=5)
 
 
 def test_a_measure_that_is_defined_for_no_query() -> None:
-    sweep = constant(_row(), Rules())
+    sweep = constant(_row(), SweepRules())
     [one] = sweep.measured
     undefined = replace(one, quality={"RA-nWG@10": np.full(4, np.nan)})
     with pytest.raises(UsageError, match="defined for no query"):
@@ -251,7 +251,7 @@ def test_a_dataset_without_any_value_is_left_out_and_said() -> None:
 
 def test_nothing_measured_is_said() -> None:
     with pytest.raises(DataError, match="measured nothing"):
-        findings_of(Sweep((), (), {}, Rules(), "2026-11-01", {}))
+        findings_of(Sweep((), (), {}, SweepRules(), "2026-11-01", {}))
 
 
 def test_stages_that_were_not_timed_together() -> None:
@@ -283,12 +283,12 @@ def test_every_number_in_a_sentence_is_in_the_record(findings: Findings) -> None
                 assert number.rstrip(",") in known, (number, sentence)
 
 
-def _facts(part: Part) -> dict[str, Any]:
+def _facts(part: SweepPart) -> dict[str, Any]:
     return {key: value for key, value in json.loads(json.dumps(part, default=lambda one: vars(one))).items()
             if key not in ("verdict", "lede", "notes")}  # fmt: skip
 
 
-def _sentences(part: Part) -> list[str]:
+def _sentences(part: SweepPart) -> list[str]:
     alternatives = [one.text for one in part.recommendation.alternatives]
     guidance = [one.text for one in part.guidance if one.status != "not tested"]
     routes = [one.text for one in part.routes]
@@ -325,7 +325,7 @@ def test_the_jitter_is_what_sessions_differ_by() -> None:
     assert found.asked.jitter_measured
     assert found.asked.jitter_ms == pytest.approx(np.percentile(gaps, 95))
     assert 0 < found.asked.jitter_ms < 75
-    named = findings_of(replace(sweep, rules=Rules(jitter_ms=20.0)), resamples=5)
+    named = findings_of(replace(sweep, rules=SweepRules(jitter_ms=20.0)), resamples=5)
     assert (named.asked.jitter_ms, named.asked.jitter_measured) == (20.0, False)
     once = findings_of(drawn({"sea": 20}, sessions=1), resamples=5)
     assert (once.asked.jitter_ms, once.asked.jitter_measured) == (75.0, False)

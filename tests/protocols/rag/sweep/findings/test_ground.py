@@ -14,7 +14,7 @@ from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.rag.sweep.findings import arrays as timing
 from embassay.protocols.rag.sweep.findings import findings_of
 from embassay.protocols.rag.sweep.findings.arrays import Ground, defined_means, make_figure
-from embassay.protocols.rag.sweep.stacks import Configuration, Rules, Sweep
+from embassay.protocols.rag.sweep.stacks import Configuration, Sweep, SweepRules
 
 from ..sweeps import constant, drawn
 
@@ -65,7 +65,7 @@ def test_differences_are_paired() -> None:
         (Configuration("a"), 0.0, 1.0, {"RA-nWG@10": 0.0}),
         (Configuration("b"), 0.0, 1.0, {"RA-nWG@10": 0.0}),
     ]
-    sweep = constant(rows, Rules(), queries=30)
+    sweep = constant(rows, SweepRules(), queries=30)
     values = np.random.default_rng(0).uniform(0, 0.9, 30)
     made = tuple(
         replace(one, quality={"RA-nWG@10": values + 0.1 * place}) for place, one in enumerate(sweep.measured)
@@ -86,7 +86,7 @@ def test_what_differs_from_nothing_by_rounding_is_nothing() -> None:
 def test_a_tie_goes_to_the_smaller_k_and_not_to_what_candidates_weigh() -> None:
     """The passages of one chunking have one size: else the longer list, with shorter passages, could win a tie."""
     rows = [(Configuration("a", k=k), 0.0, 5.0, {"RA-nWG@10": 0.5}) for k in (100, 50)]
-    sweep = constant(rows, Rules())
+    sweep = constant(rows, SweepRules())
     more, less = sweep.measured
     lighter = replace(sweep, measured=(replace(more, passage_tokens=1.0), less))
     assert ground(lighter).tie_tokens.tolist() == [100 * 215.5, 50 * 215.5]
@@ -94,7 +94,7 @@ def test_a_tie_goes_to_the_smaller_k_and_not_to_what_candidates_weigh() -> None:
 
 
 def test_a_tie_goes_to_the_shorter_chunks() -> None:
-    sweep = constant([(Configuration("a"), 0.0, 5.0, {"RA-nWG@10": 0.5})] * 2, Rules())
+    sweep = constant([(Configuration("a"), 0.0, 5.0, {"RA-nWG@10": 0.5})] * 2, SweepRules())
     whole, other = sweep.measured
     cut = replace(other, configuration=replace(other.configuration, chunk="sentences"), passage_tokens=10.0)
     found = findings_of(replace(sweep, measured=(whole, cut)), resamples=10).parts[0]

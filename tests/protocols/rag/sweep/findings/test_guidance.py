@@ -11,7 +11,7 @@ from embassay.contracts import IndexFacts
 from embassay.protocols.rag.sweep.findings import findings_of
 from embassay.protocols.rag.sweep.findings.conclusions import memory_estimate
 from embassay.protocols.rag.sweep.findings.record import Advice
-from embassay.protocols.rag.sweep.stacks import Configuration, Measured, Rules, Sweep, Times
+from embassay.protocols.rag.sweep.stacks import Configuration, Measured, Sweep, SweepRules, Times
 
 N = 40
 QUERIES = np.random.default_rng(3).uniform(0.4, 0.7, N)
@@ -34,7 +34,7 @@ def advice(line: str, rows: Sequence[Row], *, deep: Sequence[float] = (), noise:
             configuration, "sea", quality, ceiling, times, {"rerank": usd}, (500.0, 0.0), 430.0,
             IndexFacts(100, 64, 0.0, None, None), {},
         ))  # fmt: skip
-    sweep = Sweep(tuple(measured), (), {"sea": tuple(map(str, range(N)))}, Rules(), "2026-11-01", {})
+    sweep = Sweep(tuple(measured), (), {"sea": tuple(map(str, range(N)))}, SweepRules(), "2026-11-01", {})
     return next(
         one for one in findings_of(sweep, resamples=200).parts[0].guidance if one.line.startswith(line)
     )
@@ -135,7 +135,7 @@ def test_what_one_stack_tells_of_nothing() -> None:
             (Measured(Configuration("e"), "sea", {"RA-nWG@10": QUERIES}, {},
                       Times({"total": np.ones((1, 3))}, np.empty(0), 1), {}, (1.0, 0.0), 1.0,
                       IndexFacts(1, 8, 0.0, None, None), {}),),
-            (), {"sea": tuple(map(str, range(N)))}, Rules(), "2026-11-01", {},
+            (), {"sea": tuple(map(str, range(N)))}, SweepRules(), "2026-11-01", {},
         ), resamples=20,
     ).parts[0].guidance  # fmt: skip
     assert {one.status for one in found} == {"not tested"}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from embassay.protocols.rag.sweep.findings import findings_of
-from embassay.protocols.rag.sweep.findings.record import Part
-from embassay.protocols.rag.sweep.stacks import Configuration, Rules, Times
+from embassay.protocols.rag.sweep.findings.record import SweepPart
+from embassay.protocols.rag.sweep.stacks import Configuration, SweepRules, Times
 
 from ..sweeps import SCENARIO, constant, scenarios
 
@@ -35,7 +35,7 @@ LITE = {
 MODELS = (("large", 1024), ("base", 1024), ("base", 2048), ("base", 512), ("lite", 1024))
 
 
-def part(*, resamples: int = 20, **rules: object) -> Part:
+def part(*, resamples: int = 20, **rules: object) -> SweepPart:
     return findings_of(scenarios(**rules), resamples=resamples).parts[0]
 
 
@@ -84,7 +84,7 @@ def test_frontiers_of_the_lite_reranker() -> None:
         for k, values in LITE.items()
         for (name, dims), (ms, at_10, at_30) in zip(MODELS, values, strict=True)
     ]
-    found = findings_of(constant(rows, Rules()), resamples=20).parts[0]
+    found = findings_of(constant(rows, SweepRules()), resamples=20).parts[0]
     sets = {one.name: one.stacks for one in found.frontiers}
     assert set(sets["cost, latency"]) == {"base/512d/flat/k50/dense/lite", "large/1024d/flat/k150/dense/lite"}
     assert set(sets["cost, latency, RA-nWG@30"]) == {"base/512d/flat/k50/dense/lite"}
@@ -107,7 +107,7 @@ def test_efficiency(values: tuple[float, ...], ms: float, average: float, publis
         ms,
         dict(zip(EFFICIENCY, values, strict=True)),
     )
-    sweep = constant([one], Rules())
+    sweep = constant([one], SweepRules())
     [measured] = sweep.measured
     slower = Times({**measured.times.stages, "total": measured.times.total * 2}, np.empty(0), 1)
     [found] = (
@@ -122,7 +122,7 @@ def test_efficiency_by_other_weights() -> None:
     one = (Configuration("base", 1024, "flat", 50, "strong"), 1.25, 300.0, dict.fromkeys(EFFICIENCY, 0.6))
     one[3]["RA-nWG@10"] = 0.9
     weights = {"RA-nWG@10": 2.0, "N-Recall4+@10": 1.0}
-    [found] = findings_of(constant([one], Rules(efficiency=weights)), resamples=5).parts[0].stacks
+    [found] = findings_of(constant([one], SweepRules(efficiency=weights)), resamples=5).parts[0].stacks
     assert found.average == pytest.approx(0.8)
 
 
@@ -137,7 +137,7 @@ def test_efficiency_by_other_weights() -> None:
 )  # fmt: skip
 def test_reached_of_the_ceiling(actual: float, ceiling: float, published: float) -> None:
     """%PROC is a ratio of means, over the queries where both are defined."""
-    sweep = constant([(Configuration("base"), 1.25, 300.0, {"RA-nWG@10": 0.0})], Rules())
+    sweep = constant([(Configuration("base"), 1.25, 300.0, {"RA-nWG@10": 0.0})], SweepRules())
     [one] = sweep.measured
     values = np.array([actual - 0.05, actual + 0.05, np.nan, 0.9])
     ceilings = np.array([ceiling + 0.01, ceiling - 0.01, 1.0, np.nan])
@@ -166,7 +166,7 @@ def test_marginal_gain(measure: str, published: float) -> None:
             {"RA-nWG@10": 0.793, "RA-nWG@30": 0.824},
         ),
     ]
-    steps = findings_of(constant(rows, Rules()), resamples=20).parts[0].steps
+    steps = findings_of(constant(rows, SweepRules()), resamples=20).parts[0].steps
     [step] = [one for one in steps if one.measure == measure]
     assert step.per_ms == pytest.approx(published, abs=5e-9)
     assert step.milliseconds == pytest.approx(145.9)
@@ -181,7 +181,7 @@ def test_changes_of_an_index_against_flat() -> None:
             ("flat", 47.6, (0.592, 0.566)), ("hnsw-f32", 35.4, (0.592, 0.566)), ("hnsw-int8", 35.0, (0.521, 0.497)),
         )
     ]  # fmt: skip
-    sweep = constant(rows, Rules())
+    sweep = constant(rows, SweepRules())
     sweep = replace(sweep, measured=tuple(
         replace(one, times=Times({"retrieve": one.times.total, "total": one.times.total}, np.empty(0), 1))
         for one in sweep.measured

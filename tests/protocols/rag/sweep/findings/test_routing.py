@@ -14,7 +14,7 @@ from embassay.protocols.rag.sweep.findings import findings_of
 from embassay.protocols.rag.sweep.findings.advice import signal_fires, signal_threshold, split_halves
 from embassay.protocols.rag.sweep.findings.record import Route
 from embassay.protocols.rag.sweep.signals import entropy
-from embassay.protocols.rag.sweep.stacks import Measured, Rules, Sweep
+from embassay.protocols.rag.sweep.stacks import Measured, Sweep, SweepRules
 
 from ..sweeps import drawn
 
@@ -22,7 +22,7 @@ SMALL = {"encoder": ("wordllama",), "k": (50, 100), "reranker": ("cross",)}
 
 
 def routes(change: Callable[[Measured], Measured] = lambda one: one) -> dict[str, Route]:
-    sweep: Sweep = drawn({"sea": 41, "cran": 60}, Rules(), axes=SMALL)
+    sweep: Sweep = drawn({"sea": 41, "cran": 60}, SweepRules(), axes=SMALL)
     made = replace(sweep, measured=tuple(change(one) for one in sweep.measured))
     return {one.signal: one for one in findings_of(made, resamples=100).parts[0].routes}
 

@@ -10,7 +10,7 @@ import pytest
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.rag.sweep.findings import findings_of
 from embassay.protocols.rag.sweep.findings.tables import end_rerankers, sweep_tables
-from embassay.protocols.rag.sweep.stacks import Configuration, Rules
+from embassay.protocols.rag.sweep.stacks import Configuration, SweepRules
 
 from ..sweeps import SCENARIO, constant, scenarios
 
@@ -25,7 +25,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, ColumnTable]:
-    return {one.name: one for one in sweep_tables(findings_of(constant(ROWS, Rules()), resamples=20))}  # type: ignore[arg-type]
+    return {one.name: one for one in sweep_tables(findings_of(constant(ROWS, SweepRules()), resamples=20))}  # type: ignore[arg-type]
 
 
 def rows(table: ColumnTable) -> list[dict[str, str]]:
@@ -33,7 +33,7 @@ def rows(table: ColumnTable) -> list[dict[str, str]]:
 
 
 def test_the_dearer_reranker_is_the_strong_one() -> None:
-    assert end_rerankers(findings_of(constant(ROWS, Rules()), resamples=5)) == ("strong", "lite")  # type: ignore[arg-type]
+    assert end_rerankers(findings_of(constant(ROWS, SweepRules()), resamples=5)) == ("strong", "lite")  # type: ignore[arg-type]
     assert end_rerankers(findings_of(scenarios(), resamples=5)) == ("rerank-2.5", "rerank-2.5-lite")
 
 

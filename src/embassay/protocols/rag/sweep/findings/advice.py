@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.arrays import (
     AXES,
     Floats,
@@ -31,11 +31,11 @@ from embassay.protocols.rag.sweep.findings.arrays import (
 from embassay.protocols.rag.sweep.findings.recommendation import axis_value, told_apart
 from embassay.protocols.rag.sweep.findings.record import (
     Advice,
-    Against,
+    DepthStep,
     Effect,
-    Quality,
     Route,
-    Step,
+    RoutingContrast,
+    StackQuality,
     Threshold,
 )
 from embassay.protocols.rag.sweep.findings.sentences import (
@@ -51,7 +51,7 @@ from embassay.protocols.rag.tradeoffs import Stack, marginal_gain
 from embassay.randomness import generator
 
 
-def depth_steps(ground: Ground) -> Iterator[Step]:
+def depth_steps(ground: Ground) -> Iterator[DepthStep]:
     """Every step from a K to the next one of its family, for the usual measures."""
     families: dict[str, list[int]] = {}
     for i, configuration in enumerate(ground.configurations):
@@ -73,13 +73,13 @@ def depth_steps(ground: Ground) -> Iterator[Step]:
                 yield _make_step(ground, i, j, measure, gain)
 
 
-def _make_step(ground: Ground, i: int, j: int, measure: str, gain: Figure) -> Step:
+def _make_step(ground: Ground, i: int, j: int, measure: str, gain: IntervalFigure) -> DepthStep:
     less, more = (
         Stack(ground.ids[at], float(ground.cost[at]), float(ground.latency[at]), {measure: value})
         for at, value in ((i, 0.0), (j, gain.value or 0.0))
     )
     step = marginal_gain(less, more, measure, jitter_ms=ground.jitter_ms)
-    return Step(
+    return DepthStep(
         family=family_of(ground.configurations[i]), less=less.id, more=more.id,
         k=ground.configurations[i].k, next_k=ground.configurations[j].k, measure=measure, gain=gain,
         milliseconds=step.milliseconds, usd=step.usd, per_ms=step.per_ms, kind=step.kind,
@@ -87,7 +87,7 @@ def _make_step(ground: Ground, i: int, j: int, measure: str, gain: Figure) -> St
     )  # fmt: skip
 
 
-def _step_in_words(gain: Figure, milliseconds: float, usd: float, jitter_ms: float) -> str:
+def _step_in_words(gain: IntervalFigure, milliseconds: float, usd: float, jitter_ms: float) -> str:
     """What is gained, for how much; what cannot be told from nothing is called so."""
     value = gain.value or 0.0
     if figure_reach(gain) == (0.0, 0.0):
@@ -211,9 +211,9 @@ def _measure_routes(
     })  # fmt: skip
     figures = {measure: _route_figures(ground, split, routes_, measure) for measure in measures}
     for i, route in enumerate(routes_):
-        quality = [Quality(measure, figures[measure][0][i]) for measure in measures]
+        quality = [StackQuality(measure, figures[measure][0][i]) for measure in measures]
         against = [
-            Against(k, measure, figures[measure][side][i])
+            RoutingContrast(k, measure, figures[measure][side][i])
             for measure in measures
             for side, k in ((1, LESS), (2, MORE))
         ]
@@ -222,7 +222,7 @@ def _measure_routes(
 
 def _route_figures(
     ground: Ground, split: Mapping[str, Halves], routes_: Sequence[_Route], measure: str
-) -> list[list[Figure]]:
+) -> list[list[IntervalFigure]]:
     """Of each route: the measure when routed, less that of the small K, less that of the large one."""
     routed, from_less, from_more = {}, {}, {}
     for name, columns in ground.columns(measure).items():
@@ -234,8 +234,8 @@ def _route_figures(
 
 
 def _make_route(
-    ground: Ground, split: Mapping[str, Halves], route: _Route, rate: Figure, quality: Sequence[Quality],
-    against: Sequence[Against]
+    ground: Ground, split: Mapping[str, Halves], route: _Route, rate: IntervalFigure, quality: Sequence[StackQuality],
+    against: Sequence[RoutingContrast]
 ) -> Route:  # fmt: skip
     shares = np.array([route.escalated[name].mean() for name in ground.datasets])
     costs, times = (
@@ -286,7 +286,11 @@ def _mean_ms(stack: Measured) -> float:
 
 
 def _route_in_words(
-    rate: Figure, usd_routed: float, ms_routed: float, quality: Sequence[Quality], against: Sequence[Against]
+    rate: IntervalFigure,
+    usd_routed: float,
+    ms_routed: float,
+    quality: Sequence[StackQuality],
+    against: Sequence[RoutingContrast],
 ) -> str:
     parts = [
         f"{value.measure} {format_score(value.value)}" for value in quality if value.value.value is not None
@@ -337,7 +341,7 @@ def mean_difference(columns: Floats, pairs: Pairs) -> Floats:
     return np.asarray((columns[:, first] - columns[:, second]).mean(axis=1))
 
 
-def latency_change(ground: Ground, pairs: Pairs) -> Figure:
+def latency_change(ground: Ground, pairs: Pairs) -> IntervalFigure:
     """The mean difference of latencies, with the interval over timed queries."""
     first, second = np.array(pairs).T
     timed = min(rows[0].times.total.shape[1] for rows in ground.rows.values())
@@ -349,12 +353,12 @@ def latency_change(ground: Ground, pairs: Pairs) -> Figure:
 MEANING = {"holds": "It holds.", "does not hold": "It does not hold.", "open": "Undecided on these queries."}
 
 
-def effect_status(value: Figure, least: float = 0.0) -> str:
+def effect_status(value: IntervalFigure, least: float = 0.0) -> str:
     """Whether a difference lies over `least` with its whole interval, under it, or on both sides.
 
-    >>> effect_status(Figure(0.05, 0.01, 0.09)), effect_status(Figure(-0.05, -0.09, -0.01))
+    >>> effect_status(IntervalFigure(0.05, 0.01, 0.09)), effect_status(IntervalFigure(-0.05, -0.09, -0.01))
     ('holds', 'does not hold')
-    >>> effect_status(Figure(0.01, -0.02, 0.04))
+    >>> effect_status(IntervalFigure(0.01, -0.02, 0.04))
     'open'
     """
     ends = figure_reach(value)
@@ -373,12 +377,12 @@ def untested_advice(line: str, needs: str) -> Advice:
     return Advice(line, "not tested", f"Not tested on this data: {needs}.")
 
 
-def make_advice(line: str, found: str, text: str, *evidence: Figure) -> Advice:
+def make_advice(line: str, found: str, text: str, *evidence: IntervalFigure) -> Advice:
     """A line with its status, told by its figures."""
     return Advice(line, found, f"{text} {MEANING[found]}", evidence)
 
 
-def difference_of(ground: Ground, measure: str, pairs: Pairs, *, ceiling: bool = False) -> Figure:
+def difference_of(ground: Ground, measure: str, pairs: Pairs, *, ceiling: bool = False) -> IntervalFigure:
     """The mean paired difference of a measure over pairs of stacks."""
     columns = ground.columns(measure, ceiling=ceiling)
     return ground.figures(
@@ -391,15 +395,15 @@ def measure_at(ground: Ground, k: int) -> str | None:
     return at_cutoff(ground.measures, ground.rules.measure, k)
 
 
-def relative_change(ground: Ground, measure: str, pairs: Pairs) -> Figure:
+def relative_change(ground: Ground, measure: str, pairs: Pairs) -> IntervalFigure:
     """The difference as a share of the mean of the second stacks."""
     second = np.array([j for _, j in pairs])
     before = float(np.nanmean(ground.quality(measure)[second]))
     value = difference_of(ground, measure, pairs)
     if value.value is None or before <= 0:
-        return Figure(None, n=value.n, reason="nothing to lose")
+        return IntervalFigure(None, n=value.n, reason="nothing to lose")
     low, high = (None if end is None else end / before for end in (value.low, value.high))
-    return Figure(value.value / before, low, high, value.n, value.reason)
+    return IntervalFigure(value.value / before, low, high, value.n, value.reason)
 
 
 def all_of(found: Iterable[str]) -> str:
@@ -419,7 +423,7 @@ def strong_reranker(ground: Ground) -> str | None:
     return max(costs, key=lambda name: costs[name]) if costs else None
 
 
-def reached_difference(ground: Ground, measure: str, pairs: Pairs) -> Figure:
+def reached_difference(ground: Ground, measure: str, pairs: Pairs) -> IntervalFigure:
     """The mean difference of %PROC over pairs of stacks."""
     first, second = np.array(pairs).T
     above, below = ground.columns(measure), ground.columns(measure, ceiling=True)
@@ -443,7 +447,7 @@ def format_points(value: float) -> str:
     return f"{numbers.change(100 * value, 1)} points"
 
 
-def signed_percent(value: Figure) -> str:
+def signed_percent(value: IntervalFigure) -> str:
     """A relative change with its interval."""
     if value.value is None:
         return "n/a"
@@ -460,7 +464,7 @@ def _signed_share(value: float) -> str:
     return f"{numbers.change(100 * value, 1)}%"
 
 
-def ms_change(value: Figure) -> str:
+def ms_change(value: IntervalFigure) -> str:
     """A difference of times with its sign."""
     size = value.value or 0.0
     return f"{numbers.MINUS if size < 0 else '+'}{ms(abs(size))}"
@@ -561,7 +565,7 @@ def half_second(ground: Ground) -> Advice:
     quick, broken = max(within) <= HALF_A_SECOND, min(beyond) > HALF_A_SECOND
     verdict = "holds" if quick and broken else "does not hold"
     text = f"Up to 100 candidates take {ms(max(within))} at most, more take {ms(min(beyond))} at least."
-    return make_advice(line, verdict, text, Figure(max(within)), Figure(min(beyond)))
+    return make_advice(line, verdict, text, IntervalFigure(max(within)), IntervalFigure(min(beyond)))
 
 
 def default_stack(ground: Ground) -> Advice:
@@ -612,7 +616,7 @@ def reranker_advice(ground: Ground) -> Advice:
         opposite_status(effect_status(loss)) if saved > 0 else "does not hold",
         text,
         loss,
-        Figure(saved),
+        IntervalFigure(saved),
     )
 
 

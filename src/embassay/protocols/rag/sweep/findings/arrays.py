@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.estimates import UNVARIED
-from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.record import Time
 from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, WORDS, Configuration, Measured, Sweep
 from embassay.protocols.rag.tradeoffs import JITTER_MS, Stack
@@ -229,13 +229,13 @@ class Ground:
             self._replicates[measure] = self.replicates(self.columns(measure))
         return self._replicates[measure]
 
-    def figures(self, columns: Mapping[str, Floats]) -> list[Figure]:
+    def figures(self, columns: Mapping[str, Floats]) -> list[IntervalFigure]:
         """Each column's mean with its 95% interval, over the queries where it is defined."""
         values, replicates = self.values(columns), self.replicates(columns)
         counts = np.sum([(~np.isnan(column)).sum(axis=0) for column in columns.values()], axis=0)
         return [make_figure(*parts) for parts in zip(values, replicates.T, counts.tolist(), strict=True)]
 
-    def ratios(self, measure: str) -> list[Figure]:
+    def ratios(self, measure: str) -> list[IntervalFigure]:
         """%PROC of each stack: mean of a measure over the mean of its ceiling, over the queries where both are."""
         above, below = self.columns(measure), self.columns(measure, ceiling=True)
         both = {name: ~np.isnan(above[name]) & ~np.isnan(below[name]) for name in above}
@@ -271,23 +271,25 @@ def defined_means(columns: Floats) -> Floats:
     return means
 
 
-def make_figure(value: float, replicates: Floats, n: int, why: str = "it is defined for no query") -> Figure:
+def make_figure(
+    value: float, replicates: Floats, n: int, why: str = "it is defined for no query"
+) -> IntervalFigure:
     """A value with the interval of its replicates. What differs from 0 by rounding is 0."""
     if np.isnan(value):
-        return Figure(None, n=n, reason=why)
+        return IntervalFigure(None, n=n, reason=why)
     value = 0.0 if abs(value) <= ROUNDING else float(value)
     if n < 2:
-        return Figure(value, n=n, reason="no interval from one query")
+        return IntervalFigure(value, n=n, reason="no interval from one query")
     draws = np.where(np.abs(replicates) <= ROUNDING, 0.0, replicates)
     if unvaried(draws):
-        return Figure(value, n=n, reason=UNVARIED)
+        return IntervalFigure(value, n=n, reason=UNVARIED)
     low, high = percentile_interval(draws)
     if np.isnan(low):
-        return Figure(value, n=n, reason="hardly any resample has a value")
-    return Figure(value, low, high, n)
+        return IntervalFigure(value, n=n, reason="hardly any resample has a value")
+    return IntervalFigure(value, low, high, n)
 
 
-def figure_reach(figure: Figure) -> tuple[float, float] | None:
+def figure_reach(figure: IntervalFigure) -> tuple[float, float] | None:
     """What a figure lies between; what every resample gives is what it is on these queries. None where nobody knows."""
     if figure.reason == UNVARIED and figure.value is not None:
         return figure.value, figure.value

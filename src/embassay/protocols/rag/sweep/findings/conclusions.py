@@ -37,12 +37,12 @@ from embassay.protocols.rag.sweep.findings.record import (
     Frontier,
     Generation,
     IndexQuality,
-    Left,
     Memory,
-    Part,
-    Quality,
     Scenario,
     StackFacts,
+    StackGap,
+    StackQuality,
+    SweepPart,
     Terms,
     Time,
     write_findings,
@@ -65,8 +65,8 @@ from embassay.protocols.rag.sweep.stacks import (
     WHOLE,
     WRITTEN,
     Measured,
-    Rules,
     Sweep,
+    SweepRules,
 )
 from embassay.protocols.rag.tradeoffs import (
     JITTER_MS,
@@ -244,25 +244,25 @@ def stack_facts(ground: Ground) -> tuple[StackFacts, ...]:
     )
 
 
-def _stack_qualities(ground: Ground) -> list[tuple[Quality, ...]]:
+def _stack_qualities(ground: Ground) -> list[tuple[StackQuality, ...]]:
     """The measures of each stack, with ceilings where they were measured."""
     by_measure = []
     for measure in ground.measures:
         values = ground.figures(ground.columns(measure))
         bounded = all(measure in row.ceiling for rows in ground.rows.values() for row in rows)
         if not bounded:
-            by_measure.append([Quality(measure, value) for value in values])
+            by_measure.append([StackQuality(measure, value) for value in values])
             continue
         ceilings = ground.values(ground.columns(measure, ceiling=True))
         by_measure.append([
-            Quality(measure, value, None if np.isnan(ceiling) else float(ceiling), reached)
+            StackQuality(measure, value, None if np.isnan(ceiling) else float(ceiling), reached)
             for value, ceiling, reached in zip(values, ceilings, ground.ratios(measure), strict=True)
         ])  # fmt: skip
     return [tuple(qualities[i] for qualities in by_measure) for i in range(len(ground.ids))]
 
 
 def _facts_of(
-    ground: Ground, i: int, quality: tuple[Quality, ...], latency: tuple[float, float]
+    ground: Ground, i: int, quality: tuple[StackQuality, ...], latency: tuple[float, float]
 ) -> StackFacts:
     rows = [ground.rows[name][i] for name in ground.datasets]
     times = _stage_times(rows)
@@ -314,7 +314,7 @@ def _load_time(rows: Sequence[Measured]) -> Time | None:
     return mean_time([time_of("together", row.times.together[None, :]) for row in rows])
 
 
-def _average_quality(quality: Sequence[Quality], weights: Mapping[str, float]) -> float | None:
+def _average_quality(quality: Sequence[StackQuality], weights: Mapping[str, float]) -> float | None:
     values = {q.measure: q.value.value for q in quality if q.value.value is not None}
     return average_performance(values, weights) if set(weights) <= set(values) else None
 
@@ -488,12 +488,12 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     counted = jitter or 0.0 if measures_jitter else 0.0
     sweep = replace(sweep, rules=replace(sweep.rules, jitter_ms=JITTER_MS if jitter is None else jitter))
     grounds = [Ground(sweep, names, resamples, measured_jitter_ms=counted) for names in scopes]
-    rules = {field.name: getattr(sweep.rules, field.name) for field in fields(Rules)}
+    rules = {field.name: getattr(sweep.rules, field.name) for field in fields(SweepRules)}
     asked = Terms(
         **rules, priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed, resamples=resamples,
         jitter_measured=measures_jitter and jitter is not None, load=sweep.load, cores=sweep.cores
     )  # fmt: skip
-    left = tuple(Left(row.configuration.id, row.dataset, row.reason, row.failed) for row in sweep.skipped)
+    left = tuple(StackGap(row.configuration.id, row.dataset, row.reason, row.failed) for row in sweep.skipped)
     first, *others = (
         _part_of(ground, asked, left, generation_speed(ground, sweep.generator)) for ground in grounds
     )
@@ -551,11 +551,11 @@ def _has_shared_stack(sweep: Sweep, datasets: Sequence[str]) -> bool:
     return any(n == len(datasets) for n in counts.values())
 
 
-def _part_of(ground: Ground, asked: Terms, left: Sequence[Left], answers: Generation | None) -> Part:
+def _part_of(ground: Ground, asked: Terms, left: Sequence[StackGap], answers: Generation | None) -> SweepPart:
     recommendation = recommend_stack(ground)
     drawn = tuple(find_frontiers(ground))
     shapes = [rows[0].times.total.shape for rows in ground.rows.values()]
-    part = Part(
+    part = SweepPart(
         dataset=ground.datasets[0] if len(ground.datasets) == 1 else "",
         datasets=ground.datasets,
         queries=sum(ground.queries.values()),
@@ -585,7 +585,7 @@ def _with_frontiers(stack: StackFacts, drawn: Sequence[Frontier]) -> StackFacts:
     return replace(stack, on=tuple(frontier.name for frontier in drawn if stack.id in frontier.stacks))
 
 
-def _rows_of(findings: Findings, part: Part, stack: StackFacts) -> list[Result]:
+def _rows_of(findings: Findings, part: SweepPart, stack: StackFacts) -> list[Result]:
     def row(measure: str, value: float | None, n: int, low: float | None = None, high: float | None = None,
             method: str = "", reason: str = "") -> Result:  # fmt: skip
         return Result(

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.arrays import Ground, figure_reach
 from embassay.protocols.rag.sweep.findings.record import Alternative, Recommendation, Share
 from embassay.protocols.rag.sweep.stacks import Configuration
-from embassay.protocols.rag.tradeoffs import COST_SHARE, ROUNDING, Choice, Limits, Stack, choose
+from embassay.protocols.rag.tradeoffs import COST_SHARE, ROUNDING, Limits, Stack, StackChoice, choose
 
 Floats = NDArray[np.float64]
 
@@ -198,7 +198,7 @@ def decidable_stacks(ground: Ground, *measures: str) -> list[Stack]:
     return stacks
 
 
-def differences_from(ground: Ground, measure: str, id: str) -> dict[str, Figure]:
+def differences_from(ground: Ground, measure: str, id: str) -> dict[str, IntervalFigure]:
     """Each stack's measure less that of one stack, paired over queries."""
     place = ground.place[id]
     columns = {name: column - column[:, [place]] for name, column in ground.columns(measure).items()}
@@ -232,7 +232,7 @@ def rule_in_words(ground: Ground) -> str:
     return what + (" with " + " and ".join(parts) if parts else ", ignoring cost and latency")
 
 
-def _alike_stacks(choice: Choice, differences: Mapping[str, Figure]) -> list[Stack]:
+def _alike_stacks(choice: StackChoice, differences: Mapping[str, IntervalFigure]) -> list[Stack]:
     """Feasible stacks whose quality cannot be told apart from that of the chosen one."""
     return [
         stack for stack in choice.feasible
@@ -240,7 +240,7 @@ def _alike_stacks(choice: Choice, differences: Mapping[str, Figure]) -> list[Sta
     ]  # fmt: skip
 
 
-def told_apart(difference: Figure) -> bool:
+def told_apart(difference: IntervalFigure) -> bool:
     """Whether the whole interval lies on one side of 0."""
     ends = figure_reach(difference)
     return ends is not None and not ends[0] <= 0 <= ends[1]
@@ -249,9 +249,9 @@ def told_apart(difference: Figure) -> bool:
 def _find_alternatives(
     ground: Ground,
     stacks: Sequence[Stack],
-    choice: Choice,
+    choice: StackChoice,
     alike: Sequence[Stack],
-    differences: Mapping[str, Figure],
+    differences: Mapping[str, IntervalFigure],
 ) -> Iterator[Alternative]:
     """The best of the cheaper, of the faster (by more than jitter) and of the better stacks; and of those that cannot
     be told apart from the chosen one the cheapest and the fastest, where they are cheaper or faster."""
@@ -284,7 +284,7 @@ def _find_alternatives(
 
 
 def _nearest_undecided(
-    chosen: Stack, alike: Sequence[Stack], differences: Mapping[str, Figure]
+    chosen: Stack, alike: Sequence[Stack], differences: Mapping[str, IntervalFigure]
 ) -> Iterator[Alternative]:
     """The stack whose difference from the chosen one is nearest to being told from 0; none where all differ in no
     resample."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
 from embassay.runs.folder import read_record, to_json, write_atomic
 
@@ -34,14 +34,14 @@ class Time:
 
 
 @dataclass(frozen=True)
-class Quality:
+class StackQuality:
     """A measure of a stack with its interval; `ceiling` is the mean of the best that its candidates could give (PROC),
     `reached` the share of it that is reached (%PROC, 1 is all of it)."""
 
     measure: str
-    value: Figure
+    value: IntervalFigure
     ceiling: float | None = None
-    reached: Figure | None = None
+    reached: IntervalFigure | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class StackFacts:
     times: tuple[Time, ...]
     together: Time | None
     concurrency: int
-    quality: tuple[Quality, ...]
+    quality: tuple[StackQuality, ...]
     usd: Mapping[str, float]
     tokens: float
     tokens_sd: float
@@ -88,7 +88,7 @@ class StackFacts:
     on: tuple[str, ...] = ()
     ef: int | None = None
 
-    def measured(self, measure: str) -> Quality | None:
+    def measured(self, measure: str) -> StackQuality | None:
         """Its quality by a measure, None where that is not there."""
         return next((quality for quality in self.quality if quality.measure == measure), None)
 
@@ -132,7 +132,7 @@ class Alternative:
 
     kind: str
     stack: str
-    quality: Figure
+    quality: IntervalFigure
     milliseconds: float
     usd: float
     misses: Mapping[str, float] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class Recommendation:
 
 
 @dataclass(frozen=True)
-class Step:
+class DepthStep:
     """From a stack to the same one with the next larger K: gain of a measure with its paired interval, milliseconds and
     dollars more, gain per millisecond (None where it has no sense), `kind` (`gain`, `loss`, `free`, `within jitter`),
     and in words."""
@@ -182,7 +182,7 @@ class Step:
     k: int
     next_k: int
     measure: str
-    gain: Figure
+    gain: IntervalFigure
     milliseconds: float
     usd: float
     per_ms: float | None
@@ -200,8 +200,8 @@ class Effect:
     other: str
     pairs: int
     measure: str
-    quality: Figure
-    milliseconds: Figure
+    quality: IntervalFigure
+    milliseconds: IntervalFigure
     usd: float
 
 
@@ -227,12 +227,12 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class Against:
+class RoutingContrast:
     """Routing less a fixed K, by a measure, paired over the evaluation queries."""
 
     k: int
     measure: str
-    difference: Figure
+    difference: IntervalFigure
 
 
 @dataclass(frozen=True)
@@ -247,15 +247,15 @@ class Route:
     calibrated: int
     evaluated: int
     thresholds: tuple[Threshold, ...]
-    escalated: Figure
+    escalated: IntervalFigure
     usd: float
     usd_less: float
     usd_more: float
     milliseconds: float
     milliseconds_less: float
     milliseconds_more: float
-    quality: tuple[Quality, ...]
-    against: tuple[Against, ...]
+    quality: tuple[StackQuality, ...]
+    against: tuple[RoutingContrast, ...]
     text: str = ""
 
 
@@ -290,7 +290,7 @@ class Advice:
     line: str
     status: str
     text: str
-    evidence: tuple[Figure, ...] = ()
+    evidence: tuple[IntervalFigure, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,7 @@ class Generation:
 
 
 @dataclass(frozen=True)
-class Part:
+class SweepPart:
     """What was found on a dataset, or over all of them (`dataset` is empty): means over datasets with equal weight, of
     the stacks that are on all of them."""
 
@@ -318,7 +318,7 @@ class Part:
     stacks: tuple[StackFacts, ...]
     frontiers: tuple[Frontier, ...]
     recommendation: Recommendation
-    steps: tuple[Step, ...] = ()
+    steps: tuple[DepthStep, ...] = ()
     effects: tuple[Effect, ...] = ()
     scenarios: tuple[Scenario, ...] = ()
     routes: tuple[Route, ...] = ()
@@ -339,7 +339,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Left:
+class StackGap:
     """A combination that was not measured: it makes no sense (skipped), or failed."""
 
     configuration: str
@@ -386,8 +386,8 @@ class Findings:
 
     asked: Terms
     measures: tuple[str, ...]
-    parts: tuple[Part, ...]
-    left: tuple[Left, ...] = ()
+    parts: tuple[SweepPart, ...]
+    left: tuple[StackGap, ...] = ()
     generator: Mapping[str, Any] = field(default_factory=dict)
     """Who answers, as the config says it; empty where nobody does."""
     counts: Mapping[str, int] = field(default_factory=dict)

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import VERBS, Claim
-from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.record import (
     Alternative,
-    Left,
-    Part,
     Recommendation,
     Share,
     StackFacts,
+    StackGap,
+    SweepPart,
     Terms,
 )
 from embassay.protocols.rag.tradeoffs import ROUNDING
@@ -65,11 +65,13 @@ def dollars_more(value: float) -> str:
     return f"{usd(abs(value))} {'more' if value > 0 else 'less'}"
 
 
-def format_score(value: Figure, *, signed: bool = False) -> str:
+def format_score(value: IntervalFigure, *, signed: bool = False) -> str:
     """A score with its interval in brackets.
 
-    >>> format_score(Figure(0.804, 0.77, 0.84, 50)), format_score(Figure(-0.01, -0.02, 0.001, 50), signed=True)
-    ('0.804 (0.770–0.840)', '−0.010 (−0.020 to 0.001)')
+    >>> format_score(IntervalFigure(0.804, 0.77, 0.84, 50))
+    '0.804 (0.770–0.840)'
+    >>> format_score(IntervalFigure(-0.01, -0.02, 0.001, 50), signed=True)
+    '−0.010 (−0.020 to 0.001)'
     """
     if value.value is None:
         return "n/a"
@@ -92,13 +94,13 @@ OFTEN = 0.5
 """A value of an axis that wins in more than half of the resamples is worth a word."""
 
 
-def sweep_verdict(part: Part) -> str:
+def sweep_verdict(part: SweepPart) -> str:
     """The heading: which stack to use, or that none keeps the limits."""
     recommendation = part.recommendation
     return f"Use {recommendation.stack}" if recommendation.stack else "No stack keeps the limits"
 
 
-def qualifying_stacks(part: Part, asked: Terms) -> tuple[StackFacts, ...]:
+def qualifying_stacks(part: SweepPart, asked: Terms) -> tuple[StackFacts, ...]:
     """The stacks that keep every limit of the rules and reach its target."""
     return tuple(
         stack
@@ -114,7 +116,7 @@ def _misses_limits(stack: StackFacts, asked: Terms) -> bool:
     return over or dear or short
 
 
-def sweep_claims(part: Part, asked: Terms) -> Iterator[Claim]:
+def sweep_claims(part: SweepPart, asked: Terms) -> Iterator[Claim]:
     """All that is said of the recommended stack and of those named beside it."""
     recommendation = part.recommendation
     able = tuple(stack.id for stack in qualifying_stacks(part, asked))
@@ -132,7 +134,7 @@ def sweep_claims(part: Part, asked: Terms) -> Iterator[Claim]:
         yield from _alternative_claims(alternative, recommendation, asked)
 
 
-def chosen_claim(part: Part, asked: Terms) -> Claim:
+def chosen_claim(part: SweepPart, asked: Terms) -> Claim:
     """What the recommended stack is among those that qualify: of the highest quality, or where a target is set the
     fastest, or as fast as the fastest but for jitter."""
     able, chosen = qualifying_stacks(part, asked), part.stack(part.recommendation.stack)
@@ -161,7 +163,7 @@ def _alternative_claims(
     yield Claim(name, "misses" if alternative.misses else "keeps", "limits", kind=kind)
 
 
-def sweep_lede(part: Part, asked: Terms) -> Iterator[str]:
+def sweep_lede(part: SweepPart, asked: Terms) -> Iterator[str]:
     """How good, how fast, how dear; how sure; what else may do."""
     recommendation = part.recommendation
     if not recommendation.stack:
@@ -175,7 +177,7 @@ def sweep_lede(part: Part, asked: Terms) -> Iterator[str]:
         yield _alike_in_words(recommendation, asked)
 
 
-def _chosen_sentence(part: Part, asked: Terms) -> str:
+def _chosen_sentence(part: SweepPart, asked: Terms) -> str:
     """Among how many it was chosen, and what it is among these."""
     recommendation, claim = part.recommendation, chosen_claim(part, asked)
     quality = _quality_sentence(part.stack(claim.subject), recommendation.measure)
@@ -240,7 +242,7 @@ def _drawback_words(alternative: Alternative, asked: Terms) -> str:
     return "dearer" if alternative.usd > 0 else "behind by the rule"
 
 
-def sweep_notes(part: Part, asked: Terms, left: Sequence[Left]) -> Iterator[str]:
+def sweep_notes(part: SweepPart, asked: Terms, left: Sequence[StackGap]) -> Iterator[str]:
     """What to know before believing a number."""
     if len(part.datasets) > 1:
         yield f"Means over {len(part.datasets)} datasets with equal weight, of the stacks that are on all of them."
@@ -375,7 +377,7 @@ def _alike_in_words(recommendation: Recommendation, asked: Terms) -> str:
     return f"{text}, and none of them is cheaper{by}, or faster by more than jitter."
 
 
-def _infeasible_lede(part: Part, asked: Terms) -> Iterator[str]:
+def _infeasible_lede(part: SweepPart, asked: Terms) -> Iterator[str]:
     recommendation = part.recommendation
     stack = part.stack(recommendation.nearest)
     yield f"You asked for {recommendation.rule}; none of {numbers.counted(recommendation.stacks, 'stack')} meets that."

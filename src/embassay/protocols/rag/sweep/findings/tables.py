@@ -9,15 +9,15 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from embassay.protocols.kernel.tables import ColumnTable, Field, interval_fields, number, points, text, whole
-from embassay.protocols.rag.golden.summary import Figure
-from embassay.protocols.rag.sweep.findings.record import Findings, IndexQuality, Part, Share, StackFacts
+from embassay.protocols.rag.golden.summary import IntervalFigure
+from embassay.protocols.rag.sweep.findings.record import Findings, IndexQuality, Share, StackFacts, SweepPart
 from embassay.protocols.rag.sweep.stacks import GENERATE, NONE, SPARSE, WHOLE
 
 
 class SweepRow(NamedTuple):
     """A stack of a part, or something else that was found there (`of`); `place` is its rank."""
 
-    part: Part
+    part: SweepPart
     stack: StackFacts | None = None
     of: Any = None
     place: int = 0
@@ -83,7 +83,7 @@ def _stack_rows(findings: Findings, pick: Pick) -> list[SweepRow]:
     return [SweepRow(part, stack) for part in findings.parts for stack in part.stacks if pick(stack)]
 
 
-def _rows_of(findings: Findings, list_items: Callable[[Part], Iterable[Any]]) -> Iterator[SweepRow]:
+def _rows_of(findings: Findings, list_items: Callable[[SweepPart], Iterable[Any]]) -> Iterator[SweepRow]:
     for part in findings.parts:
         yield from (SweepRow(part, of=item) for item in list_items(part))
 
@@ -156,7 +156,7 @@ def _shares_table(findings: Findings) -> ColumnTable:
     )  # fmt: skip
 
 
-def _shares_of(part: Part) -> Iterator[Share]:
+def _shares_of(part: SweepPart) -> Iterator[Share]:
     """That of the recommended stack first."""
     recommendation = part.recommendation
     if recommendation.share is not None:
@@ -197,8 +197,8 @@ def _routing_table(findings: Findings) -> ColumnTable:
 def _against_fields(measure: str, k: int) -> Iterator[Field]:
     """The quality of routing less that of a fixed K."""
 
-    def difference(row: SweepRow) -> Figure:
-        differences: dict[tuple[str, int], Figure] = {
+    def difference(row: SweepRow) -> IntervalFigure:
+        differences: dict[tuple[str, int], IntervalFigure] = {
             (against.measure, against.k): against.difference for against in row.of.against
         }
         return differences[measure, k]
