@@ -122,14 +122,14 @@ def test_the_house_only_gets_better() -> None:
 
 
 GAUGES = {
-    "functions named by one word, %": 35.42,
+    "functions named by one word, %": 35.25,
     "functions named by a participle": 0,
     "class names in three folders": 0,
     "classes with value, low and high": 16,
     "tokens in the median statement": 14,
-    "statements with two loops inside, %": 3.29,
-    "puzzles in 1,000 statements": 6.75,
-    "lines of code to a comment": 46.29,
+    "statements with two loops inside, %": 3.25,
+    "puzzles in 1,000 statements": 6.67,
+    "lines of code to a comment": 46.25,
     "tokens, in thousands": 1131.5,
 }
 """What `gauges.py` counts, as it is today. The goals: 45, 0, 0, 6, 10, 1.2, 2, 33, 1000. The tokens rose once, by 26, with

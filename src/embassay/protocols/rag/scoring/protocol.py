@@ -209,19 +209,10 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     # Spans are held against places, which are known or not whatever the ids.
     is_of_spans = inputs.qrels.format == "spans"
     told = [] if is_of_spans else list(check_identity(inputs.runs, judgements.frame, inputs.corpus))
-    # A question that failed was asked all the same.
-    asked = {run.name: int(((run.sizes > 0) | _failed(inputs, run.name, board)).sum()) for run in board.runs}
-    idle = idle_runs(asked, len(board.queries))
     right = None if answers is None else answers_of(answers, board.queries, request.answers or "answers")
-    every = (measure_run(run.name, run.graded, measures, request.unjudged, right) for run in board.runs)
-    taken = tuple(
-        untested_run(run, idle[run.run])
-        if run.run in idle
-        else without_failed(run, _failed(inputs, run.run, board), MOST_FAILED)
-        for run in every
-    )
-    idle |= {run.run: run.reason for run in taken if run.reason}
-    tested = replace(board, runs=tuple(run for run in board.runs if run.name not in idle))
+    taken = _measure_runs(inputs, board, measures, request, right)
+    untested = {run.run for run in taken if run.reason}
+    tested = replace(board, runs=tuple(run for run in board.runs if run.name not in untested))
     ks = (
         tuple(sorted({measure.facts.cutoff for measure in measures if measure.facts.cutoff}))
         or request.cutoffs
@@ -245,20 +236,37 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         readings=make_readings(tested, facts, ks, resampled),
         guidance=make_guidance(tested, ks, extra, resampled)
     )  # fmt: skip
-    read = (Note("reading", text) for text in (*inputs.notes, *told))
-    own = _of_own_documents(gone, inputs, judgements)
     lost = {name: int(_failed(inputs, name, board).sum()) for name in inputs.live}
-    live = _live_notes(inputs.live)
     notes = (
-        *own,
-        *live,
-        *read,
-        *_scoring_notes(record, judgements, board, taken, measures, right, request, lost),
-    )
+        *_of_own_documents(gone, inputs, judgements), *_live_notes(inputs.live),
+        *(Note("reading", text) for text in (*inputs.notes, *told)),
+        *_scoring_notes(record, judgements, board, taken, measures, right, request, lost)
+    )  # fmt: skip
     record = replace(record, notes=notes)
     record = replace(record, verdict=score_verdict(record), lede=score_lede(record))
     by_tag = _by_tag(taken, board, measures[0], request, groups) if request.tags else None
     return Scored(record, measures, taken, board, by_tag, groups=groups)
+
+
+def _measure_runs(
+    inputs: Inputs,
+    board: PlacedRuns,
+    measures: Sequence[RequestedMeasure],
+    request: ScoreRequest,
+    right: NDArray[np.float64] | None,
+) -> tuple[Measured, ...]:
+    """All values of every run; none of a run that hardly has a query, and of questions on which a retriever failed."""
+    failed = {run.name: _failed(inputs, run.name, board) for run in board.runs}
+    # A question that failed was asked all the same.
+    asked = {run.name: int(((run.sizes > 0) | failed[run.name]).sum()) for run in board.runs}
+    idle = idle_runs(asked, len(board.queries))
+    measured = (measure_run(run.name, run.graded, measures, request.unjudged, right) for run in board.runs)
+    return tuple(
+        untested_run(run, idle[run.run])
+        if run.run in idle
+        else without_failed(run, failed[run.run], MOST_FAILED)
+        for run in measured
+    )
 
 
 def _live_notes(live: Mapping[str, LiveRun]) -> Iterator[Note]:
