@@ -281,8 +281,10 @@ def _in_order(record: Record, lead: str, rows: list[Row]) -> list[Row]:
 def leading_scope(record: Record) -> str:
     """`overall`; in a run whose tasks are too few for one, the first that a ranked system has finished."""
     tasks, names = present_tasks(record), [system.name for system in record.ranked_systems]
+    beyond = getattr(import_module(PLACES[record.kind]), "BEYOND", ()) if record.kind in PLACES else ()
+    counted = {task.name for task in tasks} - {task.name for task in beyond}
     # SAGE's overall score needs all five of its tasks; others have one from two on.
-    if len(tasks) >= (5 if record.kind == "sage" else 2):
+    if len(counted) >= (5 if record.kind == "sage" else 2):
         return OVERALL
     done = (
         task.name

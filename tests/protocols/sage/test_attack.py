@@ -175,3 +175,16 @@ def test_a_run_on_the_sample(tmp_path: Path) -> None:
         .results["task"]
         .unique()
     )
+
+
+def test_the_overall_score_leads_only_where_all_five_tasks_are_there(tmp_path: Path) -> None:
+    """An attack beside four of them makes no fifth, on the page and on the board."""
+    from embassay.report.board import leading_scope
+    from embassay.report.record import read_record
+
+    tasks = ["preference", "robustness", "sensitivity", "clustering", "attack"]
+    options = SageOptions(resamples=20, attack_budget=1)
+    run = eb.sage.run(
+        ["jaccard", "rouge"], tasks=tasks, limit=4, tokenizer="words", options=options, out=tmp_path / "run"
+    )
+    assert leading_scope(read_record(run.path)) == "preference"

@@ -117,29 +117,23 @@ TASKS = (
         "when the corpus is replaced by one perturbed version, and the harmonic mean of these.",
         "It is a share of the system's own clean result: a poor retriever can keep all of little.",
         None, "random", "random",
-    ),
-    BoardTask(
-        "attack", "Attack", "Attack", "withstood", "share of orders that withstand",
-        "orders",
-        "withstands most attacks",
-        "An order is two pairs of texts of which people say that the first is more alike. A search makes small "
-        "errors in words of the first pair until the system prefers the second, or the budget is spent. The score is "
-        "the share that it does not flip, of the orders that the system has right unedited.",
-        "A system that has few orders right is attacked on the easy ones alone: read it with that share.",
-        None, "random", "random",
-    ),
-    BoardTask(
-        "guards", "Guards", "Guards", "kept", "share of nDCG@10 kept unguarded",
-        "queries",
-        "keeps most of its retrieval unguarded",
-        "Questions, or documents, are damaged by each edit. The score is the share of the clean nDCG@10 that the "
-        "system keeps alone, over the edits. What it keeps behind each guard is in the table sage_guards.",
-        "It is a share of the system's own clean result: a poor retriever can keep all of little.",
-        None, "random", "random",
     )
 )  # fmt: skip
-ASKED_FOR = frozenset({"attack", "guards"})
-"""Tasks beyond the paper's, which a run does where it is asked to."""
+BEYOND = (
+    BoardTask(
+        "attack", "Attack", "Attack", "withstood", "share of orders kept", "orders", "withstands most attacks",
+        "A search makes small errors in words of a pair that people hold for alike, until the system prefers a pair "
+        "that they do not, or the budget is spent. The score is the share of the orders that it does not flip.",
+        "Attacked are orders that the system has right: with few of them, the easy ones.", None, "random", "random",
+    ),
+    BoardTask(
+        "guards", "Guards", "Guards", "kept", "share of nDCG@10 kept unguarded", "queries", "keeps most unguarded",
+        "Questions, or documents, are damaged by each edit. The score is the share of the clean nDCG@10 that is kept "
+        "alone, over the edits; what is kept behind each guard is in the table sage_guards.",
+        "A poor retriever can keep all of little.", None, "random", "random",
+    )
+)  # fmt: skip
+"""Tasks that a run does where it is told to, and that are no part of the overall score."""
 _MANY = 4
 """Edits that are named one by one."""
 
@@ -147,7 +141,7 @@ _MANY = 4
 def tasks_of(record: Record) -> tuple[BoardTask, ...]:
     """The tasks in the words of a run: it may have searched some of the perturbed versions only."""
     edits = count_copies(record)
-    shown = (task for task in TASKS if task.name not in ASKED_FOR or record.datasets(task.name))
+    shown = (*TASKS, *(task for task in BEYOND if record.datasets(task.name)))
     return tuple(replace(task, how=task.how.replace("{copies}", edits)) for task in shown)
 
 
@@ -164,7 +158,7 @@ def count_copies(record: Record) -> str:
     return f"{own} of the paper's {every} perturbed copies{more}{named}"
 
 
-BY_NAME = {task.name: task for task in TASKS}
+BY_NAME = {task.name: task for task in (*TASKS, *BEYOND)}
 
 
 RELATION = "superficial_over_semantic"
@@ -408,7 +402,14 @@ SCOPES = {
     "Clustering": "clustering", "Human Pref.": "preference", "Robustness": "robustness",
     "Sensitivity": "sensitivity", "Retrieval": "retrieval", "Overall": OVERALL
 }  # fmt: skip
-MEASURES = {task.headline for task in TASKS} | {OVERALL, "accuracy", "precision", "recall", "f1", "score"}
+MEASURES = {task.headline for task in BY_NAME.values()} | {
+    OVERALL,
+    "accuracy",
+    "precision",
+    "recall",
+    "f1",
+    "score",
+}
 """All that tables 1 to 6 are made of; a run has ten times as many rows."""
 
 
