@@ -251,6 +251,7 @@ def route_table(part: SweepPart, asked: Terms) -> Table | None:
         columns,
         lines,
         digits=3,
+        note=f"Without a row: {'; '.join(part.unrouted)}." if part.unrouted else "",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from embassay.protocols.rag.sweep.findings import findings_of
 from embassay.protocols.rag.sweep.findings.advice import signal_fires, signal_threshold, split_halves
-from embassay.protocols.rag.sweep.findings.record import Route
+from embassay.protocols.rag.sweep.findings.record import Route, SweepPart
 from embassay.protocols.rag.sweep.signals import entropy
 from embassay.protocols.rag.sweep.stacks import Measured, Sweep, SweepRules
 
@@ -21,10 +22,14 @@ from ..sweeps import drawn
 SMALL = {"encoder": ("wordllama",), "k": (50, 100), "reranker": ("cross",)}
 
 
-def routes(change: Callable[[Measured], Measured] = lambda one: one) -> dict[str, Route]:
-    sweep: Sweep = drawn({"sea": 41, "cran": 60}, SweepRules(), axes=SMALL)
+def part_of(change: Callable[[Measured], Measured] = lambda one: one, axes: Any = SMALL) -> SweepPart:
+    sweep: Sweep = drawn({"sea": 41, "cran": 60}, SweepRules(), axes=axes)
     made = replace(sweep, measured=tuple(change(one) for one in sweep.measured))
-    return {one.signal: one for one in findings_of(made, resamples=100).parts[0].routes}
+    return findings_of(made, resamples=100).parts[0]
+
+
+def routes(change: Callable[[Measured], Measured] = lambda one: one) -> dict[str, Route]:
+    return {one.signal: one for one in part_of(change).routes}
 
 
 def test_the_entropy_of_the_specification() -> None:
@@ -92,3 +97,16 @@ def test_who_is_never_escalated_gets_what_the_small_k_gives() -> None:
 
 def test_a_stack_without_signals_is_not_routed() -> None:
     assert routes(lambda one: replace(one, signals={})) == {}
+
+
+def test_a_signal_without_a_row_says_why() -> None:
+    """A name margin needs a file of names, and queries that name somebody of it; with one K nothing is said."""
+    assert [reason.partition(":")[0] for reason in part_of().unrouted] == ["name"]
+    assert "`names` file" in part_of().unrouted[0]
+
+    def nobody(one: Measured) -> Measured:
+        return replace(one, signals={**one.signals, "name": np.full(len(one.signals["margin"]), np.nan)})
+
+    [reason] = part_of(nobody).unrouted
+    assert "no query names an author" in reason
+    assert part_of(axes={**SMALL, "k": (50,)}).unrouted == ()

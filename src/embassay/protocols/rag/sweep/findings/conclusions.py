@@ -15,7 +15,13 @@ from embassay.contracts import IndexFacts
 from embassay.errors import DataError
 from embassay.measures import MEASURES
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.rag.sweep.findings.advice import all_advice, axis_effects, depth_steps, find_routes
+from embassay.protocols.rag.sweep.findings.advice import (
+    all_advice,
+    axis_effects,
+    depth_steps,
+    explain_unrouted,
+    find_routes,
+)
 from embassay.protocols.rag.sweep.findings.arrays import (
     Ground,
     Pairs,
@@ -571,6 +577,7 @@ def _part_of(ground: Ground, asked: Terms, left: Sequence[StackGap], answers: Ge
         indexes=tuple(index_qualities(ground)),
         guidance=all_advice(ground),
         generation=answers,
+        unrouted=tuple(explain_unrouted(ground)),
     )
     return replace(
         part,

@@ -328,6 +328,8 @@ class SweepPart:
     lede: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     generation: Generation | None = None
+    unrouted: tuple[str, ...] = ()
+    """Of signals by which nothing is routed, why."""
 
     def stack(self, id: str) -> StackFacts:
         """The stack of this id."""

@@ -184,13 +184,16 @@ def _effects_table(findings: Findings) -> ColumnTable:
 
 def _routing_table(findings: Findings) -> ColumnTable:
     rows = list(_rows_of(findings, attrgetter("routes")))
+    lacking = dict.fromkeys(reason for part in findings.parts for reason in part.unrouted)
+    note = f"Without a row: {'; '.join(lacking)}." if lacking else ""
     depths = dict.fromkeys((against.measure, against.k) for row in rows for against in row.of.against)
     return ColumnTable.of(
         "rag_routing", "Routing between K 50 and K 100", rows, DATASET, text("Family", "of.family"),
         text("Signal", "of.signal"), whole("Queries", "of.evaluated"), number("Escalated", "of.escalated.value", 3),
         number("USD", "of.usd"), number("USD at 50", "of.usd_less"), number("USD at 100", "of.usd_more"),
         number("Mean ms", "of.milliseconds", 1), number("ms at 50", "of.milliseconds_less", 1),
-        number("ms at 100", "of.milliseconds_more", 1), *chain.from_iterable(starmap(_against_fields, depths))
+        number("ms at 100", "of.milliseconds_more", 1), *chain.from_iterable(starmap(_against_fields, depths)),
+        note=note
     )  # fmt: skip
 
 
