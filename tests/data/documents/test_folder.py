@@ -255,7 +255,7 @@ def test_what_is_for_programs_is_left_out_and_counted(tmp_path: Path) -> None:
         "license-keys.md": "How keys are made.", "Makefile": "all:",
     }.items():  # fmt: skip
         (tmp_path / name).write_text(text)
-    found = Folder(tmp_path).found
+    found = Folder(tmp_path).contents
     assert found.ids == {"page.html", "README", "license-keys.md"}
     left = {skip.reason.partition(",")[0]: skip.count for skip in found.skipped}
     assert left == {

@@ -203,11 +203,11 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         inputs, gone = without_self(inputs)
     measures = requested_measures(request.measures, request.cutoffs, answers=answers is not None)
     judgements = map_grades(inputs.qrels, request.grades)
+    separator = request.separator if any(measure.needs_sources for measure in measures) else None
+    board = place_runs(inputs, judgements, separator)
     # Spans are held against places, which are known or not whatever the ids.
     has_ids = inputs.qrels.format != "spans"
     told = list(check_identity(inputs.runs, judgements.frame, inputs.corpus)) if has_ids else []
-    separator = request.separator if any(measure.needs_sources for measure in measures) else None
-    board = place_runs(inputs, judgements, separator)
     right = None if answers is None else answers_of(answers, board.queries, request.answers or "answers")
     taken = _measure_runs(inputs, board, measures, request, right)
     untested = {run.run for run in taken if run.reason}

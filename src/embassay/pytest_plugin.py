@@ -1,0 +1,135 @@
+"""Scores in a test suite: `assert run.at_least("sage.sensitivity[mine]", 0.8)`, as `embassay gate` would judge.
+
+pytest finds this by itself where Embassay is installed. A run is opened, or made, once a session:
+
+    def test_my_model(embassay):
+        run = embassay.run("sage", systems=["mine"], datasets=["pairs.csv"])
+        assert run.at_least("sage.sensitivity[mine]", 0.8, end="lower")
+        assert run.no_worse_than("runs/released")
+
+Nothing of the package is imported before a test asks for the fixture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+if TYPE_CHECKING:
+    from embassay.protocols.gate import Gate
+
+End = Literal["value", "lower", "upper"]
+_POLL = 0.2
+_DEAR = "embassay_dear"
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """What a gate says, true where nothing stops; shown by pytest as the gate's table."""
+
+    gate: Gate
+
+    def __bool__(self) -> bool:
+        return self.gate.passed
+
+    def __repr__(self) -> str:
+        return f"\n{self.gate}"
+
+
+class HeldRun:
+    """A finished run; each of its questions is a gate of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def at_least(self, score: str, number: float, *, end: End = "value") -> GateResult:
+        """Whether a score, or an `end` of its 95% interval, is at least the number; a score without a value is not
+        tested, and stops. UsageError for a score that the run does not have."""
+        return self._hold(f"{score}>={number!r}", end)
+
+    def at_most(self, score: str, number: float, *, end: End = "value") -> GateResult:
+        """Whether a score, or an `end` of its 95% interval, is at most the number."""
+        return self._hold(f"{score}<={number!r}", end)
+
+    def no_worse_than(self, earlier: str | Path, **arguments: Any) -> GateResult:
+        """Whether no system is worse than in an earlier run, by paired tests; `arguments` are those of
+        `embassay.gate`: alpha, margin, names, systems, tasks, measures."""
+        from embassay import gate
+
+        return GateResult(gate(self.path, no_worse_than=earlier, **arguments))
+
+    def _hold(self, bar: str, end: End) -> GateResult:
+        from embassay import gate
+
+        return GateResult(gate(self.path, bar if end == "value" else f"{bar}@{end}"))
+
+
+class Embassay:
+    """Runs of a test session: each is opened or made once, under the folder of `--embassay-runs`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def open(self, path: str | Path) -> HeldRun:
+        """A run that is there. DataError for a folder without one."""
+        from embassay import open_run
+
+        return HeldRun(Path(open_run(path).path))
+
+    def run(self, protocol: str, **arguments: Any) -> HeldRun:
+        """The run of a protocol (`sage`, `pteb`, `hteb`) with the arguments of its `run` in Python. It is made where it
+        is not there yet; one of the same arguments is taken as it is, and workers of xdist wait for the first."""
+        import embassay
+
+        made: Callable[..., Any] = getattr(embassay, protocol).run
+        out = self.folder / f"{protocol}-{_name_arguments(arguments)}"
+        return HeldRun(Path(_make_alone(out, lambda: made(out=out, **arguments)).path))
+
+
+def _name_arguments(arguments: dict[str, Any]) -> str:
+    from embassay.runs.folder import digest_json
+
+    return digest_json({name: repr(value) for name, value in arguments.items()})[:12]
+
+
+def _make_alone(out: Path, make: Callable[[], Any]) -> Any:
+    """What `make` gives, by one process at a time: another one's run is waited for, and then only read."""
+    from filelock import FileLock
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(out.with_suffix(".lock"), poll_interval=_POLL):
+        return make()
+
+
+@pytest.fixture(scope="session")
+def embassay(request: pytest.FixtureRequest) -> Embassay:
+    """Runs to hold against thresholds, made once a session."""
+    given = request.config.getoption("--embassay-runs")
+    return Embassay(Path(given) if given else request.config.rootpath / ".embassay")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The folder of runs, and whether dear tests run."""
+    group = parser.getgroup("embassay")
+    group.addoption(
+        "--embassay-runs", metavar="DIR", help="folder of the runs that tests make (default: .embassay)"
+    )
+    group.addoption("--embassay-dear", action="store_true", help="also run tests marked embassay_dear")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The mark of tests that take too long, or cost too much, for each push."""
+    config.addinivalue_line("markers", f"{_DEAR}: too dear for each push; runs with --embassay-dear")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is dear, unless it is asked for."""
+    if config.getoption("--embassay-dear"):
+        return
+    for item in items:
+        if item.get_closest_marker(_DEAR):
+            item.add_marker(pytest.mark.skip(reason="dear: runs with --embassay-dear"))
