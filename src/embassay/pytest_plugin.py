@@ -13,7 +13,6 @@ Nothing of the package is imported before a test asks for the fixture.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,45 +26,44 @@ _POLL = 0.2
 _DEAR = "embassay_dear"
 
 
-@dataclass(frozen=True)
-class GateResult:
-    """What a gate says, true where nothing stops; shown by pytest as the gate's table."""
-
-    gate: Gate
-
-    def __bool__(self) -> bool:
-        return self.gate.passed
-
-    def __repr__(self) -> str:
-        return f"\n{self.gate}"
-
-
 class HeldRun:
-    """A finished run; each of its questions is a gate of its own."""
+    """A finished run; each question to it is a gate of its own, which is true or fails with the gate's table."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def at_least(self, score: str, number: float, *, end: End = "value") -> GateResult:
-        """Whether a score, or an `end` of its 95% interval, is at least the number; a score without a value is not
-        tested, and stops. UsageError for a score that the run does not have."""
+    def at_least(self, score: str, number: float, *, end: End = "value") -> bool:
+        """True where a score, or an `end` of its 95% interval, is at least the number. AssertionError with the gate's
+        table where it is not, or has no value to test; UsageError for a score that the run does not have."""
+        __tracebackhide__ = True
         return self._hold(f"{score}>={number!r}", end)
 
-    def at_most(self, score: str, number: float, *, end: End = "value") -> GateResult:
-        """Whether a score, or an `end` of its 95% interval, is at most the number."""
+    def at_most(self, score: str, number: float, *, end: End = "value") -> bool:
+        """The same where it is at most the number."""
+        __tracebackhide__ = True
         return self._hold(f"{score}<={number!r}", end)
 
-    def no_worse_than(self, earlier: str | Path, **arguments: Any) -> GateResult:
-        """Whether no system is worse than in an earlier run, by paired tests; `arguments` are those of
+    def no_worse_than(self, earlier: str | Path, **arguments: Any) -> bool:
+        """True where no system is worse than in an earlier run, by paired tests; `arguments` are those of
         `embassay.gate`: alpha, margin, names, systems, tasks, measures."""
         from embassay import gate
 
-        return GateResult(gate(self.path, no_worse_than=earlier, **arguments))
+        __tracebackhide__ = True
+        return _pass(gate(self.path, no_worse_than=earlier, **arguments))
 
-    def _hold(self, bar: str, end: End) -> GateResult:
+    def _hold(self, bar: str, end: End) -> bool:
         from embassay import gate
 
-        return GateResult(gate(self.path, bar if end == "value" else f"{bar}@{end}"))
+        __tracebackhide__ = True
+        return _pass(gate(self.path, bar if end == "value" else f"{bar}@{end}"))
+
+
+def _pass(gate: Gate) -> bool:
+    __tracebackhide__ = True
+    # Raised here and not left to `assert`, which would show the table as one escaped line.
+    if not gate.passed:
+        raise AssertionError(f"\n{gate}")
+    return True
 
 
 class Embassay:
