@@ -179,7 +179,7 @@ def find_routes(ground: Ground) -> Iterator[Route]:
         yield from _measure_routes(ground, split, found_routes, measures)
 
 
-def explain_unrouted(ground: Ground) -> Iterator[str]:
+def lost_routes(ground: Ground) -> Iterator[str]:
     """Of each signal by which no stack is routed, why; nothing where no stack has both K."""
     stacks = {i for pair in pairs_alike(ground, "k", MORE, LESS) for i in pair}
     for signal in SIGNALS if stacks else ():

@@ -19,8 +19,8 @@ from embassay.protocols.rag.sweep.findings.advice import (
     all_advice,
     axis_effects,
     depth_steps,
-    explain_unrouted,
     find_routes,
+    lost_routes,
 )
 from embassay.protocols.rag.sweep.findings.arrays import (
     Ground,
@@ -577,7 +577,7 @@ def _part_of(ground: Ground, asked: Terms, left: Sequence[StackGap], answers: Ge
         indexes=tuple(index_qualities(ground)),
         guidance=all_advice(ground),
         generation=answers,
-        unrouted=tuple(explain_unrouted(ground)),
+        unrouted=tuple(lost_routes(ground)),
     )
     return replace(
         part,
