@@ -17,6 +17,8 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.arrays import (
     AXES,
+    LESS,
+    MORE,
     Floats,
     Ground,
     Pairs,
@@ -151,7 +153,6 @@ def any_of(masks: Iterable[Mask]) -> Mask:
     return np.asarray(np.logical_or.reduce(list(masks)))
 
 
-LESS, MORE = 50, 100
 CUTOFFS = (10, 30)
 
 
@@ -177,23 +178,6 @@ def find_routes(ground: Ground) -> Iterator[Route]:
     measures = [name for k in CUTOFFS if (name := at_cutoff(ground.measures, base, k))] or [base]
     if found_routes:
         yield from _measure_routes(ground, split, found_routes, measures)
-
-
-def lost_routes(ground: Ground) -> Iterator[str]:
-    """Of each signal by which no stack is routed, why; nothing where no stack has both K."""
-    stacks = {i for pair in pairs_alike(ground, "k", MORE, LESS) for i in pair}
-    for signal in SIGNALS if stacks else ():
-        every = [ground.rows[name][i].signals.get(signal) for name in ground.datasets for i in stacks]
-        measured = [values for values in every if values is not None]
-        if not measured:
-            yield f"{signal}: {_UNMEASURED.get(signal, 'these stacks do not have it')}"
-        elif all(np.isnan(values).all() for values in measured):
-            yield f"{signal}: {_UNDEFINED.get(signal, 'it is undefined for every query')}"
-
-
-_UNMEASURED = {"name": "the sweep has no `names` file of the authors that its queries name"}
-_UNDEFINED = {"name": "no query names an author of the `names` file and has a name margin of at least 0.02"}
-"""Why a signal has no row, in the words of what would give it one."""
 
 
 def _family_routes(ground: Ground, split: Mapping[str, Halves], less: int, more: int) -> Iterator[_Route]:

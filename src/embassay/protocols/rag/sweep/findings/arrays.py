@@ -6,7 +6,7 @@ timed queries beside them. Over several datasets each weighs the same, whatever 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from itertools import combinations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.record import Time
-from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, WORDS, Configuration, Measured, Sweep
+from embassay.protocols.rag.sweep.stacks import NONE, SIGNALS, SPARSE, WORDS, Configuration, Measured, Sweep
 from embassay.protocols.rag.tradeoffs import JITTER_MS, Stack
 from embassay.randomness import generator
 from embassay.stats import percentile_interval
@@ -357,3 +357,24 @@ def at_cutoff(measures: Sequence[str], measure: str, k: int) -> str | None:
     """The same measure at K, where it was measured."""
     name = f"{measure.partition('@')[0]}@{k}"
     return name if name in measures else None
+
+
+LESS, MORE = 50, 100
+"""Candidates between which queries are routed."""
+
+
+def lost_routes(ground: Ground) -> Iterator[str]:
+    """Of each signal by which no stack is routed, why; nothing where no stack has both K."""
+    stacks = {i for pair in pairs_alike(ground, "k", MORE, LESS) for i in pair}
+    for signal in SIGNALS if stacks else ():
+        every = [ground.rows[name][i].signals.get(signal) for name in ground.datasets for i in stacks]
+        measured = [values for values in every if values is not None]
+        if not measured:
+            yield f"{signal}: {_UNMEASURED.get(signal, 'these stacks do not have it')}"
+        elif all(np.isnan(values).all() for values in measured):
+            yield f"{signal}: {_UNDEFINED.get(signal, 'it is undefined for every query')}"
+
+
+_UNMEASURED = {"name": "the sweep has no `names` file of the authors that its queries name"}
+_UNDEFINED = {"name": "no query names an author of the `names` file and has a name margin of at least 0.02"}
+"""Why a signal has no row, in the words of what would give it one."""

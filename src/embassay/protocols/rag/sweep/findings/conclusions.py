@@ -15,13 +15,7 @@ from embassay.contracts import IndexFacts
 from embassay.errors import DataError
 from embassay.measures import MEASURES
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.rag.sweep.findings.advice import (
-    all_advice,
-    axis_effects,
-    depth_steps,
-    find_routes,
-    lost_routes,
-)
+from embassay.protocols.rag.sweep.findings.advice import all_advice, axis_effects, depth_steps, find_routes
 from embassay.protocols.rag.sweep.findings.arrays import (
     Ground,
     Pairs,
@@ -29,6 +23,7 @@ from embassay.protocols.rag.sweep.findings.arrays import (
     at_other_cutoffs,
     defined_means,
     jitter_of,
+    lost_routes,
     mean_time,
     pairs_alike,
     percentile_of,
@@ -579,12 +574,8 @@ def _part_of(ground: Ground, asked: Terms, left: Sequence[StackGap], answers: Ge
         generation=answers,
         unrouted=tuple(lost_routes(ground)),
     )
-    return replace(
-        part,
-        verdict=sweep_verdict(part),
-        lede=tuple(sweep_lede(part, asked)),
-        notes=tuple(sweep_notes(part, asked, left)),
-    )
+    notes = tuple(sweep_notes(part, asked, left))
+    return replace(part, verdict=sweep_verdict(part), lede=tuple(sweep_lede(part, asked)), notes=notes)
 
 
 def _with_frontiers(stack: StackFacts, drawn: Sequence[Frontier]) -> StackFacts:
