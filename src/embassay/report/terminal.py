@@ -92,6 +92,10 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
         return
     yield run_verdict(shown)
     yield from _main_table(record, board, wide)
+    if record.kind == "sage":
+        from embassay.report.sage.guards import guard_blocks
+
+        yield from guard_blocks(Path(run))
     if wide:
         yield from _taken_blocks(record, board)
     blocks, why = shown.brought

@@ -15,6 +15,7 @@ from embassay.report.items import EDIT_WORDS, POSITIONS, SEMANTIC, SUPERFICIAL, 
 from embassay.report.items import SIZES as SIZE_NAMES
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun
+from embassay.report.sage.guards import guard_blocks
 from embassay.report.sage.tables import (
     BY_NAME,
     Pane,
@@ -127,6 +128,7 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from _robustness_blocks(record, board, alone)
     yield from _sensitivity_blocks(record, board, alone)
     yield from _retrieval_blocks(record, board)
+    yield from guard_blocks(record.path, heading=True)
     yield from _part_blocks(
         _per_dataset(record, board, "preference", _preference_columns, "Human preference"),
         Heading("What people prefer", "sage-preference"),

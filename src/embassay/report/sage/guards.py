@@ -1,0 +1,75 @@
+"""Which guard restores a search of damaged text, as a run of SAGE found it: one line for each damage."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from embassay.document.blocks import Block, Column, Entry, Heading, Table, Text, number_columns
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.sage.guards import ALONE
+
+TABLE = "tables/sage_guards.csv"
+Cells = Mapping[str, str]
+
+
+def read_guards(run: Path) -> dict[tuple[str, str, str], list[Cells]]:
+    """The lines of the table of guards by dataset, system and damage; empty where the run tried none."""
+    path = run / TABLE
+    if not path.is_file():
+        return {}
+    parts: dict[tuple[str, str, str], list[Cells]] = {}
+    with path.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            parts.setdefault((row["dataset"], row["system"], row["damage"]), []).append(row)
+    return parts
+
+
+def guard_blocks(run: Path, *, heading: bool = False) -> Iterator[Block]:
+    """What each damage leaves of a search, and the cheapest guard that keeps enough of it."""
+    parts = read_guards(run)
+    if not parts:
+        return
+    if heading:
+        yield Heading("Which guard restores a search of damaged text", "sage-guards")
+    datasets = list(dict.fromkeys(dataset for dataset, _, _ in parts))
+    for dataset in datasets:
+        of_dataset = {key: lines for key, lines in parts.items() if key[0] == dataset}
+        yield _guard_table(dataset, of_dataset)
+    yield Text(
+        "Kept: share of the clean nDCG@10 of the system alone. Cheapest: the fastest guard that keeps enough and "
+        "answers every question, else a threshold that refuses some; likely where the interval reaches below enough."
+    )
+
+
+def _guard_table(dataset: str, parts: Mapping[tuple[str, str, str], list[Cells]]) -> Table:
+    heads: list[str | Column] = [
+        f"Damage of {dataset}", "System", *number_columns("Alone, 95%"), "Cheapest", *number_columns("Kept, 95%", "ms")
+    ]  # fmt: skip
+    rows = [_guard_row(damage, system, lines) for (_, system, damage), lines in parts.items()]
+    return Table.of(f"sage-guards-{dataset}", heads, rows)
+
+
+def _guard_row(damage: str, system: str, lines: Iterable[Cells]) -> list[str | Entry]:
+    by_guard = {line["guard"]: line for line in lines}
+    best = next((line for line in by_guard.values() if line["cheapest"]), None)
+    alone = by_guard.get(ALONE)
+    head: list[str | Entry] = [damage, system, numbers.NONE if alone is None else _kept(alone)]
+    if best is None:
+        return [*head, "none of them", numbers.NONE, numbers.NONE]
+    took = best["ms per question"]
+    guard = "no guard needed" if best["guard"] == ALONE else best["guard"]
+    sure = "" if best["cheapest"] == "sure" or best["guard"] == ALONE else f" ({best['cheapest']})"
+    return [*head, f"{guard}{sure}", _kept(best), f"{float(took):.2f}" if took else numbers.NONE]
+
+
+def _kept(line: Cells) -> str:
+    if not line["kept"]:
+        return numbers.NONE
+    ends = (
+        f" {numbers.interval(float(line['low']), float(line['high']))}"
+        if line["low"] and line["high"]
+        else ""
+    )
+    return f"{numbers.score(float(line['kept']))}{ends}"
