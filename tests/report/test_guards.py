@@ -33,7 +33,7 @@ def test_a_line_says_what_is_left_and_what_restores_it(tmp_path: Path) -> None:
     first, second = tables(tmp_path)
     assert cells(first) == [
         ["typos", "minilm", "0.800 0.700–0.900", "cleaning (likely)", "0.970 0.930–1.000", "0.62"],
-        ["numerize", "minilm", "0.100 0.050–0.200", "none of them", "n/a", "n/a"],
+        ["numerize", "minilm", "0.100 0.050–0.200", "none of them", "–", "–"],
     ]
     assert cells(second)[0][3] == "no guard needed"
 
