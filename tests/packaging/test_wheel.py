@@ -119,5 +119,6 @@ def test_what_the_wheel_says_of_itself(built: tuple[Path, Path]) -> None:
     assert about["Description-Content-Type"] == "text/markdown"
     assert "# Embassay" in about.get_payload()
     assert packed.read(f"{ABOUT}/entry_points.txt").decode().split() == [
-        *("[console_scripts]", "embassay", "=", "embassay.cli.main:run")
+        *("[console_scripts]", "embassay", "=", "embassay.cli.main:run"),
+        *("[pytest11]", "embassay", "=", "embassay.pytest_plugin"),
     ]

@@ -102,7 +102,7 @@ def test_texts_of_one_collection_are_not_counted_as_collections(tmp_path: Path) 
     assert answer.n == 1
     assert answer.level != "sure"
     assert answer.more is None
-    assert "collections" not in answer.said
+    assert "collections" not in answer.how_sure
 
 
 def test_a_difference_near_nothing_is_no_advice_to_collect() -> None:
@@ -120,7 +120,7 @@ def test_few_items_decide_nothing_and_few_collections_are_never_sure() -> None:
     assert _make_answer(BY_NAME["search"], evidence(6, [(1, 1), (2, 2)], n=9)).level == "open"
     grouped = _make_answer(BY_NAME["groups"], evidence(6, [(1, 1), (2, 2)], n=3))
     assert grouped.level == "likely"
-    assert "3 collections" in grouped.said
+    assert "3 collections" in grouped.how_sure
     assert _make_answer(BY_NAME["groups"], evidence(6, [(1, 1), (2, 2)], n=5)).level == "sure"
 
 
@@ -140,8 +140,8 @@ def test_nobody_leads_where_knowing_nothing_scores_as_much() -> None:
     """However sure the resamples are of the order: all stay open, and the reference is named."""
     found = _make_answer(BY_NAME["damaged"], replace(evidence(9, [(1, 1), (2, 2)]), equal="constant"))
     assert (found.level, found.names, found.more) == ("open", ("a", "b"), None)
-    assert "constant" in found.said
-    assert len(found.said) <= 62
+    assert "constant" in found.how_sure
+    assert len(found.how_sure) <= 62
 
 
 def test_nobody_leads_for_search_over_a_run_that_is_judged_less(tmp_path: Path) -> None:
@@ -174,14 +174,14 @@ def test_people_stand_among_the_systems_with_how_often_they_lead() -> None:
     sure = _make_answer(BY_NAME["people"], found)
     assert [one.name for one in sure.top] == ["a", "people", "b"]
     assert sure.names == ("a",)
-    assert "2 of 4" in sure.said
+    assert "2 of 4" in sure.how_sure
     more = replace(found, replicates=evidence(2.2, [(1, 2), (1, 2)]).replicates)
     likely = _make_answer(
         BY_NAME["people"], replace(more, contenders=evidence(2.2, [(1, 2), (1, 2)]).contenders)
     )
     assert likely.level == "likely"
-    assert likely.said.count(";") == 1
-    assert str(likely.more) in likely.said
+    assert likely.how_sure.count(";") == 1
+    assert str(likely.more) in likely.how_sure
 
 
 def test_people_of_a_study_are_those_of_its_record(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_people_of_a_study_are_those_of_its_record(tmp_path: Path) -> None:
         if kind == "person":
             assert found.people is not None
             assert found.people.value == human.value
-            assert f"{won.wins} of {won.pairs}" in found.said
+            assert f"{won.wins} of {won.pairs}" in found.how_sure
         else:
             assert (found.people, found.level) == (None, "not run")
 
@@ -225,7 +225,7 @@ def test_a_faster_encoder_that_search_rules_out_is_named(tmp_path: Path) -> None
     )  # fmt: skip
     found = times_of(runs, search)
     assert found.names == (slow.name,)
-    assert fast.name in found.said
+    assert fast.name in found.how_sure
     assert [free.scale.at(one) for one in (0.1, 10_000)] == [0, 100]
 
 

@@ -44,11 +44,11 @@ def test_its_last_table_and_its_report_agree(page: Any, demo: Any) -> None:
                 rf"^{re.escape(name)} .*{re.escape(value)} +{re.escape(rank)}(?: |$)", end, re.M
             ), name
             row = page.locator("#together tr", has=page.locator(f"th a:text-is('{name}')")).inner_text()
-            ranked = f"\nrank {leader.placed}" if leader.rank else ""
+            ranked = f"\nrank {leader.rank_range}" if leader.rank else ""
             assert f"{leader.value.text}\n{leader.value.interval}{ranked}" in row
             card = page.locator(".model", has=page.locator(f"h2:text-is('{name}')"))
             if leader.rank:
-                parts = f"{leader.value.text}\t{leader.value.interval}\trank {leader.placed}"
+                parts = f"{leader.value.text}\t{leader.value.interval}\trank {leader.rank_range}"
                 rows = "table => [...table.rows].map(row => [...row.cells].map(one => one.textContent).join('\\t'))"
                 assert any(one.endswith(parts) for one in card.locator(".standing").evaluate(rows))
             compared += 1

@@ -133,7 +133,7 @@ def test_terminal_overview_and_cards_agree(runs: tuple[ReportRun, ...]) -> None:
             assert value == f"{leader.value.text} {leader.value.interval}".strip()
             ranked += leader.rank is not None
             if line.kind != "reference":
-                assert (leader.value.text, leader.value.interval, leader.placed) in [
+                assert (leader.value.text, leader.value.interval, leader.rank_range) in [
                     (one.value.text, one.value.interval, one.rank) for one in on_cards[line.label]
                 ]
     assert ranked >= 8

@@ -66,7 +66,7 @@ def test_every_system_stands_once_with_its_leading_scores(
                 assert leader is None
                 continue
             assert leader is not None
-            assert (leader.value, leader.placed) == (row.lead, row.rank)
+            assert (leader.value, leader.rank_range) == (row.lead, row.rank)
 
 
 def titles(table: Together) -> list[str]:

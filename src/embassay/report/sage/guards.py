@@ -55,16 +55,16 @@ def _guard_row(damage: str, system: str, lines: Iterable[Cells]) -> list[str | E
     by_guard = {line["guard"]: line for line in lines}
     best = next((line for line in by_guard.values() if line["cheapest"]), None)
     alone = by_guard.get(ALONE)
-    head: list[str | Entry] = [damage, system, numbers.NONE if alone is None else _kept(alone)]
+    head: list[str | Entry] = [damage, system, numbers.NONE if alone is None else _show_kept(alone)]
     if best is None:
         return [*head, "none of them", numbers.NONE, numbers.NONE]
     took = best["ms per question"]
     guard = "no guard needed" if best["guard"] == ALONE else best["guard"]
     sure = "" if best["cheapest"] == "sure" or best["guard"] == ALONE else f" ({best['cheapest']})"
-    return [*head, f"{guard}{sure}", _kept(best), f"{float(took):.2f}" if took else numbers.NONE]
+    return [*head, f"{guard}{sure}", _show_kept(best), f"{float(took):.2f}" if took else numbers.NONE]
 
 
-def _kept(line: Cells) -> str:
+def _show_kept(line: Cells) -> str:
     if not line["kept"]:
         return numbers.NONE
     ends = (
