@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,18 @@ from equality.record import KEYS, RESULTS, differences, files_of, record_of
 from equality.runs import RUNS, make
 
 
+def _minor(package: str) -> tuple[int, int]:
+    major, minor = version(package).split(".")[:2]
+    return int(major), int(minor)
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_gives_what_was_recorded(name, tmp_path):
     """Results, items, tables, texts, comparisons, headlines, cell keys and manifest are the same bytes."""
     if RUNS[name].served:
         pytest.importorskip("httpx2")
+    if name == "hume" and _minor("scikit-learn") < (1, 9):
+        pytest.skip("mini-batch k-means of scikit-learn before 1.9 gives other clusters from the same seed")
     said = differences(name, read(name), files_of(name, make(name, tmp_path)))
     assert not said, "\n".join(said)
 
