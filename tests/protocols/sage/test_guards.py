@@ -58,17 +58,17 @@ def test_a_threshold_refuses_a_fifth_at_most() -> None:
     assert lowest_threshold(np.empty(0), np.empty(0), 1.0) == -np.inf
 
 
+def run_guards(system: str, options: SageOptions, out: Path) -> Any:
+    """A system alone and behind guards, on the sample."""
+    return eb.sage.run(
+        [system], tasks=["guards"], datasets=["sample"], tokenizer="words", options=options, out=out
+    )
+
+
 @pytest.mark.parametrize("side", ["queries", "documents"])
 def test_shares_are_those_of_the_items(tmp_path: Path, side: Any) -> None:
     options = SageOptions(**{**OPTIONS.__dict__, "guard_side": side})
-    run = eb.sage.run(
-        ["jaccard"],
-        tasks=["guards"],
-        datasets=["sample"],
-        tokenizer="words",
-        options=options,
-        out=tmp_path / "run",
-    )
+    run = run_guards("jaccard", options, tmp_path / "run")
     rows = run.results.filter((pl.col("system") == "jaccard") & (pl.col("dataset") == "sample"))
     value = {(row["measure"], row["variant"]): row for row in rows.iter_rows(named=True)}
     items = pl.read_parquet(tmp_path / "run" / "items" / "guards" / "sample" / "jaccard.parquet")
@@ -103,10 +103,7 @@ def test_shares_are_those_of_the_items(tmp_path: Path, side: Any) -> None:
 def test_cleaning_undoes_what_it_can(tmp_path: Path) -> None:
     """Capitals, for a model that minds them."""
     options = SageOptions(resamples=50, guard_edits="capitalize", guard_clean="case")
-    run = eb.sage.run(
-        ["wordllama"], tasks=["guards"], datasets=["sample"], tokenizer="words", options=options,
-        out=tmp_path / "run"
-    )  # fmt: skip
+    run = run_guards("wordllama", options, tmp_path / "run")
     rows = run.results.filter((pl.col("system") == "wordllama") & (pl.col("dataset") == "sample"))
     value = {(row["measure"], row["variant"]): row["value"] for row in rows.iter_rows(named=True)}
     assert value["kept", "capitalize"] < value["kept", "capitalize:cleaning"]
@@ -117,14 +114,7 @@ def test_a_guard_that_cannot_be_had_says_why(tmp_path: Path) -> None:
     options = SageOptions(
         resamples=50, guard_edits="typos", guard_rerank="cross:./nowhere", guard_clean="case"
     )
-    run = eb.sage.run(
-        ["jaccard"],
-        tasks=["guards"],
-        datasets=["sample"],
-        tokenizer="words",
-        options=options,
-        out=tmp_path / "run",
-    )
+    run = run_guards("jaccard", options, tmp_path / "run")
     rows = run.results.filter((pl.col("system") == "jaccard") & (pl.col("measure") == "kept"))
     by_variant = {row["variant"]: row for row in rows.iter_rows(named=True) if row["dataset"]}
     assert by_variant["typos:rerank"]["value"] is None

@@ -123,6 +123,7 @@ def test_one_that_hangs_is_left() -> None:
         ("broken.py:find", "broken.py, line 2"),
         ("absent.py:find", "there is no file absent.py"),
         ("mine.py:find?speed=3", "speed"),
+        ("mine.py:find?concurrency=many", "whole number"),
         ("just-a-name", "names no retriever"),
     ],
 )

@@ -23,7 +23,7 @@ import numpy as np
 from embassay.data.judged_runs import Known, read_run
 from embassay.data.rows import show_value
 from embassay.data.views import draw
-from embassay.errors import BudgetExceeded, ModelError, UsageError
+from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel.session import Silent, accounts
 from embassay.runs.folder import slugify_name, to_json, write_atomic
 from embassay.systems.remote import Ledger, as_finished, redacted, wait_for
@@ -31,8 +31,6 @@ from embassay.systems.retrievers import LiveAnswer, Retriever, open_retriever
 
 AGAIN = 10
 """Questions that are asked a second time, to see whether a retriever answers twice alike."""
-MOST_FAILED = 0.05
-"""Share of failed questions above which a run has no score."""
 GIVE_UP = 5
 """Questions that fail before any is answered: then the retriever is not asked the rest."""
 
@@ -266,8 +264,6 @@ class _Asked:
     async def _answer(self, question: str) -> LiveAnswer | ModelError:
         try:
             return await self.retriever.ask(question)
-        except BudgetExceeded:
-            raise
         except ModelError as error:
             return error
 

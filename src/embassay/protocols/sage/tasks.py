@@ -252,17 +252,20 @@ def clustering() -> Task:
     )  # fmt: skip
 
 
+def _searched_texts(data: RetrievalSet) -> Fields:
+    return {
+        "query": (data.queries.ids, data.queries.texts),
+        "document": (data.corpus.ids, data.corpus.texts),
+    }
+
+
 def retrieval() -> Task:
     """How much of nDCG@10 survives 18 perturbations of every document?"""
     from embassay.protocols.sage.retrieval import HEADLINE, evaluate
 
     return Task(
         "retrieval", "Retrieval robustness", ("retrieval",), HEADLINE, 19, evaluate, loader("retrieval"),
-        lambda data: {
-            "query": (data.queries.ids, data.queries.texts),
-            "document": (data.corpus.ids, data.corpus.texts),
-        },
-        lambda data: len(data.corpus)
+        _searched_texts, lambda data: len(data.corpus)
     )  # fmt: skip
 
 
@@ -285,11 +288,7 @@ def guards() -> Task:
 
     return Task(
         "guards", "Guards", ("retrieval",), HEADLINE, 2, evaluate, loader("retrieval"),
-        lambda data: {
-            "query": (data.queries.ids, data.queries.texts),
-            "document": (data.corpus.ids, data.corpus.texts),
-        },
-        lambda data: len(data.corpus)
+        _searched_texts, lambda data: len(data.corpus)
     )  # fmt: skip
 
 

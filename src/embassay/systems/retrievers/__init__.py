@@ -11,7 +11,7 @@ Whatever a retriever answers is kept as it is, and read as the output of engines
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,26 @@ class Manners:
         return Limits(
             rpm=self.rpm, concurrency=self.concurrency, timeout=self.timeout, attempts=self.attempts
         )
+
+
+_NUMBER = (int, float)
+MANNERS: Mapping[str, tuple[Any, str]] = {
+    "concurrency": (int, "a whole number from 1"), "rpm": (_NUMBER, "a number above 0"),
+    "timeout": (_NUMBER, "seconds above 0"), "attempts": (int, "a whole number from 1"),
+    "price": (_NUMBER, "US dollars a question, 0 or more")
+}  # fmt: skip
+"""What a user may give of `Manners`: name -> type, and in words."""
+
+
+def fits_manner(name: str, value: Any) -> bool:
+    """Whether a value is one of `MANNERS`.
+
+    >>> fits_manner("price", 0), fits_manner("concurrency", 0), fits_manner("concurrency", "many")
+    (True, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, MANNERS[name][0]):
+        return False
+    return bool(value >= 0 if name == "price" else value > 0)
 
 
 class Retriever(ABC):

@@ -16,7 +16,14 @@ from embassay.errors import UsageError
 from embassay.registry import place_of
 from embassay.spec import QUERY
 from embassay.systems.remote import Ledger, Malformed
-from embassay.systems.retrievers import Manners, Retriever, depth_argument, plain_answer
+from embassay.systems.retrievers import (
+    MANNERS,
+    Manners,
+    Retriever,
+    depth_argument,
+    fits_manner,
+    plain_answer,
+)
 
 Search = Callable[..., Any]
 
@@ -35,11 +42,14 @@ def _manners_of(options: str) -> dict[str, Any]:
     if not options:
         return {}
     params = dict(QUERY.parse(f"f?{options}").params)
-    if unknown := sorted(params.keys() - {"concurrency", "rpm", "timeout", "attempts", "price"}):
+    if unknown := sorted(params.keys() - MANNERS.keys()):
         raise UsageError(
             f"A retriever has no parameter {unknown[0]!r}.",
             mend="There are concurrency, rpm, timeout, attempts and price.",
         )
+    for name, value in params.items():
+        if not fits_manner(name, value):
+            raise UsageError(f"{name} of a retriever is {value!r}.", mend=f"Give {MANNERS[name][1]}.")
     return params
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,15 +14,15 @@ from embassay.limits import bounded_json
 from embassay.systems.remote import Ledger, Malformed
 from embassay.systems.remote.calls import read_key
 from embassay.systems.remote.http import check_installed, check_kept, request_json
-from embassay.systems.retrievers import Manners, Retriever
+from embassay.systems.retrievers import MANNERS, Manners, Retriever, fits_manner
 
 QUESTION, DEPTH = "{question}", "{k}"
 _BODY: Mapping[str, Any] = {"query": QUESTION, "k": DEPTH}
 
 
-@dataclass(frozen=True)
-class Template:
-    """What is sent for a question, and where in the answer the documents are.
+@dataclass(frozen=True, kw_only=True)
+class Template(Manners):
+    """What is sent for a question, where in the answer the documents are, and how the server is asked.
 
     `{question}` and `{k}` stand for the question and how many documents are wanted, in the body, the parameters and the
     address; `$NAME` in a header for an environment variable. `answer` is the path of the list of documents, such as
@@ -35,21 +35,11 @@ class Template:
     params: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
     answer: str = ""
-    concurrency: int = 4
-    rpm: float | None = None
-    timeout: float = 60.0
-    attempts: int = 3
-    price: float | None = None
-
-    @property
-    def manners(self) -> Manners:
-        """How the server is asked."""
-        return Manners(self.concurrency, self.rpm, self.timeout, self.attempts, self.price)
 
 
 def open_address(url: str, depth: int, ledger: Ledger | None) -> Retriever:
     """The server at an address, to which `{"query": QUESTION, "k": K}` is posted."""
-    return HttpRetriever(Template(url, body=_BODY), depth, "", ledger)
+    return HttpRetriever(Template(url=url, body=_BODY), depth, "", ledger)
 
 
 def open_template(path: Path, depth: int, ledger: Ledger | None) -> Retriever:
@@ -71,11 +61,10 @@ def read_template(path: Path) -> Template:
             "the template has no address", path=path, expected='{"url": "http://...", "body": {...}}',
             found=repr(read)[:80], mend="Write an object with the url of the server."
         )  # fmt: skip
-    known = {entry.name: entry.type for entry in fields(Template)}
     for name, value in read.items():
-        if name not in known:
+        if name not in _KINDS:
             raise DataError(
-                "the template has an unknown key", path=path, expected=", ".join(known), found=name,
+                "the template has an unknown key", path=path, expected=", ".join(_KINDS), found=name,
                 mend="Correct it, or leave it out."
             )  # fmt: skip
         if not _fits(name, value):
@@ -93,26 +82,23 @@ def read_template(path: Path) -> Template:
     return template
 
 
-_NUMBER = (int, float)
 _KINDS: Mapping[str, tuple[Any, str]] = {
     "url": (str, "an address"), "method": (str, "GET or POST"), "headers": (dict, "name -> text"),
     "params": (dict, "name -> value"), "body": (object, "JSON"), "answer": (str, "a path such as data.results"),
-    "concurrency": (int, "a whole number from 1"), "attempts": (int, "a whole number from 1"),
-    "rpm": (_NUMBER, "a number above 0"), "timeout": (_NUMBER, "seconds above 0"),
-    "price": (_NUMBER, "US dollars a question, 0 or more"),
+    **MANNERS
 }  # fmt: skip
 
 
 def _fits(name: str, value: Any) -> bool:
+    if name in MANNERS:
+        return fits_manner(name, value)
     if isinstance(value, bool) or not isinstance(value, _KINDS[name][0]):
         return name == "body"
     if name == "method":
         return value in ("GET", "POST")
     if name == "headers":
         return all(isinstance(text, str) for text in value.values())
-    if name == "price":
-        return bool(value >= 0)
-    return not isinstance(value, int | float) or bool(value > 0)
+    return True
 
 
 class HttpRetriever(Retriever):
@@ -133,7 +119,7 @@ class HttpRetriever(Retriever):
             "answer": template.answer,
         }
         identity = f"http:{address}:{json.dumps(said, sort_keys=True, ensure_ascii=False)}"
-        super().__init__(name or host, identity, template.manners, ledger)
+        super().__init__(name or host, identity, template, ledger)
         self._template, self._depth = template, depth
         self._headers = {key: _fill_header(key, text) for key, text in template.headers.items()}
 

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from embassay.data.judged_runs import Entries
 from embassay.data.rows import escape_formula
 from embassay.errors import UsageError
+from embassay.protocols.kernel.estimates import MOST_LOST
 from embassay.protocols.kernel.outcome import manifest_at_once
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Silent, check_same_arguments
 from embassay.protocols.kernel.tables import printable, write_tables
-from embassay.protocols.rag.live_runs import MOST_FAILED, LiveRun, Questions, live_runs
+from embassay.protocols.rag.live_runs import LiveRun, Questions, live_runs
 from embassay.protocols.rag.scoring import conclusions
 from embassay.protocols.rag.scoring.conclusions import make_guidance, make_readings, score_lede, score_verdict
 from embassay.protocols.rag.scoring.correction import (
@@ -263,7 +264,7 @@ def _measure_runs(
     return tuple(
         untested_run(run, idle[run.run])
         if run.run in idle
-        else without_failed(run, failed[run.run], MOST_FAILED)
+        else without_failed(run, failed[run.run], MOST_LOST)
         for run in measured
     )
 
