@@ -2,9 +2,10 @@
 
     python benchmarks/bench_decisions.py validity [--studies 10000]
     python benchmarks/bench_decisions.py labels --data DATA --runs RUNS [--studies 40]
+    python benchmarks/bench_decisions.py forecasts --data DATA --runs RUNS [--studies 150]
 
 Their output is `benchmarks/results/until_decided.md`. RUNS holds what `benchmarks/rag_runs.py --depth 30` wrote, DATA
-the judgements of SciFact and Cranfield.
+the judgements.
 """
 
 from __future__ import annotations
@@ -15,18 +16,21 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from embassay.data.judged_runs import Entries, entries_of, read_run
 from embassay.machine import cores
 from embassay.protocols.rag.decision.course import DecisionTerms, follow_study
-from embassay.protocols.rag.decision.population import Labels, Population, population_of
+from embassay.protocols.rag.decision.population import Key, Labels, Population, population_of
+from embassay.protocols.rag.decision.protocol import decision_of
 from embassay.randomness import generator
 
 ALPHA = 0.05
@@ -69,13 +73,15 @@ JUDGES: Mapping[str, Judge | None] = {
 def main() -> None:
     """Print the tables."""
     given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("what", choices=("validity", "labels"))
+    given.add_argument("what", choices=("validity", "labels", "forecasts"))
     given.add_argument("--studies", type=int, default=0)
     given.add_argument("--data", type=Path)
     given.add_argument("--runs", type=Path)
     asked = given.parse_args()
     if asked.what == "validity":
         validity(asked.studies or 10_000)
+    elif asked.what == "forecasts":
+        forecasts(asked.data, asked.runs, asked.studies or 150)
     else:
         labels_used(asked.data, asked.runs, asked.studies or 40)
 
@@ -201,15 +207,97 @@ def labels_used(data: Path, runs: Path, studies: int) -> None:
 
 
 def _worlds(name: str, data: Path, runs: Path) -> Iterator[tuple[tuple[str, str], Population, Labels]]:
-    grades: dict[tuple[str, str], int] = {}
+    found, grades = _read_world(name, data, runs)
+    for a, b in combinations(found, 2):
+        population = population_of({a: found[a], b: found[b]}, MEASURE)
+        yield (a, b), population, {key: grades.get(key, 1) for key in population.keys}
+
+
+def _read_world(name: str, data: Path, runs: Path) -> tuple[dict[str, Entries], dict[Key, int]]:
+    """The runs of a set, and people's grades: 5 where a set knows relevant documents only."""
+    grades: dict[Key, int] = {}
     with gzip.open(data / "retrieval" / name / "qrels.jsonl.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
             grades[str(row["query_id"]), str(row["doc_id"])] = CODES[row["code"]] if "code" in row else 5
-    found = {path.stem: read_run(path) for path in sorted((runs / name).glob("*.trec"))}
-    for a, b in combinations(found, 2):
-        population = population_of({a: found[a], b: found[b]}, MEASURE)
-        yield (a, b), population, {key: grades.get(key, 1) for key in population.keys}
+    return {path.stem: read_run(path) for path in sorted((runs / name).glob("*.trec"))}, grades
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """A chance that a study's decision was given after some more labels, and whether it came."""
+
+    kind: str
+    chance: float
+    came: bool
+
+
+FORECAST_RUNS = {"a bar": 1, "two runs": 2, "three runs": 3, "five runs": 5}
+FORECAST_SETS = ("cranfield", "scifact", "med", "cosqa", "xquad_hi")
+FORECAST_BINS = (0.05, 0.2, 0.4, 0.6, 0.75, 0.9, 1.0)
+
+
+def forecasts(data: Path, runs: Path, studies: int) -> None:
+    """How often what more labels would buy comes true: of chances in each bin, the share that did."""
+    print(FORECAST_HEAD.format(studies=studies, sets=", ".join(FORECAST_SETS)))
+    told: list[Foretold] = []
+    with ProcessPoolExecutor(cores()) as pool:
+        for name in FORECAST_SETS:
+            for of_study in pool.map(partial(_foretell, name, data, runs), range(studies), chunksize=4):
+                told += of_study
+    bins = list(zip((0.0, *FORECAST_BINS), FORECAST_BINS, strict=False))
+    print("| Said | " + " | ".join(f"to {high:.0%}" for _, high in bins) + " |")
+    print("|---|" + "---:|" * len(bins))
+    for kind in (*(f"{runs}, {by}" for runs in FORECAST_RUNS for by in ("passages", "queries")), ""):
+        mine = [one for one in told if one.kind.startswith(kind)]
+        cells = [
+            [one for one in mine if low <= one.chance and (one.chance < high or high == 1)]
+            for low, high in bins
+        ]
+        print(f"| {kind or 'all'} | " + " | ".join(_said_and_came(cell) for cell in cells) + " |")
+
+
+def _said_and_came(told: list[Foretold]) -> str:
+    if len(told) < 20:
+        return "–"
+    said, came = (np.mean([getattr(one, name) for one in told]) for name in ("chance", "came"))
+    return f"{said:.0%}: {came:.0%} of {len(told):,}"
+
+
+def _foretell(name: str, data: Path, runs: Path, number: int) -> list[Foretold]:
+    """One study of drawn runs, measure, queries and judge: what is forecast on the way, and what came."""
+    rng = generator(1337, "forecast", name, str(number))
+    every, grades = _read_world(name, data, runs)
+    kind = str(rng.choice(list(FORECAST_RUNS)))
+    chosen = rng.choice(list(every), FORECAST_RUNS[kind], replace=False).tolist()
+    measure = str(rng.choice([MEASURE, "Precision4+@5", "nDCG@10"]))
+    queries = every[chosen[0]].frame["query"].cast(pl.String).unique().sort()
+    kept = set(rng.permutation(queries.to_numpy())[: int(rng.choice([30, 60, 120, 225]))].tolist())
+    part = {
+        run: replace(every[run], frame=every[run].frame.filter(pl.col("query").cast(pl.String).is_in(kept)))
+        for run in chosen
+    }
+    population = population_of(part, measure, float(rng.uniform(0.02, 0.4)) if kind == "a bar" else None)
+    labels = {key: grades.get(key, 1) for key in population.keys}
+    judge = JUDGES[str(rng.choice(["no judge", "kappa 0.6", "kappa 0.9"]))]
+    terms = DecisionTerms(ALPHA, number, 20, {} if judge is None else _guide(population, labels, judge, rng))
+    by = "queries" if population.asked.linear is None else "passages"
+    return list(_follow_forecasts(f"{kind}, {by}", population, labels, terms))
+
+
+def _follow_forecasts(
+    kind: str, population: Population, labels: Labels, terms: DecisionTerms
+) -> Iterator[Foretold]:
+    whole = follow_study(population, labels, terms)
+    for n in np.unique(np.geomspace(20, max(len(whole.asked), 21), 10).round().astype(int)).tolist():
+        course = follow_study(population, {key: labels[key] for key in whole.asked[:n]}, terms)
+        decision = decision_of(course, terms)
+        if not decision.is_open:
+            return
+        # Where nothing is better, the study ends with the last label: that is an answer, too.
+        yield from (
+            Foretold(kind, step.chance, whole.used <= decision.used + step.more) for step in decision.ahead
+        )
 
 
 def _difference(population: Population, labels: Labels) -> float:
@@ -263,6 +351,14 @@ LABELS_HEAD = """
 it is told the true difference, which nobody knows before. *One plan*: the same where one number has to do for all ten
 pairs.
 `python benchmarks/bench_decisions.py labels --data DATA --runs RUNS`
+"""
+FORECAST_HEAD = """
+## Forecasts
+
+What more labels would buy, as it stands on the screen, beside what came: {studies} studies of each of {sets},
+of two to five lexical runs or one against a threshold, Precision4+@5 or @10 or nDCG@10, 30 to 225 queries, a judge or
+none, forecast at ten looks on the way. Cells: the mean of the chances said, and the share that came true.
+`python benchmarks/bench_decisions.py forecasts --data DATA --runs RUNS`
 """
 
 if __name__ == "__main__":

@@ -496,12 +496,13 @@ def outlook(
     steps: Sequence[int],
     reach: float = 1.96,
     finite: bool = True,
+    nearer: float = NEARER,
 ) -> tuple[Outlook, ...]:
     """For more labels, as many as each of the `steps`, up to all `total`.
 
     `distance` is how far the estimate lies from what it is compared with, `half` is half of its interval now, after `n`
-    labels, and `reach` how many standard errors that is. Where the truth lies nobody knows: it is taken to be nearer by
-    `NEARER` standard errors, since what is asked about was chosen by the same data, with what is open around it, and
+    labels, and `reach` how many standard errors that is. Where the truth lies nobody knows: it is taken to be `nearer` by
+    so many standard errors, since what is asked about was chosen by the same data, with what is open around it, and
     errors to fall as the root of labels; to nothing where the `total` is `finite`, all that the truth is about, and not
     a sample of it.
 
@@ -515,7 +516,7 @@ def outlook(
     outlooks = []
     whole = 1 / total if finite else 0.0
     unit = half / reach / max(1 / n - whole, 1e-12) ** 0.5 if n < total else 0.0
-    believed = max(distance - NEARER * half / reach, 0.0)
+    believed = max(distance - nearer * half / reach, 0.0)
     for more in dict.fromkeys(min(step, total - n) for step in steps if total > n):
         error = unit * max(1 / (n + more) - whole, 0.0) ** 0.5
         # What the estimate still moves by is what is gone of its variance.

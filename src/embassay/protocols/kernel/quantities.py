@@ -132,10 +132,12 @@ def ahead(one: Quantity, bar: float | None = None) -> tuple[Outlook, ...]:
     return outlook(distance, (one.high - one.low) / 2, one.n, one.total, steps=STEPS)
 
 
-def undecided(difference: float, half: float, n: int, tests: int = 1) -> tuple[Outlook, ...]:
+def undecided(
+    difference: float, half: float, n: int, tests: int = 1, steps: Sequence[int] = STEPS
+) -> tuple[Outlook, ...]:
     """For a difference over `n` items with `half` of its 95% interval, one of so many `tests` by Holm: what more items
     like them would buy. Intervals are those of the difference alone, chances are with the correction."""
-    return found_at(abs(difference), half, n, 0.025 / max(tests, 1))
+    return found_at(abs(difference), half, n, 0.025 / max(tests, 1), steps)
 
 
 def found_at(
@@ -145,7 +147,13 @@ def found_at(
     the tail beyond it is below `tail`. Intervals stay those of 95%."""
     reach = t_quantile(1 - tail, math.inf)
     rows = outlook(
-        distance, half * reach / REACH, n, n + 2 * max(steps), steps=steps, reach=reach, finite=False
+        distance,
+        half * reach / REACH,
+        n,
+        n + 2 * max(steps, default=0),
+        steps=steps,
+        reach=reach,
+        finite=False,
     )
     return tuple(Outlook(row.more, row.half * REACH / reach, row.chance) for row in rows)
 

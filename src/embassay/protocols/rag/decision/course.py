@@ -307,3 +307,23 @@ def open_comparisons(population: Population, decided: Decided) -> NDArray[np.boo
         sign == 0 and (comparison.b is None or not {comparison.a, comparison.b} & beaten)
         for comparison, sign in zip(population.comparisons, decided.sign, strict=True)
     ])  # fmt: skip
+
+
+def lacking_verdicts(population: Population, decided: Decided, values: Sequence[float]) -> list[int]:
+    """The comparisons that have to be decided before the study is, by their estimated `values` (k,): those of the run
+    that is likely the best with every other one that nothing is known to beat; for a bar, all that are open."""
+    if population.bar is not None:
+        return np.flatnonzero(decided.sign == 0).tolist()
+    beaten = _find_beaten(population, decided.sign, decided.at)
+    better = 1 if population.asked.higher else -1
+    lead = {run: 0.0 for run in range(len(population.runs)) if run not in beaten}
+    alive = [
+        (place, comparison.a, comparison.b)
+        for place, comparison in enumerate(population.comparisons)
+        if comparison.b is not None and {comparison.a, comparison.b} <= lead.keys()
+    ]
+    for place, a, b in alive:
+        lead[a] += better * values[place]
+        lead[b] -= better * values[place]
+    likely = max(lead, key=lambda run: lead[run])
+    return [place for place, a, b in alive if likely in (a, b)]

@@ -22,7 +22,7 @@ from embassay.data.judged_runs import Entries
 from embassay.errors import DataError
 from embassay.measures.agreement import cohen_kappa
 from embassay.measures.judgements import GRADES
-from embassay.protocols.kernel.quantities import judge_bias
+from embassay.protocols.kernel.quantities import STEPS, judge_bias, undecided
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.rag.decision.population import NOT_FOUND, Population, population_of
 from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
@@ -42,7 +42,7 @@ from embassay.protocols.rag.scoring.score import (
     measure_run,
 )
 from embassay.runs.folder import read_record
-from embassay.stats.few_labels import FEWEST, MOST_REFUSED, Corrected, Mean, Outlook, corrected, outlook
+from embassay.stats.few_labels import FEWEST, MOST_REFUSED, Corrected, Mean, corrected
 from embassay.stats.ranks import corrected_pairs
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 SCHEMA = 1
 CORRECTED = "corrected.json"
-STEPS = (50, 100, 200, 400)
 BANDS = ((1, 3), (4, 10), (11, 30))
 """Best ranks by which the judge is looked at."""
 _TURNS = 4
@@ -440,9 +439,9 @@ def _labels_ahead(rows: Sequence[Correction], headline: str, per_query: float) -
     p_all = corrected_pairs([gap.p for gap in gaps], [gap.value != 0 for gap in gaps])
     for correction, p in zip(gaps, p_all, strict=True):
         if p >= 1 - CONFIDENCE or correction.low <= 0 <= correction.high:
-            half = (correction.high - correction.low) / 2
-            steps: tuple[Outlook, ...] = outlook(
-                abs(correction.value), half, correction.n, correction.total, steps=STEPS, finite=False
+            half, left = (correction.high - correction.low) / 2, correction.total - correction.n
+            steps = undecided(
+                correction.value, half, correction.n, len(gaps), [min(step, left) for step in STEPS if left]
             )
             for step in steps:
                 labels = per_query if correction.unit == "queries" else 1.0
