@@ -501,10 +501,10 @@ def outlook(
     """For more labels, as many as each of the `steps`, up to all `total`.
 
     `distance` is how far the estimate lies from what it is compared with, `half` is half of its interval now, after `n`
-    labels, and `reach` how many standard errors that is. Where the truth lies nobody knows: it is taken to be `nearer` by
-    so many standard errors, since what is asked about was chosen by the same data, with what is open around it, and
-    errors to fall as the root of labels; to nothing where the `total` is `finite`, all that the truth is about, and not
-    a sample of it.
+    labels, and `reach` how many standard errors that is. Where the truth lies nobody knows: it is taken to be so many
+    standard errors `nearer`, since what is asked about was chosen by the same data, with what is open around it. Errors
+    fall as the root of labels; to nothing where the `total` is `finite`, all that the truth is about, and not a sample
+    of it.
 
     >>> [(one.more, round(one.half, 3), round(one.chance, 2)) for one in outlook(0.03, 0.05, 100, 400, steps=(50, 300))]
     [(50, 0.037, 0.03), (300, 0.0, 1.0)]
