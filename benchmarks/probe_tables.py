@@ -207,7 +207,7 @@ def levels(rows: Rows) -> str:
 
 
 def drops(rows: Rows) -> str:
-    """Drop from level 0 to 4, and what rewriting brings back."""
+    """Drop from level 0 to 4, and what rewriting recovers."""
     heads = ["System and data", "Drop", "Drop, percent", "Drop after rules", "Recovered"]
     body = []
     for dataset in rows.datasets:

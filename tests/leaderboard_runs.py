@@ -81,7 +81,7 @@ def write_hume(
     facts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
     """A scored study of four datasets: `systems` with their level on each (left out where a cell failed); `trust` says
-    how far people agree on a dataset."""
+    how well people agree on a dataset."""
     folder, standings, rows, cells = RunFolder(path), [], [], []
     (path / "tables").mkdir(parents=True, exist_ok=True)
     for name, levels in systems.items():

@@ -136,7 +136,7 @@ def test_a_silent_pipe_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """Nobody ever writes: the time for reading is the limit. A dataset, which is read again, is refused at once."""
     monkeypatch.setenv("EMBASSAY_LIMIT_READING", "1")
     os.mkfifo(tmp_path / "pipe.jsonl")
-    with pytest.raises(DataError, match="longer than is allowed"):
+    with pytest.raises(DataError, match="longer than allowed"):
         read_bounded(tmp_path / "pipe.jsonl")
     with pytest.raises(DataError, match="pipe"):
         open_file(tmp_path / "pipe.jsonl")

@@ -63,9 +63,9 @@ class Limit:
     def exceeded(self, path: Path | str | None = None, line: int | None = None) -> DataError:
         """The refusal of what is larger, which names the variable."""
         return DataError(
-            f"{self.of} larger than is read" if self.bytes else f"more {self.of} than are read",
+            f"{self.of} larger than Embassay reads" if self.bytes else f"more {self.of} than Embassay reads",
             path=path, line=line, expected=f"{self.shown(self.most)} at most",
-            mend=f"If the file is what it should be, allow more: export {self.raised}"
+            mend=f"If the file is as it should be, raise the limit: export {self.raised}"
         )  # fmt: skip
 
 
@@ -100,7 +100,7 @@ TIMES = Limit(
 )  # fmt: skip
 TABLE = Limit(
     "table", 8 * 2**30, "a Parquet file",
-    "the process that reads Parquet may use so much memory beside the file"
+    "memory that the process reading Parquet may use beyond the file's size"
 )  # fmt: skip
 PROSE = Limit(
     "prose", 64 * 2**20, "a text, Markdown or HTML document",
@@ -112,7 +112,7 @@ CONVERTED = Limit(
 )  # fmt: skip
 CONVERTER = Limit(
     "converter", 2 * 2**30, "a document in memory",
-    "the process that converts documents may use so much memory"
+    "memory that the process converting documents may use"
 )  # fmt: skip
 SECONDS = Limit(
     "seconds", 60, "seconds for one document",
@@ -276,9 +276,9 @@ def timed(parts: Iterable[T], path: Path | str | None, unit: str) -> Iterator[T]
         taken += came - resumed
         if taken > most:
             raise DataError(
-                "reading takes longer than is allowed", path=path, expected=f"{most:,} seconds at most",
+                "reading takes longer than allowed", path=path, expected=f"{most:,} seconds at most",
                 found=f"{unit} {number:,} after {taken:,.0f} seconds",
-                mend=f"If the file is what it should be, allow more: export {READING.raised}"
+                mend=f"If the file is as it should be, raise the limit: export {READING.raised}"
             )  # fmt: skip
         yield part
         resumed = time.monotonic()
@@ -338,7 +338,7 @@ class Ratio:
             raise DataError(
                 "the file unpacks to far more than any text would", path=self._path,
                 expected=f"at most {TIMES.most:,} times its own size",
-                mend=f"If the file is what it should be, allow more: export {TIMES.raised}"
+                mend=f"If the file is as it should be, raise the limit: export {TIMES.raised}"
             )  # fmt: skip
 
 
@@ -505,7 +505,7 @@ def bounded_walk(
     that cannot be read."""
     if folder.resolve().parent == folder.resolve():
         raise DataError(
-            "The root of the file system is no folder of data", path=folder,
+            "The root of the file system is not a data folder", path=folder,
             mend="Name the folder that holds your files."
         )  # fmt: skip
     most, total = FILES.most, 0

@@ -121,7 +121,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """The mark of tests that take too long, or cost too much, for each push."""
-    config.addinivalue_line("markers", f"{_DEAR}: too dear for each push; runs with --embassay-dear")
+    config.addinivalue_line("markers", f"{_DEAR}: too expensive for each push; runs with --embassay-dear")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -130,4 +130,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     for item in items:
         if item.get_closest_marker(_DEAR):
-            item.add_marker(pytest.mark.skip(reason="dear: runs with --embassay-dear"))
+            item.add_marker(pytest.mark.skip(reason="expensive: runs with --embassay-dear"))

@@ -429,7 +429,7 @@ def _convert(kind: str, name: str, key: str, value: Value, annotation: Any) -> V
         allowed = RANGES.get(key, _ANY)
         if not allowed.holds(converted):
             raise UsageError(
-                f"The {kind} {name!r} cannot have {key}={format_value(converted)}.",
+                f"The {kind} {name!r} does not accept {key}={format_value(converted)}.",
                 mend=f"{key} is {allowed}.",
             )
     return converted
@@ -455,7 +455,7 @@ def _typed(kind: str, name: str, key: str, value: Value, annotation: Any) -> Val
         mend = f"Write {key}=true or {key}=false."
     first, comma, rest = str(value).partition(",")
     if comma and "=" in rest:
-        mend = f"Join parameters by &, in quotes: '{name}?{key}={first}&{rest.replace(',', '&')}'."
+        mend = f"Join parameters with &, in quotes: '{name}?{key}={first}&{rest.replace(',', '&')}'."
     raise UsageError(f"The {kind} {name!r} needs {key} as {types}, found {value!r}.", mend=mend)
 
 

@@ -359,7 +359,7 @@ FAULTS = [
         )
     ),
     described("YAML mapping that is none", "name: x\nversion: !!map x\n", "x.yaml:2: ", "mapping node"),
-    described("YAML key twice", "name: x\nname: y\n", "x.yaml:2: ", "'name' is there twice"),
+    described("YAML key twice", "name: x\nname: y\n", "x.yaml:2: ", "'name' appears twice"),
     described("YAML list", "- a\n", "not a mapping", "found ['a']"),
     described(
         "YAML unknown field",
@@ -407,7 +407,7 @@ FAULTS = [
         "YAML join key twice",
         TABLE + "    map: {text: t}\n    join: {file: o.jsonl, on: id, columns: [t]}\n",
         "o.jsonl:2: ",
-        "id 'a' is there twice, first on line 1",
+        "id 'a' appears twice, first on line 1",
     ),
     described(
         "YAML join column missing",

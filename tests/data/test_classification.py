@@ -124,7 +124,7 @@ def test_a_description_of_two_tables(tmp_path: Path) -> None:
     [
         ("a,x,train\nb,y,train\n", "no usable row of the split 'test'"),
         ("a,x,test\nb,y,dev\n", "no usable row of the split 'train'"),
-        ("a,x,train\nb,x,train\nc,y,test\n", "the texts to train on have one label only"),
+        ("a,x,train\nb,x,train\nc,y,test\n", "the training texts have only one label"),
     ],
 )
 def test_sides_that_cannot_be_used(tmp_path: Path, rows: str, message: str) -> None:
@@ -138,4 +138,4 @@ def test_labels_that_are_not_trained_on(tmp_path: Path) -> None:
     """They are kept with a warning: no classifier can get them right."""
     (tmp_path / "x.csv").write_text("text,label,split\na,x,train\nb,y,train\nc,z,test\n")
     loaded = open_dataset(str(tmp_path / "x.csv")).load("classification")
-    assert loaded.warnings == ("test texts whose label is not trained on: 1 (3: z)",)
+    assert loaded.warnings == ("test texts with a label that no training text has: 1 (3: z)",)

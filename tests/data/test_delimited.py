@@ -65,7 +65,7 @@ def test_columns_without_names(tmp_path: Path) -> None:
     assert open_dataset(str(path), mapping=mapping).load("pairs").data.scores.tolist() == [4.5, 1]
     named = parse_mapping("header=score|text|text2")
     assert len(open_dataset(str(path), mapping=named).load("pairs").data) == 2
-    with pytest.raises(DataError, match="do not fit the file"):
+    with pytest.raises(DataError, match="do not match the file"):
         open_dataset(str(path), mapping={"header": "a|b"})
     with pytest.raises(DataError, match="looks like a row"):
         open_dataset(str(path)).load("pairs")

@@ -42,7 +42,7 @@ def test_scored_pairs_under_other_names(table: Table) -> None:
     assert loaded.data.scores.tolist() == [4.5, 0.0]
     assert [(left.reason, left.count) for left in loaded.skipped] == [("no text2", 1), ("no score", 1)]
     assert set(loaded.warnings) == {
-        "repeats of an earlier pair: 1 (4)", "pairs that were judged before, otherwise: 1 (4)",
+        "repeats of an earlier pair: 1 (4)", "pairs that were judged differently before: 1 (4)",
     }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 def test_search_works_on_pages_opened_from_a_folder(browser: Any, tmp_path: Path) -> None:
-    """A word gives pages that have it; nothing is asked of any address, and nothing goes wrong on the way."""
+    """A word gives pages that have it; the judge is not asked of any address, and nothing goes wrong on the way."""
     pytest.importorskip("material")
     command = [
         sys.executable,

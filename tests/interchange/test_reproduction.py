@@ -114,7 +114,7 @@ def test_sage_row_by_row(tmp_path: Path) -> None:
     found = {(label, one.column): one for label, one in table.figures()}
     assert found["jaccard", "cnn_dailymail"].verdict == "exact"
     assert found["jaccard", "billsum"].difference == pytest.approx(0.022)
-    assert table.summarize().startswith("3 of 27 printed figures have one here; 1 of 3 comparisons")
+    assert table.summarize().startswith("3 of 27 printed figures have a counterpart here; 1 of 3 comparisons")
     assert "+0.022 (Jaccard Similarity, billsum)" in table.summarize()
     told = table.as_dict()
     assert (told["printed"], len(told["compared"]), len(told["others"])) == (27, 3, 1)
@@ -202,7 +202,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     """No run, a run of something else, a table of another version, a manifest that is none."""
     with pytest.raises(UsageError, match="it has no manifest"):
         compare_tables("SAGE", [tmp_path])
-    with pytest.raises(UsageError, match=r"No table of HUME can be made of .*sage"):
+    with pytest.raises(UsageError, match=r"No table of HUME can be made from .*sage"):
         compare_tables("HUME", [written(tmp_path / "run", "sage", sage_table4=SAGE_4)])
     with pytest.raises(DataError, match="has no column 'system'"):
         compare_tables("SAGE", [written(tmp_path / "old", "sage", sage_table4="kind,name\nclassical,bm25\n")])

@@ -129,7 +129,7 @@ def test_resamples_are_repeated_items(ratings: list[list[int | None]], seed: int
         ([[1, 2], [1]], {}, "items"),
         ([[1, 2], [1, 2]], {"level": "ratio"}, "level is 'ratio'"),
         ([["a", "b"], ["a", "b"]], {}, "not a number"),
-        ([[1, 2], [1, 2]], {"counts": [[1, 2, 3]]}, "do not go with 2 items"),
+        ([[1, 2], [1, 2]], {"counts": [[1, 2, 3]]}, "do not match 2 items"),
         ([], {}, "items"),
     ],
 )

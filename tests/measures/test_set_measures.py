@@ -254,7 +254,7 @@ def test_levels_and_base_utilities() -> None:
 
 
 def test_arrays_alone_are_enough() -> None:
-    """`Graded` can be made of counts and grades in rank order; what is wrong with them is said."""
+    """`Graded` can be made from counts and grades in rank order; what is wrong with them is said."""
     counts = np.array([[20, 14, 10, 4, 2]])
     top = np.array([[5, 4, 4, 4, 3, 3, 3, 3, 2, 2]], dtype=np.int8)
     assert MEASURES.build("RA-nWG@10")(Graded(counts, top)).tolist() == [about(0.594156)]

@@ -81,7 +81,7 @@ def test_what_ends_the_reader_ends_nothing_else(path: Path) -> None:
         read_parquet(CRASH, mend="Run it again.")
     assert str(CRASH) in str(caught.value)
     assert caught.value.mend.startswith(
-        "Run it again. If it is whole, allow more memory: export EMBASSAY_LIMIT_TABLE"
+        "Run it again. If it is complete, allow more memory: export EMBASSAY_LIMIT_TABLE"
     )
     assert len(read_parquet(path)) == 1000
 
@@ -123,7 +123,7 @@ def test_more_memory_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         tmp_path / "x.parquet", statistics=False
     )
     monkeypatch.setenv(TABLE.variable, "100MiB")
-    with pytest.raises(DataError, match=r"larger than is read.*EMBASSAY_LIMIT_TABLE=200MiB"):
+    with pytest.raises(DataError, match=r"larger than Embassay reads.*EMBASSAY_LIMIT_TABLE=200MiB"):
         read_parquet(tmp_path / "x.parquet")
 
 

@@ -112,7 +112,7 @@ def golden(**changes: Any) -> Golden:
         ),
         {"qrels": "export/qrels.tsv", "jsonl": "export/golden.jsonl"},
         (
-            "1 of 3 questions failed (over 5%): the set is not one of the questions that were asked.",
+            "1 of 3 questions failed (over 5%): the set does not represent the questions that were asked.",
             "documents without text: 2",
         ),
     )  # fmt: skip

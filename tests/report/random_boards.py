@@ -233,7 +233,7 @@ def of_answers(seed: int) -> Made:
 
 
 def of_judge(seed: int) -> Made:
-    """Which judge follows gold scores best."""
+    """Which judge agrees best with gold scores."""
 
     drawn = Drawn("judge", seed)
     run = drawn.run()

@@ -235,11 +235,11 @@ def test_what_is_not_known_is_told(plain_run: Path, make_run: MakeRun) -> None:
     """Questions that no run asked, tasks that are missing, small n, values without interval."""
     card = cards(plain_run)["birch-base"]
     assert card.unknown[0].startswith(
-        "Not tested here: what paraphrases take (PTEB), what other styles, lengths"
+        "Not tested here: what paraphrases cost (PTEB), what other styles, lengths"
     )
     assert "No score where cells have failed: retrieval on sample." in card.unknown
     assert "Has no interval: Clustering on sample." in card.unknown
-    assert "Whether it was trained on this data is not known." in card.unknown
+    assert "Whether it was trained on this data is unknown." in card.unknown
     few = cards(make_run(tasks=("robustness", "sensitivity"), documents=12))["bm25"]
     assert "Preference, Clustering and Retrieval were not part of the run." in few.unknown
     assert (
@@ -296,7 +296,7 @@ def test_an_unknown_price_is_told(make_run: MakeRun) -> None:
     (run / "manifest.json").write_text(json.dumps(manifest))
     card = cards(run)["aster-large"]
     assert card.price.price == "Price: not known."
-    assert "Its price is not known: give price= in its name." in card.unknown
+    assert "Its price is unknown: give price= in its name." in card.unknown
 
 
 def test_datasets_are_ranked_by_the_tests_of_tasks(tmp_path: Path, make_run: MakeRun) -> None:

@@ -124,7 +124,7 @@ def read(run: Path) -> tuple[Record, Any]:
 def test_a_judge_is_best_where_the_tests_say_so(judged: Path) -> None:
     """The heading names who alone may be first; the values stand under it."""
     found = judge_verdict(*read(judged))
-    assert plain_text(found.heading) == "sharp follows gold scores best"
+    assert plain_text(found.heading) == "sharp agrees best with gold scores"
     assert "sharp 90.0 (95% interval 85.0–95.0); blunt 60.0" in plain_text(found.lede[0])
 
 

@@ -20,7 +20,7 @@ def test_failures_come_first_with_count_reason_and_mend(plain_run: Path) -> None
     """A failed cell is named with its reason and what to do."""
     note = notes_of(read_record(plain_run))[0]
     assert note.what == "1 of 30 cells failed: birch-base, retrieval on sample (out of memory)."
-    assert note.mend == "The same command tries again."
+    assert note.mend == "Repeat the command to try again."
 
 
 def test_failures_of_one_reason_are_one_note(make_run: MakeRun) -> None:

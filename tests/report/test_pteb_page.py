@@ -70,7 +70,7 @@ def test_headlines_are_those_of_the_protocol() -> None:
         ),
         (
             dict.fromkeys(("aster-large", "birch-base", "jaccard", "bm25"), 0.0),
-            "2 of 4 scores fall when texts are paraphrased; for none is it certain",
+            "2 of 4 scores fall when texts are paraphrased; for none is this certain",
         ),
     ],
 )
@@ -329,7 +329,7 @@ def test_a_control_is_no_paraphrase(make_pteb: MakePteb) -> None:
     manifest["paraphrases"]["sources"] = [{"paraphraser": "permuted", "label": ""}]
     (run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     said = " ".join(sentences(verdict(run)))
-    assert "points when words change places" in said
+    assert "points when words change order" in said
     assert "paraphrased" not in said
     kinds = [kind for kind, *_ in pteb_notes(read_record(run))]
     assert kinds[0] == "control"

@@ -74,7 +74,7 @@ def test_the_verdict_claims_no_test(run: ReportRun) -> None:
     said = " ".join([plain_text(verdict.heading), *map(plain_text, verdict.lede)])
     assert plain_text(verdict.heading) == "3 systems on 2 tasks, as published"
     assert (
-        f"Of 2 systems with every task the highest mean is {SCORE.write_value((0.61 + 0.68) / 2)}, of org/second."
+        f"Of 2 systems with every task, the highest mean is {SCORE.write_value((0.61 + 0.68) / 2)}, of org/second."
         in said
     )
     assert "no interval, no test, no rank" in said
@@ -84,7 +84,7 @@ def test_the_verdict_claims_no_test(run: ReportRun) -> None:
 def test_what_is_missing_is_told(run: ReportRun) -> None:
     """Systems that lack a task have no mean."""
     notes = [note.plain for note in notes_of(run.record)]
-    assert "1 of 3 systems lack a task. They have no mean over all tasks and stand last." in notes
+    assert "1 of 3 systems lack a task. They have no mean over all tasks and come last." in notes
 
 
 def test_it_stands_beside_runs_of_ours(run: ReportRun, plain_run: Path, tmp_path: Path) -> None:

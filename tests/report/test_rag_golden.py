@@ -48,7 +48,7 @@ def test_a_judge_without_a_price_is_said_so() -> None:
     made = golden()
     assert made.judge is not None
     said = " ".join(map(plain_text, verdict_of(replace(made, judge=replace(made.judge, usd=None))).lede))
-    assert "its price is not known" in said
+    assert "its price is unknown" in said
     assert "$" not in said
 
 
@@ -102,7 +102,7 @@ def test_where_nothing_is_claimed_the_page_says_why() -> None:
     ranking = replace(made.ranking, claims={}, doubts={"fixed errors": 1})
     made = replace(made, queries=queries, ranking=ranking)
     said = " ".join(map(plain_text, verdict_of(made).lede))
-    assert "Nothing is claimed of the order of 1 of 1 question" in said
+    assert "Nothing is claimed about the order of 1 of 1 question" in said
     assert "its errors are fixed" in said
     assert "with probability" not in said
 
@@ -135,7 +135,7 @@ def test_claims_stand_beside_the_targets_of_the_engine() -> None:
     [
         (None, "Nothing was judged twice"),
         (Repeated(reason="no question is done"), "Judged again: no question is done."),
-        (Repeated(5, 1, failed=2), "2 repeats brought no answer"),
+        (Repeated(5, 1, failed=2), "2 repeats gave no answer"),
     ],
 )
 def test_what_was_not_repeated_is_said(repeated: Repeated | None, words: str) -> None:

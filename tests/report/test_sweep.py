@@ -111,7 +111,7 @@ def test_routing_is_shown_where_it_saves_something(findings: Findings) -> None:
 
 def test_limits_that_nothing_keeps_are_said(tmp_path: Path) -> None:
     page = page_of(findings_of(scenarios(sla_ms=300.0, budget=1.0), resamples=20))
-    assert plain_text(page.verdict.heading) == "No stack keeps the limits"
+    assert plain_text(page.verdict.heading) == "No stack meets the limits"
     assert not page.alternatives
     assert page.scopes[0].plot.svg.count('class="pick"') == 1
     assert 'class="band"' not in page.scopes[0].plot.svg

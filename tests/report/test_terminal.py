@@ -144,7 +144,7 @@ def test_a_pteb_run_shows_before_after_and_drop(pteb_run: Path) -> None:
     head, _, first, *_ = table.splitlines()
     assert head.split()[:7] == ["Rank", "System", "Orig.", "PTEB", "Change", "±", "sd"]
     assert re.match(r"1 +aster-large +85\.00 +83\.\d\d +−1\.\d\d ± 0\.\d\d +−\d\.\d\d to −\d\.\d\d", first)
-    assert "jaccard and bm25 are ranked by themselves" in rest[0]
+    assert "jaccard and bm25 are ranked separately" in rest[0]
     assert "cannot be used: 4 too long" in rest[0].replace("\n  ", " ")
 
 

@@ -335,13 +335,13 @@ TEXTS = ["a", "bb", "ccc", "dada", "eeeee"]
         ("none", ()),
         ("equal", ("all 5 texts have the same vector; ",)),
         ("zero", ("all 5 texts have the same vector, and only zeros",)),
-        ("one direction", ("the vectors of all 5 texts have one direction",)),
+        ("one direction", ("the vectors of all 5 texts have the same direction",)),
         ("some zero", ("1 of 5 texts have a vector of zeros",)),
         ("shared", ("3 of 5 texts have the same vector",)),
         ("long", ("5 of 5 vectors are shorter than 1e-08 or longer than 1e+08",)),
         ("short", ("5 of 5 vectors are shorter than 1e-08 or longer than 1e+08",)),
         ("changing", ("other vectors when they were encoded again",)),
-        ("batched", ("2 texts got other vectors without the 2",)),
+        ("batched", ("2 texts got different vectors without the 2",)),
     ],
 )
 def test_what_vectors_say_against_their_encoder(cache, vice, said):

@@ -124,7 +124,7 @@ def test_the_folder_comes_from_the_environment(monkeypatch, tmp_path):
 def test_a_folder_that_cannot_be_made_costs_one_warning(tmp_path):
     """The work goes on with a temporary one."""
     (tmp_path / "file").write_text("")
-    with pytest.warns(RuntimeWarning, match=r"cannot be opened.*going on without it.*EMBASSAY_CACHE"):
+    with pytest.warns(RuntimeWarning, match=r"cannot be opened.*continuing without it.*EMBASSAY_CACHE"):
         opened = EmbeddingCache.open(tmp_path / "file" / "embeddings.sqlite")
     assert_keeps_until_closed(opened)
 

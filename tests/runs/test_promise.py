@@ -148,7 +148,7 @@ def test_work_without_cells_is_stopped_where_it_holds_more():
     amount = too_much()
     with pytest.raises(UsageError) as raised, promise_memory(held_now() + 2**27, stop=True):
         hold(amount)
-    assert "It came to hold" in str(raised.value)
+    assert "It reached" in str(raised.value)
     assert "promised, and was stopped. Give it less data" in str(raised.value)
     assert not {LIMIT, CLAIMS} & set(os.environ)
 
@@ -168,7 +168,7 @@ def test_a_server_that_comes_down_when_it_is_stopped_says_why():
     """It answers the interrupt by ending, not by an error."""
     PeakMemory()
     amount = too_much()
-    said = pytest.raises(UsageError, match="It came to hold")
+    said = pytest.raises(UsageError, match="It reached")
     with said, promise_memory(held_now() + 2**27, stop=True), suppress(KeyboardInterrupt):
         hold(amount)
 
@@ -181,7 +181,7 @@ def test_a_job_in_the_background_is_stopped_too(before):
     PeakMemory()
     amount = too_much()
     try:
-        said = pytest.raises(UsageError, match="It came to hold")
+        said = pytest.raises(UsageError, match="It reached")
         with said, promise_memory(held_now() + 2**27, stop=True):
             if before == signal.SIG_IGN:
                 signal.raise_signal(signal.SIGINT)

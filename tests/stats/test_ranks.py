@@ -90,9 +90,9 @@ def test_rank_intervals() -> None:
 
 def test_refused() -> None:
     """Shapes that do not fit, undefined systems, too few resamples or items."""
-    with pytest.raises(UsageError, match="do not go with"):
+    with pytest.raises(UsageError, match="do not match"):
         compare_replicates([[1, 2], [2, 3]], [1])
-    with pytest.raises(UsageError, match="do not go with"):
+    with pytest.raises(UsageError, match="do not match"):
         compare_replicates([[1], [2]], [1, 2])
     with pytest.raises(UsageError, match="not finite"):
         rank_ranges([[1, 2], [2, math.nan]], [1, 2])

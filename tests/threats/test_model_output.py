@@ -74,7 +74,7 @@ def test_an_endless_answer_is_read_in_a_moment(answer: str) -> None:
     ],
 )  # fmt: skip
 def test_a_grade_is_one_whole_number_or_none(answer: str) -> None:
-    """Names twice, numbers as words, more than was asked for: nothing is guessed."""
+    """Names twice, numbers as words, more than was requested: nothing is guessed."""
     with pytest.raises(reading.MalformedJudgement):
         reading.grade_of(answer)
 

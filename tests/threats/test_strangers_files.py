@@ -125,7 +125,7 @@ def test_a_manifest_that_climbs(tmp_path: Path) -> None:
     for climbing in ("../outside.parquet", str(outside)):
         kept["runs"][0]["file"] = climbing
         (tmp_path / "set" / "manifest.json").write_text(json.dumps(manifest))
-        with pytest.raises(DataError, match="outside of the set"):
+        with pytest.raises(DataError, match="outside the set"):
             ParaphraseSet.open(tmp_path / "set").rows(source, "sample", 1337)
 
 

@@ -104,12 +104,12 @@ def _check_saved(words: Sequence[str], request: CalibrationRequest, running: Wor
 
     if words[0] != CHECK or len(words) != 2:
         raise UsageError(
-            f"{' '.join(words)!r} is no part of this command.",
+            f"{' '.join(words)!r} is not part of this command.",
             mend="Write `embassay calibrate check FILE -d NEW`, or name systems with -s.",
         )
     if len(request.datasets) != 1 or request.systems:
         raise UsageError(
-            "A check is of one file and one dataset.", mend="Write `embassay calibrate check FILE -d NEW`."
+            "A check takes one file and one dataset.", mend="Write `embassay calibrate check FILE -d NEW`."
         )
     checked = check_calibration(words[1], request.datasets[0], mapping=request.mapping, split=request.split)
     if running.json:
@@ -127,7 +127,7 @@ def check_sources(systems: Sequence[str], run: Sequence[str] | None, qrels: str 
     if run and systems:
         raise UsageError("--run takes the place of --system.", mend="Leave one of them out.")
     if qrels and not run:
-        raise UsageError("--qrels is of --run.", mend="Add --run FILE.")
+        raise UsageError("--qrels needs --run.", mend="Add --run FILE.")
     if not run and not systems:
         raise UsageError("There is nothing to calibrate.", mend="Name a --system, or a --run with --qrels.")
 
@@ -136,7 +136,7 @@ def _check_translation(systems: Sequence[str], origin: str | None, targets: Sequ
     """UsageError for a translation that is sure to fail, before any work. A system may be called by a part of what it
     was asked for by."""
     if targets and origin is None:
-        raise UsageError("--to has no threshold to translate.", mend="Add --from SYSTEM=SCORE.")
+        raise UsageError("--to needs a threshold to translate.", mend="Add --from SYSTEM=SCORE.")
     for name in [*([origin] if origin else []), *targets] if systems else []:
         if not any(name in system for system in systems):
             raise UsageError(
@@ -197,7 +197,7 @@ def _parse_threshold(text: str) -> tuple[str, float]:
             return name, float(value)
     except ValueError:
         pass
-    raise UsageError(f"--from is {text!r}.", mend="Write a system and a threshold of it: --from minilm=0.62.")
+    raise UsageError(f"--from is {text!r}.", mend="Write a system and its threshold: --from minilm=0.62.")
 
 
 def _show_translations(out: Path, origin: str, score: float, targets: Sequence[str], wide: bool) -> None:

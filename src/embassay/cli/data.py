@@ -271,7 +271,7 @@ def _report_verdict(report: Report) -> str:
     stopped = [shape.shape for shape in report.shapes if not shape.ready]
     tasks = list(dict.fromkeys(task for shape in ready for task in shape.tasks))
     langs = "no language stated" if not report.langs else f"language {', '.join(report.langs)}"
-    more = f" Not as {', '.join(stopped)}, see below." if stopped else ""
+    more = f" It cannot be used as {', '.join(stopped)}: see below." if stopped else ""
     return f"usable for {', '.join(tasks)} ({langs}).{more}"
 
 
@@ -360,7 +360,7 @@ def _balance_words(balance: Balance) -> str:
     shares = [f"{label}: {count:,} ({percent(count / balance.n)})" for label, count in balance.counts.items()]
     if len(shares) <= _LABELS:
         return ", ".join(shares)
-    return f"{len(shares):,} different, most often {', '.join(shares[:2])}, least {shares[-1]}"
+    return f"{len(shares):,} different, most often {', '.join(shares[:2])}, least often {shares[-1]}"
 
 
 def _show_lengths(lengths: Sequence[Lengths], wide: bool) -> None:
@@ -416,7 +416,9 @@ def _example_lines(examples: Sequence[Alike]) -> Iterator[str]:
     for alike in exact:
         yield _cut_text(f"  {alike.second} is {alike.first}: {alike.first_text}", stdout_screen().width)
     for alike in near:
-        line = f"  {alike.second} is nearly {alike.first} ({alike.jaccard:.2f}): {alike.second_text}"
+        line = (
+            f"  {alike.second} is nearly the same as {alike.first} ({alike.jaccard:.2f}): {alike.second_text}"
+        )
         yield _cut_text(line, stdout_screen().width)
 
 

@@ -167,7 +167,7 @@ def _run_sage(systems: tuple[str, ...], out: Path, display: Display, workers: in
     from embassay.protocols import sage
     from embassay.protocols.sage.protocol import Sage
 
-    _say_next("SAGE: does similarity follow what people prefer, and what was done to a text?")
+    _say_next("SAGE: does similarity agree with people, and notice what was changed in a text?")
     options = sage.SageOptions(document_cap=DOCUMENTS, retrieval_edits=EDITS, text_tokens=TOKENS)
     request = sage.Request(systems, tokenizer=TOKENIZER, options=options)
     carry_out(partial(Sage().carry_out, request), out, display=display, report=False, workers=workers)
@@ -178,9 +178,7 @@ def _run_pteb(systems: tuple[str, ...], out: Path, display: Display, workers: in
     from embassay.protocols import pteb
     from embassay.protocols.pteb.protocol import Pteb
 
-    _say_next(
-        f"PTEB: what is left of the scores of seven tasks when every text is paraphrased, {RUNS} times?"
-    )
+    _say_next(f"PTEB: how far do the scores of seven tasks drop when every text is paraphrased {RUNS} times?")
     # Six French items of each task are too few for a score of their own.
     options = pteb.PtebOptions(languages="pooled")
     request = pteb.Request(systems, limit=TEXTS, tokenizer=TOKENIZER, runs=RUNS, options=options)
@@ -192,7 +190,7 @@ def _run_hteb(systems: tuple[str, ...], out: Path, display: Display, workers: in
     from embassay.protocols import hteb
     from embassay.protocols.hteb.protocol import Hteb
 
-    _say_next(f"HTEB: on which axis do scores break? Style, length and language of {PAIRS} pairs")
+    _say_next(f"HTEB: which axis lowers scores: style, length or language? {PAIRS} pairs")
     options = hteb.HtebOptions(languages="reference")
     request = hteb.HtebRequest(
         systems, tasks=("sts",), limit=PAIRS, tokenizer=TOKENIZER, runs=1, options=options
@@ -274,10 +272,10 @@ def _run_probes(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
 
     encoders = tuple(name for name in ENCODERS if name in systems)
-    _say_next("RAG: do names count? A probe on bundled authors and topics")
+    _say_next("RAG: do names matter? A probe on bundled authors and topics")
     names = NamesRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
     run_probe(names, out / "names", display, report=False)
-    _say_next("RAG: does small talk count? The other probe")
+    _say_next("RAG: does small talk matter? The second probe")
     noise = NoiseRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
     run_probe(noise, out / "noise", display, report=False)
 

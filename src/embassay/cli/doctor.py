@@ -166,7 +166,7 @@ def _print_machine(machine: Machine, known: Sequence[Extra], checks: Sequence[Ch
     typer.echo(
         f"{_say_cores(machine)}; memory {_format_gib(machine.memory)}, {_format_gib(machine.free)} of it free"
     )
-    typer.echo(f"Accelerators: {'; '.join(machine.accelerators) or 'none that the NVIDIA driver names'}")
+    typer.echo(f"Accelerators: {'; '.join(machine.accelerators) or 'the NVIDIA driver finds none'}")
     typer.echo(f"Vectors are made and searched on: {machine.device_words}")
     typer.echo(f"Cache: {machine.cache}, {_format_gib(machine.disk_free)} free on its disk\n")
     show_table(
@@ -237,12 +237,12 @@ def _alike_nodes(nodes: Sequence[NodeFacts]) -> list[str]:
         )
         lines += [
             ", ".join(sorted({node_facts.seen.node.host for node_facts in alike})),
-            f"  Accelerators: {'; '.join(accelerators) or 'none that the NVIDIA driver names'}",
+            f"  Accelerators: {'; '.join(accelerators) or 'the NVIDIA driver finds none'}",
             f"  Extras: {', '.join(extras)}",
             f"  Disk of the cache: {free} free",
         ]
         if lacks:
-            lines.append(f"  Lacks what this machine has: pip install 'embassay[{','.join(lacks)}]'")
+            lines.append(f"  Missing there, installed here: pip install 'embassay[{','.join(lacks)}]'")
     return lines
 
 

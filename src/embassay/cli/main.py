@@ -80,7 +80,10 @@ MENDS = {
     r"one word too many": "Every system, dataset and task has its own option: -s minilm -s bm25 -d notes.jsonl. ",
     r"No such option:? '?(-m|--model|--encoder)\b": "A system is -s NAME. ",
     r"No such option:? '?(-o|--output)\b": "The folder of a run is --out DIR. ",
-    r"No such option:? '?--add\b": "A run grows by its --out: name the old systems, datasets and tasks, and more. ",
+    r"No such option:? '?--add\b": (
+        "To add to a run, repeat its command with the same --out, and name the old and the new systems, "
+        "datasets and tasks. "
+    ),
     r"No such option:? '?--data\b": "A dataset is -d NAME or -d FILE. ",
     r"path '.+' is not readable": "Ask its owner; if that is you, chmod u+rX it. ",
     r"No such option:? '?-[sdt]\b": "It is of a command: `{path} run`. ",
@@ -236,11 +239,11 @@ START = {
 """What to type first, by question."""
 MEASURE = {
     "sage": "similarity: preference, damage, negation, groups, search",
-    "pteb": "what is left of scores after every text is paraphrased",
-    "hteb": "what is left after eight transformations, on three axes",
+    "pteb": "how far scores drop when every text is paraphrased",
+    "hteb": "how far scores drop under eight transformations",
     "rag": "retrieval: golden sets, scores, stacks, probes",
     "hume": "people on the same items as models",
-    "calibrate": "what a similarity means; thresholds that keep a promise",
+    "calibrate": "what a similarity means; thresholds with a guarantee",
     "choose": "which system for documents without labels",
 }
 ROOMS = {
@@ -369,7 +372,7 @@ def _exit_with(error: EmbassayError) -> NoReturn:
 def _check_out(words: Sequence[str]) -> None:
     """UsageError for an --out without a name, from a variable that is not set: it would be the present folder."""
     if "--out=" in words or any(word == "--out" and not after.strip() for word, after in pairwise(words)):
-        raise UsageError("--out is empty.", mend="Name a folder or file, or leave --out away.")
+        raise UsageError("--out is empty.", mend="Name a folder or file, or omit --out.")
 
 
 def _show_traceback(error: BaseException) -> None:

@@ -340,7 +340,7 @@ def crew(workers: int, engine: str, address: str | None) -> int | Ray:
         return workers
     if workers != 1:
         raise UsageError(
-            "--workers is for --engine local: a cluster does as many cells at a time as it has CPUs.",
+            "--workers is for --engine local: a cluster runs as many cells at a time as it has CPUs.",
             mend="Leave --workers out.",
         )
     from embassay.runs.cluster.connection import check_address, import_ray

@@ -91,7 +91,7 @@ class _Tally(Silent):
         self.say_late(f"opening {', '.join(names)} and the data" if names else "opening the data")
 
     def planning(self, plan: Plan) -> None:
-        self.say_late(f"counting what {len(plan.cells)} cells will take")
+        self.say_late(f"estimating what {len(plan.cells)} cells will take")
 
     def paraphrasing(self, title: str, total: int) -> None:
         self.stage(title, total)

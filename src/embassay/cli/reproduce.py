@@ -45,7 +45,7 @@ class Reproduction:
             flag = "--run" if self.run else "--out" if self.out else self.more[0]
             raise UsageError("--from compares runs that are finished.", mend=f"Leave {flag} out.")
         if self.out is not None and not self.run:
-            raise UsageError("--out is the folder of a run.", mend="Add --run, or leave it out.")
+            raise UsageError("--out needs --run.", mend="Add --run, or leave it out.")
         if "--dry-run" in self.more:
             raise UsageError("Without --run nothing is carried out anyway.", mend="Leave --dry-run out.")
 
@@ -135,7 +135,7 @@ def _carry_out(
 
     if lacking := step.lacking(more):
         name, about = lacking[0]
-        raise UsageError(f"{recipe.paper} needs {name} of you: {about}.", mend=f"Add {name} ...")
+        raise UsageError(f"{recipe.paper} needs {name} from you: {about}.", mend=f"Add {name} ...")
     folder = out or default_out(f"{recipe.paper.lower()}-{step.name}")
     words = [*step.words(more), "--out", str(folder), *_flag_words(json, wide)]
     typer.echo(shlex.join(["embassay", *words]), err=True)

@@ -194,7 +194,7 @@ class Page:
         None, "The file. Default: report.html or summary.html in the common folder.", group=OUTPUT
     )
     summary: bool = option(
-        False, "Write a two-page summary to print: what to use, how sure, on what conditions.",
+        False, "Write a two-page summary to print: what to use, how sure, under what conditions.",
         name="--summary", group=OUTPUT
     )  # fmt: skip
 
@@ -270,8 +270,8 @@ def _say_served(root: Path, host: str) -> None:
     typer.echo(f"The runs in {root}: read only, refreshed while the server runs.", err=True)
     if not is_local(host):
         typer.echo(
-            "Everybody who reaches this address can read the boards; for TLS and a name put a proxy before it "
-            "(docs/leaderboard.md).", err=True
+            "Anyone who can reach this address can read the boards; for TLS and a host name, put a "
+            "proxy in front of it (docs/leaderboard.md).", err=True
         )  # fmt: skip
     typer.echo("Ctrl-C stops it.", err=True)
 
@@ -414,8 +414,8 @@ def _warn_faults(done: Imported) -> None:
         )
     if done.rows > _MANY:
         typer.echo(
-            f"{done.rows:,} rows are slow to read; -m main_score keeps main scores alone, and the rest stays in the "
-            "documents.",
+            f"{done.rows:,} rows are slow to read; -m main_score keeps only the main scores, and the "
+            "rest stays in the documents.",
             err=True,
         )
 

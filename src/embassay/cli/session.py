@@ -119,7 +119,7 @@ def of_files(error: OSError) -> EmbassayError:
     if error.errno in (errno.EACCES, errno.EPERM) and path is not None:
         blocked = forbidden(path)
         if blocked is not None:
-            return DataError("You may not read it", path=blocked, mend=permission_mend(blocked))
+            return DataError("You have no permission to read it", path=blocked, mend=permission_mend(blocked))
     reason = error.strerror or str(error) or type(error).__name__
     where = f"{error.filename}: " if error.filename else ""
     if error.errno in _FULL:
@@ -129,7 +129,9 @@ def of_files(error: OSError) -> EmbassayError:
     elif error.errno in _FILES:
         mend = "Allow more open files: ulimit -n 4096."
     elif path is not None:
-        return DataError(reason, path=path, mend="Check the path, and that you may write there.")
+        return DataError(
+            reason, path=path, mend="Check the path, and that you have permission to write there."
+        )
     else:
         mend = ""
     return EmbassayError(f"{where}{reason}.", mend=mend)

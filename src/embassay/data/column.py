@@ -271,7 +271,7 @@ def reopen_file(path: Path, checksum: bytes) -> ColumnFile:
         return file_
     file = ColumnFile(path)
     if file.footer.checksum != checksum:
-        raise file.damaged("other texts than those that were sent")
+        raise file.damaged("texts other than those that were sent")
     _open[str(path), checksum] = file
     return file
 

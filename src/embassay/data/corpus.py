@@ -189,7 +189,7 @@ def cannot_keep(shelf: Path, error: OSError) -> UsageError:
     return UsageError(
         f"The texts of a corpus of over {IN_MEMORY / 2**20:,.0f} MiB are kept in {shelf}, which cannot be written: "
         f"{error.strerror or error}.",
-        mend="Free the disk, or set EMBASSAY_CACHE to a folder that can be written.",
+        mend="Free the disk, or set EMBASSAY_CACHE to a writable folder.",
     )
 
 

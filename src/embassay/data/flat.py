@@ -380,8 +380,8 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
         texts = intake.texts(row, key, "text", "text2")
         label = binary_of(
             row, "label",
-            "If labels are words, name that of pairs that mean the same: --map same=VALUE (every other is counted as "
-            "different). If it is a slip, correct it or leave the row out."
+            "If labels are words, name the one for pairs that mean the same: --map same=VALUE (all "
+            "others count as different). If it is a typing error, correct it or leave the row out."
         )  # fmt: skip
         if texts is not None and label is None:
             intake.tally.skip("no label", key)
@@ -396,7 +396,8 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
         raise DataError(
             "all pairs have the same label", path=source.path, expected="pairs of label 0 and of label 1",
             found=f"{len(labels)} of label {labels[0]}" + (f": {', '.join(islice(others, 5))}" if others else ""),
-            mend="Check the column read as label (--map label=COLUMN), and its value that is 1 (--map same=VALUE)."
+            mend=("Check the column read as label (--map label=COLUMN), and which of its values is 1 "
+                "(--map same=VALUE).")
         )  # fmt: skip
     if len(others) > 1:
         # One other word is the expected opposite; several may be slips of the pen, or a third answer.
@@ -423,7 +424,7 @@ def _note_repeats(
     before: dict[str, float] = {}
     for key, pair, value in zip(ids, pairs, given, strict=True):
         if before.setdefault(pair, value) != value:
-            intake.tally.note("pairs that were judged before, otherwise", key)
+            intake.tally.note("pairs that were judged differently before", key)
 
 
 TRAIN, TEST = "train", "test"
@@ -475,12 +476,12 @@ def read_classified(source: Source, intake: Intake, limit: int | None, seed: int
     trained = set(train.labels)
     if len(trained) < 2:
         raise DataError(
-            "the texts to train on have one label only", path=source.path, expected="two or more labels",
+            "the training texts have only one label", path=source.path, expected="two or more labels",
             found=train.labels[0], mend="Check the columns read as label and split (--map label=COLUMN)."
         )  # fmt: skip
     for key, label in zip(test.ids, test.labels, strict=True):
         if label not in trained:
-            intake.tally.note("test texts whose label is not trained on", f"{key}: {label}")
+            intake.tally.note("test texts with a label that no training text has", f"{key}: {label}")
     return Classification(train, test)
 
 

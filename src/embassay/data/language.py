@@ -153,7 +153,7 @@ def explain_foreign(wording: str, lang: str) -> str:
     usual = {_SCRIPTS_OF.get(code, "LATIN") for code in stated}
     letters = count_scripts(wording)
     if stated and letters.total() >= _FEW_LETTERS and not any(letters[code] for code in usual):
-        return f"written in {letters.most_common(1)[0][0]} letters, not as {lang} is"
+        return f"written in {letters.most_common(1)[0][0]} letters, not in those of {lang}"
     if not stated or len(wording) < _SHORTEST or _load_identifier() is None:
         return ""
     likely = _rank_languages(wording)

@@ -120,12 +120,12 @@ def open_file(path: Path) -> IO[bytes]:
     except OSError as error:
         raise DataError(
             "the file cannot be read", path=path, found=error.strerror or str(error),
-            mend="Check its name, and that you may read it."
+            mend="Check its name, and that you have permission to read it."
         ) from error  # fmt: skip
     named = path.name.lower().endswith(".gz")
     if magic and named != (magic == _GZIP):
         found = "no gzip header" if named else "a gzip header"
-        mend = "Rename it without .gz, or pack it." if named else "Add .gz to its name."
+        mend = "Rename it without .gz, or compress it." if named else "Add .gz to its name."
         raise DataError("the file is not what its name says", path=path, found=found, mend=mend)
     return unpacking(path.open("rb"), path, path.stat().st_size) if named else path.open("rb")
 
@@ -266,7 +266,7 @@ class Delimited:
         names = tuple(self.reading.header)
         if len(names) != len(first) or len(set(names)) < len(names):
             raise DataError(
-                "the names of the columns do not fit the file", path=self.path, line=1,
+                "the names of the columns do not match the file", path=self.path, line=1,
                 expected=f"{len(first)} names, each once", found=", ".join(names), mend="Name every column."
             )  # fmt: skip
         return names
@@ -278,10 +278,10 @@ class Delimited:
         for number, fields in islice(self.records(), 0 if self.reading.header else 1, None):
             if len(fields) != len(header):
                 report_fault(DataError(
-                    "the row does not fit the header", path=self.path, line=number,
+                    "the row does not match the header", path=self.path, line=number,
                     expected=f"{len(header)} fields", found=str(len(fields)),
                     mend="Put double quotes around fields that hold the delimiter"
-                    + (", or, where quotes quote nothing, add --map quoting=none." if self._quotes else ".")
+                    + (", or, if quotes do not enclose fields, add --map quoting=none." if self._quotes else ".")
                 ))  # fmt: skip
                 continue
             yield Row(self.path, number, {column: fields[i] for column, i in places})
@@ -316,8 +316,8 @@ class Delimited:
         if not looks_like_data(first, rest):
             return ""
         return (
-            "The first line looks like a row, not like names: --map header=none calls the columns 1, 2, 3; "
-            "`embassay data check` suggests which is which."
+            "The first line looks like data, not column names: --map header=none calls the columns "
+            "1, 2, 3; `embassay data check` suggests which is which."
         )
 
 
@@ -403,15 +403,16 @@ def _decide_quoting(path: Path, delimiter: str, asked: str, _stamp: tuple[int, .
             quoting=NONE,
             blank=blank,
             notes=(
-                f"{path.name}: its quotes {why}, and every line has as many fields as the first: they are read as they "
-                "stand (--map quoting=double for the other reading)",
+                f"{path.name}: its quotes {why}, and every line has as many fields as the first: they "
+                "are read as ordinary characters (--map quoting=double reads them as quotes)",
             ),
         )
     if spans.both:
         name = next(word for word, mark in MARKS.items() if mark == delimiter)
         note = (
-            f"{path.name}: fields that hold both a {name} and a line break ({_list_lines(spans.both)}): where quotes "
-            "quote nothing, rows are lost in them (--map quoting=none reads every line by itself)"
+            f"{path.name}: fields that hold both a {name} and a line break "
+            f"({_list_lines(spans.both)}): if these quotes do not enclose fields, rows are lost in "
+            "them (--map quoting=none reads every line on its own)"
         )
         return replace(spans, notes=(note,))
     return spans
@@ -476,7 +477,8 @@ def _quoted_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             report_fault(DataError(
                 "a quoted field is not closed, or text follows its closing quote",
                 path=path, line=start, found=str(error),
-                mend='Double the quotes inside a quoted field: "". Where quotes quote nothing, add --map quoting=none.'
+                mend=('Double the quotes inside a quoted field: "". If quotes do not enclose fields, add '
+                    "--map quoting=none.")
             ))  # fmt: skip
         else:
             yield start, fields

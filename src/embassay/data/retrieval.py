@@ -158,8 +158,8 @@ def map_advice(values: Iterable[float]) -> str:
         return f"The file's values fit --grades {fitting}; or write a map as value=grade,..."
     if set(levels) <= set(GRADE_MAPS["cranfield"]) and levels[0] < 0:
         return (
-            "If 1 is the best value, as in Cranfield, add --grades cranfield; if it is the least, write a map as "
-            "value=grade,... in which what is not relevant has grade 1."
+            "If 1 is the best value, as in Cranfield, add --grades cranfield; if it is the worst, "
+            "write a map as value=grade,... in which what is not relevant has grade 1."
         )
     return (
         "No map is sure to fit these values: write one with --grades, as value=grade,... with grades from 1 to 5; what "

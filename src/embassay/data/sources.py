@@ -464,7 +464,7 @@ def _open_spec(spec: str, mapping: Mapping[str, str], split: str | None, grades:
         return _from_catalogue(spec, {"mapping": mapping, "split": split, "grades": grades})
     path = Path(spec).expanduser()
     if (blocked := forbidden(path)) is not None:
-        raise DataError("You may not read it", path=blocked, mend=permission_mend(blocked))
+        raise DataError("You have no permission to read it", path=blocked, mend=permission_mend(blocked))
     if not path.exists():
         if documents := _cut_documents(spec, mapping, split, grades):
             return documents

@@ -94,7 +94,7 @@ class JsonLines(OneFile):
             name = self.path.name.partition(".")[0]
             raise DataError(
                 "the line is a JSON list", path=self.path, line=number, expected="one JSON object per line",
-                mend=f"Take the list apart: jq -c '.[]' {self.path.name} > {name}-lines.jsonl"
+                mend=f"Split the list: jq -c '.[]' {self.path.name} > {name}-lines.jsonl"
             )  # fmt: skip
         if not isinstance(value, dict):
             raise DataError(
@@ -109,7 +109,7 @@ class JsonLines(OneFile):
         if line.strip() in _OPENINGS:
             name = self.path.name.partition(".")[0]
             path = ".[]" if line.strip().startswith("[") else "."
-            mend = f"It goes over several lines: jq -c '{path}' {self.path.name} > {name}-lines.jsonl"
+            mend = f"It spans several lines: jq -c '{path}' {self.path.name} > {name}-lines.jsonl"
         return DataError(f"the line is not valid JSON ({found})", path=self.path, line=number, mend=mend)
 
 
@@ -192,7 +192,7 @@ def open_table(path: Path, reading: Reading = USUAL) -> Source:
             )
     near = near_suffix(path.name, tuple(FORMATS))
     mark = told_apart(path)
-    read_so = f" Or read it as it is called: --map delimiter={mark}." if mark else ""
+    read_so = f" Or read it under this name: --map delimiter={mark}." if mark else ""
     raise DataError(
         "the name does not end in a known suffix", path=path, expected=", ".join(FORMATS),
         mend=f"Convert or rename it{f' (to {near}?)' if near else ''}.{read_so}"
@@ -222,7 +222,7 @@ def _text_file(path: Path, reading: Reading) -> Source:
 def _check_unmarked(path: Path, reading: Reading) -> Path:
     if settings := reading.as_mapping():
         raise UsageError(
-            f"{path} is not a table of lines and marks, so it has no {next(iter(settings))}.",
+            f"{path} is not a delimited text file, so it has no {next(iter(settings))}.",
             mend=f"Leave {next(iter(settings))} out of --map.",
         )
     return path

@@ -238,7 +238,7 @@ class Filtered(View):
                 path=self.path,
                 expected=text,
                 found=", ".join(sorted(seen)),
-                mend="Choose values that are there.",
+                mend="Choose values that occur.",
             )
 
 
@@ -316,7 +316,7 @@ class Titled(View):
 def repeated_key(row: Row, column: str, key: str, first_line: int) -> DataError:
     """The error for a key that is there twice."""
     return DataError(
-        f"{column} {key!r} is there twice, first on line {first_line}.",
+        f"{column} {key!r} appears twice, first on line {first_line}.",
         path=row.path,
         line=row.line,
         mend=f"Give every row its own {column}"

@@ -57,7 +57,7 @@ class _Loader(_SAFE):  # type: ignore[misc,valid-type]
                 continue  # no key at all, which the constructor says
             if key.value in keys:
                 raise yaml.constructor.ConstructorError(
-                    problem=f"the key {key.value!r} is there twice", problem_mark=key.start_mark
+                    problem=f"the key {key.value!r} appears twice", problem_mark=key.start_mark
                 )
             keys.add(key.value)
         return dict(super().construct_mapping(node, deep=deep))
@@ -102,7 +102,7 @@ class _Size:
         """What is wrong with this event; empty where nothing is."""
         if isinstance(event, yaml.AliasEvent):
             if any(anchor == event.anchor for anchor, _ in self.open):
-                return f"*{event.anchor} stands inside what it names"
+                return f"*{event.anchor} refers to a value that contains it"
             self.values += self.anchors.get(event.anchor or "", 1)
         elif isinstance(event, yaml.NodeEvent):
             if isinstance(event, yaml.CollectionStartEvent):
@@ -143,7 +143,7 @@ def read_yaml(path: Path) -> Any:
             "the file cannot be read",
             path=path,
             found=str(error),
-            mend="Save it as UTF-8 where you may read it.",
+            mend="Save it as UTF-8 where you can read it.",
         ) from error
     return yaml_of(text, path)
 

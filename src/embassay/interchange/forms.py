@@ -59,7 +59,9 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "") -
     if out.is_dir() if single else out.is_file():
         raise UsageError(f"{out} is a {'folder' if single else 'file'}.", mend="Choose another --out.")
     if table and form not in ("latex", "figures"):
-        raise UsageError(f"A table is chosen, and {form} has all results.", mend="Export it as latex.")
+        raise UsageError(
+            f"--table chooses one table, and {form} always has all results.", mend="Export it as latex."
+        )
     runs = find_runs(folders)
     if not single:
         write_atomic(out / "references.bib", cite_papers(runs))

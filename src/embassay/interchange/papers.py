@@ -115,7 +115,7 @@ def _table_caption(table: Wide, unit: Unit, of: str) -> str:
     if unit.factor != 1:
         sentences.append(rf"Values are times {unit.factor:g}.")
     if any(table.ranks):
-        sentences.append("Rank: the places that the tests allow, among those between two rules.")
+        sentences.append("Rank: the ranks that the tests allow, among the systems between two rules.")
     if any(table.first):
         sentences.append("Bold: may be first.")
     return " ".join(sentences)

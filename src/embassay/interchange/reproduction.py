@@ -132,7 +132,8 @@ SAGE = Recipe(
     "SAGE", "Goel, Lee, Ramchandran: SAGE, 2025", "sage",
     (Step("run", ("sage", "run"), (("-d", "sage"), *_repeat_option("-s", *_SAGE_SYSTEMS), ("--text-tokens", "512")),
           "tables 1 to 6", {}, {"--needle": ("LOREM.txt", _LOREM)}),),
-    "The paper names no documents that were left out, no seeds and no versions of the models behind the APIs.",
+    "The paper does not name the documents left out, the seeds, or the versions of the models behind "
+    "the APIs.",
     {"limit": None, "text_tokens": 512, "needle": _NEEDLE}
 )  # fmt: skip
 PTEB = Recipe(
@@ -165,8 +166,9 @@ _HTEB_STEPS = tuple(
 )  # fmt: skip
 HTEB = Recipe(
     "HTEB", "Frank, Afli: HTEB, EMNLP 2026, arXiv 2605.28190", "hteb", _HTEB_STEPS,
-    "Its tables of scores could not be read. What compares are the counts in the authors' files of Banking77, which "
-    "Gemma 4 31B wrote: `embassay hteb import FOLDER --out TEXTS` reads these files."
+    "Its tables of scores could not be read. What can be compared are the counts in the authors' "
+    "files of Banking77, which Gemma 4 31B wrote: `embassay hteb import FOLDER --out TEXTS` reads "
+    "these files."
 )  # fmt: skip
 RAG = Recipe(
     "RAG", "Dallaire: Practical RAG Evaluation, arXiv 2511.09545, 2025", "",
@@ -176,7 +178,8 @@ RAG = Recipe(
         Step("names", ("rag", "probe", "names"), _repeat_option("-s", *_PROBED), "sections 4.1, 4.2, A.2 and A.3", {}),
         Step("noise", ("rag", "probe", "noise"), _repeat_option("-s", *_NOISED), "sections 4.4 and A.4", {}),
     ),
-    "The paper's corpus and questions are not published: prices and sizes compare, qualities are of your data."
+    "The paper's corpus and questions are not published: prices and sizes can be compared; qualities "
+    "are those of your data."
 )  # fmt: skip
 HUME = Recipe(
     "HUME", "HUME, 2025", "hume",
@@ -345,7 +348,7 @@ class ReproducedTable:
         """How many figures have one here, and how far off these are."""
         lines = [line for _, line in self.figures()]
         cells = {(line.row, line.column) for line in lines}
-        told = f"{len(cells)} of {len(self.printed)} printed figures have one here"
+        told = f"{len(cells)} of {len(self.printed)} printed figures have a counterpart here"
         if apart := sum(bool(line.row) * len(line.apart & line.values.keys()) for line in self.lines):
             told += f"; {apart} more here {'is' if apart == 1 else 'are'} of other data, and not compared"
         if not lines:
@@ -408,7 +411,7 @@ def compare_tables(paper: str, runs: Sequence[Path]) -> list[ReproducedTable]:
     if not tables:
         told = ", ".join(f"{run} ({manifest.get('protocol', 'no protocol')})" for run, manifest in of_runs)
         raise UsageError(
-            f"No table of {paper} can be made of {told}.",
+            f"No table of {paper} can be made from {told}.",
             mend=f"`embassay reproduce {paper.lower()}` lists the commands that make them.",
         )
     return tables
@@ -545,7 +548,9 @@ def _paper_row(row: Row, layout: Layout, path: Path) -> str:
         return layout.row(row)
     except KeyError as error:
         raise DataError(
-            f"has no column {error.args[0]!r}", path=path, mend="The run is of another version: do it again."
+            f"has no column {error.args[0]!r}",
+            path=path,
+            mend="The run comes from another version: run it again.",
         ) from error
 
 

@@ -83,7 +83,7 @@ def mean_pairwise(
     rows = rating_rows(ratings)
     if len(rows) < 2:
         raise UsageError(
-            "One rater agrees with nobody.", mend="Give two raters or more, or report the agreement as NA."
+            "Agreement needs two raters.", mend="Give two raters or more, or report the agreement as NA."
         )
     shared = [common(first, second) for first, second in combinations(rows, 2)]
     items = tuple(len(pair[0]) for pair in shared)
@@ -194,7 +194,7 @@ def _resample_coincidences(counts: ArrayLike, coincidences: Floats) -> Floats:
     drawn = np.asarray(counts, dtype=np.float64)
     if drawn.ndim != 2 or drawn.shape[1] != len(coincidences):
         raise UsageError(
-            f"Counts of shape {drawn.shape} do not go with {len(coincidences)} items.",
+            f"Counts of shape {drawn.shape} do not match {len(coincidences)} items.",
             mend="Give one row per resample, one count per item.",
         )
     return np.tensordot(drawn, coincidences, axes=1)
@@ -376,7 +376,7 @@ def gwet_ac2(
     drawn = np.ones((1, len(each))) if counts is None else np.asarray(counts, dtype=np.float64)
     if drawn.ndim != 2 or drawn.shape[1] != len(each):
         raise UsageError(
-            f"Counts of shape {drawn.shape} do not go with {len(each)} items.", mend="Give one per item."
+            f"Counts of shape {drawn.shape} do not match {len(each)} items.", mend="Give one per item."
         )
     found = _ac2(drawn @ parts, alike)
     return float(found[0]) if counts is None else found
@@ -456,7 +456,7 @@ def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgr
     """
     if len(raters) < 2:
         raise UsageError(
-            "One rater agrees with nobody.", mend="Give two raters or more, or report the agreement as NA."
+            "Agreement needs two raters.", mend="Give two raters or more, or report the agreement as NA."
         )
     pairs = [
         (_checked(query, first[query]), _checked(query, second[query]))

@@ -87,7 +87,7 @@ def _recall(predicted: Choices, actual: Choices, *, positive: int | str | bool =
     return binary_classification(predicted, actual, positive).recall
 
 
-@_choice("F1", undefined="nothing is positive nor predicted so")
+@_choice("F1", undefined="nothing is positive or predicted positive")
 def _f1(predicted: Choices, actual: Choices, *, positive: int | str | bool = 1) -> float:
     """Harmonic mean of precision and recall."""
     return binary_classification(predicted, actual, positive).f1

@@ -92,7 +92,7 @@ def judge_arrays(gains: ArrayLike, ideal: ArrayLike) -> Judged:
     reached, best = np.asarray(gains, dtype=np.float64), np.asarray(ideal, dtype=np.float64)
     if reached.ndim != 2 or best.ndim != 2 or len(reached) != len(best):
         raise UsageError(
-            f"Gains of shape {reached.shape} do not go with ideal gains of shape {best.shape}.",
+            f"Gains of shape {reached.shape} do not match ideal gains of shape {best.shape}.",
             mend="Give two matrices with one row per query.",
         )
     if np.isnan(reached).any() or np.isnan(best).any():

@@ -45,7 +45,7 @@ _of_relevant = partial(
 def _rbp(graded: Graded, *, p: float = 0.8, rel: int = RELEVANT) -> Floats:
     """Rank-biased precision: relevant documents by the chance that a reader who goes on with `p` sees them."""
     if not 0 <= p < 1:
-        raise UsageError(f"p is {p}.", mend="The chance to read on is at least 0 and below 1.")
+        raise UsageError(f"p is {p}.", mend="The chance of reading on is at least 0 and below 1.")
     defined = from_grade(graded.counts, rel) > 0
     seen = p ** np.arange(graded.top.shape[1], dtype=np.float64)
     values = (1 - p) * ((graded.top >= rel) @ seen)

@@ -68,7 +68,7 @@ def _column(values: ArrayLike, counts: NDArray[np.int64]) -> NDArray[np.float64]
     column = np.asarray(values, dtype=np.float64)
     if column.shape != counts.shape[1:]:
         raise UsageError(
-            f"Values of shape {column.shape} do not go with counts of shape {counts.shape}.",
+            f"Values of shape {column.shape} do not match counts of shape {counts.shape}.",
             mend="Give one value per item.",
         )
     unknown = ~np.isfinite(column)

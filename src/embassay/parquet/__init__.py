@@ -210,8 +210,8 @@ def close_pipes(process: subprocess.Popen[Any]) -> None:
 
 def _too_large(path: Path | None, mend: str, found: str) -> DataError:
     return DataError(
-        "the Parquet file is damaged, or larger than is read", path=path, found=found,
-        mend=f"{mend} If it is whole, allow more memory: export {TABLE.raised}"
+        "the Parquet file is damaged, or larger than Embassay reads", path=path, found=found,
+        mend=f"{mend} If it is complete, allow more memory: export {TABLE.raised}"
     )  # fmt: skip
 
 

@@ -630,7 +630,7 @@ def compare(
     if len(folders) == 2 and not any(folder.exists() for folder in folders):
         raise UsageError(
             f"{folders[0]} and {folders[1]} are no folders of runs.",
-            mend=f"Two systems are named behind their run: embassay compare RUN -a {folders[0]} -b {folders[1]}.",
+            mend=f"Name two systems after their run: embassay compare RUN -a {folders[0]} -b {folders[1]}.",
         )
     read = [read_values(folder) for folder in folders]
     protocol = read[0].protocol

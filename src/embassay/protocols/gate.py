@@ -128,7 +128,7 @@ def value_text(verdict: BarVerdict) -> str:
     return f"{text} {unit.interval(verdict.low, verdict.high)}"
 
 
-UNPAIRED = "the errors of both runs add up, so only a larger fall is found"
+UNPAIRED = "the errors of both runs add up, so only a larger drop is detected"
 
 
 def word(verdict: BarVerdict) -> str:
@@ -343,7 +343,7 @@ def _of_both(
         if same and None not in (*after.headline.interval, *before.headline.interval):
             return _Test(place, system, found, 1.0)
         fell = (shifted.difference or 0.0) < 0
-        why = f"it fell, and it cannot be said whether by chance: {found.reason}" if fell else found.reason
+        why = f"it fell, but whether by chance cannot be told: {found.reason}" if fell else found.reason
         return _Test(place, system, found, reason=why, stops=fell)
     fall = max(0.0, -(shifted.difference or 0.0))
     return _Test(

@@ -54,7 +54,7 @@ def read_costs(manifest: Mapping[str, Any]) -> Iterator[Result]:
             costs["memory"] = max(peaks) / 2**20
         costs["bytes_per_vector"] = vector_bytes(name, system.get("facts", {}))
         for measure, value in costs.items():
-            reason = "" if value is not None else "the run does not say it"
+            reason = "" if value is not None else "the run does not say"
             yield Result(protocol, COST, "", "", "", "", name, measure, value, len(cells), reason=reason)
 
 
@@ -311,10 +311,10 @@ def read_values(folder: Path) -> RunValues:
 def _instead(manifest: Mapping[str, Any]) -> str:
     """What to do with a run that has nothing to compare: one that has ended never writes any."""
     if manifest.get("kind") == "sweep":
-        return "A sweep compares its stacks itself; see its report."
+        return "A sweep compares its own stacks; see its report."
     if manifest.get("status") == "finished":
         return "Runs of its kind are not compared with others; hold its scores with `embassay gate --min` or `--max`."
-    return "Run its command once more with the same --out: finished cells are kept, and it writes them."
+    return "Run its command again with the same --out: finished cells are kept, and it writes them."
 
 
 def _scoring_values(folder: Path, manifest: Mapping[str, Any], items: ItemValues) -> RunValues:

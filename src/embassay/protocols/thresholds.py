@@ -104,7 +104,7 @@ class ThresholdRows:
             rows = _narrowed(rows, column, bar)
         if len(rows) > 1:
             raise UsageError(
-                f"{bar.text} means {len(rows)} rows.", mend="Name more of dataset, variant, subset, lang."
+                f"{bar.text} matches {len(rows)} rows.", mend="Name more of dataset, variant, subset, lang."
             )
         self._check_number(bar, rows[0])
         return rows[0]

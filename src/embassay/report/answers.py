@@ -485,16 +485,18 @@ def _say_undecided(quality: Sequence[Answer], answers: Sequence[Answer]) -> str:
         return _say_unasked(quality, answered)
     names = main.may
     if main.basis == "choice" and main.level == "likely":
-        return f"Nothing is tested for search; {main.names[0]} is the pick of a choice ({main.note})"
+        return f"Nothing is tested for search; `choose` picks {main.names[0]} ({main.note})"
     if len(names) < 2:
-        return f"{names[0]} may be first {WHERE[main.question.name]}, but not surely: {main.how_sure}"
+        return (
+            f"{names[0]} may be first {WHERE[main.question.name]}, but that is not certain: {main.how_sure}"
+        )
     many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
     among = f"{'between' if len(names) == 2 else 'among'} {_join_parts(many)}"
     fast = next((row.names[0] for row in answers if row.question.name == "price" and row.names), "")
     out = f"; out: {_join_parts(_few_of(main.out))}" if main.out else ""
     decide = f"; about {main.more:,} more {main.question.noun}s would decide" if main.more else ""
     faster = f"; take the faster, {fast}" if fast in names and not decide else ""
-    return f"These data do not choose {among}{out}{decide}{faster}"
+    return f"These data do not decide {among}{out}{decide}{faster}"
 
 
 def _say_unasked(quality: Sequence[Answer], answered: Sequence[Answer]) -> str:
@@ -502,9 +504,9 @@ def _say_unasked(quality: Sequence[Answer], answered: Sequence[Answer]) -> str:
     first = "; ".join(f"{WHERE[answer.question.name]} {_say_leaders(answer)}" for answer in answered)
     never_first = set.intersection(*(set(answer.out) for answer in answered))
     out = [name for name in answered[0].out if name in never_first]
-    ruled = f"; out in all: {_join_parts(_few_of(out))}" if out else ""
+    ruled = f"; out everywhere: {_join_parts(_few_of(out))}" if out else ""
     command = f"embassay {quality[0].question.command}"
-    opening = "These runs do not say which system finds most, so none is recommended"
+    opening = "These runs do not show which system finds most, so none is recommended"
     return f"{opening}: {first}{ruled}. To choose, run {command}"
 
 

@@ -62,15 +62,16 @@ class Wording:
 
 WORDINGS = {
     "pairs": Wording(
-        "similarity", "mean the same", "pairs", "Accept pairs of this similarity or more.", "two texts mean the same",
-        "Share that means the same minus the mean probability. Below 0 the system is too sure; 0 is right.",
+        "similarity", "mean the same", "pairs",
+        "Accept pairs with at least this similarity.", "two texts mean the same",
+        "Share that means the same minus the mean probability. Below 0 the system is too sure; 0 is exact.",
         "Accepting a pair that does not mean the same costs {wrong}, missing one that does {missed}.",
     ),
     "answers": Wording(
         "score", "have evidence among the first passages", "questions",
         "Answer where the best passage scores this or more; below, say that nothing was found.",
         "there is evidence among the first passages", "",
-        "An answer without evidence costs {wrong}, none where there is evidence {missed}.",
+        "An answer without evidence costs {wrong}, no answer where there is evidence {missed}.",
     )
 }  # fmt: skip
 
@@ -136,7 +137,7 @@ def _promise_sentence(record: Record, best: Row, claim: Claim) -> Sentence:
         of_all = (f"No threshold of any of {claim.of} systems is sure to keep {aim} precision",)
         return of_one if claim.of == 1 else of_all
     if claim.value is not None:
-        return (name, f": from {SCORE.text(claim.value)} on at least {aim} {_wording_for(record).are}")
+        return (name, f": from {SCORE.text(claim.value)} on, at least {aim} {_wording_for(record).are}")
     return (name, f" keeps {aim} precision on {claim.n} of {claim.of} datasets")
 
 
@@ -211,8 +212,8 @@ def _skill_sentence(record: Record, best: Row, claim: Claim) -> Sentence:
     interval = f" ({best.lead.interval})" if best.lead.interval else ""
     of = f" of the uncertainty whether {words.whether}."
     if (claim.value or 0.0) < 0:
-        return (f"Its {words.measure} takes away none", of[:-1], f" (skill {best.lead.text}{interval}).")
-    return (f"Its {words.measure} takes away {best.lead.text}", interval, of)
+        return (f"Its {words.measure} removes none", of[:-1], f" (skill {best.lead.text}{interval}).")
+    return (f"Its {words.measure} removes {best.lead.text}", interval, of)
 
 
 def _over_samples(record: Record, system: str, threshold: Result) -> str:
@@ -227,7 +228,7 @@ def _over_samples(record: Record, system: str, threshold: Result) -> str:
         "" if seen.ci_low is None or seen.ci_high is None else f" ({_in_percent(seen.ci_low, seen.ci_high)})"
     )
     gives = f"{numbers.percent(given.value)} of those like this one give a threshold"
-    breaks = f"at most {numbers.percent(broken)} of all give one that breaks its promise"
+    breaks = f"at most {numbers.percent(broken)} of all give one that breaks its guarantee"
     share = f"{numbers.percent(seen.value)}{interval} of the {seen.n:,} accepted {_wording_for(record).are}"
     return f"Confidence is over samples of labels: {gives}, and {breaks}. Here {share}."
 
@@ -287,10 +288,10 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )  # fmt: skip
     yield calibration_verdict(record, board)
     yield from care_blocks(notes_of(record), run.mark)
-    yield Heading("Thresholds with a promise", "calibration-thresholds")
+    yield Heading("Thresholds with a guarantee", "calibration-thresholds")
     yield Text(
-        f"{words.accept} The promise holds for {words.units} drawn like these; what stands beside it is of the labels "
-        "that the threshold was chosen with."
+        f"{words.accept} The guarantee holds for {words.units} drawn like these; the figures beside "
+        "it are for the labels that the threshold was chosen with."
     )
     yield from (replace(_threshold_table(record, board, dataset), title=dataset) for dataset in datasets)
     yield from (block for dataset in datasets for block in _next_labels(record, board, dataset))
@@ -383,7 +384,7 @@ def _reliability_figure(record: Record, board: Board, dataset: str) -> Figure | 
     return Figure(
         dataset, plots.draw_lines(series, ticks, SHARES, "percent predicted, held out", diagonal=True), summary,
         "Up: the percent that came true, with its exact 95% interval, of each tenth of the "
-        f"{_wording_for(record).units}. On the diagonal the prediction holds."
+        f"{_wording_for(record).units}. On the diagonal, predictions are exact."
     )  # fmt: skip
 
 
@@ -400,20 +401,22 @@ def _tradeoff_figures(record: Record, board: Board, dataset: str) -> Iterator[Fi
             task_of(record), row.system.name, "sample_recall", dataset=dataset, variant=PRECISION
         )
         threshold = _cutoff_row(record, row, dataset, PRECISION)
-        summary = f"No threshold of {row.label} is promised {numbers.percent(aim)} precision."
+        summary = f"No threshold of {row.label} guarantees {numbers.percent(aim)} precision."
         if reached is not None and reached.value is not None and threshold is not None:
             bar = replace(reached, value=aim, ci_low=None, ci_high=None)
             series.append(plots.Series("promised", ((0.0, bar), (reached.value, bar)), row.system.kind))
             summary = (
-                f"{row.label}: at least {numbers.percent(aim)} is promised from {SCORE.text(threshold.value or 0.0)} "
-                f"on, which finds {numbers.percent(reached.value)} of these labels."
+                f"{row.label}: at least {numbers.percent(aim)} is guaranteed from "
+                f"{SCORE.text(threshold.value or 0.0)} on, which finds "
+                f"{numbers.percent(reached.value)} of these labels."
             )
         ticks = [(place / 4, f"{25 * place}") for place in range(5)]
         yield Figure(
             f"{row.label}: precision and recall, {dataset}",
             plots.draw_lines(series, ticks, SHARES, "percent recall, among the labels"), summary,
-            "Up: percent precision among the labels, with the exact 95% interval of each point. The straight line is "
-            "the promise: up to that recall precision is at least as high, for others like these."
+            "Up: percent precision among the labels, with the exact 95% interval of each point. The "
+            "straight line is the guarantee: up to that recall precision is at least as high, for "
+            "others like these."
         )  # fmt: skip
 
 
@@ -516,7 +519,7 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
             ]
     notes += [note.plain for note in notes_of(record)]
     yield from (cost for cost in _cost_blocks(record, board) if not isinstance(cost, Heading))
-    yield Care(tuple(notes), more=("Recall and precision beside a threshold are the sample's.",))
+    yield Care(tuple(notes), more=("Recall and precision beside a threshold are those of the sample.",))
     for dataset in datasets:
         yield from _next_labels(record, board, dataset, price)
     if (run / "calibrations").is_dir():
@@ -528,7 +531,7 @@ def checked_view(checked: CalibrationCheck) -> Iterator[Block]:
     likeness, of = checked.likeness, f"{checked.system}, calibrated on {checked.dataset}"
     broken = [promise for promise in checked.kept if promise.is_broken]
     heading = (
-        "These pairs are not like those of the calibration: none of its promises holds for them"
+        "These pairs are not like those of the calibration: none of its guarantees holds for them"
         if not likeness.is_alike
         else "These pairs look like those of the calibration"
     )
@@ -551,21 +554,23 @@ def checked_view(checked: CalibrationCheck) -> Iterator[Block]:
     )
     yield Table.of("likeness", heads, rows)
     shares = ", ".join(f"{measure} {numbers.percent(share)}" for measure, share in checked.accepted.items())
-    notes = [f"Share of the new pairs accepted at the threshold of each promise: {shares}."] if shares else []
+    notes = (
+        [f"Share of the new pairs accepted at the threshold of each guarantee: {shares}."] if shares else []
+    )
     if checked.left_out:
         notes.append(f"{numbers.counted(checked.left_out, 'pair')} with an empty text left out.")
     if not likeness.is_alike:
         notes.append("Label some of the new pairs and calibrate on them.")
     elif not checked.kept:
         notes.append(
-            "Pairs that look alike may still mean something else: only labels show that a promise holds."
+            "Pairs that look alike may still mean something else: only labels show that a guarantee holds."
         )
     yield Care(tuple(notes))
 
 
 def _outcome_words(promise: PromiseCheck) -> str:
     """What was promised, and what new labels show."""
-    asked = f"At least {numbers.percent(promise.aim)} {promise.measure} was promised"
+    asked = f"At least {numbers.percent(promise.aim)} {promise.measure} was guaranteed"
     if promise.share is None:
         return f"{asked}; here it is undefined: nothing is accepted."
     ends = f"{numbers.percent(promise.low)}–{numbers.percent(promise.high)}"
@@ -578,7 +583,7 @@ def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
         yield Text("There is nothing to translate: no pairs were scored by both.")
         return
     first = found[0]
-    yield Verdict(((f"{first.origin} from {first.given:g} on, in the scales of others"),))
+    yield Verdict(((f"{first.origin} at {first.given:g}, on the scales of others"),))
     apart = any(translation.elsewhere is not None for translation in found)
     heads: list[str | Column] = [
         "System", "Dataset", *number_columns("From, 95%", "Agree on", "Precision", f"of {first.origin}", "n"),
@@ -599,12 +604,13 @@ def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
     yield Table.of("translation", heads, rows)
     if apart:
         yield Text(
-            "By other data: the threshold that the other datasets give, and by what share of this one's pairs it "
-            "accepts more or fewer than it should: the error to expect where you have none."
+            "By other data: the threshold that the other datasets give, and the share of this "
+            "dataset's pairs that it accepts too many or too few of: the error to expect on data "
+            "without pairs of your own."
         )
     yield Text(
-        "It accepts as many. That is not guaranteed; for a guarantee take the thresholds above, which each system has "
-        "by itself."
+        "It accepts as many pairs. That is not guaranteed; for a guarantee, use the thresholds "
+        "above, which each system has of its own."
     )
 
 

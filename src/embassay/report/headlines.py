@@ -223,12 +223,15 @@ def _leaders_notes(leads: Sequence[Leading]) -> Iterator[str]:
     points = plain_text(join_names([run.run for run in leads if run.has_points]))
     yield "Higher is better. " + (f"{points}: points, a hundred times the measure." if points else "")
     yield (
-        "Rank: the places that paired tests allow, each run by itself. Overlapping intervals are not a test."
+        (
+            "Rank: the ranks that paired tests allow, each run on its own. Overlapping intervals are not "
+            "a test."
+        )
         if any(leader.rank for run in leads for leader in run.leaders.values())
         else "No ranks: there is nothing to test."
     )
     if any(leader.apart for run in leads for leader in run.leaders.values()):
-        yield f"{_APART} ranked by themselves: another method stands behind their scores."
+        yield f"{_APART} ranked separately: their scores come from another method."
     for run in leads:
         if run.people:
             yield f"{run.run}: {run.measure}; {run.people}."

@@ -330,9 +330,9 @@ TITLES = {"score": "Queries", "names": "Queries", "noise": "Queries", "sts": "ST
 FIELDS = ("text", "text1", "text2", "query")
 DOCUMENTS = 10
 NOTES = {
-    "score": "The run files hold ids, not texts. ",
-    "names": "The probe writes the queries again from the seed. ",
-    "noise": "The probe writes the queries again from the seed. ",
+    "score": "The run's files contain ids, not texts. ",
+    "names": "The probe recreates the queries from the seed. ",
+    "noise": "The probe recreates the queries from the seed. ",
 }
 
 
@@ -594,9 +594,11 @@ def _scale_integers(column: Sequence[float]) -> list[int | None]:
 def _left_out(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
     """Which groups are shown in part, and which part."""
     return [
-        f"{group.kind.title}, {group.dataset}: {numbers.count(len(rows))} of "
-        f"{numbers.counted(len(group.ids), group.kind.noun)}, one half the worst by every measure, "
-        "the other half drawn with the seed. All are in items/."
+        (
+            f"{group.kind.title}, {group.dataset}: {numbers.count(len(rows))} of "
+            f"{numbers.counted(len(group.ids), group.kind.noun)}, half of them the worst by every "
+            "measure, half drawn with the seed. All are in items/."
+        )
         for group, rows in zip(groups, chosen, strict=True)
         if len(rows) < len(group.ids)
     ]
@@ -608,9 +610,11 @@ def _left_out_of_several(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[n
     if shown == total:
         return []
     return [
-        f"{numbers.count(shown)} of {numbers.counted(total, 'item')} are in this report of several runs: where not "
-        "all, one half the worst by every measure, the other half drawn with the seed. The report of each run has "
-        "more, its folder items/ all."
+        (
+            f"This report of several runs shows {numbers.count(shown)} of "
+            f"{numbers.counted(total, 'item')}: where not all, half of them the worst by every measure, "
+            "half drawn with the seed. The report of each run has more, its folder items/ all."
+        )
     ]
 
 

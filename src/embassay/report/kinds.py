@@ -30,11 +30,12 @@ class Wording:
 
 WORDINGS = {
     "sage": Wording(
-        "The unweighted mean of the five tasks. A system with a missing task has none; the mean of its finished tasks "
-        "stands beside it and is not ranked. A task’s score is the mean over its datasets.",
-        "95%, bootstrap over the items of each dataset, corrected for bias and for few items; what is drawn together "
-        "is named in the results (documents, queries, comparisons, sets). Shares have Wilson’s. A single "
-        "clustering set is resampled over its texts: its interval is not about other sets.",
+        "The unweighted mean of the five tasks. A system with a missing task has none; the mean of "
+        "its finished tasks is shown but not ranked. A task’s score is the mean over its datasets.",
+        "95%, bootstrap over the items of each dataset, corrected for bias and for few items; the "
+        "results name what is drawn together (documents, queries, comparisons, sets). Shares have "
+        "Wilson’s. A single clustering set is resampled over its texts: its interval does not cover "
+        "other sets.",
         "docs/sage.md",
     ),
     "pteb": Wording(
@@ -62,10 +63,10 @@ WORDINGS["calibration"] = Wording(
     f"{FILES}, calibrations/ (a file per system and dataset, for `eb.calibration`)",
 )
 WORDINGS["choose"] = Wording(
-    "The chance of each system to be the best on these documents, and the regret to expect of it, from signals whose "
-    "worth labelled public collections taught; labels update both.",
-    "Of a difference: 95%, from what the weights did not foretell on collections left out, wider where systems "
-    "disagree.",
+    "Each system’s chance of being best on these documents, and its expected regret, from signals "
+    "whose weights were fitted on labelled public collections; labels update both.",
+    "Of a difference: 95%, from what the weights failed to predict on collections left out, wider "
+    "where systems disagree.",
     "docs/choose.md",
 )
 WORDINGS |= {
@@ -78,9 +79,12 @@ WORDINGS |= {
     ),
     "hteb": replace(
         WORDINGS["pteb"],
-        overall="Of each dataset: the mean over runs of the score under each transformation, an axis the plain mean of "
-        "its transformations, the total the plain mean of the axes. Over datasets: plain means, every dataset alike, "
-        "with no level of tasks. The original is scored on the items that have a transformed text.",
+        overall=(
+            "Of each dataset: the mean over runs of the score under each transformation, an axis the "
+            "plain mean of its transformations, the total the plain mean of the axes. Over datasets: "
+            "plain means, every dataset with equal weight, with no level of tasks. The original is "
+            "scored on the items that have a transformed text."
+        ),
         intervals="95%, bootstrap over the items of each dataset, the same ones for every transformation, and over "
         "runs, corrected for bias and for few of either.",
         pages="docs/hteb.md",
@@ -94,9 +98,12 @@ WORDINGS |= {
     ),
     "paraphrasers": replace(
         WORDINGS["pteb"],
-        overall="Similarity: mean rating of text and paraphrase by the judge, 0 to 5. Edit distance: words changed, "
-        "over the longer of the two. Seconds: what the server took per text. Each a mean over the distinct texts of a "
-        "dataset, then over datasets. Over 5% without a paraphrase or rating there is no value.",
+        overall=(
+            "Similarity: mean rating of text and paraphrase by the judge, 0 to 5. Edit distance: words "
+            "changed, over the longer of the two. Seconds: what the server took per text. Each a mean "
+            "over the distinct texts of a dataset, then over datasets. With over 5% lacking a paraphrase "
+            "or rating, there is no value."
+        ),
         intervals="95%, bootstrap over the texts of each dataset, corrected for bias and for few items.",
     ),
     "validation": replace(
@@ -129,18 +136,23 @@ WORDINGS["golden"] = replace(
 )
 WORDINGS["questions"] = replace(
     WORDINGS["score"],
-    overall="Kept: the share of the questions written that passed every check; a second call says whether the passage "
-    "answers. Of questions that nearly repeat each other the first counts.",
+    overall=(
+        "Kept: the share of the questions written that passed every check; a second call checks whether "
+        "the passage answers it. Of questions that nearly repeat each other the first counts."
+    ),
     intervals="95%, Wilson’s, over the questions written.",
     pages="docs/documents.md",
     files="export/ (queries, corpus, judgements, spans of the evidence), drafts.jsonl (the outcome of each), tables/",
 )
 WORDINGS["sweep"] = replace(
     WORDINGS["score"],
-    overall="A stack is what retrieves and orders: encoder, dimensions, index, K candidates, reranker, mode. Its "
-    "quality is a mean over queries, over several datasets a mean of their means. p50: of each query the median over "
-    "sessions, then the median over queries; p95: over all samples. A stack is dominated where another one is no worse "
-    "in price, time and quality, and better in one. %PROC is the share of what the candidates allow, a ratio of means.",
+    overall=(
+        "A stack is what retrieves and orders: encoder, dimensions, index, K candidates, reranker, mode. "
+        "Its quality is a mean over queries, over several datasets a mean of their means. p50: the "
+        "median over sessions for each query, then the median over queries; p95: over all samples. A "
+        "stack is dominated where another one is no worse in price, time and quality, and better in one. "
+        "%PROC is the share of what the candidates allow, a ratio of means."
+    ),
     intervals="95%, percentile bootstrap over queries, the same resamples for every stack; times over timed queries. "
     "Shares of winners: how often the rule takes a stack when queries and timed queries are drawn again.",
     pages="docs/sweep_findings.md",
@@ -148,10 +160,13 @@ WORDINGS["sweep"] = replace(
 )
 WORDINGS["names"] = replace(
     WORDINGS["score"],
-    overall="A query asks for works by an author on a topic. Name margin: similarity to the right passage minus that "
-    "to the closer of two impostors on the topic; topic margin: minus that to the author’s passage on another topic. "
-    "Mean over queries of each run, then over runs. An ablation rewrites the same bundles; its percent is the mean of "
-    "the rows’ changes where the base margin is 0.02 or more. Retrieval is from all bundles’ passages, a test of ours.",
+    overall=(
+        "A query asks for works by an author on a topic. Name margin: similarity to the right passage "
+        "minus that to the closer of two impostors on the topic; topic margin: minus that to the "
+        "author’s passage on another topic. Mean over queries of each run, then over runs. An ablation "
+        "rewrites the same bundles; its percent is the mean of the rows’ changes where the base margin "
+        "is 0.02 or more. Retrieval, which we added, searches all bundles’ passages."
+    ),
     intervals="95%, bootstrap over queries, each with all its runs, corrected for bias and few queries.",
     pages="docs/probes.md",
     files=FILES.replace("comparisons.json, ", ""),
@@ -168,16 +183,18 @@ WORDINGS["hume"] = Wording(
     "with ties as blocks (reranking). Models are scored on the same items; they get the "
     "number of clusters and labelled examples, which people do not. Percent of human is 100 times one over the "
     "other. Low agreement: κ or ARI under 0.4, Spearman under 0.6.",
-    "Of people: Wilson (classification), Fisher z (STS), lowest to highest annotator (clustering, reranking), which is "
-    "no 95% interval; of one annotator there, Wilson’s as if the score were a share. Outside it is not a test.",
+    "Of people: Wilson (classification), Fisher z (STS), lowest to highest annotator (clustering, "
+    "reranking), which is not a 95% interval; with one annotator there, Wilson’s as if the score "
+    "were a share. Lying outside it is not a test result.",
     "docs/hume.md",
     "summary.json (all that this page shows), tables/ (CSV and Markdown), results.jsonl (every number with interval "
     "and n)",
 )
 CORRECTED = "corrected.json"
 BY_PEOPLE = (
-    "95%, Student’s t over what people graded: the judge’s mean, corrected by how far people’s grades of a sample lie "
-    "from it. A value is of queries that people graded whole, or of single passages, as its row says."
+    "95%, Student’s t over what people graded: the judge’s mean, corrected by how far people’s "
+    "grades of a sample lie from it. A value covers queries that people graded whole, or single "
+    "passages, as its row says."
 )
 """How the intervals of a scoring were made whose judge people’s grades correct."""
 
@@ -250,51 +267,53 @@ class ProtocolScale:
 
 SCALES = {
     "sage": ProtocolScale(
-        "Does similarity follow people, survive typos, notice changed meaning, track lost text, cluster and retrieve?",
+        "Does similarity agree with people, survive typos, notice changed meaning, track lost text, "
+        "cluster and retrieve?",
         "Five tasks from 0 to 1, higher is better; overall is their plain mean, and a system that lacks one has none.",
         (
-            "Robustness of 0.333 is the floor for a system that only ignores noise. Look at the shares.",
+            "Robustness of 0.333 is the floor for a system that only ignores noise. See the shares.",
             "Sensitivity does not start at 0: constant, which always answers 1, has 0.683.",
-            "Preference of 0.5 is chance, not half of what is possible.",
+            "Preference of 0.5 is chance, not half of the maximum.",
             "Retrieval is a share of the system’s own clean result: a poor retriever can keep all of it. A share "
             "above 1 is chance, with few queries.",
             "Clustering is not corrected for chance: compare with random.",
         ),
     ),
     "pteb": ProtocolScale(
-        "How much of a score is left when every text is paraphrased, over several runs of the paraphraser?",
+        "How far does a score drop when every text is paraphrased, over several runs of the paraphraser?",
         "The task’s own measure times 100, on originals and paraphrases. The change is PTEB minus original: a loss is "
         "negative.",
         (
             "A paraphrase that changes the meaning costs every system: ratings of paraphrases show how far to trust "
             "a loss.",
             "A small loss from a low score is not robustness: a system that finds nothing loses nothing.",
-            "Systems without vectors classify and cluster by another method and are ranked by themselves.",
-            "Another paraphraser or prompt gives another change; only runs of this one are in the interval.",
+            "Systems without vectors classify and cluster by another method and are ranked separately.",
+            "Another paraphraser or prompt gives a different change; the interval covers only runs "
+            "of this one.",
         ),
     ),
     "hteb": ProtocolScale(
-        "What is left of a score when texts are rewritten in style, in length, and in another language?",
+        "How far does a score drop when texts are rewritten in style, length and language?",
         "The task’s own measure times 100, on originals and transformed texts. The change is transformed minus "
         "original: a loss is negative. A profile is the change on each of three axes.",
         (
-            "A transformation that changes the meaning costs every system: their lengths and copies, "
-            "and people’s ratings, say how far to trust a loss.",
+            "A transformation that changes the meaning costs every system: lengths, copies and "
+            "people’s ratings show how far to trust a loss.",
             "Translation turns pairs in two languages into pairs in one: such data get easier, not harder.",
             "Ranks by axis are not tests; intervals of one system’s axes overlap or not for the same items.",
-            "Another transformer gives other texts; only runs of this one are in the interval.",
+            "Another transformer gives different texts; the interval covers only runs of this one.",
         ),
     ),
     "original": ProtocolScale(
         "How well does a system do each task on the texts as they are?",
         "The task’s own measure times 100.",
-        ("Systems without vectors classify and cluster by another method and are ranked by themselves.",),
+        ("Systems without vectors classify and cluster by another method and are ranked separately.",),
     ),
     "judge": ProtocolScale(
         "Which language model rates similarity as people do?",
         "Correlation of its ratings with gold scores, −1 to 1, higher is better; error in steps of 0 to 5, lower is "
         "better.",
-        ("A judge that follows people on pairs of sentences is not shown to judge long paraphrases.",),
+        ("A judge that agrees with people on pairs of sentences may not do so on long paraphrases.",),
     ),
     "paraphrasers": ProtocolScale(
         "Which language model paraphrases texts and keeps their meaning?",
@@ -306,85 +325,91 @@ SCALES = {
     ),
     "validation": ProtocolScale(
         "Do people find that the paraphrases keep the meaning?",
-        "Mean rating from 0 to 5; 3.0 is the bar of the paper. Alpha says how far raters agree, 1 is fully.",
-        ("A mean over the bar does not say that every paraphrase is good: see the shares.",),
+        "Mean rating from 0 to 5; 3.0 is the paper’s threshold. Alpha is the raters’ agreement; 1 is "
+        "perfect.",
+        ("A mean above the threshold does not mean that every paraphrase is good: see the shares.",),
     ),
     "golden": ProtocolScale(
         "Which passages contain the evidence for each question, by a judge’s grades?",
-        "Grades from 1 (nothing to do with it) to 5 (answers it). Everything scored with this set rests on them.",
+        "Grades from 1 (nothing to do with it) to 5 (answers it). Everything scored with this set "
+        "depends on them.",
         (
             "Where the judge is a language model, its grades are not people’s until people have checked a sample.",
             "A passage that no search proposed was never graded: it counts as not judged, not as bad.",
         ),
     ),
     "questions": ProtocolScale(
-        "What may be asked of these documents, and where is the answer?",
+        "What can be asked about these documents, and where is the answer?",
         "Kept: the share of questions that passed every check, 0 to 1.",
         (
             "A question has one judged passage, the one it was written about; others may answer it too.",
-            "Questions of the documents are made of their own words, which favours systems that match words.",
+            "Questions from the documents use their own words, which favours systems that match words.",
         ),
     ),
     "score": ProtocolScale(
-        "Does the set of K passages in the prompt hold the decisive evidence?",
-        "RA-nWG from 0 to 1: the worth of the first K, of the best that any K could have. N-Recall4+ is the share of "
-        "good passages that fit; Harm is the share of poor ones, lower is better. PROC is the best that the pool "
-        "allows, and %PROC how much of it is reached.",
+        "Do the K passages in the prompt contain the decisive evidence?",
+        "RA-nWG from 0 to 1: the worth of the first K as a share of the best that any K could have. "
+        "N-Recall4+ is the share of good passages that fit; Harm is the share of poor ones, lower is "
+        "better. PROC is the best that the pool allows, and %PROC how much of it is reached.",
         (
             "Order inside the K does not count.",
-            "1 does not mean that an answer is right, only that what is needed is in the prompt.",
+            "1 does not mean that an answer is right, only that the evidence is in the prompt.",
             "The same value on two sets of judgements is not the same quality.",
         ),
     ),
     "sweep": ProtocolScale(
         "What do time and money buy?",
-        "A stack is on the frontier where no other one is as cheap, as fast and as good, and better in one of them. "
-        "p50 is the median time of a query, p95 what one of twenty exceeds.",
+        "A stack is on the frontier if no other is as cheap, as fast and as good, and better in one "
+        "of them. p50 is the median time of a query; one in twenty takes longer than p95.",
         (
-            "Times are of this machine and this corpus; on larger ones indexes order differently.",
+            "Times hold for this machine and this corpus; on larger corpora, indexes rank differently.",
             "Prices are those of the date shown with them.",
             "The recommendation is only as good as its budget.",
         ),
     ),
     "names": ProtocolScale(
-        "Does similarity know whose name a text carries?",
+        "Does similarity tell whose name a text carries?",
         "Name margin: similarity to the right passage minus that to the closer impostor. Above 0 the right one wins.",
         (
-            "Margins of two systems do not compare, as each has its own scale. Percents of change do.",
-            "A smaller margin need not cost retrieval: compare recall.",
+            "Margins of two systems cannot be compared, as each has its own scale; percentages of "
+            "change can.",
+            "A smaller margin may not cost retrieval: compare recall.",
         ),
     ),
     "noise": ProtocolScale(
-        "What does small talk around a question do?",
+        "How does small talk around a question affect search?",
         "Drop in percent of the clean question's similarity to its meaning; 0 means no harm.",
-        ("A drop in similarity costs only where another passage overtakes: see what retrieval loses.",),
+        ("A drop in similarity matters only where another passage overtakes: see what retrieval loses.",),
     ),
     "hume": ProtocolScale(
         "How do people do on the same items, and how well do they agree?",
-        "The task’s own measure times 100 for people and systems. Percent of human is one over the other.",
+        "The task’s own measure times 100 for people and systems. Percent of human is the ratio of the two.",
         (
-            "Above people is not better than people: where annotators disagree, gold is in doubt, and a system may "
-            "only have learnt how such labels are made. Read the agreement first.",
-            "The range of two annotators is not a 95% interval, and lying outside it is not a test. The paired "
-            "difference is.",
-            "Percent of human can pass 100: it is a ratio of two uncertain numbers.",
+            "Above people is not better than people: where annotators disagree, gold is in doubt, "
+            "and a system may only have learned how such labels are made. Check the agreement first.",
+            "The range of two annotators is not a 95% interval, and lying outside it is not a test "
+            "result. The paired difference is.",
+            "Percent of human can exceed 100: it is a ratio of two uncertain numbers.",
             "Models get the number of clusters and labelled examples, which people do not.",
         ),
     ),
     "calibration": ProtocolScale(
-        "How likely do two texts mean the same, given their similarity, and above which one may you accept?",
-        "Skill is the share of the uncertainty that the similarity takes away: 0 is none, 1 all.",
+        "How likely are two texts to mean the same, given their similarity, and from which "
+        "similarity can you accept?",
+        "Skill is the share of the uncertainty that the similarity removes: 0 is none, 1 all.",
         (
-            "A promise holds for pairs like those that were labelled; the gaps show kinds of pairs where it ends.",
-            "Thresholds of different systems do not compare: each has its own scale.",
+            "A guarantee holds for pairs like the labelled ones; the gaps show kinds of pairs where "
+            "it does not.",
+            "Thresholds of different systems cannot be compared: each has its own scale.",
         ),
     ),
     "choose": ProtocolScale(
-        "Which system should search these documents, where nobody has judged anything?",
-        "P(best) is the chance to be the best of those asked; regret is how far below the best nDCG@10 a system lies.",
+        "Which system should search these documents, when nothing has been judged?",
+        "P(best) is the chance of being the best of these systems; regret is how far below the best "
+        "nDCG@10 a system lies.",
         (
-            "It is a forecast from the documents themselves, not a measurement: judged questions measure.",
-            "It was taught on short English collections; on others its chances may be off.",
+            "It is a forecast from the documents themselves, not a measurement: judged questions give one.",
+            "It was fitted on short English collections; on others its chances may be off.",
         ),
     ),
     "mteb": ProtocolScale(
@@ -392,7 +417,7 @@ SCALES = {
         "The main score of each task as it was published, from 0 to 1 where the task has no other scale.",
         (
             "There are no single items behind it, so no interval, no test and no rank.",
-            "Results of different revisions of a model or of the data do not compare.",
+            "Results of different revisions of a model or of the data cannot be compared.",
         ),
     ),
 }
@@ -407,8 +432,8 @@ def reading_of(runs: Sequence[ReportRun]) -> Iterator[Block]:
     yield Verdict(
         ("How to read this report",),
         ((
-            "Each number holds for these items, with its uncertainty. Every page says the finding first, then "
-            "draws it, then gives the numbers; ", Link("Method", "method"), " says how each was made.",
+            "Each number holds for these items, with its uncertainty. Every page gives the finding "
+            "first, then a figure, then the numbers; ", Link("Method", "method"), " says how each was made.",
         ),)
     )  # fmt: skip
     yield Heading("Marks and numbers", "reading-marks")
@@ -439,13 +464,14 @@ def _value_terms(correction: str) -> Iterator[Term]:
         "reading-rank", "Rank 1–2",
         "The ranks that the tests leave open: at best first, at worst second. Pairs of systems are compared on the "
         f"same items, and p is corrected for the number of pairs ({correction}).",
-        "Two systems of rank 1–2 may differ; these items cannot tell. More items narrow the range."
+        "Two systems of rank 1–2 may differ; these items cannot show which is better. More items "
+        "narrow the range."
     )  # fmt: skip
     yield _make_term(
         "reading-overlap",
         "Bars that overlap",
-        "Nothing follows: both systems saw the same items, and what is hard for one is hard for the other. The "
-        "difference has its own interval, and that one is tested.",
+        "That shows nothing: both systems saw the same items, and what is hard for one is hard for the other. The "
+        "difference has its own interval, and that is what is tested.",
     )
     yield _make_term(
         "reading-bold",
@@ -455,8 +481,8 @@ def _value_terms(correction: str) -> Iterator[Term]:
     yield _make_term(
         "reading-n",
         "n, and grey values",
-        f"n is the number of items behind a value. Under {FEW} the value is grey and starts no sentence; under 50 an "
-        "interval is a rough guide.",
+        f"n is the number of items behind a value. Under {FEW} the value is grey and never leads a "
+        "finding; under 50 an interval is a rough guide.",
     )
     yield _make_term(
         "reading-points",
@@ -466,13 +492,13 @@ def _value_terms(correction: str) -> Iterator[Term]:
     yield _make_term(
         "reading-reference",
         "constant and random",
-        "Baselines that ignore the text: one always answers 1, the other draws at random. They are never "
-        "ranked. A system that scores no higher has shown nothing on that task.",
+        "Baselines that ignore the text: one always answers 1, the other draws at random. They are "
+        "never ranked. A system that scores no higher has not shown anything on that task.",
     )
     yield _make_term(
         "reading-items",
         "One item",
-        "An item helps to see why. It does not show which system is better: that takes n items.",
+        "An item helps to see why. It does not show which system is better: that takes all n items.",
     )
 
 
@@ -486,7 +512,7 @@ def _verb_terms(alpha: float) -> tuple[Term, ...]:
     return (
         _make_term(
             "reading-beats", "beats", f"The corrected p of the difference is under {alpha}.",
-            "The difference need not be large: read its interval.",
+            "The difference may be small: read its interval.",
         ),
         _make_term(
             "reading-apart", "cannot be told apart from", f"The corrected p is {alpha} or more.",
@@ -509,6 +535,6 @@ STATES = (
         "reading-partial", "◐ partial", "Some datasets of the task are missing, so it has no score over them."
     ),
     _make_term("reading-not-run", "not run", "Planned. The same command continues."),
-    _make_term("reading-undefined", "n/a", "Not defined here, such as a correlation of equal ratings."),
+    _make_term("reading-undefined", "n/a", "Undefined here, such as a correlation of equal ratings."),
     _make_term("reading-none", numbers.NONE, "There is none, such as the dimensions of bm25."),
 )

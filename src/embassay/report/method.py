@@ -156,8 +156,8 @@ def _say_calls(spent: Mapping[str, Any] | None) -> str:
         return ""
     parts = [
         numbers.counted(spent["retries"], "retry"),
-        f"{numbers.counted(spent['failed'], 'call')} failed for good",
-        f"{numbers.duration(spent['seconds'])} of waiting, summed over requests side by side",
+        f"{numbers.counted(spent['failed'], 'call')} failed finally",
+        f"{numbers.duration(spent['seconds'])} of waiting, summed over parallel requests",
     ]
     return ", ".join(parts)
 

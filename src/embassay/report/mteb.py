@@ -34,8 +34,8 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from map(Text, _left_out(record, names, types))
     yield Heading("Main scores", "mteb-tables")
     yield Text(
-        "As published, higher is better. Systems by their mean over all tasks, those that lack one last. A mean over "
-        "types of task is no score of any of them."
+        "As published, higher is better. Systems are ordered by their mean over all tasks, those "
+        "that lack one last. A mean over types of task is not a score for any of them."
     )
     if means := _means_table(record, names, types):
         yield means
@@ -69,7 +69,7 @@ def _highest_sentences(record: Record, claims: Sequence[Claim]) -> Iterator[Sent
     for claim in claims:
         of, value = numbers.counted(claim.of, "system"), SCORE.write_value(claim.value or 0.0)
         who = Name(label[claim.subject], record.by_name[claim.subject].index)
-        yield (f"Of {of} with every task the highest mean is {value}, of ", who, ".")
+        yield (f"Among {of} with every task, the highest mean is {value}, of ", who, ".")
 
 
 def _task_types(record: Record) -> tuple[str, ...]:

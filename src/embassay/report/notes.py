@@ -107,14 +107,16 @@ def _of_mteb(record: Record) -> Iterator[Note]:
     if len(warned) > MOST_WARNINGS:
         tasks = {warning.partition(":")[0] for warning in warned}
         what = f"{len(tasks)} of {numbers.counted(len(record.manifest['datasets']), 'task')} have warnings, the first:"
-        yield Note("warning", f"{what} {warned[0]}.", "Scores on other versions of the data do not compare.")
+        yield Note(
+            "warning", f"{what} {warned[0]}.", "Scores on other versions of the data cannot be compared."
+        )
     yield from (Note("warning", f"{text}.") for text in warned[: 0 if len(warned) > MOST_WARNINGS else None])
     missing = [
         system.name for system in record.systems if record.value(OVERALL, system.name, OVERALL) is None
     ]
     if missing and len(missing) < len(record.systems):
         what = f"{len(missing)} of {numbers.counted(len(record.systems), 'system')} lack a task."
-        yield Note("partial", what, "They have no mean over all tasks and stand last.")
+        yield Note("partial", what, "They have no mean over all tasks and come last.")
     for warning in record.manifest.get("warnings", ()):
         yield Note("warning", str(warning))
 
@@ -148,7 +150,7 @@ def _failed_notes(record: Record) -> Iterator[Note]:
             f"{len(cells)} of {numbers.counted(len(record.cells), 'cell')} failed: "
             f"{label.get(system, system)}, {where} ({reason or 'no reason was recorded'}).",
             "The system is not ranked where a value is missing.",
-            "The same command tries again.",
+            "Repeat the command to try again.",
         )
 
 
@@ -167,8 +169,8 @@ def _unwritten_notes(record: Record) -> Iterator[Note]:
         yield Note(
             "lost",
             f"{what} could not be rewritten by {name} ({failed['first']}).",
-            "They are left out, before and after rewriting; over 5% there is no value.",
-            "The same command asks again.",
+            "They are left out, before and after rewriting; with over 5% there is no value.",
+            "Repeat the command to ask again.",
         )
 
 
@@ -181,7 +183,7 @@ def _waiting_notes(record: Record) -> Iterator[Note]:
             + ("has" if waiting == 1 else "have")
             + " not run yet.",
             "Scores over all datasets are missing where a cell is.",
-            "The same command continues.",
+            "Repeat the command to continue.",
         )
 
 
@@ -260,7 +262,7 @@ def _few_sets(record: Record) -> Iterator[Note]:
     }
     if counts and max(counts) < FEW:
         what = f"Clustering intervals come from {numbers.counted(max(counts), 'set')}."
-        yield Note("small n", what, "They and its ranks are rough.", "More sets help, not more texts.")
+        yield Note("small n", what, "They and the ranks are rough.", "More sets help, not more texts.")
 
 
 def _skipped_notes(record: Record) -> Iterator[Note]:

@@ -68,7 +68,7 @@ def show_board(board: Board) -> BoardView:
     groups = (
         ("", board.ranked),
         (
-            "Classical metrics, ranked by themselves: another method stands behind some of their scores",
+            "Classical metrics, ranked separately: some of their scores come from another method",
             board.apart,
         ),
         (missing, board.unranked),
@@ -466,9 +466,7 @@ def _items_behind(record: Record, task: str) -> int:
 def _too_few(record: Record, board: Board, items: int) -> Verdict:
     """The ranks stay in the table; no system is said to beat another, as in the answers of several runs."""
     said = numbers.counted(items, "item")
-    heading = (
-        f"{said} {'is' if items == 1 else 'are'} too few to say who is first{_ranking_place(record, board)}"
-    )
+    heading = f"{said} {'is' if items == 1 else 'are'} too few to show which is first{_ranking_place(record, board)}"
     rest = tuple(row.system.name for row in board.ranked[2:])
     claims = [replace(_score_claim(board, row), relation="most", others=rest) for row in board.ranked[:2]]
     values = [
@@ -563,7 +561,7 @@ def _unfinished_verdict(record: Record) -> Verdict:
     cells = f"{numbers.count(claim.n)} of {numbers.counted(claim.of, 'cell')}"
     command = Command(record.manifest.get("command", ""))
     if not claim.n:
-        lede = (f"{cells}. Run ", command, " again: this page fills as cells end.")
+        lede = (f"{cells}. Run ", command, " again: this page fills as cells finish.")
         return Verdict(("Nothing finished yet",), (lede,), (claim,))
     if claim.n == claim.of:
         return Verdict(

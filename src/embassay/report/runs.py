@@ -169,7 +169,7 @@ class ReportRun:
                 blocks = tuple(page.load()(self, self.alone))
                 if odd := [block for block in blocks if not isinstance(block, get_args(Block))]:
                     raise TypeError(
-                        f"it yields {odd[0]!r:.60}, which is no block of embassay.document.blocks"
+                        f"it yields {odd[0]!r:.60}, which is not a block of embassay.document.blocks"
                     )
                 if sum(isinstance(block, Verdict) for block in blocks) > 1:
                     raise ValueError("a page has one Verdict")

@@ -48,7 +48,7 @@ STYLES = ("report.css", "answers.css", "summary.css")
 LEFT, WIDE, TALL, TOP = 7, 84, 250, 14
 """The plot: percent from the left and of the width, pixels of its height and above it."""
 MOST_COMMANDS, MOST_NAMED = 4, 4
-TABLES = {"pairs": "Pair by pair", "places": "Places by the mean", "board": "Scores", "drops": "Drops"}
+TABLES = {"pairs": "Pair by pair", "places": "Ranks by the mean", "board": "Scores", "drops": "Drops"}
 """Tables of a terminal that stand on the first page where there are no answers."""
 LANGUAGES = {
     "en": "English",
@@ -66,8 +66,8 @@ LONGEST_COMMAND, MOST_TASKS, NAME = 300, 8, 16
 """The last: letters of a row of the column of answers."""
 LEVELS = (
     ("sure", "Sure", "The paired test, adjusted for all pairs, leaves one system in first place."),
-    ("likely", "Likely", "Not so, but clearly ahead in at least 80 of 100 resamples."),
-    ("open", "Undecided", "Clearly ahead in fewer than 80. The answer says what would decide it."),
+    ("likely", "Likely", "Not that, but clearly ahead in at least 80 of 100 resamples."),
+    ("open", "Undecided", "Clearly ahead in fewer than 80. The answer states what would decide it."),
 )
 
 
@@ -240,7 +240,7 @@ def _fastest_stacks(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, .
 def _say_trade(fast: Traded, best: Traded, measure: str) -> str:
     """What the fastest saves against the one of the highest value: nothing is tested here, so none is first."""
     if fast is best:
-        return f"{fast.system.name} is the fastest, and its {measure} the highest"
+        return f"{fast.system.name} is the fastest, and has the highest {measure}"
     # Two significant digits: a ratio of 1.02 would read as "1 times as fast".
     times = float(f"{best.system.value / fast.system.value:.2g}")
     pace = "hardly faster than" if times <= 1 else f"{times:,g} times as fast as"
@@ -427,7 +427,7 @@ def _list_conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> It
         hardware = runs[0].record.manifest.get("hardware", {})
         cores = numbers.counted(hardware.get("cores") or 1, "core")
         machine = f"{cores}, {hardware.get('cpu', 'processor unknown')}"
-        yield f"you run on a machine like this one ({machine}); elsewhere, time it again"
+        yield f"you run on a machine like this one ({machine}); elsewhere, measure again"
 
 
 def _list_datasets(runs: Sequence[ReportRun]) -> list[str]:

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 
 
 MEASURED = (
-    "Measured in this run, edits and measures included; vectors from the cache took no time. Memory is what the "
-    "process of a cell held at most, whatever it did before."
+    "Measured in this run, edits and measures included; vectors from the cache took no time. Memory "
+    "is the most that a cell's process held, including earlier work."
 )
 BRIEFLY = 2
 """Sentences that stand below the heading where a run is told of briefly."""
@@ -230,7 +230,7 @@ def _reference_lines(board: Board) -> Iterator[str]:
     names = " and ".join(row.label for row in board.references)
     if board.apart:
         apart = plain_text(join_names([row.label for row in board.apart]))
-        yield f"{APART} {apart} are ranked by themselves: another method stands behind some scores."
+        yield f"{APART} {apart} are ranked separately: some of their scores come from another method."
     if names and board.tasks:
         yield f"{names} are references, not ranked."
 
@@ -292,7 +292,7 @@ def _next_items(contrast: Contrast, unit: numbers.Unit) -> Iterator[Block]:
     from embassay.report.notes import Open, open_table
 
     found = Open("", contrast.difference, (contrast.high - contrast.low) / 2, contrast.n, contrast.tests)
-    yield Text("What more items like these would buy, of each dataset alike:")
+    yield Text("What more items like these would buy, the same number for each dataset:")
     yield open_table("What more items would buy", "Items", [found], unit=unit)
 
 
@@ -362,9 +362,9 @@ def _how_ranked(found: Sequence[Field]) -> str:
     methods = list(dict.fromkeys(field.method for field in found if field.entrants and not field.reason))
     how = "; ".join(methods) or METHOD
     return (
-        f"Ranks and groups: {how}; Holm over all pairs of a table, alpha 0.05. In one group: no test tells them apart, "
-        "which is not being equal. Best: how likely a system is ahead of all, by resamples and by how many items these "
-        "are of."
+        f"Ranks and groups: {how}; Holm over all pairs of a table, alpha 0.05. In one group: no test "
+        "tells them apart, which does not make them equal. Best: how likely a system is ahead of all "
+        "others, from the resamples."
     )
 
 
@@ -425,7 +425,10 @@ def _pair_notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
     how = next(filter(None, (contrast.method for contrast in pair.contrasts)), "")
     test = f"{how}{_freedom_words(pair)}" if how else "no test"
     yield f"Differences are first minus second; {test}. {_corrected_together(pair)}"
-    yield "Detectable: the least true difference that this test, so corrected, finds with 80% power at 5%."
+    yield (
+        "Detectable: the smallest true difference that this test, with its correction, finds with 80% "
+        "power at 5%."
+    )
     if pair.among is not None:
         apart = "tell" if pair.among.apart else "do not tell"
         yield (
@@ -434,8 +437,9 @@ def _pair_notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
         )
     if any(contrast.by_item for contrast in pair.contrasts):
         yield (
-            "Where a headline is a mean over items: d_z is their mean difference in standard deviations, p by random "
-            "swaps of the sides, and by Wilcoxon's ranks (not corrected)."
+            "Where a headline is a mean over items: d_z is their mean difference in standard "
+            "deviations, p from a permutation test and from a Wilcoxon signed-rank test (not "
+            "corrected)."
         )
     if not pair.pairing.paired:
         yield f"The runs are not paired ({pair.pairing.reason}): errors of both add up, and items are not compared."
@@ -453,7 +457,7 @@ def _corrected_together(pair: PairOfSystems) -> str:
     notes = ["overall is tested alone"] if any(contrast.task == OVERALL for contrast in tested) else []
     for of_dataset, noun in ((False, "part"), (True, "dataset")):
         many = parts.get(of_dataset, 0)
-        notes += [f"p of the {many} {noun}s by Holm among themselves"] if many > 1 else []
+        notes += [f"p of the {many} {noun}s corrected by Holm"] if many > 1 else []
     text = "; ".join(notes)
     return f"{text[:1].upper()}{text[1:]}." if text else "Nothing is corrected."
 

@@ -104,7 +104,7 @@ class Conduct:
             yield f"{name}: {self.says_nothing}; there is nothing to score"
             return
         if self._parallel and len(self._first) > 1:
-            yield f"{name}: the vectors of all {n} texts have one direction, so every cosine is 1 or -1"
+            yield f"{name}: the vectors of all {n} texts have the same direction, so every cosine is 1 or -1"
         if self._zeros:
             yield f"{name}: {self._zeros:,} of {n} texts have a vector of zeros, which is similar to nothing"
         ((_, most),) = self._alike.most_common(1)
@@ -113,8 +113,9 @@ class Conduct:
             yield f"{name}: {most:,} of {looked_at:,} texts have the same vector, so it cannot tell them apart"
         if self._odd_lengths:
             yield (
-                f"{name}: {self._odd_lengths:,} of {n} vectors are shorter than {_SHORT:g} or longer than {_LONG:g}, "
-                "which models do not give; what learns from vectors may fail on them"
+                f"{name}: {self._odd_lengths:,} of {n} vectors are shorter than {_SHORT:g} or longer "
+                f"than {_LONG:g}, which models do not usually give; methods that learn from vectors "
+                "may fail on them"
             )
 
     @staticmethod
@@ -127,13 +128,13 @@ class Conduct:
             return
         if half == len(texts) or _differs(before, encoder.encode(texts, role=role)):
             yield (
-                f"{encoder.name}: the same {len(texts)} texts got other vectors when they were encoded again; its "
-                "scores cannot be repeated"
+                f"{encoder.name}: the same {len(texts)} texts got different vectors when encoded "
+                "again; its scores cannot be repeated"
             )
         else:
             yield (
-                f"{encoder.name}: {half} texts got other vectors without the {len(texts) - half} that were encoded "
-                "with them; its scores depend on what is encoded together"
+                f"{encoder.name}: {half} texts got different vectors without the {len(texts) - half} "
+                "texts encoded with them; its scores depend on what is encoded together"
             )
 
 

@@ -225,7 +225,7 @@ def record_from_json(plain: Mapping[str, Any]) -> CellRecord:
     """The inverse of `record_to_json`; KeyError, TypeError or ValueError if `plain` is not one, or not as it was."""
     plain = dict(plain)
     if plain.pop("checksum") != digest_json(plain):
-        raise ValueError("the checksum is that of another record")
+        raise ValueError("the checksum belongs to another record")
     components = {
         name: Component(
             part["value"], part["n"], number_array(part["replicates"]), part["reason"], part.get("units")
@@ -433,7 +433,7 @@ class RunFolder:
             if (damaged := self._damaged(cell)) is None:
                 return record
             path = damaged
-            raise ValueError("not all of the file is there")
+            raise ValueError("the file is incomplete")
         except FileNotFoundError:
             return None
         except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -589,7 +589,7 @@ def read_record(path: Path, cls: type[T], *, schema: int, what: str, mend: str) 
         return make_record(cls, plain)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise DataError(
-            f"the record of {what} is not whole", path=path, found=str(error), mend=mend
+            f"the record of {what} is incomplete", path=path, found=str(error), mend=mend
         ) from error
 
 

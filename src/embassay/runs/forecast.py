@@ -139,7 +139,8 @@ class Outlook:
             return line
         reached = round(self.total * most / self.expected) if self.expected else self.total
         return (
-            f"{line}. The limit of {format_dollars(most)} may end it after about {min(reached, self.total):,}"
+            f"{line}. The limit of {format_dollars(most)} may stop it after about "
+            f"{min(reached, self.total):,}"
         )
 
 
@@ -296,10 +297,11 @@ def in_words(forecasts: Forecasts) -> Iterator[str]:
         yield from _of_memory(most)
     if paid:
         yield (
-            f"Nothing was sent. Time of a server: its rpm and tpm where given, else {ANSWER_SECONDS} s a request, "
-            f"{AT_ONCE} at once, assumed; of one on this machine {LOCAL_READ} tokens read and {LOCAL_WRITTEN} written "
-            "a second, one request at a time (a small model on a processor; a GPU is faster). Retries come on top; "
-            "the run renews this from its first ten answers."
+            "Nothing was sent. A server's time comes from its rpm and tpm if given; otherwise "
+            f"{ANSWER_SECONDS} s a request, {AT_ONCE} at once, are assumed, and for a server on this "
+            f"machine {LOCAL_READ} tokens read and {LOCAL_WRITTEN} written a second, one request at a "
+            "time (a small model on a CPU; a GPU is faster). Retries come on top; the run renews "
+            "this from its first ten answers."
         )
 
 

@@ -335,9 +335,9 @@ class _Stopper:
 
 def _broken_promise(held: int, most: int, *, kept: bool = False) -> UsageError:
     return UsageError(
-        f"It came to hold {in_words(held)}, more than the {in_words(most)} promised, and was stopped."
+        f"It reached {in_words(held)}, more than the {in_words(most)} promised, and was stopped."
         + (" Finished work is kept." if kept else ""),
-        mend="Give it less data (--limit, where there is one), or raise --memory.",
+        mend="Give it less data (--limit, if the command has one), or raise --memory.",
     )
 
 
@@ -401,5 +401,5 @@ def memory_warning(told: Mapping[str, Any] | None) -> str:
         return ""
     return (
         f"The run held {in_words(told['held_bytes'])} at its most, more than the "
-        f"{in_words(told['promised_bytes'])} promised with --memory. Its results are not touched by that."
+        f"{in_words(told['promised_bytes'])} promised with --memory. Its results are not affected."
     )

@@ -176,7 +176,7 @@ class Store:
         if not self._warned:
             self._warned = True
             warnings.warn(
-                f"The {self.title} {self.path} cannot be {what} ({error}); going on without it. "
+                f"The {self.title} {self.path} cannot be {what} ({error}); continuing without it. "
                 "Free the disk, or set EMBASSAY_CACHE to a folder that can be written.",
                 RuntimeWarning,
                 stacklevel=2,

@@ -39,7 +39,7 @@ def keep_distinct(texts: Sequence[str], threshold: float, size: int = 3) -> Dist
     """
     if not threshold > 0 or size < 1:
         raise UsageError(
-            f"Near copies cannot be told with the threshold {threshold:g} and runs of {size} words.",
+            f"Near-duplicates cannot be found with the threshold {threshold:g} and runs of {size} words.",
             mend="The threshold is a similarity above 0, at most 1; a run has 1 word or more.",
         )
     sizes: dict[int, int] = {}

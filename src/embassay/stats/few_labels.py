@@ -144,7 +144,7 @@ def corrected(
     n, total = len(people), len(every)
     if len(judge) != n or total < n:
         raise UsageError(
-            f"There are {n} labels of people, {len(judge)} of the judge beside them and {total} in all.",
+            f"There are {n} labels from people, {len(judge)} from the judge for them, and {total} in all.",
             mend="Give the judge's label of each unit.",
         )
     if (groups is None) is not (every_groups is None):

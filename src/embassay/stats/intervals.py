@@ -414,6 +414,6 @@ def items_to_decide(
 def _check(error: float, alpha: float, power: float) -> None:
     if not error >= 0 or not 0 < alpha < 1 or not 0 < power < 1:
         raise UsageError(
-            f"A standard error of {error}, alpha {alpha} and power {power} do not go together.",
+            f"A standard error of {error}, alpha {alpha} and power {power} do not fit together.",
             mend="Give an error from 0, and alpha and power between 0 and 1.",
         )

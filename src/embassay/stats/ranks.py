@@ -199,7 +199,7 @@ def _checked(replicates: ArrayLike, estimates: ArrayLike) -> tuple[NDArray[np.fl
     draws, values = np.asarray(replicates, dtype=np.float64), np.asarray(estimates, dtype=np.float64)
     if values.ndim != 1 or draws.ndim != 2 or len(draws) != len(values) or draws.shape[1] < 2:
         raise UsageError(
-            f"Replicates of shape {draws.shape} do not go with estimates of shape {values.shape}.",
+            f"Replicates of shape {draws.shape} do not match estimates of shape {values.shape}.",
             mend="Give (systems, resamples), two resamples at least, and (systems,).",
         )
     if not (np.isfinite(draws).all() and np.isfinite(values).all()):

@@ -169,13 +169,13 @@ SYSTEMS.add(
 SYSTEMS.add(
     "constant",
     "embassay.systems.reference:Constant",
-    "gives any two texts 1: what a score is worth without reading them",
+    "gives any two texts 1: the score of a system that does not read them",
     kind="reference",
 )
 SYSTEMS.add(
     "random",
     "embassay.systems.reference:RandomScores",
-    "seeded random similarities: what chance gives",
+    "seeded random similarities: the score by chance",
     kind="reference",
 )
 

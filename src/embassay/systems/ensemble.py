@@ -108,7 +108,7 @@ class Ensemble:
             if part_with("price", getattr(member, "encoder", None)) is not None:
                 raise UsageError(
                     f"{member.name!r} is behind a server, and an ensemble's members run here.",
-                    mend="Take members that run on this machine.",
+                    mend="Use members that run on this machine.",
                 )
         self.of = of
         self.name = name or f"ensemble:{target}"
@@ -271,7 +271,7 @@ def _parse_weights(text: str, members: int) -> tuple[float, ...]:
         numbers = ()
     if len(numbers) != members or not all(0 < number < float("inf") for number in numbers):
         raise UsageError(
-            f"weights={text} are no {members} positive numbers, one for each member.",
+            f"weights={text} are not {members} positive numbers, one for each member.",
             mend=f"Write weights={','.join('1' * members)}.",
         )
     return numbers

@@ -101,8 +101,8 @@ def warn_without_prompts(system: str, family: str) -> None:
     wanted = f"{like.query_prompt!r} before queries"
     wanted += f" and {like.document_prompt!r} before documents" if like.document_prompt else ""
     warnings.warn(
-        f"{system}: {family} models are trained with {wanted}, and this one is asked without. Add family={family}; "
-        "where the server adds them itself, query_prompt='' says so.",
+        f"{system}: {family} models are trained with {wanted}, but this one is used without them. Add "
+        f"family={family}; where the server adds them itself, query_prompt='' says so.",
         RuntimeWarning,
         stacklevel=4,
     )
@@ -448,7 +448,7 @@ def foreign_code(weights: ModelWeights) -> tuple[str, ...]:
 def folder_identity(folder: Path) -> str:
     """The checksum of all files that a model may be made of, their names included; ModelError where none are."""
     if (blocked := forbidden(folder)) is not None:
-        raise ModelError(f"You may not read {blocked}.", mend=permission_mend(blocked))
+        raise ModelError(f"You have no permission to read {blocked}.", mend=permission_mend(blocked))
     digest = hashlib.sha256()
     files = [path for path in sorted(bounded_entries(folder.rglob("*"), folder)) if _is_counted(path, folder)]
     if not files:
@@ -484,12 +484,12 @@ def _find_commit(repository: str, revision: str | None, system: str) -> tuple[st
         commit = HfApi().model_info(repository, revision=revision, timeout=_SECONDS).sha
     except GatedRepoError as error:
         raise ModelError(
-            f"The model {repository} is only for those who agreed to its terms.",
-            mend="Agree on its page, then run `hf auth login`.",
+            f"The model {repository} is only for users who accept its terms.",
+            mend="Accept them on its page, then run `hf auth login`.",
         ) from error
     except RepositoryNotFoundError as error:
         raise ModelError(
-            f"The hub has no model {repository}, or not for you.",
+            f"The hub has no model {repository}, or you have no access.",
             mend="Check its name; if it is private, run `hf auth login`.",
         ) from error
     except RevisionNotFoundError as error:

@@ -149,7 +149,7 @@ def register_objects(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
             if name and name != model:
                 raise UsageError(
                     f"{model!r} has its own name and cannot be called {name!r}.",
-                    mend=f"Names are for objects: write {{{model!r}: {model!r}}}, or give a list.",
+                    mend=f"Only objects are named: write {{{model!r}: {model!r}}}, or give a list.",
                 )
             specs.append(model)
             continue

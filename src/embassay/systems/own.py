@@ -114,7 +114,7 @@ class ByOwn(Cosine):
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:  # noqa: ARG002 - there are none
         """UsageError."""
-        raise UsageError(f"{self.name!r} compares by {NAMES[self.by]}, which is no distance from 0 to 1.")
+        raise UsageError(f"{self.name!r} compares by {NAMES[self.by]}, which is not a distance from 0 to 1.")
 
     def search_shards(
         self,

@@ -107,7 +107,7 @@ def needle_of(text: str, tokenizer: Tokenizer, count: int) -> str:
     ends = piece_ends(tokenizer)(text)
     if count > len(ends):
         raise UsageError(
-            f"The needle has {len(ends):,} tokens, and a document needs {count:,} of it.",
+            f"The needle has {len(ends):,} tokens, and a document needs {count:,}.",
             mend="Give a longer text with --needle, or cut the documents with --text-tokens.",
         )
     return as_utf8(text)[: ends[count - 1]].decode("utf-8", "replace")
@@ -506,7 +506,7 @@ def _word_shuffle(split: Literal["whitespace", "spaces"] = "whitespace") -> Pert
 
 
 @PERTURBATIONS.register(
-    "synonyms", "words of a list by synonyms, each with probability 1/2", kind="superficial"
+    "synonyms", "words of a list replaced by synonyms, each with probability 1/2", kind="superficial"
 )
 def _synonyms() -> Perturbation:
     return Perturbation("synonyms", "superficial", f"synonyms/{SYNONYMS_VERSION}", replace_synonyms)
@@ -540,7 +540,7 @@ def _channel(edit: str, p: float, usual: float, damage: Callable[..., str]) -> P
     return Perturbation(name, "superficial", f"{name}/{CHANNELS_VERSION}", partial(damage, share=p))
 
 
-@PERTURBATIONS.register("facts", "numbers, dates and names by others", kind="semantic")
+@PERTURBATIONS.register("facts", "numbers, dates and names replaced by others", kind="semantic")
 def _facts() -> Perturbation:
     return Perturbation("facts", "semantic", f"facts/{FACTS_VERSION}", change_facts)
 

@@ -372,8 +372,8 @@ def _open_encoding() -> tiktoken.Encoding:
     except (OSError, ValueError) as error:
         where = f"readable at {path}" if path else "cached (TIKTOKEN_CACHE_DIR is empty)"
         raise ModelError(
-            f"The tokenizer cl100k needs the vocabulary file of cl100k_base, which is neither {where} nor "
-            f"to be downloaded ({type(error).__name__}).",
+            f"The tokenizer cl100k needs the vocabulary file of cl100k_base, which is neither {where} "
+            f"nor downloadable now ({type(error).__name__}).",
             mend=_download_mend(),
         ) from None
 
@@ -392,7 +392,9 @@ TOKENIZERS.add(
     "tiktoken's cl100k_base, as in the paper; needs its file once",
 )
 TOKENIZERS.add(
-    "words", "embassay.text.tokenizers:Words", "runs of word characters and single other ones; needs nothing"
+    "words",
+    "embassay.text.tokenizers:Words",
+    "runs of word characters, and single other characters; needs nothing",
 )
 
 

@@ -78,7 +78,7 @@ class Guard:
             await send_refusal(answer, 408, "The request took too long to arrive.")
             return
         if body is None:
-            await send_refusal(answer, 413, f"A request has at most {self._options.most_bytes} bytes.")
+            await send_refusal(answer, 413, f"A request may have at most {self._options.most_bytes} bytes.")
             return
         await self._app(scope, _again(body, receive), answer)
 
@@ -335,7 +335,7 @@ class _Frugal:
         elif not self._told:
             self._told = True
             logging.getLogger("uvicorn.error").warning(
-                "No more open files are allowed: connections have to wait. Allow more: ulimit -n 4096."
+                "The limit of open files is reached, so connections have to wait. Raise it: ulimit -n 4096."
             )
 
 
@@ -416,10 +416,13 @@ def _cannot_listen(host: str, port: int, error: OSError) -> UsageError:
     where = f"{host or 'all addresses'}, port {port}"
     if error.errno == errno.EADDRINUSE:
         return UsageError(
-            f"Something else listens on {where} already.", mend=f"Stop it, or give another: --port {port + 1}"
+            f"Something else is already listening on {where}.",
+            mend=f"Stop it, or give another: --port {port + 1}",
         )
     if error.errno == errno.EACCES:
-        return UsageError(f"This user may not listen on {where}.", mend="Give a --port above 1023.")
+        return UsageError(
+            f"This user has no permission to listen on {where}.", mend="Give a --port above 1023."
+        )
     return UsageError(
         f"Nothing can listen on {where}: {(error.strerror or str(error)).lower()}.",
         mend="Give a --host of this machine, such as 127.0.0.1.",

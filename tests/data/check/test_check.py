@@ -168,7 +168,7 @@ def test_one_fault_many_places() -> None:
     stops = Stops()
     for line in (5, 3, 5):
         stops.add(
-            DataError(f"id 'k{line}' is there twice, first on line 1.", path="a", line=line), "documents"
+            DataError(f"id 'k{line}' appears twice, first on line 1.", path="a", line=line), "documents"
         )
     stops.add(DataError("the value of 'label' cannot be used", path="a", line=3), "labelled")
     first, second = stops.faults()
@@ -180,7 +180,7 @@ def test_one_fault_many_places() -> None:
 
 
 def test_figures() -> None:
-    """1, 2, 3, 10: median 2.5, mean 4; of 21 scores one is off the scale 0 to 1; b is there twice."""
+    """1, 2, 3, 10: median 2.5, mean 4; of 21 scores one is off the scale 0 to 1; b appears twice."""
     told = spread_of(np.array([10, 1, 2, 3, np.nan]))
     assert (told.n, told.least, told.median, told.most, told.mean) == (4, 1, 2.5, 10, 4)
     assert off_scale([0.5] * 20 + [40]) == ((0, 1), 1)

@@ -146,7 +146,7 @@ MESSY = {
         False,
         (
             "2 times, lines 4, 5. The first:",
-            "id 'a' is there twice, first on line 1.",
+            "id 'a' appears twice, first on line 1.",
             "Give every row its own id, or number the rows: --map id=.",
             "Try embassay data check ids.jsonl --map id=",
         ),
@@ -278,7 +278,7 @@ MESSY = {
         False,
         (
             "STS.input.news.txt: text, UTF-8, LF, 2 rows",
-            "its first line looks like a row, not like names",
+            "its first line looks like data, not column names",
             "Try embassay data check STS.input.news.txt \\ --map header=none,text=2,text2=3,score=1",
         ),
     ),
@@ -297,7 +297,7 @@ MESSY = {
     "a name of two dots": Messy(
         _file("v1.2.data", "text\tlabel\nhello world\ta\nbye world\tb\n"),
         False,
-        ("Or read it as it is called: --map delimiter=tab", "Try embassay data check v1.2.data --map delimiter=tab"),
+        ("Or read it under this name: --map delimiter=tab", "Try embassay data check v1.2.data --map delimiter=tab"),
     ),
     "an abstract that is called summary": Messy(
         _lines(

@@ -123,7 +123,7 @@ def test_equal(tmp_path: Path, large: Callable[[], None], suffix: str, shape: st
     )
 )
 def test_repeated_ids(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
-    """An id that is there twice is the same error with the same lines, and all of them where faults are collected."""
+    """An id that appears twice is the same error with the same lines, and all of them where faults are collected."""
     folder = tmp_path_factory.mktemp("ids")
     jsonl(folder / "t.jsonl", [{"id": key, "text": text} for key, text in [*rows, ("last", "z" * 200)]])
     small, large_ = (_outcome(folder, most) for most in (10**9, 20))
@@ -219,7 +219,7 @@ def test_faults_are_collected_every_time(tmp_path: Path, large: Callable[[], Non
         with collect_faults(lambda error, faults=faults: faults.append(error.what)):  # type: ignore[misc]
             corpus = open_dataset(spec).load("retrieval").data.corpus
         assert corpus.texts[3] == ROWS[3]["title"] + " " + ROWS[3]["text"]
-        assert faults == ["the value of 'id' cannot be used", "id 'd2' is there twice, first on line 3."]
+        assert faults == ["the value of 'id' cannot be used", "id 'd2' appears twice, first on line 3."]
     assert not list((tmp_path / "cache" / "corpora").glob("[0-9a-f]*/texts"))
 
 

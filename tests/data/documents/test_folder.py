@@ -105,7 +105,7 @@ def test_what_a_browser_saves_beside_a_page_is_no_document(tmp_path: Path) -> No
         (own / name / "ads.html").write_text(f"<p>An advertisement in {name} asks you to buy bread.")
     (own / "Wiki – Rye.html").write_text("<h1>Rye</h1><p>Rye keeps for a week in a dry place.")
     dataset = open_dataset(str(own))
-    assert counted(dataset) == {"folders of what belongs to a saved page": 1}
+    assert counted(dataset) == {"folders that belong to a saved web page": 1}
     texts = dataset.load("documents").data.texts
     assert len(texts) == 2
     assert not any("Rye_files" in text for text in texts)

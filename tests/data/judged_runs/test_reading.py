@@ -116,7 +116,7 @@ def test_split(tmp_path: Path) -> None:
     found = read("qrels", tmp_path / "q", content, split="b")
     assert found.frame.rows() == [("q", "1", 1.0), ("q", "3", 3.0)]
     assert [found.line_of(0), found.line_of(1)] == [2, 4]
-    with pytest.raises(DataError, match="no row is of the split asked for"):
+    with pytest.raises(DataError, match="no row belongs to the requested split"):
         read("qrels", tmp_path / "q", content, split="c")
 
 

@@ -296,7 +296,7 @@ def test_the_page_has_thresholds_and_the_view_fits(run: Run) -> None:
 
     page = run.report().read_text("utf-8")
     assert "id=calibration " in page
-    assert "Thresholds with a promise" in page
+    assert "Thresholds with a guarantee" in page
     text = printed(run_view(run.path))
     saved = eb.calibration(run.path / "calibrations" / "jaccard--pairs.json")
     assert f"{saved.threshold():.3f}" in text

@@ -112,7 +112,7 @@ def test_what_is_as_good_is_said(folder: Path, tmp_path: Path) -> None:
     made = eb.choose(twins, folder / "corpus.jsonl", out=tmp_path / "run", options=OPTIONS)
     told = told_of(made)["corpus"]
     assert {told["pick"], *told["as_good"]} == {"bm25", "bm25?k1=1.5"}
-    assert f"below the best: {told['as_good'][0]}." in " ".join(printed(run_view(made.path)).split())
+    assert f"of the best: {told['as_good'][0]}." in " ".join(printed(run_view(made.path)).split())
 
 
 def test_what_the_weights_were_not_fitted_on_is_said(folder: Path, tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_passages_without_words_can_be_chosen_for_by_nobody(tmp_path: Path) -> N
     made = eb.choose(SYSTEMS[:2], tmp_path / "tiny.jsonl", out=tmp_path / "run")
     assert told_of(made) == {}
     assert all("enough words" in row.reason for row in rows(made, "found").values())
-    assert "Nothing could be chosen" in printed(run_view(tmp_path / "run"))
+    assert "No choice could be made" in printed(run_view(tmp_path / "run"))
 
 
 def test_a_folder_of_documents_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,7 +294,7 @@ def written(stub: StubServer, more: str = "", **options: Any) -> ChoiceOptions:
 
 def test_questions_by_a_model_are_one_more_witness(folder: Path, tmp_path: Path) -> None:
     """What is kept is asked of every system over whole passages, counts in the belief, and is told with its price;
-    what is bad is counted and not asked. Done again, nothing is asked of the model and the bytes are the same."""
+    what is bad is counted and not asked. Done again, the judge is not asked of the model and the bytes are the same."""
     with StubServer(chat=asking(dict.fromkeys(PLANTED, 0.1))) as stub:
         options = written(stub, "&price=1&price_output=2", kinds="fact,typo")
         made = eb.choose(SYSTEMS, folder / "corpus.jsonl", out=tmp_path / "run", options=options, max_usd=1.0)

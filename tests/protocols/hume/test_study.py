@@ -89,7 +89,7 @@ def test_what_does_not_belong() -> None:
     twice = [Annotation("0", "a", 1.0), Annotation("0", "a", 2.0)]
     with pytest.raises(DataError, match="an item that the study does not have"):
         answers_by_annotator(RATED, {"0": 1.0}, [Annotation("9", "a", 1.0)])
-    with pytest.raises(DataError, match="is there twice"):
+    with pytest.raises(DataError, match="appears twice"):
         answers_by_annotator(RATED, {"0": 1.0}, twice)
-    with pytest.raises(DataError, match="Item 0 of rated is there twice"):
+    with pytest.raises(DataError, match="Item 0 of rated appears twice"):
         gold_values(RATED, _items(RATED, 1.0) * 2)

@@ -48,7 +48,7 @@ def test_it_is_the_corrected_mean(grades) -> None:
 def test_few_labels_have_no_interval() -> None:
     few = of([1, 2], [1, 2], [1, 2, 3, 4])
     assert (few.low, few.high, few.alone_low) == (None, None, None)
-    assert "5 are the fewest" in few.use
+    assert "5 are needed" in few.use
     assert ahead(few) == ()
 
 

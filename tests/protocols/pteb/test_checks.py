@@ -24,7 +24,7 @@ ASKED = "what is the number of my library card"
     ("wording", "why"),
     [
         ("the number of your library card is 4711", "asks back"),
-        ("it is printed on the back", "a statement in place of a question"),
+        ("it is printed on the back", "a statement instead of a question"),
         ("im sorry but i do not have access to library cards", "speaks as an assistant"),
         ("which library are you referring to", "asks back"),
         ("could you please provide more details about the card", "speaks as an assistant"),

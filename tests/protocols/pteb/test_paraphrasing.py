@@ -34,7 +34,7 @@ def test_no_set(tmp_path):
 
 def test_a_prompt_where_none_is_used():
     """Would change nothing, so it is refused; the default one is passed everywhere."""
-    with pytest.raises(UsageError, match="uses no prompt, and 'variant1' was given"):
+    with pytest.raises(UsageError, match="uses no prompt, but 'variant1' was given"):
         open_paraphraser("copied", prompt=open_prompt("variant1"))
     assert open_paraphraser("copied", prompt=open_prompt()).name == "copied"
 

@@ -210,8 +210,8 @@ def test_a_copy_that_an_edit_left_as_it_was_is_none(pairwise, context, score):
     found = evaluate(pairwise(similar), ASKED, context(retrieval_edits="negate,word_shuffle"))
     said = {one.reason: (one.count, one.examples) for one in found.skipped}
     assert said == {
-        "negate: copies that it left as they were": (2, ("ru", "one")),
-        "word_shuffle: copies that it left as they were": (1, ("one",)),
+        "negate: copies left unchanged": (2, ("ru", "one")),
+        "word_shuffle: copies left unchanged": (1, ("one",)),
     }
     rows = [row for row in _rows(found) if row["version"] == "augmented"]
     assert [row["edit"] for row in rows[:4]] == [""] * 4

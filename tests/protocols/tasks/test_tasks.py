@@ -184,7 +184,7 @@ def test_nothing_left(task, data, context):
     empty = task.reword(data, lambda *_: None)
     assert empty.kept == 0
     headline = task.evaluate(system("wordllama"), empty.paraphrased, context()).scores[0]
-    assert (headline.value, headline.n, headline.reason) == (None, 0, "nothing is left to be evaluated")
+    assert (headline.value, headline.n, headline.reason) == (None, 0, "nothing is left to evaluate")
 
 
 def test_a_rehearsal_hears_what_the_task_asks(task, data, bag, context):

@@ -90,7 +90,7 @@ def test_over_datasets_the_runs_are_paired_by_number():
 
 
 def test_nothing_missing_is_averaged_away():
-    """One run without a score, and there is none for the dataset, nor over datasets; the reason goes along."""
+    """One run without a score, but there is none for the dataset, nor over datasets; the reason goes along."""
     broken = Runs(RunSource("", {}), reason="paraphrase:seed=1338: 6% without usable wording")
     assert level(broken).score.reason.endswith("usable wording")
     found = over([("one", level(runs([0.5], [0.5]))), ("two", level(broken))], "a", noun="dataset")

@@ -99,9 +99,7 @@ def of_files(request: PublishedRequest, running: WorkerOptions, display: Display
     from embassay.protocols.hume.results.protocol import evaluate_systems
 
     if out is None:
-        raise UsageError(
-            "-s beside --from-mteb needs a folder.", mend="Name one with --out, which resumes it."
-        )
+        raise UsageError("-s with --from-mteb needs a folder.", mend="Name one with --out, which resumes it.")
     read_published(request)  # what is wrong with the files is said before anything is evaluated
 
     def whole(*, out: Path, command: str, **more: Any) -> Run:
@@ -170,4 +168,4 @@ def _refuse_options(beside: str, **arguments: Any) -> None:
     wrong = [name for name, value in arguments.items() if value not in (None, False, [])]
     if wrong:
         name = "STUDY" if wrong[0] == "study" else f"--{wrong[0].replace('_', '-')}"
-        raise UsageError(f"{name} means nothing beside {beside}.", mend="Leave out one of the two.")
+        raise UsageError(f"{name} has no effect with {beside}.", mend="Leave out one of the two.")

@@ -91,7 +91,7 @@ def _sample_request(asked: DataOptions, name: str) -> SampleRequest:
         request = asked.request(name)
     elif not asked.is_empty or asked.ask or asked.own.as_content() != TaskDrawOptions().as_content():
         raise UsageError(
-            "Both --config and settings of data are given.",
+            "Both --config and data settings are given.",
             mend="Write data and settings into the file only.",
         )
     else:
@@ -127,9 +127,9 @@ def _sample_notes(sampled: Sampled, task: StudyTask, absent: Sequence[str]) -> l
 
 def _next_step(out: Path, sampled: Sampled) -> str:
     return (
-        f"Written to {out}: study.json and items.jsonl for people, gold.jsonl apart. "
-        f"Guidelines {sampled.study.guidelines_version}.\n"
-        f"Next: embassay hume serve {out} --annotator NAME --annotator NAME"
+        f"Written to {out}: study.json and items.jsonl for people, and gold.jsonl, which stays with "
+        f"you. Guidelines {sampled.study.guidelines_version}.\nNext: embassay hume serve {out} "
+        "--annotator NAME --annotator NAME"
     )
 
 
@@ -172,7 +172,7 @@ class People:
     )
     json: bool = like(PrintOptions, "json", help="Print the links as one JSON object.")
     until_decided: bool = option(
-        False, "STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
+        False, "STUDY comes from `rag score --until-decided`: people grade passages until it is decided.",
         name="--until-decided"
     )  # fmt: skip
     calibration: Path | None = option(
@@ -243,7 +243,7 @@ def _open_study(study: Path, people: People, options: ServeOptions | None = None
     from embassay.web.annotation.service import open_service
 
     if (study / TERMS).is_file() and not people.until_decided:
-        raise UsageError(f"{study} is of `rag score --until-decided`.", mend="Add --until-decided.")
+        raise UsageError(f"{study} comes from `rag score --until-decided`.", mend="Add --until-decided.")
     return open_service(
         study, people.annotators, people.simulated, adjudicators=people.adjudicators,
         database=people.database, options=options, until_decided=people.until_decided,
@@ -288,8 +288,8 @@ def _say_served(service: Service, host: str, public_url: str | None) -> None:
     typer.echo(f"{study.name}: {counts}. Answers are kept in {service.store.database.place}.", err=True)
     if not is_local(host) and not (public_url or "").startswith("https://"):
         typer.echo(
-            "Others on the network can reach this server, and links and answers travel unencrypted: put a proxy with "
-            "TLS before it (docs/hume_serving.md).", err=True
+            "Others on the network can reach this server, and links and answers travel unencrypted: "
+            "put a proxy with TLS in front of it (docs/hume_serving.md).", err=True
         )  # fmt: skip
     typer.echo("Ctrl-C stops it: what was answered is kept, and the links stay the same.", err=True)
 
@@ -362,7 +362,7 @@ def annotate(study: Study, request: AnnotateRequest, running: Annotating) -> Non
         from embassay.protocols.kernel.tables import counted
 
         raise ModelError(
-            f"{counted(outcome.failed, 'call')} failed, and so many items have no answer.",
+            f"{counted(outcome.failed, 'call')} failed, so as many items have no answer.",
             mend=f"The rest is kept in {study / 'llm'}; the same command tries these again.",
         )
 
@@ -428,7 +428,7 @@ def _show_outcome(outcome: SessionOutcome, *, json: bool, wide: bool) -> None:
 def _say_left_out(tasks: Sequence[str]) -> None:
     if tasks:
         typer.echo(
-            f"Left out: {', '.join(tasks)}. Ids of clusters are hard to ask for consistently.", err=True
+            f"Left out: {', '.join(tasks)}. A language model does not name clusters consistently.", err=True
         )
 
 
@@ -438,7 +438,7 @@ class Splitting(PrintOptions):
 
     llm: str = option("", "The model whose answers to check. Default: the only one.", group=SYSTEMS)
     by: Literal["draws", "agreement"] = option(
-        "draws", "Divide items by the model's draws, or whole tasks by how far people agree.", name="--by"
+        "draws", "Divide items by the model's draws, or whole tasks by how well people agree.", name="--by"
     )
     out: Path | None = option(None, "File of the items. Default: hybrid.jsonl in the study.", group=OUTPUT)
     options: HybridOptions = field(default_factory=HybridOptions)
@@ -610,7 +610,7 @@ def export(study: Study, out: Out, asked: ExportOptions) -> None:
             f"{done.answers} answers of {len(done.annotators)} annotators: {', '.join(done.annotators)}."
         )
     if asked.form in ("label-studio", "argilla") and not asked.answers:
-        typer.echo("Without anybody's answers. Take the new ones in with `embassay hume import`.")
+        typer.echo("Nobody's answers are in it. Take the new ones in with `embassay hume import`.")
 
 
 def _export_gold(study: Path, gold: GoldKind, out: Path, **more: Any) -> None:
@@ -620,7 +620,7 @@ def _export_gold(study: Path, gold: GoldKind, out: Path, **more: Any) -> None:
     for line in done.in_words():
         typer.echo(line)
     if done.emptied:
-        typer.echo(f"Left out, since no item of theirs can be judged: {', '.join(done.emptied)}.", err=True)
+        typer.echo(f"Left out, since none of their items can be judged: {', '.join(done.emptied)}.", err=True)
     first = next(path for path in done.files if path.parent.name == DATA)
     typer.echo(
         f"Written to {out}. Use it: -d {shlex.quote(str(first))}, or embassay hume score {shlex.quote(str(out))}"

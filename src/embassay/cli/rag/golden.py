@@ -100,9 +100,9 @@ def run_golden(
 
 
 _MORE = (
-    " Answers that cannot be read come from the same model again: have the server bind them to the form, with "
-    "?answers=schema at the end of --judge, or take another model; --failed ungraded keeps the questions without such "
-    "passages."
+    " The same model will give unreadable answers again: have the server enforce the format, with "
+    "?answers=schema at the end of --judge, or use another model; --failed ungraded keeps the "
+    "questions without such passages."
 )
 
 
@@ -248,7 +248,7 @@ def _say_own(run: Path) -> None:
         typer.echo(f"\n{text}")
     if golden.ranking is not None and (golden.ranking.claims or golden.ranking.doubts):
         typer.echo(
-            "\nThis shows how near the judge is to people. The run's own claims are about the judge alone."
+            "\nThis shows how close the judge is to people. The run's own claims are about the judge alone."
         )
     if doubt := say_doubts(golden):
         typer.echo(doubt)
@@ -287,7 +287,7 @@ def _show_corrected(check: HumanCheck, wide: bool) -> None:
 def _check_verdict(check: HumanCheck) -> str:
     head = f"{check.queries:,} questions, {check.items:,} passages"
     if _is_untouched(check):
-        return f"{head}: nothing was changed, so all is confirmed, if somebody looked at it."
+        return f"{head}: nothing was changed. If somebody looked at all of it, all of it is confirmed."
     parts = [f"{check.moved:,} moved", f"{check.changed:,} with another grade"]
     if check.remarks:
         parts.append(f"{len(check.remarks):,} with a remark")
@@ -320,7 +320,7 @@ def _check_rows(check: HumanCheck) -> Iterator[list[str]]:
     yield row("Kendall's tau, mean over questions", check.tau)
     yield row("Pairs in the other order", check.swapped, percent=True)
     if check.distance is not None:
-        yield ["Places between such two, median", f"{check.distance:g}", "", ""]
+        yield ["Places between the two, median", f"{check.distance:g}", "", ""]
     yield row("Same grade", check.exact, percent=True)
     yield row("Same or next grade", check.within_one, percent=True)
     yield row("Weighted kappa of grades", check.kappa)

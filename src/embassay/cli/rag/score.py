@@ -123,7 +123,7 @@ def _check_decidable(asked: Mapping[str, Any]) -> None:
 
     if asked.get("retrievers"):
         raise UsageError(
-            "--until-decided takes run files, and a --retriever is none.",
+            "--until-decided takes run files, not a --retriever.",
             mend="Score it once with --out OUT, then give OUT/retrieved/NAME.jsonl as --run.",
         )
     if not asked.get("runs"):

@@ -336,7 +336,7 @@ def fetch_tables(record: EntryRecord, advance: Advance) -> list[Fetched]:
             except OSError as error:
                 raise DataError(
                     "the mirror cannot be written", path=path, found=str(error),
-                    mend="Set EMBASSAY_DATA to a folder with room."
+                    mend="Set EMBASSAY_DATA to a folder with enough room."
                 ) from error  # fmt: skip
             done[name] = Fetched(record.name, name, path, rows)
     fetched = list(done.values())

@@ -311,7 +311,7 @@ def _resolve_name(record: MemberRecord, path: Path | None) -> str:
         )  # fmt: skip
     if record.lang or record.split:
         raise DataError(
-            f"{record.dataset!r} is a file, of which lang and split cannot choose a part", path=path,
+            f"{record.dataset!r} is a file; lang and split cannot select a part of it", path=path,
             mend="Choose in a description: where: {lang: en}."
         )  # fmt: skip
     return str(file)

@@ -338,13 +338,15 @@ def reading_advice(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ..
     quotes = choose_quoting(path, source.delimiter, reading.quoting)
     if not reading.quoting and quotes.quoting != "none" and quotes.plain and (quotes.broken or quotes.both):
         notes.append(
-            f"{path.name}: its quotes seem to quote nothing: every line by itself has as many fields as the first."
+            f"{path.name}: its quotation marks do not seem to enclose fields: every line on its own "
+            "has as many fields as the first."
         )
         reading = replace(reading, quoting="none")
         source = Delimited(path, source.delimiter, reading)
     if source.offer:
         notes.append(
-            f"{path.name}: its first line looks like a row, not like names; as a header it would be lost."
+            f"{path.name}: its first line looks like data, not column names; read as a header, it "
+            "would be lost."
         )
         reading = replace(reading, header="none")
     return reading, tuple(notes)
@@ -369,18 +371,18 @@ def file_remarks(file: CheckedFile) -> Iterator[str]:
     if not file.format:
         yield from _unknown_remarks(path)
     if file.over:
-        yield f"{path.name}: {file.over:,} row{'s go' if file.over > 1 else ' goes'} over several lines."
+        yield f"{path.name}: {file.over:,} row{'s span' if file.over > 1 else ' spans'} several lines."
     for column in file.columns:
         inside = {*column.example.removeprefix("keys ").split(", ")}
         if (objects := column.kinds.get("object")) and inside & _WANTED:
             yield (
-                f"{path.name}: {column.name!r} holds objects in {objects:,} rows ({column.example}). Columns are "
-                f"read from the top of a row only: write what is inside under names of its own."
+                f"{path.name}: {column.name!r} holds objects in {objects:,} rows ({column.example}). "
+                "Only top-level columns are read: move what is inside to columns of its own."
             )
     if "not UTF-8" in file.encoding:
         yield (
-            f"{path.name}: {file.encoding}. If all of it is, "
-            f"`iconv -f WINDOWS-1252 -t UTF-8 {path.name} > new` mends it; else mend the lines."
+            f"{path.name}: {file.encoding}. If all of it is, `iconv -f WINDOWS-1252 -t UTF-8 "
+            f"{path.name} > new` fixes it; otherwise fix the lines."
         )
 
 
@@ -494,6 +496,6 @@ def _unknown_remarks(path: Path) -> Iterator[str]:
     elif start.startswith(b"{") and b"}\n{" in start:
         yield f"{path.name}: it holds one JSON object per line. Rename it to {path.stem}.jsonl."
     elif start.startswith(b"{"):
-        yield f"{path.name}: it holds one JSON object. {packed}: write the rows inside it so."
+        yield f"{path.name}: it holds one JSON object. {packed}: write the rows inside it that way."
     elif start.startswith(b"PK\x03\x04"):
         yield f"{path.name}: it is a spreadsheet or a zip file. Save the sheet as CSV in UTF-8."

@@ -65,7 +65,7 @@ def _make_request(path: Path, kind: str) -> dict[str, str]:
     reply = process.ask_line(json.dumps(request), SECONDS.most)
     if reply is None:
         process.close()
-        return {"refused": "files that take more memory or time than is allowed"}
+        return {"refused": "files that take more memory or time than allowed"}
     _idle.append(process)
     return cast(dict[str, str], json.loads(reply))
 

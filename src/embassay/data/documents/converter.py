@@ -56,7 +56,7 @@ def answer_request(asked: dict[str, Any]) -> dict[str, str]:
     except Refused as refused:
         return {"refused": str(refused)}
     except MemoryError:
-        return {"refused": "files that take more memory than is allowed"}
+        return {"refused": "files that take more memory than allowed"}
     except RecursionError:
         return {"refused": "files that nest too deeply"}
     except OSError:
@@ -65,7 +65,7 @@ def answer_request(asked: dict[str, Any]) -> dict[str, str]:
         # A library fails in its own ways on what is damaged; whatever it raises, this file has no text to give.
         return {"refused": f"{asked['kind']} files that are damaged"}
     if len(text) > asked["characters"]:
-        return {"refused": "files with more text than is allowed"}
+        return {"refused": "files with more text than allowed"}
     return {"text": _clean_text(text), "title": _clean_text(title), "lang": lang}
 
 
@@ -104,7 +104,7 @@ def _convert_pdf(asked: dict[str, Any]) -> tuple[str, str, str]:
         text = page.get_textpage().get_text_range()
         held += len(text)
         if held > asked["characters"]:
-            raise Refused("files with more text than is allowed")
+            raise Refused("files with more text than allowed")
         pages.append(text)
         page.close()
     title = " ".join(str(document.get_metadata_dict().get("Title") or "").split())

@@ -33,12 +33,12 @@ NEEDS: Mapping[str, str] = {
 }
 """Kind -> the package that reads it, of the extra `documents`; the others need none."""
 HIDDEN, LINKS, SAVED = (
-    "hidden files and folders", "symbolic links, which are never followed", "folders of what belongs to a saved page"
+    "hidden files and folders", "symbolic links, which are never followed", "folders that belong to a saved web page"
 )  # fmt: skip
 ARCHIVES, OTHERS = "archives, which are not unpacked", "files that are not documents"
 EMPTY, PIPES = "empty files", "pipes, devices and sockets"
 LICENCES, TEMPLATES = "licences", "templates of pages"
-FOR_PROGRAMS = "files for programs, as CNAME and requirements.txt"
+FOR_PROGRAMS = "files for programs, such as CNAME and requirements.txt"
 EXPECTED = frozenset(
     {HIDDEN, LINKS, SAVED, ARCHIVES, OTHERS, EMPTY, PIPES, LICENCES, TEMPLATES, FOR_PROGRAMS}
 )

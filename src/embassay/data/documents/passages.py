@@ -231,7 +231,7 @@ class _DocumentReader:
         self.langs[document.lang] += 1
         if _UNBROKEN.search(document.text):
             self.tally.note(
-                "documents with 1,000 letters and digits without a blank, cut at any of them", document.id
+                "documents with 1,000 letters and digits without a space, cut at any point", document.id
             )
         self.columns |= dict.fromkeys(document.about)
         self.characters += len(document.text)
@@ -337,10 +337,10 @@ def _passage_record(passage: Passage) -> dict[str, Any]:
 
 def _too_slow(folder: Path) -> DataError:
     return DataError(
-        "reading its documents takes longer than is allowed", path=folder,
+        "reading its documents takes longer than allowed", path=folder,
         expected=f"{CONVERSIONS.most:,} seconds at most",
-        mend="What was converted is kept: the same command goes on from there. To allow more: "
-        f"export {CONVERSIONS.raised}"
+        mend=("What was converted is kept: the same command continues from there. To allow more: export "
+            f"{CONVERSIONS.raised}")
     )  # fmt: skip
 
 
@@ -350,7 +350,7 @@ def nothing_readable(folder: Path, skipped: tuple[Skipped, ...]) -> DataError:
     return DataError(
         "the folder has no document that can be read", path=folder,
         expected="Markdown, text, HTML; with the extra `documents` PDF, Word, PowerPoint, EPUB",
-        found=reasons or "no files", mend="`embassay data check` says what is there."
+        found=reasons or "no files", mend="`embassay data check` shows what is there."
     )  # fmt: skip
 
 
@@ -426,5 +426,8 @@ def parse_chunking(query: str, spec: str) -> Chunking:
     except ValueError:
         raise UsageError(
             f"Cannot read {query!r} in {spec}.",
-            mend="Write DIR?chunk=200&overlap=20: words of a passage, and how many of them the next one begins with.",
+            mend=(
+                "Write DIR?chunk=200&overlap=20: the words of a passage, and how many of them the next "
+                "one repeats."
+            ),
         ) from None

@@ -29,7 +29,7 @@ def read_content(path: Path) -> bytes:
     except OSError as error:
         raise DataError(
             "the file cannot be read", path=path, found=error.strerror or str(error),
-            mend="Check its name, and that you may read it."
+            mend="Check its name, and that you have permission to read it."
         ) from error  # fmt: skip
     if content.startswith(_GZIP):
         content = _unpack_content(path, content)

@@ -92,8 +92,9 @@ def _rising_with_rank(
     value, rank = (frame[name][steps.row] for name in ("value", "rank"))
     raise fault(
         steps.row, "the scores rise with the rank", expected="the highest score at the first rank",
-        found=f"{steps.rises:,} of {steps.rises + steps.falls:,} steps rise, as to {value:g} at rank {rank:g}",
-        mend="If they are distances, put a minus before each; else leave the ranks away (0)."
+        found=(f"{steps.rises:,} of {steps.rises + steps.falls:,} steps rise, such as to {value:g} at rank "
+            f"{rank:g}"),
+        mend="If they are distances, put a minus before each; otherwise leave out the ranks (0)."
     )  # fmt: skip
 
 

@@ -143,7 +143,7 @@ def _list_of(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> 
         raise DataError(
             "an answer holds lists within its list", path=path, line=line,
             expected="one list of documents, or of pairs of a document and its score", found=show_value(answer),
-            mend="Write one object per question, and of each document an object with its id and score."
+            mend="Write one object per question, and for each document an object with its id and score."
         ) from None  # fmt: skip
     wanted = mapping.get("documents")
     chosen = [entry for entry in lists if wanted is None or entry.name == wanted]
@@ -196,7 +196,7 @@ def _read_answers(
         fault = error
     if isinstance(whole, dict) and "responses" in whole:
         raise DataError(
-            "the answers of an _msearch do not say to which questions they are", path=path,
+            "the answers of an _msearch do not say which questions they answer", path=path,
             mend='Write one object per line: {"query_id": "q1", "hits": {"hits": [...]}}.'
         )  # fmt: skip
     if isinstance(whole, dict) and not _find_queries(whole, mapping):
@@ -215,7 +215,7 @@ def _read_answers(
         asked = _find_queries(record, mapping)
         if not asked:
             raise DataError(
-                "the answer does not say which question it is to", path=path, line=line,
+                "the answer does not say which question it answers", path=path, line=line,
                 expected=f"a key such as {', '.join(QUERIES[:3])}, or user_input", found=show_value(record),
                 mend="Add it, or name it: --map query_id=KEY."
             )  # fmt: skip
@@ -446,8 +446,8 @@ class _Naming:
         for key, count in self._others.items():
             if self._counts[key] and first != key:
                 yield (
-                    f"documents are known by {first}; {key} holds an id that is known too for {count:,} of "
-                    f"{self._n:,}: --map doc_id={key} takes that"
+                    f"documents are matched by {first}; {key} also holds a known id for {count:,} of "
+                    f"{self._n:,}: --map doc_id={key} uses that"
                 )
 
     def document(self, hit: EngineHit, query: str, taken: Mapping[str, int]) -> str:
@@ -470,7 +470,10 @@ def _repetition_notes(
 ) -> Iterator[str]:
     """What stands in the answers more than once."""
     if again := sum(doc.endswith(REPEATS) for _, doc, _ in entries):
-        yield f"{again:,} of {len(entries):,} passages stand further up already: they keep their rank, worth nothing"
+        yield (
+            f"{again:,} of {len(entries):,} passages already stand further up: the repeats keep their "
+            "rank and are worth nothing"
+        )
     if twice := sum(sum(hit.rank == 1 for hit in hits) > 1 for hits in by_query.values()):
         asked = f"{twice:,} question is" if twice == 1 else f"{twice:,} questions are"
         yield f"{asked} answered more than once: the later answer is put after the first"
@@ -486,10 +489,10 @@ def _matching_notes(
         yield f"{lost:,} of {len(hits):,} passages are not in the corpus: they count as not judged"
     if known is not None and (several := known.ambiguous - ambiguous):
         yield (
-            f"{several:,} of {len(hits):,} passages fit several passages of the corpus alike: they count as not judged "
-            "(ids tell them apart)"
+            f"{several:,} of {len(hits):,} passages match several passages of the corpus equally "
+            "well: they count as not judged (ids would tell them apart)"
         )
     if partial := len({hit.query for hit in hits if hit.is_partial}):
-        yield f"{partial:,} answers are not whole, as their engine says: it timed out, or shards failed"
+        yield f"{partial:,} answers are incomplete: their engine timed out, or shards failed"
     if (known is None or not known.passages) and any(not hit.ids and not hit.sources for hit in hits):
         yield "passages without an id are called by their text: with --corpus they are found among its passages"

@@ -172,9 +172,9 @@ def _unknown_layout(path: Path, content: bytes, kind: FileKind, first: str) -> D
     elif first.lstrip().startswith("["):
         mend = "Write JSON Lines: one object per line, no list around them."
     else:
-        mend = "Separate the columns by commas, blanks or tabs, or give JSONL or Parquet with --map."
+        mend = "Separate the columns with commas, spaces or tabs, or give JSONL or Parquet with --map."
     return DataError(
-        f"the line is not one of a {kind.name} file" if kind is QRELS else "the line is not one of a run",
+        f"this is not a line of a {kind.name} file" if kind is QRELS else "this is not a line of a run",
         path=path, line=nth_line(content, 0, header=False), expected=kind.expected,
         found=f"{n} column{'s' if n != 1 else ''}", mend=mend
     )  # fmt: skip

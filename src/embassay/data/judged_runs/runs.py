@@ -129,7 +129,7 @@ def _suggest_mend(layout: FieldLayout, n: int) -> str:
     if n < len(layout.fields):
         return "Check that the file was written completely."
     if layout.separator == " ":
-        return "Identifiers must not hold blanks; separate the columns by tabs if they do."
+        return "Identifiers must not contain spaces; if they do, separate the columns with tabs."
     return "Put no separator inside a field."
 
 
@@ -527,7 +527,7 @@ def _in_folder(folder: Path, split: str | None) -> Path:
 
 def _no_split(path: Path, split: str) -> DataError:
     return DataError(
-        "no row is of the split asked for", path=path, expected=show_value(split), mend="Check --split."
+        "no row belongs to the requested split", path=path, expected=show_value(split), mend="Check --split."
     )
 
 

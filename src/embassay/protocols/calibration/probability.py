@@ -107,7 +107,7 @@ class Curve:
         for threshold in self.thresholds:
             if threshold.measure == measure:
                 return threshold
-        raise UsageError(f"There is no guarantee of {measure!r}.", mend="There are precision and recall.")
+        raise UsageError(f"There is no guarantee of {measure!r}.", mend="Use precision or recall.")
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,9 @@ class Calibration:
         except (TypeError, ValueError):
             at = np.array([np.nan])
         if np.isnan(at).any():
-            raise DataError("A similarity is no number", found=f"{similarities!r:.80}", mend="Leave it out.")
+            raise DataError(
+                "A similarity is not a number", found=f"{similarities!r:.80}", mend="Leave it out."
+            )
         self._warn(pair_features(at, (), ()))
         return self._chances(at)
 
@@ -202,7 +204,7 @@ class Calibration:
         for place, pair in enumerate(zip(first, second, strict=True), 1):
             if not all(isinstance(text, str) and text.strip() for text in pair):
                 raise DataError(
-                    "A text is empty, or no text", found=f"pair {place}: {pair!r:.80}",
+                    "A text is empty, or not a text", found=f"pair {place}: {pair!r:.80}",
                     mend="Leave it out: no labelled pair was like it."
                 )  # fmt: skip
         similar = pair_similarity(self._opened, first, second)
@@ -264,7 +266,7 @@ def _as_list(texts: Any) -> list[str]:
         return [texts] if isinstance(texts, str) else list(texts)
     except TypeError:
         raise UsageError(
-            f"{texts!r:.80} is no list of texts.", mend="Give two texts, or two lists of texts."
+            f"{texts!r:.80} is not a list of texts.", mend="Give two texts, or two lists of texts."
         ) from None
 
 
@@ -599,7 +601,8 @@ def translate(
     share = float((a >= given).mean()) if rows else 0.0
     if not 0 < share < 1:
         raise UsageError(
-            f"{name} from {given:g} on accepts {'all' if share else 'none'} of the {len(rows)} pairs of {dataset}.",
+            f"{name} at {given:g} accepts {'all' if share else 'none'} of the {len(rows)} pairs of "
+            f"{dataset}.",
             mend=f"Give a threshold between {a.min():.3f} and {a.max():.3f}."
             if rows
             else "Calibrate on other pairs.",

@@ -118,9 +118,9 @@ def _too_alike(same: Mask, groups: NDArray[np.int64] | None) -> str:
 
 def _pair_warnings(data: KnownPairs, n: int, units: int, same_from: float | None) -> Iterator[str]:
     if units < n:
-        yield f"pairs that share a text count as one: promises and bounds count {units:,} of {n:,}"
+        yield f"pairs that share a text count as one: guarantees and bounds count {units:,} of {n:,}"
     if same_from is not None and not data.is_graded:
-        yield f"pairs have labels and no grades: that they mean the same from {same_from:g} on changes nothing"
+        yield f"pairs have labels, not grades: --same-from {same_from:g} changes nothing"
 
 
 def fit_pairs(
@@ -181,7 +181,7 @@ def quality_scores(
     """What was `found` of held-out probabilities (n,) besides skill, the thresholds of the curve with what they promise
     or cost, and the precision and recall of all."""
     yield from (estimate.score(name) for name, estimate in found.items() if name != HEADLINE)
-    method = "10 bins of as many pairs, held out; biased upwards by chance"
+    method = "10 bins of equal size, held out; biased upwards by chance"
     yield Score("calibration_error", calibration_error(held, same), len(same), method=method)
     for place, cut in enumerate(bins(held, same), 1):
         tenth = f"tenth {place}"
@@ -229,7 +229,7 @@ def _promise_scores(threshold: Threshold, noun: str) -> Iterator[Score]:
 
 def explain_none(threshold: Threshold, noun: str = "pairs") -> str:
     """Why there is no threshold, and how many labels would do."""
-    labelled = f"{threshold.n:,} labels don't suffice"
+    labelled = f"{threshold.n:,} labels are not enough"
     if threshold.is_withheld:
         given = f"{threshold.chance:.0%} of samples like them give a threshold, so one found here may well be luck"
         labelled = f"{labelled} ({given})"
@@ -243,8 +243,8 @@ def explain_none(threshold: Threshold, noun: str = "pairs") -> str:
         f"the {count:,} {'most similar' if noun == 'pairs' else 'highest'} {noun} reach {threshold.best:.2f}"
     )
     if threshold.most >= threshold.aim:
-        return f"{labelled}, and don't tell how many would: {top}, at most {threshold.most:.2f}"
-    return f"no number of labels would do: {top}"
+        return f"{labelled}, and do not show how many would be: {top}, at most {threshold.most:.2f}"
+    return f"no number of labels would be enough: {top}"
 
 
 def _cost_scores(cost: Cost | None) -> Iterator[Score]:
@@ -389,12 +389,13 @@ def thresholds_table(rows: Sequence[Result]) -> ColumnTable:
         if row.variant in ("precision", "recall"):
             cells.setdefault((row.system, row.dataset, row.variant), {})[row.measure] = row
     return ColumnTable.of(
-        "calibration_thresholds", "Thresholds with a promise", cells.values(), text("system", "threshold.system"),
+        "calibration_thresholds", "Thresholds with a guarantee", cells.values(), text("system", "threshold.system"),
         text("dataset", "threshold.dataset"),
         text("promise", lambda cell: cell["threshold"].method.partition(",")[0]),
         number("accept from", "threshold.value", 3), number("precision seen", "sample_precision.value", 3),
         number("recall seen", "sample_recall.value", 3), text("why not", "threshold.reason"),
-        note="What is promised holds for pairs like these; what is seen is of the sample the threshold was chosen in."
+        note=("The guarantee holds for pairs like these; what is observed is from the sample the threshold "
+            "was chosen in.")
     )  # fmt: skip
 
 

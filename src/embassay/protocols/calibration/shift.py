@@ -24,7 +24,7 @@ FEATURES = {
     "word": "characters of a word",
     "capitals": "share of capitals",
     "digits": "share of digits",
-    "marks": "share of other signs",
+    "marks": "share of other characters",
     "foreign": "share of letters beyond ASCII",
 }
 """What is compared, and what it is called."""
@@ -110,8 +110,8 @@ class Likeness:
         if self.is_alike:
             return f"{self.n:,} pairs look like those of the calibration"
         return (
-            f"{self.n:,} pairs are not like those of the calibration: {FEATURES[worst.name]} {worst.new:.3g} in the "
-            f"middle, {worst.calibrated:.3g} there"
+            f"{self.n:,} pairs are not like those of the calibration: {FEATURES[worst.name]}, median "
+            f"{worst.new:.3g} against {worst.calibrated:.3g}"
         )
 
 
@@ -161,4 +161,4 @@ class Watch:
         likeness = compare_pairs(self._reference, numbers)
         if likeness.is_alike:
             return ""
-        return f"{likeness}. No promise holds for them: label some of them, and calibrate again."
+        return f"{likeness}. No guarantee holds for them: label some of them, and calibrate again."

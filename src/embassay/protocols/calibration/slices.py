@@ -97,7 +97,10 @@ def _warn_of_weights(columns: Sequence[str]) -> Iterator[str]:
     """That weights are not used: exact bounds count pairs, and hold for no others."""
     for name in columns:
         if name.lower() in WEIGHTS:
-            yield f"the column {name} is not used: promises count pairs, and hold for pairs drawn like these rows"
+            yield (
+                f"the column {name} is not used: guarantees count pairs, and hold for pairs drawn like "
+                "these rows"
+            )
 
 
 def _kinds_of_rows(dataset: Dataset, shape: str, ids: tuple[str, ...]) -> dict[str, tuple[str, ...]]:

@@ -206,7 +206,7 @@ def concluded_rows(one: ChoiceStanding, seed: int) -> Iterator[Result]:
     """P(best), P(near the best), expected regret and the difference to the pick of every system, as rows."""
     fit, belief = shipped_fit(), one.belief
     near, pick = belief.near(one.tolerance), belief.pick
-    method = f"weights of {len(fit.collections)} public collections, {one.questions} passages asked"
+    method = f"weights of {len(fit.collections)} public collections, {one.questions} passages asked about"
     if len(one.written):
         method += f", {len(one.written)} questions by a model"
     if len(one.judged):
@@ -275,9 +275,9 @@ def choice_tables(one: ChoiceStanding) -> Iterator[ColumnTable]:
     if len(one.written):
         signals.append(number("model's questions", one.written.mean(axis=0).item, 3))
     yield ColumnTable.of(
-        "choice_signals", "What the documents ask of themselves", order, system, *signals,
-        note="How near the first place the passage of a question is, from 0 to 1; how much of the first ten others "
-        "have too, which does not count for a system; and nDCG@10 of what a model asked.",
+        "choice_signals", "Signals from the documents alone", order, system, *signals,
+        note=("How high each question's passage ranks, from 0 to 1; the share of the first ten that other "
+            "systems retrieve too, which does not count; and nDCG@10 on the questions that a model wrote."),
     )  # fmt: skip
 
 

@@ -134,21 +134,21 @@ def _choice_warnings(data: TitledPassages, drawn: SearchedPassages, asked: int) 
         yield f"{len(drawn.ids):,} of {len(data):,} passages were drawn: among more, the right one is harder to find"
     if 2 * drawn.probe.halved > asked:
         yield (
-            f"{drawn.probe.halved:,} of {asked:,} passages have no sentence to spare and ask with half of their words, "
-            "which says less"
+            f"{drawn.probe.halved:,} of {asked:,} passages have a single sentence and give half of "
+            "its words as the question, which tells less"
         )
     if drawn.probe.unasked:
         yield (
-            f"{drawn.probe.unasked:,} passages were drawn and ask nothing: they are too short, or code, headings, "
-            "lists, tables, templates or addresses"
+            f"{drawn.probe.unasked:,} passages were drawn and give no question: they are too short, "
+            "or code, headings, lists, tables, templates or addresses"
         )
     if 2 * sum(map(is_unspaced, drawn.texts)) > len(drawn.texts):
         yield (
-            "most passages are written without blanks: on the one public collection that is, the choice lay half as "
-            "far below the best as a random one does"
+            "most passages have no spaces between words: on the one public collection like that, the "
+            "choice was half as far below the best as a random one"
         )
     if asked < FEW:
-        yield f"{asked:,} passages could be asked about: P(best) holds for {FEW} and more"
+        yield f"{asked:,} passages could be asked about: P(best) holds for {FEW} or more"
 
 
 def _mean_estimate(values: NDArray[np.float64], context: ChoiceContext, purpose: str) -> Estimate:

@@ -179,7 +179,7 @@ def _required_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
             yield LayoutFault(f"{name} is not a whole number", f"{least} or more", told[name])
     date = told["generation_datetime"]
     if date is not None and not is_date(date):
-        yield LayoutFault("the date is of another form", "YYYY-MM-DDTHH:MM:SSZ or null", date)
+        yield LayoutFault("the date has another format", "YYYY-MM-DDTHH:MM:SSZ or null", date)
 
 
 def _optional_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
@@ -198,7 +198,7 @@ def _optional_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
             "max_tokens_expansion is not right", "of summarised_expansion, below max_model_length", expansion
         )
     if not re.fullmatch("[0-9a-f]{40}", str(told.get("source_revision", "0" * 40))):
-        yield LayoutFault("the revision is no commit", "40 hexadecimal digits", told["source_revision"])
+        yield LayoutFault("the revision is not a commit", "40 hexadecimal digits", told["source_revision"])
     if not isinstance(told.get("transform_corpus", True), bool):
         yield LayoutFault("transform_corpus is neither", "true or false", told["transform_corpus"])
     entry = read_reference().get(told["dataset"], {})
@@ -256,11 +256,11 @@ def _history_faults(counts: Mapping[str, Any], retries: int) -> Iterator[LayoutF
             "the retries do not add up", "recovered of retried texts, retried of all", [retried, recovered]
         )
     if not isinstance(reasons, dict) or not all(_is_count(n) and n for n in reasons.values()):
-        yield LayoutFault("the reasons are no counts", "an object of whole numbers above 0", reasons)
+        yield LayoutFault("the reasons are not counts", "an object of whole numbers above 0", reasons)
     elif sum(reasons.values()) != failed:
         yield LayoutFault("the reasons do not sum to the fallbacks", str(failed), reasons)
     elif unknown := sorted(set(reasons) - REASONS):
-        yield LayoutFault("a reason is none of HTEB's", ", ".join(sorted(REASONS)), unknown[0])
+        yield LayoutFault("a reason is not one of HTEB's", ", ".join(sorted(REASONS)), unknown[0])
 
 
 @dataclass(frozen=True)
@@ -338,9 +338,9 @@ def _metadata_of(path: Path, end: str) -> dict[str, Any]:
     folders = [path.parents[i].name for i in (3, 2, 1, 0)]
     places = [generator_folder(told["generator_model"]), told["dataset"], told["transformation"]]
     places.append(str(told["seed_transform"]))
-    _same("the metadata are of another folder", path, "/".join(folders), "/".join(places))
+    _same("the metadata belong to another folder", path, "/".join(folders), "/".join(places))
     if end:
-        _same("the file is called by another hash than its metadata have", path, f"_{file_hash(told)}", end)
+        _same("the file's name has another hash than its metadata", path, f"_{file_hash(told)}", end)
     return told
 
 

@@ -472,7 +472,7 @@ def check_recorded(plan: HtebPlan, sources: Sequence[TransformationSource]) -> N
     texts = [[text for _, text, _, _ in slot.rows] for slot in slots]
     if all(writer.lacks(some) > most for writer in recorded for some in texts):
         raise UsageError(
-            "The sample's recorded transformations are of 14 of its pairs, and no task would have enough of them.",
+            "The sample's recorded transformations cover only 14 of its pairs, too few for its tasks.",
             mend="Add -t sts --limit 14 --languages reference, or name a language model, such as "
             "--transformer ollama:gemma3:27b.",
         )

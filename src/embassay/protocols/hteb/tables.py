@@ -214,7 +214,8 @@ def _coupling(pairs: Sequence[Mapping[str, Any]]) -> ColumnTable:
     return ColumnTable.of(
         "hteb_axes", "HTEB: how far the axes go together", pairs, text("axis", lambda pair: AXES[pair["a"]]),
         text("other", lambda pair: AXES[pair["b"]]), number("spearman", "rho"), whole("systems", "n"),
-        note="Spearman's correlation over systems of the changes on two axes; low means that the axes are apart.",
+        note=("Spearman's correlation over systems of the changes on two axes; a low value means that the "
+            "axes differ."),
     )  # fmt: skip
 
 
@@ -278,7 +279,7 @@ def _languages(texts: Sequence[TransformedTexts]) -> ColumnTable:
     return ColumnTable.of(
         "hteb_languages", "HTEB: languages drawn", drawn, *_TEXTS,
         *(_count_field(name, attrgetter("languages")) for name in names),
-        note="Texts by the language that they went to; of backtranslation through.",
+        note="Texts by the language they were translated to, or for back-translation through.",
     )  # fmt: skip
 
 

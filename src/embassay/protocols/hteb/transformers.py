@@ -376,7 +376,7 @@ class StoredTransformer:
         keys = ((text.text, lang, place) for lang in (text.lang, "") for place in (f"occurrence:{nth}", ""))
         paraphrase = next((stored[key] for key in keys if key in stored), None)
         missing = Paraphrase(
-            text.text, text.lang, "", "", "missing", f"{self.name} does not have it", 0, seed
+            text.text, text.lang, "", "", "missing", f"{self.name} does not have this text", 0, seed
         )
         return replace(paraphrase or missing, lang=text.lang)
 
@@ -397,7 +397,7 @@ class RecordedTransformer:
         """The first; UsageError for more runs."""
         if runs > 1:
             raise UsageError(
-                f"Each text has one recorded transformation, and {runs} runs need as many.",
+                f"Each text has one recorded transformation, and {runs} runs need {runs}.",
                 mend="Ask for --runs 1, or name a language model as the transformer.",
             )
         return (first,)
@@ -528,7 +528,7 @@ def _check_had(what: str, names: Sequence[str], has: Sequence[str]) -> None:
 
 def _stored(text: str, folder: str, names: Sequence[str]) -> tuple[TransformationSource, ...]:
     if not folder:
-        raise UsageError("`stored` names no folder.", mend="Write stored:FOLDER.")
+        raise UsageError("`stored` needs a folder.", mend="Write stored:FOLDER.")
     kept = ParaphraseSet.open(folder)
     has = [transformation for transformation in TRANSFORMATIONS if transformation in kept.sources]
     if not has:

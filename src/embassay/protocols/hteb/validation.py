@@ -242,7 +242,7 @@ def _ratings_in(file: Path, key: Mapping[str, RatedPair]) -> Iterator[CriteriaRa
             raise DataError("the study has no such pair", path=row.path, line=row.line, found=repr(pair),
                             mend="Give the files that were sent out.")  # fmt: skip
         if (pair, rater) in seen:
-            raise DataError(f"{rater} rated the pair {pair} before", path=row.path, line=row.line)
+            raise DataError(f"{rater} has already rated the pair {pair}", path=row.path, line=row.line)
         seen.add((pair, rater))
         values = [_number(row, column) for column in (ADEQUACY, *FLUENCY)]
         turned = unescape_formula(str(row.cells.get("text") or "")) != key[pair].text
@@ -371,7 +371,7 @@ def _drift(
 def tables(scored: ValidationResult) -> Iterator[ColumnTable]:
     """Ratings by transformation and criterion, and the drift check where systems were asked."""
     yield ColumnTable.of(
-        "hteb_ratings", "HTEB: what people say of the texts", scored.outcomes, text("transformation"),
+        "hteb_ratings", "HTEB: what people say about the texts", scored.outcomes, text("transformation"),
         text("criterion"), whole("pairs"), whole("ratings"),
         text("rejected", lambda outcome: f"{outcome.rejected} of {outcome.raters}"), number("mean"),
         *sequence_fields(("mean_low", "mean_high"), attrgetter("mean_ends")), number("median", decimals=1),

@@ -315,7 +315,7 @@ def export_gold(
     left = [task for task in chosen if any(correction.after is not None for correction in by_task[task.name])]
     if not left:
         raise UsageError(
-            "No item is left: none can be judged.", mend="Look at the decisions, or export --gold original."
+            "No item is left: none can be judged.", mend="Check the decisions, or export --gold original."
         )
     written = _write_corrected(folder, left, by_task, out, kind)
     if answers:

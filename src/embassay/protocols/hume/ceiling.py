@@ -51,7 +51,9 @@ _RANGE: Mapping[Family, Range] = {
     "reranking": (-1.0, 1.0),
     "sts": (-2.0, 2.0),
 }
-NO_CLUSTERS = "one partition of one set of items: resampled items do not show what other items would give"
+NO_CLUSTERS = (
+    "one partition of one set of items: resampling its items does not show what other items would give"
+)
 
 
 @dataclass(frozen=True)
@@ -503,7 +505,7 @@ def share_of_people(share: float, n: int, *, confidence: float = 0.95) -> Estima
     check_confidence(confidence)
     if not 0 <= share <= 1 or n < 1:
         raise UsageError(
-            f"A share of {share} of {n} annotators is none.", mend="Give 0 <= share <= 1, n >= 1."
+            f"A share of {share} of {n} annotators is not possible.", mend="Give 0 <= share <= 1, n >= 1."
         )
     below, tail = share * n, (1 - confidence) / 2
     low = float(beta.ppf(tail, below, n - below + 1)) if below > 0 else 0.0
@@ -556,7 +558,7 @@ def items_needed(people: People, system: SystemValues, *, power: float = 0.8, al
     if people.task.family == "clustering":
         return replace(nothing, note="Groups have no test over items.")
     if len(items) < _LEAST_ITEMS:
-        return replace(nothing, note=f"Fewer than {_LEAST_ITEMS} items say nothing about others.")
+        return replace(nothing, note=f"Fewer than {_LEAST_ITEMS} items tell nothing about others.")
     reach = reach_of(power, alpha)
     laid = people_rows(people, items)
     values = row_numbers([system[item] for item in items])
@@ -658,7 +660,7 @@ def _explain_need(need: Needed, *, known: bool = True) -> Needed:
     if need.items is None:
         notes.append(f"No number of items up to {MOST_ITEMS:,} would be enough.")
     if need.k < 2:
-        notes.append("One annotator says nothing about others.")
+        notes.append("One annotator tells nothing about others.")
     elif not known:
         notes.append("These items do not show what more annotators would change.")
     elif need.annotators is None:

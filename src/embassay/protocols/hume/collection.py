@@ -69,7 +69,7 @@ def _stored_rows(folder: StudyFolder, filed: Container[tuple[str, str]]) -> tupl
         if (annotation.annotator_id, annotation.item_id) in filed:
             raise DataError(
                 f"The answer of {annotation.annotator_id} to {annotation.item_id} is in a file of "
-                f"{folder.path / ANNOTATIONS} and in {store.database.place} too.",
+                f"{folder.path / ANNOTATIONS} and also in {store.database.place}.",
                 mend="Move the file away if it came from this store, or name the files that count.",
             )
     return stored
@@ -324,8 +324,9 @@ def check_nobody_answered(folder: StudyFolder) -> None:
     people = sorted({annotation.annotator_id for annotation in answers if annotation.kind == "person"})
     if people:
         raise UsageError(
-            f"People have answered this study ({', '.join(people)}): scripts would count beside them in every score.",
-            mend="Sample it once more into another folder, and simulate there.",
+            f"People have answered this study ({', '.join(people)}): scripts would count with them in "
+            "every score.",
+            mend="Sample it again into another folder, and simulate there.",
         )
 
 

@@ -219,7 +219,10 @@ class SqliteFile:
         except (OSError, sqlite3.Error) as error:
             raise ModelError(
                 f"The answers in {self.place} cannot be read or written: {error}.",
-                mend="Free the disk, or check the file and its rights; what was acknowledged is kept.",
+                mend=(
+                    "Free some disk space, or check the file and its permissions; every answer that was "
+                    "acknowledged is kept."
+                ),
             ) from error
 
 
@@ -371,7 +374,7 @@ def open_server(address: str, schema: str) -> PostgresServer:
         check_no_password(f"{_TITLE}:{address}")
     except UsageError:
         raise UsageError(
-            "The address of the database holds a password, and everyone on this machine sees commands.",
+            "The address of the database holds a password, and everyone on this machine can see commands.",
             mend=f"Put it into an environment variable, export {VARIABLE}=..., and write --database {VARIABLE}.",
         ) from None
     return PostgresServer(find_address(_TITLE, address, schemes=_SCHEMES, variable=VARIABLE), schema)

@@ -80,8 +80,8 @@ class Links:
             )  # fmt: skip
         elif row[1] != _hash_of(token):
             raise UsageError(
-                "The links of this study were made with another key than the one in its folder.",
-                mend=f"Put the {KEY_FILE} back that they were made with, or make new ones: --new-links.",
+                "The links of this study were made with a key other than the one in its folder.",
+                mend=f"Put back the {KEY_FILE} they were made with, or make new ones: --new-links.",
             )
         return token
 

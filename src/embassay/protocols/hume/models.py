@@ -176,14 +176,14 @@ def training_of(task: StudyTask, items: Sequence[Item], per_label: int | None) -
         loaded = _language_rows(opened, shape, source.lang).load(shape)
     except EmbassayError as error:
         raise DataError(
-            f"The texts to train on for {task.name} cannot be read from {source.dataset}: {error.message}",
+            f"The training texts for {task.name} cannot be read from {source.dataset}: {error.message}",
             mend="Run where the study was sampled, or choose other tasks with --task.",
         ) from error
     rows: LabelledTexts = loaded.data.train if split else loaded.data
     kept = _training_rows(rows, items, task)
     if len(set(kept.labels)) < 2:
         raise DataError(
-            f"The source of {task.name}, {source.dataset}, has no two labels left to train on.",
+            f"The source of {task.name}, {source.dataset}, no longer has two labels to train on.",
             mend="Sample the task from data with a training split.",
         )
     changed = source.fingerprint and loaded.fingerprint != source.fingerprint
@@ -220,7 +220,7 @@ def _language_rows(opened: Dataset, shape: str, lang: str) -> Dataset:
     """The rows of the task's language, cut as items were drawn from them, so that the fingerprint is the same."""
     subsets = opened.subsets(shape)
     if lang and len(subsets) > 1 and lang not in subsets:
-        raise DataError(f"it has no rows in {lang} any more")
+        raise DataError(f"it no longer has rows in {lang}")
     return subsets.get(lang, next(iter(subsets.values())))
 
 
@@ -356,7 +356,7 @@ def _payload_documents(item: Item, grades: int) -> tuple[str, ...]:
 
 
 SCORE = "similarity"
-TIES = "equal similarities: irrelevant first"
+TIES = "ties: irrelevant documents first"
 
 
 def evaluate_ranked(system: Similarity, data: RerankingSet, context: PtebContext) -> TaskOutcome:

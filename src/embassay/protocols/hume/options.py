@@ -56,8 +56,8 @@ class HybridOptions:
     least: int = option(10, "Minimum items in that sample; all if there are fewer.")
     most_wrong: float = option(
         0.1,
-        "Share of the sample that people may contradict; if its interval is above, people get the whole "
-        "task.",
+        "Share of the sample that people may contradict; if the interval lies above it, people get "
+        "the whole task.",
     )
     tolerance: float = option(1.0, "Largest difference between equal ratings.")
     seed: int = option(1337, "Random seed of the sample.", group=STATISTICS)
@@ -177,7 +177,7 @@ class DataOptions:
 
         if not self.datasets:
             raise UsageError(
-                "There is nothing to sample from.",
+                "There is no data to sample from.",
                 mend="Give -d DATASET, or --config FILE; -d sample to try it out.",
             )
         entry = {
@@ -290,7 +290,7 @@ class ExportOptions:
             )
         if self.gold is not None and (self.form is not None or self.profiles):
             raise UsageError(
-                f"{'--format' if self.form else '--profiles'} means nothing beside --gold.",
+                f"{'--format' if self.form else '--profiles'} has no effect with --gold.",
                 mend="Leave one of the two out.",
             )
 
@@ -350,7 +350,9 @@ class StudyRequest(_HumeRequest):
     give_k: bool = option(
         True, "Give systems the number of gold clusters; otherwise they estimate it, as people do."
     )
-    smallest_group: int = option(5, "Withhold a profile's scores if fewer people share it.", least=2)
+    smallest_group: int = option(
+        5, "Withhold a profile's scores if fewer people than this share it.", least=2
+    )
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
@@ -366,7 +368,7 @@ class StudyRequest(_HumeRequest):
         if self.smallest_group < 2:
             raise UsageError(
                 f"smallest_group is {self.smallest_group}.",
-                mend="Use 2 or more: one person is nobody's group.",
+                mend="Use 2 or more: one person is not a group.",
             )
         _check_choice("human-ap-mode", self.human_ap_mode, AP_MODES)
         if not 0 <= self.min_answered <= 1:

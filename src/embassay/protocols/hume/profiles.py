@@ -36,7 +36,7 @@ Profiles = Mapping[str, Mapping[str, str]]
 _CHOICES: Mapping[Question, Choices] = {
     "language": (
         ("native", "It is my first language"), ("near-native", "Nearly as well as my first language"),
-        ("good", "Well, with a word looked up now and then"), ("basic", "With effort"),
+        ("good", "Well, though I look up a word now and then"), ("basic", "With effort"),
     ),
     "expertise": (
         ("expert", "I do research on language or language technology"),
@@ -206,7 +206,7 @@ def _profile_groups(
             yield ProfileGroup(pair, asked.key, value, people, score)
     if hidden:
         people = [annotator for value in hidden for annotator in groups[value]]
-        reason = f"groups of fewer than {smallest} people, and what would tell of them"
+        reason = f"groups of fewer than {smallest} people, and what would reveal them"
         yield ProfileGroup(pair, asked.key, "withheld", people, Bar(value=None, reason=reason))
 
 

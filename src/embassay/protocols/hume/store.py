@@ -138,7 +138,7 @@ def checked_value(task: StudyTask, payload: Mapping[str, Any], value: Any) -> An
     if is_draft(value) and task.family == "reranking":
         return {DRAFT: _check_draft(value[DRAFT], _count_documents(payload))}
     if isinstance(value, Mapping | float) and not _is_number(value):
-        raise DataError(f"{where} is of no kind that this task knows.", mend="Answer it on its page.")
+        raise DataError(f"{where} has no kind that this task knows.", mend="Answer it on its page.")
     like = (0,) * _count_documents(payload) if task.family == "reranking" else None
     try:
         read = read_value(task.spec, value, where, like=like)
@@ -238,7 +238,7 @@ class AnswerStore:
         if held is not None and held.kind != kind:
             raise UsageError(
                 f"{annotator} is {_AS[held.kind]} in this study already.",
-                mend="Give another name: what is a script's, a person's or an adjudicator's is never mixed.",
+                mend="Give another name: answers of scripts, people and adjudicators are never mixed.",
             )
         return bool(token)
 
@@ -372,7 +372,7 @@ def _check_facts(held: Mapping[str, str], facts: Mapping[str, str], place: str) 
         )
     if held.get("content") != facts["content"]:
         raise UsageError(
-            f"{place} holds the answers to other items, those of the study {held.get('name')!r}.",
+            f"{place} holds answers to other items, those of the study {held.get('name')!r}.",
             mend="Serve the study they were given to, or this one with another database.",
         )
     if (held.get("guidelines"), held.get("guidelines_version")) != (
@@ -381,7 +381,7 @@ def _check_facts(held: Mapping[str, str], facts: Mapping[str, str], place: str) 
         raise UsageError(
             f"{place} holds answers under guidelines {held.get('guidelines_version')!r}, and those of the study are "
             f"{facts['guidelines_version']!r} now.",
-            mend="Guidelines are frozen once people answer: put the old ones back, or sample into a new folder.",
+            mend="Guidelines are frozen once people answer: restore the old ones, or sample into a new folder.",
         )
 
 
@@ -526,7 +526,8 @@ def check_independent(folder: StudyFolder) -> None:
         store.close()
     if exposures:
         raise UsageError(
-            in_words(exposures), mend="Leave these out, or ask for all and say so where you use them."
+            in_words(exposures),
+            mend="Leave these out, or ask for all of them and say so wherever you use them.",
         )
 
 
@@ -618,7 +619,7 @@ def in_words(exposures: Iterable[Exposure]) -> str:
     'Answers were given in a browser that had shown those of others: ann (of bob, eve).'
     """
     who = ", ".join(f"{exposure.annotator} (of {', '.join(exposure.others)})" for exposure in exposures)
-    return f"Answers were given in a browser that had shown those of others: {who}."
+    return f"Answers were given in a browser that had shown other people's: {who}."
 
 
 class Browsers:

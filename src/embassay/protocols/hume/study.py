@@ -104,7 +104,7 @@ def gold_values(task: TaskSpec, items: Iterable[Item]) -> dict[str, Any]:
     for item in items:
         if item.id in gold:
             raise DataError(
-                f"Item {item.id} of {task.name} is there twice.", mend="Give every item its own id."
+                f"Item {item.id} of {task.name} appears twice.", mend="Give every item its own id."
             )
         value = read_value(task, item.gold, f"The gold of item {item.id} of {task.name}")
         if value is None:
@@ -133,7 +133,7 @@ def answers_by_annotator(
             )
         given = answers.setdefault(annotation.annotator_id, {})
         if annotation.item_id in given:
-            raise DataError(f"{where} is there twice.", mend="Keep the last one of each.")
+            raise DataError(f"{where} appears twice.", mend="Keep the last one of each.")
         given[annotation.item_id] = read_value(task, annotation.value, where, like=gold[annotation.item_id])
     return {
         annotator: {item: value for item, value in sorted(answers[annotator].items()) if value is not None}

@@ -51,7 +51,10 @@ class Answerer(NamedTuple):
 def agreement_table(summary: Summary) -> ColumnTable:
     """Table `agreement`: per pair the coefficient of its family with interval and band, and all others known."""
     every = [pair.agreement for pair in summary.pairs if pair.agreement]
-    note = "Agreement takes two annotators. The coefficient's own value stands under value, the others beside it."
+    note = (
+        "Agreement takes two annotators. The value of the chosen coefficient is under value, the others "
+        "beside it."
+    )
     if any(agreement.value.low is not None for agreement in every):
         note += " Intervals are bootstrap over items, with these annotators."
     return ColumnTable.of(
@@ -109,9 +112,9 @@ def annotators_table(summary: Summary) -> ColumnTable:
         *(points(f"by_{name}", f"pair.conventions.{name}") for name in names),
         number("seconds_per_item", "annotator.seconds", 1), whole("flagged", "annotator.flagged"),
         whole("counts", lambda row: row.annotator in row.pair.annotators),
-        note="Score is the annotator's own; human is the pair's score, by the paper's rule unless the run chose "
-        "another. by_pooled scores the answers put together, by_mean averages the scores of annotators. Who answered "
-        "too few items does not count (0).",
+        note=("Score is the annotator's own; human is the pair's score, by the paper's rule unless the run "
+            "chose another. by_pooled scores the pooled answers, by_mean averages the annotators' "
+            "scores. An annotator with too few items does not count (0)."),
     )  # fmt: skip
 
 
@@ -137,8 +140,8 @@ class PairBest(NamedTuple):
 def people_table(pairs: Sequence[PairRecord], ranked: Collection[str]) -> ColumnTable:
     """Table 8 of a study: people with interval and agreement, the best of the ranked models, whether it is outside."""
     note = (
-        "The range of the annotators is not a 95% interval, and a model outside one is not a test: the model's own "
-        "uncertainty plays no part. For that see hume_systems."
+        "The range of the annotators is not a 95% interval, and a model outside it is not a test "
+        "result: the model's own uncertainty is ignored. For that, see hume_systems."
     )
     answered = text("answered_by", lambda row: answered_by(row.pair.annotators))
     return _make_table_8(pairs, ranked, *_people_fields(points), answered, note=note)
@@ -150,8 +153,9 @@ def printed_people_table(
     """Table 8, rounded as there; agreement is exact. `outside_interval` is its star. `own` systems have a column each,
     and one that says whether they lie outside of people's interval."""
     note = (
-        "Percents were rounded to two decimals first. The range of the annotators is not a 95% interval, and a model "
-        "outside an interval is not a test: the model's own uncertainty is ignored."
+        "Percents were rounded to two decimals first. The range of the annotators is not a 95% "
+        "interval, and a model outside an interval is not a test result: the model's own uncertainty "
+        "is ignored."
     )
     return _make_table_8(pairs, ranked, *_people_fields(_printed_points), *_own_fields(own or {}), note=note)
 

@@ -208,7 +208,7 @@ def _seconds(small: Forecast, scaled: Forecast, absent: Absent, real: Amounts) -
 
 def say_planned(names: Sequence[str], mark: str = "") -> str:
     """What went by the catalogue, in a sentence without its full stop; the `mark` is that of their figures."""
-    return f"Planned by the catalogue's figures{mark}, as they are not on this machine: {', '.join(names)}"
+    return f"Not on this machine, so planned from the catalogue's figures{mark}: {', '.join(names)}"
 
 
 def name_absent(absent: Sequence[Absent], named: Collection[str]) -> Iterator[str]:
@@ -217,4 +217,4 @@ def name_absent(absent: Sequence[Absent], named: Collection[str]) -> Iterator[st
     if names:
         yield f"{say_planned(tuple(names), mark=' (~)')}."
     if alone := [name for name in names if name in named]:
-        yield f"`embassay data fetch {' '.join(alone)}` fetches what is public of them."
+        yield f"`embassay data fetch {' '.join(alone)}` fetches those that are public."

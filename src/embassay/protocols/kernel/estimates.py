@@ -211,7 +211,7 @@ def cut_interval(
     return max(low, min(bounds[0], value)), min(high, max(bounds[1], value))
 
 
-TOO_FEW = "no interval: it would be as wide as the whole scale, as runs or items are too few"
+TOO_FEW = "no interval: with so few runs or items it would be as wide as the whole scale"
 
 
 def possible_drops(

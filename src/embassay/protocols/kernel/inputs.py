@@ -227,7 +227,7 @@ class CachedSystem:
         units = {encoder.name for encoder in self.encoders if encoder.conduct.are_units}
         are_all_units = units == {encoder.name for encoder in self.encoders}
         return tuple(
-            f"{name} was made for {NAMES[by]} and is compared by cosine here, as all systems are"
+            f"{name} was made for {NAMES[by]}, but is compared by cosine here, as all systems are"
             for name, by in cosines_of_others(self.system).items()
             if by == "manhattan" or not (name in units or are_all_units)
         )

@@ -231,7 +231,7 @@ def joined_tasks(
     if not joined:
         needs = "; ".join(f"{name} lacks {' and '.join(columns)}" for name, columns in lacking.items())
         raise UsageError(
-            f"The dataset {source!r} joins none of the requested tasks: {needs}.",
+            f"The dataset {source!r} fits none of the requested tasks: {needs}.",
             mend="Name its columns with --map, for example --map text=body,label=topic, or choose another task.",
         )
     return joined
@@ -244,7 +244,7 @@ def _meant(source: str, meant: Sequence[str], wanted: Sequence[T], known: Regist
         if known is not None and name not in known and name not in every:
             near = nearest_name(name, every)
             raise UsageError(
-                f"{source!r} is to be taken for {name!r}, which is not a task.",
+                f"{source!r} is named for {name!r}, which is not a task.",
                 mend=f"{f'Did you mean {near}? ' if near else ''}Tasks are {', '.join(every)}.",
             )
     fitting = [task for task in wanted if task.name in meant]
@@ -252,7 +252,7 @@ def _meant(source: str, meant: Sequence[str], wanted: Sequence[T], known: Regist
         raise UsageError(
             f"The dataset {source!r} is for {' and '.join(meant)}, and this run asks for "
             f"{', '.join(task.name for task in wanted)}.",
-            mend=f"Leave it out, or take it for another task: -d '{_with_tasks(source, wanted[0].name)}'.",
+            mend=f"Leave it out, or use it for another task: -d '{_with_tasks(source, wanted[0].name)}'.",
         )
     return fitting
 
@@ -468,7 +468,7 @@ def _at_hand(suite: PlannedSuite) -> str:
     told = f"{here} of {every} sets of {suite.name} are on this machine"
     if here == every:
         return suite.describe_sets()
-    return f"{told}; `embassay data fetch {suite.name}` fetches what is public of the others."
+    return f"{told}; `embassay data fetch {suite.name}` fetches those of the others that are public."
 
 
 def notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
@@ -480,4 +480,8 @@ def notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]
         first = "; ".join(f"{gap['dataset']} ({gap['reason']})" for gap in lacking[:3])
         more = f" and {counted(len(lacking) - 3, 'other')}" if len(lacking) > 3 else ""
         what = f"{told['said']} Missing: {first}{more}."
-        yield what, "Means are over what is there, and do not compare with the paper's.", told["mend"]
+        yield (
+            what,
+            "Means are over the sets that are here, and cannot be compared with the paper's.",
+            told["mend"],
+        )

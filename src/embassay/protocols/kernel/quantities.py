@@ -55,12 +55,12 @@ class Quantity:
         if self.value is None:
             return (
                 "the judge left many units without a label, and people labelled too few of those: "
-                f"{FEWEST_REFUSED} drawn at random, or all of them, would do"
+                f"{FEWEST_REFUSED} drawn at random, or all of them, would be enough"
             )
         if self.low is None:
-            return f"{self.n} labels of people: {FEWEST} are the fewest"
+            return f"{self.n} labels from people: at least {FEWEST} are needed"
         if not self.is_helped:
-            return "the judge is of no use here: people's labels alone tell as much"
+            return "the judge does not help here: people's labels alone tell as much"
         return f"with the judge {self.n:,} labels of people are worth {self.worth:,.0f}"
 
 
@@ -166,8 +166,8 @@ def quantities_table(name: str, title: str, rows: Iterable[tuple[str, Quantity]]
         number("people", "row.alone", 3), number("people_low", "row.alone_low", 3),
         number("people_high", "row.alone_high", 3), number("judge", "row.judge", 3), whole("labels", "row.n"),
         whole("units", "row.total"), whole("worth", "row.worth"), text("use", "row.use"),
-        note="What people would say of all units, from their labels and the judge's (docs/corrected_judges.md). It "
-        "takes that people's units are a random sample."
+        note=("What people would say about all units, from their labels and the judge's "
+            "(docs/corrected_judges.md). It holds if the units that people labelled are a random sample.")
     )  # fmt: skip
 
 

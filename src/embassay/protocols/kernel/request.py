@@ -66,7 +66,7 @@ def like(record: type[Any], name: str, /, **changed: Any) -> Any:
 def label_price() -> Any:
     """The field of what a label costs, in US dollars; it changes no result."""
     return option(
-        None, "Price of one label, to estimate what more would cost.",
+        None, "Price of one label, to estimate the cost of more labels.",
         name="--label-price", value="USD", least=0, group=SPEED
     )  # fmt: skip
 

@@ -193,12 +193,15 @@ def read_previous(folder: RunFolder, systems: Sequence[PlannedSystem]) -> dict[s
         if (was := before.get(row.name, now)) == now:
             continue
         if was is None:
-            mend = "Set EMBASSAY_BACKEND=onnx to go on as it began, or choose another --out."
+            mend = "Set EMBASSAY_BACKEND=onnx to continue as it began, or choose another --out."
         else:
-            mend = f"Install it to go on as it began: pip install {was.replace('-', '==')}; or choose another --out."
+            mend = (
+                f"Install it to continue as it began: pip install {was.replace('-', '==')}; or choose "
+                "another --out."
+            )
         raise UsageError(
-            f"{folder.path} holds a run with {row.name} in {was or 'onnxruntime'}, and now it would be in "
-            f"{now or 'onnxruntime'}.",
+            f"{folder.path} holds a run that used {row.name} in {was or 'onnxruntime'}; now it would "
+            f"run in {now or 'onnxruntime'}.",
             mend=mend,
         )
     return previous

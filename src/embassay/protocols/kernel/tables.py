@@ -335,7 +335,7 @@ _NAME = re.compile(r"\w[\w.-]*")
 def check_table_name(name: str) -> None:
     """ValueError for a name that is no file's."""
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a table: letters, digits, _, - and . alone")
+        raise ValueError(f"{name!r} is not a table name: use letters, digits, _, - and . only")
 
 
 def write_tables(run: Path, tables: Iterable[RunTable], first: First | None = None) -> None:

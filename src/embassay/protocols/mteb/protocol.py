@@ -80,9 +80,11 @@ def rows_of(
         differ = any(not same(entry, places[place][1]) for place in there)
         if times > 1 and told is not None:
             counts = (
-                "its values differ, so none counts: leave out the wrong one" if differ else "it counts once"
+                "its values differ, so neither counts: leave out the wrong one"
+                if differ
+                else "it counts once"
             )
-            told(f"the subset {subset or 'default'!r} of {split!r} is there {times} times: {counts}")
+            told(f"the subset {subset or 'default'!r} of {split!r} appears {times} times: {counts}")
         if differ:
             values = [Result(*where, MAIN, None, 0, reason=f"published {times} times, with different values")]
         else:
@@ -227,7 +229,7 @@ def _shared(mains: list[tuple[str, float | None, str]]) -> str:
 
 def _method(document: Document, entry: Plain) -> str:
     version = _name_or(
-        entry.get("mteb_version") or document.body.get("mteb_version"), "of an unknown version"
+        entry.get("mteb_version") or document.body.get("mteb_version"), "from an unknown version"
     )
     data = _name_or(document.body.get("dataset_revision"), "unknown")
     return f"as published by mteb {version} on data {data[:12]}; its items are not known"
@@ -429,7 +431,7 @@ def _nothing(source: Path, faults: Sequence[Fault]) -> DataError:
     if not faults:
         return DataError("No results of MTEB were found", path=source, mend=MEND)
     fault, more = faults[0], len(faults) - 1
-    also = f" {more:,} more files or records are broken too." if more else ""
+    also = f" {more:,} more files or records are broken." if more else ""
     return DataError(f"Nothing could be read. {fault.reason}{also}", path=None, mend=MEND)
 
 
@@ -492,7 +494,7 @@ def _warnings(task: TaskSurvey) -> list[str]:
     warnings = []
     if len(task.revisions) > 1:
         several = ", ".join(f"{name[:12] or 'unknown'} ({n})" for name, n in task.revisions.most_common(5))
-        warnings.append(f"scores are of {len(task.revisions)} versions of the data: {several}")
+        warnings.append(f"scores come from {len(task.revisions)} versions of the data: {several}")
     if len(task.splits) > 1:
         others = ", ".join(sorted(set(task.splits) - {task.split}))
         warnings.append(f"the split {task.split} counts; {others} are variants")

@@ -59,7 +59,7 @@ def checked(document: Document, where: Any = None) -> Document:
     body = document.body
     if "mteb_dataset_name" in body:
         raise DataError(
-            "This file is of MTEB before 1.11", path=where, expected=_EXPECTED,
+            "This file was written by MTEB before 1.11", path=where, expected=_EXPECTED,
             mend="Let mteb rewrite it: mteb.TaskResult.from_disk(path).to_disk(path)."
         )  # fmt: skip
     _check_name("task_name", body.get("task_name"), where)
@@ -132,7 +132,7 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
         if len(raw) > max_bytes:
             raise DataError(
                 "The file is too large", path=path, expected=f"{max_bytes:,} bytes at most",
-                mend="Allow more with --max-mb, if it is what you mean."
+                mend="If you want this file, raise the limit with --max-mb."
             )  # fmt: skip
         return bounded_json(raw.decode("utf-8"), halves=True)
     except (OSError, EOFError, zlib.error, ValueError) as error:
@@ -338,7 +338,7 @@ def write_documents(
         if path in seen:
             raise UsageError(
                 f"{document.model} has two results of {document.task} in revision {document.revision}.",
-                mend="Export the runs they are from one by one.",
+                mend="Export their runs one at a time.",
             )
         seen.add(path)
         _write(path, document.body)
@@ -677,7 +677,7 @@ def _meta(folder: Path, reading: SurveyProgress) -> Mapping[str, Any] | None:
     try:
         meta = read_json(path)
         if not isinstance(meta, dict):
-            raise DataError("This is not an account of a model", path=path, found=repr(meta)[:60])
+            raise DataError("This does not describe a model", path=path, found=repr(meta)[:60])
     except DataError as error:
         reading.faults.append(Fault.of(str(path), error.message))
         return None

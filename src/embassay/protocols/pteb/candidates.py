@@ -95,9 +95,9 @@ class Rule:
 
     def __str__(self) -> str:
         return (
-            f"Among candidates with a mean similarity of at least {self.similarity:g} and an edit distance of at "
-            f"least {self.edit_distance:g} (others copy), the largest edit distance; equal ones to two decimals "
-            "by the shorter runtime."
+            f"Among candidates with a mean similarity of at least {self.similarity:g} and an edit "
+            f"distance of at least {self.edit_distance:g} (those below it copy), the largest edit "
+            "distance; equal ones to two decimals by the shorter runtime."
         )
 
 
@@ -152,7 +152,7 @@ def _criteria(candidate: Candidate) -> tuple[float, float, float]:
 
 def _unfit(candidate: Candidate, rule: Rule) -> str:
     if candidate.similarity is None or candidate.edit_distance is None:
-        return candidate.reason or "not all of its values are there"
+        return candidate.reason or "some of its values are missing"
     if candidate.similarity < rule.similarity:
         return (
             f"a similarity of {candidate.similarity:.2f}, under {rule.similarity:g}: the meaning is not kept"
@@ -199,7 +199,7 @@ class SelectionOptions(RatingOptions):
         if not 0 < self.least_edit_distance <= 1:
             raise UsageError(
                 f"least_edit_distance is {self.least_edit_distance}.",
-                mend="Use a number above 0, at most 1: at 0 a candidate that copies would do.",
+                mend="Use a number above 0, at most 1: at 0, a candidate that copies would pass.",
             )
 
     @property
@@ -504,7 +504,7 @@ def criteria(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], conte
     figures = [
         rated,
         figure("edit_distance", distances, context, NOTHING),
-        figure("seconds", seconds, context, "nothing was asked for"),
+        figure("seconds", seconds, context, "nothing was requested"),
         figure("length_ratio", lengths, context, NOTHING),
     ]
     if reason:

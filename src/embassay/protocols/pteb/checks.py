@@ -85,7 +85,7 @@ def answer_fault(text: str, wording: str) -> str:
     ):
         return f"it asks back: {mark[0]!r}"
     if asks(text) and not asks(wording) and not _REQUESTS.search(wording):
-        return "a statement in place of a question"
+        return "a statement instead of a question"
     return ""
 
 

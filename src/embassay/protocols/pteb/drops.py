@@ -291,8 +291,8 @@ def by_language(drops: Sequence[Drop], *, seed: int = SEED) -> ByLanguage:
 HIGH = 0.8
 DISTANCE_EDGES = (-1.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 CAUTION = (
-    "A high score has more room to fall, and the original score is a part of the drop: "
-    "the two are related even where paraphrasing does the same to all."
+    "A high score has more room to fall, and the original score is part of the drop, so the two are "
+    "correlated even if paraphrasing affects all systems equally."
 )
 
 

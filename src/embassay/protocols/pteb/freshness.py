@@ -44,8 +44,8 @@ EDGES = (0.2, 0.4, 0.6, 0.8)
 METHOD = "95% percentile bootstrap over items within bins"
 EXCESS = (("excess", "estimate"), ("low", "low"), ("high", "high"))
 LIMITS = (
-    "Old and fresh differ in more than age (topic, style, difficulty, people): a positive difference is a suspicion of "
-    "memory, not a proof, and 0 no acquittal."
+    "Old and fresh differ in more than age (topic, style, difficulty, people): a positive difference "
+    "suggests memorised texts but does not prove it, and 0 does not rule it out."
 )
 
 
@@ -106,7 +106,7 @@ def excess_loss(
     bins = tuple(_compare_bin(score, old, fresh, ends, seed) for ends in pairwise((-np.inf, *edges, np.inf)))
     usable = [part for part in bins if part.replicates is not None]
     if not usable:
-        return Excess(bins, None, f"no distance has {FEWEST_TEXTS} items of both kinds")
+        return Excess(bins, None, f"at no distance are there {FEWEST_TEXTS} items of both kinds")
     # Of two means the smaller side decides how well their difference is known.
     weights = np.array([part.old * part.fresh / (part.old + part.fresh) for part in usable])
     weights /= weights.sum()
@@ -123,7 +123,7 @@ def _compare_bin(
     label = f"{max(ends[0], 0):g} to {min(ends[1], 1):g}"
     first, second = (_side_loss(score, texts, ends, seed) for texts in (old, fresh))
     if first.replicates is None or second.replicates is None:
-        reason = f"under {FEWEST_TEXTS} items, or no score, of either kind"
+        reason = f"under {FEWEST_TEXTS} items, or no score, of one kind"
         return DistanceBin(label, first.n, second.n, reason=reason)
     replicates = first.replicates - second.replicates
     return DistanceBin(label, first.n, second.n, first.loss, second.loss, replicates)
@@ -234,7 +234,7 @@ def fresh_names(plan: PtebPlan) -> frozenset[str]:
     for name in plan.request.fresh:
         if name not in by_name:
             raise UsageError(
-                f"--fresh names {name!r}, which is no dataset of this run.",
+                f"--fresh names {name!r}, which is not a dataset of this run.",
                 mend=f"There is {', '.join(dataset.name for dataset in plan.datasets)}.",
             )
     return frozenset(by_name[name] for name in plan.request.fresh)

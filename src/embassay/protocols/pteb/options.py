@@ -31,11 +31,11 @@ class RatingOptions:
     """How ratings are asked for. `[An]` is the ambiguity of the paper an option settles (docs/pteb.md)."""
 
     judge_temperature: float = option(
-        0.8, "The judge's sampling temperature; 0: its likeliest answer.", point="A13", group=SYSTEMS
+        0.8, "The judge's sampling temperature; 0: its most likely answer.", point="A13", group=SYSTEMS
     )
     judge_top_p: float = option(0.9, "The judge's nucleus sampling share (top-p).", group=SYSTEMS)
     answers: Literal["free", "schema"] = option(
-        "free", "Read the judge's free answer, or bind it to a JSON schema (for small models)."
+        "free", "Read the judge's free answer, or enforce a JSON schema (for small models)."
     )
     attempts: int = option(6, "Attempts at a rating before it fails.", group=SYSTEMS)
     resamples: int = option(1_000, "Bootstrap resamples per interval.", most=MOST_RESAMPLES, group=STATISTICS)
@@ -168,7 +168,7 @@ class Request(request.RunRequest):
     original_only: bool = option(False, "Score the texts without paraphrasing.", name="--original-only")
     """Whether the texts are scored as they are, and nothing is paraphrased."""
     fresh: tuple[str, ...] = option(
-        (), "A dataset whose texts no model can have seen: do the others lose more by paraphrase?",
+        (), "A dataset with texts that no model can have seen: do the others lose more when paraphrased?",
         name="--fresh", value="NAME", group=DATA
     )  # fmt: skip
     """Datasets of the run whose texts are younger than the models."""
@@ -183,7 +183,8 @@ class Request(request.RunRequest):
         if self.original_only:
             if self.paraphrasers or self.control or self.until_ci is not None:
                 raise UsageError(
-                    "--original-only paraphrases nothing, and a paraphraser, --control or --until-ci is given.",
+                    "--original-only paraphrases nothing, so it cannot be combined with a "
+                    "paraphraser, --control or --until-ci.",
                     mend="Leave out either.",
                 )
         elif not self.paraphrasers or not self.prompts:

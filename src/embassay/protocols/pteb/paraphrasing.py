@@ -156,7 +156,7 @@ def open_paraphraser(
         raise _unknown(spec.name, text)
     if prompt.name != "default":
         raise UsageError(
-            f"The paraphraser {text!r} uses no prompt, and {prompt.name!r} was given.",
+            f"The paraphraser {text!r} uses no prompt, but {prompt.name!r} was given.",
             mend="Leave the prompt out, or name a language model.",
         )
     return PARAPHRASERS.build(spec, name=PARAPHRASERS.format(spec), recorded=recorded or {})
@@ -194,7 +194,7 @@ def _recorded(recorded: Mapping[str, Paraphrases]) -> Paraphraser:
 @PARAPHRASERS.register("stored", "a set of an earlier run, replayed exactly: stored:FOLDER")
 def _stored(target: str, name: str, source: str = "") -> Paraphraser:
     if not target:
-        raise UsageError("`stored` names no folder.", mend="Write stored:FOLDER.")
+        raise UsageError("`stored` needs a folder.", mend="Write stored:FOLDER.")
     return open_stored(name, target, source)
 
 
@@ -204,7 +204,7 @@ def _copied() -> Paraphraser:
 
 
 @PARAPHRASERS.register(
-    "permuted", "the words in another order (control); permuted:FOLDER as far as in that set"
+    "permuted", "the words in another order (control); permuted:FOLDER: as many words as changed in that set"
 )
 def _permutation(name: str, target: str = "", source: str = "") -> Paraphraser:
     return Permuted(name, open_stored(name, target, source) if target else None)

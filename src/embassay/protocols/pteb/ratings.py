@@ -186,7 +186,7 @@ def rating_of(text: str) -> float:
     except ValidationError as error:
         kinds = {fault["type"] for fault in error.errors(include_url=False, include_input=False)}
         beyond = kinds <= {"greater_than_equal", "less_than_equal", "finite_number"}
-        raise NoRating("a rating out of range" if beyond else "an answer that is no rating") from None
+        raise NoRating("a rating out of range" if beyond else "an answer that is not a rating") from None
 
 
 def rate(
@@ -316,11 +316,14 @@ def gold_range(
         raise UsageError(
             f"The gold scores of {name!r} go from {scores.min():g} to {scores.max():g}, which is not within "
             f"{low:g} to {high:g}.",
-            mend=f"Say their range: --gold {name}=LOW-HIGH.",
+            mend=f"Give their range: --gold {name}=LOW-HIGH.",
         )
     if stated is not None:
         return (low, high), ""
-    return USUAL, f"Gold scores are taken to be 0 to 5; if they are not, say so: --gold {name}=LOW-HIGH."
+    return (
+        USUAL,
+        f"Gold scores are assumed to be 0 to 5; if they are not, give their range: --gold {name}=LOW-HIGH.",
+    )
 
 
 def _known(source: str) -> Range | None:
@@ -554,7 +557,7 @@ def on_common_scale(gold: Floats, low: float, high: float) -> Floats:
             f"{int(outside.sum())} gold scores are outside their range",
             expected=f"{low:g} to {high:g}",
             found=f"{gold[outside][0]:g}",
-            mend="Say the range with --gold LOW-HIGH.",
+            mend="Give the range with --gold LOW-HIGH.",
         )
     return np.asarray(LOWEST + (HIGHEST - LOWEST) * (gold - low) / (high - low), dtype=np.float64)
 

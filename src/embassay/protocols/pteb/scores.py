@@ -293,8 +293,9 @@ def _resources(given: Given) -> ColumnTable:
         number("peak_rss_gib", partial(_peak_gib, given)),
         # The paper has it; nothing here measures it.
         number("vram_gib", lambda _: None),
-        note="Seconds for one run of the STS datasets, texts that were encoded before not again. Memory is the most "
-        "that the process held, with all that was loaded before; that of a GPU is not measured.",
+        note=("Seconds for one run of the STS datasets, without texts that had been encoded before. Memory "
+            "is the most that the process held, with all that was loaded before; that of a GPU is not "
+            "measured."),
     )  # fmt: skip
 
 
@@ -331,7 +332,7 @@ def _quality(given: Given) -> ColumnTable:
             find = partial(_find_quality, result.measure)
             measures[result.measure] = number(result.measure, find, 3)
     return ColumnTable.of(
-        "paraphrase_quality", "What came of the texts", rows.values(), text("paraphraser"), text("run"),
+        "paraphrase_quality", "Texts by outcome", rows.values(), text("paraphraser"), text("run"),
         text("dataset"), text("lang"), whole("texts", lambda row: max(result.n for result in row.results.values())),
         *measures.values(),
     )  # fmt: skip
@@ -343,12 +344,12 @@ def _find_quality(measure: str, row: QualityRow) -> float | None:
 
 
 OTHER_METHOD = (
-    "Systems without vectors classify by neighbours and cluster by linkage: these scores, and averages with them, do "
-    "not compare with those of embeddings."
+    "Systems without vectors classify by neighbours and cluster by linkage: these scores, and "
+    "averages with them, cannot be compared with those of embeddings."
 )
 
 ENGLISH_SUITE, MULTILINGUAL_SUITE = "pteb-en", "pteb-multi"
-ENGLISH_ONLY = "English alone, as in the paper: what has other languages is in table 10."
+ENGLISH_ONLY = "English only, as in the paper; datasets with other languages are in table 10."
 
 
 def score_tables(given: Given) -> Iterator[ScoreGrid | ColumnTable]:

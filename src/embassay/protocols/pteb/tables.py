@@ -37,12 +37,12 @@ def statistic_tables(given: Given) -> Iterator[ColumnTable]:
     if any(scope["systems"] for scope in baseline.get("scopes", {}).values()):
         name = baseline["system"]
         yield _against(
-            baseline, "pooled", "pteb_table7", f"PTEB table 7: {name} less each system, all runs pooled",
+            baseline, "pooled", "pteb_table7", f"PTEB table 7: {name} minus each system, all runs pooled",
             OPTIMISTIC
         )  # fmt: skip
         yield _against(
             baseline, "averaged", "pteb_table14",
-            f"PTEB table 14: {name} less each system, runs averaged"
+            f"PTEB table 14: {name} minus each system, runs averaged"
         )  # fmt: skip
     stability = given.comparisons.get("rank_stability", {})
     if any(not scope["reason"] for scope in stability.values()):
@@ -206,7 +206,7 @@ def _languages(rows: Sequence[Result]) -> ColumnTable:
     language = by_language(drops(rows, by_language=True).rows)
     groups: list[DropGroup | DropDifference] = [
         *language.languages, *language.groups,
-        *_contrast(language.difference, "English less other languages"),
+        *_contrast(language.difference, "English minus other languages"),
         *_contrast(language.same_datasets, "the same within datasets that have both")
     ]  # fmt: skip
     return ColumnTable.of("drop_by_language", "Drop in points by language", groups, *_GROUPED)

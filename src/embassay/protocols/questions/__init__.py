@@ -39,7 +39,7 @@ class QuestionsOptions:
         if not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1:
             raise UsageError(
                 f"temperature is {self.temperature:g} and top_p is {self.top_p:g}.",
-                mend="Take a temperature from 0 to 2, and a top_p above 0 and at most 1.",
+                mend="Use a temperature from 0 to 2, and a top_p above 0 and at most 1.",
             )
 
     def as_dict(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def check_language(kinds: Collection[str], into: str) -> None:
     """UsageError where questions are wanted in another language, and none is named."""
     if "language" in kinds and not into:
         raise UsageError(
-            "It is not said in which language the questions of the kind 'language' are to be.",
+            "The kind 'language' needs the language of its questions.",
             mend="Add --into de.",
         )
 

@@ -80,14 +80,14 @@ KEPT = "kept"
 OUTCOMES: Mapping[str, str] = {
     KEPT: "passed every check",
     "nothing to ask": "the model found nothing of this kind in the passage",
-    "unreadable": "no answer that can be read",
+    "unreadable": "no readable answer",
     "too long": "over 300 characters",
-    "speaks of the passage": "only somebody who sees the passage would ask so",
-    "copied": "its words are a run of words of the passage",
-    "ungrounded": "the words given as evidence do not stand in the passage",
-    "wrong language": "it is in another language than asked",
+    "speaks of the passage": "only somebody who sees the passage would ask it like this",
+    "copied": "its words are copied from the passage",
+    "ungrounded": "the words given as evidence do not occur in the passage",
+    "wrong language": "it is not in the requested language",
     "not answerable": "the second call finds no answer in the passage",
-    "of another kind": "it is no question of the kind that was asked for: keywords that are a sentence",
+    "of another kind": "it is not the requested kind of question: keywords that form a sentence",
     "near-duplicate": "it repeats an earlier question",
     "refused": "the model or its server refused the text",
 }
@@ -367,12 +367,10 @@ def in_all(cells: Sequence[Forecast], writer: QuestionWriter, done: Mapping[str,
     if not usd:
         return ""
     most = writer.options.attempts
-    when = f"After {FIRST}, {2 * FIRST}, {4 * FIRST} ... of them the run says what all will cost."
+    when = f"After {FIRST}, {2 * FIRST}, {4 * FIRST} ... questions the run estimates the total cost."
     if len(done) >= FIRST:
         more = format_dollars(usd)
-        return (
-            f"Questions: {more} more, with as many attempts as the {len(done):,} that are there took. {when}"
-        )
+        return f"Questions: {more} more, at as many attempts as the first {len(done):,} took. {when}"
     return (
         f"Questions: {format_dollars(usd)} if every first draft is kept, {format_dollars(most * usd)} if all {most} "
         f"attempts are needed each time. {when}"
@@ -500,7 +498,7 @@ def read_drafts(path: Path) -> dict[str, Draft]:
                 path.write_bytes(content[: len(content) - len(line)])
                 break
             raise DataError(
-                "this line is no draft", path=path, line=number, found=str(error), mend="Remove the line."
+                "this line is not a draft", path=path, line=number, found=str(error), mend="Remove the line."
             ) from error
         drafts[draft.key] = draft
     return drafts

@@ -81,8 +81,8 @@ class LiveRun:
             yield f"answers took {_format_ms(half)} (median), 95% of them at most {_format_ms(most)} ({n})"
         if self.changed:
             yield (
-                f"asked again, it gave other documents for {self.changed} of {self.again} questions: its scores change "
-                "from call to call"
+                f"asked again, it gave different documents for {self.changed} of {self.again} "
+                "questions: its scores change from call to call"
             )
 
 
@@ -205,7 +205,7 @@ class _Asked:
         kept = self._read_kept()
         if kept and {name: kept.get(name) for name in mine} != mine:
             raise UsageError(
-                f"{self.path} holds the answers of another retriever, or to another depth.",
+                f"{self.path} holds answers from another retriever, or to another depth.",
                 mend="Give another --out, or remove the file.",
             )
         self._write_kept({**mine, **kept})

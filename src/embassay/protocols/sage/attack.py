@@ -66,7 +66,7 @@ def load_orders(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Orders
     if not len(orders):
         raise DataError(
             f"no pair of {loaded.dataset!r} is clearly above another",
-            expected=f"scores from {HIGH:.0%} and up to {LOW:.0%} of the highest, or labels 1 and 0",
+            expected=f"scores of at least {HIGH:.0%} and at most {LOW:.0%} of the highest, or labels 1 and 0",
         )
     return replace(loaded, data=_draw_orders(orders, limit, seed))
 
@@ -126,7 +126,7 @@ def change_word(word: str) -> tuple[str, ...]:
 
 
 def _no_draw(n: int) -> bytes:
-    raise AssertionError(f"an edit that draws nothing wants {n} bytes")
+    raise AssertionError(f"an edit that draws nothing at random asked for {n} bytes")
 
 
 Change = tuple[int, str]

@@ -38,7 +38,7 @@ class SageOptions:
     )
     needle: str = option("", "Your own text file to insert from.", point="A16")
     text_tokens: int | None = option(
-        None, "Cut documents of the sensitivity task to this many tokens.", point="A16"
+        None, "Truncate documents of the sensitivity task to this many tokens.", point="A16"
     )
     curve: Literal["hyperbolic", "linear"] = option(
         "hyperbolic", "Expected similarity at edit size p: 1/(1+p), or 1-p.", point="A15"
@@ -64,7 +64,8 @@ class SageOptions:
     )
     further_edits: str = option(
         "",
-        "Edits of robustness beside the paper's: synonyms,typos,ocr,speech,facts. They do not count in the score.",
+        "Edits of robustness beside the paper's: synonyms,typos,ocr,speech,facts. They do not count "
+        "towards the score.",
     )
     document_cap: int | None = option(None, "Most documents of robustness and sensitivity.")
     guard_edits: str = option(
@@ -76,7 +77,7 @@ class SageOptions:
     guard_hybrid: str = option("bm25", "System of the guard that searches twice.")
     guard_rerank: str = option("overlap", "Reranker of the guard that reranks.")
     attack_budget: int = option(5, "Most words that an attack changes.", least=1)
-    attack_beam: int = option(1, "Drafts of each size that an attack goes on with.", least=1)
+    attack_beam: int = option(1, "Drafts of each size that an attack continues with.", least=1)
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -250,7 +250,7 @@ def _attack(look: _SageRows, table: Make) -> Iterator[SageTable]:
     columns = [(name, _mean(look, "attack", name)) for name in ("right", WITHSTOOD, "median changes")]
     columns += [(f"{FLIPPED}, {size}", _mean(look, "attack", FLIPPED, size)) for size in sizes]
     columns += [(f"{BY_CHANCE}, {size}", _mean(look, "attack", BY_CHANCE, size)) for size in sizes[-1:]]
-    yield table("sage_attack", "Orders that so many changed words flip", columns)
+    yield table("sage_attack", "Pair orders flipped, by words changed", columns)
 
 
 def _headline(look: _SageRows, task: str, measure: str) -> Cell:
@@ -293,7 +293,8 @@ def group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterat
     yield ColumnTable.of(
         "sage_groups", "Embedding models and classical metrics as groups", rows, text("task"),
         *_group_fields(first, 0), *_group_fields(second, 1), *_group_fields("difference", 2, "signed"),
-        note="Means over the systems of a group with 95% intervals; a task that one of them has no value of has none.",
+        note=("Means over the systems of a group with 95% intervals; a task without a value for one of "
+            "them has none."),
     )  # fmt: skip
 
 

@@ -102,7 +102,7 @@ def unchanged(texts: Sequence[str], edited: Sequence[str]) -> NDArray[np.int64]:
 
 def left_as_they_were(name: str, rows: Sequence[int], ids: Sequence[str], what: str = "texts") -> Skipped:
     """What is said of the texts that an edit left as they were."""
-    return Skipped(f"{name}: {what} that it left as they were", len(rows), tuple(ids[i] for i in rows[:5]))
+    return Skipped(f"{name}: {what} left unchanged", len(rows), tuple(ids[i] for i in rows[:5]))
 
 
 def edited(variant: str, documents: Documents, context: SageContext) -> list[str]:

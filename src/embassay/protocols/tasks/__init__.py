@@ -55,7 +55,7 @@ def _factory(name: str, title: str, shape: str) -> Callable[[], Task]:
             if len(data):
                 outcome: TaskOutcome = module.evaluate(system, data, context)
                 return outcome
-            nothing = undefined(module.HEADLINE, 0, "nothing is left to be evaluated")
+            nothing = undefined(module.HEADLINE, 0, "nothing is left to evaluate")
             return TaskOutcome((nothing,), {}, Items().columns)
 
         def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:

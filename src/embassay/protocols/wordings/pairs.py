@@ -53,9 +53,9 @@ class RatingRules:
         return [
             f"A language is accepted when its mean rating is {self.threshold:g} or more, on a scale of 0 to 5. "
             "The mean is over pairs, a pair being the mean of its ratings by raters who were not rejected.",
-            f"Step 1. A rater fails who rates a dummy pair more than {self.dummy_tolerance:g} away from what is "
-            "expected (5 for a nearly identical pair, 0 for an unrelated one), and is rejected. A dummy that was not "
-            "rated is told, and rejects nobody.",
+            f"Step 1. A rater who rates a dummy pair more than {self.dummy_tolerance:g} away from the "
+            "expected rating (5 for a nearly identical pair, 0 for an unrelated one) is rejected. An "
+            "unrated dummy is reported, and rejects nobody.",
             "Step 2. Language models estimate every pair. A rating more than "
             f"{self.deviation:g} away from any of their estimates is flagged.",
             f"Step 3. A rating of {self.low:g} or lower is flagged.",

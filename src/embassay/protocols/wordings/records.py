@@ -201,7 +201,7 @@ class Repeats:
 
     runs: int = option(6, "Runs, each with fresh paraphrases.", least=1, most=10_000, group=STATISTICS)
     until_ci: float | None = option(
-        None, "Add runs until every change is known to +- this many points over runs (95%).",
+        None, "Add runs until every change is known to within this many points over runs (95%).",
         value="POINTS", group=STATISTICS
     )  # fmt: skip
     max_runs: int = option(20, "Maximum runs with --until-ci.", least=1, most=10_000, group=STATISTICS)
@@ -217,12 +217,12 @@ class Repeats:
 def check_runs(runs: int, until_ci: float | None, max_runs: int) -> None:
     """UsageError for runs that cannot be made, or that give no interval where one is to be narrowed."""
     if runs < 1:
-        raise UsageError(f"There cannot be {runs} runs.", mend="Ask for one or more.")
+        raise UsageError(f"{runs} runs are not possible.", mend="Ask for one or more.")
     if until_ci is not None and until_ci <= 0:
         raise UsageError(f"--until-ci is {until_ci}.", mend="Give points above 0, for example 0.5.")
     if until_ci is not None and not 2 <= runs <= max_runs:
         raise UsageError(
-            f"An interval needs two runs or more, and at most --max-runs {max_runs}; asked were {runs}.",
+            f"An interval needs at least two runs and at most --max-runs {max_runs}; {runs} were requested.",
             mend="Give --runs and --max-runs that allow it.",
         )
 

@@ -316,9 +316,7 @@ def more_runs_needed(deltas: ArrayLike, points: float) -> bool:
     (True, False)
     """
     if not points > 0:
-        raise UsageError(
-            f"The half-width to reach is {points} points.", mend="Give a number above 0, as 0.5."
-        )
+        raise UsageError(f"The target half-width is {points} points.", mend="Give a number above 0, as 0.5.")
     values = np.asarray(deltas, dtype=np.float64)
     return bool((100 * half_widths(values)[~np.isnan(values).any(axis=-1)] > points).any())
 
@@ -537,7 +535,7 @@ def level_rows(
     if half is not None and (drop := level.delta.value) is not None:
         least, most = (end - (level.original.value or 0.0) for end in level.score.bounds)
         low, high = possible_drops(drop - half, drop + half, (least, most), most - least)
-        method = f"95% t interval over {runs} runs: other paraphrases of these very texts"
+        method = f"95% t interval over {runs} runs: other paraphrases of these same texts"
         yield Result(
             layout.protocol, task, *where, "delta_runs", drop, runs, low, high,
             _with_reason(method, drop, low), layout.seed
@@ -635,8 +633,8 @@ class Scores:
 
 MEASURE = "delta_mixed"
 SPREADS = {"datasets": "sd_rows", "runs": "sd_columns", "residual": "sd_residual"}
-ONE_VALUE = "one dataset and one run say nothing of others"
-UNKNOWN = "cannot be told from the rest"
+ONE_VALUE = "one dataset and one run tell nothing about others"
+UNKNOWN = "cannot be told apart from the rest"
 
 
 def drop_rows(scores: Scores, scope: str, system: str) -> Iterator[Result]:

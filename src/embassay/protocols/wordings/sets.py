@@ -82,7 +82,7 @@ class ParaphraseSet:
         if before is not None and before.identity != source.identity:
             raise UsageError(
                 f"The paraphrases in {self.path} have another source called {source.name!r}.",
-                mend="Choose another folder: a set is not changed afterwards.",
+                mend="Choose another folder: a set is never changed.",
             )
         if before is None:
             self._manifest.sources.append(source.model_copy(deep=True))
@@ -129,7 +129,7 @@ class ParaphraseSet:
         path = self.path / file.file
         # A manifest from elsewhere may name any file of this machine.
         if not path.resolve().is_relative_to(self.path.resolve()):
-            raise DataError("the manifest names a file outside of the set", path=self.path / "manifest.json",
+            raise DataError("the manifest names a file outside the set", path=self.path / "manifest.json",
                             found=file.file)  # fmt: skip
         try:
             content = path.read_bytes()
@@ -138,7 +138,7 @@ class ParaphraseSet:
         sha256 = hashlib.sha256(content).hexdigest()
         if sha256 != file.sha256:
             raise DataError(
-                "the paraphrases are not those that were written", path=path,
+                "the paraphrases are not the ones that were written", path=path,
                 expected=f"sha256 {file.sha256[:16]}…", found=f"{sha256[:16]}…",
                 mend="Get the file again, or run with a paraphraser into a new folder."
             )  # fmt: skip
@@ -178,8 +178,11 @@ class ParaphraseSet:
         """A sentence for every dataset whose data is not what the wordings were written for, by its fingerprint."""
         kept = self.source(source).datasets
         return [
-            f"The paraphrases in {self.path} were written for other data of {dataset!r} (fingerprint "
-            f"{kept[dataset].fingerprint[:12]}, now {now[:12]}); texts that they do not have are missing."
+            (
+                f"The paraphrases in {self.path} were written for other data of {dataset!r} (fingerprint "
+                f"{kept[dataset].fingerprint[:12]}, now {now[:12]}); texts without a paraphrase in it are "
+                "missing."
+            )
             for dataset, now in fingerprints.items()
             if dataset in kept and kept[dataset].fingerprint and kept[dataset].fingerprint != now
         ]
@@ -314,8 +317,8 @@ class Recorded:
         most = min(there, default=0)
         if runs > most:
             raise UsageError(
-                f"{f'The dataset {dataset!r} has' if dataset else 'The datasets have'} {most} recorded paraphrases "
-                f"per text, and {runs} runs need as many.",
+                f"{f'The dataset {dataset!r} has' if dataset else 'The datasets have'} {most} "
+                f"recorded paraphrases per text, and {runs} runs need {runs}.",
                 mend=f"Ask for --runs {most}, or name a language model as the paraphraser."
                 if most
                 else "Name a language model as the paraphraser, or give the data a column paraphrases.",
@@ -366,8 +369,9 @@ class Stored:
         if runs > len(begun):
             of = f" of {dataset!r}" if dataset else ""
             raise UsageError(
-                f"{self.name} has {len(there)} runs{of} (seeds {', '.join(map(str, there)) or 'none'}), "
-                f"{len(begun)} of them from seed {first} on; {runs} were asked for.",
+                f"{self.name} has {len(there)} runs{of} (seeds "
+                f"{', '.join(map(str, there)) or 'none'}), {len(begun)} of them from seed {first} on; "
+                f"{runs} were requested.",
                 mend=f"Ask for --runs {len(begun)}, or name a language model as the paraphraser.",
             )
         return begun[:runs]
@@ -489,7 +493,7 @@ def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 
     from embassay.data.tables import open_table
 
     if (folder / "manifest.json").exists():
-        raise UsageError(f"{folder} has a set of paraphrases already.", mend="Choose another folder.")
+        raise UsageError(f"{folder} already has a set of paraphrases.", mend="Choose another folder.")
     rows = open_table(file)
     columns = rows.columns()
     name = name or file.name.partition(".")[0]

@@ -179,7 +179,7 @@ def _tidied(what: Task, data: Any) -> Any:
 
 
 def _missing(text: str, lang: str) -> Paraphrase:
-    return Paraphrase(text, lang, "", "", "missing", "the set does not have it", attempts=0)
+    return Paraphrase(text, lang, "", "", "missing", "it is not in the set", attempts=0)
 
 
 def _too_many(failed: list[Paraphrase], asked: int, most: float) -> tuple[str, str]:
@@ -191,7 +191,7 @@ def _too_many(failed: list[Paraphrase], asked: int, most: float) -> tuple[str, s
     share = len(failed) / asked
     happened = f"{len(failed)} of {asked} texts ({share:.1%}) could not be rewritten: {told}"
     if asked < SMALL and len(failed) <= min(ALLOWANCE, asked / 2):
-        return "", f"{happened} (over {most:.0%}, let pass because the texts are few)"
+        return "", f"{happened} (over {most:.0%}, accepted because there are few texts)"
     return f"{happened} (over {most:.0%}, so no score)", ""
 
 

@@ -211,7 +211,7 @@ KINDS = {
     "classical": "A classical similarity metric",
     "reference": "A reference that needs no understanding, in every table and never ranked",
     "llm": "A language model",
-    "hybrid": "Lists of words and of vectors, joined",
+    "hybrid": "Word and vector rankings, fused",
     "run": "A file of rankings",
 }
 FACT_WORDS = {
@@ -386,9 +386,7 @@ def _trouble_findings(run: ReportRun, row: Row) -> Iterator[Finding]:
     if cut and seen >= cut:
         limit = record.by_name[name].facts.get("max_tokens")
         at = f" at {numbers.count(limit)} tokens" if limit else " at its input limit"
-        yield make_finding(
-            run, f"does not read all of {numbers.share(cut / seen, seen)} texts, cut{at}", weight=2.5
-        )
+        yield make_finding(run, f"truncates {numbers.share(cut / seen, seen)} texts{at}", weight=2.5)
 
 
 def _describe_system(system: System) -> str:

@@ -191,7 +191,7 @@ def _scoring_evidence(run: ReportRun, *, labels: bool) -> Evidence | None:
         return None
     evidence = _of_standings(run, ours, TASK, unit_of(headline), collections=False)
     other = judged_less(score)
-    uneven = f"{other[0]} is judged less: rag golden --add-run" if other is not None else ""
+    uneven = f"{other[0]} has fewer graded passages: rag golden --add-run" if other is not None else ""
     return replace(evidence, uneven=uneven, means=f"{headline} by {'labels' if labels else 'a golden set'}")
 
 
@@ -341,7 +341,7 @@ def _robustness_evidence(run: ReportRun) -> Evidence | None:
 
 ONLY_NOISE, ROUNDING = 1 / 3, 1e-9
 KEPT = "share of search quality kept"
-STABLE = "noise kept nearer than a changed meaning"
+STABLE = "keeps noise closer than a changed meaning"
 PARAPHRASED = "search quality on paraphrased texts"
 Finder = Callable[[ReportRun], Evidence | None]
 FINDERS: Mapping[str, Sequence[Finder]] = {

@@ -96,7 +96,7 @@ def known_rows(rows: Sequence[Result | None]) -> list[Result]:
 
 
 MOST_TASKS = 7
-NO_MORE = {"robustness": "noise kept above the summary alone would give"}
+NO_MORE = {"robustness": "by keeping noise above the summary alone"}
 """What a task's constant is, where its label is too short for a sentence."""
 
 
@@ -301,12 +301,12 @@ def _cached_fields(folder: Path, _written: int, _size: int) -> tuple[Field, ...]
 
 ASKED = (
     (("sage",), "how it takes edits of a text (SAGE)"),
-    (("pteb",), "what paraphrases take (PTEB)"),
-    (("hteb",), "what other styles, lengths and languages take (HTEB)"),
+    (("pteb",), "what paraphrases cost (PTEB)"),
+    (("hteb",), "what other styles, lengths and languages cost (HTEB)"),
     (("hume",), "how people do on the same items (HUME)"),
     (("score", "sweep", "golden"), "how much evidence it finds for answers (RAG)"),
     (("names",), "whether it tells names from impostors"),
-    (("noise",), "what small talk does to it"),
+    (("noise",), "how small talk affects it"),
 )
 """The questions that a report can answer, by the kinds of run that do."""
 
@@ -340,8 +340,8 @@ def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> It
     if row.system.kind == "embedding":
         source, price, _ = price_of(own, row.system.name)
         if source == "server" and price is None:
-            yield "Its price is not known: give price= in its name."
-        yield "Whether it was trained on this data is not known."
+            yield "Its price is unknown: give price= in its name."
+        yield "Whether it was trained on this data is unknown."
 
 
 def _say_uninformative(runs: Sequence[ReportRun], row: Row) -> Iterator[str]:
@@ -394,8 +394,8 @@ def _say_identities(runs: Sequence[ReportRun], row: Row) -> Iterator[str]:
     plainest = {_bare_identity(identity) for identity in identities}
     if len(plainest) > 1:
         yield (
-            f"Whether it is the same in {plain_text(join_names(list(identities.values())))} is not known: its "
-            "identity differs (weights, settings or tokenizer)."
+            f"Whether it is the same in {plain_text(join_names(list(identities.values())))} is "
+            "unknown: its identity differs (weights, settings or tokenizer)."
         )
 
 
@@ -492,7 +492,7 @@ def _say_price(runs: Sequence[ReportRun], system: str) -> str:
         return f"Price: {known or 'not known'}."
     if source == "sweep" and price:
         amount = format_dollars(price)
-        return f"Price: {amount} per million tokens, as the sweep was told, prices of {numbers.date(day)}."
+        return f"Price: {amount} per million tokens, as given to the sweep, prices of {numbers.date(day)}."
     return "Price: none; it runs on your machine."
 
 
@@ -593,7 +593,7 @@ def _quality_words(stack: StackFacts, measure: str) -> str:
 def _stack_standing(part: SweepPart, stack: StackFacts) -> str:
     if stack.id == part.recommendation.stack:
         return "the one that the sweep recommends"
-    return "on the frontier" if stack.on else "dominated by another one"
+    return "on the frontier" if stack.on else "dominated by another"
 
 
 def _format_ms(value: float) -> str:

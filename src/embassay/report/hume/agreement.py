@@ -258,7 +258,7 @@ def _say_correlation(summary: Summary, n: int) -> str:
     p = summary.agreement_against_gap_p
     test = "" if p is None else f", p {numbers.p_value(p)}"
     way = (
-        "The less annotators agree, the further models are ahead"
+        "The less annotators agree, the further ahead models are"
         if bar.value < 0
         else "Models are ahead where annotators agree"
     )

@@ -155,7 +155,7 @@ def _alone_verdict(summary: Summary, who: str) -> Verdict:
     first = f"{who.capitalize()} score {format_scored(pairs[0].human)} on {pairs[0].name}."
     how_many = numbers.counted(len(pairs), "pair")
     return Verdict(
-        (f"{who.capitalize()} are scored on {how_many}, without a model beside them",),
+        (f"{who.capitalize()} are scored on {how_many}, without a model to compare with",),
         ((first,), ("Add models to the command to see them on the same items.",)),
         (state_count("scored", len(pairs), len(pairs)),),
     )
@@ -206,9 +206,7 @@ def _disagreement_sentences(every: Sequence[PairModels]) -> Iterator[Sentence]:
     if low:
         yield (f"Annotators agree little on {pair_names(low, 3)}: do not rank models there.",)
     elif every and all(models.pair.trust is None for models in every):
-        yield (
-            "Agreement is not known on any pair, so nobody can say how far a score of people may be trusted.",
-        )
+        yield ("Agreement is unknown on every pair, so how far people's scores can be trusted is unknown.",)
 
 
 def _extreme_claims(every: Sequence[PairModels]) -> tuple[Claim, ...]:
@@ -316,7 +314,7 @@ def _simulation_notes(summary: Summary) -> Iterator[NoteParts]:
         yield (
             "simulated",
             f"{every} annotators are simulated: scripts answered, not people.",
-            "Their scores show that the measurement works; they say nothing about people.",
+            "Their scores show that the measurement works; they tell nothing about people.",
             "Have people annotate: embassay hume serve.",
         )
 
@@ -332,8 +330,8 @@ def _failure_notes(summary: Summary) -> Iterator[NoteParts]:
         yield (
             "partial",
             f"{numbers.counted(count, 'answer')} of {label[system]} could not be read or did not come.",
-            "A label then counts as wrong, a rating or ranking is left out.",
-            "The same annotate command asks again.",
+            "A missing label counts as wrong; a missing rating or ranking is left out.",
+            "Repeat the annotate command to ask again.",
         )
     missing = [
         (pair, system_score)
@@ -361,13 +359,13 @@ def _noise_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
         yield (
             "noise",
             f"On {_count_pairs(noisy)} {above}: {pair_names(noisy, 5)}.",
-            "It may have learned labels that they do not share: that does not make it a better model.",
+            "The model may have learned labels that they do not share: that does not make it better.",
             noisy[0].advice or "Improve the task or drop it.",
         )
     if low:
         yield (
             "noise", f"Annotators agree little on {_count_pairs(low)}: {pair_names(low, 5)}.",
-            "The order of models means little there.", low[0].advice or "Improve the task or drop it."
+            "The models' order means little there.", low[0].advice or "Improve the task or drop it."
         )  # fmt: skip
 
 
@@ -391,7 +389,7 @@ def _alone_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
 def _small_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     tiny = [pair for pair in pairs if pair.n < FEW]
     small = [pair for pair in pairs if FEW <= pair.n < SMALL]
-    for few, follows in ((tiny, "Too few to set models against people."), (small, "Intervals are wide.")):
+    for few, follows in ((tiny, "Too few to compare models with people."), (small, "Intervals are wide.")):
         if few:
             least = min(record.n for record in few)
             yield (
@@ -405,8 +403,8 @@ def _flag_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     count = sum(annotator.flagged for pair in pairs for annotator in pair.annotators)
     if count:
         yield (
-            "flagged", f"Annotators flagged {numbers.counted(count, 'answer')} as broken or not to be judged.",
-            "They stand in the study’s annotations with reasons.", "Look at them before you trust the gold."
+            "flagged", f"Annotators flagged {numbers.counted(count, 'answer')} as broken or impossible to judge.",
+            "They are in the study’s annotations, with reasons.", "Check them before you trust the gold."
         )  # fmt: skip
 
 
@@ -468,10 +466,10 @@ def divided_view(tasks: Sequence[Divided]) -> Iterator[Block]:
         f"{'waits' if waiting == 1 else 'wait'} for one."
     )
     if scripts := list(dict.fromkeys(name for task in tasks for name in task.scripts)):
-        yield Text(f"{plain_text(join_names(scripts))}: scripts, whose answers count as nobody’s here.")
+        yield Text(f"{plain_text(join_names(scripts))}: scripts, whose answers do not count here.")
     if biased := [task.task for task in tasks if task.biased]:
         named = plain_text(join_names(biased))
-        yield Text(f"{named}: people contradict the sample, so the model’s answers are not used there.")
+        yield Text(f"{named}: people contradict the model in the sample, so its answers are not used there.")
 
 
 def owners_view(tasks: Sequence[OwnedTask]) -> Iterator[Block]:
@@ -573,7 +571,7 @@ def _leader_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
         f"{format_points(place.mean)}"
         for place in ranked
     )
-    yield f"Places by the mean over pairs: {', '.join(named)}."
+    yield f"Ranks by the mean over pairs: {', '.join(named)}."
 
 
 def _sign_notes(summary: Summary) -> Iterator[str]:
@@ -584,7 +582,9 @@ def _sign_notes(summary: Summary) -> Iterator[str]:
             "the model’s uncertainty is ignored."
         )
     if any(is_range(models.pair.human) for models in every):
-        yield "r: from the lowest to the highest annotator, which is no 95% interval. All others are at 95%."
+        yield (
+            "r: from the lowest to the highest annotator, which is not a 95% interval. All others are at 95%."
+        )
     if any(models.pair.trust == "low" for models in every):
         yield "! low agreement: kappa or ARI under 0.4, Spearman under 0.6."
     yield f"Points are a hundred times the measure. Difference: best model minus {name_answerers(summary)}."

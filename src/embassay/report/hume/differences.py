@@ -322,7 +322,7 @@ def undecided_table(
 ) -> Table | None:
     """What more items would buy for these, those nearest to a decision first; None where there are none."""
     rows = undecided_pairs(summary, every)
-    title = f"What more items would buy: chance to tell the best model from {name_answerers(summary)}"
+    title = f"What more items would buy: the chance to separate the best model from {name_answerers(summary)}"
     table = open_table(title, "Items", rows, most=most, price=price, chance="Chance", unit=POINTS)
     return replace(table, id="hume-next") if rows else None
 
@@ -495,5 +495,5 @@ def _items_needed(needed: int | None, have: int, noun: str) -> str:
     """
     if needed is None:
         return "n/a"
-    more = f" ({numbers.count(needed - have)} more)" if needed > have else ", there are enough"
+    more = f" ({numbers.count(needed - have)} more)" if needed > have else ", which is enough"
     return numbers.counted(needed, noun) + more

@@ -497,7 +497,7 @@ def llms_table(summary: Summary) -> Llms | None:
     heads = [*(TITLES[family] for family in means.families), "All"]
     columns = tuple(f"{head}, {numbers.counted(n, 'pair')}" for head, n in zip(heads, counts, strict=True))
     hard = _hardness_cells(summary, means) if means.pairs >= FEWEST else {}
-    columns += ("Same pairs hard, ρ",) if hard else ()
+    columns += ("Same pairs are hard, ρ",) if hard else ()
     rows = tuple(_llm_row(row, means, who, label, hard) for row in means.rows)
     absent = [
         title
@@ -576,5 +576,8 @@ def _say_below(means: Averages, who: str) -> str:
         if known and people is not None and max(value for value in known if value is not None) < people:
             below.append(family_word(family))
     if not below:
-        return f"In no family do all language models stay below {who} by the mean."
-    return f"All language models stay below {who} on {' and '.join(filter(None, (', '.join(below[:-1]), below[-1])))}."
+        return f"In no family are all language models below {who} by the mean."
+    return (
+        f"All language models are below {who} on "
+        f"{' and '.join(filter(None, (', '.join(below[:-1]), below[-1])))}."
+    )

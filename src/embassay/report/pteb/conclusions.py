@@ -208,23 +208,23 @@ BOTH = " Both texts of a pair are paraphrased."
 TASKS = (
     BoardTask(
         "sts", "Semantic similarity (STS)", "STS", "spearman", "Spearman correlation with gold, × 100", "pairs",
-        "follows gold similarity best",
+        "agrees best with gold similarity",
         "Spearman correlation of cosine (or the metric’s similarity) and gold score." + BOTH,
         printed=POINTS,
     ),
     BoardTask(
         "classification", "Classification", "Classification", "accuracy", "accuracy, × 100", "test texts",
         "classifies best",
-        "Logistic regression on the vectors of all training texts; accuracy on the test texts. Systems without vectors "
-        "vote among the nearest neighbours instead, and are ranked by themselves. Training and test texts are "
-        "paraphrased.",
+        "Logistic regression on the vectors of all training texts; accuracy on the test texts. "
+        "Systems without vectors vote among the nearest neighbours instead, and are ranked "
+        "separately. Training and test texts are paraphrased.",
         printed=POINTS,
     ),
     BoardTask(
         "clustering", "Clustering", "Clustering", "v_measure", "V-measure, × 100", "texts",
         "clusters best",
-        "Mini-batch k-means with as many clusters as labels, V-measure, mean over sets. Systems without vectors "
-        "cluster by complete linkage instead, and are ranked by themselves.",
+        "Mini-batch k-means with as many clusters as labels, V-measure, mean over sets. Systems "
+        "without vectors cluster by complete linkage instead, and are ranked separately.",
         "V-measure is not corrected for chance: random clusters of small sets score above 0.",
         printed=POINTS,
     ),
@@ -244,13 +244,14 @@ TASKS = (
     BoardTask(
         "retrieval", "Retrieval", "Retrieval", "ndcg@10", "nDCG@10, × 100", "queries",
         "retrieves best",
-        "nDCG@10 with linear gain, mean over judged queries. Only queries are paraphrased; the corpus stays.",
+        "nDCG@10 with linear gain, mean over judged queries. Only queries are paraphrased; the "
+        "corpus stays as it is.",
         printed=POINTS,
     ),
     BoardTask(
         "summarization", "Summarisation", "Summaries", "spearman", "Spearman correlation with relevance, × 100",
         "summaries",
-        "follows the relevance of summaries best",
+        "agrees best with the relevance of summaries",
         "The score of a machine summary is its highest similarity to a human one of the same text; Spearman "
         "correlation with the human relevance rating. Human and machine summaries are paraphrased.",
         printed=POINTS,
@@ -260,7 +261,7 @@ BY_NAME = {task.name: task for task in TASKS}
 
 
 _QUERIES = (
-    "Only queries are paraphrased; the corpus stays.",
+    "Only queries are paraphrased; the corpus stays as it is.",
     "Documents, their titles and queries are transformed.",
 )
 
@@ -280,7 +281,7 @@ def tasks_of(record: Record) -> tuple[BoardTask, ...]:
 MOST_NAMES = 3
 TEXTS = {
     "": ("when texts are paraphrased", "paraphrased texts"),
-    "permuted": ("when words change places", "texts with their words in another order"),
+    "permuted": ("when words change order", "texts with their words in another order"),
     "copied": ("when texts stay as they are", "copied texts"),
 }
 """A run's only control, if nobody paraphrased -> when points are lost, and on which texts."""
@@ -339,7 +340,7 @@ def _change_heading(
     subject = (
         f"All {numbers.in_words(fall.n)} scores" if fall.n == fall.of else f"{fall.n} of {fall.of} scores"
     )
-    sure = f"for {numbers.in_words(lost.n)} it is certain" if lost.n else "for none is it certain"
+    sure = f"for {numbers.in_words(lost.n)} this is certain" if lost.n else "for none is this certain"
     return (f"{subject} fall{'s' if fall.n == 1 else ''} {when}; {sure}{more}",)
 
 
@@ -417,8 +418,8 @@ def _order_sentences(claims: Sequence[Claim]) -> list[Sentence]:
     moved, held = claims
     tau = numbers.score(held.value or 0.0, 2)
     if not moved.n:
-        return [(f"Their order is that on the original texts (Kendall’s τ {tau}).",)]
-    return [(f"{moved.n} of {moved.of} change places against the original texts (Kendall’s τ {tau}).",)]
+        return [(f"Their order is the same as on the original texts (Kendall’s τ {tau}).",)]
+    return [(f"{moved.n} of {moved.of} rank differently than on the original texts (Kendall’s τ {tau}).",)]
 
 
 def _largest_claims(losses: Losses, board: Board) -> tuple[Claim, ...]:

@@ -174,7 +174,7 @@ def unknown(run: ReportRun, row: Row) -> Iterator[str]:
         and not _is_held(every)
         and not _is_lost(every)
     ):
-        yield f"Whether it loses points {_when_words(run)} is open: {_format_change(every.delta)}."
+        yield f"Whether it loses points {_when_words(run)} is undecided: {_format_change(every.delta)}."
 
 
 def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:

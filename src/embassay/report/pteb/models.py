@@ -54,14 +54,17 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         numbers.counted(len(record.datasets(JUDGING)), "dataset")
     )  # fmt: skip
     yield judge_verdict(record, run.board)
-    yield Heading("Who follows gold scores")
+    yield Heading("Who agrees with gold scores")
     bold = (
         f" Bold: the best and all that cannot be told apart from it ({record.correction.capitalize()}, "
         f"α = {record.alpha})."
     )
     yield Text(
-        "Spearman correlation of a judge’s ratings with the gold scores, × 100; higher is better. Under it the 95% "
-        "interval (bootstrap over pairs). Error: mean distance of rating and gold, both from 0 to 5; lower is better."
+        (
+            "Spearman correlation of a judge’s ratings with the gold scores, × 100; higher is better. "
+            "Below it, the 95% interval (bootstrap over pairs). Error: mean distance of rating and gold, "
+            "both from 0 to 5; lower is better."
+        )
         + (bold if record.scope(JUDGING).pairs else "")
     )
     yield judge_scores(record, run.board)
@@ -108,12 +111,12 @@ def _follow_sentence(scores: Sequence[Claim], first: Sequence[Claim], board: Boa
     """Who follows gold scores best, or may be the one that does."""
     if len(scores) == 1:
         score = POINTS.write_value(scores[0].value or 0.0)
-        return (board.naming(scores[0].subject), f" follows gold scores at {score} of 100")
+        return (board.naming(scores[0].subject), f" correlates with gold scores at {score} of 100")
     if not first:
-        return (f"{len(scores)} judges follow gold scores; no test compares them",)
+        return (f"{len(scores)} judges are scored against gold; no test compares them",)
     if len(first) == 1:
-        return (board.naming(first[0].subject), " follows gold scores best")
-    return (f"{numbers.in_words(len(first)).capitalize()} judges may be the one that follows gold best",)
+        return (board.naming(first[0].subject), " agrees best with gold scores")
+    return (f"{numbers.in_words(len(first)).capitalize()} judges may be the one that agrees best with gold",)
 
 
 def in_order(record: Record, board: Board) -> list[Row]:
@@ -283,9 +286,9 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         chart = _front_chart(record, placed, rule)
         yield Figure("Similarity against edit distance", chart, reasons, "means over datasets")
     yield Text(
-        "Similarity: what the judge says of text and paraphrase, 0 to 5. Edit distance: words changed, over the longer "
-        "of the two; a copy has 0. Under each value its 95% interval. On the front: no other candidate is better in "
-        "all three criteria."
+        "Similarity: the judge’s rating of text and paraphrase, 0 to 5. Edit distance: words "
+        "changed, over the longer of the two; a copy has 0. Under each value its 95% interval. On "
+        "the front: no other candidate is better in all three criteria."
     )
     yield candidates_table(record, board)
     if judges := _judges_table(record, board.rows):
@@ -507,7 +510,9 @@ def _rating_sentence(claim: Claim) -> Sentence:
     ends = ""
     if claim.low is not None and claim.high is not None:
         ends = f" (95% interval {RATING.interval(claim.low, claim.high)})"
-    return (f"The mean rating is {RATING.text(claim.value or 0.0)}{ends} of 5, the bar {claim.margin:g}.",)
+    return (
+        f"The mean rating is {RATING.text(claim.value or 0.0)}{ends} of 5, the threshold {claim.margin:g}.",
+    )
 
 
 def _list_languages(record: Record) -> list[str]:

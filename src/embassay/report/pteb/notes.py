@@ -37,13 +37,13 @@ def _count_outcomes(record: Record) -> Counter[str]:
 def _control_notes(record: Record) -> Iterator[Found]:
     """Nobody paraphrased."""
     if name := only_control(record):
-        how = {"permuted": "stand in another order", "copied": "are as they were"}[name]
+        how = {"permuted": "are in another order", "copied": "are as they were"}[name]
         yield (
             "control",
             f"No text was paraphrased: the words of every text {how} (the control {name}).",
-            "Drops say how much a score owes to word order, and nothing about paraphrases."
+            "Drops show how much a score depends on word order, and nothing about paraphrases."
             if name == "permuted"
-            else "Drops are 0 but for texts that were left out.",
+            else "Drops are 0, except for texts that were left out.",
             "Paraphrase with a language model: -p ollama:gemma3:27b.",
         )
 
@@ -119,8 +119,8 @@ def _until_ci(record: Record) -> Iterator[Found]:
             "until-ci",
             f"On {where} the change of {system} is known to ±{POINTS.write_value(runs)} points over runs, and to "
             f"±{POINTS.write_value(both)} over items and runs.",
-            "--until-ci narrows the noise of paraphrasing alone.",
-            "More items narrow the other.",
+            "--until-ci narrows only the noise of paraphrasing.",
+            "More items narrow the rest.",
         )
 
 
@@ -133,6 +133,6 @@ def _few_runs(record: Record) -> Iterator[Found]:
     }
     if len(runs) == 1:
         yield (
-            "small n", "There is one run.", "Nothing is known of how other paraphrases would score.",
+            "small n", "There is one run.", "How other paraphrases would score is unknown.",
             "Give --runs 6, or as many as the set of paraphrases has."
         )  # fmt: skip

@@ -366,7 +366,7 @@ def _loss_order(loss: Loss) -> tuple[bool, float]:
     return loss.drop is None, loss.drop or 0.0
 
 
-ANALYSES = (("averaged", "averaged over runs"), ("pooled", "every run by itself: optimistic"))
+ANALYSES = (("averaged", "averaged over runs"), ("pooled", "every run on its own: optimistic"))
 
 
 @dataclass(frozen=True)

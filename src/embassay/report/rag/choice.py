@@ -54,7 +54,7 @@ def choice_verdict(record: Record, board: Board) -> Verdict:
     del board
     choices = _read_choices(record)
     if not choices:
-        return Verdict(("Nothing could be chosen",), (("Fewer than two systems have answered.",),))
+        return Verdict(("No choice could be made",), (("Fewer than two systems have answered.",),))
     dataset, choice = next(iter(choices.items()))
     pick, picked = _pick_name(record, choice), _pick_claim(record, dataset, choice)
     chances, alike = _chance_claims(record, choice), _alike_claims(choice)
@@ -153,8 +153,8 @@ def _lede_sentences(
     if not told.get("enough", True):
         asked = numbers.counted(told["questions"], "passage")
         few = f"Only {asked} could be asked about, too few to say."
-        lost = "Hardly any passage is found by its own sentence, so nothing can be said."
-        yield (f"{few if told['questions'] < FEW else lost} What they say:",)
+        lost = "Almost no passage is found by its own sentence, so no choice can be made."
+        yield (f"{few if told['questions'] < FEW else lost} What they suggest:",)
     yield (
         _pick_name(record, told),
         f" has {_with_article(p_best)} chance of being best of {best.of} on {dataset} and {_with_article(p_near)} "
@@ -164,7 +164,10 @@ def _lede_sentences(
     if alike:
         names = label_names([system.name for system in record.systems])
         would = ", ".join(names[claim.subject] for claim in alike)
-        yield (f"As good, with {AS_GOOD:.0%} or more at most {told['tolerance']:g} below the best: {would}.",)
+        yield (
+            f"As good, with a chance of at least {AS_GOOD:.0%} of being within {told['tolerance']:g} of "
+            f"the best: {would}.",
+        )
     if told.get("written"):
         yield (_by_model(record, told),)
     if told["judged"]:
@@ -185,7 +188,7 @@ def _by_model(record: Record, choice: Mapping[str, Any]) -> str:
     spent = (record.manifest.get("spent") or {}).get("usd")
     cost = f" (${spent:.2f})" if spent else ""
     asked = numbers.counted(choice["written"], "question")
-    return f"{asked} that {asker.get('by', 'a model')} wrote{cost} count in it, as one more witness."
+    return f"{asked} that {asker.get('by', 'a model')} wrote{cost} count in it, as one more signal."
 
 
 def _say_deciding(choice: Mapping[str, Any]) -> str:
@@ -194,14 +197,14 @@ def _say_deciding(choice: Mapping[str, Any]) -> str:
         return _say_labels(choice, claims[0])
     if choice["says"] == choice["pick"]:
         return f"Nothing more is needed: the expected loss is within {choice['tolerance']:g}."
-    return "Too little was asked to say: more documents, or judged questions, would help."
+    return "Too few questions to say: more documents, or judged questions, would help."
 
 
 def _say_labels(choice: Mapping[str, Any], claim: Claim) -> str:
     more = " more" if choice["judged"] else ""
     if claim.relation == "misses":
         left = SCORE.text(claim.value or 0.0)
-        return f"Not even {claim.n}{more} judged questions would decide: {left} would be left."
+        return f"Not even {claim.n}{more} judged questions would decide: {left} would remain."
     return f"About {claim.n}{more} judged questions would decide."
 
 
@@ -217,7 +220,8 @@ def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
                 numbers.counted(choice["judged"], "judged question") if choice["judged"] else "without labels"
             )
             clause = (
-                f"is the pick on {dataset}, {numbers.percent(choice['p_best'])} likely the best ({basis})"
+                f"is the pick on {dataset}, with a {numbers.percent(choice['p_best'])} chance of "
+                f"being best ({basis})"
             )
             yield make_finding(run, clause, weight=1.5)
 
@@ -237,10 +241,10 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield Heading("Which one, and how sure", "choose-systems")
         yield replace(_systems_table(record, dataset), title=dataset)
         yield Text(
-            "Regret is how far below the best nDCG@10 a system is expected to lie. Price is per million tokens, time "
-            "that of its cell here, vectors kept before included."
+            "Regret is how far below the best nDCG@10 a system is expected to lie. Price is per "
+            "million tokens; time is what its cell took here, cached vectors included."
         )
-        yield Heading("What the documents ask of themselves", "choose-signals")
+        yield Heading("Signals from the documents alone", "choose-signals")
         yield Text(BIAS)
         yield replace(_signals_table(record, dataset), title=f"nDCG@10 on {dataset}")
         yield from _draft_blocks(record, dataset)
@@ -285,8 +289,8 @@ def _of_model(record: Record) -> Iterator[str]:
     if failed := said.get("failed"):
         reason = next(iter(failed.values()))
         yield (
-            f"{numbers.counted(len(failed), 'question')} could not be had of {said['by']} ({reason}). The same command "
-            "tries again."
+            f"{numbers.counted(len(failed), 'question')} could not be got from {said['by']} "
+            f"({reason}). Repeat the command to try again."
         )
     elif said and not sum(said["kept"].values()):
         yield f"None of the questions that {said['by']} wrote passed the checks; it does not count in the choice."
@@ -299,7 +303,7 @@ def _draft_blocks(record: Record, dataset: str) -> Iterator[Block]:
     ).get(dataset, {})
     outcomes = list(dict.fromkeys(name for drafts in counts.values() for name in drafts))
     if outcomes:
-        yield Heading("What a model asked", "choose-drafts")
+        yield Heading("Questions that a model wrote", "choose-drafts")
         heads: list[str | Column] = ["Kind", *number_columns(*(name.capitalize() for name in outcomes))]
         rows: list[list[str | Entry]] = [
             [kind, *(Entry(f"{own.get(name, 0):,}") for name in outcomes)] for kind, own in counts.items()

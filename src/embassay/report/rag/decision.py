@@ -194,8 +194,8 @@ def off_table(off: Sequence[Off]) -> Table:
 def _say_agreement(corrections: Corrections) -> str:
     kappa = "" if corrections.kappa is None else f", weighted kappa {corrections.kappa:.2f}"
     return (
-        f"{corrections.passages:,} passages of {numbers.counted(corrections.queries, 'query')} have both grades: "
-        f"{numbers.percent(corrections.exact)} alike{kappa}. {corrections.use}"
+        f"{corrections.passages:,} passages of {numbers.counted(corrections.queries, 'query')} have "
+        f"both grades: {numbers.percent(corrections.exact)} equal{kappa}. {corrections.use}"
     )
 
 

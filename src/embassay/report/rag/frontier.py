@@ -84,7 +84,9 @@ def undecided_stacks(part: SweepPart, labels: float = 0.0, price: float | None =
         and low <= 0 <= high > low
     }
     measure = part.recommendation.measure
-    title = f"What more queries would buy: chance to tell {measure} from that of the recommended stack"
+    title = (
+        f"What more queries would buy: the chance to separate {measure} from that of the recommended stack"
+    )
     table = open_table(title, "Queries", [*opens.values()], price=price, chance="Chance")
     return replace(table, id="sweep-next") if opens else None
 
@@ -175,7 +177,7 @@ def _frontier_notes(findings: Findings, hidden: int, equal: int, wide: bool) -> 
         yield f"{numbers.counted(hidden, 'faster stack')} on the frontier: --wide shows them."
     if equal:
         more = numbers.counted(equal, "more stack")
-        yield f"{more} on the frontier: of the same price, time and quality as one of these."
+        yield f"{more} on the frontier, with the same price, time and quality as one of these."
     yield from (alternative.text for alternative in part.recommendation.alternatives if alternative.text)
     for other in findings.parts[1:]:
         recommendation = other.recommendation

@@ -78,8 +78,10 @@ def say_doubts(golden: Golden) -> str:
         return ""
     [claim] = claims
     reasons = "; ".join(DOUBTS.get(word, word) for word in golden.ranking.doubts)
-    head = f"Nothing is claimed of the order of {claim.n} of {numbers.counted(claim.of, 'question')}"
-    return f"{head}, and none of them was stopped early, because the judge's answers forbid it: {reasons}."
+    head = f"Nothing is claimed about the order of {claim.n} of {numbers.counted(claim.of, 'question')}"
+    return (
+        f"{head}, and none of them was stopped early, because the judge's answers do not allow it: {reasons}."
+    )
 
 
 def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
@@ -108,7 +110,7 @@ def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield from _in_full(final, None if alone else 10)
     yield Heading("Every question", "golden-questions")
     yield _every_question(golden, alone)
-    yield Heading("Use it, or make it again", "golden-files")
+    yield Heading("Use it, or recreate it", "golden-files")
     if golden.exports:
         yield Text(_export_sentence(golden.exports), "")
     yield _named_text(_setting_rows(golden))
@@ -128,7 +130,7 @@ def _not_in_the_set(golden: Golden, most: int = 6) -> Care:
         for query in failed[:most]
     )
     further: Sentence = (f"and {len(failed) - most} more, in ", Link("every question", "golden-questions"))
-    mend = "The same command tries them again."
+    mend = "Repeat the command to try them again."
     return Care(notes, "Not in the set.", (further, mend) if len(failed) > most else (mend,))
 
 
@@ -154,14 +156,14 @@ def _the_judge(golden: Golden) -> Iterator[Block]:
     yield Text(say_repeats(golden.repeated))
     yield from map(Text, golden.ranking.notes if golden.ranking is not None else ())
     if steady := judge_bars(golden):
-        yield bars_table("How steady the judge is", steady)
+        yield bars_table("How consistent the judge is", steady)
     if table := repeats_table(golden.repeated):
         yield table
     if table := bias_table(golden.ranking):
-        yield Heading("Does the place matter at which a passage is shown?", level=3)
+        yield Heading("Does the position at which a passage is shown matter?", level=3)
         yield Text(
-            "How many places better (right of the line) or worse than by its grade a passage is put when it is shown "
-            "at this place. No bias: 0. Bars: 95% intervals over questions."
+            "How many places better (right of the line) or worse than its grade a passage is ranked "
+            "when it is shown at this place. No bias: 0. Bars: 95% intervals over questions."
         )
         yield table
     if table := answers_table(golden.judge):
@@ -176,8 +178,9 @@ def _order_blocks(golden: Golden) -> Iterator[Block]:
         return
     yield Heading("How sure the order is", "golden-order")
     expected = (
-        "What the engine itself expects, question by question: not of the truth, but of the order that this judge "
-        "would give if its noise were averaged out. Only people's labels show how close that is to people: "
+        "What the engine itself expects, question by question: not the truth, but the order that "
+        "this judge would give if its noise were averaged out. Only people's labels show how close "
+        "that is to people: "
     )
     yield Text((expected, Command("embassay rag check"), f". {_calls_each(golden)} {stopped}".rstrip()))
     if table is not None:
@@ -194,8 +197,8 @@ def _people_blocks(golden: Golden) -> Iterator[Block]:
             numbers.counted(check.queries, "question"),
         )
         yield Text(
-            f"{check.file}: {passages} of {questions}, {check.moved} put elsewhere, "
-            f"{check.changed} graded otherwise{blind}."
+            f"{check.file}: {passages} of {questions}, {check.moved} moved, {check.changed} graded "
+            f"differently{blind}."
         )
         yield check_table(check)
         yield from quantities_blocks(check.corrected, check.off, "All final lists")
@@ -209,8 +212,8 @@ def _in_full(final: FinalList, most: int | None) -> Iterator[Block]:
     yield Text(
         (
             Words(final.query_id, "bdi"),
-            ", the question in the middle by its passages of grade 4 and 5. One list shows what the set looks like, "
-            "not how good it is.",
+            ", the median question by its passages of grade 4 and 5. One list shows what the set "
+            "looks like, not how good it is.",
         )
     )
     yield Text(final.question, "data")
@@ -310,7 +313,7 @@ def _judge_cost(golden: Golden) -> str:
     per = f" ({calls:.1f} per question)" if calls else ""
     grades, orders = (numbers.counted(counts.get(kind, 0), kind) for kind in ("grade", "order"))
     if judge.usd is None:
-        return f"The judge gave {grades} and {orders}{per}; its price is not known."
+        return f"The judge gave {grades} and {orders}{per}; its price is unknown."
     return f"The judge gave {grades} and {orders}{per} for {format_dollars(judge.usd)}."
 
 
@@ -327,7 +330,7 @@ def _sure_sentence(golden: Golden, claims: Sequence[Claim]) -> str:
     if (chance := expected.get("set_errors_at_most_1")) is not None:
         parts.append(f"at most one of them does not with probability {chance:.2f}")
     over = f"over {about.n} of {numbers.counted(about.of, 'question')}"
-    return f"{claims[1].subject} expects of the judge's own order, in the mean {over}: {'; '.join(parts)}."
+    return f"{claims[1].subject} expects of the judge's own order, on average {over}: {'; '.join(parts)}."
 
 
 def _golden_facts(golden: Golden, record: Record) -> Facts:
@@ -494,7 +497,7 @@ def _steadiness_rows(golden: Golden) -> Iterator[list[str]]:
         )
     if ranking is not None and ranking.contradictions is not None:
         found.append(
-            ("Contradicted", ranking.contradictions.share, "share of pairs shown twice and put both ways")
+            ("Contradicted", ranking.contradictions.share, "share of pairs shown twice and ordered both ways")
         )
     for title, figure, what in found:
         if figure is not None and figure.value is not None:

@@ -180,7 +180,7 @@ def answers_table(judge: JudgeFacts | None) -> Table | None:
     rows = tuple(_answers_line(kind, most) for kind in kinds)
     return Table(
         "judge-answers",
-        "Answers, and attempts that they took",
+        "Answers, and the attempts they took",
         "Asked for",
         columns,
         rows,
@@ -219,7 +219,7 @@ def judge_bars(golden: Golden) -> tuple[Line, ...]:
             bar_line(
                 "Contradicted pairs",
                 contradictions.share,
-                "share of the pairs shown together twice or more that were put both ways",
+                "share of the pairs shown together twice or more that were ordered both ways",
             ),
             bar_line(
                 "Noise, estimated", contradictions.noise, "share of all pairs that the judge would misorder"
@@ -251,7 +251,7 @@ def say_repeats(repeated: Repeated | None) -> str:
         numbers.counted(repeated.items, "passage"),
         numbers.counted(repeated.queries, "question"),
     )
-    failed = f" {repeated.failed} repeats brought no answer." if repeated.failed else ""
+    failed = f" {repeated.failed} repeats gave no answer." if repeated.failed else ""
     return (
         f"{passages} of {questions} were graded a second time, {numbers.counted(repeated.calls, 'call')} ordered a "
         f"second time.{_shift_words(repeated.shift)}{failed}"
@@ -263,7 +263,7 @@ def _shift_words(shift: IntervalFigure | None) -> str:
         return ""
     has_ends = shift.low is not None and shift.high is not None
     ends = f" ({numbers.interval(shift.low or 0.0, shift.high or 0.0, 2)})" if has_ends else ""
-    return f" The second grade minus the first: {numbers.change(shift.value, 2)}{ends} in the mean."
+    return f" The second grade minus the first: {numbers.change(shift.value, 2)}{ends} on average."
 
 
 def repeats_table(repeated: Repeated | None) -> Table | None:
@@ -381,13 +381,15 @@ def check_table(check: HumanCheck) -> Table:
     """What a person said of the final lists, all on the scale of a correlation."""
     figures = (
         ("Kendall’s τ-b", check.tau, "the person's order against the judge's, mean over questions"),
-        ("Pairs swapped", check.swapped, "share of pairs that the person puts the other way"),
+        ("Pairs swapped", check.swapped, "share of pairs that the person orders the other way"),
         ("Same grade", check.exact, "share of graded passages"),
         ("Within one grade", check.within_one, "share of graded passages"),
         ("κ, quadratic", check.kappa, "agreement of grades beyond chance; 1 is perfect"),
     )
     lines = (bar_line(*estimate, SIGNED) for estimate in figures)
-    return bars_table("A person against the judge", [line for line in lines if line is not None], SIGNED)
+    return bars_table(
+        "A person compared with the judge", [line for line in lines if line is not None], SIGNED
+    )
 
 
 def _interval_text(figure: IntervalFigure, decimals: int = 3) -> str:

@@ -65,24 +65,26 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield names_verdict(run.record, run.board)
     yield base_margins(where)
     yield Text(
-        "Name margin: similarity to the right passage minus that to the closer of two impostors on the topic. Topic "
-        "margin: minus that to the author’s passage on another topic. Both: minus that to another author’s on another "
-        "topic. The higher, the further apart they are; scales of systems differ, so compare ratios and percents. "
-        "Under each its 95% interval."
+        "Name margin: similarity to the right passage minus that to the closer of two impostors on "
+        "the topic. Topic margin: minus that to the author’s passage on another topic. Both: minus "
+        "that to another author’s on another topic. The higher, the further apart they are; scales "
+        "of systems differ, so compare ratios and percentages. Below each, its 95% interval."
     )
     yield from _ablations_of(where, alone)
     if drawn := _change_chart(where):
         yield Heading("Does a smaller margin cost recall?", "names-recall")
         yield Text(
-            "A test of ours: the passages of all bundles are one collection. Grade 5: right author and topic; 3: right "
-            "author; 2: right topic; 1: neither. Filled: identity destroyed; hollow: writing or layout changed."
+            "A test that we added: the passages of all bundles form one collection. Grade 5: right "
+            "author and topic; 3: right author; 2: right topic; 1: neither. Filled: identity "
+            "destroyed; hollow: writing or layout changed."
         )
         yield drawn
     if losses := tuple(loss_tables(run.record)):
         yield Heading("What damaged names cost in your collections", "names-losses")
         yield Text(
-            "Passages are signed by the authors, those that answer a question by one author, and questions ask for "
-            "theirs. Ablations rewrite both. Change: against the base, with its 95% interval over questions."
+            "Passages are signed with authors, those that answer one question with the same author, "
+            "and questions ask for that author. Ablations rewrite both. Change: against the base, "
+            "with its 95% interval over questions."
         )
         yield from losses if alone else losses[:1]
     if alone:
@@ -91,8 +93,9 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if alone and (table := links_table(where, HEADLINE, measured)):
         yield table
         yield Text(
-            "Spearman’s correlation, over queries (each its mean over runs) or over conditions (each its mean over "
-            "queries). Above 0: what shrinks the margin costs retrieval. n/a: nothing changes, or all by as much."
+            "Spearman’s correlation, over queries (each its mean over runs) or over conditions (each "
+            "its mean over queries). Above 0: what shrinks the margin also costs retrieval. n/a: "
+            "nothing changes, or everything changes equally."
         )
     yield Text(
         "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
@@ -144,7 +147,7 @@ def _moved_claims(where: Where) -> tuple[Claim, ...]:
 
 def _moved_in_words(claims: Sequence[Claim]) -> str:
     if not claims:
-        return "How far names hold the right passage apart from impostors"
+        return "How far names separate the right passage from impostors"
     if claims[0].relation == "less":
         return "Whose name it is moves the margin more than how it is written"
     return "How a name is written can move the margin as much as whose it is"

@@ -284,7 +284,8 @@ def name_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
         least = min(unsure, key=lambda row: row.value or 0.0)
         yield make_finding(
             run,
-            f"cannot be told to know the right name from impostors{_in_dataset(where, least)}: {format_figure(least)}",
+            f"is not shown to tell the right name from impostors{_in_dataset(where, least)}: "
+            f"{format_figure(least)}",
             weight=3,
         )
     lost = [
@@ -354,16 +355,17 @@ def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield Box("two", drawn)
     yield drops_table(where)
     yield Text(
-        "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that it brings back; 1 is all. "
-        "A lexical metric’s similarity grows with the length of a question: read its retrieval instead."
+        "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that it "
+        "recovers; 1 is all. A lexical metric’s similarity grows with the length of a question: read "
+        "its retrieval instead."
     )
     yield from _lost_in_retrieval(tuple(_retrieval_tables(where))[: None if alone else 1])
     measured = ((level_name(NOISIEST), f"queries, level {NOISIEST}"), (ACROSS, "all levels"))
     if alone and (table := links_table(where, COSINE, measured)):
         yield table
         yield Text(
-            "Spearman’s correlation over queries, or over levels as asked and rewritten. Above 0: what moves a "
-            "question further costs retrieval. n/a: nothing changes."
+            "Spearman’s correlation over queries, or over levels as asked and rewritten. Above 0: "
+            "what moves a question further away also costs retrieval. n/a: nothing changes."
         )
     yield Text(
         "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
@@ -419,7 +421,7 @@ def _recovered_sentences(where: Where, claims: Sequence[Claim]) -> Iterator[Sent
     for claim in claims:
         low, high = (numbers.percent(end or 0.0) for end in (claim.low, claim.high))
         share = low if low == high else f"{low} to {high}"
-        yield (f"Rewriting by {called[claim.subject]} brings back {share} of that for embedding models.",)
+        yield (f"Rewriting by {called[claim.subject]} recovers {share} of that for embedding models.",)
 
 
 def _recall_claims(where: Where) -> tuple[Claim, ...]:
@@ -444,7 +446,7 @@ def _recall_sentences(where: Where, claims: Sequence[Claim]) -> Iterator[Sentenc
         who = "most " if most is claims[0] else "surely "
         yield (f"{RECALL} falls {who}for {where.labels[most.subject]} on {most.kind}, by {by}.",)
     elif (claims[0].value or 0.0) < 0:
-        yield (f"No fall of {RECALL} can be told from 0.",)
+        yield (f"No fall of {RECALL} is distinguishable from 0.",)
     else:
         yield (f"{RECALL} does not fall.",)
 

@@ -36,7 +36,7 @@ _EXAMPLES = 2
 _TITLES = {
     "sources": "Where the questions came from",
     "drafts": "Generated questions by outcome",
-    "documents": "What documents asked of themselves",
+    "documents": "Questions taken from the documents",
 }
 
 
@@ -186,8 +186,9 @@ def _question_notes(asked: list[dict[str, Any]]) -> Iterator[str]:
     sources = {question["source"] for question in asked}
     if "documents" in sources:
         yield (
-            "Questions of the documents are made of their own words, which favours systems that match words; what they "
-            "ask is taken out of export/corpus.jsonl, so search that and not the documents."
+            "Questions from the documents use their own words, which favours systems that match "
+            "words; the sentences they ask with are removed from export/corpus.jsonl, so search "
+            "that, not the documents."
         )
     if sources - {"documents", "users"}:
         yield (

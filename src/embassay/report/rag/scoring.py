@@ -84,8 +84,8 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if alike := likeness_table(score):
         yield alike
         yield Text(
-            "Overlap: share of the first K that both have. τ-b: how alike the common documents are ordered, 1 is the "
-            "same order. Under each its 95% interval."
+            "Overlap: share of the first K that both have. τ-b: how similarly the common documents "
+            "are ordered; 1 is the same order. Below each, its 95% interval."
         )
     if alone:
         yield every_measure(record, score)
@@ -157,8 +157,8 @@ def _side_by_side(record: Record, score: Score) -> Iterator[Block]:
         yield Heading("Runs side by side", "score-runs")
         pairs = Link("the paired differences", "score-pairs")
         yield Text((
-            "Each panel has its own scale, printed on top. Tick: mean over queries; bar: its 95% interval. Overlap of "
-            "bars is not the test: see ", pairs, ". Bold: may be first; none if all may."
+            "Each panel has its own scale, printed on top. Tick: mean over queries; bar: its 95% "
+            "interval. Overlapping bars are not the test: see ", pairs, ". Bold: may be first; none if all may."
         ))  # fmt: skip
         yield Box("panels", tuple(panels))
 
@@ -261,9 +261,9 @@ def _worst_blocks(record: Record, score: Score, most: int) -> Iterator[Block]:
         return
     yield Heading("Queries that lose most", "score-worst")
     yield Text((
-        f"Worst mean of {score.headline} over the runs; what they lose, in the mean over runs. One query has no "
-        "interval: it shows what happened, not who is better. Every query is in ", Command("tables/rag_per_query.csv"),
-        " and ", Command("items/"), "."
+        f"Worst mean of {score.headline} over the runs; and what they lose on average over runs. One "
+        "query has no interval: it shows what happened, not who is better. Every query is in ",
+        Command("tables/rag_per_query.csv"), " and ", Command("items/"), "."
     ))  # fmt: skip
     heads = (*(run.name for run in score.runs), "Mean", "Lost in the ordering", "Lost in the pool")
     yield Table(
@@ -386,7 +386,7 @@ def _verdict_word(claim: Claim, pair: RunPair) -> str:
     if claim.relation == "level":
         return "cannot be told apart"
     if claim.relation == "higher":
-        return f"{pair.judged_less} is judged less"
+        return f"{pair.judged_less} has fewer graded passages"
     return f"{claim.subject} {VERBS[claim.relation]} {claim.others[0]}"
 
 
@@ -407,9 +407,9 @@ def _pool_or_ordering(record: Record, score: Score) -> Iterator[Block]:
         return
     yield Heading("Is it the pool or the ordering?", "score-ceilings")
     yield Text(
-        "From 0 to 1, left to right: what the run reaches; what a perfect order of its own pool would add; what no "
-        "order of that pool can reach. Lines: 95% intervals of the two borders. PROC: the best that reordering could "
-        "do. %PROC: how much of it is reached."
+        "From 0 to 1, left to right: what the run reaches; what a perfect order of its own pool "
+        "would add; and what no order of that pool can reach. Lines: 95% intervals of the two "
+        "borders. PROC: the best that reordering could do. %PROC: how much of it is reached."
     )
     yield Legend((("q4", "reached"), ("q2", "lost in the ordering"), ("q0", "lost in the pool")))
     columns = (

@@ -106,7 +106,7 @@ def memory_entry(memory: Memory) -> Entry:
     formula = None if None in parts else sum(value or 0.0 for value in parts)
     small = "" if formula is None else f"formula {_format_bytes(formula)}"
     if memory.memory is None:
-        return Entry("n/a", small, why="the index does not tell")
+        return Entry("n/a", small, why="the index does not say")
     return Entry(_format_bytes(memory.memory), small, f"{memory.memory}")
 
 
@@ -209,7 +209,7 @@ def step_table(part: SweepPart, asked: Terms) -> Table | None:
         return None
     lines = tuple(_step_line(step, deep.get((step.less, step.more))) for step in steps)
     columns = (asked.measure, _at_30(asked), "ms more", "$ more", "In words")
-    return Table("sweep-steps", "From one K to the next", "Stack", columns, lines, digits=3)
+    return Table("sweep-steps", "From each K to the next", "Stack", columns, lines, digits=3)
 
 
 def _at_30(asked: Terms) -> str:

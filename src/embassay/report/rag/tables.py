@@ -60,9 +60,11 @@ CLAIMS = {
 }
 """What an engine may claim of its order, the surest way to say it first."""
 DOUBTS = {
-    "fixed errors": "it puts pairs the same way again and yet in circles, so that its errors are fixed, not chance",
-    "order shown": "too many answers are just the order in which passages were shown",
-    "places": "what is shown first or last gains too much from its place",
+    "fixed errors": (
+        "it repeats the same orders of pairs, yet they form circles, so its errors are systematic, not random"
+    ),
+    "order shown": "too many answers only repeat the order in which passages were shown",
+    "places": "passages shown first or last gain too much from their position",
     "surprises": "pairs shown again come out differently than its answers predict",
 }
 """Why an engine claims nothing of its order: what it found of the judge."""
@@ -111,8 +113,8 @@ def _sweep_notes(findings: Findings) -> Iterator[NoteParts]:
             "failed",
             f"{numbers.counted(len(failed), 'combination')} failed: {failed[0].configuration} on {failed[0].dataset} "
             f"({failed[0].reason}){', and others' if len(failed) > 1 else ''}.",
-            "They are on no frontier.",
-            "The same command tries them again.",
+            "They are not on any frontier.",
+            "Repeat the command to try them again.",
         )
     for text in findings.parts[0].notes:
         yield "warning", text, "", ""
@@ -126,16 +128,16 @@ def _golden_notes(record: Record) -> Iterator[NoteParts]:
             "failed",
             f"{len(failed)} of {numbers.counted(total, 'question')} failed: {failed_list(failed)}.",
             "They are not in the golden set.",
-            "The same command tries them again.",
+            "Repeat the command to try them again.",
         )
     waiting = [query for query in golden.queries if query.status not in ("done", "failed")]
     if waiting:
         yield (
             "not run",
             f"{len(waiting)} of {numbers.counted(total, 'question')} "
-            f"{'is' if len(waiting) == 1 else 'are'} not through all stages.",
+            f"{'is' if len(waiting) == 1 else 'are'} not finished.",
             "They are not in the golden set.",
-            "The same command continues.",
+            "Repeat the command to continue.",
         )
     for text in judge_warnings(golden):
         yield "judge", text, "", ""
@@ -313,7 +315,11 @@ def _pair_sentence(score: Score, pair: RunPair) -> str:
     claim = pair_claim(pair, score.headline)
     if claim.relation == "level":
         return f"{pair.a} and {pair.b} cannot be told apart on {score.headline}: {gap}."
-    less = f"; {pair.judged_less} is judged less, so this is no verdict" if pair.judged_less else ""
+    less = (
+        f"; {pair.judged_less} has fewer graded passages, so this is not a verdict"
+        if pair.judged_less
+        else ""
+    )
     # Of Harm and its like the better run has less.
     is_lower = claim.relation == "higher" and is_less_better(score, score.headline)
     verb = LOWER if is_lower else VERBS[claim.relation]
@@ -394,7 +400,7 @@ def likeness_table(score: Score) -> Table | None:
         lines.append(Line(f"{a}, {b}", tuple(cells)))
     return (
         Table(
-            "alike", "How alike two runs are", "Runs", tuple(columns), tuple(lines), style="heat grid lines"
+            "alike", "How similar two runs are", "Runs", tuple(columns), tuple(lines), style="heat grid lines"
         )
         if lines
         else None

@@ -121,8 +121,8 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     tasks = "tasks" if len(board.tasks) > 1 else "task"
     yield Heading(f"{numbers.in_words(len(board.tasks)).capitalize()} {tasks}", "sage-tasks")
     yield Text(
-        "Each panel has its own scale, printed on top. Best first. Tick: estimate, bar: 95% interval. Dashed: what a "
-        "trivial answer gets. Higher is better."
+        "Each panel has its own scale, printed on top. Best first. Tick: estimate, bar: 95% "
+        "interval. Dashed: the score of a trivial answer. Higher is better."
     )
     yield Box("panels", (*task_panels(record, board), *missing_here(record, board)))
     yield from _robustness_blocks(record, board, alone)
@@ -159,20 +159,22 @@ def _robustness_blocks(record: Record, board: Board, alone: bool) -> Iterator[Bl
     yield from _part_blocks(
         heat(SHARES, name="shares", title="Robustness shares"),
         Heading("Why robustness is low", "sage-robustness"),
-        "Share of documents for which each order of similarity holds, all comparisons strict. Robustness is the mean "
-        "of the first three columns. Ground: the darker, the further from 100%.",
+        "Share of documents for which each order of similarity holds, all comparisons strict. "
+        "Robustness is the mean of the first three columns. Background: the darker, the further from "
+        "100%.",
     )
     yield from _part_blocks(
         heat(SIMILARITIES, two_decimals, name="edits", title="Similarity by edit"),
         Heading("Which edit moves similarity"),
-        "Mean similarity of each version to the original, which has 1. Noise should stay above the summary, changed "
-        "meaning below it. Ground: blue on the right side of the summary, amber on the wrong one, darker further away.",
+        "Mean similarity of each version to the original, which has 1. Noise should stay above the "
+        "summary, changed meaning below it. Background: blue on the right side of the summary, amber "
+        "on the wrong side, darker further away.",
     )
     if alone:
         yield from _part_blocks(
             heat(SIDES, name="sides", title="Share of documents on the right side of the summary"),
             Heading("On the right side of the summary", level=3),
-            "Share of documents on which the edit alone stands where it should.",
+            "Share of documents on which the edit is on the correct side of the summary.",
         )
 
 
@@ -199,15 +201,16 @@ def _sensitivity_blocks(record: Record, board: Board, alone: bool) -> Iterator[B
             title="Similarity by size and position",
         ),
         Heading("By size and position", level=3),
-        "Mean similarity to the original. In each cell, from top to bottom: changed at the start, in the middle, at "
-        "the end. Ground, of their mean: amber more similar than expected, blue less, darker further away.",
+        "Mean similarity to the original. In each cell, from top to bottom: changed at the start, in "
+        "the middle, at the end. Background, by their mean: amber more similar than expected, blue "
+        "less, darker further away.",
     )
     yield from _part_blocks(
         _per_dataset(record, board, "sensitivity", _sensitivity_columns, "Sensitivity"),
         Heading("Score, calibrated score, and falling at every step", level=3),
-        "Calibrated: after the monotone map that fits the expected curve best, fitted on the other half of the "
-        "documents. It shows what of the score is only the scale of a cosine. Falls at every step: share of documents "
-        "whose similarity falls strictly from size to size.",
+        "Calibrated: after the monotone map that fits the expected curve best, fitted on the other "
+        "half of the documents. It shows how much of the score is only the scale of a cosine. Falls "
+        "at every step: share of documents whose similarity falls strictly from size to size.",
     )
 
 
@@ -217,10 +220,11 @@ def _retrieval_blocks(record: Record, board: Board) -> Iterator[Block]:
             record, board, "retrieval", RETAINED, two_decimals, name="retained", title="Share of nDCG@10 kept"
         ),
         Heading("Retrieval kept, by perturbation", "sage-retrieval"),
-        f"nDCG@10 as a share of the clean one. With all copies: the corpus also holds {count_copies(record)} of every "
-        "document, none of them relevant (the headline). All other columns: the corpus is replaced by one perturbed "
-        "version; their harmonic mean is shown with the headline. Where a cell has three values: changed at the start, "
-        "in the middle, at the end. Ground: the darker, the more is lost; blue where more is found than before.",
+        "nDCG@10 as a share of the clean one. With all copies: the corpus also holds "
+        f"{count_copies(record)} of every document, none of them relevant (the headline). All other "
+        "columns: the corpus is replaced by one perturbed version; their harmonic mean is shown with "
+        "the headline. Where a cell has three values: changed at the start, in the middle, at the "
+        "end. Background: the darker, the more is lost; blue where more is found than before.",
     )
     yield from _part_blocks(
         _per_dataset(record, board, "retrieval", _ndcg_columns, "nDCG@10"),
@@ -239,8 +243,9 @@ def _in_the_papers_layout(record: Record, board: Board, alone: bool) -> Iterator
         return
     those = ", tasks of this run" if len(board.tasks) < 5 else ""
     yield Text(
-        "Three decimals. Bold: the best and all that cannot be told apart from it, where the run has tests (table 1"
-        f"{those}); elsewhere nothing is bold. Means over datasets where a table has none by name."
+        "Three decimals. Bold: the best and all that cannot be told apart from it, where the run has "
+        f"tests (table 1{those}); elsewhere nothing is bold. Where a table names no dataset, values "
+        "are means over datasets."
     )
     yield from printed
 

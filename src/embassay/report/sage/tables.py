@@ -73,7 +73,7 @@ TASKS = (
         "accuracy, precision, recall and F1. Ratings: Pearson correlation of similarity and rating on "
         "each axis, as (r + 1) / 2. The score is the mean of the two halves, each the mean of its "
         "figures.",
-        "0.5 is chance for accuracy and no correlation for ratings, not half of what is possible.",
+        "0.5 is chance for accuracy and no correlation for ratings, not half of the maximum.",
         0.5, "chance",
     ),
     BoardTask(
@@ -115,22 +115,24 @@ TASKS = (
         "Each document has {copies}. The score is nDCG@10 in the corpus with all copies, which"
         " count as not relevant, as a share of nDCG@10 in the clean corpus. Beside it: the share kept "
         "when the corpus is replaced by one perturbed version, and the harmonic mean of these.",
-        "It is a share of the system's own clean result: a poor retriever can keep all of little.",
+        "It is a share of the system's own clean result: a poor retriever can keep all of a little.",
         None, "random", "random",
     )
 )  # fmt: skip
 BEYOND = (
     BoardTask(
         "attack", "Attack", "Attack", "withstood", "share of orders kept", "orders", "withstands most attacks",
-        "A search makes small errors in words of a pair that people hold for alike, until the system prefers a pair "
-        "that they do not, or the budget is spent. The score is the share of the orders that it does not flip.",
-        "Attacked are orders that the system has right: with few of them, the easy ones.", None, "random", "random",
+        "A search makes small errors in words of a pair that people call similar, until the system "
+        "prefers a pair that they do not, or the budget is spent. The score is the share of the "
+        "orders that it does not flip.",
+        "Only orders that the system gets right are attacked: a weak system is attacked on easy ones.",
+        None, "random", "random",
     ),
     BoardTask(
         "guards", "Guards", "Guards", "kept", "share of nDCG@10 kept unguarded", "queries", "keeps most unguarded",
         "Questions, or documents, are damaged by each edit. The score is the share of the clean nDCG@10 that is kept "
         "alone, over the edits; what is kept behind each guard is in the table sage_guards.",
-        "A poor retriever can keep all of little.", None, "random", "random",
+        "A poor retriever can keep all of a little.", None, "random", "random",
     )
 )  # fmt: skip
 """Tasks that a run does where it is told to, and that are no part of the overall score."""
@@ -230,7 +232,7 @@ def _shares_sentences(record: Record, board: Board, claims: Sequence[Claim]) -> 
     most = claims[-1]
     return [
         _most_share(record, board, most) if most.value else _no_share(record, most),
-        ("Robustness saturates at one third: look at the shares, not only at the score.",),
+        ("Robustness saturates at one third: see the shares, not only the score.",),
     ]
 
 

@@ -121,14 +121,14 @@ def check_address(address: str) -> None:
     if not host or not port.isdigit() or int(port) > 65535:
         raise UsageError(
             f"--address {address} is not an address of a Ray cluster.",
-            mend="Write HOST:PORT, as `ray start --head` shows it, or auto on a machine of the cluster.",
+            mend="Write HOST:PORT, as shown by `ray start --head`, or auto on a machine of the cluster.",
         )
     try:
         answered = _is_answering(host.strip("[]"), int(port))
     except OSError as error:
         raise no_cluster(address, str(error.strerror or error)) from error
     if not answered:
-        raise no_cluster(address, "what listens there is something else")
+        raise no_cluster(address, "something else is listening there")
 
 
 def no_cluster(address: str, why: str) -> UsageError:
@@ -136,7 +136,10 @@ def no_cluster(address: str, why: str) -> UsageError:
     where = "runs on this machine" if address == "auto" else f"answers at {address} ({why.rstrip('.')})"
     return UsageError(
         f"No Ray cluster {where}.",
-        mend="Start one with `ray start --head`, and give the address that it shows, or auto on one of its machines.",
+        mend=(
+            "Start one with `ray start --head`, and give the address it shows, or auto on one of its "
+            "machines."
+        ),
     )
 
 
@@ -306,8 +309,8 @@ def _silence_ray(ray: Any) -> None:
 
 
 _MEND_START = (
-    "See the logs in /tmp/ray/session_latest/logs: /dev/shm and the memory must have room; a very busy machine can "
-    "take too long."
+    "See the logs in /tmp/ray/session_latest/logs: /dev/shm and the memory must have free space; a "
+    "very busy machine can take too long."
 )
 _MEND_TOKEN = (
     "Set RAY_AUTH_MODE=token here; the token is what `ray get-auth-token` prints there: put it into ~/.ray/auth_token "
@@ -339,7 +342,7 @@ def _capture_stderr() -> Iterator[list[str]]:
 def _brief_error(error: BaseException) -> str:
     """An error of Ray's in one line: it tells versions on lines of their own."""
     if isinstance(error, SystemExit):
-        return "it does not speak as Ray does"
+        return "it does not speak Ray's protocol"
     lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()]
     return " ".join(line for line in lines if line)[:300]
 

@@ -187,7 +187,7 @@ class Elastic:
         try:
             yield
         except UnsupportedProductError as error:
-            raise ModelError(f"What answers at {self.place} is not Elasticsearch.") from error
+            raise ModelError(f"The server at {self.place} is not Elasticsearch.") from error
         except BulkIndexError as error:
             raise self._refusal(first_reason(error.errors)) from error
         except ApiError as error:

@@ -149,7 +149,7 @@ def stack_vectors(vectors: Vectors) -> Floats:
     whole = vectors if isinstance(vectors, np.ndarray) else np.concatenate([*vectors])
     whole = np.ascontiguousarray(whole, dtype=np.float32)
     if not len(whole):
-        raise UsageError("An approximate index cannot be made of no vectors.", mend="Use the index flat.")
+        raise UsageError("An approximate index needs vectors.", mend="Use the index flat.")
     if not np.isfinite(whole).all():
         raise ModelError("The vectors to index hold values that are not finite.")
     return whole

@@ -113,4 +113,4 @@ def found_json(text: str) -> str:
         except (ValueError, RecursionError):
             continue
         return text[start:end]
-    raise Unfit("there is no JSON in it, or it is not whole")
+    raise Unfit("it has no JSON, or incomplete JSON")

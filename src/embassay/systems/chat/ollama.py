@@ -110,5 +110,5 @@ def read_reply(answer: Any) -> ServerReply[Reply]:
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise Malformed("an answer without a message") from None
     if not isinstance(text, str) or not done:
-        raise Malformed("an answer that is not whole")
+        raise Malformed("an incomplete answer")
     return ServerReply(reply, Usage(), worked)

@@ -149,5 +149,5 @@ def _read_reply(found: Any) -> ServerReply[Reply]:
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise Malformed("an answer without a message") from None
     if not isinstance(reply.text, str):
-        raise Malformed("an answer that is no text")
+        raise Malformed("an answer that is not text")
     return ServerReply(reply, Usage())

@@ -395,7 +395,7 @@ class BatchJoiner:
                 raise
             if batch.rows == 1:
                 raise ModelError(
-                    "The card has no room for a single text.",
+                    "The GPU has no room for a single text.",
                     mend="Try a smaller max_length, or EMBASSAY_DEVICE=cpu.",
                 ) from error
         self._warn()
@@ -420,8 +420,9 @@ class BatchJoiner:
         if not self._warned:
             self._warned = True
             warnings.warn(
-                "The card has no room for a whole batch, so it is done in halves; its vectors may differ in the last "
-                "digit from those of a larger card. A smaller batch_size is part of the encoder's identity.",
+                "The GPU has no room for a whole batch, so batches are halved; vectors may differ in "
+                "the last digit from those of a larger GPU. A smaller batch_size is part of the "
+                "encoder's identity.",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -101,8 +101,8 @@ class TorchModel:
             )
         if not trained(read_configuration(self.weights), read_configuration(self.weights, OF_LIBRARY)):
             raise ModelError(
-                f"{self.name!r} is no {kind}: what makes one of it would be random, not trained.",
-                mend="Take a model that was trained as one; st: is for ordinary embedding models.",
+                f"{self.name!r} is not a {kind}: the missing layers would be random, not trained.",
+                mend="Use a model that was trained as one; st: is for ordinary embedding models.",
             )
         self.model = self._loaded(getattr(library, kind), device, dtype)
         self.card = self.model.device.type == "cuda"
@@ -124,7 +124,7 @@ class TorchModel:
         config = getattr(getattr(self.model[0], "auto_model", None), "config", None)
         most = getattr(config, "max_position_embeddings", None)
         if most is not None and asked > most:
-            raise UsageError(f"max_length={asked} cannot be: {self.name!r} reads 1 to {most} tokens.")
+            raise UsageError(f"max_length={asked} is not possible: {self.name!r} reads 1 to {most} tokens.")
         return asked
 
     def _loaded(self, kind: Any, device: str | None, dtype: str) -> Any:

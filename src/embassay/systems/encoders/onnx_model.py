@@ -487,7 +487,7 @@ class OnnxGraph:
         unknown = set(graph.inputs) - set(self._inputs)
         if unknown:
             raise ModelError(
-                f"{origin} asks for inputs that are not known: {', '.join(sorted(unknown))}.",
+                f"{origin} asks for unknown inputs: {', '.join(sorted(unknown))}.",
                 mend="Export it for feature extraction: optimum-cli export onnx --task feature-extraction.",
             )
         self._output = self._chosen(graph.outputs)

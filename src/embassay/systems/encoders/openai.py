@@ -92,7 +92,8 @@ class OpenAIEncoder(ServedEncoder):
             self._bytes = _only_likely(sent)
             if self._bytes is None:
                 raise ModelError(
-                    f"{self.name} sends base64 where numbers are asked for, and what its bytes are cannot be told.",
+                    f"{self.name} sends base64 where numbers are asked for, and the type of its bytes "
+                    "cannot be told.",
                     mend="Say how many dimensions its vectors have: dimensions=N.",
                 )
         else:
@@ -185,7 +186,7 @@ def _read_rows(answer: Any, n: int) -> list[Any]:
     not hold n."""
     if not hasattr(answer, "data"):
         # What the client gives where the server sent a page, or nothing, in place of JSON.
-        raise Malformed("the answer is not whole JSON")
+        raise Malformed("the answer is incomplete JSON")
     data = answer.data
     if not isinstance(data, list) or len(data) != n:
         raise Malformed(f"{len(data) if isinstance(data, list) else 'no'} vectors for {n} texts")

@@ -203,7 +203,9 @@ class SentenceTransformer:
             _need_backend(self.backend)
         folder = Path(self.target).expanduser()
         if mend := mend_of_folder(folder, self.target):
-            raise UsageError(f"{self.name!r} is no embedding model: its folder says so.", mend=mend.strip())
+            raise UsageError(
+                f"{self.name!r} is not an embedding model: its folder says so.", mend=mend.strip()
+            )
         pinned = is_pinned(self.revision) or folder.is_dir()
         if self.trust_remote_code and not pinned:
             raise UsageError(
@@ -257,7 +259,7 @@ class SentenceTransformer:
         if asked != width:
             raise ModelError(
                 f"{self.name!r} gives queries {asked} dimensions and documents {width}, so they cannot be compared.",
-                mend="Take a model whose two routes end in the same number of dimensions.",
+                mend="Use a model whose two routes end in the same number of dimensions.",
             )
         return True, width
 
@@ -285,7 +287,8 @@ class SentenceTransformer:
         most = getattr(config, "max_position_embeddings", None)
         if self.max_length < 1 or (most is not None and self.max_length > most):
             raise UsageError(
-                f"max_length={self.max_length} cannot be: {self.name!r} reads 1 to {most or 'any number of'} tokens."
+                f"max_length={self.max_length} is not possible: {self.name!r} reads 1 to "
+                f"{most or 'any number of'} tokens."
             )
         self._model.max_seq_length = self.max_length
 

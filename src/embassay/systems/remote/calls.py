@@ -217,7 +217,7 @@ def _read_refusal(status: int, headers: Mapping[str, str], body: Any) -> Failure
     text = f"{_error_code(body)} {words}".lower()
     # Before the status: vendors send 429 for an empty account too, and waiting mends nothing there.
     if any(sign in text for sign in _NO_MONEY):
-        return Failure("final", reason, mend="Look after the account with the vendor.")
+        return Failure("final", reason, mend="Check your account with the vendor.")
     if status in _PUSHBACK or any(sign in _error_code(body).lower() for sign in _CROWDED):
         return Failure("pushback", reason, asked_wait(headers, body))
     if status in _PASSING or (status >= 500 and status not in (501, 505)):

@@ -65,9 +65,9 @@ def check_kept(url: str | None) -> None:
     """UsageError for an address whose path holds what looks like a key: what a command says is kept in its run."""
     if url is not None and any(_is_secret(part) for part in urlsplit(url.strip()).path.split("/")):
         raise UsageError(
-            "The path of base_url holds what looks like a key, and a run keeps what its command says.",
-            mend="Leave the path out, and let a server of yours add it; or give the whole address to OpenAI's client "
-            "in OPENAI_BASE_URL, which no run keeps."
+            "The path of base_url holds what looks like a key, and a run records its command.",
+            mend=("Leave the path out, and let a server of yours add it; or set the whole address as "
+                "OPENAI_BASE_URL, which no run records.")
         )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ async def read_body(response: httpx2.Response) -> None:
         if held > most:
             raise TooLong(
                 f"the answer is longer than {ANSWER.shown(most)}",
-                f"If it should be, allow more: export {ANSWER.raised}",
+                f"If that is intended, raise the limit: export {ANSWER.raised}",
             )
         pieces.append(piece)
     # What `aread` looks for before it reads.

@@ -90,7 +90,7 @@ class TokenCount:
             _warn_of_count(said, estimate.booked)
             return estimate
         if said > most:
-            _warn_of_count(said, most, "more than can be, or than was held aside")
+            _warn_of_count(said, most, "more than possible, or more than was reserved")
             return cls(most, most)
         return cls(said, said)
 
@@ -331,7 +331,7 @@ class Ledger:
         return BudgetExceeded(
             f"The cost limit of ${self.max_usd:.4f} is reached: ${self._spent:.4f} spent or possibly billed, and the "
             f"next request to {model} may cost ${usd:.4f}.",
-            mend="Everything finished is kept; the same command resumes, further with a higher limit.",
+            mend="Everything finished is kept; repeat the command with a higher limit to continue.",
         )
 
 
@@ -341,6 +341,6 @@ class NoCalls(Ledger):
     def try_reserve(self, model: str, usd: float | None) -> Reservation | None:  # noqa: ARG002 - what a ledger hears
         """ModelError, always."""
         raise ModelError(
-            f"A plan sends no request, and only one could tell how many dimensions {model!r} has.",
-            mend="Leave dims= out, or say dimensions=NUMBER.",
+            f"A plan sends no request, so the number of dimensions of {model!r} is unknown.",
+            mend="Leave dims= out, or give dimensions=NUMBER.",
         )

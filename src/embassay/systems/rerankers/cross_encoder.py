@@ -119,7 +119,7 @@ def _one_each(scores: NDArray[np.float32], n: int, target: str) -> NDArray[np.fl
     if scores.shape != (n,):
         raise ModelError(
             f"The cross-encoder {target} gives {scores.shape[-1]} values per pair, not one score.",
-            mend="Take a model that was trained for ranking (num_labels=1).",
+            mend="Use a model that was trained for ranking (num_labels=1).",
         )
     if not np.isfinite(scores).all():
         raise ModelError(f"The cross-encoder {target} gave scores that are not finite.")

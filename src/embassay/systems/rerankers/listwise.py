@@ -50,7 +50,7 @@ class Lists:
             raise UsageError(
                 f"Lists cannot be ordered with window={self.window}, step={self.step}, "
                 f"passage_tokens={self.passage_tokens}.",
-                mend="Take a window of 2 or more, a step from 1 to the window, 1 or more passage_tokens.",
+                mend="Use a window of 2 or more, a step from 1 to the window, 1 or more passage_tokens.",
             )
 
 
@@ -139,7 +139,7 @@ def ranking_of(n: int) -> Any:
 
     def distinct(numbers: list[int]) -> list[int]:
         if len(set(numbers)) < len(numbers):
-            raise ValueError("a number stands twice")
+            raise ValueError("a number appears twice")
         return numbers
 
     number = Annotated[int, Field(ge=1, le=n)]

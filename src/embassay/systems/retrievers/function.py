@@ -45,7 +45,7 @@ def _manners_of(options: str) -> dict[str, Any]:
     if unknown := sorted(params.keys() - MANNERS.keys()):
         raise UsageError(
             f"A retriever has no parameter {unknown[0]!r}.",
-            mend="There are concurrency, rpm, timeout, attempts and price.",
+            mend="Its parameters are concurrency, rpm, timeout, attempts and price.",
         )
     for name, value in params.items():
         if not fits_manner(name, value):
@@ -127,7 +127,7 @@ class FunctionRetriever(Retriever):
         try:
             return plain_answer(value)
         except (TypeError, RecursionError) as error:
-            raise Malformed(f"it gave what is no list of documents ({error})") from error
+            raise Malformed(f"it did not give a list of documents ({error})") from error
 
     async def _value(self, question: str) -> Any:
         if inspect.iscoroutinefunction(self._function):

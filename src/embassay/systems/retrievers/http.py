@@ -69,7 +69,7 @@ def read_template(path: Path) -> Template:
             )  # fmt: skip
         if not _fits(name, value):
             raise DataError(
-                f"{name} in the template is not what it should be", path=path, expected=_KINDS[name][1],
+                f"{name} in the template is not valid", path=path, expected=_KINDS[name][1],
                 found=repr(value)[:80]
             )  # fmt: skip
     # A template with parameters and no body sends none.

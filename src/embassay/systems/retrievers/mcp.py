@@ -162,7 +162,7 @@ def question_argument(properties: Mapping[str, Any], required: Sequence[str]) ->
         if len(names) == 1:
             return names[0]
     raise UsageError(
-        f"Which argument of the tool is the question cannot be told: it has {', '.join(properties) or 'none'}.",
+        f"The argument that takes the question is unclear: the tool has {', '.join(properties) or 'none'}.",
         mend="Call it `query`.",
     )
 

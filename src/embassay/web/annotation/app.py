@@ -183,9 +183,9 @@ class SentProfile(_Sent):
 
 _WHY = {
     "frozen": "This task is finished, and its answers are frozen.",
-    "older": "A later answer to this item is stored already.",
+    "older": "A later answer to this item is already stored.",
     "counted": "Later questions depend on this grade, so it cannot be changed.",
-    "another_tab": "The study is open in another tab, which writes. Take over there or here.",
+    "another_tab": "The study is open in another tab, which is saving answers. Continue there, or take over here.",
 }
 
 

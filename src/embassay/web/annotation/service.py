@@ -287,7 +287,7 @@ def _let_in(store: AnswerStore, people: Iterable[tuple[Iterable[str], Kind]]) ->
             store.add_annotator(name, kind)
     if not store.everybody():
         raise UsageError(
-            "Nobody may annotate this study yet.", mend="Name somebody: --annotator ann --annotator bob"
+            "This study has no annotators yet.", mend="Name somebody: --annotator ann --annotator bob"
         )
 
 

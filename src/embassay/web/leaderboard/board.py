@@ -175,7 +175,9 @@ def _care_sentences(
     board: VersionRuns, members: Sequence[Member], runs: Sequence[ListedRun], broken: int
 ) -> Iterator[str]:
     if scripts := simulated_share(board):
-        yield f"{scripts} annotators are simulated: scripts answered. Their scores say nothing about people."
+        yield (
+            f"{scripts} annotators are simulated: scripts answered. Their scores tell nothing about people."
+        )
     failed = [work for member in members for work in member.entrant.work if work.status == "failed"]
     if failed:
         where = f"{failed[0].system} on {failed[0].task}, {failed[0].dataset}"
@@ -184,7 +186,7 @@ def _care_sentences(
     waiting = [member for member in members if not member.complete and member.group != "reference"]
     if waiting and not failed:
         what = "system is" if len(waiting) == 1 else "systems are"
-        yield f"{numbers.count(len(waiting))} {what} not complete: without a rank, below the others."
+        yield f"{numbers.count(len(waiting))} {what} not complete: without a rank, listed below the others."
     stale = [run.name for run in runs if run.status == "stale"]
     if stale:
         yield f"{_list_names(stale)} has been silent for long and may have been killed."
@@ -202,7 +204,7 @@ def _care_sentences(
     ]
     if few and board.kind != "mteb":  # there n counts the tasks of a mean
         titles = _list_names([column.title for column in few])
-        yield f"Under {_FEW} items stand behind {titles}: too few to rely on their ranks."
+        yield f"{titles} have under {_FEW} items: too few to rely on their ranks."
     codes = {str(run.manifest.get("embassay") or "") for run in board.runs}
     if len(codes) > 1:
         yield f"The runs were made by {numbers.in_words(len(codes))} versions of Embassay: {', '.join(sorted(codes))}."

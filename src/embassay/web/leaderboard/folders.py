@@ -183,7 +183,7 @@ def read_run(folder: Folder) -> RunData:
     try:
         manifest = run.read_manifest()
         if manifest is None:
-            raise DataError("it has no manifest any more")
+            raise DataError("it no longer has a manifest")
         if not isinstance(manifest.get("protocol"), str) or not manifest["protocol"]:
             raise DataError("its manifest names no protocol")
         kind = kind_of(manifest)

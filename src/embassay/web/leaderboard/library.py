@@ -130,14 +130,14 @@ def _place_contrasts(a: Member, b: Member) -> tuple[Mapping[Place, Contrast], bo
     """Contrasts by place; none, with the reason, where the runs keep nothing to test."""
     first, second = a.entrant.run, b.entrant.run
     if first.running or second.running:
-        return {}, False, "the run is still going on; tests are made when it ends"
+        return {}, False, "the run is still going on; tests follow when it ends"
     try:
         other = None if first is second else values_of(second)
         pair_of_systems = compare_systems(
             values_of(first), first.name_of(a.name), second.name_of(b.name), other
         )
     except (EmbassayError, OSError, ValueError):
-        return {}, False, "nothing is kept that the two could be compared by"
+        return {}, False, "no stored values to compare the two by"
     by_place = {
         (contrast.task, contrast.dataset, contrast.measure): contrast
         for contrast in pair_of_systems.contrasts
@@ -161,7 +161,7 @@ def _contrast_row(
     difference = None if values[0] is None or values[1] is None else values[0] - values[1]
     why = next((cell.reason or cell.state for cell in cells if cell.value is None), "")
     if contrast is None:
-        why = why or reason or "no test: nothing is kept to resample"
+        why = why or reason or "no test: no stored values to resample"
         low = high = p = adjusted = smallest = None
     else:
         why = why or without_paths(contrast.reason)

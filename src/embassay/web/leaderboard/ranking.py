@@ -32,7 +32,7 @@ METHOD = (
     "Ranks are ranges: a system counts as better where a paired bootstrap test says so, with Holm's correction over "
     "all pairs of the column, alpha 0.05."
 )
-UNKNOWN = "nothing is kept of the items behind it"
+UNKNOWN = "no values of its items are stored"
 UNTESTED = {
     "mteb": "published scores come without the items behind them",
     "sweep": "a sweep compares its stacks itself, in the report of its run",

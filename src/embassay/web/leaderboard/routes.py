@@ -429,7 +429,7 @@ def _open_file(path: Any) -> bytes:
 
 _BURST, _PER_SECOND = 40, 4.0
 """Comparisons of one address: the only answers that are made for the asker alone."""
-_NOTHING = "There is nothing here", "The board, system or report may have gone, or the address is not whole."
+_NOTHING = "There is nothing here", "The board, system or report may be gone, or the address is incomplete."
 
 
 class Routes:
@@ -673,6 +673,6 @@ def _refresh_library(library: Library, every: float, ended: threading.Event) -> 
         try:
             library.refresh()
         except Exception:  # one bad moment of a disk must not end the watch
-            _log.exception("The folder could not be read; it is tried again.")
+            _log.exception("The folder could not be read; another try follows.")
         library.wake.wait(max(every, min(_PATIENCE * (time.monotonic() - began), _LONGEST)))
         library.wake.clear()

@@ -38,7 +38,7 @@ def file(tmp_path):
         ('search-00,ann,"[1,0]"\n', r"in.csv:2: the answer to search-00"),
         (
             "mood-00,ann,0\nmood-00,ann,1\n",
-            r"in.csv:3: the answer of ann to mood-00 is there twice, before in in.csv, line 2",
+            r"in.csv:3: the answer of ann to mood-00 appears twice, first in in.csv, line 2",
         ),
         ("mood-00,,0\n", r"in.csv:2: nobody is named as annotator"),
         ("mood-00,ann\n", r"in.csv:2: the row has another number of cells"),
@@ -128,7 +128,7 @@ def test_the_file_of_the_offline_page(empty, file):
     path = file(json.dumps(row) + "\n" + json.dumps(begun) + "\n", "ann.answers.jsonl")
     done = import_files(empty, [path])
     assert done.files == (("ann.answers.jsonl", "jsonl"),)
-    assert done.left_out == {"begun and not finished": 1}
+    assert done.left_out == {"begun but not finished": 1}
     assert guess_format(file(json.dumps(row), "one.jsonl")) == "jsonl"
 
 
@@ -138,7 +138,7 @@ def test_the_file_of_the_offline_page(empty, file):
         ("", "is empty"),
         ('{"a": 1}', "no known format"),
         ('[{"a": 1}]', "no known format"),
-        ('{"item_id": ', "in.csv:1: the line is no JSON"),
+        ('{"item_id": ', "in.csv:1: the line is not JSON"),
         (b"\xff\xfe\x00x", "UTF-8"),
     ],
 )

@@ -217,7 +217,7 @@ def test_agreement_that_nobody_knows_gives_nothing_away(tmp_path: Path) -> None:
     _let_answer(path, "topic")
     (task,) = own_tasks(read_study(path))
     assert (task.owner, task.trust, task.agreement) == ("people", None, None)
-    assert task.reason == "agreement is not known: one person has answered"
+    assert task.reason == "agreement is unknown: one person has answered"
     scripts = scored_study(tmp_path / "scripts", families=("classification",), kind="simulated")
     with pytest.raises(UsageError, match="Nobody has answered"):
         own_tasks(read_study(scripts))

@@ -90,7 +90,7 @@ def test_failed_and_missing_items_are_left_out_up_to_a_twentieth(lost):
 @pytest.mark.parametrize(
     ("rows", "error", "told"),
     [
-        ([row("a", 0), row("a", 1)], DataError, "is there twice"),
+        ([row("a", 0), row("a", 1)], DataError, "appears twice"),
         ([row("z", 0)], DataError, "has no gold"),
         ([row("a", 7)], DataError, "must be one of"),
         ([row("a")], DataError, "has no value"),

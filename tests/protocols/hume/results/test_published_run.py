@@ -135,7 +135,7 @@ def test_part_of_the_results(tmp_path: Path) -> None:
     assert all(len(one.models) == 11 for one in found.pairs)
     said = " ".join(found.notes)
     assert "5 of 26 pairs are left out" in said
-    assert "embeddinggemma-300m is left out: the results do not have it" in said
+    assert "embeddinggemma-300m is left out: it is not in the results" in said
     assert "multilingual-e5-base is left out: it lacks 1 of 21 pairs" in said
 
 
@@ -148,7 +148,7 @@ def test_other_models_take_part_when_asked(tmp_path: Path) -> None:
     ]
     path = write(tmp_path / "r.json", [*rows, *mine])
     apart = scored(path, tmp_path / "a")
-    assert any("Not of the study, so in no table: me/mine" in note for note in apart.notes)
+    assert any("Not part of the study, and so in no table: me/mine" in note for note in apart.notes)
     assert "mine" not in {one.system for one in apart.places}
     together = scored(path, tmp_path / "b", models="all")
     assert (together.places[0].system, together.places[0].rank) == ("mine", 1)

@@ -430,7 +430,7 @@ def with_another_llm(path: Path) -> None:
     (without_gold, r"gold\.jsonl: There is no such file"), (with_less_gold, "topic-00 of topic has no gold"),
     (in_answers('"topic-00"', "1"), r"ann\.jsonl:1: item_id cannot be read"),
     (in_answers("topic-00", "topic-99"), "topic-99 answers an item that the study does not have"),
-    (twice, "topic-00 is there twice"),
+    (twice, "topic-00 appears twice"),
     (in_answers('"food"', '"purple"'), "is 'purple'"), (without_study, "holds no study"),
     (with_another_llm, "has no item other-1"),
 ])  # fmt: skip

@@ -90,7 +90,7 @@ def test_negatives_from_a_corpus_are_those_that_words_find() -> None:
     assert item.documents[item.gold.index(1)] == "b"
     assert [one["id"] for one in item.payload["documents"]] == ["d1", "d2", "d3"]
     assert drawn.notes == (
-        "1 query passed over: fewer than 3 documents to show", "1 repeated query left out"
+        "1 query skipped: fewer than 3 documents to show", "1 repeated query left out"
     )  # fmt: skip
     assert drawn.about_gold == ("relevant documents per query: 1 in 1",)
 

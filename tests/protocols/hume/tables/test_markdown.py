@@ -50,8 +50,8 @@ def test_hostile_names(small_record: Summary) -> None:
     [
         (
             Need(system="m", items=1200, annotators=4, smallest=0.21),
-            "to set m apart takes about 1,200 items (40 now) with these annotators, or 4 annotators (2 now) with these "
-            "items. This study could show a difference of 21.0.",
+            "separating m takes about 1,200 items (40 now) with these annotators, or 4 annotators (2 now) with these "
+            "items. This study could detect a difference of 21.0.",
         ),
         (
             Need(system="m", items=38, annotators=2, smallest=0.1),
@@ -59,7 +59,7 @@ def test_hostile_names(small_record: Summary) -> None:
         ),
         (
             Need(system="m", items=None, annotators=None, smallest=0.3, note="No number would do."),
-            "This study could show a difference of 30.0. No number would do.",
+            "This study could detect a difference of 30.0. No number would do.",
         ),
         (Need(system="m", items=None, annotators=None, smallest=None), ""),
     ],
@@ -87,5 +87,5 @@ def test_nothing() -> None:
 def test_people_alone(small_record: Summary) -> None:
     """Without a model there is nothing to set against people."""
     text = report_markdown(small_record.model_copy(update={"pairs": small_record.pairs[1:]}))
-    assert "nothing can be compared with it" in text
+    assert "nothing can be compared" in text
     assert "| Topics (dan) | 30 | 50.0 | one annotator | – | – | – |" in text

@@ -151,7 +151,7 @@ def test_a_rating_that_never_comes_has_its_reason(cache):
     )
     assert [(one.value, one.attempts) for one in found] == [(None, 2)] * 4 + [(2.0, 1)]
     assert [one.reason for one in found] == [
-        "an answer that is no rating", "a rating out of range", "judge: the model declined.", "down", "",
+        "an answer that is not a rating", "a rating out of range", "judge: the model declined.", "down", "",
     ]  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def test_the_mean_over_datasets_has_a_paired_interval(write_pairs, spec, tmp_pat
     both = rows["mean of judges", "", "spearman", ""]
     assert both.value == pytest.approx((mean.value + rows[spec("flat-1b"), "", "spearman", ""].value) / 2)
     warnings = run.manifest["datasets"][0]["tasks"]["judge"]["warnings"]
-    assert warnings == ["Gold scores are taken to be 0 to 5; if they are not, say so: --gold one=LOW-HIGH."]
+    assert warnings == ["Gold scores are assumed to be 0 to 5; if they are not, give their range: --gold one=LOW-HIGH."]
 
 
 def test_answers_that_are_no_rating(write_pairs, spec, judges, tmp_path):
@@ -121,7 +121,7 @@ def test_answers_that_are_no_rating(write_pairs, spec, judges, tmp_path):
     rows = {(row.dataset, row.measure, row.variant): row for row in RunFolder(run.path).read_results()}
     assert rows["one", "spearman", ""].n == 95
     assert rows["one", "failed", ""].value == pytest.approx(0.05)
-    reason = "6 of 100 pairs had no rating, mostly: an answer that is no rating (over 5%, so no score)"
+    reason = "6 of 100 pairs had no rating, mostly: an answer that is not a rating (over 5%, so no score)"
     assert (rows["two", "spearman", ""].value, rows["two", "spearman", ""].reason) == (None, reason)
     assert rows["", "spearman", ""].reason == f"two: {reason}"
     assert rows["", "failed", ""].value == pytest.approx(11 / 200)

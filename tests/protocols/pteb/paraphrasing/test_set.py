@@ -96,7 +96,7 @@ def test_a_damaged_file_is_named(kept):
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     with pytest.raises(
-        DataError, match=r"seed-1337.parquet: the paraphrases are not those that were written"
+        DataError, match=r"seed-1337.parquet: the paraphrases are not the ones that were written"
     ):
         kept.rows("a model", "d/e", 1337)
     path.unlink()

@@ -197,7 +197,7 @@ def test_what_fails_is_counted(write_pairs, spec, models, tmp_path):
     assert run.manifest["selection"]["rejected"][spec("timid-20b")] == f"one: {timid.reason}"
     cell = next(one for one in run.manifest["cells"] if one["system"] == spec("free-27b"))
     assert {one["reason"]: one["count"] for one in cell["skipped"]} == {
-        "texts without a paraphrase: too long": 1, "paraphrases without a rating: an answer that is no rating": 4,
+        "texts without a paraphrase: too long": 1, "paraphrases without a rating: an answer that is not a rating": 4,
     }  # fmt: skip
 
 
@@ -227,7 +227,7 @@ def test_controls_and_recorded_wordings_are_candidates_too(spec, tmp_path):
     assert shown["Edit distance"][0] == 0
     assert "n/a" in (run.path / "tables" / "pteb_table4.md").read_text()
     assert run.manifest["selection"]["selected"] in ("permuted", "recorded")
-    assert rows_of(run)["recorded", "", "", "seconds"].reason == "sample: nothing was asked for"
+    assert rows_of(run)["recorded", "", "", "seconds"].reason == "sample: nothing was requested"
 
 
 def test_two_languages(write_pairs, spec, stub, tmp_path):

@@ -74,7 +74,7 @@ def test_rows_and_texts_that_spreadsheets_reshape_are_understood(tmp_path, write
         ([row(pair="fra-010")], r"r\.csv:2: the study has no pair 'fra-010'\. Is the file of another"),
         ([row(pair="")], r"r\.csv:2: the row has no pair_id"),
         ([row(rater="")], r"r\.csv:2: the row has no rater_id"),
-        ([row(), row(rating="3")], r"r\.csv:3: a rated the pair fra-001 before .*r\.csv:2"),
+        ([row(), row(rating="3")], r"r\.csv:3: a has already rated the pair fra-001 before .*r\.csv:2"),
         ([{**row(), "text": "another text"}], r"r\.csv:2: the texts are not those of the pair fra-001"),
         ([{"pair_id": "fra-001", "rating": "3"}], r"r\.csv: there is no column 'rater_id'"),
     ],
@@ -92,7 +92,7 @@ def test_broken_rows_are_named_by_file_and_line(tmp_path, write_csv, rows, messa
     [
         (b"", "the file is empty"),
         (b"\xff\xfep\x00", "UTF-16"),
-        (b"pair_id,rater_id,rating\nfra-001,a\n", r":2: the row does not fit the header"),
+        (b"pair_id,rater_id,rating\nfra-001,a\n", r":2: the row does not match the header"),
         (b"pair_id,rater_id,rating\nfra-001,\xe9,3\n", r":2: byte"),
     ],
 )
@@ -107,7 +107,7 @@ def test_files_that_are_no_tables_are_named(tmp_path, content, message):
 def test_two_files_of_one_rater_are_told_apart(tmp_path, write_csv):
     """The same rating twice, in two files, is a mistake too."""
     one, two = (write_csv(tmp_path / name, [row()]) for name in ("one.csv", "two.csv"))
-    with pytest.raises(DataError, match=r"two\.csv:2: a rated the pair fra-001 before .*one\.csv:2"):
+    with pytest.raises(DataError, match=r"two\.csv:2: a has already rated the pair fra-001 before .*one\.csv:2"):
         collect([one, two], ITEMS)
 
 

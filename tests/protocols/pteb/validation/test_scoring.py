@@ -177,7 +177,7 @@ def test_doubts_about_a_verdict_are_told(draw, fill):
     fill(study, said)
     told = scoring.score(read_study(study.path)).warnings
     assert (
-        "The threshold is within the interval of fra: with other pairs the verdict could be the other."
+        "The threshold is within the interval of fra: with other pairs the verdict could be the opposite."
         in told
     )
     assert any(one.startswith("The raters of fra may agree no better than by chance (alpha ") for one in told)
@@ -246,7 +246,7 @@ def test_a_model_that_estimates_its_own_paraphrases_is_told(draw, fill, write_cs
     fill(study, careful)
     rows = [{"pair_id": item.pair_id, "rater_id": "openai:writer", "rating": "4"} for item in study.items]
     scored = scoring.score(read_study(study.path), estimates=[write_csv(study.path / "e.csv", rows)])
-    assert "openai:writer estimates its own paraphrases." in scored.warnings
+    assert "openai:writer rates its own paraphrases." in scored.warnings
 
 
 def test_the_command_line(paraphrases, tmp_path, fill):

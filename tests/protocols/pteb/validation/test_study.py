@@ -521,7 +521,7 @@ def test_returned_submissions_and_those_who_came_back(study: Study, tmp_path: Pa
     [
         ({"Status": "EATEN"}, "export.csv:3: the state"),
         ({"Time taken": "a while"}, "export.csv:3: the time"),
-        ({"Submission id": "s1"}, "export.csv:3: the submission s1 is there twice"),
+        ({"Submission id": "s1"}, "export.csv:3: the submission s1 appears twice"),
     ],
 )
 def test_what_an_export_cannot_say_is_refused(

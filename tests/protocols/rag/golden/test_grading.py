@@ -1,4 +1,4 @@
-"""Grading many passages of many questions: everything is kept, nothing is asked twice, failures stay where they are."""
+"""Grading many passages of many questions: everything is kept, the judge is not asked twice, failures stay where they are."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def test_every_pair_once_and_many_at_once():
 
 def test_a_judge_that_grades_nothing_is_asked_for_few_passages():
     """Not for thousands: it stops after the first ones, with what was wrong. One that graded before goes on."""
-    judge = Judge(lambda *_: NoVerdict("no answer that can be read", ("a poem",)))
+    judge = Judge(lambda *_: NoVerdict("no readable answer", ("a poem",)))
     found, came = run(judge)
     assert isinstance(found, ModelError)
-    assert "graded none of the first 4 passages: no answer that can be read" in str(found)
+    assert "graded none of the first 4 passages: no readable answer" in str(found)
     assert "answers=schema" in found.mend
     assert len(judge.asked) == 4
     assert not came
@@ -86,7 +86,7 @@ def test_a_judge_that_grades_nothing_is_asked_for_few_passages():
 def test_a_judge_that_is_seldom_read_is_stopped_after_a_few_more():
     """Where most of its answers are none, a golden set would be of what is left."""
     read = {("q0", "d0"), ("q0", "d4"), ("q1", "d1"), ("q1", "d2"), ("q2", "d0"), ("q2", "d2"), ("q3", "d0")}
-    says = lambda *key: 3 if key in read else NoVerdict("no answer that can be read", ("a poem",))  # noqa: E731
+    says = lambda *key: 3 if key in read else NoVerdict("no readable answer", ("a poem",))  # noqa: E731
     judge = Judge(says)
     found, came = run(judge)
     assert "graded 7 of the first 16 passages" in str(found)

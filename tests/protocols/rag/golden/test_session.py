@@ -347,7 +347,7 @@ def test_the_judge_may_be_asked_again_and_a_person_too(pack, tmp_path):
 
 
 def test_a_limit_draws_questions(pack, tmp_path):
-    """As many as are asked for; the corpus stays whole."""
+    """As many as are asked for; the corpus stays as it is whole."""
     run = make(pack, tmp_path / "run", limit=2)
     assert len(run.manifest["cells"]) == 2
     assert run.manifest["datasets"][0]["tasks"]["golden"]["n"] == 2

@@ -70,7 +70,7 @@ def test_links_over_queries() -> None:
     few, _ = context().links(x[:3], x[:3], ("a", "b"))
     same, _ = context().links(x, np.ones(30), ("a", "b"))
     assert few.reason == "3 points are too few"
-    assert same.reason == "b is the same everywhere"
+    assert same.reason == "b does not vary"
 
 
 def test_links_of_means_correlate_conditions() -> None:

@@ -117,7 +117,7 @@ def _unequally_judged(**options: Any) -> eb.rag.Scoring:
 def test_a_run_that_is_judged_less_is_not_said_to_be_beaten() -> None:
     """It may be behind for the missing grades alone: the heading and the sentence under it say so, and the way on."""
     found = _unequally_judged()
-    assert found.verdict == "old scores highest on RA-nWG@10, but new is judged less"
+    assert found.verdict == "old scores highest on RA-nWG@10, but new has fewer graded passages"
     assert (
         "new has no grade for 50.0% of the passages that count, the leader for 0.0%" in found.record.lede[1]
     )
@@ -236,7 +236,7 @@ def test_one_document_for_all_questions_leaves_no_interval() -> None:
         judged, {"a": run, "b": {query: ["none"] for query in judged}}, measures=["R@1"], resamples=100
     )
     [comparison] = found.record.comparisons
-    assert comparison.reason == "all queries share a relevant document: they are one unit"
+    assert comparison.reason == "all queries share a relevant document: they count as one"
     assert [(value.low, value.high) for value in found.record.values] == [(None, None)] * 2
 
 

@@ -228,7 +228,7 @@ def test_some_ids_that_are_written_otherwise() -> None:
     run = {q: {str(int(doc)): 1.0 for doc in docs} for q, docs in judged.items()}
     found = eb.rag.score(judged, {"r": run}, measures=["RR"], resamples=50)
     assert found.values["value"].to_list() == [0.5]
-    assert any("would have one if ids were written alike" in note.text for note in found.record.notes)
+    assert any("would have one if ids were written the same way" in note.text for note in found.record.notes)
 
 
 def test_a_run_that_broke_off_is_not_tested() -> None:
@@ -303,7 +303,7 @@ def test_python_takes_what_it_says(tmp_path: Path) -> None:
         ("query,correct\nq,1\n", r"no column 'query_id'"),
         ("query_id,correct\nq,2\n", r":2: the value of 'correct' cannot be used .*a number from 0 to 1"),
         ("query_id,correct\nq,\n", r":2: .*a number from 0 to 1"),
-        ("query_id,correct\nq,1\nq,0\n", r":3: query 'q' is answered twice, differently"),
+        ("query_id,correct\nq,1\nq,0\n", r":3: query 'q' has two different answers"),
     ],
 )
 def test_broken_answers(tmp_path: Path, content: str, says: str) -> None:

@@ -207,7 +207,7 @@ def test_answers() -> None:
     )
     with pytest.raises(UsageError, match=r"Acc\|Hit needs the answers"):
         eb.rag.score(judged, {"r": retrieved}, measures=["Acc|Hit@2"], **FAST)
-    with pytest.raises(DataError, match="no answer is to a judged query"):
+    with pytest.raises(DataError, match="no answer belongs to a judged query"):
         eb.rag.score(judged, {"r": retrieved}, answers={"x": 1.0}, **FAST)
 
 

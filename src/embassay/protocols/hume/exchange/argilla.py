@@ -34,9 +34,7 @@ _MAIN: Mapping[str, str] = {
     "reranking": RELEVANT,
 }
 _STATUSES = ("draft", "discarded", "submitted")
-_NO_STATUS = (
-    "responses without a status are taken as submitted; a flat export (flatten=True) tells drafts apart"
-)
+_NO_STATUS = "responses without a status are taken as submitted; a flat export (flatten=True) marks drafts"
 
 
 def read_argilla(path: Path, folder: StudyFolder) -> Taken:
@@ -108,7 +106,9 @@ def _value(task: StudyTask, payload: Mapping[str, Any], answer: Any, at: AnswerP
     # Argilla has no choice that excludes the others.
     if NONE in answer and len(answer) > 1:
         raise at.fault(
-            "documents are relevant and none of them is", found=repr(answer)[:60], mend="Correct it there."
+            'documents are marked relevant, and so is "none of them"',
+            found=repr(answer)[:60],
+            mend="Correct it there.",
         )
     return [int(name in answer) for name in names]
 
@@ -339,7 +339,7 @@ def by_user(record: Mapping[str, Any], at: AnswerPlace) -> dict[str, Response]:
     for said in _responses_in(record, at):
         response = responses.setdefault(said.user, Response())
         if said.question in response.said:
-            raise at.fault(f"user {said.user} answers {said.question} twice", mend="Keep one of them.")
+            raise at.fault(f"user {said.user} answered {said.question} twice", mend="Keep one of them.")
         response.said[said.question] = said.value
         response.status = said.status or response.status
         response.ts = said.ts or response.ts

@@ -91,7 +91,7 @@ def read_csv(path: Path) -> Taken:
                 continue
             if len(cells) != len(header):
                 raise at.fault(
-                    "the row has another number of cells than the header", expected=str(len(header)),
+                    "the row does not have as many cells as the header", expected=str(len(header)),
                     found=str(len(cells)), mend=_MEND
                 )  # fmt: skip
             _take_row(dict(zip(header, map(_unquote_cell, cells), strict=True)), at, taken)
@@ -112,7 +112,7 @@ def read_jsonl(path: Path) -> Taken:
         try:
             row = bounded_json(text)
         except ValueError:
-            raise at.fault("the line is no JSON", found=text[:60], mend=_MEND) from None
+            raise at.fault("the line is not JSON", found=text[:60], mend=_MEND) from None
         if isinstance(row, dict) and isinstance(row.get("profile"), dict) and "item_id" not in row:
             taken.profiles.append((str(row.get("annotator_id") or ""), row["profile"], at))
             continue
@@ -130,7 +130,7 @@ def _take_row(row: Mapping[str, Any], at: AnswerPlace, taken: Taken) -> None:
         raise at.fault("there is no item_id", mend=_MEND)
     value = None if isinstance(value, str) and not value.strip() else value
     if isinstance(value, Mapping) and "draft" in value:
-        taken.leave_out("begun and not finished")
+        taken.leave_out("begun but not finished")
         return
     if value is None and not flag and not comment:
         taken.leave_out(OPEN)
@@ -151,7 +151,7 @@ def _check_header(header: list[str], path: Path, taken: Taken) -> None:
         what = f"There is no column {missing[0]}" if missing else "Two columns have one name"
         raise DataError(what, path=path, line=1, found=", ".join(header)[:80], mend=_MEND)
     if unused := [name for name in header if name not in COLUMNS]:
-        taken.remarks.append(f"{path.name}: columns without a use: {', '.join(unused)}")
+        taken.remarks.append(f"{path.name}: unused columns: {', '.join(unused)}")
 
 
 def _guess_delimiter(text: str) -> str:
@@ -187,7 +187,7 @@ def _parse_seconds(value: Any, at: AnswerPlace) -> float | None:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number) or number < 0:
-        raise at.fault("seconds are not a number from 0", found=repr(value)[:60], mend=_MEND)
+        raise at.fault("seconds are not a number of 0 or more", found=repr(value)[:60], mend=_MEND)
     return number
 
 

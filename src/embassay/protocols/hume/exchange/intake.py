@@ -37,7 +37,8 @@ class Names:
         plain = [pair for pair in given if "=" not in pair]
         if len(plain) > 1:
             raise UsageError(
-                f"{len(plain)} annotators are named, but not which is which.", mend="Write --annotator 3=ann."
+                f"{len(plain)} annotators are named, but not which file is whose.",
+                mend="Write --annotator 3=ann.",
             )
         pairs = (pair.partition("=") for pair in given if "=" in pair)
         return cls(plain[0].strip() if plain else "", {old.strip(): new.strip() for old, _, new in pairs})
@@ -61,8 +62,8 @@ def checked_rows(folder: StudyFolder, answers: Iterable[Incoming], names: Names)
                 first = rows[key][1].at
                 where = f"line {first.line}" if first.line else first.words
                 raise answer.at.fault(
-                    f"the answer of {row.annotator_id} to {row.item_id} is there twice, before in {first.path.name}, "
-                    f"{where}",
+                    f"the answer of {row.annotator_id} to {row.item_id} appears twice, first in "
+                    f"{first.path.name}, {where}",
                     mend="Keep one of them.",
                 )
             rows[key] = row, answer
@@ -85,7 +86,9 @@ def _checked_row(
     if not annotator:
         raise answer.at.fault("nobody is named as annotator", mend="Say who it was: --annotator NAME.")
     if not _NAME.fullmatch(annotator):
-        raise answer.at.fault("the annotator's name is too long or no plain text", found=repr(annotator)[:60])
+        raise answer.at.fault(
+            "the annotator's name is too long or not plain text", found=repr(annotator)[:60]
+        )
     item = items[answer.item_id]
     task = folder.task(item.task)
     try:
@@ -157,8 +160,8 @@ def check_new(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replace: bo
     if again and not replace:
         who = ", ".join(sorted({annotator for annotator, _ in again}))
         raise UsageError(
-            f"The study has {len(again)} of these answers of {who} already, in {before[again[0]].name}.",
-            mend="Put these in their place with --replace.",
+            f"The study has {len(again)} of these answers of {who} already in {before[again[0]].name}.",
+            mend="Replace them with --replace.",
         )
     return len(again)
 
@@ -206,8 +209,8 @@ def keep_decisions(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replac
         ]  # fmt: skip
         if again and not replace:
             raise UsageError(
-                f"{again[0].annotator_id} decided {len(again)} of these items otherwise before.",
-                mend="Put these decisions in their place with --replace.",
+                f"{again[0].annotator_id} decided {len(again)} of these items differently before.",
+                mend="Replace those decisions with --replace.",
             )
         for row in rows:
             _file_answer(store, row, tasks[row.item_id])
@@ -254,7 +257,7 @@ def guess_format(path: Path) -> Format:
     if isinstance(document, dict) and "item_id" in document:
         return "jsonl"
     raise DataError(
-        "The file is of no known format", path=path, expected=", ".join(FORMATS),
+        "The file has no known format", path=path, expected=", ".join(FORMATS),
         mend="Name it with --format, or export it again as JSON."
     )  # fmt: skip
 
@@ -373,8 +376,8 @@ def _keep_rows(
     people = before | {row.annotator_id for row in rows}
     if both := sorted({row.annotator_id for row in decided} & people):
         raise UsageError(
-            f"{both[0]} annotated this study, and decides it now.",
-            mend="Have somebody else decide, or give another name: --annotator OLD=NEW.",
+            f"{both[0]} annotated this study, and is now to adjudicate it.",
+            mend="Have somebody else adjudicate, or give another name: --annotator OLD=NEW.",
         )
     replaced = check_new(folder, rows, replace=replace)
     written = write_rows(folder, rows)

@@ -358,7 +358,7 @@ def read_label(text: str, labels: Sequence[LabelChoice]) -> Label:
     """
     said = _only_value(text, LABEL)
     if isinstance(said, bool) or not isinstance(said, str | int):
-        raise Unread(f"the label is {_show_json(said)}, no name")
+        raise Unread(f"the label is {_show_json(said)}, not a name")
     wanted = str(said).strip()
     exact = [label.value for label in labels if label.name == wanted]
     # Some models answer with the stored value where it is a word too.
@@ -379,7 +379,7 @@ def read_rating(text: str, scale: Scale) -> float:
     if isinstance(rating, str):
         rating = _parse_number(rating)
     if isinstance(rating, bool) or not isinstance(rating, int | float) or not math.isfinite(rating):
-        raise Unread(f"the rating is {_show_json(rating)}, no number")
+        raise Unread(f"the rating is {_show_json(rating)}, not a number")
     if not scale.low <= rating <= scale.high:
         raise Unread(f"the rating {rating:g} is not from {scale.low:g} to {scale.high:g}")
     return float(rating)
@@ -415,7 +415,7 @@ def read_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
 def _parse_names(text: str, key: str) -> list[str]:
     names = _only_value(text, key)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise Unread(f"{key} is {_show_json(names)}, no list of letters")
+        raise Unread(f"{key} is {_show_json(names)}, not a list of letters")
     # Letters name documents, and models write them small or with blanks.
     return [name.strip().upper() for name in names]
 

@@ -250,7 +250,7 @@ def _by_run(task: TaskSpec, rows: Sequence[LlmRow]) -> list[dict[str, LlmRow]]:
         answers = runs.setdefault(row.run, {})
         if row.item_id in answers:
             raise DataError(
-                f"The answer of {row.model} to {row.item_id} in run {row.run} is there twice.",
+                f"The answer of {row.model} to {row.item_id} in run {row.run} appears twice.",
                 mend=f"Keep one line of {task.name} for each item and run.",
             )
         answers[row.item_id] = row
@@ -285,7 +285,9 @@ def _order_scores(row: LlmRow, n: int, where: str) -> tuple[int, ...]:
     """A score per document, the higher the better, from the places in the model's order."""
     order = list(range(n)) if row.status == "unparsed" else row.value
     if not isinstance(order, list | tuple) or sorted(map(str, order)) != sorted(map(str, range(n))):
-        raise DataError(f"{where} is {row.value!r}.", mend=f"It must be the places 0 to {n - 1} in an order.")
+        raise DataError(
+            f"{where} is {row.value!r}.", mend=f"It must be the places 0 to {n - 1} in some order."
+        )
     places = {int(place): rank for rank, place in enumerate(order)}
     return tuple(n - places[place] for place in range(n))
 

@@ -101,7 +101,7 @@ def decide_task(
         )
     if short := [item for item, drawn in draws.items() if len(drawn) < 2]:
         raise UsageError(
-            f"{task}: the model has one answer to {short[0]}, and a single draw cannot disagree.",
+            f"{task}: the model has one answer to {short[0]}, and one answer cannot disagree with itself.",
             mend="Ask for more: embassay hume annotate STUDY --llm NAME --runs 3.",
         )
     why: dict[str, Why] = {item: _draws_state(family, drawn, options) for item, drawn in draws.items()}
@@ -156,7 +156,7 @@ def study_hybrid(
     if not tasks:
         raise UsageError(
             f"{next(iter(names))} has answered no task of {' or '.join(FAMILIES)}.",
-            mend="Other families have no single answer per item.",
+            mend="Other families do not have one answer per item.",
         )
     return tuple(tasks)
 
@@ -235,7 +235,7 @@ def _why_owned(trust: Trust | None, people: int, has_model: bool) -> str:
             if people == 1
             else "no item is shared"
         )
-        return f"agreement is not known: {few}"
+        return f"agreement is unknown: {few}"
     if trust == "high":
         return "people agree"
     return f"agreement is {trust}" + ("" if has_model else ", and no model has answered")
@@ -249,7 +249,7 @@ def divided_record(tasks: Sequence[Hybrid]) -> tuple[Divided, ...]:
             llm=task.llm,
             items=len(task.why),
             counts=dict(Counter(task.why.values())),
-            contradicted=Bar(value=None, reason="nobody has answered of the sample yet")
+            contradicted=Bar(value=None, reason="nobody has answered any of the sample yet")
             if (wrong := task.contradicted) is None
             else Bar(value=wrong.estimate, low=wrong.low, high=wrong.high, n=wrong.n, method="Wilson"),
             biased=task.biased,
@@ -425,7 +425,7 @@ def _open_answers(work: AnnotationWork, annotator: LlmAnnotator, *, fresh: bool)
         now = json.loads(to_json(work.settings(annotator)))
         if differing := [name for name in now if before.get(name) != now[name]]:
             raise UsageError(
-                f"{path} holds answers of other settings: {', '.join(differing)} was "
+                f"{path} holds answers made with other settings: {', '.join(differing)} was "
                 f"{_brief_settings(before, differing)}, now {_brief_settings(now, differing)}.",
                 mend="Ask again with --replace, or repeat the old settings to resume.",
             )
@@ -545,8 +545,8 @@ def plan_work(folder: StudyFolder, request: AnnotateRequest) -> AnnotationWork:
     named = [task.name for task in chosen if request.tasks and task not in can]
     if named or not can:
         raise UsageError(
-            f"Language models do not annotate {', '.join(named) or 'the tasks of this study'}: ids of clusters are "
-            "hard to ask for consistently.",
+            f"Language models do not annotate {', '.join(named) or 'the tasks of this study'}: a "
+            "language model does not name clusters consistently.",
             mend=f"Name tasks of {', '.join(LLM_FAMILIES)}.",
         )
     if bare := [task.name for task in can if task.family == "classification" and not task.labels]:

@@ -165,7 +165,7 @@ def _published_scores(
     )  # fmt: skip
 
 
-_MEND = "Give the HUME results of the MTEB results repository, those of its baseline/Human with them."
+_MEND = "Give the HUME results of the MTEB results repository, including those of its baseline/Human."
 
 
 def present_pairs(
@@ -183,7 +183,7 @@ def present_pairs(
     if not pairs:
         revision = f", revision {study.human_revision}" if study.human_revision else ""
         raise DataError(
-            f"The results hold no people ({study.human}{revision})",
+            f"The results contain no people ({study.human}{revision})",
             found=_revision_note(evaluations, study),
             mend=_MEND,
         )
@@ -193,10 +193,10 @@ def present_pairs(
     lacking = {model.name: _count_lacking(evaluations, model, pairs) for model in known}
     kept = tuple(model for model in known if not lacking[model.name])
     if not kept:
-        raise DataError("The results hold no model on all pairs that people annotated", mend=_MEND)
+        raise DataError("No model in the results covers all pairs that people annotated", mend=_MEND)
     _check_names(kept)
     left = len(study.pairs) - len(pairs)
-    notes = [f"{left} of {len(study.pairs)} pairs are left out: the results hold no people on them."] * (
+    notes = [f"{left} of {len(study.pairs)} pairs are left out: the results contain no people for them."] * (
         left > 0
     )
     notes += [_left_out_note(name, missing, len(pairs)) for name, missing in lacking.items() if missing]
@@ -218,7 +218,7 @@ def merge_people(
     if aggregation == "pooled":
         families = ", ".join(sorted(POOLED_FIRST))
         raise UsageError(
-            "Result files hold no answers that could be pooled.",
+            "Result files contain no answers that could be pooled.",
             mend=f"Use paper, which pools {families}; or mean, or first.",
         )
     # By identity: people of another revision are the same in every other respect.
@@ -256,8 +256,8 @@ def _count_lacking(evaluations: Sequence[Evaluation], model: Model, pairs: set[t
 
 def _left_out_note(name: str, missing: int, pairs: int) -> str:
     if missing == pairs:
-        return f"{name} is left out: the results do not have it."
-    return f"{name} is left out: it lacks {missing} of {pairs} pairs, so its mean would not compare."
+        return f"{name} is left out: it is not in the results."
+    return f"{name} is left out: it lacks {missing} of {pairs} pairs, so its mean cannot be compared."
 
 
 def _revision_note(evaluations: Sequence[Evaluation], study: PublishedStudy) -> str:

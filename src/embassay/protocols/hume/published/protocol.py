@@ -46,7 +46,7 @@ from embassay.protocols.kernel.tables import ColumnTable
 from embassay.runs.folder import RunFolder, digest_json
 
 TITLE = "HUME, published results"
-APART = "another method stands behind its classification and clustering"
+APART = "its classification and clustering use another method"
 _HEADER = "dataset,lang,human,"
 
 
@@ -106,7 +106,7 @@ def read_published(request: PublishedRequest) -> Published:
     llms = read_llm_scores(_llm_files(request.llm_scores), held) if request.llm_scores else None
     more = other_systems(evaluations, held) if request.models == "study" else []
     if more:
-        notes = (*notes, f"Not of the study, so in no table: {', '.join(more)}.")
+        notes = (*notes, f"Not part of the study, and so in no table: {', '.join(more)}.")
     return Published(held, evaluations, llms, notes)
 
 
@@ -117,15 +117,17 @@ def with_evaluated(found: Published, own: Entrants) -> Published:
     """
     if found.study.source == SOURCE:
         raise UsageError(
-            "These results are of another study than HUME's, whose items are not known here.",
+            "These results belong to a study other than HUME's, whose items are not known here.",
             mend="Leave -s out; or score a study of your own: embassay hume score STUDY -s NAME.",
         )
     pairs = {(pair.dataset, pair.lang) for pair in found.study.pairs}
     scores = tuple(row for row in own.evaluations if (row.dataset, row.lang) in pairs)
     lacking = {name: len(pairs) - sum(score.system == name for score in scores) for name in own.systems}
     notes = (
-        f"{name} has a score on {len(pairs) - missing} of {len(pairs)} pairs: it stands in table 8 and by pair, and "
-        "has no mean."
+        (
+            f"{name} has a score on {len(pairs) - missing} of {len(pairs)} pairs: it is in table 8 and in "
+            "the tables by pair, and has no mean."
+        )
         for name, missing in lacking.items()
         if missing
     )
@@ -212,7 +214,7 @@ def _llm_files(given: Sequence[str]) -> list[Path]:
         )
         if not of_path:
             raise DataError(
-                "The folder holds no scores of language models",
+                "The folder contains no scores of language models",
                 path=entry, expected=f"CSV files that begin with {_HEADER}", mend="Give the files by name."
             )  # fmt: skip
         files += of_path
@@ -268,7 +270,7 @@ def derive_study(evaluations: Sequence[Evaluation], human: str) -> PublishedStud
     revisions = sorted({person.revision for person in people})
     if len(revisions) > 1:
         raise DataError(
-            f"The results hold people in {len(revisions)} revisions", found=", ".join(revisions),
+            f"The results contain people in {len(revisions)} revisions", found=", ".join(revisions),
             mend="Give the files of one revision."
         )  # fmt: skip
     names = dict.fromkeys(person.dataset for person in people)
@@ -296,7 +298,7 @@ def _family_of(name: str, evaluations: Iterable[Evaluation]) -> Family:
     families = [family for family in FAMILIES if MAIN[family] in metrics]
     if len(families) != 1:
         raise DataError(
-            f"The results of {name} are of no family of HUME", found=", ".join(sorted(metrics)) or "no measures",
+            f"The results of {name} belong to no family of HUME", found=", ".join(sorted(metrics)) or "no measures",
             expected=f"one of {', '.join(MAIN.values())}", mend="Leave the file out."
         )  # fmt: skip
     return families[0]

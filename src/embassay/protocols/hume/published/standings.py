@@ -271,7 +271,7 @@ def _matrix_row(name: str, evaluations: Sequence[Evaluation], pairs: Sequence[Pa
     if missing:
         raise DataError(
             f"{name} has no score for {len(missing)} of {len(pairs)} pairs, the first {missing[0]}",
-            mend="Give results that hold every pair of the study.",
+            mend="Give results that cover every pair of the study.",
         )
     return [scores[pair.dataset, pair.lang] for pair in pairs]
 

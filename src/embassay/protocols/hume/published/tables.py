@@ -68,12 +68,12 @@ def read_llm_scores(paths: Sequence[Path], study: PublishedStudy | None = None) 
     for path in paths:
         pairs, body = _parse_table(path)
         if header is not None and pairs != header:
-            raise DataError("The columns differ from those of the file before", path=path, mend=_MEND)
+            raise DataError("The columns differ from those of the previous file", path=path, mend=_MEND)
         header = pairs
         for line, cells in body:
             pair = _find_pair(cells, study, path, line)
             if pair in rows:
-                raise DataError(f"{pair.name} is there twice", path=path, line=line, mend=_MEND)
+                raise DataError(f"{pair.name} appears twice", path=path, line=line, mend=_MEND)
             rows[pair] = [_parse_points(text, path, line) for text in cells[2:]]
     if header is None or not rows:
         raise DataError(
@@ -95,12 +95,12 @@ def _parse_table(path: Path) -> tuple[list[str], Iterable[tuple[int, list[str]]]
         raise DataError("The file cannot be read as CSV", path=path, found=str(error), mend=_MEND) from error
     header = lines[0][1] if lines else []
     if header[:3] != ["dataset", "lang", "human"] or len(header) < 4:
-        raise DataError("The columns are others", path=path, line=1, found=", ".join(header), mend=_MEND)
+        raise DataError("The columns are different", path=path, line=1, found=", ".join(header), mend=_MEND)
     body = [(line, row) for line, row in lines[1:] if row and row[0] != AVERAGE]
     for line, row in body:
         if len(row) != len(header):
             raise DataError(
-                "A row has another number of cells than the header",
+                "A row does not have as many cells as the header",
                 path=path, line=line, expected=str(len(header)), found=str(len(row)), mend=_MEND
             )  # fmt: skip
     return header, body
@@ -241,8 +241,9 @@ def _is_of_family(family: Family) -> Callable[[AnyPair], bool]:
 DATASET_TABLES: dict[Family, int] = {"clustering": 4, "classification": 5, "reranking": 6, "sts": 7}
 OVERALL, COUNTS = "overall", "n_datasets"
 _DIFFERS = (
-    "Every language that a result file holds counts, as in the paper, also one that nobody annotated: French, in the "
-    "files of 12 of its 13 models. Those means do not compare with Human; see the table by the study's languages."
+    "As in the paper, every language in a result file counts, even one that nobody annotated: "
+    "French, in the files of 12 of its 13 models. Those means cannot be compared with Human; see the "
+    "table by the study's languages."
 )
 
 
@@ -348,7 +349,7 @@ def _dataset_mean(
     if missing:
         raise DataError(
             f"{system} has no result for {dataset.name} in {', '.join(missing)}",
-            mend="Give results that hold every pair of the study.",
+            mend="Give results that cover every pair of the study.",
         )
     return 100 * sum(e.main_score for e in values) / len(values)
 
@@ -368,7 +369,8 @@ def models_table(study: PublishedStudy | None = None) -> ColumnTable:
     return ColumnTable.of(
         "hume_table9", "HUME table 9: models", (study or paper_study()).models, text("model", "name"),
         number("parameters_millions", decimals=1),
-        note="The paper's table leaves out stella_en_1.5B_v5, which is in all its results; its size is not given.",
+        note=("The paper's table leaves out stella_en_1.5B_v5, though it is in all its results; its size "
+            "is not given."),
     )  # fmt: skip
 
 

@@ -347,7 +347,7 @@ def _mean_ratings(llm: ScoredLlm) -> dict[str, float]:
 def _status_notes(llm: ScoredLlm) -> tuple[str, ...]:
     statuses = {name: n for name, n in sorted(llm.statuses.items()) if name != "ok" and n}
     parts = [f"{n} answers {name}" for name, n in statuses.items()]
-    return (*parts, *([f"{llm.missing} items not asked"] if llm.missing else []))
+    return (*parts, *([f"{llm.missing} items not answered"] if llm.missing else []))
 
 
 def _record_notes(record: CellRecord) -> tuple[str, ...]:

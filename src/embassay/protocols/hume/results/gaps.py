@@ -62,7 +62,9 @@ class GapSlope:
 def gap_table(summary: Summary) -> ColumnTable:
     """Table `hume_gaps`: least-squares slopes of people minus the median model, with HC3 intervals over pairs."""
     models = [models for models in beside_models(summary) if models.standing]
-    warning = f" {len(models)} pairs are few: only large slopes show." if len(models) < FEW_PAIRS else ""
+    warning = (
+        f" {len(models)} pairs are few: only large slopes are detected." if len(models) < FEW_PAIRS else ""
+    )
     return ColumnTable.of(
         "hume_gaps", "HUME: what goes with people minus the median model", _list_slopes(models),
         text("property", "of.name"), text("per", "of.step"), whole("pairs"),

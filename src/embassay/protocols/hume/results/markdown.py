@@ -57,8 +57,8 @@ def _simulated_lines(summary: Summary) -> Iterator[str]:
         kinds = {annotator.kind for pair in summary.pairs for annotator in pair.annotators}
         who = "All" if kinds == {"simulated"} else "Some"
         yield (
-            f"**{who} annotators are simulated: scripts answered, not people.** Their scores show that the measurement "
-            "works; they say nothing about people."
+            f"**{who} annotators are simulated: scripts answered, not people.** Their scores show "
+            "that the measurement works; they tell nothing about people."
         )
 
 
@@ -134,9 +134,11 @@ def _need_line(pair: PairRecord, need: Need) -> str:
     if need.annotators:
         now = len(pair.annotators)
         ways.append(f"{numbers.counted(need.annotators, 'annotator')} ({now} now) with these items")
-    sentence = f"to set {need.system} apart takes about {', or '.join(ways)}." if ways else ""
+    sentence = f"separating {need.system} takes about {', or '.join(ways)}." if ways else ""
     least = (
-        f"This study could show a difference of {POINTS.write_value(need.smallest)}." if need.smallest else ""
+        f"This study could detect a difference of {POINTS.write_value(need.smallest)}."
+        if need.smallest
+        else ""
     )
     return " ".join(filter(None, (sentence, least, need.note)))
 
@@ -196,7 +198,7 @@ def _overall_findings(summary: Summary, who: str) -> Iterator[Finding]:
 def _beyond_findings(every: Sequence[PairStanding], who: str) -> Iterator[Finding]:
     bounded = [beside for beside in every if beside.standing and beside.pair.human.low is not None]
     if not bounded:
-        yield Finding(f"No pair has both a model and an interval of {who}: nothing can be compared with it.")
+        yield Finding(f"No pair has both a model and an interval of {who}: nothing can be compared.")
         return
     above = [beside.pair for beside in bounded if _best_score(beside) > (beside.pair.human.high or 0.0)]
     below = [beside.pair for beside in bounded if _best_score(beside) < (beside.pair.human.low or 0.0)]
@@ -211,8 +213,8 @@ def _beyond_findings(every: Sequence[PairStanding], who: str) -> Iterator[Findin
     if noise:
         little = state_count("low", len(noise), len(above))
         yield Finding(
-            f"On {little.n} of those above, annotators agree little: {name_pairs(noise)}. A model above people who "
-            "disagree may have learned labels that they do not share.",
+            f"On {little.n} of those above, annotators agree little: {name_pairs(noise)}. A model "
+            "that scores above people who disagree may have learned labels that they do not share.",
             (little,),
         )
 
@@ -232,7 +234,7 @@ def _agreement_findings(pairs: Sequence[PairRecord]) -> Iterator[Finding]:
         high, medium, low = (claim.n for claim in levels)
         yield Finding(
             f"Agreement is high on {high}, medium on {medium} and low on {low} of "
-            f"{numbers.counted(len(trusted), 'pair')}: read models by the high ones first.",
+            f"{numbers.counted(len(trusted), 'pair')}: trust comparisons on the high ones first.",
             levels,
         )
     if alone:

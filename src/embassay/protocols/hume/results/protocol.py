@@ -187,7 +187,7 @@ def lay_out(out: Path, planned: Path | None = None) -> list[str]:
         if read_study(out).study.content != drawn.study.content:
             raise UsageError(
                 f"{out} holds other items of {SUITE} than there are now.",
-                mend="Choose another --out: what was scored on other items does not compare.",
+                mend="Choose another --out: scores on other items cannot be compared.",
             )
     else:
         write_study(out, drawn.study, drawn.items, drawn.gold)
@@ -246,8 +246,8 @@ def _other_sizes(tasks: Iterable[StudyTask]) -> Iterator[str]:
     if sizes:
         more = f" and {len(sizes) - 3} more" if len(sizes) > 3 else ""
         yield (
-            f"The items here are not those that people answered: {', '.join(sizes[:3])}{more}. Own systems do not "
-            "compare with people there; fetch the sets as published."
+            f"The items here are not those that people answered: {', '.join(sizes[:3])}{more}. Your "
+            "systems cannot be compared with people there; fetch the sets as published."
         )
 
 

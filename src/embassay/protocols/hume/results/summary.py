@@ -179,9 +179,10 @@ def write_finished(
 
 
 OTHER_METHOD = (
-    "without vectors, so classified and clustered by another method; not ranked with models that have them"
+    "without vectors, so classified and clustered by another method, and not ranked with models that "
+    "have vectors"
 )
-LLM = "language models are compared with people on their own pairs"
+LLM = "language models are compared with people on the pairs they answered"
 
 
 def study_summary(
@@ -245,11 +246,11 @@ def _summary_notes(plan: StudyPlan, pairs: Sequence[PairRecord], entered: Sequen
     notes = []
     nobody = [pair.name for pair in pairs if pair.human.value is None]
     if nobody:
-        notes.append(f"Nobody annotated {', '.join(nobody)}: no part of means, ranks and wins.")
+        notes.append(f"Nobody annotated {', '.join(nobody)}: not part of means, ranks and wins.")
     if plan.request.aggregation == "pooled" and any(
         rule_of(pair.family, "pooled") != "pooled" for pair in pairs
     ):
-        notes.append("Groups of several people cannot be pooled: clustering has the mean of its annotators.")
+        notes.append("Several people's groups cannot be pooled: clustering shows the mean of its annotators.")
     apart = [contender.system for contender in entered if contender.why_not == OTHER_METHOD]
     if apart:
         notes.append(f"{', '.join(apart)}: {OTHER_METHOD}.")

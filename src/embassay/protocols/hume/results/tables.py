@@ -37,7 +37,7 @@ from embassay.protocols.hume.tables import (
 )
 from embassay.protocols.kernel.tables import ColumnTable, Value, interval_fields, number, points, text, whole
 
-SIMULATED = "The annotators are scripts that stand in for people: these numbers say nothing of people."
+SIMULATED = "The annotators are scripts that stand in for people: these numbers tell nothing about people."
 PARTLY = "Some of the annotators are scripts that stand in for people."
 
 
@@ -83,12 +83,12 @@ def conditions_table(tasks: Sequence[StudyTask], llms: Sequence[LlmAnswers], *, 
     are like for like (spec hume 11, 16)."""
     modes = {llm.mode for llm in llms}
     return ColumnTable.of(
-        "hume_conditions", "HUME: what people and systems had to go by",
+        "hume_conditions", "HUME: what people and systems were told",
         [condition for task in tasks for condition in _task_conditions(task, modes, give_k)],
         text("family", "task.family"), text("task", "task.name"), text("lang", "task.lang"), text("scored"),
         text("people"), text("systems"), whole("like_for_like"),
-        note="Where scores are not like for like: sample with --give-k, score with --no-give-k, or ask language models "
-        "with --binary.",
+        note=("To compare like with like: sample with --give-k, score with --no-give-k, or ask language "
+            "models with --binary."),
     )  # fmt: skip
 
 
@@ -172,9 +172,9 @@ def systems_table(summary: Summary) -> ColumnTable:
         points("against_people", "score.against_people.value"), points("ceiling", "pair.ceiling.value"),
         *interval_fields("score.soft", ("soft", "soft_low", "soft_high")),
         whole("failed", "score.failed"), text("method", "score.score.method"), text("reason", "score.score.reason"),
-        note="minus_human is a paired bootstrap over the items, with these annotators. against_people takes the "
-        "answers of people for gold, as ceiling does of one annotator against the others; soft takes those of one "
-        "annotator at random.",
+        note=("minus_human is a paired bootstrap over the items, with these annotators. against_people "
+            "uses people's answers as gold, as ceiling does for one annotator against the others; soft "
+            "uses those of one annotator drawn at random."),
     )  # fmt: skip
 
 
@@ -186,5 +186,6 @@ def need_table(summary: Summary) -> ColumnTable:
         whole("annotators", lambda pair: len(pair.annotators)), whole("items_needed", "need.items"),
         whole("annotators_needed", "need.annotators"), points("smallest_difference", "need.smallest"),
         text("note", "need.note"),
-        note="At 80% power and a level of 5%, if the true difference is the one observed: an order of size.",
+        note=("At 80% power and a level of 5%, if the true difference is the one observed: an order of "
+            "magnitude."),
     )  # fmt: skip

@@ -127,7 +127,7 @@ def draw_reranking(
         left += item is None
         items += [item] if item else []
     notes = (
-        *count_note(left, "query", f"passed over: fewer than {request.candidates} documents to show"),
+        *count_note(left, "query", f"skipped: fewer than {request.candidates} documents to show"),
         *count_note(len(asked) - len(pool), "repeated query", "left out"),
     )
     about = (_relevant_note(items),) if items else ()
@@ -469,8 +469,8 @@ def groups_practice(texts: Sequence[str], groups: Sequence[str]) -> Practice:
     numbers = {group: f"{place}" for place, group in enumerate(dict.fromkeys(groups), 1)}
     return Practice(
         payload={"texts": list(texts)}, answer=[numbers[group] for group in groups],
-        explanation=f"In the data these texts are of {len(numbers)} topics. Other ways to sort them may make sense "
-        "too: how broad a topic is, is up to you."
+        explanation=(f"In the data these texts are of {len(numbers)} topics. Other ways to sort them may make "
+            "sense too: you decide how broad a topic is.")
     )  # fmt: skip
 
 

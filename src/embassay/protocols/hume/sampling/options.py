@@ -191,7 +191,7 @@ def _first_fault(error: ValidationError, path: Path | None) -> UsageError:
     place = first["loc"]
     name = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
     where = f"{path}:{line_of(path, place)}: " if path else ""
-    see = "See docs/hume_sampling.md." if path else "`embassay hume sample --help` shows what can be given."
+    see = "See docs/hume_sampling.md." if path else "`embassay hume sample --help` lists what can be given."
     if path is None:
         name = name.partition(".")[2]
     if first["type"] == "extra_forbidden":
@@ -232,7 +232,7 @@ ANCHORS: Mapping[str, str] = {
 EXAMPLES: Mapping[str, tuple[str, str]] = {
     "0": ("The night train was late again.", "She planted an apple tree."),
     "1": ("How long must rice be cooked?", "Where in Europe does rice grow?"),
-    "2": ("The choir sings in the old church on Sundays.", "The choir has a new conductor since Sunday."),
+    "2": ("The choir sings in the old church on Sundays.", "The choir has had a new conductor since Sunday."),
     "3": ("The old mill burned down last night.", "There was a fire in the old mill."),
     "4": ("A small dog is running over the wet grass.", "A dog is running over the grass."),
     "5": ("Tickets are sold at the door only.", "You can only buy tickets at the door."),

@@ -53,7 +53,7 @@ def equal_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int
         names = sorted(members)
         # Labels are drawn: the first by name would be the same ones in every study.
         drawn = sorted(names[place] for place in seeded_order(names, seed, "labels")[:n])
-        note = f"{n} items cannot show all {len(members)} labels: one item each of {n} labels drawn"
+        note = f"{n} items cannot cover all {len(members)} labels: one item each of {n} labels drawn"
         return PoolPositions(tuple(members[label][0] for label in drawn), (note,))
     short = [f"{label} {len(held)}" for label, held in sorted(members.items()) if len(held) < per_label]
     chosen = tuple(place for label in sorted(members) for place in members[label][:per_label])

@@ -68,8 +68,8 @@ SAID: dict[Defect, str] = {
     "ambiguous_label": "with several labels in the data",
     "neutral_text": "with a neutral text in a choice without a neutral label",
     "parsing_artefact": "with remains of markup or wrong characters",
-    "added_context": "called the same though one text says more",
-    "interdisciplinary": "of several fields at once",
+    "added_context": "labelled the same though one text says more",
+    "interdisciplinary": "of several fields together",
     "empty": "with an empty text",
     "same_text": "with the same text twice",
 }
@@ -371,7 +371,7 @@ def _as_lists(data: Any) -> Any:
     """The data; UsageError for a corpus, which is no annotated set: nobody has said which documents were shown."""
     if isinstance(data, RetrievalSet):
         raise UsageError(
-            "A corpus cannot be taken whole: people saw some documents of each query, and which is not said.",
+            "A corpus cannot be taken whole: people saw some documents of each query, and the data do not say which.",
             mend="Give candidates (top_ranked, or rows of query, text, label), or leave --whole out.",
         )
     return data
@@ -406,7 +406,7 @@ def _check_drawn(pool: Opened, drawn: SampledTask, limit: int | None) -> Sampled
     long = sum(max(map(len, item.texts)) > LONG for item in items)
     notes = (
         *(("hard negatives found by BM25, which nobody judged",) if pool.shape == "retrieval" else ()),
-        *((f"{len(items)} of {wanted} items: all that there are",) if short else ()),
+        *((f"{len(items)} of {wanted} items: all there are",) if short else ()),
         *drawn.notes,
         *in_words(items),
         *count_note(long, "item", f"with a text over {LONG:,} characters, long to read"),

@@ -173,7 +173,7 @@ def _reported(path: Path, rows: Iterable[Row], filters: Filters) -> Iterator[Row
         if len(asked) > 1:
             raise DataError(
                 "the report has answers to several questions", path=path, line=row.line, found=" | ".join(asked),
-                mend="Leave the lines of one question, that of the rating."
+                mend="Keep only the lines of the rating question."
             )  # fmt: skip
         fields = {name: value for name, value in row.cells.items() if not name.startswith("Annotator")}
         for name in row.cells:
@@ -200,7 +200,7 @@ def write_kept(path: Path, kept: CrowdRatings) -> None:
         raise DataError(
             "No rating is left", expected="ratings that count",
             found=", ".join(f"{counted(n, 'row')}: {reason}" for reason, n in kept.left_out.items()) or "none",
-            mend="Loosen the filters, or give the files of this study. Nothing was written."
+            mend="Relax the filters, or give the files of this study. Nothing was written."
         )  # fmt: skip
     write_ratings(path, kept.rows, columns=("pair_id", "lang", "rater_id", "rating"))
 
@@ -225,7 +225,7 @@ def _take(
         # Dummies are in every batch; a pair proper that comes twice is a file that was given twice.
         if before is not None and not item.is_dummy:
             raise DataError(
-                f"{person} rated the pair {item.pair_id} before", path=row.path, line=row.line,
+                f"{person} has already rated the pair {item.pair_id}", path=row.path, line=row.line,
                 mend="Give every result file once."
             )  # fmt: skip
         worse = before is None or abs(value - (item.expected or 0)) > abs(
@@ -248,7 +248,7 @@ def _rated(row: Row, items: Mapping[str, RatedPair], filters: Filters) -> Iterat
             continue
         if pair not in items:
             raise DataError(
-                f"the pair {pair!r} is not of this study", path=row.path, line=row.line,
+                f"the pair {pair!r} is not in this study", path=row.path, line=row.line,
                 mend="Name the folder whose files were sent out."
             )  # fmt: skip
         value = rating_of(told, rating) if rating in told.cells else None
@@ -316,7 +316,7 @@ class Submission:
         if filters.where and self.cells.get(column.strip(), "") != value.strip():
             return f"not {filters.where}"
         if filters.least_seconds and self.seconds is None:
-            return "no time is told"
+            return "no time is given"
         per_pair = (self.seconds or 0.0) / max(pairs, 1)
         return f"under {filters.least_seconds:g} s a pair" if per_pair < filters.least_seconds else ""
 
@@ -357,8 +357,8 @@ def _people(files: Sequence[Path]) -> dict[str, Submission]:
             person, number = unescape_formula(_cell(row, PERSON)), _cell(row, SUBMISSION)
             if number and number in seen:
                 raise DataError(
-                    f"the submission {number} is there twice", path=row.path, line=row.line,
-                    found=f"before in line {seen[number].line} of {seen[number].path.name}",
+                    f"the submission {number} appears twice", path=row.path, line=row.line,
+                    found=f"first on line {seen[number].line} of {seen[number].path.name}",
                     mend="Give every export once."
                 )  # fmt: skip
             seen |= {number: row} if number else {}

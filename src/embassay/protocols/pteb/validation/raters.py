@@ -472,7 +472,7 @@ def collect(
             if key in by_pair:
                 first = by_pair[key]
                 raise DataError(
-                    f"{row.rater_id} rated the pair {row.pair_id} before", path=row.path, line=row.line,
+                    f"{row.rater_id} has already rated the pair {row.pair_id}", path=row.path, line=row.line,
                     found=f"the other in {first.path}:{first.line}",
                     mend="Keep one of the two; raters need ids of their own."
                 )  # fmt: skip
@@ -505,7 +505,7 @@ def _check_pair(row: Rated, items: Mapping[str, RatedPair], *, estimates: bool) 
     if item is None:
         raise DataError(
             f"the study has no pair {row.pair_id!r}.", path=row.path, line=row.line,
-            mend="Is the file of another study, or was the cell changed?"
+            mend="Does the file belong to another study, or was the cell changed?"
         )  # fmt: skip
     if row.texts and not estimates:
         ours = sorted(map(_plain, (item.text, item.text2)))

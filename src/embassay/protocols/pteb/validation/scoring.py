@@ -385,7 +385,7 @@ def _warnings(
             "No language model has estimated the pairs: step 2 is left out, and step 5 rejects nobody for it."
         )
     if study.system in judges:
-        told.append(f"{study.system} estimates its own paraphrases.")
+        told.append(f"{study.system} rates its own paraphrases.")
     for judge in judges:
         blank = len(items) - sum(rating.rater_id == judge for rating in estimates)
         if blank:
@@ -401,7 +401,7 @@ def _warnings(
         if facts["pairs"] < study.facts["sample"]["pairs"]
     ]
     if short:
-        told.append(f"There were fewer pairs than asked for in {', '.join(short)}.")
+        told.append(f"There were fewer pairs than requested in {', '.join(short)}.")
     return told
 
 
@@ -415,7 +415,7 @@ def _doubts(results: Sequence[LanguageResult], study: Study) -> Iterator[str]:
             yield f"{few} in {result.lang} have fewer than {study.raters} ratings that count."
         if result.mean is not None and result.mean.low <= study.rules.threshold <= result.mean.high:
             near = f"The threshold is within the interval of {result.lang}"
-            yield f"{near}: with other pairs the verdict could be the other."
+            yield f"{near}: with other pairs the verdict could be the opposite."
         if result.alpha is not None and result.alpha.low <= 0:
             yield f"The raters of {result.lang} may agree no better than by chance (alpha {result.alpha.estimate:.2f})."
 

@@ -112,8 +112,11 @@ class AnswerOptions:
         wrong = not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1
         if wrong or self.attempts < 1 or self.output_tokens < 1:
             raise UsageError(
-                f"A generator cannot have {', '.join(f'{k}={v}' for k, v in asdict(self).items())}.",
-                mend="Take a temperature from 0 to 2, a top_p above 0 and at most 1, and 1 or more of the others.",
+                f"A generator cannot use {', '.join((f'{k}={v}' for k, v in asdict(self).items()))}.",
+                mend=(
+                    "Use a temperature from 0 to 2, a top_p above 0 and at most 1, and 1 or more of the "
+                    "others."
+                ),
             )
 
 

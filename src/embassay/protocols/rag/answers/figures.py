@@ -24,7 +24,7 @@ TASK = "answer"
 HEADLINE = "accuracy"
 CHANGE, PER_DISTRACTOR = "change by distractors", "accuracy per distractor"
 DISTRACTED = "distracted"
-UNKNOWN = "no answer is known"
+UNKNOWN = "there is no reference answer"
 """Why a question is not asked: no passage of grade 4 or 5, and no answer by people."""
 EQUAL = "every prompt of a question has as many"
 

@@ -58,7 +58,8 @@ class AnswerRequest:
         name="--generator -g", group=SYSTEMS
     )  # fmt: skip
     judge: str = option(
-        MISSING, "The chat model that grades the answers, or extract: right is what the reference says.",
+        MISSING, "The chat model that grades the answers, or extract: an answer is right if it says what the "
+            "reference says.",
         name="--judge -j", group=SYSTEMS
     )  # fmt: skip
     k: int = option(10, "Passages per prompt.", name="-k", least=1)
@@ -67,10 +68,10 @@ class AnswerRequest:
         value="FILE", group=DATA
     )  # fmt: skip
     distractors: tuple[int, ...] = option(
-        (), "So many useless passages first, for a further answer to each question.", least=0
+        (), "Put this many useless passages first, for one more answer to each question.", least=0
     )
     timed: int = option(
-        0, "Questions first asked alone, to time the first token and tokens per second.", least=0
+        0, "Questions to ask one at a time first, to time the first token and tokens per second.", least=0
     )
     grades: str | None = like(
         ScoreRequest, "grades", help="Grade map: identity, binary, trec3, cranfield, or value=grade,..."
@@ -83,7 +84,8 @@ class AnswerRequest:
     tokenizer: str = ""
     nearness: tuple[Nearness, ...] = option(
         ("near",),
-        "Distractors that share most words with the question (near, default), fewer, or drawn at random.",
+        "Distractors that share most words with the question (near, default), fewer words, or drawn "
+        "at random.",
     )
 
     def __post_init__(self) -> None:
@@ -101,7 +103,8 @@ class AnswerRequest:
         for nearness in self.nearness:
             if nearness not in get_args(Nearness):
                 raise UsageError(
-                    f"Distractors cannot be {nearness!r}.", mend=f"Use {', '.join(get_args(Nearness))}."
+                    f"Distractors cannot be chosen by {nearness!r}.",
+                    mend=f"Use {', '.join(get_args(Nearness))}.",
                 )
         if self.resamples < 1:
             raise UsageError(f"resamples is {self.resamples}.", mend="Use a positive whole number.")

@@ -475,7 +475,7 @@ def _answer_tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Ite
         "rag_answers", "Answers from the passages of each run", rows, text("Run", "system"), text("Measure", "measure"),
         text("Prompt", _prompt_words), number("Value", "value", 3),
         number("95% low", "ci_low", 3), number("95% high", "ci_high", 3), whole("n"),
-        note="An abstention is not right. Acc|Hit is accuracy where all useful passages were shown. "
+        note="An abstention counts as wrong. Acc|Hit is accuracy where all useful passages were shown. "
         + _timing_words(records)
     )  # fmt: skip
 

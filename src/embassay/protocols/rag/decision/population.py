@@ -192,14 +192,14 @@ def population_of(runs: Mapping[str, Entries], measure: str, bar: float | None =
     """
     asked = asked_of(measure, bar=bar is not None)
     if len(runs) < 2 and bar is None:
-        raise UsageError("One run leaves nothing to decide.", mend="Name another --run, or a --bar.")
+        raise UsageError("With one run there is nothing to decide.", mend="Name another --run, or a --bar.")
     if (
         bar is not None
         and dict(MEASURES.get(asked.spec.name).facts)["range"] == "[0, 1]"
         and not 0 <= bar <= 1
     ):
         raise UsageError(
-            f"The bar is {bar:g}.", mend=f"{measure} is from 0 to 1, so no other bar can be met."
+            f"The threshold is {bar:g}.", mend=f"{measure} is from 0 to 1, so no other threshold can be met."
         )
     keys, ranks, queries = first_passages(runs, asked.cutoff)
     return build_population(asked, tuple(runs), queries, keys, ranks, bar)

@@ -244,7 +244,7 @@ def _decision_verdict(decision: Decision) -> str:
     if decision.why == "open":
         return f"Not decided {labels}"
     if decision.why == "equal":
-        return f"No run is better: all that can matter is labelled, {counted(decision.used, 'label')}"
+        return f"No run is better: everything that can matter is labelled, {counted(decision.used, 'label')}"
     if decision.bar is None:
         return f"{decision.best} is best by {decision.measure}, {labels}"
     met = [standing.a for standing in decision.standings if standing.better == standing.a]
@@ -258,17 +258,23 @@ def _decision_verdict(decision: Decision) -> str:
 def _decision_lede(decision: Decision) -> list[str]:
     sure = f"{1 - decision.alpha:.0%}"
     reasons = {
-        "open": f"{counted(decision.waiting, 'passage')} can be graded now. However often you look, at most "
-        f"{decision.alpha:.0%} of studies decide wrongly.",
-        "decided": f"That is {sure} sure, whenever you stop. It is about these {counted(decision.queries, 'query')}.",
-        "certain": "It is certain: no grade that is missing could change it.",
+        "open": (
+            f"{counted(decision.waiting, 'passage')} can be graded now. Check as often as you like: at "
+            f"most {decision.alpha:.0%} of studies decide wrongly."
+        ),
+        "decided": (
+            f"This is {sure} sure, whenever you stop. It holds for these "
+            f"{counted(decision.queries, 'query')}."
+        ),
+        "certain": "This is certain: no missing grade could change it.",
         "equal": "Every grade that could matter is there.",
     }
     lines = [reasons[decision.why]]
     if aside := decision.set_aside:
         text = f"{counted(aside, 'label')} {'is' if aside == 1 else 'are'}"
         lines.append(
-            f"{text} set aside, not drawn or drawn after the decision: only drawn labels are unbiased."
+            f"{text} set aside, because they were not drawn, or drawn after the decision: only drawn "
+            "labels are unbiased."
         )
     return lines
 
@@ -377,7 +383,7 @@ def _study_texts(request: DecisionRequest, population: Population, known: Known 
     ):
         if missing:
             raise DataError(
-                f"{len(missing)} of the runs' {what} ids are not there, such as {min(missing)!r}", path=path,
+                f"{len(missing)} of the runs' {what} ids have no text, such as {min(missing)!r}", path=path,
                 mend="Give the texts that the runs were made from."
             )  # fmt: skip
     return StudyTexts(
@@ -419,7 +425,7 @@ def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> d
         if value not in (UNJUDGED, *GRADES):
             raise entries.fault(
                 row, "the grade cannot be used",
-                expected="1, 2, 3, 4 or 5, or 0 where nobody can judge", found=f"{value:g}",
+                expected="1, 2, 3, 4 or 5, or 0 for a passage that nobody can judge", found=f"{value:g}",
                 mend="Give --grades, such as binary, if the file has other values."
             )  # fmt: skip
         if labels.setdefault(key, int(value)) != value:
@@ -444,7 +450,7 @@ def save_study(out: Path, study: DecisionStudy) -> None:
         if path.exists() and path.read_text("utf-8") != text:
             raise UsageError(
                 f"{out} holds another study: its {name} differs.",
-                mend="Give another --out, or the runs, measure, guide and settings that it was begun with.",
+                mend="Give another --out, or the runs, measure, guide and settings it was started with.",
             )
     out.mkdir(parents=True, exist_ok=True)
     write_atomic(out / POOL, rows)

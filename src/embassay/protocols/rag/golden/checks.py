@@ -246,7 +246,7 @@ def _resample_rows(rows: Floats, seed: int, name: str) -> Floats | None:
 def _make_figure(statistic: Statistic, whole: Floats, replicates: Floats | None, n: int) -> IntervalFigure:
     value = float(statistic(whole))
     if np.isnan(value):
-        return IntervalFigure(None, n=n, reason="all judgements are one and the same")
+        return IntervalFigure(None, n=n, reason="all judgements are the same")
     low, high = (np.nan, np.nan) if replicates is None else percentile_interval(statistic(replicates))
     if np.isnan(low):
         return IntervalFigure(value, n=n, reason="" if replicates is None else UNVARIED)
@@ -261,7 +261,7 @@ def repeat_judgements(work: GoldenWork, queries: Sequence[Gathered], items: int)
     """Have `items` passages graded and a fifth as many lists ordered once more. BudgetExceeded and ModelError as in the
     stages; what is bought is in the answer cache."""
     if not getattr(work.judge, "repeats", True):
-        return Repeated(reason="this judge has one answer to everything")
+        return Repeated(reason="this judge gives everything the same answer")
     done = {query.state.id: query for query in queries if query.is_done}
     first = {
         (key, row["doc_id"]): row["grade"]
@@ -485,7 +485,7 @@ def sample_check(run: Path, out: Path, sampling: Sampling | None = None) -> list
     chosen = set(draw_questions([final.query_id for final in lists], sampling.share, sampling.seed))
     drawn = [final for final in lists if final.query_id in chosen]
     if out.exists():
-        raise UsageError(f"{out} is there already.", mend="Name another file: this one may have been edited.")
+        raise UsageError(f"{out} already exists.", mend="Name another file: this one may have been edited.")
     write_check(out, drawn, blind=sampling.blind, excerpt=sampling.excerpt, seed=sampling.seed)
     return drawn
 

@@ -320,8 +320,8 @@ def notes_of(work: GoldenWork, queries: Sequence[Gathered]) -> tuple[str, ...]:
     if len(failed) > FAILED_LOUDLY * len(queries):
         notes.insert(
             0,
-            f"{len(failed)} of {len(queries)} questions failed (over {FAILED_LOUDLY:.0%}): the set is not one of the "
-            "questions that were asked.",
+            f"{len(failed)} of {len(queries)} questions failed (over {FAILED_LOUDLY:.0%}): the set "
+            "does not represent the questions that were asked.",
         )
     return tuple(notes)
 
@@ -351,10 +351,10 @@ def _ungraded_notes(queries: Sequence[Gathered]) -> Iterator[str]:
         return
     total, touched = sum(map(len, pools)), sum(map(bool, missing))
     yield (
-        f"{sum(missing):,} of {total:,} passages, in {touched:,} of {len(pools):,} questions, have no grade, because "
-        "the judge's answers could not be read. They are in no judgements, where measures take what is missing for "
-        "irrelevant: systems that find them are scored too low. --failed leave-out leaves their questions out "
-        "instead."
+        f"{sum(missing):,} of {total:,} passages, in {touched:,} of {len(pools):,} questions, have no "
+        "grade, because the judge's answers could not be read. They are missing from the judgements, "
+        "and measures treat missing passages as irrelevant: systems that find them are scored too "
+        "low. --failed leave-out leaves their questions out instead."
     )
 
 
@@ -363,7 +363,7 @@ def verdict_of(queries: Sequence[Gathered], labels: Mapping[str, float | None]) 
     claims = set_claims([query.state.status for query in queries], labels)
     done = claims["done"]
     if not done.n:
-        return "No question is through all stages yet."
+        return "No question has passed all stages yet."
     failed = f" {claims['failed'].n} failed." if claims["failed"].n else ""
     have = "has" if done.of == 1 else "have"
     said = f"{done.n:,} of {counted(done.of, 'question')} {have} graded and ordered passages"

@@ -309,7 +309,7 @@ def passages_of(
     )
     ordered = sorted(pieces, key=lambda passage: passage.id)
     if not ordered:
-        raise DataError("no passage can be made of the corpus", expected="at least one text")
+        raise DataError("no passage can be made from the corpus", expected="at least one text")
     return Passages(
         tuple(passage.id for passage in ordered),
         tuple(passage.text for passage in ordered),

@@ -111,11 +111,14 @@ def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bo
             continue
         item = _read_cell(row, "item")
         if item not in items:
-            raise _row_fault(row, "the passage is in no final list", "an item of the file that was written",
-                         item, "Restore the column `item`, and check with the run that the file is from.")  # fmt: skip
+            raise _row_fault(row, "the passage is not in any final list", "an item of the file that was written",
+                         item, "Restore the column `item`, and score it with the run that the file came "
+                             "from.")  # fmt: skip
         if item in edits:
-            raise _row_fault(row, "the passage stands twice", f"the item once, as on line {lines[item]}", item,
-                         "Delete one of the two rows.")  # fmt: skip
+            raise _row_fault(
+                row, "the passage appears twice", f"the item once; it is already on line {lines[item]}", item,
+                "Delete one of the two rows."
+            )  # fmt: skip
         whose, passage = items[item]
         edits[item] = Edited(
             whose.query_id, passage.doc_id, _edited_place(row), _read_grade(row), _read_cell(row, "remark")
@@ -141,7 +144,7 @@ def _check_whole(
             raise DataError(
                 f"question {final.query_id} lacks a passage", path=path, line=max(lines[item] for item in present),
                 expected=f"all {len(wanted)} rows of the question, {missing} among them", found=str(len(present)),
-                mend="Restore the row; leave place and grade blank where you have nothing to say."
+                mend="Restore the row; leave place and grade blank where you have no opinion."
             )  # fmt: skip
 
 
@@ -184,7 +187,7 @@ def _cut_text(text: str, most: int) -> str:
 def _delimiter_of(path: Path) -> str:
     ending = known_suffix(path.name)
     if ending not in ENDINGS:
-        raise UsageError(f"A check cannot be written to {path}.", mend="Let its name end in .csv or .tsv.")
+        raise UsageError(f"The check cannot be written to {path}.", mend="Let its name end in .csv or .tsv.")
     return "\t" if ending == ".tsv" else ","
 
 
@@ -206,7 +209,7 @@ def _edited_place(row: Row) -> float | None:
     if not 0 < value <= 1_000_000:
         raise _row_fault(row, "the place cannot be read",
                          "a number above 0 (1 = best; 2.5 goes between 2 and 3), or blank",
-                     text, "Correct it, or leave it blank where you have nothing to say.")  # fmt: skip
+                     text, "Correct it, or leave it blank where you have no opinion.")  # fmt: skip
     return value
 
 
@@ -218,7 +221,7 @@ def _read_grade(row: Row) -> int | None:
     whole = re.fullmatch(r"([1-5])(?:[.,]0+)?", text)
     if whole is None:
         raise _row_fault(row, "the grade cannot be read", "1, 2, 3, 4, 5 or blank", text,
-                     "Correct it, or leave it blank where you have nothing to say.")  # fmt: skip
+                     "Correct it, or leave it blank where you have no opinion.")  # fmt: skip
     return int(whole[1])
 
 
@@ -240,7 +243,9 @@ def read_final_lists(run: Path) -> list[FinalList]:
         top = int(manifest["arguments"]["options"]["top"])
         cells = [(cell["query_id"], cell["folder"]) for cell in manifest["cells"]]
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError("the manifest is not whole", path=run / "manifest.json", found=repr(error)) from error
+        raise DataError(
+            "the manifest is incomplete", path=run / "manifest.json", found=repr(error)
+        ) from error
     # A name, not a path: what somebody sends as a run leads nowhere else.
     folders = [(query, QueryFolder(run, Path(str(name)).name)) for query, name in cells]
     done = [(query, folder) for query, folder in folders if folder.success("S6").exists()]

@@ -41,7 +41,7 @@ class GoldenOptions:
     nfc: bool = option(True, "Normalize questions to Unicode NFC.")
     chunk: int | None = option(None, "Maximum tokens per chunk, cut at sentences; usually 430.", group=DATA)
     overlap: int = option(70, "Tokens shared by neighbouring chunks.", group=DATA)
-    depth: int = option(50, "Passages from dense search, and as many from BM25.")
+    depth: int = option(50, "Passages from dense search, and the same number from BM25.")
     bm25_k1: float = option(1.2, "BM25 parameter k1.")
     bm25_b: float = option(0.75, "BM25 parameter b.")
     rrf_c: float = option(60.0, "Constant of reciprocal rank fusion.")
@@ -71,7 +71,7 @@ class GoldenOptions:
         if self.chunk is not None and self.overlap > self.chunk // 2:
             raise UsageError(
                 f"Chunks of {self.chunk} tokens cannot overlap by {self.overlap}.",
-                mend="Let the overlap be at most half of the chunk.",
+                mend="Use an overlap of at most half a chunk.",
             )
 
     def as_dict(self) -> dict[str, Any]:
@@ -283,7 +283,7 @@ def _local_file(config: Path | None, here: Path) -> _SettingsFile:
         path = here / LOCAL
         return _read_toml(path, LOCAL) if path.is_file() else _SettingsFile("", {})
     if not config.is_file():
-        raise UsageError(f"There is no file {str(config)!r}.", mend="Check what --config says.")
+        raise UsageError(f"There is no file {str(config)!r}.", mend="Check the path given with --config.")
     return _read_toml(config, str(config))
 
 

@@ -133,8 +133,8 @@ def panel_of(judges: Sequence[JudgeGrades], people: JudgeGrades | None = None, *
     names = [judge.name for judge in judges]
     if len(judges) < 2 or len(set(names)) < len(names):
         raise UsageError(
-            f"{', '.join(names) or 'Nobody'} are not a panel.",
-            mend="Name two judges or more, each once: NAME=RUN tells two of one name apart.",
+            f"{', '.join(names) or 'Nobody'} do not make a panel.",
+            mend="Name two judges or more, each once: NAME=RUN distinguishes two of one name.",
         )
     keys = sorted({key for judge in judges for key in judge.grades})
     # Classes from 0 on; no grade becomes -1, which is MISSING.
@@ -209,7 +209,7 @@ def panel_alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 13
             tables[row[key[0]]] += (np.outer(count, count) - np.diag(count)) / (size - 1)
     n, value = int((sizes > 1).sum()), _ordinal_alpha(tables.sum(axis=0))
     if np.isnan(value):
-        return IntervalFigure(None, n=n, reason="all grades are one and the same")
+        return IntervalFigure(None, n=n, reason="all grades are the same")
     if len(queries) < 2:
         return IntervalFigure(value, n=n, reason="no interval from one question")
     drawn = row_counts(rows_of_resamples(len(queries), RESAMPLES, generator(seed, "panel", "alpha")))
@@ -256,7 +256,7 @@ def panel_tables(panel: Panel) -> Iterator[ColumnTable]:
         number("USD per 1,000", "judge.per_thousand", 4), note=note
     )  # fmt: skip
     yield ColumnTable.of(
-        "rag_judge_pairs", "Judges beside each other", panel.pairs, text("Judge", "first"),
+        "rag_judge_pairs", "Judges compared", panel.pairs, text("Judge", "first"),
         text("Other judge", "second"), whole("Both graded", "items"), *_figure_fields("figures")
     )  # fmt: skip
 
@@ -312,7 +312,7 @@ def panel_verdict(panel: Panel) -> str:
     agree = "cannot be told" if figure.value is None else f"is {figure.value:.2f}{ends}"
     text = f"Krippendorff's alpha of {len(panel.judges)} judges {agree} on {figure.n:,} passages."
     for claim in nearest_claims(panel):
-        text += f" Nearest to people is {claim.subject}, weighted kappa {claim.value:.2f}."
+        text += f" Closest to people is {claim.subject}, weighted kappa {claim.value:.2f}."
     return text
 
 

@@ -40,8 +40,10 @@ def check_trial(judge: str, asked: int, reasons: Sequence[str]) -> None:
         return
     raise ModelError(
         f"{judge} graded {graded or 'none'} of the first {asked} passages: {reasons[0].rstrip('.')}.",
-        mend="Have the server bind its answers to the form (?answers=schema at the end of --judge), or take a model "
-        "that follows the prompt.",
+        mend=(
+            "Have the server enforce the format (?answers=schema at the end of --judge), or use a model "
+            "that follows the prompt."
+        ),
     )
 
 
@@ -99,8 +101,9 @@ def _beside_people(golden: Golden) -> Iterator[str]:
         kappa = check.kappa
         if check.graded >= ENOUGH and kappa.value is not None and _is_at_chance(kappa):
             yield (
-                f"THE JUDGE IS AT CHANCE against a person: kappa {kappa.value:.2f}{_interval_words(kappa)} over "
-                f"{check.graded} passages of {check.file}. Do not use these grades; take another judge."
+                "THE JUDGE IS AT CHANCE against a person: kappa "
+                f"{kappa.value:.2f}{_interval_words(kappa)} over {check.graded} passages of "
+                f"{check.file}. Do not use these grades; use another judge."
             )
 
 
@@ -108,8 +111,9 @@ def _repeat_warnings(golden: Golden) -> Iterator[str]:
     kappa = golden.repeated.kappa if golden.repeated is not None else None
     if kappa is not None and kappa.value is not None and kappa.n >= ENOUGH and _is_at_chance(kappa):
         yield (
-            f"The judge hardly agrees with itself: graded twice, kappa {kappa.value:.2f}{_interval_words(kappa)} over "
-            f"{kappa.n} passages. Its grades are close to random; take another judge."
+            "The judge barely agrees with itself: graded twice, kappa "
+            f"{kappa.value:.2f}{_interval_words(kappa)} over {kappa.n} passages. Its grades are close "
+            "to random; take another judge."
         )
 
 
@@ -119,9 +123,10 @@ def _beside_search(golden: Golden) -> Iterator[str]:
         return
     if share.value <= CHANCE or (share.low is not None and share.low <= CHANCE):
         yield (
-            "The grades do not follow the search: the passage with the higher grade was found at the better place in "
-            f"{100 * share.value:.0f}% of pairs{_interval_words(share, 100)}, at random in 50%. Either the judge or "
-            "the search is at chance: grade some passages yourself (`embassay rag check sample`)."
+            "The grades do not follow the search: the passage with the higher grade was ranked "
+            f"higher by the search in {100 * share.value:.0f}% of pairs{_interval_words(share, 100)}, "
+            "at random in 50%. Either the judge or the search is at chance: grade some passages "
+            "yourself (`embassay rag check sample`)."
         )
 
 
@@ -129,8 +134,9 @@ def _mostly_good(golden: Golden) -> Iterator[str]:
     share = golden.labels.get("grade4plus5_pool_prevalence_median_percent")
     if share is not None and share > MOST:
         yield (
-            f"The judge gives {share:.0f}% of the median pool grade 4 or 5: such grades hardly tell passages apart, "
-            "and measures that count them are near their limit for any system."
+            f"The judge gives {share:.0f}% of the median pool grade 4 or 5: such grades barely "
+            "distinguish passages, and measures that count them are near their maximum for any "
+            "system."
         )
 
 

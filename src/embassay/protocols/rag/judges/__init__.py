@@ -46,7 +46,7 @@ JUDGES.add(
 JUDGES.add(
     "simulated",
     "embassay.protocols.rag.judges.simulation:open_simulated",
-    "known judgements with as much noise as you like: simulated:QRELS?order_noise=0.5",
+    "known judgements with as much noise as you choose: simulated:QRELS?order_noise=0.5",
 )
 
 
@@ -154,7 +154,7 @@ class NoVerdict(Unanswered):
         self.rejected = tuple(rejected)
 
 
-UNREADABLE = "no answer that can be read"
+UNREADABLE = "no readable answer"
 
 
 def none_readable(name: str, rejected: Sequence[str], why: Why = "empty") -> NoVerdict:

@@ -93,7 +93,7 @@ def grade_of(text: str) -> int:
     if isinstance(value, list) and not isinstance(value, _KeyValues):
         raise MalformedJudgement("several grades", _show_json(value))
     if isinstance(value, str):
-        raise MalformedJudgement("text in place of a grade", _show_json(value))
+        raise MalformedJudgement("text instead of a grade", _show_json(value))
     if not isinstance(value, int):
         raise MalformedJudgement("not a whole number", _show_json(value))
     if not LOWEST <= value <= HIGHEST:
@@ -162,7 +162,7 @@ def _only_value(text: str, key: str) -> Any:
         )
     if len(pairs) > 1:
         others = [name for name, _ in pairs if name != key]
-        raise MalformedJudgement("more than was asked for", ", ".join(others))
+        raise MalformedJudgement("more than was requested", ", ".join(others))
     return values[0]
 
 
@@ -253,9 +253,9 @@ class ChatOptions:
     def __post_init__(self) -> None:
         if not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1 or not 1 <= self.attempts < _DRAWS:
             raise UsageError(
-                f"A judge cannot have temperature={self.temperature}, top_p={self.top_p}, "
+                f"A judge cannot use temperature={self.temperature}, top_p={self.top_p}, "
                 f"attempts={self.attempts}.",
-                mend="Take a temperature from 0 to 2, a top_p above 0 and at most 1, 1 or more attempts.",
+                mend="Use a temperature from 0 to 2, a top_p above 0 and at most 1, 1 or more attempts.",
             )
 
 
@@ -345,7 +345,7 @@ class ChatJudge:
                 # Bound to a schema, an answer that does not fit even when asked for again is such a refusal.
                 if self.options.answers == "free":
                     raise
-                rejected.append(f"does not fit the schema: {error.message}")
+                rejected.append(f"does not match the schema: {error.message}")
         raise none_readable(self.name, rejected, why)
 
     async def _complete(self, asked: StoredQuestion) -> str:

@@ -200,7 +200,7 @@ def _read_whole(row: Row, column: str, default: int) -> int:
 def _put_answer(answers: dict[Any, Any], key: Any, value: Any, row: Row) -> None:
     if answers.setdefault(key, value) != value:
         raise DataError(
-            "the same question is answered twice, differently", path=row.path, line=row.line,
+            "the same question has two different answers", path=row.path, line=row.line,
             expected=show_value(answers[key]), found=show_value(value),
             mend="Keep one answer, or number repeats with draw."
         )  # fmt: skip
@@ -320,8 +320,8 @@ class SimulatedJudge:
     ) -> None:
         if not 1 <= unjudged <= 5 or attempts < 1 or latency < 0:
             raise UsageError(
-                f"A simulated judge cannot have unjudged={unjudged}, attempts={attempts}, latency={latency}.",
-                mend="Take a grade from 1 to 5, 1 or more attempts, a latency of 0 or more seconds.",
+                f"A simulated judge cannot use unjudged={unjudged}, attempts={attempts}, latency={latency}.",
+                mend="Use a grade from 1 to 5, 1 or more attempts, a latency of 0 or more seconds.",
             )
         self._grades, self._noise, self._unjudged = grades, noise, unjudged
         self._seed, self._attempts, self._latency = seed, attempts, latency

@@ -383,7 +383,7 @@ CONDITIONS: Mapping[str, Condition] = {
         Condition("gibberish_name", "identity", "every author is an identifier of six digits", _write_gibberish,
                   seeded=True),
         Condition(
-            "edit_distance_near_miss", "identity", "impostors are the author but for 1 to 3 letters", _near_missed
+            "edit_distance_near_miss", "identity", "impostors differ from the author by 1 to 3 letters", _near_missed
         ),
         Condition("remove_label", "layout", "no label before the author", _without_labels),
         Condition("strip_diacritics", "orthography", "letters without accents (French)", _without_diacritics),
@@ -396,7 +396,7 @@ CONDITIONS: Mapping[str, Condition] = {
             lambda bundle, _: make_texts(bundle, in_passage=lambda person: person.inverted),
         ),
         Condition(
-            "case_punct_perturb", "orthography", "names in another case, without hyphens and curly apostrophes",
+            "case_punct_perturb", "orthography", "names in a different case, without hyphens and curly apostrophes",
             lambda bundle, _: make_texts(bundle, lambda person: in_other_case(person.name)),
         ),
         Condition(

@@ -189,7 +189,7 @@ def name_margins(similarities: Floats) -> Margins:
     values = np.asarray(similarities, dtype=np.float64)
     if values.shape[-1:] != (5,):
         raise UsageError(
-            f"Similarities of shape {values.shape} are not bundles.", mend="The last axis has 5."
+            f"Similarities of shape {values.shape} are not bundles.", mend="The last axis must have 5."
         )
     right = values[..., 0]
     impostors = values[..., 1:3].max(axis=-1)
@@ -248,7 +248,8 @@ def margin_change(base: Floats, ablated: Floats, *, least: float = LEAST_MARGIN)
     before, after = np.asarray(base, dtype=np.float64).ravel(), np.asarray(ablated, dtype=np.float64).ravel()
     if before.shape != after.shape or not len(before):
         raise UsageError(
-            f"{len(before)} margins cannot be compared with {len(after)}.", mend="Give the same rows of both."
+            f"{len(before)} margins cannot be compared with {len(after)}.",
+            mend="Give the same rows for both.",
         )
     kept = before >= least
     absolute = float((after - before).mean())
@@ -362,7 +363,7 @@ def _level_scores(
     sd = None if runs is None or np.isnan(runs.sd) else runs.sd
     yield Score(
         SD, sd, rows.shape[0], variant=variant, method="over run means, ddof 1",
-        reason="" if sd is not None else "there is one run only"
+        reason="" if sd is not None else "there is only one run"
     )  # fmt: skip
 
 

@@ -193,7 +193,7 @@ def recovered_share(clean: Floats, noisy: Floats, rewritten: Floats) -> float:
     sides = [np.asarray(side, dtype=np.float64) for side in (clean, noisy, rewritten)]
     if len({side.shape for side in sides}) != 1 or not sides[0].size:
         raise UsageError(
-            "The three sides are not of the same questions.", mend="Give one cosine each of every question."
+            "The three sides do not have the same questions.", mend="Give one cosine per question for each."
         )
     return float(recovery_of(*(side.mean() for side in sides)))
 
@@ -525,7 +525,7 @@ def _level_field(level: int) -> Field:
 def _drops_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
     lines = rows.lines(systems, [level_name(NOISIEST, rewriter) for rewriter in _list_rewriters(rows)])
     return ColumnTable.of(
-        "rag_table13", f"Drop of similarity from level 0 to level {NOISIEST}, and what rewriting brings back",
+        "rag_table13", f"Drop of similarity from level 0 to level {NOISIEST}, and what rewriting recovers",
         # Questions as asked keep their line where nothing could be measured.
         [line for line in lines if not _rewriter_of(line.variant) or line.find(HEADLINE) is not None],
         SYSTEM, DATASET, LANG, WORDING, *measure_fields(("drop", "drop low", "drop high"), HEADLINE),

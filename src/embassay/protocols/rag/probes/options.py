@@ -56,7 +56,7 @@ class NamesRequest:
     topics: str | None = option(
         None, "Your topics: a table with a column topic, or a .txt file.", value="PATH", group=DATA
     )
-    queries: int = option(100, "Queries per language made of authors and topics.", least=1, group=DATA)
+    queries: int = option(100, "Queries per language made from authors and topics.", least=1, group=DATA)
     runs: int = option(
         15, "Draws of impostors and forms, or of small talk.", least=1, most=10_000, group=STATISTICS
     )
@@ -68,7 +68,7 @@ class NamesRequest:
     )
     datasets: tuple[str, ...] = like(
         RunRequest, "datasets", default=(),
-        help="Retrieval data to sign with the authors, and to measure the recall that damaged names cost."
+        help="Retrieval data to sign with the authors, to measure how much recall damaged names cost."
     )  # fmt: skip
     mapping: tuple[tuple[str, str], ...] = like(RunRequest, "mapping", default=(), read=column_pairs)
     split: str | None = like(RunRequest, "split")

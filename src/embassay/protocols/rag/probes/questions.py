@@ -151,7 +151,7 @@ def langs_of(request: NoiseRequest, source: str) -> tuple[Lang, ...]:
     if not langs:
         raise UsageError(
             f"The noise probe has no small talk for the dataset {source!r}, in {dataset.lang!r}.",
-            mend="Where the data do not say their language, name it: --lang en or --lang fr.",
+            mend="If the data do not state their language, name it: --lang en or --lang fr.",
         )
     return langs
 
@@ -187,7 +187,7 @@ def _first_best(grades: NDArray[np.int8], passages: list[str]) -> str:
 def _of_dataset(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
     if request.reference == "need":
         raise UsageError(
-            f"The dataset {source!r} does not say what its queries need in plain words.",
+            f"The dataset {source!r} does not state its queries' needs in plain words.",
             mend="Compare with the best passage: --reference passage.",
         )
     dataset = opening.dataset(request.dataset(source))

@@ -240,7 +240,7 @@ class ProbeContext(Context):
             value = float(correlation(x, y))
             if np.isnan(value):
                 side = names[0] if not np.ptp(x) else names[1]
-                scores.append(undefined(measure, n, f"{side} is the same everywhere", variant=variant))
+                scores.append(undefined(measure, n, f"{side} does not vary", variant=variant))
                 continue
             parts = [np.asarray(correlation(*resampled(rows))) for rows in self._rows(whole)]
             low, high = interval(np.concatenate(parts))
@@ -274,7 +274,7 @@ def _link_name(name: str, names: tuple[str, str]) -> str:
 
 
 SYSTEM, LANG, DATASET = text("system"), text("lang"), text("dataset")
-INTERVALS = "Intervals are 95% bootstrap over queries, corrected for bias and for how few they are."
+INTERVALS = "Intervals are 95% bootstrap over queries, corrected for bias and for few queries."
 
 
 class ProbeRows:

@@ -372,9 +372,9 @@ def signature_tables(rows: ProbeRows, probed: ProbeRows, systems: Sequence[str])
         [line for line in lines if line.find(RECALL) is not None], DATASET, SYSTEM, CONDITION,
         number("margin %", "value", 1, "signed").within(find_margin),
         *chain.from_iterable(map(change_fields, MEASURES)),
-        note="Passages are signed and questions ask for an author. Change is against the base; margin % is what the "
-        f"ablation does to the name margin of the probe. {INTERVALS}"
+        note=("Passages are signed and questions ask for an author. Change is against the base; margin % "
+            f"is the ablation's change of the probe's name margin. {INTERVALS}")
     )  # fmt: skip
     yield link_table(
-        rows, systems, "name_forecasts", "The probe's margin and what is lost, over conditions", ACROSS
+        rows, systems, "name_forecasts", "The probe's margin and the recall lost, over conditions", ACROSS
     )

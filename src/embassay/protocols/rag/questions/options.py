@@ -52,7 +52,7 @@ class QuestionsRequest:
             raise UsageError(
                 f"Questions of the kind {next(kind for kind in self.chosen if kind in OF_MODELS)!r} are written by a "
                 "language model, and none is named.",
-                mend=f"Name one with --llm, or take kinds that need none: {', '.join(of_documents())}.",
+                mend=f"Name one with --llm, or use kinds that need none: {', '.join(of_documents())}.",
             )
         check_language(asked, self.options.into)
 

@@ -315,11 +315,11 @@ def question_tables(plan: QuestionsPlan, found: Gathered) -> Iterator[RunTable]:
         whole("Questions", lambda name: int(shares[name]["questions"])),
         points("Share (%)", lambda name: shares[name]["share"]),
         whole("Repeats left out", lambda name: found.repeated.get(name, 0)),
-        note="Users' questions come first: what repeats one of them is left out."
+        note="Users' questions come first: repeats of them are left out."
     )  # fmt: skip
     for name, title, kinds in (
         ("drafts", "Generated questions by outcome", OF_MODELS),
-        ("documents", "What documents asked of themselves", OF_DOCUMENTS),
+        ("documents", "Questions taken from the documents", OF_DOCUMENTS),
     ):
         counts = {kind: found.counts(kind) for kind in plan.request.chosen if kind in kinds}
         if counts:

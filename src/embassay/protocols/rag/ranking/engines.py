@@ -138,21 +138,21 @@ def is_answer(shown: Sequence[int], call: Call) -> bool:
 def check_answers(proposals: Sequence[tuple[int, ...]], calls: Sequence[Call]) -> None:
     """ValueError unless `calls` are the answers to `proposals`, one each, in their order."""
     if len(proposals) != len(calls) or not all(map(is_answer, proposals, calls)):
-        raise ValueError(f"answers to {list(proposals)} were awaited, not {list(calls)}")
+        raise ValueError(f"answers to {list(proposals)} were expected, not {list(calls)}")
 
 
 ENGINES: Registry[Engine] = Registry("engine", COLON, [["name", "start", "share"]])
 
 _HERE = "embassay.protocols.rag.ranking"
-ENGINES.add("grades", f"{_HERE}.engines:Grades", "The order of the grades; nothing is asked", calls="0")
+ENGINES.add("grades", f"{_HERE}.engines:Grades", "The order of the grades; the judge is not asked", calls="0")
 ENGINES.add("single_shot", f"{_HERE}.engines:SingleShot", "The whole pool ordered in one answer", calls="1")
 ENGINES.add(
     "locks", f"{_HERE}.locks:Locks", "The published refinement: locked pairs and Plackett-Luce steps",
     calls="about 3.5 per candidate"
 )  # fmt: skip
 ENGINES.add(
-    "bayes", f"{_HERE}.bayes:Bayes", "A posterior over all orders, asked where an answer tells most",
-    calls="at most 1.2 per candidate, 0.9 where grades tell them apart"
+    "bayes", f"{_HERE}.bayes:Bayes", "A posterior over all orders, asked where an answer is most informative",
+    calls="at most 1.2 per candidate, 0.9 where grades differ"
 )  # fmt: skip
 
 

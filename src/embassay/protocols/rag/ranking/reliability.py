@@ -481,10 +481,13 @@ def _favour_note(places: PlaceGains | None) -> str:
         return ""
     lift, low, high = places.lift.estimate, places.lift.low, places.lift.high
     if low <= 0 <= high:
-        verdict = "No position bias of the judge can be seen"
+        verdict = "No position bias is detected"
     else:
         verdict = f"The judge favours what is shown {'first' if lift > 0 else 'last'}"
-    return f"{verdict}: the first place gains {lift:+.2f} places of the answer over the last [{low:+.2f}, {high:+.2f}]."
+    return (
+        f"{verdict}: passages shown first rank {lift:+.2f} places better than those shown last "
+        f"[{low:+.2f}, {high:+.2f}]."
+    )
 
 
 def _circles_note(counts: Consistency) -> str:
@@ -499,5 +502,5 @@ def _circles_note(counts: Consistency) -> str:
 def _exposure_note(shown: Exposure | None) -> str:
     if shown is None:
         return ""
-    never = f"; {shown.never:,} were never shown and stand by their grade" if shown.never else ""
-    return f"A passage was shown {shown.least} to {shown.most} times, {shown.median:g} at the median{never}."
+    never = f"; {shown.never:,} were never shown and are placed by their grade" if shown.never else ""
+    return f"A passage was shown {shown.least} to {shown.most} times, median {shown.median:g}{never}."

@@ -98,8 +98,13 @@ MARGIN = 0.01
 """What is less than this of a score is nothing to act on."""
 
 NEXT = {
-    "pool": "Widen it next: hybrid retrieval (words and vectors fused), the index's recall, query rewriting.",
-    "ordering": "Order better next: a reranker, near-duplicates removed, cleaner metadata, shorter chunks.",
+    "pool": (
+        "Improve the pool next: hybrid retrieval (words and vectors fused), the index's recall, query "
+        "rewriting."
+    ),
+    "ordering": (
+        "Improve the ordering next: a reranker, near-duplicates removed, cleaner metadata, shorter chunks."
+    ),
 }
 
 
@@ -134,7 +139,7 @@ def _make_reading(run: Placed, k: int, pool: str, resampled: Resampled) -> RunRe
     told_by = {name: make_evidence(resampled, titles[name], names[name], run.name) for name in titles}
     facts = {name: fact for name, fact in told_by.items() if fact is not None}
     if len(facts) < len(titles):
-        text = f"{run.name}@{k}: nothing can be said, no query has a document that is worth anything in its pool."
+        text = f"{run.name}@{k}: nothing can be said: no query has a useful document in its pool."
         return RunReading(run.name, k, "untold", text, tuple(facts.values()))
     if run.graded.pool is None and run.documents.shape[1] <= k:
         return RunReading(run.name, k, "untold", _too_short(run, k, facts["reached"]), (facts["reached"],))
@@ -180,8 +185,8 @@ def _say_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, Cit
 
 def _too_short(run: Placed, k: int, reached: CitedNumber) -> str:
     return (
-        f"{run.name}@{k}: RA-nWG is {format_evidence(reached)}, but no list is longer than {k}, so its own list "
-        "cannot tell the pool from the ordering. Score a deeper run, or give the candidates with --pool."
+        f"{run.name}@{k}: RA-nWG is {format_evidence(reached)}, but no list is longer than {k}, so its list "
+        "cannot separate the pool from the ordering. Score a deeper run, or give the candidates with --pool."
     )
 
 
@@ -331,7 +336,7 @@ def score_verdict(score: Score) -> str:
         return f"No ranking {on}: differences cannot be tested"
     if (other := judged_less(score)) is not None:
         highest = "lowest" if is_less_better(score, score.headline) else "highest"
-        return f"{comparison.runs[0]} scores {highest} {on}, but {other[0]} is judged less"
+        return f"{comparison.runs[0]} scores {highest} {on}, but {other[0]} has fewer graded passages"
     claim = first_claims(comparison)[0]
     before, after = first_in_parts(claim, f" {on}", every="run", noun="run", anyone="run")
     return f"{before}{claim.subject}{after}" if after else before
@@ -519,7 +524,7 @@ def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
         text = f"Every judgement is of grade {grades[0]}: no order is better than another."
         yield Note("one grade", text, "", grades[0])
     if total < FEW:
-        yield Note("few", f"Only {counted(total, 'query')}: the intervals say little.", "", total)
+        yield Note("few", f"Only {counted(total, 'query')}: the intervals tell little.", "", total)
     for run in facts:
         if run.missing:
             lacking = f"{run.missing:,} of {counted(total, 'judged query')}"
@@ -536,7 +541,10 @@ def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
             yield Note("repeated", text, run.name, run.repeated, run.lines)
         if run.tied:
             equal = counted(run.tied, "document")
-            text = f"{run.name} has {equal} with a score that another one of the query has: ranked by id."
+            text = (
+                f"{run.name} has {equal} with a score that another document of the query has too: ranked "
+                "by id."
+            )
             yield Note("tied", text, run.name, run.tied, run.lines)
 
 
@@ -583,12 +591,12 @@ def run_notes(
         for measure in measures:
             if over := count_over_one(values.columns[measure.name].value) if len(measure.parts) == 1 else 0:
                 what = f"{measure.name} is above 1 for {counted(over, 'query')}"
-                text = f"{run.name}: {what}; its list holds what the pool lacks."
+                text = f"{run.name}: {what}; its list has documents that the pool lacks."
                 yield Note("above_one", text, run.name, over, len(board.queries))
             if measure.is_ratio and (over := _above_ceiling(values, measure.name)):
                 text = (
-                    f"{run.name}: {counted(over, 'query')} above the ceiling {measure.name.removeprefix('%')}; "
-                    "the pool is not the one that the run was drawn from."
+                    f"{run.name}: {counted(over, 'query')} above the ceiling "
+                    f"{measure.name.removeprefix('%')}; the run was not drawn from this pool."
                 )
                 yield Note("above_ceiling", text, run.name, over, len(board.queries))
 

@@ -463,7 +463,7 @@ def _use_sentence(rows: Sequence[Correction], headline: str) -> str:
         return f"People's grades are not enough for {headline}."
     best = max(mine, key=lambda correction: correction.effective / correction.n)
     if best.slope == 0.0:
-        return "The judge does not help here: people's grades alone say as much."
+        return "The judge does not help here: people's grades alone tell as much."
     gained = best.effective / best.n
     return f"With the judge people's {best.n:,} labelled {best.unit} are worth up to {best.n * gained:,.0f}."
 
@@ -518,13 +518,16 @@ def _correction_notes(made: Corrector, rows: Sequence[Correction]) -> Iterator[s
     for row in rows:
         ends = [single.get((run, row.measure)) for run in (row.run, row.other)]
         if None not in ends and abs(ends[0] - ends[1] - row.value) >= 0.0005:  # type: ignore[operator]
-            yield "Each difference is corrected by itself: it need not be that of the two corrected values."
+            yield (
+                "Each difference is corrected on its own, so it may differ from the difference of the "
+                "two corrected values."
+            )
             break
     few = min((row.queries for row in rows), default=_FEW_QUERIES)
     if few < _FEW_QUERIES:
         yield (
-            f"People's grades are of {few} queries: intervals are by Student's t with as many, and other queries would "
-            "move them."
+            f"People graded {few} queries only: intervals use Student's t accordingly, and other "
+            "queries would shift them."
         )
     for cutoff in sorted(k for k in cutoffs if k):
         missing, total = made.labelled.ungraded(cutoff)

@@ -74,7 +74,7 @@ def check_identity(
             if min(len(ids.all), len(docs)) >= FEWEST and not are_shared:
                 raise _foreign_documents(ids, None)
         few = "Hardly a document" if ids.common else "No document"
-        such = f"its ids are such as {_show_ids(ids.all)}, those of the judgements {_show_ids(docs)}"
+        such = f"its ids look like {_show_ids(ids.all)}, those of the judgements like {_show_ids(docs)}"
         mend = f" {form.advice}" if form is not None and are_chunks else ""
         yield f"{few} of {name} is judged: {such}.{mend}"
 
@@ -115,7 +115,7 @@ def _check_queries(entries: Entries, asked: pl.Series, queries: pl.Series) -> No
     form = nearest_form(asked.filter(~is_judged).head(LOOKED_AT).to_list(), queries.to_list())
     if form is not None and form.matched > common:
         raise DataError(
-            f"hardly a query of the run is judged: {common:,} of {len(queries):,}", path=entries.path,
+            f"almost no query of the run is judged: {common:,} of {len(queries):,}", path=entries.path,
             expected=f"queries of the qrels, such as {_show_ids(queries)}", found=_show_ids(asked), mend=form.advice
         )  # fmt: skip
 
@@ -125,15 +125,16 @@ def _partial_notes(name: str, ids: _Ids, form: IdForm | None) -> Iterator[str]:
     if form is None or form.matched < max(2, ALSO * min(len(ids.all), LOOKED_AT)):
         return
     yield (
-        f"{name}: {form.matched:,} of {len(ids.unknown):,} documents without a grade would have one if ids were "
-        f"written alike: {form.given!r} is {form.known!r} in the judgements ({form.words})."
+        f"{name}: {form.matched:,} of {len(ids.unknown):,} documents without a grade would have one "
+        f"if ids were written the same way: {form.given!r} is {form.known!r} in the judgements "
+        f"({form.words})."
     )
 
 
 def _foreign_documents(ids: _Ids, form: IdForm | None) -> DataError:
     mend = (
-        "Check that their ids are of the same passages; with --corpus the ids of a run are held against it. Judgements "
-        "of spans fit any passages (export/spans.jsonl)."
+        "Check that both ids name the same passages; with --corpus the run's ids are checked against "
+        "it. Judgements of spans fit any passages (export/spans.jsonl)."
     )
     return DataError(
         "no document of the run is judged", path=ids.entries.path,

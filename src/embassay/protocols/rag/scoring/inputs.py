@@ -254,7 +254,7 @@ def read_answers(path: Path, mapping: Mapping[str, str]) -> dict[str, float]:
             raise wrong_cell(row, names["correct"], "a number from 0 to 1")
         if right.setdefault(query, value) != value:
             raise DataError(
-                f"query {query!r} is answered twice, differently", path=path, line=row.line,
+                f"query {query!r} has two different answers", path=path, line=row.line,
                 expected=f"{right[query]:g}, as before", found=f"{value:g}", mend="Keep one row per query."
             )  # fmt: skip
     return right
@@ -267,7 +267,7 @@ def answers_of(answers: Mapping[str, float], queries: Sequence[str], where: str)
         raise DataError("an answer is not from 0 to 1", path=where, mend="1 is right, 0 is wrong.")
     if np.isnan(values).all():
         raise DataError(
-            "no answer is to a judged query", path=where, expected=f"queries such as {queries[0]!r}",
+            "no answer belongs to a judged query", path=where, expected=f"queries such as {queries[0]!r}",
             found=", ".join(map(repr, list(answers)[:3])), mend="Check that answers and qrels belong together."
         )  # fmt: skip
     return values
@@ -305,7 +305,8 @@ def read_inputs(request: ScoreRequest, live: Sequence[LiveRun] = ()) -> Inputs:
     qrels_path = Path(request.qrels).expanduser()
     if any(path == qrels_path for _, path in named):
         raise UsageError(
-            f"{request.qrels} is given as the judgements and as a run.", mend="Give --run what was retrieved."
+            f"{request.qrels} is given as the judgements and as a run.",
+            mend="Give --run the retrieved documents.",
         )
     library = open_library(request.corpus, request.queries)
     judged = _read_judgements(qrels_path, request)
@@ -428,8 +429,8 @@ def _join_inputs(
         pools = [_union_of_runs(runs)]
     if len({pool.path for pool in pools}) > 1:
         notes.append(
-            "The runs have pools that differ, so PROC and %PROC of one cannot be compared with another's: --pool union "
-            "gives all of them one."
+            "The runs have different pools, so their PROC and %PROC cannot be compared: --pool union "
+            "gives them all one pool."
         )
     assert judged is not None  # a file that is not of spans was read
     grades = request.judge_grades
@@ -474,12 +475,13 @@ def _by_spans(
         evidence = by_evidence(run, spans, {**({} if library is None else library.places), **places})
         if evidence.unplaced == len(run.frame):
             raise DataError(
-                "the judgements are of spans of documents, and the origin of the run's passages is not known",
-                path=run.path, mend="Name the corpus that it was retrieved from: --corpus DIR, or DIR?chunk=100."
+                "the judgements are spans of documents, and the origin of the run's passages is "
+                "unknown",
+                path=run.path, mend="Name the corpus they were retrieved from: --corpus DIR, or DIR?chunk=100."
             )  # fmt: skip
         held.append(evidence.run)
         matched = f"{evidence.matched:,} of {len(run.frame):,} passages hold judged evidence"
-        lost = f"; the origin of {evidence.unplaced:,} is not known" if evidence.unplaced else ""
+        lost = f"; the origin of {evidence.unplaced:,} is unknown" if evidence.unplaced else ""
         notes.append(f"{Path(run.path).name}: {matched}{lost}.")
     return held, list(dict.fromkeys(notes))
 
@@ -686,7 +688,7 @@ def write_trec(path: Path, name: str, run: Retrieved) -> Path:
             last = min(np.float32(score), np.nextafter(last, np.float32(-np.inf)))
             if query.split() != [query] or key.split() != [key]:
                 raise UsageError(
-                    f"A TREC run cannot hold the ids {query!r} and {key!r}.", mend="Use ids without blanks."
+                    f"A TREC run cannot hold the ids {query!r} and {key!r}.", mend="Use ids without spaces."
                 )
             rows.append(f"{query} Q0 {key} {rank} {last} {name}\n")
     path.parent.mkdir(parents=True, exist_ok=True)

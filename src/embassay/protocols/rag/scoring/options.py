@@ -121,7 +121,7 @@ class ScoreRequest:
             )
         if self.retrievers and not self.queries:
             raise UsageError(
-                "A retriever is asked questions, and there are none.",
+                "A retriever needs questions, and there are none.",
                 mend="Name their file with --queries FILE.",
             )
         lists = len(self.runs) + len(self.retrievers)
@@ -149,7 +149,7 @@ class ScoreRequest:
             )
         if self.resamples < 1 or min(self.cutoffs, default=0) < 1:
             raise UsageError(
-                f"The resamples are {self.resamples} and the cutoffs {list(self.cutoffs)}.",
+                f"There are {self.resamples} resamples and the cutoffs {list(self.cutoffs)}.",
                 mend="Both must be 1 or more.",
             )
 
@@ -211,7 +211,7 @@ class DecisionRequest:
             raise UsageError(f"--next is {self.block}.", mend="Ask for 1 passage or more at a time.")
         if (self.corpus is None) != (self.queries is None):
             raise UsageError(
-                "Texts are shown where both are known.",
+                "Texts can be shown only if both are known.",
                 mend="Give --corpus and --queries, or neither of them.",
             )
         if self.judge is not None and self.corpus is None:

@@ -605,7 +605,7 @@ def _ask_functions(
         return
     if not request.queries:
         raise UsageError(
-            "A function is asked questions, and there are none.", mend="Name their file: queries=FILE."
+            "A function needs questions, and there are none.", mend="Name their file: queries=FILE."
         )
     depth = retrieval_depth(request)
     retrievers = [FunctionRetriever(run, depth, name) for name, run in functions.items()]

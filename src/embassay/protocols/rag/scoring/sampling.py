@@ -92,17 +92,19 @@ class PeopleGrades:
             return unasked
         if len(self.whole_queries) < FEWEST:
             return Missing(
-                f"people graded {self._grades_so_far()}, and {len(self.whole_queries)} queries whole; this measure is "
-                f"of whole queries",
-                f"Grade every passage of {FEWEST} or more queries drawn at random, better {TO_GRADE}: those that the "
-                f"judge graded and those among the first{_at_cutoff(cutoff)} of each run",
+                f"people graded {self._grades_so_far()}, and {len(self.whole_queries)} queries whole; "
+                "this measure needs whole queries",
+                f"Grade every passage of {FEWEST} or more queries drawn at random, preferably "
+                f"{TO_GRADE}: those that the judge graded and those among the "
+                f"first{_at_cutoff(cutoff)} of each run",
             )
         missing, total = self.ungraded(cutoff)
         if missing > MOST_REFUSED * total:
             return Missing(
                 f"people left {missing:,} of {total:,} passages among the first{_at_cutoff(cutoff)} ungraded, in the "
                 "queries that they graded",
-                "The judge has no grade of them either, and what it refuses may be what is relevant: grade them too",
+                "The judge has no grade for them either, and what it refuses may be what is "
+                "relevant: grade them too",
             )
         return None
 
@@ -115,7 +117,8 @@ class PeopleGrades:
         if len(self.unasked) <= MOST_REFUSED * len(asked):
             return None
         return Missing(
-            f"the judge graded nothing of {len(self.unasked):,} of {counted(len(asked), 'query')} that people graded",
+            f"the judge graded nothing for {len(self.unasked):,} of {counted(len(asked), 'query')} "
+            "that people graded",
             "Have it grade them, or leave them out of people's grades",
         )
 
@@ -162,8 +165,8 @@ class PeopleGrades:
             text("doc_id", itemgetter(1)), text("grade", itemgetter(2)), text("why", itemgetter(3)),
             text("question", lambda row: _on_one_line(inputs.questions.get(row[0], ""))),
             text("passage", lambda row: _shorten_passage(inputs.texts.get(row[1], ""))),
-            note="Fill in grade from the top, and queries to their end: the order is random. What people graded "
-            "already is below, so that the file is all judgements: give it as --qrels."
+            note=("Fill in grade from the top, and finish each query: the order is random. Existing grades "
+                "follow below, so that the file holds all judgements: give it as --qrels.")
         )  # fmt: skip
 
     def gain_of_queries(self, cutoff: int | None, measure: str, spread: float) -> str:
@@ -183,7 +186,10 @@ class PeopleGrades:
     def warnings(self, cutoff: int | None) -> Iterator[str]:
         """What speaks against a random sample, and a judge who does not stay the same."""
         if len(self.unasked) and self._why_unasked() is None:
-            yield f"The judge graded nothing of {counted(len(self.unasked), 'query')} of people's; left out."
+            yield (
+                f"The judge graded nothing for {counted(len(self.unasked), 'query')} that people graded; "
+                "left out."
+            )
         yield from self._not_drawn(cutoff)
         yield from self._drift()
 
@@ -209,9 +215,9 @@ class PeopleGrades:
             own, others = grades[graded], grades[~graded]
         if are_apart(own, others):
             yield (
-                f"The judge's mean grade of the {noun} that people graded is {own.mean():.2f}, of the others "
-                f"{others.mean():.2f}: people's are no random sample, and the interval does not hold. Draw them "
-                "at random."
+                f"The judge's mean grade of the {noun} that people graded is {own.mean():.2f}, of the "
+                f"others {others.mean():.2f}: people's are not a random sample, and the interval does "
+                "not hold. Draw them at random."
             )
         yield from self._at_the_top(cutoff, has_label)
 
@@ -224,8 +230,9 @@ class PeopleGrades:
         own, others = best[rows][graded], best[rows][~graded]
         if are_apart(own, others):
             yield (
-                f"People's passages stand at rank {own.mean():.1f} on average, the others of the same queries at "
-                f"{others.mean():.1f}: they are no random sample, and the interval does not hold. Draw them at random."
+                f"People's passages stand at rank {own.mean():.1f} on average, the others of the same "
+                f"queries at {others.mean():.1f}: they are not a random sample, and the interval does "
+                "not hold. Draw them at random."
             )
 
     def _mean_grades(self) -> Floats:
@@ -250,9 +257,9 @@ class PeopleGrades:
         if spearmanr(place, means).pvalue < DRIFTING:
             parts = np.array_split(means, 3)
             yield (
-                f"The judge drifts: its grades minus people's are {parts[0].mean():+.2f} in the first third of its "
-                f"file and {parts[2].mean():+.2f} in the last. Queries drawn at random still correct it, the first do "
-                "not."
+                f"The judge drifts: its grades minus people's are {parts[0].mean():+.2f} in the first "
+                f"third of its file and {parts[2].mean():+.2f} in the last. Queries drawn at random "
+                "still correct it; the first ones do not."
             )
 
 

@@ -227,7 +227,7 @@ class Guidance:
 
 
 BOOTSTRAP, BY_PEOPLE = (
-    "bootstrap over queries, corrected for bias and few of them",
+    "bootstrap over queries, corrected for bias and for few queries",
     "Student's t over what people graded",
 )
 """How intervals are made: of a scoring, and of one whose judge people's grades correct."""

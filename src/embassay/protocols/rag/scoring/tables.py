@@ -111,7 +111,7 @@ def randomization_tests(
 def _untestable_reason(gaps: Sequence[Quantity]) -> str:
     """Why some pair has no test."""
     if min(gap.units for gap in gaps) < 2 <= min(gap.n for gap in gaps):
-        return "all queries share a relevant document: they are one unit"
+        return "all queries share a relevant document: they count as one"
     return "too few queries where both are defined"
 
 
@@ -366,7 +366,7 @@ def _pairs_table(score: Score) -> ColumnTable:
 
 def _overlap_table(score: Score) -> ColumnTable:
     return ColumnTable.of(
-        "rag_overlap", "How alike the first K documents are", score.likeness, whole("K", "cutoff"), text("A", "a"),
+        "rag_overlap", "How similar the first K documents are", score.likeness, whole("K", "cutoff"), text("A", "a"),
         text("B", "b"), number("Overlap", "overlap", 3), number("95% low", "overlap_low", 3),
         number("95% high", "overlap_high", 3), number("tau-b", "tau", 3, "signed"),
         number("tau 95% low", "tau_low", 3, "signed"), number("tau 95% high", "tau_high", 3, "signed"),
@@ -376,7 +376,7 @@ def _overlap_table(score: Score) -> ColumnTable:
 
 def _sensitivity_table(score: Score) -> ColumnTable:
     return ColumnTable.of(
-        "rag_sensitivity", "How much RA-nWG hangs on its constants", score.sensitivity, whole("K", "cutoff"),
+        "rag_sensitivity", "How much RA-nWG depends on its constants", score.sensitivity, whole("K", "cutoff"),
         number("alpha"), number("cap4"), number("cap3"),
         *(number(run.name, ("values", run.name), 3) for run in score.runs),
         text("Order", lambda cell: " > ".join(cell.order)), number("tau-b", "tau", 3, "signed"),
@@ -389,4 +389,4 @@ def _reading_table(score: Score) -> ColumnTable:
     columns = (Column("About", "text"), Column("Finding", "text"), Column("In words", "text"))
     rows = [(f"{reading.run}@{reading.cutoff}", reading.finding, reading.text) for reading in score.readings]
     rows += [(guidance.knob, guidance.status, guidance.text) for guidance in score.guidance]
-    return ColumnTable("rag_reading", "Pool or ordering, and the next knob", columns, tuple(rows))
+    return ColumnTable("rag_reading", "Pool or ordering, and what to improve next", columns, tuple(rows))

@@ -107,16 +107,16 @@ def _check_scores(run: AnsweredQueries, entries: Entries) -> None:
     and no threshold of them can."""
     why = ""
     if not entries.is_scored:
-        why = "an order alone, or distances that rise with the rank"
+        why = "an order only, or distances that rise with the rank"
     elif len(run.best) > 1 and run.best.min() == run.best.max():
-        why = f"{run.best[0]:g} at the top of every list, as ranks or one constant give it"
+        why = f"{run.best[0]:g} at the top of every list, as ranks or a constant give"
     elif len(run.best) > 1 and _are_fused(run.best):
-        why = "sums of 1 / (60 + rank), as reciprocal rank fusion gives them"
+        why = "sums of 1 / (60 + rank), as reciprocal rank fusion gives"
     if why:
         raise DataError(
             "the run has no scores that a threshold could be set on", path=entries.path,
             expected="the similarity or probability of each passage", found=why,
-            mend="Write the engine's own scores into the run, distances with a minus before each."
+            mend="Write the engine's own scores into the run, distances with a minus sign."
         )  # fmt: skip
 
 

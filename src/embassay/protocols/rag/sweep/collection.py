@@ -183,8 +183,8 @@ def _grade_gains(
         above = ",".join(f"{gain:g}={gain + 1:g}" for gain in gains)
         raise DataError(
             f"the judgements of {entry.source!r} may be grades from 1 to 5 or gains from 0 to 4", found=found,
-            mend=f"Say which: {{path: {entry.source}, grades: identity}} if they are grades, grades: '{above}' if 4 is "
-            "the best there is."
+            mend=(f"Say which: {{path: {entry.source}, grades: identity}} if they are grades, grades: "
+                f"'{above}' if 4 is the best grade.")
         )  # fmt: skip
     raise DataError(
         f"the judgements of {entry.source!r} are not grades from 1 to 5",

@@ -331,7 +331,7 @@ def _measures_at_cutoffs(names: Sequence[str], cutoffs: Sequence[int]) -> tuple[
         if len(measure.parts) != 1 or measure.facts.family == "ceiling" or measure.needs_sources:
             raise UsageError(
                 f"{measure.name} is not measured in a sweep.",
-                mend="Ceilings (PROC) come by themselves; name measures of grades and rankings.",
+                mend="Ceilings (PROC) are added automatically; name measures of grades and rankings.",
             )
     return tuple(requested_measure.name for requested_measure in requested)
 
@@ -385,7 +385,7 @@ def _on_axis(name: str, registry: Registry[Any], axis: Sequence[str], title: str
     if text not in axis:
         near = nearest_name(text, axis)
         raise UsageError(
-            f"There is a price for {name!r}, which is no {title} of the sweep.",
+            f"There is a price for {name!r}, which is not a {title} of the sweep.",
             mend=f"Did you mean {near!r}?" if near else f"Those are {', '.join(axis)}.",
         )
     return text

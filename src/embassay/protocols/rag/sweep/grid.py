@@ -126,7 +126,7 @@ def _grid_tails(request: SweepRequest) -> Iterator[tuple[int, str, str, float, f
                 continue
             reason = f"the mode {mode} needs a reranker"
         for deduplicate, boost in product(request.deduplicate, request.boost):
-            alone = "the boost is added to a reranker's scores, and there is none"
+            alone = "the boost is added to a reranker's scores, but there is none"
             why = reason or (alone if boost and reranker == NONE else "")
             yield k, mode, reranker, deduplicate, boost, why
 
@@ -485,8 +485,9 @@ class SweepForecast:
             more = f" and {len(ids) - _NAMED:,} more (all with --json)" if len(ids) > _NAMED else ""
             yield f"Left out, for {reason}: {', '.join(ids[:_NAMED])}{more}."
         yield (
-            "The time is that of encoding and scoring, timing included; building indexes and searching come on top. "
-            "Pairs are an estimate: how many of them stacks share is known when they are found."
+            "The time is that of encoding and scoring, timing included; building indexes and "
+            "searching come on top. Pairs are an estimate: how many of them stacks share is known "
+            "only after the search."
         )
 
 

@@ -100,7 +100,7 @@ class SweepEncoder:
             return odd
         return (
             *odd,
-            f"{self.name} was made for Manhattan distance, by which no index here searches: cosine is used",
+            f"{self.name} was made for Manhattan distance, which no index here supports: cosine is used",
         )
 
     @property
@@ -437,7 +437,7 @@ class Encoded:
         if len(unasked):
             raise ModelError(f"{encoder.name} could not encode {len(unasked)} queries.")
         if nothing := encoder.says_nothing:
-            raise ModelError(f"{encoder.name} tells no texts apart: {nothing}.")
+            raise ModelError(f"{encoder.name} cannot tell any texts apart: {nothing}.")
         examples = ", ".join(bench.passages.ids[place] for place in lost[:3])
         warning = (
             f"passages that {encoder.name} could not encode, found by words alone: {len(lost):,} ({examples})",

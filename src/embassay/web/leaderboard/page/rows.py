@@ -24,7 +24,7 @@ from embassay.web.leaderboard.contract import (
 )
 
 MOST_ROWS = 300
-MISSING, APART = "Not ranked: a task is missing", "Classical metrics, ranked by themselves"
+MISSING, APART = "Not ranked: a task is missing", "Classical metrics, ranked separately"
 UNRANKED = "Not ranked"
 REFERENCES = "References, not ranked"
 UNVALUED = "No value"

@@ -1,4 +1,4 @@
-"""The questions of a noise probe: made of authors and topics, or a retrieval dataset's."""
+"""The questions of a noise probe: made from authors and topics, or a retrieval dataset's."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_steps_say_what_is_not_told_and_what_is_jitter(findings: Findings) -> No
     assert bare
     assert all(one.kind == "within jitter" and "within jitter" in one.text for one in bare)
     assert all(one.per_ms is None for one in bare)
-    assert any("cannot be told from 0" in one.text for one in steps)
+    assert any("not distinguishable from 0" in one.text for one in steps)
     assert all(one.milliseconds > 75 for one in steps if one.family.endswith("cross"))
 
 
@@ -167,7 +167,7 @@ def test_limits_that_nothing_keeps() -> None:
     assert (found.stack, found.feasible, found.none) == ("", 0, 1.0)
     assert found.nearest.startswith("voyage-3.5/1024d/flat/k50")
     assert found.misses == pytest.approx({"milliseconds": 32.9, "usd": 0.25})
-    assert part.verdict == "No stack keeps the limits"
+    assert part.verdict == "No stack meets the limits"
     assert "It would take 32.9 ms and $0.25 per 1,000 queries more." in part.lede
 
 

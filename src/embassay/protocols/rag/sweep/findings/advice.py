@@ -95,7 +95,7 @@ def _step_in_words(gain: IntervalFigure, milliseconds: float, usd: float, jitter
     if figure_reach(gain) == (0.0, 0.0):
         quality = "nothing"
     else:
-        quality = numbers.change(value) if told_apart(gain) else "cannot be told from 0"
+        quality = numbers.change(value) if told_apart(gain) else "not distinguishable from 0"
     time = "within jitter" if abs(milliseconds) <= jitter_ms else ms_more(milliseconds)
     return f"{quality}; {time}; {dollars_more(usd)}"
 
@@ -304,7 +304,7 @@ def _route_in_words(
     deep = f" ({', '.join(compared)})" if compared else ""
     return (
         f"{percent(rate.value or 0.0)} of the queries get {MORE} candidates: {usd(usd_routed)} per "
-        f"1,000 queries, {ms(ms_routed)} in the mean, {', '.join(parts)}{deep}."
+        f"1,000 queries, {ms(ms_routed)} on average, {', '.join(parts)}{deep}."
     )
 
 
@@ -521,7 +521,7 @@ def dimension_advice(ground: Ground) -> Advice:
     shallow, deep = difference_of(ground, at_10, pairs), difference_of(ground, at_30, pairs)
     verdict = all_of([opposite_status(effect_status(shallow)), effect_status(deep)])
     first, second = format_score(shallow, signed=True), format_score(deep, signed=True)
-    text = f"2048 less 1024: {first} of {at_10}, {second} of {at_30}."
+    text = f"2048 minus 1024: {first} of {at_10}, {second} of {at_30}."
     return make_advice(line, verdict, text, shallow, deep)
 
 

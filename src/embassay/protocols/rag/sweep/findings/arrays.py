@@ -272,7 +272,7 @@ def defined_means(columns: Floats) -> Floats:
 
 
 def make_figure(
-    value: float, replicates: Floats, n: int, why: str = "it is defined for no query"
+    value: float, replicates: Floats, n: int, why: str = "it is undefined for every query"
 ) -> IntervalFigure:
     """A value with the interval of its replicates. What differs from 0 by rounding is 0."""
     if np.isnan(value):
@@ -285,7 +285,7 @@ def make_figure(
         return IntervalFigure(value, n=n, reason=UNVARIED)
     low, high = percentile_interval(draws)
     if np.isnan(low):
-        return IntervalFigure(value, n=n, reason="hardly any resample has a value")
+        return IntervalFigure(value, n=n, reason="almost no resample has a value")
     return IntervalFigure(value, low, high, n)
 
 
@@ -375,6 +375,6 @@ def lost_routes(ground: Ground) -> Iterator[str]:
             yield f"{signal}: {_UNDEFINED.get(signal, 'it is undefined for every query')}"
 
 
-_UNMEASURED = {"name": "the sweep has no `names` file of the authors that its queries name"}
+_UNMEASURED = {"name": "the sweep has no `names` file with the authors that its queries name"}
 _UNDEFINED = {"name": "no query names an author of the `names` file and has a name margin of at least 0.02"}
 """Why a signal has no row, in the words of what would give it one."""

@@ -476,7 +476,7 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     if not measured:
         raise DataError(
             "the sweep has measured nothing", found=f"{len(sweep.skipped)} combinations, all skipped or failed",
-            mend="Look at the reasons of what was skipped, and run the sweep again."
+            mend="See why they were skipped, and run the sweep again."
         )  # fmt: skip
     blank = [name for name in measured if not _is_defined(sweep, name)]
     decided = [name for name in measured if name not in blank] or measured
@@ -525,7 +525,7 @@ def generation_speed(ground: Ground, said: Mapping[str, Any]) -> Generation | No
     )
     seconds = float((whole - first).sum()) / 1000
     rate = float((long - short).sum()) / seconds if seconds > 0 and (long - short).sum() > 0 else None
-    speed = "its tokens per second cannot be told" if rate is None else f"{rate:.3g} tokens per second"
+    speed = "its tokens per second are unknown" if rate is None else f"{rate:.3g} tokens per second"
     text = (
         f"Timed at {said['model']} on {len(whole)} queries: {np.median(first):.0f} ms to a first word, {speed}, "
         f"{np.median(whole):.0f} ms for an answer (medians)."

@@ -193,7 +193,7 @@ def decidable_stacks(ground: Ground, *measures: str) -> list[Stack]:
     if not stacks:
         raise UsageError(
             f"{', '.join(measures)} is defined for no query of any stack.",
-            mend="Rules need a measure that the judgements define: give rules.measure another.",
+            mend="Rules need a measure that the judgements define: choose another rules.measure.",
         )
     return stacks
 

@@ -97,7 +97,7 @@ OFTEN = 0.5
 def sweep_verdict(part: SweepPart) -> str:
     """The heading: which stack to use, or that none keeps the limits."""
     recommendation = part.recommendation
-    return f"Use {recommendation.stack}" if recommendation.stack else "No stack keeps the limits"
+    return f"Use {recommendation.stack}" if recommendation.stack else "No stack meets the limits"
 
 
 def qualifying_stacks(part: SweepPart, asked: Terms) -> tuple[StackFacts, ...]:
@@ -245,20 +245,29 @@ def _drawback_words(alternative: Alternative, asked: Terms) -> str:
 def sweep_notes(part: SweepPart, asked: Terms, left: Sequence[StackGap]) -> Iterator[str]:
     """What to know before believing a number."""
     if len(part.datasets) > 1:
-        yield f"Means over {len(part.datasets)} datasets with equal weight, of the stacks that are on all of them."
+        yield (
+            f"Means over {len(part.datasets)} datasets with equal weight, of the stacks measured on all "
+            "of them."
+        )
     total = part.stacks[0].time("total")
     if total is not None:
         few = ": too few for a 95th percentile" if total.few else ""
         yield (
-            f"Times are of {numbers.counted(part.timed, 'query')} in {numbers.counted(part.sessions, 'session')}, "
-            f"{numbers.counted(total.samples, 'sample')} each{few}; differences of up to {jitter_words(asked)} are "
-            "jitter" + (" (95% of what one stack's sessions differ by)." if asked.jitter_measured else ".")
+            (
+                f"Times cover {numbers.counted(part.timed, 'query')} in "
+                f"{numbers.counted(part.sessions, 'session')}, {numbers.counted(total.samples, 'sample')} "
+                f"each{few}; differences of up to {jitter_words(asked)} are jitter"
+            )
+            + (" (95% of what one stack's sessions differ by)." if asked.jitter_measured else ".")
         )
     if part.generation is not None:
         yield f"Answers come on top, and in the end-to-end efficiency. {part.generation.text}"
     yield from (
-        f"{index.index} finds within 1% of exact recall from ef {index.ef} on ({index.encoder}"
-        f"{f', {index.dims} dimensions' if index.dims else ''}; found on half of the queries)."
+        (
+            f"{index.index} is within 1% of exact recall from ef {index.ef} on "
+            f"({index.encoder}{f', {index.dims} dimensions' if index.dims else ''}; found on half of the "
+            "queries)."
+        )
         for index in part.indexes
         if index.ef is not None
     )
@@ -276,8 +285,8 @@ def sweep_notes(part: SweepPart, asked: Terms, left: Sequence[StackGap]) -> Iter
     }
     if undefined and min(undefined) < part.queries:
         yield (
-            f"{asked.measure} is defined for {min(undefined)} of {numbers.counted(part.queries, 'query')}: the others "
-            "have nothing that it could find."
+            f"{asked.measure} is defined for {min(undefined)} of "
+            f"{numbers.counted(part.queries, 'query')}: the others have nothing to find."
         )
     mine = [row for row in left if row.dataset in part.datasets]
     failed = sum(row.failed for row in mine)
@@ -318,13 +327,13 @@ def jitter_words(asked: Terms) -> str:
 def _machine_note(asked: Terms) -> str:
     """How busy the machine was."""
     if asked.load is None:
-        return "How busy the machine was while times were taken is not known."
+        return "How busy the machine was during timing is unknown."
     load = f"load average up to {numbers.score(asked.load, 1)} on {numbers.counted(asked.cores, 'core')}"
     if not asked.busy:
-        return f"While times were taken the machine had a {load}."
+        return f"During timing the machine had a {load}."
     return (
-        f"The machine was busy while times were taken ({load}): they are too long to rely on. Take them again on "
-        "an idle one, in a new folder."
+        f"The machine was busy during timing ({load}), so the times are too long to rely on. Measure "
+        "again on an idle machine, in a new folder."
     )
 
 
@@ -350,7 +359,7 @@ def _certainty_sentence(recommendation: Recommendation) -> str:
         text += "; " + ", ".join(f"{_stacks_with(axis)} win {numbers.percent(axis.share)}" for axis in axes)
     if recommendation.tied:
         n = numbers.counted(len(recommendation.tied), "stack")
-        text += f". It is ahead of {n} as good only by prompt, price or time"
+        text += f". It is ahead of {n} equally good ones only by prompt, price or time"
     return text + "."
 
 
@@ -365,7 +374,7 @@ def _alike_in_words(recommendation: Recommendation, asked: Terms) -> str:
     """How many others are as good for all the data say, and whether one of them is cheaper or faster."""
     limited = any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target))
     others = f"{len(recommendation.alike)} of the {recommendation.feasible - 1} other stacks"
-    others += " that keep the limits" if limited else ""
+    others += " that meet the limits" if limited else ""
     text = f"{others} {VERBS['level']} it in {recommendation.measure}"
     by_kind = {alternative.kind: alternative for alternative in recommendation.alternatives}
     cheap, fast = by_kind.get("cheapest alike"), by_kind.get("fastest alike")
@@ -393,7 +402,7 @@ def _needed_limits(misses: Mapping[str, float]) -> str:
     limits = {name: value for name, value in misses.items() if name != "quality"}
     more = [f"{_missed_words(limits)} more"] if limits else []
     lower = [f"a target {numbers.score(misses['quality'])} lower"] if "quality" in misses else []
-    return f"It would take {' and '.join([*more, *lower])}."
+    return f"That would take {' and '.join([*more, *lower])}."
 
 
 def _missed_words(misses: Mapping[str, float]) -> str:

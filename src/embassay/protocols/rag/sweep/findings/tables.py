@@ -121,7 +121,8 @@ def _stacks_table(findings: Findings) -> ColumnTable:
         whole("At once", lambda row: row.stack.together and row.stack.concurrency),
         number("p50 ms at once", "stack.together.p50", 1), number("p95 ms at once", "stack.together.p95", 1),
         *MEMORY, text("Frontiers", lambda row: "; ".join(row.stack.on)),
-        note="USD by part, per 1,000 queries; what a generator reads decides nothing. Bytes over all datasets together."
+        note=("USD by part, per 1,000 queries; the generator's cost does not affect the choice. Bytes over "
+            "all datasets together.")
     )  # fmt: skip
 
 
@@ -150,7 +151,7 @@ def _alternatives_table(findings: Findings) -> ColumnTable:
 
 def _shares_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_shares", "How often the rule takes what", _rows_of(findings, _shares_of), DATASET,
+        "rag_shares", "How often each stack wins", _rows_of(findings, _shares_of), DATASET,
         text("Axis", lambda row: row.of.axis or "stack"), text("Winner", "of.name"), number("Share", "of.share", 3),
         note=f"Of {findings.asked.resamples} resamples of queries and timed queries."
     )  # fmt: skip
@@ -166,7 +167,7 @@ def _shares_of(part: SweepPart) -> Iterator[Share]:
 
 def _steps_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_steps", "What a larger K brings", _rows_of(findings, attrgetter("steps")), DATASET,
+        "rag_steps", "What a larger K gains", _rows_of(findings, attrgetter("steps")), DATASET,
         text("Family", "of.family"), whole("K", "of.k"), whole("Next K", "of.next_k"), text("Measure", "of.measure"),
         *_difference_fields("of.gain", "Gain"), number("ms more", "of.milliseconds", 1, "signed"),
         number("USD more", "of.usd", 4, "signed"), number("Per ms", "of.per_ms", 7, "signed"), text("Kind", "of.kind")
@@ -175,7 +176,7 @@ def _steps_table(findings: Findings) -> ColumnTable:
 
 def _effects_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_effects", "What each axis does, all else equal", _rows_of(findings, attrgetter("effects")), DATASET,
+        "rag_effects", "What each axis changes, all else equal", _rows_of(findings, attrgetter("effects")), DATASET,
         text("Axis", "of.axis"), text("Value", "of.value"), text("Less", "of.other"), whole("Pairs", "of.pairs"),
         text("Measure", "of.measure"), *_difference_fields("of.quality", "Difference"),
         number("ms", "of.milliseconds.value", 1, "signed"), number("USD", "of.usd", 4, "signed")
@@ -291,8 +292,8 @@ def _efficiency_table(findings: Findings) -> ColumnTable:
         whole("Rank", "place"), *STACK, number("AvgPerf", "stack.average", 3),
         number("Per second of reranking", "stack.per_rerank_second", 3), *_stage_fields("rerank", "Rerank"),
         number("Per second", "stack.per_second", 3), *_stage_fields("total", "Total"), *answer,
-        note=f"AvgPerf: the mean of {weights}. "
-        "For a short list only: AvgPerf over seconds (p50) says nothing of how good a stack is."
+        note=(f"AvgPerf: the mean of {weights}. For a short list only: AvgPerf over seconds (p50) does not "
+            "say how good a stack is.")
     )  # fmt: skip
 
 
@@ -424,5 +425,5 @@ def _leaderboard_table(findings: Findings, table: int, cutoff: int) -> ColumnTab
         f"rag_table{table}", f"Leaderboard by {measure}", rows, whole("Rank", "place"), *STACK,
         *interval_fields("of.value", (measure, *ENDS), "number", 3, 1), number("PROC", "of.ceiling", 3),
         points("%PROC", "of.reached.value"),
-        note="Rows in the order of the mean: neighbours whose intervals overlap need not differ."
+        note="Rows in the order of the mean: neighbours with overlapping intervals may not differ."
     )  # fmt: skip
