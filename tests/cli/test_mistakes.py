@@ -75,7 +75,7 @@ WORDS = {
     "sage run --model minilm": "-s NAME",
     "sage run -m minilm": "-s NAME",
     "sage run -s jaccard -o out": "--out DIR",
-    "sage run -s jaccard --add": "A run grows",
+    "sage run -s jaccard --add": "To add to a run",
     "sage run -s jaccard -n 5": "Did you mean --limit?",
     "hume sample -d sample -n 5": "Did you mean --n?",
     "sage run -s jaccard -w 2": "--workers",

@@ -54,7 +54,7 @@ def test_dry_run_sends_nothing_and_needs_no_key(embassay, tmp_path):
         (("-p", "recorded", "--last-seed", "1443"), "Write DATASET=SEED"),
         (("-p", "recorded", "--last-seed", "other=1443"), "not one of the datasets"),
         (("-p", "recorded", "--until-ci", "0"), "points above 0"),
-        (("-p", "recorded", "--runs", "1", "--until-ci", "1"), "two runs or more"),
+        (("-p", "recorded", "--runs", "1", "--until-ci", "1"), "at least two runs"),
         (("-p", "recorded", "--baseline", "minilm"), "is not one of the systems"),
         (("-p", "recorded", "-t", "stss"), "sts"),
         (("-p", "openai:x?base_url=http://127.0.0.1:9/v1", "--max-cost", "1"), "price"),

@@ -178,7 +178,7 @@ def _with_tables(shout: Any, then: Callable[[], Any]) -> Any:
     [
         (lambda: {}["nothing"], "KeyError: 'nothing'"),
         (lambda: ColumnTable("shout_missed", "Again", (), ()), "two tables called shout_missed"),
-        (lambda: ColumnTable("../outside", "Away", (), ()), "no name of a table"),
+        (lambda: ColumnTable("../outside", "Away", (), ()), "not a table name"),
         (
             lambda: ColumnTable("short", "Short", (Column("a"), Column("b")), ((1.0,),)),
             "row 1 of the table short",

@@ -139,7 +139,7 @@ def test_a_scale_puts_values_apart_that_nobody_used() -> None:
         (lambda: cohen_kappa([1, 7], [1, 2], scale=[1, 2]), "7.* not on the scale"),
         (lambda: cohen_kappa([1, "a"], ["a", 1], weights="linear"), "no common order"),
         (lambda: fleiss_kappa([[1, 2], [1]]), "items"),
-        (lambda: percent_agreement([[1, 2]]), "agrees with nobody"),
+        (lambda: percent_agreement([[1, 2]]), "needs two raters"),
     ],
 )
 def test_refused(call, message: str) -> None:

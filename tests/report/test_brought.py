@@ -138,7 +138,7 @@ def raises(_run: ReportRun, _alone: bool) -> Iterator[Block]:
 
 FAILURES: dict[str, tuple[Any, str]] = {
     "raises": (raises, "ZeroDivisionError: no item"),
-    "no block": (lambda run, alone: ["a text"], "'a text', which is no block"),
+    "no block": (lambda run, alone: ["a text"], "'a text', which is not a block"),
     "a table of two shapes": (lambda run, alone: [LOSSES], "ValueError"),
     "two verdicts": (lambda run, alone: [Verdict(("a",)), Verdict(("b",))], "one Verdict"),
     "not there": ("a_module_that_is_not_there:page", "No module named 'a_module_that_is_not_there'"),

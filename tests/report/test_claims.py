@@ -129,7 +129,7 @@ def test_nothing_is_recommended_by_what_is_kept_or_by_grouping_alone() -> None:
         use, _ = recommend_systems([Answer(BY_NAME["search"], "not run"), *answers])
         assert "use levenshtein" not in use
         assert "rag score" in use
-        assert "out in all: minilm" in use
+        assert "out everywhere: minilm" in use
 
 
 def test_what_search_rules_out_is_not_recommended_for_anything() -> None:
@@ -188,7 +188,7 @@ def test_a_choice_answers_what_is_best_for_search(tmp_path: Path) -> None:
     assert "40 judged questions" in decided.means
     # What the choice itself says, as far as it goes: nothing is recommended.
     use, _ = recommend_systems([decided])
-    assert "b is the pick" in use
+    assert "picks b" in use
     assert "use b" not in use
     cards = cards_of(runs)
     assert cards is not None

@@ -64,7 +64,7 @@ def test_both_protocols_are_one_family(family):
     assert "Beyond One-dimensional Static Robustness" in page
     cards = {card.row.system.name: card for card in cards_of(runs)}
     said = " ".join(cards["wordllama"].unknown)
-    assert "styles, lengths and languages take (HTEB)" not in said
+    assert "styles, lengths and languages cost (HTEB)" not in said
     assert AXES["language"].lower() in said + " ".join(
         plain_text(one.bullet) for one in (*cards["wordllama"].good, *cards["wordllama"].bad)
     )

@@ -141,7 +141,7 @@ def test_what_is_left_out_is_said(make_full_run: MakeRun, monkeypatch: object) -
     monkeypatch.setattr("embassay.report.items.MOST", 20)  # type: ignore[attr-defined]
     page = page_of(make_full_run())
     assert page.left_out[0].startswith(
-        "Preference: comparisons, sample: 20 of 48 comparisons, one half the worst"
+        "Preference: comparisons, sample: 20 of 48 comparisons, half of them the worst"
     )
     assert len(page.data["groups"][0]["ids"]) == 20
 

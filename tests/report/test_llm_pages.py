@@ -224,7 +224,7 @@ def test_languages_are_accepted_one_by_one(make_step: MakeStep) -> None:
     found = validation_verdict(record, board)
     assert plain_text(found.heading) == "People accept the paraphrases in 1 of 2 languages"
     assert [plain_text(one) for one in found.lede] == [
-        "The mean rating is 3.10 (95% interval 3.05–3.15) of 5, the bar 3.",
+        "The mean rating is 3.10 (95% interval 3.05–3.15) of 5, the threshold 3.",
         "Not accepted: hau.",
     ]
 

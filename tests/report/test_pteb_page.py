@@ -66,7 +66,7 @@ def test_headlines_are_those_of_the_protocol() -> None:
         ({}, "Every system loses points when texts are paraphrased: "),
         (
             {"jaccard": -0.05, "bm25": 0.0},
-            "2 of 4 scores fall when texts are paraphrased; for two it is certain; one gains",
+            "2 of 4 scores fall when texts are paraphrased; for two this is certain; one gains",
         ),
         (
             dict.fromkeys(("aster-large", "birch-base", "jaccard", "bm25"), 0.0),
@@ -236,7 +236,7 @@ def test_damaged_paraphrases_cost_only_their_part_of_the_page(make_pteb: MakePte
     next((run / "paraphrases").rglob("*.parquet")).write_bytes(b"damaged")
     made = page(run)
     assert made.wordings == ()
-    assert "not those that were written" in made.wordings_reason
+    assert "not the ones that were written" in made.wordings_reason
     assert made.dumbbells
 
 

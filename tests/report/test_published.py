@@ -74,7 +74,7 @@ def test_the_verdict_claims_no_test(run: ReportRun) -> None:
     said = " ".join([plain_text(verdict.heading), *map(plain_text, verdict.lede)])
     assert plain_text(verdict.heading) == "3 systems on 2 tasks, as published"
     assert (
-        f"Of 2 systems with every task, the highest mean is {SCORE.write_value((0.61 + 0.68) / 2)}, of org/second."
+        f"Among 2 systems with every task, the highest mean is {SCORE.write_value((0.61 + 0.68) / 2)}, of org/second."
         in said
     )
     assert "no interval, no test, no rank" in said

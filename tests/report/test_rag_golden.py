@@ -103,7 +103,7 @@ def test_where_nothing_is_claimed_the_page_says_why() -> None:
     made = replace(made, queries=queries, ranking=ranking)
     said = " ".join(map(plain_text, verdict_of(made).lede))
     assert "Nothing is claimed about the order of 1 of 1 question" in said
-    assert "its errors are fixed" in said
+    assert "its errors are systematic" in said
     assert "with probability" not in said
 
 

@@ -166,7 +166,7 @@ class ScoredWorld:
         gap = rf"({NUMBER})(?: \([^)]*\))?"
         return {
             rf"^{name} beats {name} on (\S+) by {gap}, p (\S+) \(Holm\)": beats,
-            rf"^{name} scores (higher|lower) than {name} on \S+ by {gap}.*judged less": scores,
+            rf"^{name} scores (higher|lower) than {name} on \S+ by {gap}.*fewer graded passages": scores,
             rf"^{name} and {name} cannot be told apart on \S+: {gap}, p (\S+) \(Holm\)": level,
             rf"^{name} orders the documents of {name} again: RA-nWG@(\d+) is (?:{gap} )?(no more|more|less).* "
             r"(It helps\.|It does not help\.|Undecided on these queries\.)$": orders,

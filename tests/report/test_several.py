@@ -276,7 +276,7 @@ def test_items_of_several_runs_are_fewer_and_said_so(
     assert together is not None
     assert alone is not None
     assert len(together.left_out) == 1
-    assert "in this report of several runs" in together.left_out[0]
+    assert "This report of several runs" in together.left_out[0]
     assert alone.left_out == ()
     assert {group["kind"] for group in together.data["groups"]} >= {"robustness", "reworded"}
 

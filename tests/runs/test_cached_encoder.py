@@ -340,7 +340,7 @@ TEXTS = ["a", "bb", "ccc", "dada", "eeeee"]
         ("shared", ("3 of 5 texts have the same vector",)),
         ("long", ("5 of 5 vectors are shorter than 1e-08 or longer than 1e+08",)),
         ("short", ("5 of 5 vectors are shorter than 1e-08 or longer than 1e+08",)),
-        ("changing", ("other vectors when they were encoded again",)),
+        ("changing", ("different vectors when encoded again",)),
         ("batched", ("2 texts got different vectors without the 2",)),
     ],
 )

@@ -155,7 +155,7 @@ def test_a_model_that_is_not_there_is_said_before_the_library_is_imported(
     ("name", "message"),
     [
         ("RepositoryNotFoundError", "The hub has no model org/model.*hf auth login"),
-        ("GatedRepoError", "agreed to its terms"),
+        ("GatedRepoError", "accept its terms"),
         ("RevisionNotFoundError", "has no revision v9"),
     ],
 )

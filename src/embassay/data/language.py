@@ -147,7 +147,7 @@ def explain_foreign(wording: str, lang: str) -> str:
     identifier is not installed and the letters are those of `lang`.
 
     >>> explain_foreign("Wie lange dauert es?", "ja")
-    'written in LATIN letters, not as ja is'
+    'written in LATIN letters, not in those of ja'
     """
     stated = _stated_languages(lang)
     usual = {_SCRIPTS_OF.get(code, "LATIN") for code in stated}

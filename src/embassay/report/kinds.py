@@ -535,6 +535,6 @@ STATES = (
         "reading-partial", "◐ partial", "Some datasets of the task are missing, so it has no score over them."
     ),
     _make_term("reading-not-run", "not run", "Planned. The same command continues."),
-    _make_term("reading-undefined", "n/a", "Undefined here, such as a correlation of equal ratings."),
+    _make_term("reading-undefined", "n/a", "Not defined here, such as a correlation of equal ratings."),
     _make_term("reading-none", numbers.NONE, "There is none, such as the dimensions of bm25."),
 )

@@ -93,9 +93,9 @@ def test_a_suite_of_which_nothing_is_here_is_planned_but_not_drawn(name, tmp_pat
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--out", "s"), "nothing to sample from"),
+        (("--out", "s"), "no data to sample from"),
         (("--config", "round.yaml", "--out", "s"), r"round.yaml:2: there is no key 'tasks\[1\].dat'"),
-        (("-d", "sample", "--config", "round.yaml", "--out", "s"), "Both --config and settings"),
+        (("-d", "sample", "--config", "round.yaml", "--out", "s"), "Both --config and data settings"),
         (("-d", "sample", "--scale", "5-0", "--out", "s"), "Cannot read --scale '5-0'"),
         (("-d", "sample", "--label", "joy", "--out", "s"), "Cannot read --label 'joy'"),
         (("-d", "sample", "--guidelines", "no.md", "--out", "s"), "guidelines no.md cannot be read"),

@@ -170,7 +170,7 @@ MESSY = {
         True,
         (
             "0 of 10 exactly; 1 nearly (Jaccard index 0.8 or more).",
-            "7 is nearly 1 (0.98): the iron bridge",
+            "7 is nearly the same as 1 (0.98): the iron bridge",
         ),
     ),
     "contradictions": Messy(
@@ -185,7 +185,7 @@ MESSY = {
             "classification 3 pteb classification",
             "of 3 rows of test, 1 are also in train exactly; 1 nearly (Jaccard index 0.8 or more).",
             "11 is 1: The iron bridge",
-            "12 is nearly 2 (0.9",
+            "12 is nearly the same as 2 (0.9",
         ),
     ),
     "nested JSON": Messy(
@@ -193,7 +193,7 @@ MESSY = {
         False,
         (
             "'doc' holds objects in 2 rows (keys text, lang)",
-            "Columns are read from the top of a row only",
+            "Only top-level columns are read",
             "doc object 0 2 keys text, lang",
         ),
     ),
@@ -247,7 +247,7 @@ MESSY = {
         _lines("same.jsonl", *({**row, "label": "a"} for row in _labelled())),
         True,
         (
-            "Not as labelled, see below.",
+            "It cannot be used as labelled: see below.",
             "labelled stopped",
             "found in a set with only one label: 10",
         ),
@@ -255,18 +255,18 @@ MESSY = {
     "stray quotes that swallow rows": Messy(
         _file("stray.tsv", 'id\ttext\tlabel\n1\t"one\ta\n2\ta "two"\tb\n3\tthree"\ta\n4\tfour\tb\n'),
         True,
-        ("stray.tsv: TSV, UTF-8, LF, 4 rows", "its quotes do not balance", "read as they stand", "documents 4 sage"),
+        ("stray.tsv: TSV, UTF-8, LF, 4 rows", "its quotes do not balance", "read as ordinary characters", "documents 4 sage"),
         silent_of=("Stops a run", "embassay data check"),
     ),
     "stray quotes in commas": Messy(
         _file("stray.csv", 'text,label\n"one,a\na "two",b\nthree",a\n'),
         False,
-        ("its quotes seem to quote nothing", "Try embassay data check stray.csv --map quoting=none"),
+        ("its quotation marks do not seem to enclose fields", "Try embassay data check stray.csv --map quoting=none"),
     ),
     "a field with comma and line break": Messy(
         _file("both.csv", 'id,text,label\n1,"hello, dear\nfriend",a\n2,plain,b\n'),
         True,
-        ("fields that hold both a comma and a line break (line 2)", "both.csv: 1 row goes over several lines."),
+        ("fields that hold both a comma and a line break (line 2)", "both.csv: 1 row spans several lines."),
         silent_of=("embassay data check",),
     ),
     "scored pairs without a header": Messy(

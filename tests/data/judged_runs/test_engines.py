@@ -160,7 +160,7 @@ def test_answers_that_are_not_whole_are_counted(tmp_path: Path) -> None:
     late = {**search({**HIT, "_id": "d1"}), "timed_out": True}
     lost = search({**HIT, "_id": "d2"}, _shards={"total": 2, "failed": 1})
     notes = run_of(tmp_path, {"q1": late, "q2": lost, "q3": search({**HIT, "_id": "d3"})}).notes
-    assert [note for note in notes if note.startswith("2 answers are not whole")]
+    assert [note for note in notes if note.startswith("2 answers are incomplete")]
 
 
 def test_lists_of_documents_by_query(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_passage_that_comes_twice_counts_once(tmp_path: Path) -> None:
 def test_what_comes_twice_is_told(tmp_path: Path) -> None:
     """A passage that is found again, and a question that is answered again: neither may pass unseen."""
     notes = run_of(tmp_path, [RAGAS, RAGAS]).notes
-    assert any(note.startswith("2 of 4 passages stand further up") for note in notes)
+    assert any(note.startswith("2 of 4 passages already stand further up") for note in notes)
     assert any(note.startswith("1 question is answered more than once") for note in notes)
 
 
@@ -495,7 +495,7 @@ def test_judgements_decide_between_ids(tmp_path: Path) -> None:
     path.write_text(json.dumps({"q1": {"hits": {"hits": hits}}}))
     run = read_run(path, {}, Known({}, {}, lambda: JUDGED))
     assert run.frame["doc"].to_list() == ["d1", "d2", "d3"]
-    [note] = [note for note in run.notes if "known too" in note]
+    [note] = [note for note in run.notes if "known id" in note]
     assert "--map doc_id=_source.ref.doc_id" in note
     mapped = read_run(path, {"doc_id": "_source.ref.doc_id"}, Known({}, {}, lambda: JUDGED))
     assert mapped.frame["doc"].to_list() == ["d3", "d2", "d1"]

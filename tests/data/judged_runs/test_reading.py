@@ -163,13 +163,13 @@ FAULTS: list[tuple[str, str, str | bytes, str]] = [
         "one too many",
         "run",
         LINE + "q1 Q0 d 2 2 2.0 tag\n",
-        r":2: .*found 7.*Identifiers must not hold blanks",
+        r":2: .*found 7.*Identifiers must not contain spaces",
     ),
     (
         "five columns",
         "run",
         "q1 Q0 d1 1 2.5\n",
-        r":1: .*not one of a run.*6 columns: query Q0.*found 5 columns",
+        r":1: .*not a line of a run.*6 columns: query Q0.*found 5 columns",
     ),
     (
         "qrels as run",

@@ -121,13 +121,13 @@ def test_what_is_no_two_texts_has_no_probability(run: Run) -> None:
             saved.probability(first, second)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="the other a list"):
         saved.probability("amber", ["amber"])  # type: ignore[call-overload]
-    with pytest.raises(DataError, match="no number"):
+    with pytest.raises(DataError, match="not a number"):
         saved.of([0.5, float("nan")])
     for similarities in (None, ["amber"]):
-        with pytest.raises(DataError, match="no number"):
+        with pytest.raises(DataError, match="not a number"):
             saved.of(similarities)  # type: ignore[arg-type]
     for texts in (None, 3, np.array("amber")):
-        with pytest.raises(UsageError, match="no list of texts"):
+        with pytest.raises(UsageError, match="not a list of texts"):
             saved.probability(texts, texts)  # type: ignore[call-overload]
     assert saved.probability([], []) == []
     assert saved.probability(np.array([], dtype=str), np.array([], dtype=str)) == []
@@ -301,7 +301,7 @@ def test_the_page_has_thresholds_and_the_view_fits(run: Run) -> None:
     saved = eb.calibration(run.path / "calibrations" / "jaccard--pairs.json")
     assert f"{saved.threshold():.3f}" in text
     first = page[page.index("<h1") :].partition("</h1>")[0]
-    assert "on at least 80% mean the same" in first, "the answer, and not which system has the most skill"
+    assert "on, at least 80% mean the same" in first, "the answer, and not which system has the most skill"
     assert all(len(line) <= 80 for line in text.splitlines() if str(run.path) not in line)
 
 
@@ -313,7 +313,7 @@ def test_the_command_says_thresholds_and_translations(run: Run, tmp_path: Path) 
              "--resamples", "50", "--out", str(tmp_path / "run")]  # fmt: skip
     told = CliRunner().invoke(with_commands("calibrate", "list"), [*words, "--from", "jaccard=0.6"])
     assert told.exit_code == 0, told.output
-    assert "in the scales of others" in told.output
+    assert "on the scales of others" in told.output
     assert (tmp_path / "run" / "calibrations" / "rouge--pairs.json").exists()
 
 

@@ -319,7 +319,7 @@ def test_questions_by_a_model_are_one_more_witness(folder: Path, tmp_path: Path)
     assert families >= {f"model: {one['kind']}" for one in asked}
     assert made.manifest["spent"]["usd"] > 0
     shown = " ".join(printed(run_view(made.path)).split())
-    assert "one more witness" in shown
+    assert "one more signal" in shown
     named = [json.loads(line) for line in (made.path / "to_grade.jsonl").read_text().splitlines()]
     assert {row["id"] for row in named} <= {one["id"] for one in asked}
 

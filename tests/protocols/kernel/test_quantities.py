@@ -31,7 +31,7 @@ def grades():
 
 
 def test_it_is_the_corrected_mean(grades) -> None:
-    """A good judge makes the interval narrower, and is worth labels; one that says one thing is of no use."""
+    """A good judge makes the interval narrower, and is worth labels; one that says one thing is of not help."""
     people, judge = grades
     found = of(people[:60], judge[:60], judge)
     whole = corrected(people[:60], judge[:60], judge, bounds=(1, 5))
@@ -41,7 +41,7 @@ def test_it_is_the_corrected_mean(grades) -> None:
     assert found.low < people.mean() < found.high
     useless = of(people[:60], np.full(60, 5), np.full(400, 5))
     assert not useless.is_helped
-    assert "no use" in useless.use
+    assert "not help" in useless.use
     assert (useless.value, useless.judge) == (useless.alone, 5.0)
 
 

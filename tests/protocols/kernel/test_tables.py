@@ -62,7 +62,7 @@ def test_a_column_has_a_style_that_there_is():
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden"])
 def test_a_table_stays_in_its_folder(name):
     """Its name is that of its files."""
-    with pytest.raises(ValueError, match="no name of a table"):
+    with pytest.raises(ValueError, match="not a table name"):
         check_table_name(name)
 
 

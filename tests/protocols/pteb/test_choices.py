@@ -110,7 +110,7 @@ def test_training_texts_can_stay(rewording, by, tmp_path):
         ({"prompts": ("default", "default"), "paraphraser": "copied"}, "named twice"),
         ({"paraphraser": "permuted", "control": True}, "named twice"),
         ({"until_ci": -1.0}, "points above 0|until-ci is -1.0"),
-        ({"until_ci": 1.0, "runs": 30, "max_runs": 20}, "two runs or more"),
+        ({"until_ci": 1.0, "runs": 30, "max_runs": 20}, "at least two runs"),
         ({"baseline": "minilm"}, "not one of the systems"),
         ({"tasks": ("stss",)}, "stss"),
         ({"last_seeds": (("other", 1),)}, "not one of the datasets"),

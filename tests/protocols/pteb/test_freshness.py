@@ -113,7 +113,7 @@ def test_a_run_says_which_of_its_datasets_are_fresh(tmp_path: Path) -> None:
 
 
 def test_what_is_no_dataset_of_the_run_cannot_be_fresh(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="which is no dataset"):
+    with pytest.raises(UsageError, match="which is not a dataset"):
         eb.pteb.run(
             ["jaccard"],
             paraphraser="permuted",

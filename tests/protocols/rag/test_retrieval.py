@@ -43,5 +43,5 @@ def test_written_runs_keep_their_order(tmp_path: Path) -> None:
 
 def test_ids_that_the_format_cannot_hold(tmp_path: Path) -> None:
     """They are refused."""
-    with pytest.raises(UsageError, match="without blanks"):
+    with pytest.raises(UsageError, match="without spaces"):
         write_trec(tmp_path / "x.trec", "x", {"q": [("a b", 1.0)]})

@@ -117,5 +117,5 @@ def test_a_run_with_one_condition(tmp_path: Path) -> None:
     page = tuple(names_page(only(out), True))
     assert not every(page, Figure)
     assert tables(page)["margins"].lines[0].entries[-1].why == "one run only"
-    assert plain_text(every(page, Verdict)[0].heading).startswith("How far names hold")
+    assert plain_text(every(page, Verdict)[0].heading).startswith("How far names separate")
     assert "French" in printed(probe_view(out))

@@ -93,7 +93,7 @@ def test_a_full_card_is_given_less():
     assert max(machine.calls) == 4
     assert joined.tokens <= 200
     tight = Machine(room=10)
-    with pytest.warns(RuntimeWarning, match="done in halves"):
+    with pytest.warns(RuntimeWarning, match="batches are halved"):
         assert tight.joined()(padded([(8, 4)]))[0][:, 0].tolist() == list(range(8))
     with pytest.raises(ModelError, match="single text"), pytest.warns(RuntimeWarning):
         Machine(room=3).joined()(padded([(2, 4)]))

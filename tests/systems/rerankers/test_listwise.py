@@ -139,7 +139,7 @@ def test_identity_follows_what_the_order_depends_on():
     [
         ({"window": 1}, "window is from 2"),
         ({"step": 0}, "step is finite and above 0"),
-        ({"step": 21}, "Take a window of 2 or more"),
+        ({"step": 21}, "Use a window of 2 or more"),
         ({"passage_tokens": 0}, "passage_tokens is from 1"),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_script_that_annotates_is_called_one(service, owner) -> None:
     service.store.add_annotator("robot", "simulated")
     page = owner.get("").text
     assert page.count("simulated</span>") == 2
-    assert "Simulated annotators are in it." in page
+    assert "Simulated annotators are included." in page
 
 
 def test_export_is_what_is_collected_and_can_be_imported(ann, bob, owner, study, tmp_path) -> None:
@@ -177,7 +177,7 @@ def test_whoever_annotates_is_not_shown_others_answers(service, browse, bob) -> 
         assert "ann" in refused.json()["error"]
         assert own.get(path + "?exposed=true").status_code == 200
     assert "Not independent" in own.get("").text
-    with pytest.raises(UsageError, match=r"had shown those of others: ann \(of bob\)"):
+    with pytest.raises(UsageError, match=r"had shown other people's: ann \(of bob\)"):
         check_independent(service.folder)
     assert Browsers(service.store.database).exposures() == service.browsers.exposures()
 

@@ -616,7 +616,7 @@ def in_words(exposures: Iterable[Exposure]) -> str:
     """What happened, in a sentence.
 
     >>> in_words([Exposure("ann", ("bob", "eve"))])
-    'Answers were given in a browser that had shown those of others: ann (of bob, eve).'
+    "Answers were given in a browser that had shown other people's: ann (of bob, eve)."
     """
     who = ", ".join(f"{exposure.annotator} (of {', '.join(exposure.others)})" for exposure in exposures)
     return f"Answers were given in a browser that had shown other people's: {who}."

@@ -69,7 +69,7 @@ def answer_fault(text: str, wording: str) -> str:
     the text has itself do not count.
 
     >>> answer_fault("what is my bank's number", "the number of the bank is 555 1234")
-    'a statement in place of a question'
+    'a statement instead of a question'
     >>> answer_fault("what is my bank's number", "please tell me the number of my bank")
     ''
     """

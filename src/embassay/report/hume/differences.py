@@ -491,7 +491,7 @@ def _items_needed(needed: int | None, have: int, noun: str) -> str:
     """In all, and how many more: `380 items (340 more)`.
 
     >>> _items_needed(380, 40, "item"), _items_needed(30, 40, "item"), _items_needed(None, 40, "item")
-    ('380 items (340 more)', '30 items, there are enough', 'n/a')
+    ('380 items (340 more)', '30 items, which is enough', 'n/a')
     """
     if needed is None:
         return "n/a"

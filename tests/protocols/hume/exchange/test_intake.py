@@ -108,7 +108,7 @@ def test_names(empty, file):
     done = import_files(empty, [path], annotator=("ann", "3=bob", "4=cat"))
     assert set(done.answers) == {("ann", "mood"), ("bob", "mood")}
     assert done.remarks == ("no file has an annotator 4",)
-    with pytest.raises(UsageError, match="not which is which"):
+    with pytest.raises(UsageError, match="not which file is whose"):
         import_files(empty, [path], annotator=("ann", "bob"))
 
 

@@ -157,7 +157,7 @@ def test_other_models_take_part_when_asked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("keep", "what"), [
     (lambda one: one["model"] != "baseline/Human", "hold no people"),
-    (lambda one: one["model"] == "baseline/Human", "hold no model"),
+    (lambda one: one["model"] == "baseline/Human", "No model in the results"),
 ])  # fmt: skip
 def test_nothing_to_compare(tmp_path: Path, keep: Any, what: str) -> None:
     path = write(tmp_path / "r.json", [one for one in made_results() if keep(one)])
@@ -245,7 +245,7 @@ def test_simulated_people_of_results_are_marked(tmp_path: Path) -> None:
     (lambda p: shutil.copytree(p / "baseline__Human" / "3", p / "baseline__Human" / "4"), "people in 2 revisions"),
     (lambda p: shutil.rmtree(p / "baseline__Human"), "hold no people"),
     (lambda p: (p / "baseline__Human/3/emotion.json").write_text(
-        (p / "baseline__Human/3/emotion.json").read_text().replace("accuracy", "kindness")), "of no family"),
+        (p / "baseline__Human/3/emotion.json").read_text().replace("accuracy", "kindness")), "to no family"),
 ])  # fmt: skip
 def test_results_that_are_no_study(tmp_path: Path, change: Any, what: str) -> None:
     path = own_results(tmp_path / "own")

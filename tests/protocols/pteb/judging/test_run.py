@@ -101,7 +101,9 @@ def test_the_mean_over_datasets_has_a_paired_interval(write_pairs, spec, tmp_pat
     both = rows["mean of judges", "", "spearman", ""]
     assert both.value == pytest.approx((mean.value + rows[spec("flat-1b"), "", "spearman", ""].value) / 2)
     warnings = run.manifest["datasets"][0]["tasks"]["judge"]["warnings"]
-    assert warnings == ["Gold scores are assumed to be 0 to 5; if they are not, give their range: --gold one=LOW-HIGH."]
+    assert warnings == [
+        "Gold scores are assumed to be 0 to 5; if they are not, give their range: --gold one=LOW-HIGH."
+    ]
 
 
 def test_answers_that_are_no_rating(write_pairs, spec, judges, tmp_path):

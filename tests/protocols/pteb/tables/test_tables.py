@@ -161,7 +161,7 @@ def test_table_9_does_not_average_languages_that_the_paper_separates():
     assert ninth["sd"] == pytest.approx(100 * 0.1 / 2**0.5)
     assert set(frame(found["pteb_table9"])["task"]) == {"sts", "Average"}
     assert set(frame(found["pteb_table10"])["dataset"].drop_nulls()) == {"STS17", "RuBQ"}
-    assert "English alone" in found["pteb_table9"].as_markdown()
+    assert "English only" in found["pteb_table9"].as_markdown()
 
 
 def test_a_run_without_english_has_its_own_rows_in_table_9():
@@ -169,7 +169,7 @@ def test_a_run_without_english_has_its_own_rows_in_table_9():
     rows = [*rows_of("reranking", "RuBQ", "map", lang="ru"), *rows_of("reranking", "", "map")]
     table = made([*rows, *rows_of("overall", "", "overall")])["pteb_table9"]
     assert line(table, task="reranking", system="minilm")["sd"] == pytest.approx(1)
-    assert "English alone" not in table.as_markdown()
+    assert "English only" not in table.as_markdown()
 
 
 def test_every_dataset_with_its_intervals_and_reasons():

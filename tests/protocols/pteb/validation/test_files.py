@@ -71,7 +71,10 @@ def test_rows_and_texts_that_spreadsheets_reshape_are_understood(tmp_path, write
         ([row(rating="-1")], r"r\.csv:2: the rating is not on the scale"),
         ([row(rating="4/5")], r"r\.csv:2: the rating is not on the scale .*'4/5'"),
         ([row(rating="nan")], r"r\.csv:2: the rating is not on the scale"),
-        ([row(pair="fra-010")], r"r\.csv:2: the study has no pair 'fra-010'\. Is the file of another"),
+        (
+            [row(pair="fra-010")],
+            r"r\.csv:2: the study has no pair 'fra-010'\. Does the file belong to another",
+        ),
         ([row(pair="")], r"r\.csv:2: the row has no pair_id"),
         ([row(rater="")], r"r\.csv:2: the row has no rater_id"),
         ([row(), row(rating="3")], r"r\.csv:3: a has already rated the pair fra-001 before .*r\.csv:2"),
@@ -107,7 +110,9 @@ def test_files_that_are_no_tables_are_named(tmp_path, content, message):
 def test_two_files_of_one_rater_are_told_apart(tmp_path, write_csv):
     """The same rating twice, in two files, is a mistake too."""
     one, two = (write_csv(tmp_path / name, [row()]) for name in ("one.csv", "two.csv"))
-    with pytest.raises(DataError, match=r"two\.csv:2: a has already rated the pair fra-001 before .*one\.csv:2"):
+    with pytest.raises(
+        DataError, match=r"two\.csv:2: a has already rated the pair fra-001 before .*one\.csv:2"
+    ):
         collect([one, two], ITEMS)
 
 

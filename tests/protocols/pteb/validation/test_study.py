@@ -437,7 +437,7 @@ def test_prolific_with_its_submissions(study: Study, tmp_path: Path) -> None:
     ("row", "said"),
     [
         ({"a": "1"}, "not a table of MTurk or Prolific"),
-        ({"Participant id": "p", "META_pair_id": "xxx-001", "rating": "3"}, "not of this study"),
+        ({"Participant id": "p", "META_pair_id": "xxx-001", "rating": "3"}, "not in this study"),
         ({"Participant id": "p", "META_pair_id": "fra-001", "rating": "seven"}, "not on the scale"),
     ],
 )

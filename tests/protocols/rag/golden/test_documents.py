@@ -114,7 +114,7 @@ def test_a_golden_set_survives_another_chunker(corpus: Path, grades: str) -> Non
     cut = write_run(corpus.parent / "cut.trec", rows)
     after = eb.rag.score(str(spans), {"r": str(cut)}, corpus=halves, **given)
     assert before.values["value"][0] == after.values["value"][0] > 0
-    with pytest.raises(DataError, match="is not known"):
+    with pytest.raises(DataError, match="is unknown"):
         eb.rag.score(str(spans), {"r": str(whole)}, **given)
 
 

@@ -161,9 +161,9 @@ BREAKS = {
     "grade": ("grade", "6", "the grade cannot be read"),
     "half": ("grade", "3.5", "the grade cannot be read"),
     "word": ("grade", "good", "the grade cannot be read"),
-    "item": ("item", "i0000000000", "in no final list"),
-    "blank": ("item", "", "in no final list"),
-    "twice": ("item", item_of("00", "d0-0"), "stands twice"),
+    "item": ("item", "i0000000000", "not in any final list"),
+    "blank": ("item", "", "not in any final list"),
+    "twice": ("item", item_of("00", "d0-0"), "appears twice"),
 }
 
 
@@ -293,7 +293,7 @@ def test_from_sample_to_score(run, tmp_path):
     file = tmp_path / "check.csv"
     drawn = sample_check(run, file, Sampling(share=0.4))
     assert len(drawn) == 2
-    with pytest.raises(UsageError, match="there already"):
+    with pytest.raises(UsageError, match="already exists"):
         sample_check(run, file)
     rows = rows_of(file)
     rows[0]["grade"], rows[0]["place"] = "3", "9"

@@ -364,7 +364,7 @@ CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
         (CORPUS, '{"id": "a", "text": "b"}\n{', "corpus.jsonl:2: "),
         (QUERIES, "", "queries.jsonl: the file is empty"),
         (QUERIES, '{"id": "a", "text": " "}\n', "no row can be used"),
-        (QUERIES, '{"id": "a", "text": "b"}\n' * 2, "there twice"),
+        (QUERIES, '{"id": "a", "text": "b"}\n' * 2, "appears twice"),
     ],
 )
 def test_broken_input_is_named_before_anything_is_made(own, tmp_path, file, text, error):

@@ -102,7 +102,7 @@ def test_names_and_identities(recorded):
     [
         ([said("a", 6)], "1: .*'grade'"), ([said("a", 3.5)], "'grade'"), ([said("a", True)], "'grade'"),
         ([said("a", "five")], "'grade'"), ([said("a")], "a grade, a score, a place or an order"),
-        ([said("a", 5), said("a", 4)], "2: .*answered twice"), ([{"doc_id": "a", "grade": 4}], "'query_id'"),
+        ([said("a", 5), said("a", 4)], "2: .*two different answers"), ([{"doc_id": "a", "grade": 4}], "'query_id'"),
         ([{"query_id": "1", "order": "a, b"}], "'order'"), ([said("a", 5, draw=-1)], "'draw'"),
         ([{"query_id": "1", "order": ["a", "a"]}], "every document once"), ([said("a", 5), "{broken"], "2: "),
         ([{"query_id": "1", "grade": 4}], "'doc_id'"),

@@ -185,9 +185,7 @@ def test_notes_are_sentences() -> None:
     assert favour.startswith("The judge favours what is shown first: passages shown first rank +")
     assert "form a circle" in circles
     assert shown.startswith("A passage was shown ")
-    assert judge_notes([answers(seed, noise=0.3) for seed in range(5)])[0].startswith(
-        "No position bias of the judge"
-    )
+    assert judge_notes([answers(seed, noise=0.3) for seed in range(5)])[0].startswith("No position bias is")
 
 
 def test_plackett_luce_fits_are_at_the_mode() -> None:

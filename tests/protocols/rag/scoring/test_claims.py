@@ -64,7 +64,7 @@ def held(score: Score) -> int:
         assert (winner, loser) in proven
     if "missing labels" in " ".join(score.lede):
         assert "beats" not in score.verdict
-        assert "judged less" in score.verdict
+        assert "fewer graded passages" in score.verdict
     return walked
 
 

@@ -95,7 +95,7 @@ def test_a_failed_scoring_leaves_no_folder(tmp_path: Path) -> None:
     ("change", "says"),
     [
         (lambda plain: plain | {"schema": SCHEMA + 1}, "another version"),
-        (lambda plain: {key: value for key, value in plain.items() if key != "runs"}, "is not whole"),
+        (lambda plain: {key: value for key, value in plain.items() if key != "runs"}, "is incomplete"),
         (lambda plain: [plain], "cannot be read"),
     ],
 )

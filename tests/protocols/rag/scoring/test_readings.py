@@ -47,8 +47,8 @@ def reading(runs: dict[str, object], **arguments: object) -> Score:
 @pytest.mark.parametrize(
     ("retrieved", "finding", "words"),
     [
-        (lists(1, 2, True), "pool", "Widen it next"),
-        (lists(1, 6, False), "ordering", "Order better next"),
+        (lists(1, 2, True), "pool", "Improve the pool next"),
+        (lists(1, 6, False), "ordering", "Improve the ordering next"),
         (dict.fromkeys(JUDGED, GOOD + BAD[:13]), "little", "little is left to improve"),
         (dict.fromkeys(JUDGED, GOOD[:3]), "untold", "no list is longer than 5"),
     ],

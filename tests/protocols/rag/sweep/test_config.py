@@ -71,7 +71,7 @@ def test_values_are_as_yaml_has_them(tmp_path):
         ("rules: {measure: Harm@10}", 3, "lower Harm@10 is better", ""),
         ("rules: {efficiency: {nDCG@5: 1}}", 3, "'nDCG@5', which is not measured", "nDCG@10"),
         ("rules: {efficiency: {nDCG@10: 0}}", 3, "sum to 0", "above 0"),
-        ("prices: {rerank: {overlap: 0.05}}", 3, "no reranker of the sweep", ""),
+        ("prices: {rerank: {overlap: 0.05}}", 3, "not a reranker of the sweep", ""),
         ("deduplicate: 1.5", 3, "deduplicate is 1.5", ""),
         ("latency: {queries: 0}", 3, "latency.queries is 0", ""),
         (
@@ -117,7 +117,7 @@ def test_words_alone_are_no_encoder(tmp_path):
     [
         ("encoder: wordllama\n", UsageError, "'datasets' is missing"),
         ("- a\n", DataError, "not a mapping"),
-        ("datasets: sample\ndatasets: sample\n", DataError, "there twice"),
+        ("datasets: sample\ndatasets: sample\n", DataError, "appears twice"),
         ("a: [\n", DataError, "not valid YAML"),
     ],
 )

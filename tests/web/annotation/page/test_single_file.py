@@ -150,7 +150,7 @@ def test_decisions_that_cannot_be_taken(tmp_path: Path) -> None:
     send("judy", 1)
     import_files(folder, [sent])
     send("judy", 2)
-    with pytest.raises(UsageError, match="decided 1 of these items otherwise"):
+    with pytest.raises(UsageError, match="decided 1 of these items differently"):
         import_files(folder, [sent])
     assert import_files(folder, [sent], replace=True).replaced == 1
     send("ann", 1)

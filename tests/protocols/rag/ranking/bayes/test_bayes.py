@@ -210,5 +210,5 @@ def test_answers_to_something_else_are_no_answers():
     utilities, candidates = pool(11)
     ranker = Bayes().start(candidates, query="q", top=TOP, seed=1)
     (shown,) = ranker.proposals()
-    with pytest.raises(ValueError, match="were awaited"):
+    with pytest.raises(ValueError, match="were expected"):
         ranker.learn([answer(shown[::-1], utilities)])

@@ -147,7 +147,7 @@ def test_wins_by_price_alone_say_so() -> None:
     part = findings_of(constant(rows, SweepRules()), resamples=10).parts[0]
     sure = part.lede[2]
     assert (part.recommendation.share, len(part.recommendation.tied)) == (1.0, 2)
-    assert "2 stacks as good" in sure
+    assert "2 stacks of equal quality" in sure
     assert "in RA-nWG@10" in part.lede[3]
 
 

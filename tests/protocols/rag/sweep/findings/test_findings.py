@@ -168,13 +168,13 @@ def test_limits_that_nothing_keeps() -> None:
     assert found.nearest.startswith("voyage-3.5/1024d/flat/k50")
     assert found.misses == pytest.approx({"milliseconds": 32.9, "usd": 0.25})
     assert part.verdict == "No stack meets the limits"
-    assert "It would take 32.9 ms and $0.25 per 1,000 queries more." in part.lede
+    assert "That would take 32.9 ms and $0.25 per 1,000 queries more." in part.lede
 
 
 def test_a_target_that_nothing_reaches() -> None:
     part = findings_of(scenarios(target=0.9, sla_ms=300.0), resamples=10).parts[0]
     assert part.recommendation.stack == ""
-    assert "It would take 32.9 ms more and a target 0.096 lower." in part.lede
+    assert "That would take 32.9 ms more and a target 0.096 lower." in part.lede
 
 
 def test_the_folder_has_the_record_and_tables(sweep: Sweep, tmp_path: Path) -> None:
@@ -336,5 +336,5 @@ def test_times_of_a_busy_machine_say_so(load: float | None, busy: bool) -> None:
     """Beside the time in the verdict, and in a note with the load average."""
     part = findings_of(replace(drawn({"sea": 20}), load=load, cores=2), resamples=5).parts[0]
     assert any("busy machine" in one for one in part.lede) == busy
-    assert any("busy while times" in one and "5.1 on 2 cores" in one for one in part.notes) == busy
-    assert any("not known" in one for one in part.notes) == (load is None)
+    assert any("busy during timing" in one and "5.1 on 2 cores" in one for one in part.notes) == busy
+    assert any("is unknown" in one for one in part.notes) == (load is None)

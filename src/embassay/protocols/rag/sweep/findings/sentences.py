@@ -359,7 +359,7 @@ def _certainty_sentence(recommendation: Recommendation) -> str:
         text += "; " + ", ".join(f"{_stacks_with(axis)} win {numbers.percent(axis.share)}" for axis in axes)
     if recommendation.tied:
         n = numbers.counted(len(recommendation.tied), "stack")
-        text += f". It is ahead of {n} equally good ones only by prompt, price or time"
+        text += f". It is ahead of {n} of equal quality only by prompt, price or time"
     return text + "."
 
 

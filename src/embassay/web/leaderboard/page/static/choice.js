@@ -3,7 +3,7 @@ import { FACTS } from "./numbers.js";
 
 export const MOST_COLUMNS = 12, MOST_ROWS = 300;
 export const FACT = "fact:", FIRST = "first";
-const GROUPS = ["", "Classical metrics, ranked by themselves", "", "References, not ranked"];
+const GROUPS = ["", "Classical metrics, ranked separately", "", "References, not ranked"];
 
 /** The means over what people agree well on, where that alone is asked for and there is any. */
 export const agreedOf = (board, choice) => (choice.agree === "high" && board.byKey.get("high_agreement")) || null;
