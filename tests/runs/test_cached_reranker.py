@@ -74,7 +74,7 @@ def test_only_what_is_missing_is_asked(cache):
     size=st.integers(1, 4),
 )
 def test_scores_are_those_of_the_reranker(cache, lists, size):
-    """Whatever was kept before, to the bit; and the judge is not asked for twice."""
+    """Whatever was kept before, to the bit; and nothing is asked for twice."""
     cache.clear()
     reranker = Lengths(chunk_size=size)
     cached = CachedReranker(reranker, cache)

@@ -80,8 +80,8 @@ def test_the_front(values):
 def test_the_rule_is_said():
     """With its numbers."""
     assert str(Rule()) == (
-        "Among candidates with a mean similarity of at least 4 and an edit distance of at least 0.1 (those below it copy), "
-        "the largest edit distance; equal ones to two decimals by the shorter runtime."
+        "Among candidates with a mean similarity of at least 4 and an edit distance of at least 0.1 (those below it "
+        "copy), the largest edit distance; equal ones to two decimals by the shorter runtime."
     )
     with pytest.raises(AttributeError):
         Rule().similarity = 3  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Grading many passages of many questions: everything is kept, the judge is not asked twice, failures stay where they are."""
+"""Grading many passages of many questions: everything is kept, nothing is asked twice, failures stay where they are."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def queries(tmp_path):
 
 
 def test_a_whole_stage_is_skipped(tmp_path, queries):
-    """The second time the judge is not asked for, and both queries count as kept."""
+    """The second time nothing is asked for, and both queries count as kept."""
     first = stages.carry_out(Copies(tmp_path), queries, "run")
     again = Copies(tmp_path)
     second = stages.carry_out(again, queries, "run")

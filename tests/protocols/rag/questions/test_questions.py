@@ -1,4 +1,4 @@
-"""Questions about documents: what a model writes is checked, planted bad answers are found, the judge is not asked twice."""
+"""Questions about documents: what a model writes is checked, planted bad answers are found, nothing is asked twice."""
 
 from __future__ import annotations
 

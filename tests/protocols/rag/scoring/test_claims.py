@@ -54,7 +54,7 @@ def held(score: Score) -> int:
     for comparison in score.comparisons:
         own = [claim for claim in stated if claim.measure == comparison.measure]
         walked += walk(own, tables_of(score, comparison))
-        # Whoever beats all others holds rank 1 alone, and nobody is beaten by a run that it has fewer graded passages than.
+        # Whoever beats all others holds rank 1 alone, and nobody is beaten by a run with more graded passages.
         for name, low, high in zip(comparison.runs, comparison.rank_low, comparison.rank_high, strict=False):
             beaten_by = {claim.subject for claim in own if claim.relation == "beats" and name in claim.others}
             beats = sum(claim.relation == "beats" and claim.subject == name for claim in own)

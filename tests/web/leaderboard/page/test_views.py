@@ -123,7 +123,7 @@ def test_an_unknown_address_leads_back(served: Served, visit: Visit) -> None:
 
 
 def test_script_in_names_and_reasons_stays_text(serve: Callable[..., Served], visit: Visit) -> None:
-    """In a model's name, a dataset's, a reason and a title: seen as it is, nothing runs, the judge is not asked for."""
+    """In a model's name, a dataset's, a reason and a title: seen as it is, nothing runs, nothing is asked for."""
     server = serve(Made(hostile=True))
     page = visit(server.board_url)
     for place in ("#ranking", "#ranking?task=retrieval", "#pareto", "#compare", "#data", "#boards"):
