@@ -97,7 +97,7 @@ class Rule:
         return (
             f"Among candidates with a mean similarity of at least {self.similarity:g} and an edit "
             f"distance of at least {self.edit_distance:g} (those below it copy), the largest edit "
-            "distance; equal ones to two decimals by the shorter runtime."
+            "distance; ties (to two decimals) go to the shorter runtime."
         )
 
 

@@ -64,7 +64,7 @@ class SageOptions:
     )
     further_edits: str = option(
         "",
-        "Edits of robustness beside the paper's: synonyms,typos,ocr,speech,facts. They do not count "
+        "Robustness edits in addition to the paper's: synonyms,typos,ocr,speech,facts. They do not count "
         "towards the score.",
     )
     document_cap: int | None = option(None, "Most documents of robustness and sensitivity.")

@@ -235,7 +235,7 @@ def _sweep_evidence(run: ReportRun, *, labels: bool) -> Evidence | None:
     told = "ahead with all else equal" if is_first else "no encoder is ahead of all with all else equal"
     taken = next((stack for stack in part.stacks if stack.id == part.recommendation.stack), None)
     if is_first and taken is not None and taken.axes.get("encoder") != may[0]:
-        is_first, told = False, f"the sweep's rule takes {taken.axes.get('encoder')}"
+        is_first, told = False, f"the sweep's rule picks {taken.axes.get('encoder')}"
     return Evidence(
         run, ordered, np.empty((len(ordered), 0)), part.queries, SCORE,
         means=f"{measure} of its best stack, by {'labels' if labels else 'a golden set'}",

@@ -18,7 +18,7 @@ RERANKERS: Registry[Reranker] = Registry("reranker", makes=[["score"]])
 RERANKERS.add(
     "overlap",
     "embassay.systems.rerankers.overlap:Overlap",
-    "share of the query's words that a document has, weighed by rarity; needs nothing",
+    "share of the query's words that a document has, weighted by rarity; needs nothing",
 )
 RERANKERS.add(
     "cross",

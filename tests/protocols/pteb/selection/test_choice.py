@@ -81,7 +81,7 @@ def test_the_rule_is_said():
     """With its numbers."""
     assert str(Rule()) == (
         "Among candidates with a mean similarity of at least 4 and an edit distance of at least 0.1 (those below it "
-        "copy), the largest edit distance; equal ones to two decimals by the shorter runtime."
+        "copy), the largest edit distance; ties (to two decimals) go to the shorter runtime."
     )
     with pytest.raises(AttributeError):
         Rule().similarity = 3  # type: ignore[misc]

@@ -379,8 +379,8 @@ CONDITIONS: Mapping[str, Condition] = {
     condition.name: condition
     for condition in (
         Condition("base", "base", "names, label and layout as they are", lambda bundle, _: make_texts(bundle)),
-        Condition("hard_name_mask", "identity", "every author is one and the same token", _mask_authors),
-        Condition("gibberish_name", "identity", "every author is an identifier of six digits", _write_gibberish,
+        Condition("hard_name_mask", "identity", "every author replaced by the same token", _mask_authors),
+        Condition("gibberish_name", "identity", "every author replaced by a six-digit identifier", _write_gibberish,
                   seeded=True),
         Condition(
             "edit_distance_near_miss", "identity", "impostors differ from the author by 1 to 3 letters", _near_missed
