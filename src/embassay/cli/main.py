@@ -39,6 +39,7 @@ COMMANDS = {
     "calibrate": "Find what a similarity means, and where to set a threshold.",
     "choose": "Choose a system for your documents, without labels.",
     "serve": "Serve a folder of runs as live leaderboards.",
+    "mcp": "Serve coding agents: check data, plan with price, run, score, compare, gate.",
     "export": "Write runs for MTEB, CSV, LaTeX, Parquet, MLflow or W&B.",
     "import": "Read published MTEB results as a run.",
 }
@@ -57,7 +58,7 @@ OWN_MEMORY = ("doctor", "list", "run", "calibrate", "choose", "reproduce")
 HOMES = {
     "list": "doctor:show", "run": "session:run", "cache": "doctor:caches",
     "compare": "runs:compare", "gate": "runs:gate", "report": "runs:report",
-    "serve": "runs:serve", "export": "runs:export", "import": "runs:import_"
+    "serve": "runs:serve", "mcp": "runs:serve_agents", "export": "runs:export", "import": "runs:import_"
 }  # fmt: skip
 """Where a command is, if not under its own name in a module called like it."""
 
@@ -247,7 +248,7 @@ MEASURE = {
     "choose": "which system for documents without labels",
 }
 ROOMS = {
-    "Read": ("report", "compare", "gate", "reproduce", "serve", "export", "import"),
+    "Read": ("report", "compare", "gate", "reproduce", "serve", "mcp", "export", "import"),
     "Prepare": ("data", "list", "cache", "doctor"),
 }
 

@@ -374,8 +374,7 @@ def _show_undecided(scored: ScoredStudy, wide: bool, price: float | None) -> Non
     ]
     if open_:
         typer.echo(
-            f"\nOther pairs could reverse these verdicts. What more pairs would buy, with {ratings:g} "
-            "ratings each:"
+            f"\nOther pairs could reverse these verdicts. What more pairs would buy, with {ratings:g} ratings each:"
         )
         chance = "Chance of a decision"
         show_blocks(

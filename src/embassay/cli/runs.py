@@ -74,6 +74,7 @@ def compare(
 
 def _print_records(records: dict[str, Any]) -> None:
     from dataclasses import asdict, is_dataclass
+    from math import isfinite
 
     from embassay.runs.folder import to_json
 
@@ -84,7 +85,7 @@ def _print_records(records: dict[str, Any]) -> None:
             return {key: plain(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [plain(item) for item in value]
-        return None if isinstance(value, float) and value != value else value
+        return None if isinstance(value, float) and not isfinite(value) else value
 
     typer.echo(to_json(plain(records), indent=1))
 
@@ -422,3 +423,33 @@ def _warn_faults(done: Imported) -> None:
 
 def _fault_words(path: str, reason: str) -> str:
     return reason if path in reason else f"{path}: {reason}"
+
+
+Project = Annotated[Path, typer.Argument(help="The folder that all paths lie in.", metavar="FOLDER")]
+AllowRuns = Annotated[bool, typer.Option("--allow-runs", help="Let the agent make runs in the folder.")]
+MaxCost = Annotated[
+    float,
+    typer.Option("--max-cost", metavar="USD", min=0.0, help="Most that all runs of this server may cost."),
+]
+
+
+def serve_agents(folder: Project = Path(), allow_runs: AllowRuns = False, max_cost: MaxCost = 0.0) -> None:
+    """Serve coding agents: check data, plan with price, run, score, compare, gate.
+
+    An MCP server on standard input and output. It reads FOLDER and nothing else; runs need --allow-runs, and paid
+    systems need --max-cost.
+
+    Example: claude mcp add embassay -- embassay mcp ~/project --allow-runs
+    """
+    import sys
+
+    from embassay.cli.terminal import unfiltered_stream
+    from embassay.errors import UsageError
+    from embassay.web.agents import AgentLimits, make_server
+
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {folder}.", mend="Name the folder with your data and runs.")
+    server = make_server(AgentLimits(folder.resolve(), allow_runs, max_cost))
+    # The protocol writes bytes, which the filtered stream does not take.
+    sys.stdout = unfiltered_stream(sys.stdout)
+    server.run("stdio")

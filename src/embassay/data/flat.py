@@ -381,7 +381,7 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
         label = binary_of(
             row, "label",
             "If labels are words, name the one for pairs that mean the same: --map same=VALUE (all "
-            "others count as different). If it is a typing error, correct it or leave the row out."
+            "others count as different). If it is a typo, correct it or leave the row out."
         )  # fmt: skip
         if texts is not None and label is None:
             intake.tally.skip("no label", key)

@@ -410,9 +410,8 @@ def _decide_quoting(path: Path, delimiter: str, asked: str, _stamp: tuple[int, .
     if spans.both:
         name = next(word for word, mark in MARKS.items() if mark == delimiter)
         note = (
-            f"{path.name}: fields that hold both a {name} and a line break "
-            f"({_list_lines(spans.both)}): if these quotes do not enclose fields, rows are lost in "
-            "them (--map quoting=none reads every line on its own)"
+            f"{path.name}: fields that hold both a {name} and a line break ({_list_lines(spans.both)}): if these "
+            "quotes do not enclose fields, rows are lost in them (--map quoting=none reads every line on its own)"
         )
         return replace(spans, notes=(note,))
     return spans

@@ -132,8 +132,7 @@ SAGE = Recipe(
     "SAGE", "Goel, Lee, Ramchandran: SAGE, 2025", "sage",
     (Step("run", ("sage", "run"), (("-d", "sage"), *_repeat_option("-s", *_SAGE_SYSTEMS), ("--text-tokens", "512")),
           "tables 1 to 6", {}, {"--needle": ("LOREM.txt", _LOREM)}),),
-    "The paper does not name the documents left out, the seeds, or the versions of the models behind "
-    "the APIs.",
+    "The paper does not name the documents left out, the seeds, or the versions of the models behind the APIs.",
     {"limit": None, "text_tokens": 512, "needle": _NEEDLE}
 )  # fmt: skip
 PTEB = Recipe(
@@ -166,9 +165,8 @@ _HTEB_STEPS = tuple(
 )  # fmt: skip
 HTEB = Recipe(
     "HTEB", "Frank, Afli: HTEB, EMNLP 2026, arXiv 2605.28190", "hteb", _HTEB_STEPS,
-    "Its tables of scores could not be read. What can be compared are the counts in the authors' "
-    "files of Banking77, which Gemma 4 31B wrote: `embassay hteb import FOLDER --out TEXTS` reads "
-    "these files."
+    "Its tables of scores could not be read. What can be compared are the counts in the authors' files of Banking77, "
+    "which Gemma 4 31B wrote: `embassay hteb import FOLDER --out TEXTS` reads these files."
 )  # fmt: skip
 RAG = Recipe(
     "RAG", "Dallaire: Practical RAG Evaluation, arXiv 2511.09545, 2025", "",

@@ -62,8 +62,7 @@ class Wording:
 
 WORDINGS = {
     "pairs": Wording(
-        "similarity", "mean the same", "pairs",
-        "Accept pairs with at least this similarity.", "two texts mean the same",
+        "similarity", "mean the same", "pairs", "Accept pairs of at least this similarity.", "two texts mean the same",
         "Share that means the same minus the mean probability. Below 0 the system is too sure; 0 is exact.",
         "Accepting a pair that does not mean the same costs {wrong}, missing one that does {missed}.",
     ),
@@ -406,17 +405,15 @@ def _tradeoff_figures(record: Record, board: Board, dataset: str) -> Iterator[Fi
             bar = replace(reached, value=aim, ci_low=None, ci_high=None)
             series.append(plots.Series("promised", ((0.0, bar), (reached.value, bar)), row.system.kind))
             summary = (
-                f"{row.label}: at least {numbers.percent(aim)} is guaranteed from "
-                f"{SCORE.text(threshold.value or 0.0)} on, which finds "
-                f"{numbers.percent(reached.value)} of these labels."
+                f"{row.label}: at least {numbers.percent(aim)} is guaranteed from {SCORE.text(threshold.value or 0.0)} "
+                f"on, which finds {numbers.percent(reached.value)} of these labels."
             )
         ticks = [(place / 4, f"{25 * place}") for place in range(5)]
         yield Figure(
             f"{row.label}: precision and recall, {dataset}",
             plots.draw_lines(series, ticks, SHARES, "percent recall, among the labels"), summary,
-            "Up: percent precision among the labels, with the exact 95% interval of each point. The "
-            "straight line is the guarantee: up to that recall precision is at least as high, for "
-            "others like these."
+            "Up: percent precision among the labels, with the exact 95% interval of each point. The straight line is "
+            "the guarantee: up to that recall precision is at least as high, for others like these."
         )  # fmt: skip
 
 
@@ -554,9 +551,7 @@ def checked_view(checked: CalibrationCheck) -> Iterator[Block]:
     )
     yield Table.of("likeness", heads, rows)
     shares = ", ".join(f"{measure} {numbers.percent(share)}" for measure, share in checked.accepted.items())
-    notes = (
-        [f"Share of the new pairs accepted at the threshold of each guarantee: {shares}."] if shares else []
-    )
+    notes = [f"New pairs accepted at the threshold of each guarantee: {shares}."] if shares else []
     if checked.left_out:
         notes.append(f"{numbers.counted(checked.left_out, 'pair')} with an empty text left out.")
     if not likeness.is_alike:
@@ -604,9 +599,8 @@ def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
     yield Table.of("translation", heads, rows)
     if apart:
         yield Text(
-            "By other data: the threshold that the other datasets give, and the share of this "
-            "dataset's pairs that it accepts too many or too few of: the error to expect on data "
-            "without pairs of your own."
+            "By other data: the threshold that the other datasets give, and the share of this dataset's pairs that it "
+            "accepts too many or too few of: the error to expect on data without pairs of your own."
         )
     yield Text(
         "It accepts as many pairs. That is not guaranteed; for a guarantee, use the thresholds "

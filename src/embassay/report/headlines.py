@@ -224,8 +224,7 @@ def _leaders_notes(leads: Sequence[Leading]) -> Iterator[str]:
     yield "Higher is better. " + (f"{points}: points, a hundred times the measure." if points else "")
     yield (
         (
-            "Rank: the ranks that paired tests allow, each run on its own. Overlapping intervals are not "
-            "a test."
+            "Rank: the ranks that paired tests allow, each run on its own. Overlapping intervals are not a test."
         )
         if any(leader.rank for run in leads for leader in run.leaders.values())
         else "No ranks: there is nothing to test."

@@ -32,10 +32,9 @@ WORDINGS = {
     "sage": Wording(
         "The unweighted mean of the five tasks. A system with a missing task has none; the mean of "
         "its finished tasks is shown but not ranked. A task’s score is the mean over its datasets.",
-        "95%, bootstrap over the items of each dataset, corrected for bias and for few items; the "
-        "results name what is drawn together (documents, queries, comparisons, sets). Shares have "
-        "Wilson’s. A single clustering set is resampled over its texts: its interval does not cover "
-        "other sets.",
+        "95%, bootstrap over the items of each dataset, corrected for bias and for few items; the results name what "
+        "is drawn together (documents, queries, comparisons, sets). Shares have Wilson’s. A single clustering set is "
+        "resampled over its texts: its interval does not cover other sets.",
         "docs/sage.md",
     ),
     "pteb": Wording(
@@ -80,10 +79,9 @@ WORDINGS |= {
     "hteb": replace(
         WORDINGS["pteb"],
         overall=(
-            "Of each dataset: the mean over runs of the score under each transformation, an axis the "
-            "plain mean of its transformations, the total the plain mean of the axes. Over datasets: "
-            "plain means, every dataset with equal weight, with no level of tasks. The original is "
-            "scored on the items that have a transformed text."
+            "Of each dataset: the mean over runs of the score under each transformation, an axis the plain mean of its "
+            "transformations, the total the plain mean of the axes. Over datasets: plain means, every dataset with "
+            "equal weight, with no level of tasks. The original is scored on the items that have a transformed text."
         ),
         intervals="95%, bootstrap over the items of each dataset, the same ones for every transformation, and over "
         "runs, corrected for bias and for few of either.",
@@ -99,10 +97,9 @@ WORDINGS |= {
     "paraphrasers": replace(
         WORDINGS["pteb"],
         overall=(
-            "Similarity: mean rating of text and paraphrase by the judge, 0 to 5. Edit distance: words "
-            "changed, over the longer of the two. Seconds: what the server took per text. Each a mean "
-            "over the distinct texts of a dataset, then over datasets. With over 5% lacking a paraphrase "
-            "or rating, there is no value."
+            "Similarity: mean rating of text and paraphrase by the judge, 0 to 5. Edit distance: words changed, over "
+            "the longer of the two. Seconds: what the server took per text. Each a mean over the distinct texts of a "
+            "dataset, then over datasets. With over 5% lacking a paraphrase or rating, there is no value."
         ),
         intervals="95%, bootstrap over the texts of each dataset, corrected for bias and for few items.",
     ),
@@ -192,9 +189,8 @@ WORDINGS["hume"] = Wording(
 )
 CORRECTED = "corrected.json"
 BY_PEOPLE = (
-    "95%, Student’s t over what people graded: the judge’s mean, corrected by how far people’s "
-    "grades of a sample lie from it. A value covers queries that people graded whole, or single "
-    "passages, as its row says."
+    "95%, Student’s t over what people graded: the judge’s mean, corrected by how far people’s grades of a sample lie "
+    "from it. A value covers queries that people graded whole, or single passages, as its row says."
 )
 """How the intervals of a scoring were made whose judge people’s grades correct."""
 
@@ -288,8 +284,7 @@ SCALES = {
             "a loss.",
             "A small loss from a low score is not robustness: a system that finds nothing loses nothing.",
             "Systems without vectors classify and cluster by another method and are ranked separately.",
-            "Another paraphraser or prompt gives a different change; the interval covers only runs "
-            "of this one.",
+            "Another paraphraser or prompt gives a different change; the interval covers only runs of this one.",
         ),
     ),
     "hteb": ProtocolScale(
@@ -325,14 +320,12 @@ SCALES = {
     ),
     "validation": ProtocolScale(
         "Do people find that the paraphrases keep the meaning?",
-        "Mean rating from 0 to 5; 3.0 is the paper’s threshold. Alpha is the raters’ agreement; 1 is "
-        "perfect.",
+        "Mean rating from 0 to 5; 3.0 is the paper’s threshold. Alpha is the raters’ agreement; 1 is perfect.",
         ("A mean above the threshold does not mean that every paraphrase is good: see the shares.",),
     ),
     "golden": ProtocolScale(
         "Which passages contain the evidence for each question, by a judge’s grades?",
-        "Grades from 1 (nothing to do with it) to 5 (answers it). Everything scored with this set "
-        "depends on them.",
+        "Grades from 1 (nothing to do with it) to 5 (answers it). Everything scored with this set depends on them.",
         (
             "Where the judge is a language model, its grades are not people’s until people have checked a sample.",
             "A passage that no search proposed was never graded: it counts as not judged, not as bad.",
@@ -371,8 +364,7 @@ SCALES = {
         "Does similarity tell whose name a text carries?",
         "Name margin: similarity to the right passage minus that to the closer impostor. Above 0 the right one wins.",
         (
-            "Margins of two systems cannot be compared, as each has its own scale; percentages of "
-            "change can.",
+            "Margins of two systems cannot be compared, as each has its own scale; percentages of change can.",
             "A smaller margin may not cost retrieval: compare recall.",
         ),
     ),
@@ -394,12 +386,10 @@ SCALES = {
         ),
     ),
     "calibration": ProtocolScale(
-        "How likely are two texts to mean the same, given their similarity, and from which "
-        "similarity can you accept?",
+        "How likely are two texts to mean the same, given their similarity, and from which similarity can you accept?",
         "Skill is the share of the uncertainty that the similarity removes: 0 is none, 1 all.",
         (
-            "A guarantee holds for pairs like the labelled ones; the gaps show kinds of pairs where "
-            "it does not.",
+            "A guarantee holds for pairs like the labelled ones; the gaps show kinds of pairs where it does not.",
             "Thresholds of different systems cannot be compared: each has its own scale.",
         ),
     ),
@@ -464,8 +454,7 @@ def _value_terms(correction: str) -> Iterator[Term]:
         "reading-rank", "Rank 1–2",
         "The ranks that the tests leave open: at best first, at worst second. Pairs of systems are compared on the "
         f"same items, and p is corrected for the number of pairs ({correction}).",
-        "Two systems of rank 1–2 may differ; these items cannot show which is better. More items "
-        "narrow the range."
+        "Two systems of rank 1–2 may differ; these items cannot show which is better. More items narrow the range."
     )  # fmt: skip
     yield _make_term(
         "reading-overlap",

@@ -362,9 +362,8 @@ def _how_ranked(found: Sequence[Field]) -> str:
     methods = list(dict.fromkeys(field.method for field in found if field.entrants and not field.reason))
     how = "; ".join(methods) or METHOD
     return (
-        f"Ranks and groups: {how}; Holm over all pairs of a table, alpha 0.05. In one group: no test "
-        "tells them apart, which does not make them equal. Best: how likely a system is ahead of all "
-        "others, from the resamples."
+        f"Ranks and groups: {how}; Holm over all pairs of a table, alpha 0.05. In one group: no test tells them apart, "
+        "which does not make them equal. Best: how likely a system is ahead of all others, from the resamples."
     )
 
 
@@ -426,8 +425,7 @@ def _pair_notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
     test = f"{how}{_freedom_words(pair)}" if how else "no test"
     yield f"Differences are first minus second; {test}. {_corrected_together(pair)}"
     yield (
-        "Detectable: the smallest true difference that this test, with its correction, finds with 80% "
-        "power at 5%."
+        "Detectable: the smallest true difference that this test, with its correction, finds with 80% power at 5%."
     )
     if pair.among is not None:
         apart = "tell" if pair.among.apart else "do not tell"
@@ -437,9 +435,8 @@ def _pair_notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
         )
     if any(contrast.by_item for contrast in pair.contrasts):
         yield (
-            "Where a headline is a mean over items: d_z is their mean difference in standard "
-            "deviations, p from a permutation test and from a Wilcoxon signed-rank test (not "
-            "corrected)."
+            "Where a headline is a mean over items: d_z is their mean difference in standard deviations, p from a "
+            "permutation test and from a Wilcoxon signed-rank test (not corrected)."
         )
     if not pair.pairing.paired:
         yield f"The runs are not paired ({pair.pairing.reason}): errors of both add up, and items are not compared."

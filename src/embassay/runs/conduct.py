@@ -113,9 +113,8 @@ class Conduct:
             yield f"{name}: {most:,} of {looked_at:,} texts have the same vector, so it cannot tell them apart"
         if self._odd_lengths:
             yield (
-                f"{name}: {self._odd_lengths:,} of {n} vectors are shorter than {_SHORT:g} or longer "
-                f"than {_LONG:g}, which models do not usually give; methods that learn from vectors "
-                "may fail on them"
+                f"{name}: {self._odd_lengths:,} of {n} vectors are shorter than {_SHORT:g} or longer than {_LONG:g}, "
+                "which models do not usually give; methods that learn from vectors may fail on them"
             )
 
     @staticmethod

@@ -138,10 +138,7 @@ class Outlook:
         if most is None or self.high <= most:
             return line
         reached = round(self.total * most / self.expected) if self.expected else self.total
-        return (
-            f"{line}. The limit of {format_dollars(most)} may stop it after about "
-            f"{min(reached, self.total):,}"
-        )
+        return f"{line}. The limit of {format_dollars(most)} may stop it after about {min(reached, self.total):,}"
 
 
 def make_outlook(costs: Sequence[float], total: int, usd: float) -> Outlook:
@@ -297,11 +294,10 @@ def in_words(forecasts: Forecasts) -> Iterator[str]:
         yield from _of_memory(most)
     if paid:
         yield (
-            "Nothing was sent. A server's time comes from its rpm and tpm if given; otherwise "
-            f"{ANSWER_SECONDS} s a request, {AT_ONCE} at once, are assumed, and for a server on this "
-            f"machine {LOCAL_READ} tokens read and {LOCAL_WRITTEN} written a second, one request at a "
-            "time (a small model on a CPU; a GPU is faster). Retries come on top; the run renews "
-            "this from its first ten answers."
+            f"Nothing was sent. A server's time comes from its rpm and tpm if given; otherwise {ANSWER_SECONDS} s a "
+            f"request, {AT_ONCE} at once, are assumed, and for a server on this machine {LOCAL_READ} tokens read and "
+            f"{LOCAL_WRITTEN} written a second, one request at a time (a small model on a CPU; a GPU is faster). "
+            "Retries come on top; the run renews this from its first ten answers."
         )
 
 

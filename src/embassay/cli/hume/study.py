@@ -127,9 +127,8 @@ def _sample_notes(sampled: Sampled, task: StudyTask, absent: Sequence[str]) -> l
 
 def _next_step(out: Path, sampled: Sampled) -> str:
     return (
-        f"Written to {out}: study.json and items.jsonl for people, and gold.jsonl, which stays with "
-        f"you. Guidelines {sampled.study.guidelines_version}.\nNext: embassay hume serve {out} "
-        "--annotator NAME --annotator NAME"
+        f"Written to {out}: study.json and items.jsonl for people, and gold.jsonl, which stays with you. Guidelines "
+        f"{sampled.study.guidelines_version}.\nNext: embassay hume serve {out} --annotator NAME --annotator NAME"
     )
 
 

@@ -100,9 +100,8 @@ def run_golden(
 
 
 _MORE = (
-    " The same model will give unreadable answers again: have the server enforce the format, with "
-    "?answers=schema at the end of --judge, or use another model; --failed ungraded keeps the "
-    "questions without such passages."
+    " The same model will give unreadable answers again: have the server enforce the format, with ?answers=schema at "
+    "the end of --judge, or use another model; --failed ungraded keeps the questions without such passages."
 )
 
 

@@ -345,8 +345,7 @@ def reading_advice(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ..
         source = Delimited(path, source.delimiter, reading)
     if source.offer:
         notes.append(
-            f"{path.name}: its first line looks like data, not column names; read as a header, it "
-            "would be lost."
+            f"{path.name}: its first line looks like data, not column names; read as a header, it would be lost."
         )
         reading = replace(reading, header="none")
     return reading, tuple(notes)

@@ -427,7 +427,6 @@ def parse_chunking(query: str, spec: str) -> Chunking:
         raise UsageError(
             f"Cannot read {query!r} in {spec}.",
             mend=(
-                "Write DIR?chunk=200&overlap=20: the words of a passage, and how many of them the next "
-                "one repeats."
+                "Write DIR?chunk=200&overlap=20: the words of a passage, and how many of them the next one repeats."
             ),
         ) from None

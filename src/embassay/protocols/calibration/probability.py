@@ -601,8 +601,7 @@ def translate(
     share = float((a >= given).mean()) if rows else 0.0
     if not 0 < share < 1:
         raise UsageError(
-            f"{name} at {given:g} accepts {'all' if share else 'none'} of the {len(rows)} pairs of "
-            f"{dataset}.",
+            f"{name} at {given:g} accepts {'all' if share else 'none'} of the {len(rows)} pairs of {dataset}.",
             mend=f"Give a threshold between {a.min():.3f} and {a.max():.3f}."
             if rows
             else "Calibrate on other pairs.",

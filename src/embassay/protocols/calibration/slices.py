@@ -98,8 +98,7 @@ def _warn_of_weights(columns: Sequence[str]) -> Iterator[str]:
     for name in columns:
         if name.lower() in WEIGHTS:
             yield (
-                f"the column {name} is not used: guarantees count pairs, and hold for pairs drawn like "
-                "these rows"
+                f"the column {name} is not used: guarantees count pairs, and hold for pairs drawn like these rows"
             )
 
 

@@ -324,8 +324,7 @@ def check_nobody_answered(folder: StudyFolder) -> None:
     people = sorted({annotation.annotator_id for annotation in answers if annotation.kind == "person"})
     if people:
         raise UsageError(
-            f"People have answered this study ({', '.join(people)}): scripts would count with them in "
-            "every score.",
+            f"People have answered this study ({', '.join(people)}): scripts would count with them in every score.",
             mend="Sample it again into another folder, and simulate there.",
         )
 

@@ -56,8 +56,7 @@ class HybridOptions:
     least: int = option(10, "Minimum items in that sample; all if there are fewer.")
     most_wrong: float = option(
         0.1,
-        "Share of the sample that people may contradict; if the interval lies above it, people get "
-        "the whole task.",
+        "Share of the sample that people may contradict; if the interval lies above it, people get the whole task.",
     )
     tolerance: float = option(1.0, "Largest difference between equal ratings.")
     seed: int = option(1337, "Random seed of the sample.", group=STATISTICS)

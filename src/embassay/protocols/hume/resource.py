@@ -103,8 +103,7 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
         *interval_fields("gap", ("gap", "gap_low", "gap_high"), "signed"), whole("wins"),
         text("reason", "why_no_interval"),
         note=("Classes of Joshi et al. (2020): high is 4 and 5, mid 3, low 0 to 2. Best and median are of "
-            "the ranked models of a pair; gap is people minus best, and wins are the pairs where people "
-            "beat it."),
+            "the ranked models of a pair; gap is people minus best, and wins are the pairs where people beat it."),
     )  # fmt: skip
 
 

@@ -51,10 +51,7 @@ class Answerer(NamedTuple):
 def agreement_table(summary: Summary) -> ColumnTable:
     """Table `agreement`: per pair the coefficient of its family with interval and band, and all others known."""
     every = [pair.agreement for pair in summary.pairs if pair.agreement]
-    note = (
-        "Agreement takes two annotators. The value of the chosen coefficient is under value, the others "
-        "beside it."
-    )
+    note = "Agreement takes two annotators. The value of the chosen coefficient is under value, the others beside it."
     if any(agreement.value.low is not None for agreement in every):
         note += " Intervals are bootstrap over items, with these annotators."
     return ColumnTable.of(
@@ -153,9 +150,8 @@ def printed_people_table(
     """Table 8, rounded as there; agreement is exact. `outside_interval` is its star. `own` systems have a column each,
     and one that says whether they lie outside of people's interval."""
     note = (
-        "Percents were rounded to two decimals first. The range of the annotators is not a 95% "
-        "interval, and a model outside an interval is not a test result: the model's own uncertainty "
-        "is ignored."
+        "Percents were rounded to two decimals first. The range of the annotators is not a 95% interval, and a model "
+        "outside an interval is not a test result: the model's own uncertainty is ignored."
     )
     return _make_table_8(pairs, ranked, *_people_fields(_printed_points), *_own_fields(own or {}), note=note)
 

@@ -195,10 +195,7 @@ def read_previous(folder: RunFolder, systems: Sequence[PlannedSystem]) -> dict[s
         if was is None:
             mend = "Set EMBASSAY_BACKEND=onnx to continue as it began, or choose another --out."
         else:
-            mend = (
-                f"Install it to continue as it began: pip install {was.replace('-', '==')}; or choose "
-                "another --out."
-            )
+            mend = f"Install it to continue as it began: pip install {was.replace('-', '==')}; or choose another --out."
         raise UsageError(
             f"{folder.path} holds a run that used {row.name} in {was or 'onnxruntime'}; now it would "
             f"run in {now or 'onnxruntime'}.",

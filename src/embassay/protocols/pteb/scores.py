@@ -294,8 +294,7 @@ def _resources(given: Given) -> ColumnTable:
         # The paper has it; nothing here measures it.
         number("vram_gib", lambda _: None),
         note=("Seconds for one run of the STS datasets, without texts that had been encoded before. Memory "
-            "is the most that the process held, with all that was loaded before; that of a GPU is not "
-            "measured."),
+            "is the most that the process held, with all that was loaded before; that of a GPU is not measured."),
     )  # fmt: skip
 
 

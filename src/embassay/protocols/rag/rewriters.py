@@ -530,8 +530,7 @@ class RewriteOptions:
     def __post_init__(self) -> None:
         if not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1 or self.attempts < 1:
             raise UsageError(
-                f"A rewriter cannot use temperature={self.temperature}, top_p={self.top_p}, "
-                f"attempts={self.attempts}.",
+                f"A rewriter cannot use temperature={self.temperature}, top_p={self.top_p}, attempts={self.attempts}.",
                 mend="Use a temperature from 0 to 2, a top_p above 0 and at most 1, 1 or more attempts.",
             )
 
@@ -597,8 +596,7 @@ class ChatRewriter:
             except Unanswered as error:
                 rejected, why = f"{error.why}: {error.message}", error.why
         raise Unanswered(
-            f"{self.name} gave no readable rewriting in {self.options.attempts} attempts, the last: "
-            f"{rejected}.",
+            f"{self.name} gave no readable rewriting in {self.options.attempts} attempts, the last: {rejected}.",
             why,
         )
 

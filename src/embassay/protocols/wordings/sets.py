@@ -180,8 +180,7 @@ class ParaphraseSet:
         return [
             (
                 f"The paraphrases in {self.path} were written for other data of {dataset!r} (fingerprint "
-                f"{kept[dataset].fingerprint[:12]}, now {now[:12]}); texts without a paraphrase in it are "
-                "missing."
+                f"{kept[dataset].fingerprint[:12]}, now {now[:12]}); texts without a paraphrase in it are missing."
             )
             for dataset, now in fingerprints.items()
             if dataset in kept and kept[dataset].fingerprint and kept[dataset].fingerprint != now
@@ -369,9 +368,8 @@ class Stored:
         if runs > len(begun):
             of = f" of {dataset!r}" if dataset else ""
             raise UsageError(
-                f"{self.name} has {len(there)} runs{of} (seeds "
-                f"{', '.join(map(str, there)) or 'none'}), {len(begun)} of them from seed {first} on; "
-                f"{runs} were requested.",
+                f"{self.name} has {len(there)} runs{of} (seeds {', '.join(map(str, there)) or 'none'}), {len(begun)} "
+                f"of them from seed {first} on; {runs} were requested.",
                 mend=f"Ask for --runs {len(begun)}, or name a language model as the paraphraser.",
             )
         return begun[:runs]

@@ -222,10 +222,9 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     profiles = profiles_of(record, board)
     yield Heading("Profiles", "hteb-profiles")
     yield Text(
-        "How far scores change under paraphrasing and other changes of style, longer and shorter "
-        "texts, and translation: transformed minus original, in points, with 95% intervals. An axis "
-        "is the plain mean of its transformations, the total that of the axes. PTEB compares "
-        "paraphrased scores only."
+        "How far scores change under paraphrasing and other changes of style, longer and shorter texts, and "
+        "translation: transformed minus original, in points, with 95% intervals. An axis is the plain mean of its "
+        "transformations, the total that of the axes. PTEB compares paraphrased scores only."
     )
     yield Box(
         "panels",

@@ -577,7 +577,4 @@ def _say_below(means: Averages, who: str) -> str:
             below.append(family_word(family))
     if not below:
         return f"In no family are all language models below {who} by the mean."
-    return (
-        f"All language models are below {who} on "
-        f"{' and '.join(filter(None, (', '.join(below[:-1]), below[-1])))}."
-    )
+    return f"All language models are below {who} on {' and '.join(filter(None, (', '.join(below[:-1]), below[-1])))}."

@@ -244,8 +244,7 @@ TASKS = (
     BoardTask(
         "retrieval", "Retrieval", "Retrieval", "ndcg@10", "nDCG@10, × 100", "queries",
         "retrieves best",
-        "nDCG@10 with linear gain, mean over judged queries. Only queries are paraphrased; the "
-        "corpus stays as it is.",
+        "nDCG@10 with linear gain, mean over judged queries. Only queries are paraphrased; the corpus stays as it is.",
         printed=POINTS,
     ),
     BoardTask(

@@ -219,10 +219,8 @@ def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
             basis = (
                 numbers.counted(choice["judged"], "judged question") if choice["judged"] else "without labels"
             )
-            clause = (
-                f"is the pick on {dataset}, with a {numbers.percent(choice['p_best'])} chance of "
-                f"being best ({basis})"
-            )
+            chance = numbers.percent(choice["p_best"])
+            clause = f"is the pick on {dataset}, with a {chance} chance of being best ({basis})"
             yield make_finding(run, clause, weight=1.5)
 
 

@@ -178,9 +178,8 @@ def _order_blocks(golden: Golden) -> Iterator[Block]:
         return
     yield Heading("How sure the order is", "golden-order")
     expected = (
-        "What the engine itself expects, question by question: not the truth, but the order that "
-        "this judge would give if its noise were averaged out. Only people's labels show how close "
-        "that is to people: "
+        "What the engine itself expects, question by question: not the truth, but the order that this judge would give "
+        "if its noise were averaged out. Only people's labels show how close that is to people: "
     )
     yield Text((expected, Command("embassay rag check"), f". {_calls_each(golden)} {stopped}".rstrip()))
     if table is not None:
@@ -197,8 +196,7 @@ def _people_blocks(golden: Golden) -> Iterator[Block]:
             numbers.counted(check.queries, "question"),
         )
         yield Text(
-            f"{check.file}: {passages} of {questions}, {check.moved} moved, {check.changed} graded "
-            f"differently{blind}."
+            f"{check.file}: {passages} of {questions}, {check.moved} moved, {check.changed} graded differently{blind}."
         )
         yield check_table(check)
         yield from quantities_blocks(check.corrected, check.off, "All final lists")

@@ -82,9 +82,8 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if losses := tuple(loss_tables(run.record)):
         yield Heading("What damaged names cost in your collections", "names-losses")
         yield Text(
-            "Passages are signed with authors, those that answer one question with the same author, "
-            "and questions ask for that author. Ablations rewrite both. Change: against the base, "
-            "with its 95% interval over questions."
+            "Passages are signed with authors, those that answer one question with the same author, and questions ask "
+            "for that author. Ablations rewrite both. Change: against the base, with its 95% interval over questions."
         )
         yield from losses if alone else losses[:1]
     if alone:

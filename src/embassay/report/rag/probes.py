@@ -284,8 +284,7 @@ def name_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
         least = min(unsure, key=lambda row: row.value or 0.0)
         yield make_finding(
             run,
-            f"is not shown to tell the right name from impostors{_in_dataset(where, least)}: "
-            f"{format_figure(least)}",
+            f"is not shown to tell the right name from impostors{_in_dataset(where, least)}: {format_figure(least)}",
             weight=3,
         )
     lost = [
@@ -355,9 +354,8 @@ def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield Box("two", drawn)
     yield drops_table(where)
     yield Text(
-        "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that it "
-        "recovers; 1 is all. A lexical metric’s similarity grows with the length of a question: read "
-        "its retrieval instead."
+        "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that it recovers; 1 is all. A "
+        "lexical metric’s similarity grows with the length of a question: read its retrieval instead."
     )
     yield from _lost_in_retrieval(tuple(_retrieval_tables(where))[: None if alone else 1])
     measured = ((level_name(NOISIEST), f"queries, level {NOISIEST}"), (ACROSS, "all levels"))

@@ -186,9 +186,8 @@ def _question_notes(asked: list[dict[str, Any]]) -> Iterator[str]:
     sources = {question["source"] for question in asked}
     if "documents" in sources:
         yield (
-            "Questions from the documents use their own words, which favours systems that match "
-            "words; the sentences they ask with are removed from export/corpus.jsonl, so search "
-            "that, not the documents."
+            "Questions from the documents use their own words, which favours systems that match words; the sentences "
+            "they ask with are removed from export/corpus.jsonl, so search that, not the documents."
         )
     if sources - {"documents", "users"}:
         yield (

@@ -159,9 +159,8 @@ def _robustness_blocks(record: Record, board: Board, alone: bool) -> Iterator[Bl
     yield from _part_blocks(
         heat(SHARES, name="shares", title="Robustness shares"),
         Heading("Why robustness is low", "sage-robustness"),
-        "Share of documents for which each order of similarity holds, all comparisons strict. "
-        "Robustness is the mean of the first three columns. Background: the darker, the further from "
-        "100%.",
+        "Share of documents for which each order of similarity holds, all comparisons strict. Robustness is the mean "
+        "of the first three columns. Background: the darker, the further from 100%.",
     )
     yield from _part_blocks(
         heat(SIMILARITIES, two_decimals, name="edits", title="Similarity by edit"),
@@ -201,9 +200,8 @@ def _sensitivity_blocks(record: Record, board: Board, alone: bool) -> Iterator[B
             title="Similarity by size and position",
         ),
         Heading("By size and position", level=3),
-        "Mean similarity to the original. In each cell, from top to bottom: changed at the start, in "
-        "the middle, at the end. Background, by their mean: amber more similar than expected, blue "
-        "less, darker further away.",
+        "Mean similarity to the original. In each cell, from top to bottom: changed at the start, in the middle, at "
+        "the end. Background, by their mean: amber more similar than expected, blue less, darker further away.",
     )
     yield from _part_blocks(
         _per_dataset(record, board, "sensitivity", _sensitivity_columns, "Sensitivity"),
@@ -243,9 +241,8 @@ def _in_the_papers_layout(record: Record, board: Board, alone: bool) -> Iterator
         return
     those = ", tasks of this run" if len(board.tasks) < 5 else ""
     yield Text(
-        "Three decimals. Bold: the best and all that cannot be told apart from it, where the run has "
-        f"tests (table 1{those}); elsewhere nothing is bold. Where a table names no dataset, values "
-        "are means over datasets."
+        "Three decimals. Bold: the best and all that cannot be told apart from it, where the run has tests (table "
+        f"1{those}); elsewhere nothing is bold. Where a table names no dataset, values are means over datasets."
     )
     yield from printed
 

@@ -122,9 +122,8 @@ TASKS = (
 BEYOND = (
     BoardTask(
         "attack", "Attack", "Attack", "withstood", "share of orders kept", "orders", "withstands most attacks",
-        "A search makes small errors in words of a pair that people call similar, until the system "
-        "prefers a pair that they do not, or the budget is spent. The score is the share of the "
-        "orders that it does not flip.",
+        "A search makes small errors in words of a pair that people call similar, until the system prefers a pair "
+        "that they do not, or the budget is spent. The score is the share of the orders that it does not flip.",
         "Only orders that the system gets right are attacked: a weak system is attacked on easy ones.",
         None, "random", "random",
     ),

@@ -137,8 +137,7 @@ def no_cluster(address: str, why: str) -> UsageError:
     return UsageError(
         f"No Ray cluster {where}.",
         mend=(
-            "Start one with `ray start --head`, and give the address it shows, or auto on one of its "
-            "machines."
+            "Start one with `ray start --head`, and give the address it shows, or auto on one of its machines."
         ),
     )
 

@@ -245,8 +245,7 @@ def load_or_build(recipe: Recipe, folder: Path | None, form: IndexFormat[T]) -> 
             return _find_index(path, recipe, form) or _write_index(path, recipe, form)
     except OSError as error:
         _warn_of(
-            f"The index {path} cannot be kept ({error}); continuing without it. Free the disk or "
-            "choose another folder."
+            f"The index {path} cannot be kept ({error}); continuing without it. Free the disk or choose another folder."
         )
         value, seconds = _timed_build(form)
         return StoredIndex(value, seconds, 0, found=False)
@@ -313,8 +312,7 @@ def _write_index(path: Path, recipe: Recipe, form: IndexFormat[T]) -> StoredInde
     except OSError as error:
         # Built is built: a full disk costs the next run time, not this one.
         _warn_of(
-            f"The index {path} cannot be kept ({error}); continuing without it. Free the disk or "
-            "choose another folder."
+            f"The index {path} cannot be kept ({error}); continuing without it. Free the disk or choose another folder."
         )
         temporary.unlink(missing_ok=True)
         size = 0

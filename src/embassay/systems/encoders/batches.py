@@ -420,9 +420,8 @@ class BatchJoiner:
         if not self._warned:
             self._warned = True
             warnings.warn(
-                "The GPU has no room for a whole batch, so batches are halved; vectors may differ in "
-                "the last digit from those of a larger GPU. A smaller batch_size is part of the "
-                "encoder's identity.",
+                "The GPU has no room for a whole batch, so batches are halved; vectors may differ in the last digit "
+                "from those of a larger GPU. A smaller batch_size is part of the encoder's identity.",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -75,8 +75,7 @@ class Onnx:
         self._pooling = folder.pooling() if self.pooling == "configured" else self.pooling
         if self._pooling is None and not self._run.gives_sentences:
             raise ModelError(
-                f"{folder.path / '1_Pooling' / 'config.json'} is missing: how token vectors are "
-                "pooled is unknown.",
+                f"{folder.path / '1_Pooling' / 'config.json'} is missing: how token vectors are pooled is unknown.",
                 mend="Add ?pooling=mean, cls or last, as the model's card says.",
             )
         self._folder = folder

@@ -92,8 +92,7 @@ class OpenAIEncoder(ServedEncoder):
             self._bytes = _only_likely(sent)
             if self._bytes is None:
                 raise ModelError(
-                    f"{self.name} sends base64 where numbers are asked for, and the type of its bytes "
-                    "cannot be told.",
+                    f"{self.name} sends base64 where numbers are asked for, and the type of its bytes cannot be told.",
                     mend="Say how many dimensions its vectors have: dimensions=N.",
                 )
         else:

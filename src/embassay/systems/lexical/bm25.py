@@ -155,8 +155,7 @@ class Scratch(AbstractContextManager["Scratch"]):
             raise UsageError(
                 f"The file for what BM25 counts cannot be written ({error.strerror or error}).",
                 mend=(
-                    "Set TMPDIR to a folder with free space: about 10 bytes for every distinct term of "
-                    "every document."
+                    "Set TMPDIR to a folder with free space: about 10 bytes for every distinct term of every document."
                 ),
             ) from None
         return start, tuple((name, array.dtype, array.size) for name, array in arrays.items())

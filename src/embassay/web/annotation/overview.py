@@ -97,8 +97,7 @@ class OwnerRoutes:
         if exposures and not exposed:
             raise Refusal(
                 409,
-                f"{in_words(exposures)} Add ?exposed=true to export them anyway, and say so where you "
-                "use them.",
+                f"{in_words(exposures)} Add ?exposed=true to export them anyway, and say so where you use them.",
             )
         self._service.browsers.shown(browser_of(request), self._with_answers())
         return stored_annotations(self._service.store)

@@ -241,9 +241,8 @@ def _is_of_family(family: Family) -> Callable[[AnyPair], bool]:
 DATASET_TABLES: dict[Family, int] = {"clustering": 4, "classification": 5, "reranking": 6, "sts": 7}
 OVERALL, COUNTS = "overall", "n_datasets"
 _DIFFERS = (
-    "As in the paper, every language in a result file counts, even one that nobody annotated: "
-    "French, in the files of 12 of its 13 models. Those means cannot be compared with Human; see the "
-    "table by the study's languages."
+    "As in the paper, every language in a result file counts, even one that nobody annotated: French, in the files of "
+    "12 of its 13 models. Those means cannot be compared with Human; see the table by the study's languages."
 )
 
 

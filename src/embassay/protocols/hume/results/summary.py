@@ -179,8 +179,7 @@ def write_finished(
 
 
 OTHER_METHOD = (
-    "without vectors, so classified and clustered by another method, and not ranked with models that "
-    "have vectors"
+    "without vectors: classified and clustered by another method, not ranked with models that have vectors"
 )
 LLM = "language models are compared with people on the pairs they answered"
 

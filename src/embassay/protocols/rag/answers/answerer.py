@@ -114,8 +114,7 @@ class AnswerOptions:
             raise UsageError(
                 f"A generator cannot use {', '.join((f'{k}={v}' for k, v in asdict(self).items()))}.",
                 mend=(
-                    "Use a temperature from 0 to 2, a top_p above 0 and at most 1, and 1 or more of the "
-                    "others."
+                    "Use a temperature from 0 to 2, a top_p above 0 and at most 1, and 1 or more of the others."
                 ),
             )
 

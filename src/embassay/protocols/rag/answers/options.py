@@ -84,8 +84,7 @@ class AnswerRequest:
     tokenizer: str = ""
     nearness: tuple[Nearness, ...] = option(
         ("near",),
-        "Distractors that share most words with the question (near, default), fewer words, or drawn "
-        "at random.",
+        "Distractors that share most words with the question (near, default), fewer words, or drawn at random.",
     )
 
     def __post_init__(self) -> None:

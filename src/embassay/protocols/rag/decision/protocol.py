@@ -263,8 +263,7 @@ def _decision_lede(decision: Decision) -> list[str]:
             f"most {decision.alpha:.0%} of studies decide wrongly."
         ),
         "decided": (
-            f"This is {sure} sure, whenever you stop. It holds for these "
-            f"{counted(decision.queries, 'query')}."
+            f"This is {sure} sure, whenever you stop. It holds for these {counted(decision.queries, 'query')}."
         ),
         "certain": "This is certain: no missing grade could change it.",
         "equal": "Every grade that could matter is there.",

@@ -101,9 +101,8 @@ def _beside_people(golden: Golden) -> Iterator[str]:
         kappa = check.kappa
         if check.graded >= ENOUGH and kappa.value is not None and _is_at_chance(kappa):
             yield (
-                "THE JUDGE IS AT CHANCE against a person: kappa "
-                f"{kappa.value:.2f}{_interval_words(kappa)} over {check.graded} passages of "
-                f"{check.file}. Do not use these grades; use another judge."
+                f"THE JUDGE IS AT CHANCE against a person: kappa {kappa.value:.2f}{_interval_words(kappa)} over "
+                f"{check.graded} passages of {check.file}. Do not use these grades; use another judge."
             )
 
 
@@ -111,9 +110,8 @@ def _repeat_warnings(golden: Golden) -> Iterator[str]:
     kappa = golden.repeated.kappa if golden.repeated is not None else None
     if kappa is not None and kappa.value is not None and kappa.n >= ENOUGH and _is_at_chance(kappa):
         yield (
-            "The judge barely agrees with itself: graded twice, kappa "
-            f"{kappa.value:.2f}{_interval_words(kappa)} over {kappa.n} passages. Its grades are close "
-            "to random; take another judge."
+            f"The judge barely agrees with itself: graded twice, kappa {kappa.value:.2f}{_interval_words(kappa)} over "
+            f"{kappa.n} passages. Its grades are close to random; take another judge."
         )
 
 
@@ -123,10 +121,9 @@ def _beside_search(golden: Golden) -> Iterator[str]:
         return
     if share.value <= CHANCE or (share.low is not None and share.low <= CHANCE):
         yield (
-            "The grades do not follow the search: the passage with the higher grade was ranked "
-            f"higher by the search in {100 * share.value:.0f}% of pairs{_interval_words(share, 100)}, "
-            "at random in 50%. Either the judge or the search is at chance: grade some passages "
-            "yourself (`embassay rag check sample`)."
+            "The grades do not follow the search: the passage with the higher grade was ranked higher by the search "
+            f"in {100 * share.value:.0f}% of pairs{_interval_words(share, 100)}, at random in 50%. Either the judge or "
+            "the search is at chance: grade some passages yourself (`embassay rag check sample`)."
         )
 
 
@@ -134,9 +131,8 @@ def _mostly_good(golden: Golden) -> Iterator[str]:
     share = golden.labels.get("grade4plus5_pool_prevalence_median_percent")
     if share is not None and share > MOST:
         yield (
-            f"The judge gives {share:.0f}% of the median pool grade 4 or 5: such grades barely "
-            "distinguish passages, and measures that count them are near their maximum for any "
-            "system."
+            f"The judge gives {share:.0f}% of the median pool grade 4 or 5: such grades barely distinguish passages, "
+            "and measures that count them are near their maximum for any system."
         )
 
 

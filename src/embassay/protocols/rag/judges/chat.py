@@ -253,8 +253,7 @@ class ChatOptions:
     def __post_init__(self) -> None:
         if not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1 or not 1 <= self.attempts < _DRAWS:
             raise UsageError(
-                f"A judge cannot use temperature={self.temperature}, top_p={self.top_p}, "
-                f"attempts={self.attempts}.",
+                f"A judge cannot use temperature={self.temperature}, top_p={self.top_p}, attempts={self.attempts}.",
                 mend="Use a temperature from 0 to 2, a top_p above 0 and at most 1, 1 or more attempts.",
             )
 

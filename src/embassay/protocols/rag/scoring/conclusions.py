@@ -98,13 +98,8 @@ MARGIN = 0.01
 """What is less than this of a score is nothing to act on."""
 
 NEXT = {
-    "pool": (
-        "Improve the pool next: hybrid retrieval (words and vectors fused), the index's recall, query "
-        "rewriting."
-    ),
-    "ordering": (
-        "Improve the ordering next: a reranker, near-duplicates removed, cleaner metadata, shorter chunks."
-    ),
+    "pool": "Improve the pool next: hybrid retrieval (words and vectors), the index's recall, query rewriting.",
+    "ordering": "Improve the ordering next: a reranker, near-duplicates removed, metadata, shorter chunks.",
 }
 
 
@@ -541,10 +536,7 @@ def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
             yield Note("repeated", text, run.name, run.repeated, run.lines)
         if run.tied:
             equal = counted(run.tied, "document")
-            text = (
-                f"{run.name} has {equal} with a score that another document of the query has too: ranked "
-                "by id."
-            )
+            text = f"{run.name} has {equal} with a score that another document of the query has too: ranked by id."
             yield Note("tied", text, run.name, run.tied, run.lines)
 
 

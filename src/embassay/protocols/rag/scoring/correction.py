@@ -518,10 +518,7 @@ def _correction_notes(made: Corrector, rows: Sequence[Correction]) -> Iterator[s
     for row in rows:
         ends = [single.get((run, row.measure)) for run in (row.run, row.other)]
         if None not in ends and abs(ends[0] - ends[1] - row.value) >= 0.0005:  # type: ignore[operator]
-            yield (
-                "Each difference is corrected on its own, so it may differ from the difference of the "
-                "two corrected values."
-            )
+            yield "Each difference is corrected on its own; it may not be that of the two corrected values."
             break
     few = min((row.queries for row in rows), default=_FEW_QUERIES)
     if few < _FEW_QUERIES:

@@ -125,9 +125,8 @@ def _partial_notes(name: str, ids: _Ids, form: IdForm | None) -> Iterator[str]:
     if form is None or form.matched < max(2, ALSO * min(len(ids.all), LOOKED_AT)):
         return
     yield (
-        f"{name}: {form.matched:,} of {len(ids.unknown):,} documents without a grade would have one "
-        f"if ids were written the same way: {form.given!r} is {form.known!r} in the judgements "
-        f"({form.words})."
+        f"{name}: {form.matched:,} of {len(ids.unknown):,} documents without a grade would have one if ids were "
+        f"written the same way: {form.given!r} is {form.known!r} in the judgements ({form.words})."
     )
 
 

@@ -475,8 +475,7 @@ def _by_spans(
         evidence = by_evidence(run, spans, {**({} if library is None else library.places), **places})
         if evidence.unplaced == len(run.frame):
             raise DataError(
-                "the judgements are spans of documents, and the origin of the run's passages is "
-                "unknown",
+                "the judgements are spans of documents, and the origin of the run's passages is unknown",
                 path=run.path, mend="Name the corpus they were retrieved from: --corpus DIR, or DIR?chunk=100."
             )  # fmt: skip
         held.append(evidence.run)

@@ -94,17 +94,15 @@ class PeopleGrades:
             return Missing(
                 f"people graded {self._grades_so_far()}, and {len(self.whole_queries)} queries whole; "
                 "this measure needs whole queries",
-                f"Grade every passage of {FEWEST} or more queries drawn at random, preferably "
-                f"{TO_GRADE}: those that the judge graded and those among the "
-                f"first{_at_cutoff(cutoff)} of each run",
+                f"Grade every passage of {FEWEST} or more queries drawn at random, preferably {TO_GRADE}: those that "
+                f"the judge graded and those among the first{_at_cutoff(cutoff)} of each run",
             )
         missing, total = self.ungraded(cutoff)
         if missing > MOST_REFUSED * total:
             return Missing(
                 f"people left {missing:,} of {total:,} passages among the first{_at_cutoff(cutoff)} ungraded, in the "
                 "queries that they graded",
-                "The judge has no grade for them either, and what it refuses may be what is "
-                "relevant: grade them too",
+                "The judge has no grade for them either, and what it refuses may be what is relevant: grade them too",
             )
         return None
 
@@ -117,8 +115,7 @@ class PeopleGrades:
         if len(self.unasked) <= MOST_REFUSED * len(asked):
             return None
         return Missing(
-            f"the judge graded nothing for {len(self.unasked):,} of {counted(len(asked), 'query')} "
-            "that people graded",
+            f"the judge graded nothing for {len(self.unasked):,} of {counted(len(asked), 'query')} that people graded",
             "Have it grade them, or leave them out of people's grades",
         )
 
@@ -187,8 +184,7 @@ class PeopleGrades:
         """What speaks against a random sample, and a judge who does not stay the same."""
         if len(self.unasked) and self._why_unasked() is None:
             yield (
-                f"The judge graded nothing for {counted(len(self.unasked), 'query')} that people graded; "
-                "left out."
+                f"The judge graded nothing for {counted(len(self.unasked), 'query')} that people graded; left out."
             )
         yield from self._not_drawn(cutoff)
         yield from self._drift()

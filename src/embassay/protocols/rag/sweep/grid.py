@@ -485,9 +485,8 @@ class SweepForecast:
             more = f" and {len(ids) - _NAMED:,} more (all with --json)" if len(ids) > _NAMED else ""
             yield f"Left out, for {reason}: {', '.join(ids[:_NAMED])}{more}."
         yield (
-            "The time is that of encoding and scoring, timing included; building indexes and "
-            "searching come on top. Pairs are an estimate: how many of them stacks share is known "
-            "only after the search."
+            "The time is that of encoding and scoring, timing included; building indexes and searching come on top. "
+            "Pairs are an estimate: how many of them stacks share is known only after the search."
         )
 
 

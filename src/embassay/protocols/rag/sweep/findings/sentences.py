@@ -246,8 +246,7 @@ def sweep_notes(part: SweepPart, asked: Terms, left: Sequence[StackGap]) -> Iter
     """What to know before believing a number."""
     if len(part.datasets) > 1:
         yield (
-            f"Means over {len(part.datasets)} datasets with equal weight, of the stacks measured on all "
-            "of them."
+            f"Means over {len(part.datasets)} datasets with equal weight, of the stacks measured on all of them."
         )
     total = part.stacks[0].time("total")
     if total is not None:
@@ -265,8 +264,7 @@ def sweep_notes(part: SweepPart, asked: Terms, left: Sequence[StackGap]) -> Iter
     yield from (
         (
             f"{index.index} is within 1% of exact recall from ef {index.ef} on "
-            f"({index.encoder}{f', {index.dims} dimensions' if index.dims else ''}; found on half of the "
-            "queries)."
+            f"({index.encoder}{f', {index.dims} dimensions' if index.dims else ''}; found on half of the queries)."
         )
         for index in part.indexes
         if index.ef is not None
