@@ -49,9 +49,14 @@ class Size:
     rated: int
     rated_sets: tuple[str, ...]
     questions: int
+    ordered: int
+    """Questions whose passages every ranking engine orders."""
     depth: int
+    injected: int
     transformed: int
     written: int
+    searched: int
+    """Passages that a choice searches."""
     answered: int
     annotated: int
 
@@ -59,18 +64,33 @@ class Size:
 STS = ("stsb", "sick_r", "sts12", "sts13", "sts17_en", "sts17_ar", "stsb_es")
 SIZES = {
     # Does it work at all? A few answers of everything.
-    "tiny": Size(40, ("stsb", "sts17_en"), 5, 3, 3, ("stsb",), 4, ("stsb",), 1, 3, 1, 1, 3, 2),
+    "tiny": Size(
+        scored=40, sets=("stsb", "sts17_en"), sage=5, probed=3, paraphrased=3, paraphrased_sets=("stsb",),
+        rated=4, rated_sets=("stsb",), questions=1, ordered=1, depth=3, injected=1, transformed=1, written=1,
+        searched=60, answered=3, annotated=2
+    ),
     "small": Size(
-        300, ("stsb", "sts17_en", "sts17_ar"), 30, 20, 16, ("stsb",), 20,
-        ("stsb", "sts17_en"), 2, 4, 3, 1, 3, 6,
+        scored=300, sets=("stsb", "sts17_en", "sts17_ar"), sage=30, probed=20, paraphrased=16,
+        paraphrased_sets=("stsb",), rated=20, rated_sets=("stsb", "sts17_en"), questions=2, ordered=1, depth=4,
+        injected=4, transformed=3, written=1, searched=200, answered=3, annotated=6
+    ),
+    "evening": Size(
+        scored=300, sets=("stsb", "sts17_en", "sts17_ar"), sage=30, probed=30, paraphrased=40,
+        paraphrased_sets=("stsb",), rated=40, rated_sets=("stsb", "sts17_en"), questions=10, ordered=3, depth=5,
+        injected=12, transformed=6, written=2, searched=600, answered=8, annotated=12
     ),
     "night": Size(
-        None, (*STS, "mrpc", "banking77_intents", "20newsgroups", "wikiqa", "scifact"), 200, 100, 150,
-        (*STS, "banking77_intents", "20newsgroups", "wikiqa", "scifact", "summeval"), 150, STS, 10, 30, 60, 20, 50, 40,
+        scored=None, sets=(*STS, "mrpc", "banking77_intents", "20newsgroups", "wikiqa", "scifact"), sage=200,
+        probed=100, paraphrased=150,
+        paraphrased_sets=(*STS, "banking77_intents", "20newsgroups", "wikiqa", "scifact", "summeval"),
+        rated=150, rated_sets=STS, questions=10, ordered=10, depth=30, injected=30, transformed=60, written=20,
+        searched=1_500, answered=50, annotated=40
     ),
 }  # fmt: skip
 CLASSICAL = ("wordllama", "bm25", "jaccard", "levenshtein")
 RETRIEVERS = ("bm25", "wordllama", "minilm")
+ORDERED = ("bm25", "wordllama", "wordllama?dims=32", "jaccard")
+ENGINES = ("bayes", "locks", "single_shot")
 SEEDS = 3
 PROBES = ("en", "fr")
 JUDGED = ("scifact", "cranfield")
@@ -178,21 +198,64 @@ def pteb(setting: Setting) -> Iterator[Step]:
 def judges(setting: Setting) -> Iterator[Step]:
     """Ratings of pairs beside people's; grades of passages beside people's; the defence against injections."""
     size, out = setting.size, setting.places.out
+    yield from golden_sets(setting)
+    script = (sys.executable, str(HERE / "injections.py"), str(HERE / "datasets" / "scifact.yaml"))
+    wanted = ("--judge", setting.llm, "--n", str(size.injected), "--out", str(out / "injections.json"))
+    yield Step("injections", (*script, *wanted), makes=out / "injections.json")
     models = [setting.llm, *([setting.second] if setting.second else [])]
     asked = (*each("-j", models), *datasets(size.rated_sets), "--limit", size.rated)
     yield embassay("ratings", "pteb", "judge", *asked, "--answers", "schema", "--out", out / "ratings")
-    judge = f"{setting.llm}&answers=schema"
+
+
+def golden_sets(setting: Setting) -> Iterator[Step]:
+    """Grades of passages that people judged too, and whether systems and passages come in people's order."""
+    size, out = setting.size, setting.places.out
     for name in JUDGED:
-        made = ("-s", "wordllama", "-j", judge, "-d", HERE / "datasets" / f"{name}.yaml")
-        how = ("--limit", size.questions, "--depth", size.depth, "--repeat", size.questions * size.depth)
-        golden = ("rag", "golden", *made, *how, "--minimum", size.depth, "--top", size.depth)
-        yield embassay(f"golden-{name}", *golden, "--out", out / f"golden-{name}")
+        whole = out / f"golden-{name}"
+        yield golden(
+            whole.name, name, setting, size.questions, "--repeat", size.questions * 4, "--ranking", "grades"
+        )
         people = out / f"people-{name}.json"
-        beside = (sys.executable, str(HERE / "beside_people.py"), str(HERE / "datasets" / f"{name}.yaml"))
-        yield Step(people.stem, (*beside, str(out / f"golden-{name}"), "--out", str(people)), makes=people)
-    script = (sys.executable, str(HERE / "injections.py"), str(HERE / "datasets" / "scifact.yaml"))
-    wanted = ("--judge", setting.llm, "--n", str(size.questions * 2), "--out", str(out / "injections.json"))
-    yield Step("injections", (*script, *wanted), makes=out / "injections.json")
+        yield script("beside_people.py", name, whole, out=people)
+        yield retrieved(name, setting)
+        # Engines have something to order where people's judgements have grades.
+        engines = ENGINES if name == "cranfield" else ()
+        orders = [
+            golden(f"{whole.name}-{engine}", name, setting, size.ordered, "--ranking", engine)
+            for engine in engines
+        ]
+        yield from orders
+        runs = [whole, *(out / step.name for step in orders)]
+        yield script(
+            "orders_beside_people.py",
+            name,
+            *runs,
+            "--runs",
+            out / "runs" / name,
+            out=out / f"orders-{name}.json",
+        )
+
+
+def golden(step: str, name: str, setting: Setting, questions: int, *how: object) -> Step:
+    """A golden set of so many questions; what was graded before is not asked again."""
+    judge, depth = f"{setting.llm}&answers=schema", setting.size.depth
+    made = ("-s", "wordllama", "-j", judge, "-d", HERE / "datasets" / f"{name}.yaml", "--limit", questions)
+    deep = ("--depth", depth, "--minimum", depth, "--top", depth)
+    return embassay(step, "rag", "golden", *made, *deep, *how, "--out", setting.places.out / step)
+
+
+def retrieved(name: str, setting: Setting) -> Step:
+    """The first 100 documents of every question by several systems, and their fusion."""
+    command = (sys.executable, str(HERE / "rag_runs.py"), str(HERE / "datasets" / f"{name}.yaml"))
+    runs = setting.places.out / "runs"
+    wanted = map(str, (*each("-s", ORDERED), "--out", runs))
+    return Step(f"{name}-runs", (*command, *wanted), makes=runs / name / "rrf.trec")
+
+
+def script(file: str, name: str, *arguments: object, out: Path) -> Step:
+    """A script of this folder about a dataset, that writes `out`."""
+    words = (sys.executable, HERE / file, HERE / "datasets" / f"{name}.yaml", *arguments, "--out", out)
+    return Step(out.stem, tuple(map(str, words)), makes=out)
 
 
 def hteb(setting: Setting) -> Iterator[Step]:
@@ -207,24 +270,18 @@ def hteb(setting: Setting) -> Iterator[Step]:
 def rag(setting: Setting) -> Iterator[Step]:
     """Questions that a model writes, a choice with and without them, and answers with distractors planted."""
     size, out = setting.size, setting.places.out
+    chosen = {"scifact": HERE / "datasets" / "scifact.yaml", "docs": HERE.parent / "docs"}
+    for name, corpus in chosen.items():
+        written = ("--corpus", corpus, "--llm", setting.llm, "--n", size.written)
+        yield embassay(f"questions-{name}", "rag", "questions", *written, "--out", out / f"questions-{name}")
+        systems = (*each("-s", RETRIEVERS), "--passages", size.searched)
+        yield embassay(f"choose-{name}", "choose", corpus, *systems, "--out", out / f"choose-{name}")
+        model = ("--llm", setting.llm, "--written-per-kind", size.written)
+        with_model = f"choose-{name}-llm"
+        yield embassay(with_model, "choose", corpus, *systems, *model, "--out", out / with_model)
     cranfield = HERE / "datasets" / "cranfield.yaml"
-    written = ("--corpus", cranfield, "--llm", setting.llm, "--n", size.written)
-    yield embassay("questions", "rag", "questions", *written, "--out", out / "questions")
-    systems = (*each("-s", RETRIEVERS), "--passages", 200)
-    yield embassay("choose", "choose", cranfield, *systems, "--out", out / "choose")
-    model = ("--llm", setting.llm, "--written-per-kind", size.written)
-    yield embassay("choose-llm", "choose", cranfield, *systems, *model, "--out", out / "choose-llm")
+    yield retrieved("cranfield", setting)
     run = out / "runs" / "cranfield" / "bm25.trec"
-    command = (
-        sys.executable,
-        str(HERE / "rag_runs.py"),
-        str(cranfield),
-        "-s",
-        "bm25",
-        "--out",
-        str(out / "runs"),
-    )
-    yield Step("cranfield-run", command, makes=run)
     asked = (
         "-d",
         cranfield,
