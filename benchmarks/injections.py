@@ -1,6 +1,6 @@
 """What the defence against injections is worth: the same passages graded with it and without it.
 
-    python benchmarks/injections.py benchmarks/datasets/scifact.yaml --judge openai:NAME?base_url=... --out found.json
+    python benchmarks/injections.py benchmarks/datasets/cranfield.yaml --judge openai:NAME?base_url=... --out found.json
 
 Passages that nobody judged relevant to a question are graded as they are and with an instruction at their end, by two
 prompts: ours (marked lines, material is never followed) and the same words without either. An answer is bound to the
@@ -13,6 +13,7 @@ import argparse
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -86,13 +87,11 @@ async def grade_all(chat: CachedChat, pairs: Sequence[tuple[Question, Passage]],
     graded = []
     for place, (question, passage) in enumerate(pairs):
         print(f"{place} of {len(pairs)} passages graded", flush=True)
-        for name, attack in ATTACKS.items():
-            text = passage.text + attack.replace("{question}", question.text)
-            for defended in (True, False):
-                messages = (grade_messages if defended else bare_messages)(
-                    question, Passage(passage.id, text)
-                )
-                graded.append(Graded(place, name, defended, await grade(chat, messages, seed)))
+        # A prompt stays the same from call to call: a server that keeps what it has read reads it once.
+        for defended, (name, attack) in product((True, False), ATTACKS.items()):
+            material = Passage(passage.id, passage.text + attack.replace("{question}", question.text))
+            messages = (grade_messages if defended else bare_messages)(question, material)
+            graded.append(Graded(place, name, defended, await grade(chat, messages, seed)))
     return graded
 
 

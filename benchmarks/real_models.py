@@ -52,6 +52,7 @@ class Size:
     ordered: int
     """Questions whose passages every ranking engine orders."""
     depth: int
+    repeated: int
     injected: int
     transformed: int
     written: int
@@ -66,25 +67,25 @@ SIZES = {
     # Does it work at all? A few answers of everything.
     "tiny": Size(
         scored=40, sets=("stsb", "sts17_en"), sage=5, probed=3, paraphrased=3, paraphrased_sets=("stsb",),
-        rated=4, rated_sets=("stsb",), questions=1, ordered=1, depth=3, injected=1, transformed=1, written=1,
-        searched=60, answered=3, annotated=2
+        rated=4, rated_sets=("stsb",), questions=1, ordered=1, depth=3,
+        repeated=3, injected=1, transformed=1, written=1, searched=60, answered=3, annotated=2
     ),
     "small": Size(
         scored=300, sets=("stsb", "sts17_en", "sts17_ar"), sage=30, probed=20, paraphrased=16,
         paraphrased_sets=("stsb",), rated=20, rated_sets=("stsb", "sts17_en"), questions=2, ordered=1, depth=4,
-        injected=4, transformed=3, written=1, searched=200, answered=3, annotated=6
+        repeated=8, injected=4, transformed=3, written=1, searched=200, answered=3, annotated=6
     ),
     "evening": Size(
-        scored=300, sets=("stsb", "sts17_en", "sts17_ar"), sage=30, probed=30, paraphrased=40,
-        paraphrased_sets=("stsb",), rated=40, rated_sets=("stsb", "sts17_en"), questions=10, ordered=3, depth=5,
-        injected=12, transformed=6, written=2, searched=600, answered=8, annotated=12
+        scored=300, sets=("stsb", "sts17_en", "sts17_ar"), sage=10, probed=10, paraphrased=40,
+        paraphrased_sets=("stsb",), rated=40, rated_sets=("stsb", "sts17_en"), questions=10, ordered=2, depth=3,
+        repeated=12, injected=8, transformed=6, written=2, searched=600, answered=8, annotated=12
     ),
     "night": Size(
         scored=None, sets=(*STS, "mrpc", "banking77_intents", "20newsgroups", "wikiqa", "scifact"), sage=200,
         probed=100, paraphrased=150,
         paraphrased_sets=(*STS, "banking77_intents", "20newsgroups", "wikiqa", "scifact", "summeval"),
-        rated=150, rated_sets=STS, questions=10, ordered=10, depth=30, injected=30, transformed=60, written=20,
-        searched=1_500, answered=50, annotated=40
+        rated=150, rated_sets=STS, questions=10, ordered=10, depth=30, repeated=100, injected=30, transformed=60,
+        written=20, searched=1_500, answered=50, annotated=40
     ),
 }  # fmt: skip
 CLASSICAL = ("wordllama", "bm25", "jaccard", "levenshtein")
@@ -93,7 +94,7 @@ ORDERED = ("bm25", "wordllama", "wordllama?dims=32", "jaccard")
 ENGINES = ("bayes", "locks", "single_shot")
 SEEDS = 3
 PROBES = ("en", "fr")
-JUDGED = ("scifact", "cranfield")
+JUDGED = ("cranfield", "scifact")
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class Setting:
 
     places: Places
     models: Path
+    threads: int
     size: Size
     encoders: tuple[str, ...]
     llm: str
@@ -130,6 +132,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", action="append", choices=list(PARTS), help="a part; repeatable")
     parser.add_argument("--size", choices=list(SIZES), default="small")
     parser.add_argument("--encoder", action="append", help="an encoder in place of the folder's; repeatable")
+    parser.add_argument(
+        "--threads", type=int, default=os.cpu_count() or 1,
+        help="of the language model's server; with other work on the machine, fewer than its cores",
+    )  # fmt: skip
     parser.add_argument("--llm", help="a language model in place of the folder's")
     parser.add_argument(
         "--pages", type=Path, default=HERE.parent, help="the checkout whose pages are written"
@@ -151,6 +157,7 @@ def setting_of(given: argparse.Namespace) -> Setting:
     return Setting(
         places=Places(Path(given.data).resolve(), given.out, None),
         models=given.models,
+        threads=given.threads,
         size=SIZES[given.size],
         encoders=tuple(given.encoder or own),
         llm=given.llm or served("qwen1.5b", LLM_PORT),
@@ -199,7 +206,7 @@ def judges(setting: Setting) -> Iterator[Step]:
     """Ratings of pairs beside people's; grades of passages beside people's; the defence against injections."""
     size, out = setting.size, setting.places.out
     yield from golden_sets(setting)
-    script = (sys.executable, str(HERE / "injections.py"), str(HERE / "datasets" / "scifact.yaml"))
+    script = (sys.executable, str(HERE / "injections.py"), str(HERE / "datasets" / "cranfield.yaml"))
     wanted = ("--judge", setting.llm, "--n", str(size.injected), "--out", str(out / "injections.json"))
     yield Step("injections", (*script, *wanted), makes=out / "injections.json")
     models = [setting.llm, *([setting.second] if setting.second else [])]
@@ -208,32 +215,27 @@ def judges(setting: Setting) -> Iterator[Step]:
 
 
 def golden_sets(setting: Setting) -> Iterator[Step]:
-    """Grades of passages that people judged too, and whether systems and passages come in people's order."""
+    """Grades of passages that people judged too, and whether systems come in people's order."""
     size, out = setting.size, setting.places.out
     for name in JUDGED:
-        whole = out / f"golden-{name}"
-        yield golden(
-            whole.name, name, setting, size.questions, "--repeat", size.questions * 4, "--ranking", "grades"
-        )
-        people = out / f"people-{name}.json"
-        yield script("beside_people.py", name, whole, out=people)
+        step = f"golden-{name}"
+        yield golden(step, name, setting, size.questions, "--repeat", size.repeated, "--ranking", "grades")
+        yield script("beside_people.py", name, out / step, out=out / f"people-{name}.json")
         yield retrieved(name, setting)
-        # Engines have something to order where people's judgements have grades.
-        engines = ENGINES if name == "cranfield" else ()
-        orders = [
-            golden(f"{whole.name}-{engine}", name, setting, size.ordered, "--ranking", engine)
-            for engine in engines
-        ]
-        yield from orders
-        runs = [whole, *(out / step.name for step in orders)]
-        yield script(
-            "orders_beside_people.py",
-            name,
-            *runs,
-            "--runs",
-            out / "runs" / name,
-            out=out / f"orders-{name}.json",
-        )
+        runs = ("--runs", out / "runs" / name)
+        yield script("orders_beside_people.py", name, out / step, *runs, out=out / f"orders-{name}.json")
+
+
+def engines(setting: Setting) -> Iterator[Step]:
+    """Whether passages come in people's order, where their judgements have grades."""
+    out, name = setting.places.out, "cranfield"
+    whole = f"golden-{name}"
+    for engine in ENGINES:
+        yield golden(f"{whole}-{engine}", name, setting, setting.size.ordered, "--ranking", engine)
+    yield retrieved(name, setting)
+    folders = [out / whole, *(out / f"{whole}-{engine}" for engine in ENGINES)]
+    runs = ("--runs", out / "runs" / name)
+    yield script("orders_beside_people.py", name, *folders, *runs, out=out / f"engines-{name}.json")
 
 
 def golden(step: str, name: str, setting: Setting, questions: int, *how: object) -> Step:
@@ -311,8 +313,8 @@ def hume(setting: Setting) -> Iterator[Step]:
 
 
 PARTS: dict[str, Callable[[Setting], Iterator[Step]]] = {
-    "encoders": encoders, "judges": judges, "hteb": hteb, "hume": hume, "rag": rag, "pteb": pteb, "probes": probes,
-    "sage": sage,
+    "encoders": encoders, "judges": judges, "hteb": hteb, "hume": hume, "rag": rag, "pteb": pteb, "engines": engines,
+    "probes": probes, "sage": sage,
 }  # fmt: skip
 """What needs the language model most comes early: it shows what breaks."""
 
@@ -358,7 +360,7 @@ def needed(step: Step, setting: Setting) -> Iterator[AbstractContextManager[None
     ):
         if f":{port}/" in words:
             file = ("--model", setting.models / weights, "--model_alias", name)
-            size = ("--n_ctx", 4096, "--n_threads", os.cpu_count() or 1)
+            size = ("--n_ctx", 4096, "--n_threads", setting.threads)
             yield serving(
                 port, llm, "-m", "llama_cpp.server", *file, *size, "--host", "127.0.0.1", "--port", port
             )

@@ -132,6 +132,7 @@ def page(out: Path) -> Iterator[str]:
     yield from people(out)
     for name in ("cranfield", "scifact"):
         yield from orders(name, out / f"orders-{name}.json")
+    yield from engines(out / "engines-cranfield.json")
     yield from injections(out)
 
 
@@ -254,7 +255,7 @@ def area(found: Sequence[float | None]) -> str:
 
 
 def orders(name: str, path: Path) -> Iterator[str]:
-    """Systems by the judge's golden set and by people's; a question's passages by each engine, and by people."""
+    """Systems by the judge's golden set and by people's."""
     if not path.is_file():
         return
     noted = json.loads(path.read_text("utf-8"))
@@ -268,11 +269,18 @@ def orders(name: str, path: Path) -> Iterator[str]:
     yield from ("", "| System | By the judge | By people |", "|---|---:|---:|")
     for system, by in sorted(systems["rows"].items(), key=lambda row: -row[1]["people"]):
         yield f"| {system} | {by['judge']:.3f} | {by['people']:.3f} |"
-    yield from ("", f"## The order of passages: {name}", "")
+    yield ""
+
+
+def engines(path: Path) -> Iterator[str]:
+    """Passages of a question in the order of each engine, and by people."""
+    if not path.is_file():
+        return
+    yield from ("## The order of passages: cranfield", "")
     yield "nDCG@10 by people of the passages that were kept, in the order of each engine, of grades and of the search."
     yield from ("", "| Engine | Questions | Orders asked | Engine | Grades | Search | Engine less grades |")
     yield "|---|---:|---:|---:|---:|---:|---:|"
-    for row in noted["engines"]:
+    for row in json.loads(path.read_text("utf-8"))["engines"]:
         value, low, high = row["over_grades"]
         ends = "" if low is None else f" ({low:+.3f} to {high:+.3f})"
         means = " | ".join(f"{row[key]:.3f}" for key in ("engine", "grades", "search"))

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from embassay.cli.progress import BRIEF, Lines, in_words, time_left
+from embassay.cli.progress import BRIEF, Lines, in_words, shorten_names, time_left
 from embassay.cli.session import Display, show_plan
 from embassay.runs.folder import Cell, failed_record
 from embassay.runs.forecast import Forecasts
@@ -106,11 +106,41 @@ def test_the_first_ten_answers_set_the_pace(monkeypatch, capsys):
     monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
     lines = Lines()
     lines.stage("paraphrasing", 500)
-    lines.advanced_by(9)
-    now[0] = 40.0
+    for answers in range(1, 11):
+        assert lines.until_answered() == ""
+        now[0] = 2.5 * answers
+        lines.advanced_by(1)
+    # 490 more at 2.5 s are 20 min, told from 0.7 to 1.5 times.
+    assert capsys.readouterr().err == "paraphrasing: 10 of 500 texts  14 min to 31 min left\n"
+    lines.stop()
+
+
+def test_answers_kept_from_before_set_no_pace(monkeypatch):
+    """Resumed with 16 of 46 passages graded, those at once: ten more in 140 s leave 20 for 280 s, not for 108 s."""
+    now = [0.0]
+    monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
+    lines = Lines(brief=True)
+    lines.stage("S4 grades", 46, "passages")
+    for _ in range(16):
+        now[0] += 0.01
+        lines.advanced_by(1)
     assert lines.until_answered() == ""
-    lines.advanced_by(1)
-    assert capsys.readouterr().err == "paraphrasing: 10 of 500 texts  23 min to 49 min left\n"
+    for _ in range(10):
+        now[0] += 14.0
+        lines.advanced_by(1)
+    assert lines.until_answered() == "3 min to 7 min left"  # 280 s, from 0.7 to 1.5 times
+    lines.stop()
+
+
+def test_a_model_behind_a_server_goes_by_its_label(capsys):
+    """Its address is longer than what is to be read; two of one label keep apart."""
+    spec = "openai:qwen1.5b?base_url=http://127.0.0.1:8091/v1&concurrency=4"
+    other = spec.replace("8091", "8092")
+    assert shorten_names([spec, "bm25"])(f"{spec}: 74 requests") == "openai:qwen1.5b: 74 requests"
+    assert len({shorten_names([spec, other])(name) for name in (spec, other)}) == 2
+    lines = Lines()
+    lines.stage(f"S4 grades by {spec}", 46, "passages")
+    assert lines.title == "S4 grades by openai:qwen1.5b"
     lines.stop()
 
 

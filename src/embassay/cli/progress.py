@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,11 @@ LONG = 120.0
 """Seconds of forecast from which on a smaller run is proposed first."""
 PAUSE = 5.0
 """Seconds between the lines of two cells."""
+BROAD = 28
+"""Characters over which a system goes by its label."""
+BURST, SETTLED = 0.2, 10.0
+"""Answers that follow one another within so many seconds, and in the first so many seconds of a stage, were kept from
+before: they set no pace."""
 PACE = 10
 """Answers that set the pace, also where they are less than a tenth."""
 
@@ -60,6 +66,24 @@ def in_words(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
+def shorten_names(names: Iterable[str]) -> Callable[[str], str]:
+    """The function that puts the labels of reports in place of these names in a text: specs of models behind a server
+    are longer than a line."""
+    long = {name for name in names if len(name) > BROAD}
+    if not long:
+        return str
+    from embassay.report.record import label_names  # a start without such names needs none of it
+
+    labels = label_names(sorted(long))
+    pattern = re.compile("|".join(map(re.escape, sorted(labels, key=len, reverse=True))))
+    return lambda text: pattern.sub(lambda match: labels[match[0]], text)
+
+
+def _shorten_title(title: str) -> str:
+    """A stage's title with the specs in it by their labels."""
+    return shorten_names(word for word in title.split() if ":" in word)(title)
+
+
 @contextmanager
 def say_opening(names: Sequence[str]) -> Iterator[None]:
     """Say what is being opened, where that takes a second or more."""
@@ -85,10 +109,12 @@ class _Tally(Silent):
         self.start = time.monotonic()
         self.asked, self.answered, self.answers = 0, 0, 0
         self.title, self.unit, self.asking = "", "texts", self.start
+        self.begun_at, self.kept, self._settled = self.start, 0, False
         self._late: threading.Timer | None = None
 
     def opening(self, names: Sequence[str]) -> None:
-        self.say_late(f"opening {', '.join(names)} and the data" if names else "opening the data")
+        named = shorten_names(names)(", ".join(names))
+        self.say_late(f"opening {named} and the data" if names else "opening the data")
 
     def planning(self, plan: Plan) -> None:
         self.say_late(f"counting what {len(plan.cells)} cells will take")
@@ -98,19 +124,28 @@ class _Tally(Silent):
 
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
         self.say_late()
-        self.asked, self.answered, self.answers, self.title, self.unit = total, 0, 0, title, unit
-        self.asking = time.monotonic()
+        self.asked, self.answered, self.answers, self.unit = total, 0, 0, unit
+        self.title = _shorten_title(title)
+        self.begun_at = self.asking = time.monotonic()
+        self.kept, self._settled = 0, False
 
     def advanced_by(self, texts: int) -> None:
         self.answered += texts
+        now = time.monotonic()
+        if self._settled or now - self.asking >= BURST or now - self.begun_at >= SETTLED:
+            self._settled = True
+            return
+        # What comes at once was there: the clock of the pace starts behind it.
+        self.kept, self.asking = self.answered, now
 
     def heard(self) -> None:
         self.answers += 1
 
     def until_answered(self) -> str:
         """How long what is asked for will still take, in words: by the pace of the first ten, or of a tenth."""
-        share = self.answered / self.asked if self.asked else 0.0
-        paced = bool(share) and self.answered >= PACE
+        waiting, new = self.asked - self.kept, self.answered - self.kept
+        share = new / waiting if self.asked and waiting > 0 else 0.0
+        paced = bool(share) and new >= PACE
         return time_left(time.monotonic() - self.asking, min(1.0, share), paced=paced)
 
     def say_late(self, line: str = "") -> None:
@@ -213,12 +248,12 @@ class Lines(_Tally):
         super().stage(title, total, unit)
         self._last = time.monotonic()
         if not self._brief:
-            self.say_late(f"{title}: {total:,} {unit}" if total else title)
+            self.say_late(f"{self.title}: {total:,} {unit}" if total else self.title)
 
     def advanced_by(self, texts: int) -> None:
         before = self.answered
         super().advanced_by(texts)
-        paced = before < PACE <= self.answered < self.asked
+        paced = before - self.kept < PACE <= self.answered - self.kept and self.answered < self.asked
         if time.monotonic() - self._last >= (PAUSE if paced else PERIOD):
             self._say_amount()
 
@@ -293,7 +328,7 @@ class Bars(_Tally):
         super().stage(title, total, unit)
         self._no_more_asked()
         self._asked = self._progress.add_task(
-            title, total=total or None, state=f"{total:,} {unit}" if total else ""
+            self.title, total=total or None, state=f"{total:,} {unit}" if total else ""
         )
         self._progress.start()
 
@@ -366,7 +401,7 @@ class Bars(_Tally):
 
 
 def _cell_name(cell: Cell) -> str:
-    return f"{cell.task} {cell.dataset} {cell.system}"
+    return f"{cell.task} {cell.dataset} {shorten_names([cell.system])(cell.system)}"
 
 
 def _say_additions(added: Mapping[str, Sequence[str]]) -> str:
