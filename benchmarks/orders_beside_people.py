@@ -126,7 +126,8 @@ def interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None
         return [float(values.mean()) if len(values) else None, None, None]
     means = resample_means(values[:, None], n_resamples=RESAMPLES, rng=generator(1337, "orders"))
     low, high = percentile_interval(means[:, 0])
-    return [float(values.mean()), float(low), float(high)]
+    # Of values that are all equal there is no interval.
+    return [float(values.mean()), *(None if np.isnan(end) else float(end) for end in (low, high))]
 
 
 if __name__ == "__main__":

@@ -77,8 +77,8 @@ SIZES = {
     ),
     "evening": Size(
         scored=300, sets=("stsb", "sts17_en", "sts17_ar"), sage=10, probed=10, paraphrased=40,
-        paraphrased_sets=("stsb",), rated=40, rated_sets=("stsb", "sts17_en"), questions=10, ordered=2, depth=3,
-        repeated=12, injected=8, transformed=6, written=2, searched=600, answered=8, annotated=12
+        paraphrased_sets=("stsb",), rated=30, rated_sets=("stsb", "sts17_en"), questions=10, ordered=2, depth=3,
+        repeated=12, injected=8, transformed=6, written=2, searched=300, answered=8, annotated=6
     ),
     "night": Size(
         scored=None, sets=(*STS, "mrpc", "banking77_intents", "20newsgroups", "wikiqa", "scifact"), sage=200,
@@ -94,7 +94,6 @@ ORDERED = ("bm25", "wordllama", "wordllama?dims=32", "jaccard")
 ENGINES = ("bayes", "locks", "single_shot")
 SEEDS = 3
 PROBES = ("en", "fr")
-JUDGED = ("cranfield", "scifact")
 
 
 @dataclass(frozen=True)
@@ -203,27 +202,28 @@ def pteb(setting: Setting) -> Iterator[Step]:
 
 
 def judges(setting: Setting) -> Iterator[Step]:
-    """Ratings of pairs beside people's; grades of passages beside people's; the defence against injections."""
+    """Grades of passages beside people's; the defence against injections; ratings of pairs beside people's."""
     size, out = setting.size, setting.places.out
-    yield from golden_sets(setting)
-    script = (sys.executable, str(HERE / "injections.py"), str(HERE / "datasets" / "cranfield.yaml"))
+    yield from golden_set("cranfield", setting)
+    command = (sys.executable, str(HERE / "injections.py"), str(HERE / "datasets" / "cranfield.yaml"))
     wanted = ("--judge", setting.llm, "--n", str(size.injected), "--out", str(out / "injections.json"))
-    yield Step("injections", (*script, *wanted), makes=out / "injections.json")
-    models = [setting.llm, *([setting.second] if setting.second else [])]
-    asked = (*each("-j", models), *datasets(size.rated_sets), "--limit", size.rated)
-    yield embassay("ratings", "pteb", "judge", *asked, "--answers", "schema", "--out", out / "ratings")
+    yield Step("injections", (*command, *wanted), makes=out / "injections.json")
+    for name, model in (("ratings", setting.llm), ("ratings-second", setting.second)):
+        asked = ("-j", model, *datasets(size.rated_sets), "--limit", size.rated, "--answers", "schema")
+        if model:
+            yield embassay(name, "pteb", "judge", *asked, "--out", out / name)
+    yield from golden_set("scifact", setting)
 
 
-def golden_sets(setting: Setting) -> Iterator[Step]:
+def golden_set(name: str, setting: Setting) -> Iterator[Step]:
     """Grades of passages that people judged too, and whether systems come in people's order."""
     size, out = setting.size, setting.places.out
-    for name in JUDGED:
-        step = f"golden-{name}"
-        yield golden(step, name, setting, size.questions, "--repeat", size.repeated, "--ranking", "grades")
-        yield script("beside_people.py", name, out / step, out=out / f"people-{name}.json")
-        yield retrieved(name, setting)
-        runs = ("--runs", out / "runs" / name)
-        yield script("orders_beside_people.py", name, out / step, *runs, out=out / f"orders-{name}.json")
+    step = f"golden-{name}"
+    yield golden(step, name, setting, size.questions, "--repeat", size.repeated, "--ranking", "grades")
+    yield script("beside_people.py", name, out / step, out=out / f"people-{name}.json")
+    yield retrieved(name, setting)
+    runs = ("--runs", out / "runs" / name)
+    yield script("orders_beside_people.py", name, out / step, *runs, out=out / f"orders-{name}.json")
 
 
 def engines(setting: Setting) -> Iterator[Step]:
@@ -284,19 +284,8 @@ def rag(setting: Setting) -> Iterator[Step]:
     cranfield = HERE / "datasets" / "cranfield.yaml"
     yield retrieved("cranfield", setting)
     run = out / "runs" / "cranfield" / "bm25.trec"
-    asked = (
-        "-d",
-        cranfield,
-        "--run",
-        run,
-        "-g",
-        setting.llm,
-        "-j",
-        setting.llm,
-        "--grades",
-        "4=5,3=4,2=3,1=2",
-    )
-    how = ("--limit", size.answered, "-k", 4, "--distractors", 2, "--timed", 3)
+    asked = ("-d", cranfield, "--run", run, "-g", setting.llm, "-j", setting.llm)
+    how = ("--limit", size.answered, "-k", 3, "--distractors", 2, "--timed", 2)
     yield embassay("answers", "rag", "answer", *asked, *how, "--out", out / "answers")
 
 

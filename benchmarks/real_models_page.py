@@ -69,6 +69,7 @@ SECTIONS = (
     Section("encoders", "Encoders on the sets as they are", _main),
     Section("pteb", "Paraphrased by the language model, three seeds", _change),
     Section("ratings", "The language model rates pairs", _rated),
+    Section("ratings-second", "A second, smaller one rates pairs", _rated),
     Section("golden-scifact", "The language model grades passages: SciFact", tables=("stages",)),
     Section("golden-cranfield", "The language model grades passages: Cranfield", tables=("stages",)),
     Section("hteb", "Eight transformations", tables=("hteb_profiles", "hteb_texts")),

@@ -38,7 +38,7 @@ def _commands(*more: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", ["tiny", "small", "night"])
+@pytest.mark.parametrize("size", ["tiny", "small", "evening", "night"])
 def test_every_file_and_command_of_a_step_is_there(size: str) -> None:
     """All parts, at every size."""
     from embassay.cli.main import app
