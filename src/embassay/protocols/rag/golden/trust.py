@@ -94,6 +94,12 @@ def judge_warnings(golden: Golden) -> tuple[str, ...]:
     )
 
 
+def may_be_at_chance(golden: Golden) -> bool:
+    """Whether a person's grades, a repeat or the search leave open that the judge grades at random."""
+    signs = (_beside_people, _repeat_warnings, _beside_search)
+    return any(True for warnings_of in signs for _ in warnings_of(golden))
+
+
 def _beside_people(golden: Golden) -> Iterator[str]:
     for check in golden.human:
         kappa = check.kappa
