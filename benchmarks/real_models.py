@@ -34,6 +34,8 @@ LLM_PORT, GEMMA_PORT, E5_PORT = 8091, 8092, 8093
 PATIENCE = 300
 """Seconds that a server may take to load its model."""
 
+ENGLISH = ("stsb", "emotion", "wikiqa")
+
 
 @dataclass(frozen=True)
 class Size:
@@ -60,6 +62,7 @@ class Size:
     """Passages that a choice searches."""
     answered: int
     annotated: int
+    annotated_sets: tuple[str, ...] = (*ENGLISH, "masakhanews_hau", "masakhanews_swa")
 
 
 STS = ("stsb", "sick_r", "sts12", "sts13", "sts17_en", "sts17_ar", "stsb_es")
@@ -78,7 +81,8 @@ SIZES = {
     "evening": Size(
         scored=300, sets=("stsb", "sts17_en", "sts17_ar"), sage=10, probed=10, paraphrased=40,
         paraphrased_sets=("stsb",), rated=30, rated_sets=("stsb", "sts17_en"), questions=10, ordered=2, depth=3,
-        repeated=12, injected=8, transformed=6, written=2, searched=300, answered=8, annotated=6
+        repeated=12, injected=8, transformed=6, written=2, searched=300, answered=8, annotated=10,
+        annotated_sets=ENGLISH
     ),
     "night": Size(
         scored=None, sets=(*STS, "mrpc", "banking77_intents", "20newsgroups", "wikiqa", "scifact"), sage=200,
@@ -293,7 +297,7 @@ def hume(setting: Setting) -> Iterator[Step]:
     """The model as an annotator beside gold."""
     size, out = setting.size, setting.places.out
     study = out / "study"
-    sets = datasets(("stsb", "emotion", "masakhanews_hau", "masakhanews_swa", "wikiqa"))
+    sets = datasets(size.annotated_sets)
     sample = embassay("hume-sample", "hume", "sample", *sets, "--n", size.annotated, "--out", study)
     yield Step(sample.name, sample.command, makes=study / "study.json")
     yield embassay("hume-annotate", "hume", "annotate", study, "--llm", setting.llm)

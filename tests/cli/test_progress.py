@@ -8,7 +8,7 @@ import pytest
 from embassay.cli.progress import BRIEF, Lines, in_words, shorten_names, time_left
 from embassay.cli.session import Display, show_plan
 from embassay.runs.folder import Cell, failed_record
-from embassay.runs.forecast import Forecasts
+from embassay.runs.forecast import Forecast, Forecasts
 
 CELLS = [
     Cell("robustness", "notes", f"system{i}", f"key{i}", units, job=None)
@@ -207,6 +207,18 @@ class Late:
 
     def cancel(self):
         self.cancelled = True
+
+
+def test_a_plan_of_a_model_behind_a_server_shows_its_time(capsys, monkeypatch):
+    """On 80 columns an address used to hide all but task and dataset; --wide has it whole."""
+    monkeypatch.setenv("COLUMNS", "80")
+    spec = "openai:qwen1.5b?answers=schema&base_url=http://127.0.0.1:8091/v1&concurrency=4"
+    cell = Forecast("S4 grade", "cranfield", spec, 46, 46, 45_626, requests=46, usd=None, seconds=495.0)
+    show_plan(lambda _: Forecasts((cell,)), Display(json=False, wide=False))
+    head, _, row, *_ = capsys.readouterr().out.splitlines()
+    assert ("time" in head, "495.0 s" in row) == (True, True)
+    show_plan(lambda _: Forecasts((cell,)), Display(json=False, wide=True))
+    assert spec in capsys.readouterr().out
 
 
 def test_brief_lines_begin_with_what_is_done(capsys):
