@@ -71,7 +71,7 @@ SIZES = {
     "tiny": Size(
         scored=40, sets=("stsb", "sts17_en"), sage=5, probed=3, paraphrased=3, paraphrased_sets=("stsb",),
         rated=4, rated_sets=("stsb",), questions=1, ordered=1, depth=3,
-        repeated=3, injected=1, transformed=1, written=1, searched=60, answered=3, annotated=2
+        repeated=3, injected=1, transformed=4, written=1, searched=60, answered=3, annotated=2
     ),
     "small": Size(
         scored=300, sets=("stsb", "sts17_en", "sts17_ar"), sage=30, probed=20, paraphrased=16,

@@ -77,6 +77,26 @@ def test_models_of_ones_own_take_the_place_of_the_folders() -> None:
     assert "python benchmarks/real_models.py --models MODELS --data DATA" in page
 
 
+@pytest.mark.nightly
+@pytest.mark.shared
+def test_every_command_that_can_be_planned_has_a_plan(tmp_path: Path) -> None:
+    """On the real data, with an encoder of this machine and a model that nobody asks: grades and columns fit."""
+    data = ROOT.parent / "shared" / "data"
+    if not data.is_dir():
+        pytest.skip("the data are absent")
+    llm = "openai:writer?base_url=http://127.0.0.1:9/v1"
+    chosen = ("--size", "tiny", "--encoder", "wordllama", "--llm", llm, "--out", str(tmp_path))
+    environment = os.environ | {"EMBASSAY_DATA": str(data), "OPENAI_API_KEY": "none"}
+    for step, words in _commands(*chosen).items():
+        made_here = step in ("cranfield-runs",)
+        plannable = words[0] == "embassay" and words[1] != "hume"
+        if not made_here and not plannable:
+            continue
+        command = [sys.executable, *words[1:]] if made_here else [sys.executable, "-m", *words, "--dry-run"]
+        planned = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert planned.returncode == 0, f"{step}: {planned.stderr[-500:]}"
+
+
 @pytest.mark.parametrize("name", ["benchmarks/results/real_models.md", "docs/real_data.md"])
 def test_pages_name_no_place_of_a_machine(name: str) -> None:
     """Models go by their names."""
