@@ -105,7 +105,8 @@ def test_a_retrieval_set_described_by_tables_is_its_corpus(folder: Path, tmp_pat
         for source in (described, folder / "corpus.jsonl")
     ]
     values = [{system: row.value for system, row in rows(run, "p_best").items()} for run in runs]
-    assert values[0] == values[1]
+    # Other files, other draws of the belief.
+    assert values[0] == pytest.approx(values[1], abs=0.01)
 
 
 def test_probabilities_sum_to_one_and_the_pick_has_the_least_regret(run: Run) -> None:
