@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from embassay.cli.progress import BRIEF, Lines, in_words, shorten_names, time_left
+from embassay.cli.progress import BRIEF, Lines, in_words, seconds_left, shorten_names
 from embassay.cli.session import Display, show_plan
 from embassay.runs.folder import Cell, failed_record
 from embassay.runs.forecast import Forecast, Forecasts
@@ -28,11 +28,10 @@ def test_times_in_words(seconds, words):
     assert in_words(seconds) == words
 
 
-def test_time_left_is_a_range_once_a_tenth_is_done():
-    """Nothing before a tenth; then a range around the straight line."""
-    assert time_left(100, 0.05) == ""
-    assert time_left(100, 0.5) == "1 min to 2 min left"
-    assert time_left(0.1, 0.99) == "1 s left"
+def test_nothing_is_left_to_say_before_a_tenth_is_done():
+    """Then the straight line."""
+    assert seconds_left(100, 0.05) is None
+    assert seconds_left(100, 0.5) == 100
 
 
 def test_lines_weigh_cells_by_their_texts(capsys):
@@ -129,6 +128,20 @@ def test_answers_kept_from_before_set_no_pace(monkeypatch):
         now[0] += 14.0
         lines.advanced_by(1)
     assert lines.until_answered() == "3 min to 7 min left"  # 280 s, from 0.7 to 1.5 times
+    lines.stop()
+
+
+def test_answers_of_the_cache_that_come_slowly_are_soon_forgotten(monkeypatch):
+    """On a busy machine 48 of 96 paraphrases were read one by one, half a second each; then 3 s each: after twenty more
+    the 28 that are left take 84 s, not a mean of both."""
+    now = [0.0]
+    monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
+    lines = Lines(brief=True)
+    lines.stage("paraphrases", 96)
+    for place in range(68):
+        now[0] += 0.5 if place < 48 else 3.0
+        lines.advanced_by(1)
+    assert lines.until_answered() == "59 s to 2 min left"  # 84 s, from 0.7 to 1.5 times
     lines.stop()
 
 

@@ -6,6 +6,7 @@ import re
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock, Timer
@@ -32,6 +33,8 @@ BROAD = 28
 BURST, SETTLED = 0.2, 10.0
 """Answers that follow one another within so many seconds, and in the first so many seconds of a stage, were kept from
 before: they set no pace."""
+RECENT = 21
+"""Answers, and the one before them, whose pace says what the rest will take."""
 PACE = 10
 """Answers that set the pace, also where they are less than a tenth."""
 
@@ -41,19 +44,13 @@ def make_listener(brief: bool = False) -> Silent:
     return Bars() if sys.stderr.isatty() else Lines(brief)
 
 
-def time_left(elapsed: float, share: float, *, paced: bool = False) -> str:
-    """Time left as a range once a tenth is done, or enough of it to set the pace: cells differ, so one figure would
-    promise too much."""
-    seconds = seconds_left(elapsed, share, paced=paced)
-    return "" if seconds is None else _time_range(seconds)
-
-
-def seconds_left(elapsed: float, share: float, *, paced: bool = False) -> float | None:
-    """Seconds left at the pace so far; None before a tenth is done, or enough to set the pace."""
-    return elapsed * (1 - share) / share if share >= 0.1 or paced else None
+def seconds_left(elapsed: float, share: float) -> float | None:
+    """Seconds left at the pace so far; None before a tenth is done."""
+    return elapsed * (1 - share) / share if share >= 0.1 else None
 
 
 def _time_range(left: float) -> str:
+    """A time left as a range: cells and answers differ, so one figure would promise too much."""
     low, high = in_words(left * 0.7), in_words(left * 1.5)
     return f"{low} left" if low == high else f"{low} to {high} left"
 
@@ -110,6 +107,7 @@ class _Tally(Silent):
         self.asked, self.answered, self.answers = 0, 0, 0
         self.title, self.unit, self.asking = "", "texts", self.start
         self.begun_at, self.kept, self._settled = self.start, 0, False
+        self._recent = deque([(self.start, 0)], maxlen=RECENT)
         self._late: threading.Timer | None = None
 
     def opening(self, names: Sequence[str]) -> None:
@@ -128,25 +126,31 @@ class _Tally(Silent):
         self.title = _shorten_title(title)
         self.begun_at = self.asking = time.monotonic()
         self.kept, self._settled = 0, False
+        self._recent = deque([(self.asking, 0)], maxlen=RECENT)
 
     def advanced_by(self, texts: int) -> None:
         self.answered += texts
         now = time.monotonic()
         if self._settled or now - self.asking >= BURST or now - self.begun_at >= SETTLED:
             self._settled = True
+            self._recent.append((now, self.answered))
             return
         # What comes at once was there: the clock of the pace starts behind it.
         self.kept, self.asking = self.answered, now
+        self._recent = deque([(now, self.answered)], maxlen=RECENT)
 
     def heard(self) -> None:
         self.answers += 1
 
     def until_answered(self) -> str:
-        """How long what is asked for will still take, in words: by the pace of the first ten, or of a tenth."""
+        """How long what is asked for will still take, in words: by the pace of the last answers, once there are ten, or
+        a tenth. Those of the cache that came one by one are soon not among the last."""
         waiting, new = self.asked - self.kept, self.answered - self.kept
-        share = new / waiting if self.asked and waiting > 0 else 0.0
-        paced = bool(share) and new >= PACE
-        return time_left(time.monotonic() - self.asking, min(1.0, share), paced=paced)
+        since, before = self._recent[0]
+        if not self.asked or new <= 0 or self.answered <= before or (new < PACE and new < 0.1 * waiting):
+            return ""
+        pace = (time.monotonic() - since) / (self.answered - before)
+        return _time_range(pace * max(0, self.asked - self.answered))
 
     def say_late(self, line: str = "") -> None:
         """Say it unless something else has come within `BRIEF` seconds; what waited before is not said any more."""
