@@ -81,7 +81,7 @@ SIZES = {
     "evening": Size(
         scored=300, sets=("stsb", "sts17_en", "sts17_ar"), sage=10, probed=10, paraphrased=24,
         paraphrased_sets=("stsb",), rated=30, rated_sets=("stsb", "sts17_en"), questions=10, ordered=2, depth=3,
-        repeated=12, injected=8, transformed=6, written=2, searched=300, answered=8, annotated=10,
+        repeated=12, injected=8, transformed=6, written=1, searched=300, answered=4, annotated=4,
         annotated_sets=ENGLISH
     ),
     "night": Size(
@@ -276,6 +276,12 @@ def hteb(setting: Setting) -> Iterator[Step]:
 def rag(setting: Setting) -> Iterator[Step]:
     """Questions that a model writes, a choice with and without them, and answers with distractors planted."""
     size, out = setting.size, setting.places.out
+    cranfield = HERE / "datasets" / "cranfield.yaml"
+    yield retrieved("cranfield", setting)
+    run = out / "runs" / "cranfield" / "bm25.trec"
+    asked = ("-d", cranfield, "--run", run, "-g", setting.llm, "-j", setting.llm)
+    how = ("--limit", size.answered, "-k", 3, "--distractors", 2, "--timed", 2)
+    yield embassay("answers", "rag", "answer", *asked, *how, "--out", out / "answers")
     chosen = {"scifact": HERE / "datasets" / "scifact.yaml", "docs": HERE.parent / "docs"}
     for name, corpus in chosen.items():
         written = ("--corpus", corpus, "--llm", setting.llm, "--n", size.written)
@@ -285,12 +291,6 @@ def rag(setting: Setting) -> Iterator[Step]:
         model = ("--llm", setting.llm, "--written-per-kind", size.written)
         with_model = f"choose-{name}-llm"
         yield embassay(with_model, "choose", corpus, *systems, *model, "--out", out / with_model)
-    cranfield = HERE / "datasets" / "cranfield.yaml"
-    yield retrieved("cranfield", setting)
-    run = out / "runs" / "cranfield" / "bm25.trec"
-    asked = ("-d", cranfield, "--run", run, "-g", setting.llm, "-j", setting.llm)
-    how = ("--limit", size.answered, "-k", 3, "--distractors", 2, "--timed", 2)
-    yield embassay("answers", "rag", "answer", *asked, *how, "--out", out / "answers")
 
 
 def hume(setting: Setting) -> Iterator[Step]:
