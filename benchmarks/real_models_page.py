@@ -242,6 +242,8 @@ def people(out: Path) -> Iterator[str]:
     for name, one in found.items():
         counts = (one[key] for key in ("questions", "passages", "relevant", "graded_4_or_5", "ungraded"))
         kappa = "n/a" if one["kappa"] is None else f"{one['kappa']:.2f}"
+        if ends := one.get("kappa_interval"):
+            kappa += f" ({ends[0]:.2f} to {ends[1]:.2f})"
         areas = (area(one[f"auc_{who}"]) for who in ("judge", "search"))
         yield f"| {name} | {' | '.join(map(str, counts))} | {kappa} | {' | '.join(areas)} |"
     yield ""
