@@ -5,8 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from embassay.cli.progress import BRIEF, Lines, in_words, seconds_left, shorten_names
+from embassay.cli.progress import BRIEF, Lines, in_words, seconds_left
 from embassay.cli.session import Display, show_plan
+from embassay.cli.terminal import shorten_names, show_table
 from embassay.runs.folder import Cell, failed_record
 from embassay.runs.forecast import Forecast, Forecasts
 
@@ -232,6 +233,8 @@ def test_a_plan_of_a_model_behind_a_server_shows_its_time(capsys, monkeypatch):
     assert ("time" in head, "495.0 s" in row) == (True, True)
     show_plan(lambda _: Forecasts((cell,)), Display(json=False, wide=True))
     assert spec in capsys.readouterr().out
+    show_table(["model", "task", "answered"], [[spec, "stsb", "4 of 4"]], wide=False)
+    assert "4 of 4" in capsys.readouterr().out
 
 
 def test_brief_lines_begin_with_what_is_done(capsys):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
 
-from embassay.cli.terminal import escape_controls, progress_bars
+from embassay.cli.terminal import escape_controls, progress_bars, shorten_names
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.kernel.tables import counted
 
@@ -28,8 +27,6 @@ LONG = 120.0
 """Seconds of forecast from which on a smaller run is proposed first."""
 PAUSE = 5.0
 """Seconds between the lines of two cells."""
-BROAD = 28
-"""Characters over which a system goes by its label."""
 BURST, SETTLED = 0.2, 10.0
 """Answers that follow one another within so many seconds, and in the first so many seconds of a stage, were kept from
 before: they set no pace."""
@@ -61,19 +58,6 @@ def in_words(seconds: float) -> str:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def shorten_names(names: Iterable[str]) -> Callable[[str], str]:
-    """The function that puts the labels of reports in place of these names in a text: specs of models behind a server
-    are longer than a line."""
-    long = {name for name in names if len(name) > BROAD}
-    if not long:
-        return str
-    from embassay.report.record import label_names  # a start without such names needs none of it
-
-    labels = label_names(sorted(long))
-    pattern = re.compile("|".join(map(re.escape, sorted(labels, key=len, reverse=True))))
-    return lambda text: pattern.sub(lambda match: labels[match[0]], text)
 
 
 def _shorten_title(title: str) -> str:

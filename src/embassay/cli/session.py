@@ -20,8 +20,8 @@ import typer
 
 from embassay.cli.options import Running, WorkerOptions, default_out, of_records, within_memory
 from embassay.cli.progress import make_listener as progress
-from embassay.cli.progress import say_opening, shorten_names
-from embassay.cli.terminal import show_blocks, show_table
+from embassay.cli.progress import say_opening
+from embassay.cli.terminal import shorten_names, show_blocks, show_table
 from embassay.errors import BudgetExceeded, DataError, EmbassayError, Interrupted, ModelError
 from embassay.limits import forbidden, permission_mend
 from embassay.machine import HANGUP
@@ -190,9 +190,7 @@ def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display, systems
         return
     shorten = shorten_names([cell.system for cell in forecasts.cells]) if not display.wide else str
     if forecasts.cells:
-        titles, rows = forecast_table(forecasts)
-        brief = [[shorten(entry) for entry in row] for row in rows]
-        show_table(titles, brief, wide=display.wide, numbers=True)
+        show_table(*forecast_table(forecasts), wide=display.wide, numbers=True)
         typer.echo("")
     for line in in_words(forecasts):
         typer.echo(shorten(line))
