@@ -155,8 +155,9 @@ def test_an_answer_without_a_word_of_its_own_is_wrong_and_counted(data, tmp_path
     assert run.manifest["cells"][0]["counts"]["void"] == 3
 
 
-def test_questions_that_are_timed_are_asked_alone_first(data, tmp_path):
-    """One word and the answer of each; the answers are then not asked for again, and the table says the times."""
+def test_questions_that_are_timed_are_asked_alone_first(data, tmp_path, capsys):
+    """One word and the answer of each; the answers are then not asked for again, and table and screen say the times. The
+    heading says of how many questions it speaks."""
     asked = []
 
     def says(turn):
@@ -171,6 +172,10 @@ def test_questions_that_are_timed_are_asked_alone_first(data, tmp_path):
     assert counts["timed"] == 2
     assert counts["first_token_ms"] >= 0
     assert len(asked) == len(set(asked))
+    _show_answers(run.path, Display(json=False, wide=True), report=False)
+    heading, *_ = said = capsys.readouterr().out.splitlines()
+    assert "3 questions" in heading
+    assert any(f"{counts['first_token_ms']:,} ms" in line for line in said)
 
 
 def test_distractors_stand_first_and_change_answers(data, tmp_path):
