@@ -156,8 +156,8 @@ def test_an_answer_without_a_word_of_its_own_is_wrong_and_counted(data, tmp_path
 
 
 def test_questions_that_are_timed_are_asked_alone_first(data, tmp_path, capsys):
-    """One word and the answer of each; the answers are then not asked for again, and table and screen say the times. The
-    heading says of how many questions it speaks."""
+    """One word and the answer of each; the answers are then not asked for again. The screen says the times, and of how
+    many questions it speaks."""
     asked = []
 
     def says(turn):
