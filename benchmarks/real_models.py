@@ -324,10 +324,18 @@ def carry_out(part: str, steps: Iterator[Step], setting: Setting, *, listed: boo
             for serve in needed(step, setting):
                 servers.enter_context(serve)
             code = run(part, step, setting.places)
-            if code in (0, 3) or (step.makes and step.makes.exists()):
-                # 3: some system or question failed, which the tables count.
+            if code == 0 or (code == 3 and has_results(step)) or (step.makes and step.makes.exists()):
+                # 3 with results: some system or question failed, which the tables count.
                 done.parent.mkdir(parents=True, exist_ok=True)
                 done.write_text(f"{code}\n", encoding="utf-8")
+
+
+def has_results(step: Step) -> bool:
+    """Whether the run of a step has come to results; one that opened no model has none, and fails with the same code as
+    one of which a part failed. A study has its answers."""
+    if "--out" not in step.command:
+        return True
+    return (Path(step.command[step.command.index("--out") + 1]) / "results.jsonl").is_file()
 
 
 def run(part: str, step: Step, places: Places) -> int:

@@ -56,13 +56,12 @@ def _rated(row: Row) -> bool:
     return _main(row) and row["measure"] == "spearman"
 
 
-def _all(row: Row) -> bool:
-    return bool(row["measure"])
-
-
 def _change(row: Row) -> bool:
-    by_words = row["variant"] == "" or row["variant"].startswith("paraphrase:by=permuted")
-    return row["measure"] in ("delta", "original") and by_words and "seed" not in row["variant"]
+    return (
+        bool(row["dataset"])
+        and row["measure"] in ("delta", "original")
+        and row["variant"] in ("", "by=permuted")
+    )
 
 
 SECTIONS = (
@@ -82,9 +81,7 @@ SECTIONS = (
     Section(
         "answers",
         "Answers from passages, with two distractors planted",
-        _all,
-        1.0,
-        ("rag_answers",),
+        tables=("rag_answers",),
     ),
     Section("hume", "The language model as an annotator, beside gold", _main),
     Section("names", "Whose name it is", tables=("rag_table10", "rag_table11")),

@@ -129,6 +129,7 @@ VERDICTS = {
     "validation": "pteb.models:validation_verdict",
     "golden": "rag.golden:golden_verdict",
     "questions": "rag.questions:questions_verdict",
+    "answer": "rag.questions:answers_verdict",
     "score": "rag.scoring:score_verdict",
     "sweep": "rag.sweep:sweep_verdict",
     "names": "rag.name_probe:names_verdict",

@@ -89,7 +89,7 @@ def answers_view(run: Path, wide: bool = False) -> Iterator[Block]:
     yield Text(("Answers: ", Command(str(run / "answers"))))
 
 
-def answers_verdict(record: Record) -> Verdict:
+def answers_verdict(record: Record, _: Board | None = None) -> Verdict:
     """Which runs may be first by the share of right answers, and what lies between the two best."""
     scored = {
         system.name: row

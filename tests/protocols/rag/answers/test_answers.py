@@ -15,6 +15,7 @@ import pytest
 import embassay as eb
 from embassay.cli.rag.questions import _show_answers
 from embassay.cli.session import Display
+from embassay.document.blocks import plain_text
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.rag.answers.answerer import (
     MalformedGrade,
@@ -28,6 +29,8 @@ from embassay.protocols.rag.answers.options import AnswerRequest, Planting
 from embassay.protocols.rag.answers.prompts import Planter, prompt_questions
 from embassay.protocols.rag.answers.protocol import collection_of
 from embassay.protocols.rag.judges import Question
+from embassay.report.overview import run_verdict
+from embassay.report.runs import read_runs
 from embassay.search.bm25 import BM25Index
 from stub import StubServer
 
@@ -175,6 +178,8 @@ def test_questions_that_are_timed_are_asked_alone_first(data, tmp_path, capsys):
     _show_answers(run.path, Display(json=False, wide=True), report=False)
     heading, *_ = said = capsys.readouterr().out.splitlines()
     assert "3 questions" in heading
+    (page,) = read_runs([run.path])
+    assert plain_text(run_verdict(page).heading) == heading
     assert any(f"{counts['first_token_ms']:,} ms" in line for line in said)
 
 
