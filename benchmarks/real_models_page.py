@@ -105,9 +105,9 @@ def write(out: Path, checkout: Path) -> None:
 
 
 def summary(out: Path) -> Iterator[str]:
-    """What each run says, a line each."""
-    for section, heading, sentences in verdicts(out):
-        yield f"- **{section.title}.** {heading}. {sentences}\n"
+    """What each run says first, a line each."""
+    for section, heading, _ in verdicts(out):
+        yield f"- **{section.title}.** {heading}.\n"
 
 
 def page(out: Path) -> Iterator[str]:
