@@ -184,8 +184,8 @@ def _by_model(record: Record, choice: Mapping[str, Any]) -> str:
     asker = record.manifest.get("questions") or {}
     spent = (record.manifest.get("spent") or {}).get("usd")
     cost = f" (${spent:.2f})" if spent else ""
-    asked = numbers.counted(choice["written"], "question")
-    return f"{asked} that {asker.get('by', 'a model')} wrote{cost} count in it, as one more witness."
+    asked, by = numbers.counted(choice["written"], "question"), asker.get("by", "a model")
+    return f"{asked} that {label_names([by])[by]} wrote{cost} count in it, as one more witness."
 
 
 def _say_deciding(choice: Mapping[str, Any]) -> str:

@@ -452,8 +452,8 @@ def test_nobody_annotated(tmp_path: Path) -> None:
 
 
 def test_systems_beside_a_model_that_annotated_alone(tmp_path: Path) -> None:
-    """`hume annotate --llm`, then `hume score -s`, as the page shows, of two tasks: nobody stands in the mean of people,
-    and nothing breaks off."""
+    """`hume annotate --llm`, then `hume score -s`, as the page shows, of two tasks: nothing breaks off, and
+    people have no value."""
     path = scored_study(tmp_path, people={}, families=("sts", "classification"))
     write_llm(path, [llm_row(row.id, row.gold) for row in rows_of(path)[1]])
     run = eb.hume.score(path, ["jaccard", "levenshtein"], out=tmp_path / "run", **QUICK)
