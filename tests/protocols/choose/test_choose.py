@@ -339,6 +339,8 @@ def test_questions_by_a_model_are_one_more_witness(folder: Path, tmp_path: Path)
     assert made.manifest["spent"]["usd"] > 0
     shown = " ".join(printed(run_view(made.path)).split())
     assert "one more witness" in shown
+    # Eight at most: a real model's two moved P(best) by 11 points.
+    assert "so few may mislead" in shown
     named = [json.loads(line) for line in (made.path / "to_grade.jsonl").read_text().splitlines()]
     assert {row["id"] for row in named} <= {one["id"] for one in asked}
 
