@@ -59,9 +59,33 @@ def compared(rows: Sequence[Mapping[str, Any]], qrels: Mapping[str, Mapping[str,
     return {
         "questions": len(by_query), "passages": len(graded), "ungraded": len(rows) - len(graded),
         "relevant": sum(people), "graded_4_or_5": sum(judged),
-        "kappa": float(cohen_kappa(people, judged)) if len(set(people)) > 1 and len(set(judged)) > 1 else None,
+        "kappa": _kappa(people, judged), "kappa_interval": _kappa_interval(by_query, relevant),
         **{f"auc_{name}": _auc(counts) for name, counts in pairs.items()},
     }  # fmt: skip
+
+
+def _kappa(people: Sequence[bool], judged: Sequence[bool]) -> float | None:
+    """None where one of them says the same of all."""
+    return float(cohen_kappa(people, judged)) if len(set(people)) > 1 and len(set(judged)) > 1 else None
+
+
+def _kappa_interval(
+    by_query: Mapping[str, Sequence[Mapping[str, Any]]], relevant: Mapping[tuple[str, str], bool]
+) -> list[float] | None:
+    """95% of kappa, whole questions resampled; None for two or fewer."""
+    if len(by_query) <= 2:
+        return None
+    own = [
+        [(relevant[row["qid"], row["doc_id"]], row["grade"] >= GOOD) for row in rows]
+        for rows in by_query.values()
+    ]
+    drawn = generator(1337, "beside people", "kappa").integers(len(own), size=(RESAMPLES, len(own)))
+    values = []
+    for places in drawn.tolist():
+        pairs = [pair for place in places for pair in own[place]]
+        value = _kappa([people for people, _ in pairs], [judged for _, judged in pairs])
+        values += [] if value is None else [value]
+    return [float(end) for end in np.quantile(values, (0.025, 0.975))] if values else None
 
 
 def _pairs(

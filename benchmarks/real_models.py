@@ -34,6 +34,8 @@ LLM_PORT, GEMMA_PORT, E5_PORT = 8091, 8092, 8093
 PATIENCE = 300
 """Seconds that a server may take to load its model."""
 
+ENGLISH = ("stsb", "emotion", "wikiqa")
+
 
 @dataclass(frozen=True)
 class Size:
@@ -49,31 +51,53 @@ class Size:
     rated: int
     rated_sets: tuple[str, ...]
     questions: int
+    ordered: int
+    """Questions whose passages every ranking engine orders."""
     depth: int
+    repeated: int
+    injected: int
     transformed: int
     written: int
+    searched: int
+    """Passages that a choice searches."""
     answered: int
     annotated: int
+    annotated_sets: tuple[str, ...] = (*ENGLISH, "masakhanews_hau", "masakhanews_swa")
 
 
 STS = ("stsb", "sick_r", "sts12", "sts13", "sts17_en", "sts17_ar", "stsb_es")
 SIZES = {
     # Does it work at all? A few answers of everything.
-    "tiny": Size(40, ("stsb", "sts17_en"), 5, 3, 3, ("stsb",), 4, ("stsb",), 1, 3, 1, 1, 3, 2),
+    "tiny": Size(
+        scored=40, sets=("stsb", "sts17_en"), sage=5, probed=3, paraphrased=3, paraphrased_sets=("stsb",),
+        rated=4, rated_sets=("stsb",), questions=1, ordered=1, depth=3,
+        repeated=3, injected=1, transformed=4, written=1, searched=60, answered=3, annotated=2
+    ),
     "small": Size(
-        300, ("stsb", "sts17_en", "sts17_ar"), 30, 20, 16, ("stsb",), 20,
-        ("stsb", "sts17_en"), 2, 4, 3, 1, 3, 6,
+        scored=300, sets=("stsb", "sts17_en", "sts17_ar"), sage=30, probed=20, paraphrased=16,
+        paraphrased_sets=("stsb",), rated=20, rated_sets=("stsb", "sts17_en"), questions=2, ordered=1, depth=4,
+        repeated=8, injected=4, transformed=3, written=1, searched=200, answered=3, annotated=6
+    ),
+    "evening": Size(
+        scored=300, sets=("stsb", "sts17_en", "sts17_ar"), sage=10, probed=10, paraphrased=24,
+        paraphrased_sets=("stsb",), rated=30, rated_sets=("stsb", "sts17_en"), questions=10, ordered=2, depth=3,
+        repeated=12, injected=8, transformed=6, written=1, searched=300, answered=4, annotated=4,
+        annotated_sets=ENGLISH
     ),
     "night": Size(
-        None, (*STS, "mrpc", "banking77_intents", "20newsgroups", "wikiqa", "scifact"), 200, 100, 150,
-        (*STS, "banking77_intents", "20newsgroups", "wikiqa", "scifact", "summeval"), 150, STS, 10, 30, 60, 20, 50, 40,
+        scored=None, sets=(*STS, "mrpc", "banking77_intents", "20newsgroups", "wikiqa", "scifact"), sage=200,
+        probed=100, paraphrased=150,
+        paraphrased_sets=(*STS, "banking77_intents", "20newsgroups", "wikiqa", "scifact", "summeval"),
+        rated=150, rated_sets=STS, questions=10, ordered=10, depth=30, repeated=100, injected=30, transformed=60,
+        written=20, searched=1_500, answered=50, annotated=40
     ),
 }  # fmt: skip
 CLASSICAL = ("wordllama", "bm25", "jaccard", "levenshtein")
 RETRIEVERS = ("bm25", "wordllama", "minilm")
+ORDERED = ("bm25", "wordllama", "wordllama?dims=32", "jaccard")
+ENGINES = ("bayes", "locks", "single_shot")
 SEEDS = 3
 PROBES = ("en", "fr")
-JUDGED = ("scifact", "cranfield")
 
 
 @dataclass(frozen=True)
@@ -82,6 +106,7 @@ class Setting:
 
     places: Places
     models: Path
+    threads: int
     size: Size
     encoders: tuple[str, ...]
     llm: str
@@ -110,6 +135,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", action="append", choices=list(PARTS), help="a part; repeatable")
     parser.add_argument("--size", choices=list(SIZES), default="small")
     parser.add_argument("--encoder", action="append", help="an encoder in place of the folder's; repeatable")
+    parser.add_argument(
+        "--threads", type=int, default=os.cpu_count() or 1,
+        help="of the language model's server; with other work on the machine, fewer than its cores",
+    )  # fmt: skip
     parser.add_argument("--llm", help="a language model in place of the folder's")
     parser.add_argument(
         "--pages", type=Path, default=HERE.parent, help="the checkout whose pages are written"
@@ -131,6 +160,7 @@ def setting_of(given: argparse.Namespace) -> Setting:
     return Setting(
         places=Places(Path(given.data).resolve(), given.out, None),
         models=given.models,
+        threads=given.threads,
         size=SIZES[given.size],
         encoders=tuple(given.encoder or own),
         llm=given.llm or served("qwen1.5b", LLM_PORT),
@@ -176,23 +206,62 @@ def pteb(setting: Setting) -> Iterator[Step]:
 
 
 def judges(setting: Setting) -> Iterator[Step]:
-    """Ratings of pairs beside people's; grades of passages beside people's; the defence against injections."""
+    """Grades of passages beside people's; the defence against injections; ratings of pairs beside people's."""
     size, out = setting.size, setting.places.out
-    models = [setting.llm, *([setting.second] if setting.second else [])]
-    asked = (*each("-j", models), *datasets(size.rated_sets), "--limit", size.rated)
-    yield embassay("ratings", "pteb", "judge", *asked, "--answers", "schema", "--out", out / "ratings")
-    judge = f"{setting.llm}&answers=schema"
-    for name in JUDGED:
-        made = ("-s", "wordllama", "-j", judge, "-d", HERE / "datasets" / f"{name}.yaml")
-        how = ("--limit", size.questions, "--depth", size.depth, "--repeat", size.questions * size.depth)
-        golden = ("rag", "golden", *made, *how, "--minimum", size.depth, "--top", size.depth)
-        yield embassay(f"golden-{name}", *golden, "--out", out / f"golden-{name}")
-        people = out / f"people-{name}.json"
-        beside = (sys.executable, str(HERE / "beside_people.py"), str(HERE / "datasets" / f"{name}.yaml"))
-        yield Step(people.stem, (*beside, str(out / f"golden-{name}"), "--out", str(people)), makes=people)
-    script = (sys.executable, str(HERE / "injections.py"), str(HERE / "datasets" / "scifact.yaml"))
-    wanted = ("--judge", setting.llm, "--n", str(size.questions * 2), "--out", str(out / "injections.json"))
-    yield Step("injections", (*script, *wanted), makes=out / "injections.json")
+    yield from golden_set("cranfield", setting)
+    command = (sys.executable, str(HERE / "injections.py"), str(HERE / "datasets" / "cranfield.yaml"))
+    wanted = ("--judge", setting.llm, "--n", str(size.injected), "--out", str(out / "injections.json"))
+    yield Step("injections", (*command, *wanted), makes=out / "injections.json")
+    for name, model in (("ratings", setting.llm), ("ratings-second", setting.second)):
+        asked = ("-j", model, *datasets(size.rated_sets), "--limit", size.rated, "--answers", "schema")
+        if model:
+            yield embassay(name, "pteb", "judge", *asked, "--out", out / name)
+    yield from golden_set("scifact", setting)
+
+
+def golden_set(name: str, setting: Setting) -> Iterator[Step]:
+    """Grades of passages that people judged too, and whether systems come in people's order."""
+    size, out = setting.size, setting.places.out
+    step = f"golden-{name}"
+    yield golden(step, name, setting, size.questions, "--repeat", size.repeated, "--ranking", "grades")
+    yield script("beside_people.py", name, out / step, out=out / f"people-{name}.json")
+    yield retrieved(name, setting)
+    runs = ("--runs", out / "runs" / name)
+    yield script("orders_beside_people.py", name, out / step, *runs, out=out / f"orders-{name}.json")
+
+
+def engines(setting: Setting) -> Iterator[Step]:
+    """Whether passages come in people's order, where their judgements have grades."""
+    out, name = setting.places.out, "cranfield"
+    whole = f"golden-{name}"
+    for engine in ENGINES:
+        yield golden(f"{whole}-{engine}", name, setting, setting.size.ordered, "--ranking", engine)
+    yield retrieved(name, setting)
+    folders = [out / whole, *(out / f"{whole}-{engine}" for engine in ENGINES)]
+    runs = ("--runs", out / "runs" / name)
+    yield script("orders_beside_people.py", name, *folders, *runs, out=out / f"engines-{name}.json")
+
+
+def golden(step: str, name: str, setting: Setting, questions: int, *how: object) -> Step:
+    """A golden set of so many questions; what was graded before is not asked again."""
+    judge, depth = f"{setting.llm}&answers=schema", setting.size.depth
+    made = ("-s", "wordllama", "-j", judge, "-d", HERE / "datasets" / f"{name}.yaml", "--limit", questions)
+    deep = ("--depth", depth, "--minimum", depth, "--top", depth)
+    return embassay(step, "rag", "golden", *made, *deep, *how, "--out", setting.places.out / step)
+
+
+def retrieved(name: str, setting: Setting) -> Step:
+    """The first 100 documents of every question by several systems, and their fusion."""
+    command = (sys.executable, str(HERE / "rag_runs.py"), str(HERE / "datasets" / f"{name}.yaml"))
+    runs = setting.places.out / "runs"
+    wanted = map(str, (*each("-s", ORDERED), "--out", runs))
+    return Step(f"{name}-runs", (*command, *wanted), makes=runs / name / "rrf.trec")
+
+
+def script(file: str, name: str, *arguments: object, out: Path) -> Step:
+    """A script of this folder about a dataset, that writes `out`."""
+    words = (sys.executable, HERE / file, HERE / "datasets" / f"{name}.yaml", *arguments, "--out", out)
+    return Step(out.stem, tuple(map(str, words)), makes=out)
 
 
 def hteb(setting: Setting) -> Iterator[Step]:
@@ -208,44 +277,27 @@ def rag(setting: Setting) -> Iterator[Step]:
     """Questions that a model writes, a choice with and without them, and answers with distractors planted."""
     size, out = setting.size, setting.places.out
     cranfield = HERE / "datasets" / "cranfield.yaml"
-    written = ("--corpus", cranfield, "--llm", setting.llm, "--n", size.written)
-    yield embassay("questions", "rag", "questions", *written, "--out", out / "questions")
-    systems = (*each("-s", RETRIEVERS), "--passages", 200)
-    yield embassay("choose", "choose", cranfield, *systems, "--out", out / "choose")
-    model = ("--llm", setting.llm, "--written-per-kind", size.written)
-    yield embassay("choose-llm", "choose", cranfield, *systems, *model, "--out", out / "choose-llm")
+    yield retrieved("cranfield", setting)
     run = out / "runs" / "cranfield" / "bm25.trec"
-    command = (
-        sys.executable,
-        str(HERE / "rag_runs.py"),
-        str(cranfield),
-        "-s",
-        "bm25",
-        "--out",
-        str(out / "runs"),
-    )
-    yield Step("cranfield-run", command, makes=run)
-    asked = (
-        "-d",
-        cranfield,
-        "--run",
-        run,
-        "-g",
-        setting.llm,
-        "-j",
-        setting.llm,
-        "--grades",
-        "4=5,3=4,2=3,1=2",
-    )
-    how = ("--limit", size.answered, "-k", 4, "--distractors", 2, "--timed", 3)
+    asked = ("-d", cranfield, "--run", run, "-g", setting.llm, "-j", setting.llm)
+    how = ("--limit", size.answered, "-k", 3, "--distractors", 2, "--timed", 2)
     yield embassay("answers", "rag", "answer", *asked, *how, "--out", out / "answers")
+    chosen = {"scifact": HERE / "datasets" / "scifact.yaml", "docs": HERE.parent / "docs"}
+    for name, corpus in chosen.items():
+        written = ("--corpus", corpus, "--llm", setting.llm, "--n", size.written)
+        yield embassay(f"questions-{name}", "rag", "questions", *written, "--out", out / f"questions-{name}")
+        systems = (*each("-s", RETRIEVERS), "--passages", size.searched)
+        yield embassay(f"choose-{name}", "choose", corpus, *systems, "--out", out / f"choose-{name}")
+        model = ("--llm", setting.llm, "--written-per-kind", size.written)
+        with_model = f"choose-{name}-llm"
+        yield embassay(with_model, "choose", corpus, *systems, *model, "--out", out / with_model)
 
 
 def hume(setting: Setting) -> Iterator[Step]:
     """The model as an annotator beside gold."""
     size, out = setting.size, setting.places.out
     study = out / "study"
-    sets = datasets(("stsb", "emotion", "masakhanews_hau", "masakhanews_swa", "wikiqa"))
+    sets = datasets(size.annotated_sets)
     sample = embassay("hume-sample", "hume", "sample", *sets, "--n", size.annotated, "--out", study)
     yield Step(sample.name, sample.command, makes=study / "study.json")
     yield embassay("hume-annotate", "hume", "annotate", study, "--llm", setting.llm)
@@ -254,8 +306,8 @@ def hume(setting: Setting) -> Iterator[Step]:
 
 
 PARTS: dict[str, Callable[[Setting], Iterator[Step]]] = {
-    "encoders": encoders, "judges": judges, "hteb": hteb, "hume": hume, "rag": rag, "pteb": pteb, "probes": probes,
-    "sage": sage,
+    "encoders": encoders, "judges": judges, "hteb": hteb, "hume": hume, "rag": rag, "pteb": pteb, "engines": engines,
+    "probes": probes, "sage": sage,
 }  # fmt: skip
 """What needs the language model most comes early: it shows what breaks."""
 
@@ -272,10 +324,18 @@ def carry_out(part: str, steps: Iterator[Step], setting: Setting, *, listed: boo
             for serve in needed(step, setting):
                 servers.enter_context(serve)
             code = run(part, step, setting.places)
-            if code in (0, 3) or (step.makes and step.makes.exists()):
-                # 3: some system or question failed, which the tables count.
+            if code == 0 or (code == 3 and has_results(step)) or (step.makes and step.makes.exists()):
+                # 3 with results: some system or question failed, which the tables count.
                 done.parent.mkdir(parents=True, exist_ok=True)
                 done.write_text(f"{code}\n", encoding="utf-8")
+
+
+def has_results(step: Step) -> bool:
+    """Whether the run of a step has come to results; one that opened no model has none, and fails with the same code as
+    one of which a part failed. A study has its answers."""
+    if "--out" not in step.command:
+        return True
+    return (Path(step.command[step.command.index("--out") + 1]) / "results.jsonl").is_file()
 
 
 def run(part: str, step: Step, places: Places) -> int:
@@ -301,7 +361,7 @@ def needed(step: Step, setting: Setting) -> Iterator[AbstractContextManager[None
     ):
         if f":{port}/" in words:
             file = ("--model", setting.models / weights, "--model_alias", name)
-            size = ("--n_ctx", 4096, "--n_threads", os.cpu_count() or 1)
+            size = ("--n_ctx", 4096, "--n_threads", setting.threads)
             yield serving(
                 port, llm, "-m", "llama_cpp.server", *file, *size, "--host", "127.0.0.1", "--port", port
             )
@@ -338,10 +398,12 @@ def wait_until_served(port: int, server: subprocess.Popen[bytes]) -> None:
 
 
 def answers(port: int) -> bool:
-    """Whether a server with OpenAI's API answers there."""
+    """Whether a server with OpenAI's API answers there, or is too busy to: it takes one request at a time."""
     try:
         with urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=5) as said:
             return bool(said.status == 200)
+    except TimeoutError:
+        return True
     except (URLError, OSError):
         return False
 

@@ -56,31 +56,32 @@ def _rated(row: Row) -> bool:
     return _main(row) and row["measure"] == "spearman"
 
 
-def _all(row: Row) -> bool:
-    return bool(row["measure"])
-
-
 def _change(row: Row) -> bool:
-    by_words = row["variant"] == "" or row["variant"].startswith("paraphrase:by=permuted")
-    return row["measure"] in ("delta", "original") and by_words and "seed" not in row["variant"]
+    return (
+        bool(row["dataset"])
+        and row["measure"] in ("delta", "original")
+        and row["variant"] in ("", "by=permuted")
+    )
 
 
 SECTIONS = (
     Section("encoders", "Encoders on the sets as they are", _main),
     Section("pteb", "Paraphrased by the language model, three seeds", _change),
     Section("ratings", "The language model rates pairs", _rated),
+    Section("ratings-second", "A second, smaller one rates pairs", _rated),
     Section("golden-scifact", "The language model grades passages: SciFact", tables=("stages",)),
     Section("golden-cranfield", "The language model grades passages: Cranfield", tables=("stages",)),
     Section("hteb", "Eight transformations", tables=("hteb_profiles", "hteb_texts")),
-    Section("questions", "Questions written about Cranfield", tables=("drafts",)),
-    Section("choose", "A choice for Cranfield without a model's questions", tables=("choice",)),
-    Section("choose-llm", "The same with a model's questions", tables=("choice",)),
+    Section("questions-scifact", "Questions written about SciFact", tables=("drafts",)),
+    Section("questions-docs", "Questions written about this documentation", tables=("drafts",)),
+    Section("choose-scifact", "A choice for SciFact without a model's questions", tables=("choice",)),
+    Section("choose-scifact-llm", "The same with a model's questions", tables=("choice",)),
+    Section("choose-docs", "A choice for this documentation without a model's questions", tables=("choice",)),
+    Section("choose-docs-llm", "The same with a model's questions", tables=("choice",)),
     Section(
         "answers",
         "Answers from passages, with two distractors planted",
-        _all,
-        1.0,
-        ("rag_answers",),
+        tables=("rag_answers",),
     ),
     Section("hume", "The language model as an annotator, beside gold", _main),
     Section("names", "Whose name it is", tables=("rag_table10", "rag_table11")),
@@ -104,9 +105,9 @@ def write(out: Path, checkout: Path) -> None:
 
 
 def summary(out: Path) -> Iterator[str]:
-    """What each run says, a line each."""
-    for section, heading, sentences in verdicts(out):
-        yield f"- **{section.title}.** {heading}. {sentences}\n"
+    """What each run says first, a line each."""
+    for section, heading, _ in verdicts(out):
+        yield f"- **{section.title}.** {heading}.\n"
 
 
 def page(out: Path) -> Iterator[str]:
@@ -127,6 +128,9 @@ def page(out: Path) -> Iterator[str]:
         for name in section.tables:
             yield from embedded(path / "tables" / f"{name}.md")
     yield from people(out)
+    for name in ("cranfield", "scifact"):
+        yield from orders(name, out / f"orders-{name}.json")
+    yield from engines(out / "engines-cranfield.json")
     yield from injections(out)
 
 
@@ -235,6 +239,8 @@ def people(out: Path) -> Iterator[str]:
     for name, one in found.items():
         counts = (one[key] for key in ("questions", "passages", "relevant", "graded_4_or_5", "ungraded"))
         kappa = "n/a" if one["kappa"] is None else f"{one['kappa']:.2f}"
+        if ends := one.get("kappa_interval"):
+            kappa += f" ({ends[0]:.2f} to {ends[1]:.2f})"
         areas = (area(one[f"auc_{who}"]) for who in ("judge", "search"))
         yield f"| {name} | {' | '.join(map(str, counts))} | {kappa} | {' | '.join(areas)} |"
     yield ""
@@ -246,6 +252,40 @@ def area(found: Sequence[float | None]) -> str:
     if value is None:
         return "n/a"
     return f"{value:.2f}" + ("" if low is None else f" ({low:.2f} to {high:.2f})") + f", {pairs} pairs"
+
+
+def orders(name: str, path: Path) -> Iterator[str]:
+    """Systems by the judge's golden set and by people's."""
+    if not path.is_file():
+        return
+    noted = json.loads(path.read_text("utf-8"))
+    systems = noted["systems"]
+    tau = "n/a" if systems["tau"] is None else f"{systems['tau']:.2f}"
+    yield from (f"## The order of systems: {name}", "")
+    yield (
+        f"nDCG@10 by the judge's golden set and by people, on {systems['questions']} of {systems['of']} questions. "
+        f"Kendall's tau-b of the two orders: {tau}."
+    )
+    yield from ("", "| System | By the judge | By people |", "|---|---:|---:|")
+    for system, by in sorted(systems["rows"].items(), key=lambda row: -row[1]["people"]):
+        yield f"| {system} | {by['judge']:.3f} | {by['people']:.3f} |"
+    yield ""
+
+
+def engines(path: Path) -> Iterator[str]:
+    """Passages of a question in the order of each engine, and by people."""
+    if not path.is_file():
+        return
+    yield from ("## The order of passages: cranfield", "")
+    yield "nDCG@10 by people of the passages that were kept, in the order of each engine, of grades and of the search."
+    yield from ("", "| Engine | Questions | Orders asked | Engine | Grades | Search | Engine less grades |")
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    for row in json.loads(path.read_text("utf-8"))["engines"]:
+        value, low, high = row["over_grades"]
+        ends = "" if low is None else f" ({low:+.3f} to {high:+.3f})"
+        means = " | ".join(f"{row[key]:.3f}" for key in ("engine", "grades", "search"))
+        yield f"| {row['ranking']} | {row['questions']} | {row['calls']} | {means} | {value:+.3f}{ends} |"
+    yield ""
 
 
 def injections(out: Path) -> Iterator[str]:
@@ -260,13 +300,30 @@ def injections(out: Path) -> Iterator[str]:
         "| Attack | Prompt | Grade 4 or 5 | 95% | Mean grade | n | Ungraded |",
         "|---|---|---:|---|---:|---:|---:|",
     )
-    for row in json.loads(path.read_text("utf-8"))["rows"]:
+    noted = json.loads(path.read_text("utf-8"))
+    for row in noted["rows"]:
         which = "ours" if row["defended"] else "without marks and rule"
         share = row["share"]
         ends = "" if share is None else f"{100 * share[1]:.0f}% to {100 * share[2]:.0f}%"
         mean = "n/a" if row["mean"] is None else f"{row['mean']:.1f}"
         yield f"| {row['attack']} | {which} | {row['high']} | {ends} | {mean} | {row['n']} | {row['ungraded']} |"
     yield ""
+    yield from effect(noted.get("effect", {}))
+
+
+def effect(noted: Mapping[str, Sequence[float | None]]) -> Iterator[str]:
+    """How many grades the attacks add, and how many the defence prevents."""
+    words = {
+        "ours": "with our prompt",
+        "without": "without marks and rule",
+        "prevented": "prevented by the defence",
+    }
+    for name, (value, low, high, n) in noted.items():
+        if value is not None:
+            ends = f"{low:+.2f} to {high:+.2f}"
+            yield f"- Grades that an attack adds to a passage, {words[name]}: {value:+.2f} ({ends}), n = {n}."
+    if noted:
+        yield ""
 
 
 def taken(out: Path) -> Iterator[str]:

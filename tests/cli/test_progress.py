@@ -5,10 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from embassay.cli.progress import BRIEF, Lines, in_words, time_left
+from embassay.cli.progress import BRIEF, Lines, in_words, seconds_left
 from embassay.cli.session import Display, show_plan
+from embassay.cli.terminal import shorten_names, show_table
 from embassay.runs.folder import Cell, failed_record
-from embassay.runs.forecast import Forecasts
+from embassay.runs.forecast import Forecast, Forecasts
 
 CELLS = [
     Cell("robustness", "notes", f"system{i}", f"key{i}", units, job=None)
@@ -28,11 +29,10 @@ def test_times_in_words(seconds, words):
     assert in_words(seconds) == words
 
 
-def test_time_left_is_a_range_once_a_tenth_is_done():
-    """Nothing before a tenth; then a range around the straight line."""
-    assert time_left(100, 0.05) == ""
-    assert time_left(100, 0.5) == "1 min to 2 min left"
-    assert time_left(0.1, 0.99) == "1 s left"
+def test_nothing_is_left_to_say_before_a_tenth_is_done():
+    """Then the straight line."""
+    assert seconds_left(100, 0.05) is None
+    assert seconds_left(100, 0.5) == 100
 
 
 def test_lines_weigh_cells_by_their_texts(capsys):
@@ -106,11 +106,55 @@ def test_the_first_ten_answers_set_the_pace(monkeypatch, capsys):
     monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
     lines = Lines()
     lines.stage("paraphrasing", 500)
-    lines.advanced_by(9)
-    now[0] = 40.0
+    for answers in range(1, 11):
+        assert lines.until_answered() == ""
+        now[0] = 2.5 * answers
+        lines.advanced_by(1)
+    # 490 more at 2.5 s are 20 min, told from 0.7 to 1.5 times.
+    assert capsys.readouterr().err == "paraphrasing: 10 of 500 texts  14 min to 31 min left\n"
+    lines.stop()
+
+
+def test_answers_kept_from_before_set_no_pace(monkeypatch):
+    """Resumed with 16 of 46 passages graded, those at once: ten more in 140 s leave 20 for 280 s, not for 108 s."""
+    now = [0.0]
+    monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
+    lines = Lines(brief=True)
+    lines.stage("S4 grades", 46, "passages")
+    for _ in range(16):
+        now[0] += 0.01
+        lines.advanced_by(1)
     assert lines.until_answered() == ""
-    lines.advanced_by(1)
-    assert capsys.readouterr().err == "paraphrasing: 10 of 500 texts  23 min to 49 min left\n"
+    for _ in range(10):
+        now[0] += 14.0
+        lines.advanced_by(1)
+    assert lines.until_answered() == "3 min to 7 min left"  # 280 s, from 0.7 to 1.5 times
+    lines.stop()
+
+
+def test_answers_of_the_cache_that_come_slowly_are_soon_forgotten(monkeypatch):
+    """On a busy machine 48 of 96 paraphrases were read one by one, half a second each; then 3 s each: after twenty more
+    the 28 that are left take 84 s, not a mean of both."""
+    now = [0.0]
+    monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
+    lines = Lines(brief=True)
+    lines.stage("paraphrases", 96)
+    for place in range(68):
+        now[0] += 0.5 if place < 48 else 3.0
+        lines.advanced_by(1)
+    assert lines.until_answered() == "59 s to 2 min left"  # 84 s, from 0.7 to 1.5 times
+    lines.stop()
+
+
+def test_a_model_behind_a_server_goes_by_its_label(capsys):
+    """Its address is longer than what is to be read; two of one label keep apart."""
+    spec = "openai:qwen1.5b?base_url=http://127.0.0.1:8091/v1&concurrency=4"
+    other = spec.replace("8091", "8092")
+    assert shorten_names([spec, "bm25"])(f"{spec}: 74 requests") == "openai:qwen1.5b: 74 requests"
+    assert len({shorten_names([spec, other])(name) for name in (spec, other)}) == 2
+    lines = Lines()
+    lines.stage(f"S4 grades by {spec}", 46, "passages")
+    assert lines.title == "S4 grades by openai:qwen1.5b"
     lines.stop()
 
 
@@ -177,6 +221,20 @@ class Late:
 
     def cancel(self):
         self.cancelled = True
+
+
+def test_a_plan_of_a_model_behind_a_server_shows_its_time(capsys, monkeypatch):
+    """On 80 columns an address used to hide all but task and dataset; --wide has it whole."""
+    monkeypatch.setenv("COLUMNS", "80")
+    spec = "openai:qwen1.5b?answers=schema&base_url=http://127.0.0.1:8091/v1&concurrency=4"
+    cell = Forecast("S4 grade", "cranfield", spec, 46, 46, 45_626, requests=46, usd=None, seconds=495.0)
+    show_plan(lambda _: Forecasts((cell,)), Display(json=False, wide=False))
+    head, _, row, *_ = capsys.readouterr().out.splitlines()
+    assert ("time" in head, "495.0 s" in row) == (True, True)
+    show_plan(lambda _: Forecasts((cell,)), Display(json=False, wide=True))
+    assert spec in capsys.readouterr().out
+    show_table(["model", "task", "answered"], [[spec, "stsb", "4 of 4"]], wide=False)
+    assert "4 of 4" in capsys.readouterr().out
 
 
 def test_brief_lines_begin_with_what_is_done(capsys):

@@ -128,6 +128,19 @@ def test_a_judge_is_best_where_the_tests_say_so(judged: Path) -> None:
     assert "sharp 90.0 (95% interval 85.0–95.0); blunt 60.0" in plain_text(found.lede[0])
 
 
+def test_a_judge_that_may_rate_at_chance_is_said_to(make_step: MakeStep) -> None:
+    """A real model of 270M parameters: 21.2 of 100, from -12.9 to 50.8. One from 46 up is not doubted."""
+    headings = []
+    for low, high in ((-0.129, 0.508), (0.464, 0.822)):
+        row = Result(
+            "pteb", "judge", "", "", "", "", "small", "spearman", 0.212, 60, ci_low=low, ci_high=high
+        )
+        verdict = judge_verdict(*read(make_step("judge", [row])))
+        headings.append(plain_text(verdict.heading))
+        assert any("chance" in plain_text(sentence) for sentence in verdict.lede) == (low < 0)
+    assert headings == ["small may rate at chance: 21.2 of 100", "small follows gold scores at 21.2 of 100"]
+
+
 def test_errors_are_a_line_per_judge_and_a_heat(judged: Path) -> None:
     """Figure 3: a band, a line and a name per judge; the same numbers in the table with their n."""
     page = page_of(judged)

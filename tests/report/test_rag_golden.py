@@ -43,6 +43,24 @@ def test_the_verdict_counts_what_is_done_and_what_it_took() -> None:
     assert "86.0% of the first 20 belong there; at most one of them does not with probability 0.95" in said
 
 
+def test_a_judge_at_chance_is_in_the_heading() -> None:
+    """Grades of a real model of 1.5B parameters: 57% of pairs as the search, from 39%; a set of a good judge says no
+    such thing."""
+    doubtful = replace(golden(), rank_agreement=IntervalFigure(0.571, 0.391, 0.712, 56))
+    sound = replace(golden(), rank_agreement=IntervalFigure(0.72, 0.61, 0.83, 56))
+    headings = [plain_text(verdict_of(made).heading) for made in (doubtful, sound)]
+    assert ["at chance" in heading for heading in headings] == [True, False]
+    assert max(map(len, headings)) <= 80
+
+
+def test_what_was_graded_and_not_ordered_stopped_for_no_reason() -> None:
+    """The engine `grades` asks for no order."""
+    made = golden()
+    assert made.ranking is not None
+    assert say_stops(replace(made, ranking=replace(made.ranking, engine="grades"))) == ""
+    assert say_stops(made)
+
+
 def test_a_judge_without_a_price_is_said_so() -> None:
     """Never as free."""
     made = golden()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
 
-from embassay.cli.terminal import escape_controls, progress_bars
+from embassay.cli.terminal import escape_controls, progress_bars, shorten_names
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.kernel.tables import counted
 
@@ -26,6 +27,11 @@ LONG = 120.0
 """Seconds of forecast from which on a smaller run is proposed first."""
 PAUSE = 5.0
 """Seconds between the lines of two cells."""
+BURST, SETTLED = 0.2, 10.0
+"""Answers that follow one another within so many seconds, and in the first so many seconds of a stage, were kept from
+before: they set no pace."""
+RECENT = 21
+"""Answers, and the one before them, whose pace says what the rest will take."""
 PACE = 10
 """Answers that set the pace, also where they are less than a tenth."""
 
@@ -35,19 +41,13 @@ def make_listener(brief: bool = False) -> Silent:
     return Bars() if sys.stderr.isatty() else Lines(brief)
 
 
-def time_left(elapsed: float, share: float, *, paced: bool = False) -> str:
-    """Time left as a range once a tenth is done, or enough of it to set the pace: cells differ, so one figure would
-    promise too much."""
-    seconds = seconds_left(elapsed, share, paced=paced)
-    return "" if seconds is None else _time_range(seconds)
-
-
-def seconds_left(elapsed: float, share: float, *, paced: bool = False) -> float | None:
-    """Seconds left at the pace so far; None before a tenth is done, or enough to set the pace."""
-    return elapsed * (1 - share) / share if share >= 0.1 or paced else None
+def seconds_left(elapsed: float, share: float) -> float | None:
+    """Seconds left at the pace so far; None before a tenth is done."""
+    return elapsed * (1 - share) / share if share >= 0.1 else None
 
 
 def _time_range(left: float) -> str:
+    """A time left as a range: cells and answers differ, so one figure would promise too much."""
     low, high = in_words(left * 0.7), in_words(left * 1.5)
     return f"{low} left" if low == high else f"{low} to {high} left"
 
@@ -58,6 +58,11 @@ def in_words(seconds: float) -> str:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _shorten_title(title: str) -> str:
+    """A stage's title with the specs in it by their labels."""
+    return shorten_names(word for word in title.split() if ":" in word)(title)
 
 
 @contextmanager
@@ -85,10 +90,13 @@ class _Tally(Silent):
         self.start = time.monotonic()
         self.asked, self.answered, self.answers = 0, 0, 0
         self.title, self.unit, self.asking = "", "texts", self.start
+        self.begun_at, self.kept, self._settled = self.start, 0, False
+        self._recent = deque([(self.start, 0)], maxlen=RECENT)
         self._late: threading.Timer | None = None
 
     def opening(self, names: Sequence[str]) -> None:
-        self.say_late(f"opening {', '.join(names)} and the data" if names else "opening the data")
+        named = shorten_names(names)(", ".join(names))
+        self.say_late(f"opening {named} and the data" if names else "opening the data")
 
     def planning(self, plan: Plan) -> None:
         self.say_late(f"estimating what {len(plan.cells)} cells will take")
@@ -98,20 +106,35 @@ class _Tally(Silent):
 
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
         self.say_late()
-        self.asked, self.answered, self.answers, self.title, self.unit = total, 0, 0, title, unit
-        self.asking = time.monotonic()
+        self.asked, self.answered, self.answers, self.unit = total, 0, 0, unit
+        self.title = _shorten_title(title)
+        self.begun_at = self.asking = time.monotonic()
+        self.kept, self._settled = 0, False
+        self._recent = deque([(self.asking, 0)], maxlen=RECENT)
 
     def advanced_by(self, texts: int) -> None:
         self.answered += texts
+        now = time.monotonic()
+        if self._settled or now - self.asking >= BURST or now - self.begun_at >= SETTLED:
+            self._settled = True
+            self._recent.append((now, self.answered))
+            return
+        # What comes at once was there: the clock of the pace starts behind it.
+        self.kept, self.asking = self.answered, now
+        self._recent = deque([(now, self.answered)], maxlen=RECENT)
 
     def heard(self) -> None:
         self.answers += 1
 
     def until_answered(self) -> str:
-        """How long what is asked for will still take, in words: by the pace of the first ten, or of a tenth."""
-        share = self.answered / self.asked if self.asked else 0.0
-        paced = bool(share) and self.answered >= PACE
-        return time_left(time.monotonic() - self.asking, min(1.0, share), paced=paced)
+        """How long what is asked for will still take, in words: by the pace of the last answers, once there are ten, or
+        a tenth. Those of the cache that came one by one are soon not among the last."""
+        waiting, new = self.asked - self.kept, self.answered - self.kept
+        since, before = self._recent[0]
+        if not self.asked or new <= 0 or self.answered <= before or (new < PACE and new < 0.1 * waiting):
+            return ""
+        pace = (time.monotonic() - since) / (self.answered - before)
+        return _time_range(pace * max(0, self.asked - self.answered))
 
     def say_late(self, line: str = "") -> None:
         """Say it unless something else has come within `BRIEF` seconds; what waited before is not said any more."""
@@ -213,12 +236,12 @@ class Lines(_Tally):
         super().stage(title, total, unit)
         self._last = time.monotonic()
         if not self._brief:
-            self.say_late(f"{title}: {total:,} {unit}" if total else title)
+            self.say_late(f"{self.title}: {total:,} {unit}" if total else self.title)
 
     def advanced_by(self, texts: int) -> None:
         before = self.answered
         super().advanced_by(texts)
-        paced = before < PACE <= self.answered < self.asked
+        paced = before - self.kept < PACE <= self.answered - self.kept and self.answered < self.asked
         if time.monotonic() - self._last >= (PAUSE if paced else PERIOD):
             self._say_amount()
 
@@ -293,7 +316,7 @@ class Bars(_Tally):
         super().stage(title, total, unit)
         self._no_more_asked()
         self._asked = self._progress.add_task(
-            title, total=total or None, state=f"{total:,} {unit}" if total else ""
+            self.title, total=total or None, state=f"{total:,} {unit}" if total else ""
         )
         self._progress.start()
 
@@ -366,7 +389,7 @@ class Bars(_Tally):
 
 
 def _cell_name(cell: Cell) -> str:
-    return f"{cell.task} {cell.dataset} {cell.system}"
+    return f"{cell.task} {cell.dataset} {shorten_names([cell.system])(cell.system)}"
 
 
 def _say_additions(added: Mapping[str, Sequence[str]]) -> str:

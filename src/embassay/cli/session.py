@@ -21,7 +21,7 @@ import typer
 from embassay.cli.options import Running, WorkerOptions, default_out, of_records, within_memory
 from embassay.cli.progress import make_listener as progress
 from embassay.cli.progress import say_opening
-from embassay.cli.terminal import show_blocks, show_table
+from embassay.cli.terminal import shorten_names, show_blocks, show_table
 from embassay.errors import BudgetExceeded, DataError, EmbassayError, Interrupted, ModelError
 from embassay.limits import forbidden, permission_mend
 from embassay.machine import HANGUP
@@ -190,11 +190,12 @@ def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display, systems
 
         typer.echo(json.dumps(forecasts.as_dict(), ensure_ascii=False))
         return
+    shorten = shorten_names([cell.system for cell in forecasts.cells]) if not display.wide else str
     if forecasts.cells:
         show_table(*forecast_table(forecasts), wide=display.wide, numbers=True)
         typer.echo("")
     for line in in_words(forecasts):
-        typer.echo(line)
+        typer.echo(shorten(line))
 
 
 def _drop_flags(words: Sequence[str], once: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -112,12 +112,34 @@ def show_blocks(blocks: Iterable[Block], wide: bool = False) -> None:
     print_rendered(draw_blocks(blocks, width=device.width, wide=wide, unicode=device.unicode))
 
 
+BROAD = 28
+"""Characters over which a system goes by its label."""
+_SPEC = re.compile(r"[a-z][\w+-]*:\S+")
+
+
+def shorten_names(names: Iterable[str]) -> Callable[[str], str]:
+    """The function that puts the labels of reports in place of these names in a text: specs of models behind a server
+    are longer than a line."""
+    long = {name for name in names if len(name) > BROAD}
+    if not long:
+        return str
+    from embassay.report.record import label_names  # a start without such names needs none of it
+
+    labels = label_names(sorted(long))
+    pattern = re.compile("|".join(map(re.escape, sorted(labels, key=len, reverse=True))))
+    return lambda text: pattern.sub(lambda match: labels[match[0]], text)
+
+
 def show_table(
     titles: Sequence[str], rows: Sequence[Sequence[str]], *, wide: bool, numbers: bool = False
 ) -> None:
-    """Print a table that fits the screen. The last column wraps; with `numbers`, columns after the third are
-    right-aligned and none wraps."""
+    """Print a table that fits the screen; unless `wide`, long specs go by their labels. The last column wraps; with
+    `numbers`, columns after the third are right-aligned and none wraps."""
     from embassay.document.blocks import Column, Table, number_columns
+
+    if not wide:
+        shorten = shorten_names(entry for row in rows for entry in row if _SPEC.fullmatch(entry))
+        rows = [[shorten(entry) for entry in row] for row in rows]
 
     heads: list[str | Column] = (
         [*titles[:3], *number_columns(*titles[3:])]

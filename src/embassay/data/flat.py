@@ -477,7 +477,8 @@ def read_classified(source: Source, intake: Intake, limit: int | None, seed: int
     if len(trained) < 2:
         raise DataError(
             "the training texts have only one label", path=source.path, expected="two or more labels",
-            found=train.labels[0], mend="Check the columns read as label and split (--map label=COLUMN)."
+            found=train.labels[0],
+            mend="Check the columns read as label and split (--map label=COLUMN), and that --limit is not too small."
         )  # fmt: skip
     for key, label in zip(test.ids, test.labels, strict=True):
         if label not in trained:

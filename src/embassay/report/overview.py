@@ -140,6 +140,8 @@ VERDICTS = {
     "sage": "sage.tables:sage_verdict",
 }
 """Where the verdict of a kind of run is made, if it is not that of its board."""
+PAGELESS = {"answer": "rag.questions:answers_verdict"}
+"""Runs with a verdict of their own and no page."""
 
 
 def brought_page(run: ReportRun, alone: bool) -> Iterator[Block]:
@@ -305,8 +307,8 @@ def run_verdict(run: ReportRun) -> Verdict:
 
 def _own_verdict(run: ReportRun) -> Verdict:
     record, board = run.record, run.board
-    if record.kind in VERDICTS:
-        return _on_suites(record, attribute(f"embassay.report.{VERDICTS[record.kind]}")(record, board))
+    if place := VERDICTS.get(record.kind) or PAGELESS.get(record.kind):
+        return _on_suites(record, attribute(f"embassay.report.{place}")(record, board))
     verdicts = (verdict for verdict in run.brought[0] if isinstance(verdict, Verdict))
     return next(verdicts, None) or board_verdict(record, board)
 

@@ -313,6 +313,8 @@ SERVING = {
     "timeout",
     "device",
     "batch_size",
+    "input_type",
+    "name",
 }
 """Parameters that say where and how a model is asked, and not what it answers."""
 

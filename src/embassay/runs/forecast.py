@@ -257,13 +257,13 @@ def remote_seconds(model: RemoteEncoder, requests: int, tokens: int, written: in
 def forecast_table(forecasts: Forecasts) -> tuple[list[str], list[list[str]]]:
     """Columns and rows for the terminal, what matters most first: a narrow screen hides the last."""
     titles = [
-        "task", "dataset", "system", "texts", "tokens", "cost", "time", "requests", "kept", "items", "disk", "memory"
+        "task", "dataset", "system", "time", "cost", "tokens", "requests", "texts", "kept", "items", "disk", "memory"
     ]  # fmt: skip
     return titles, [
-        [cell.task, cell.dataset, cell.system, f"{cell.texts:,}",
-         ("" if cell.exact else "~") + f"{cell.tokens:,}", format_dollars(cell.usd),
-         "?" if cell.seconds is None else f"{cell.seconds:,.1f} s",
-         "" if cell.requests is None else f"{cell.requests:,}", f"{cell.cached:,}", f"{cell.items:,}",
+        [cell.task, cell.dataset, cell.system,
+         "?" if cell.seconds is None else f"{cell.seconds:,.1f} s", format_dollars(cell.usd),
+         ("" if cell.exact else "~") + f"{cell.tokens:,}", "" if cell.requests is None else f"{cell.requests:,}",
+         f"{cell.texts:,}", f"{cell.cached:,}", f"{cell.items:,}",
          f"{cell.disk_bytes / 1e6:,.1f} MB", size_in_words(cell.memory_bytes) if cell.memory_bytes else ""]
         for cell in forecasts.cells
     ]  # fmt: skip

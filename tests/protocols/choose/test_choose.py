@@ -90,6 +90,25 @@ def rows(run: Run, measure: str) -> dict[str, Result]:
     return {row.system: row for row in found if row.measure == measure and row.dataset and not row.variant}
 
 
+def test_a_retrieval_set_described_by_tables_is_its_corpus(folder: Path, tmp_path: Path) -> None:
+    """As a table of the same documents, question by question."""
+    shutil.copy(folder / "corpus.jsonl", tmp_path)
+    (tmp_path / "queries.jsonl").write_text('{"id": "q", "text": "Who counts?"}\n', encoding="utf-8")
+    (tmp_path / "qrels.jsonl").write_text('{"query_id": "q", "doc_id": "d0", "relevance": 1}\n', "utf-8")
+    parts = "".join(
+        f"  - file: {part}.jsonl\n    shapes: [{part}]\n" for part in ("corpus", "queries", "qrels")
+    )
+    described = tmp_path / "described.yaml"
+    described.write_text(f"name: corpus\ntables:\n{parts}", encoding="utf-8")
+    runs = [
+        eb.choose(SYSTEMS[:2], source, out=tmp_path / source.stem / "run", options=OPTIONS)
+        for source in (described, folder / "corpus.jsonl")
+    ]
+    values = [{system: row.value for system, row in rows(run, "p_best").items()} for run in runs]
+    # Other files, other draws of the belief.
+    assert values[0] == pytest.approx(values[1], abs=0.01)
+
+
 def test_probabilities_sum_to_one_and_the_pick_has_the_least_regret(run: Run) -> None:
     """Every system has P(best), P(near), regret and a difference; references have none."""
     best, regret = rows(run, "p_best"), rows(run, "expected_regret")
@@ -320,6 +339,8 @@ def test_questions_by_a_model_are_one_more_witness(folder: Path, tmp_path: Path)
     assert made.manifest["spent"]["usd"] > 0
     shown = " ".join(printed(run_view(made.path)).split())
     assert "one more signal" in shown
+    # Eight at most: a real model's two moved P(best) by 11 points.
+    assert "so few may mislead" in shown
     named = [json.loads(line) for line in (made.path / "to_grade.jsonl").read_text().splitlines()]
     assert {row["id"] for row in named} <= {one["id"] for one in asked}
 

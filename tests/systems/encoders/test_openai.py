@@ -15,7 +15,9 @@ import pytest
 
 from embassay.errors import BudgetExceeded, ModelError, TextRefused, UsageError
 from embassay.systems import SYSTEMS
+from embassay.systems.encoders.openai import OpenAIEncoder
 from embassay.systems.remote import Ledger
+from embassay.systems.remote.http import Server
 from embassay.systems.remote.ledger import most_tokens
 from embassay.text.tokenizers import Cl100k
 from stub import Faults, Problem, StubServer
@@ -144,7 +146,8 @@ def test_a_model_of_a_known_family_without_prompts_is_told():
 
 
 def test_requests_are_cut_by_tokens(monkeypatch):
-    """No request has more tokens than the server takes; a single text that is longer goes alone."""
+    """No request has more tokens than the server takes, one of this machine before its time limit; a single text that
+    is longer goes alone."""
     sizes = []
 
     def note(request):
@@ -152,8 +155,10 @@ def test_requests_are_cut_by_tokens(monkeypatch):
 
     with StubServer(check=note) as stub:
         encoder = opened(stub, dimensions=64)
-        encoder.encode(["a" * 100_000, "b" * 100_000, "c" * 100_000, "d" * 300_000, "e"])
-    assert sizes == [[100_000, 100_000], [100_000], [300_000], [1]]
+        encoder.encode(["a" * 6_400, "b" * 6_400, "c" * 6_400, "d" * 20_000, "e"])
+    assert sizes == [[6_400, 6_400], [6_400], [20_000], [1]]
+    far = OpenAIEncoder("m", server=Server(base_url="https://models.example/v1"))
+    assert encoder.served.tokens < far.served.tokens == 250_000
 
 
 def test_floats_where_base64_is_not_known():

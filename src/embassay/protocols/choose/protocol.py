@@ -206,8 +206,9 @@ def choice_task() -> Task:
     """Which system finds what the documents ask of themselves?"""
 
     def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
-        loaded: Loaded[Any] = dataset.load("documents", limit=limit, seed=seed)
-        titles = _passage_titles(dataset) if "title" in dataset.parts["documents"].columns() else {}
+        documents = _corpus_as_documents(dataset)
+        loaded: Loaded[Any] = documents.load("documents", limit=limit, seed=seed)
+        titles = _passage_titles(documents) if "title" in documents.parts["documents"].columns() else {}
         data = loaded.data
         return replace(
             loaded, data=TitledPassages(data.ids, data.texts, [titles.get(doc, "") for doc in data.ids])
@@ -216,7 +217,14 @@ def choice_task() -> Task:
     def fields(data: TitledPassages) -> Fields:
         return {"text": (data.ids, data.texts)}
 
-    return Task(TASK, "Choice", ("documents",), HEADLINE, 2, evaluate, load, fields)
+    return Task(TASK, "Choice", ("documents", "retrieval"), HEADLINE, 2, evaluate, load, fields)
+
+
+def _corpus_as_documents(dataset: Dataset) -> Dataset:
+    """A retrieval set described table by table as documents: those of its corpus."""
+    if "documents" in dataset.parts:
+        return dataset
+    return replace(dataset, parts={**dataset.parts, "documents": dataset.parts["corpus"]})
 
 
 def _passage_titles(dataset: Dataset) -> dict[str, str]:

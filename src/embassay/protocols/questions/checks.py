@@ -10,7 +10,7 @@ from embassay.data.language import explain_foreign, language_fault
 from embassay.protocols.questions import QuestionsOptions
 from embassay.randomness import random_bytes
 
-CHECKS = 2
+CHECKS = 3
 """Of the checks; raised when a question is kept or refused that was not before."""
 _WORD = re.compile(r"\w+")
 _REPORT = r"(?:study|paper|research|report|experiment|trial|review|survey|investigation|work)"
@@ -121,15 +121,29 @@ def _split_words(text: str) -> list[str]:
 
 
 _AROUND = " \t\n\"'“”‘’«»„…."
+_MARKDOWN = "*_`~"
+"""Marks of emphasis, code and strokes."""
+_UNMARKED = str.maketrans("", "", _MARKDOWN)
 
 
 def find_span(body: str, quote: str) -> tuple[int, int] | None:
-    """Start and end of a quotation in a passage, whatever its whitespace, case and quotation marks; None where it does
-    not stand there, or is shorter than two letters.
+    """Start and end of a quotation in a passage, whatever its whitespace, case, quotation marks and marks of Markdown,
+    which models leave out; None where it does not stand there, or is shorter than two letters.
 
     >>> find_span("It burns  oil at night.", '"burns oil..."')
     (3, 13)
+    >>> find_span("- **Negatives** are the `query`'s own.", "Negatives are the query's own.")
+    (4, 37)
     """
+    if (span := _find_words(body, quote)) is not None:
+        return span
+    kept = [place for place, sign in enumerate(body) if sign not in _MARKDOWN]
+    bare = "".join(body[place] for place in kept)
+    span = _find_words(bare, quote.translate(_UNMARKED))
+    return None if span is None else (kept[span[0]], kept[span[1] - 1] + 1)
+
+
+def _find_words(body: str, quote: str) -> tuple[int, int] | None:
     words = quote.strip(_AROUND).split()
     if sum(map(len, words)) < 2:
         return None

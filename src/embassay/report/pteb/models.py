@@ -98,6 +98,7 @@ def judge_verdict(record: Record, board: Board) -> Verdict:
     lede: list[Sentence] = [_values_sentence(record, judges)]
     scope = record.scope(JUDGING)
     scores = tuple(_score_claim(record, row) for row in judges)
+    lede += _chance_sentences(scores, board)
     first = state_contenders(JUDGING, scope.first, scope.systems)
     return Verdict(_follow_sentence(scores, first, board), tuple(lede), (*scores, *first))
 
@@ -107,11 +108,25 @@ def _score_claim(record: Record, row: Row) -> Claim:
     return state_value(row.system.name, FIT, result.value, result.ci_low, result.ci_high)
 
 
+def _may_be_at_chance(score: Claim) -> bool:
+    """Whether the interval of a judge's correlation with gold reaches 0, or that is not above 0."""
+    return (score.value or 0.0) <= 0 or (score.low is not None and score.low <= 0)
+
+
+def _chance_sentences(scores: Sequence[Claim], board: Board) -> Iterator[Sentence]:
+    """Which judges do not surely follow gold at all."""
+    doubtful: list[Part] = [board.naming(score.subject) for score in scores if _may_be_at_chance(score)]
+    if doubtful:
+        whose = "its correlation" if len(doubtful) == 1 else "their correlations"
+        yield (*join_names(doubtful), f" may rate at chance: {whose} may be 0.")
+
+
 def _follow_sentence(scores: Sequence[Claim], first: Sequence[Claim], board: Board) -> Sentence:
     """Who follows gold scores best, or may be the one that does."""
     if len(scores) == 1:
         score = POINTS.write_value(scores[0].value or 0.0)
-        return (board.naming(scores[0].subject), f" correlates with gold scores at {score} of 100")
+        says = "may rate at chance:" if _may_be_at_chance(scores[0]) else "correlates with gold scores at"
+        return (board.naming(scores[0].subject), f" {says} {score} of 100")
     if not first:
         return (f"{len(scores)} judges are scored against gold; no test compares them",)
     if len(first) == 1:

@@ -33,7 +33,7 @@ from embassay.protocols.kernel.claims import Claim, select_kind, state_count, st
 from embassay.protocols.rag.golden.conclusions import set_claims
 from embassay.protocols.rag.golden.final_lists import Listed
 from embassay.protocols.rag.golden.summary import Golden, IntervalFigure, Query, read_golden
-from embassay.protocols.rag.golden.trust import judge_warnings
+from embassay.protocols.rag.golden.trust import judge_warnings, may_be_at_chance
 from embassay.report.board import Board
 from embassay.report.rag.decision import quantities_blocks
 from embassay.report.rag.labels import (
@@ -63,7 +63,7 @@ from embassay.runs.spending import format_dollars
 def say_stops(golden: Golden) -> str:
     """Why the engine asked no more, with how many questions each reason holds for."""
     ranking = golden.ranking
-    if ranking is None or not ranking.stopped:
+    if ranking is None or not ranking.stopped or ranking.engine == "grades":
         return ""
     parts = [
         f"{STOPPED.get(word, word)} ({numbers.counted(n, 'question')})" for word, n in ranking.stopped.items()
@@ -264,7 +264,11 @@ def verdict_of(golden: Golden) -> Verdict:
     claims = set_claims([query.status for query in golden.queries], golden.labels)
     done, failed = claims["done"], claims["failed"]
     have = "has" if done.of == 1 else "have"
-    heading = f"{done.n} of {numbers.counted(done.of, 'question')} {have} graded, ordered passages"
+    heading = f"{done.n} of {numbers.counted(done.of, 'question')} {have} graded"
+    # The first thing that is read of a set that may be worth nothing.
+    heading += (
+        " passages, but the judge may be at chance" if may_be_at_chance(golden) else ", ordered passages"
+    )
     lede: list[Sentence] = []
     if failed.n:
         lede.append((f"{failed.n} failed and {'is' if failed.n == 1 else 'are'} not in the set.",))

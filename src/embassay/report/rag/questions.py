@@ -14,6 +14,7 @@ from embassay.document.blocks import (
     Column,
     Command,
     Heading,
+    Sentence,
     Table,
     Text,
     Verdict,
@@ -26,6 +27,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_contenders, state_count, state_pair, state_value
 from embassay.protocols.kernel.comparisons import untold
 from embassay.protocols.kernel.tables import SCORE
+from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.record import Record, read_record
 from embassay.report.runs import ReportRun
@@ -83,28 +85,29 @@ def answers_view(run: Path, wide: bool = False) -> Iterator[Block]:
         for row in record.rows.values()
     ]  # fmt: skip
     yield Table.of("answers", heads, rows)
-    yield from (Text(warning) for warning in record.manifest.get("warnings", ()))
+    yield from map(Text, (*_answer_notes(record), *record.manifest.get("warnings", ())))
     yield Text(("Answers: ", Command(str(run / "answers"))))
 
 
-def answers_verdict(record: Record) -> Verdict:
+def answers_verdict(record: Record, _: Board | None = None) -> Verdict:
     """Which runs may be first by the share of right answers, and what lies between the two best."""
-    values = {
-        system.name: row.value
+    scored = {
+        system.name: row
         for system in record.systems
         for row in record.rows.values()
         if (row.system, row.measure, row.variant) == (system.name, ACCURACY, "") and row.value is not None
     }
+    values = {name: row.value or 0.0 for name, row in scored.items()}
     if not values:
         return Verdict(("No answer could be graded, so nothing is known",))
     scope = record.scope(ANSWERS)
     ranked = [name for name in scope.systems if name in values]
     if len(values) == 1:
         [(name, value)] = values.items()
-        claim = state_value(name, ACCURACY, value)
-        return Verdict(
-            (f"{name} leads to right answers on {numbers.percent(value, 1)} of questions",), (), (claim,)
-        )
+        row = scored[name]
+        claim = state_value(name, ACCURACY, value, row.ci_low, row.ci_high)
+        share = f"{numbers.percent(value, 1)} of {numbers.counted(row.n, 'question')}"
+        return Verdict((f"{name} leads to right answers on {share}",), tuple(_share_interval(row)), (claim,))
     first = tuple(name for name in scope.first if name in values)
     if not first:
         return Verdict(("No ranking on right answers: differences cannot be tested",))
@@ -120,6 +123,27 @@ def answers_verdict(record: Record) -> Verdict:
     return Verdict(
         heading, (gap_in_words(gap, str, values.__getitem__, SCORE, said, claims),), (*claims, gap)
     )
+
+
+def _share_interval(row: Result) -> Iterator[Sentence]:
+    """How far the share of right answers may be off."""
+    if row.ci_low is not None and row.ci_high is not None:
+        yield (f"95% interval: {numbers.percent(row.ci_low, 1)} to {numbers.percent(row.ci_high, 1)}.",)
+
+
+def _answer_notes(record: Record) -> Iterator[str]:
+    """How fast the generator was, and which questions were not asked."""
+    timed = next((cell.counts for cell in record.cells if cell.counts.get("timed")), None)
+    if timed is not None:
+        rate = (
+            f", then {timed['tokens_per_second']:,} tokens a second" if "tokens_per_second" in timed else ""
+        )
+        alone = numbers.counted(timed["timed"], "question")
+        yield f"First token after {timed['first_token_ms']:,} ms{rate} (medians of {alone} asked alone)."
+    for cell in record.cells[:1]:
+        for left in cell.skipped:
+            examples = ", ".join(map(str, left["examples"]))
+            yield f"{numbers.counted(left['count'], 'question')} left out: {left['reason']} ({examples})."
 
 
 ACCURACY, ANSWERS = "accuracy", "answer"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +18,10 @@ from embassay.systems.remote import Ledger, Malformed, Price, ServerReply
 from embassay.systems.remote.calls import format_refused
 from embassay.systems.remote.http import OpenAIClient, Server, openai_address
 from embassay.systems.remote.ledger import count_tokens, own_tokenizer
+
+LOCAL_TOKENS = 16_000
+"""Tokens of a request to a server on this machine, bytes where its tokenizer is not at hand: a small model on a busy
+processor reads some hundreds a second, and a request that takes longer than its time limit never ends."""
 
 
 class OpenAIEncoder(ServedEncoder):
@@ -57,6 +62,8 @@ class OpenAIEncoder(ServedEncoder):
             tokenizer=own_tokenizer(target),
             prompts=before,
         )
+        if address.local:
+            served = replace(served, tokens=LOCAL_TOKENS)
         super().__init__(served, ledger, server.limits)
         self.uses_roles = bool(before) or bool(input_type)
         self._input_type = input_type

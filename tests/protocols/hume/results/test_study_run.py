@@ -451,6 +451,18 @@ def test_nobody_annotated(tmp_path: Path) -> None:
     assert "hume serve" in caught.value.mend
 
 
+def test_systems_beside_a_model_that_annotated_alone(tmp_path: Path) -> None:
+    """`hume annotate --llm`, then `hume score -s`, as the page shows, of two tasks: nothing breaks off, and
+    people have no value."""
+    path = scored_study(tmp_path, people={}, families=("sts", "classification"))
+    write_llm(path, [llm_row(row.id, row.gold) for row in rows_of(path)[1]])
+    run = eb.hume.score(path, ["jaccard", "levenshtein"], out=tmp_path / "run", **QUICK)
+    assert run.manifest["status"] == "finished"
+    pairs = read_summary(run.path).pairs
+    assert [len(own.llms) for own in pairs] == [1, 1]
+    assert all(own.human.value is None for own in pairs)
+
+
 def test_only_some_annotations(study: Path, tmp_path: Path) -> None:
     """--answers FILE: those of one annotator only."""
     one = eb.hume.score(

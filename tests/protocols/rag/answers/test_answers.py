@@ -15,6 +15,7 @@ import pytest
 import embassay as eb
 from embassay.cli.rag.questions import _show_answers
 from embassay.cli.session import Display
+from embassay.document.blocks import plain_text
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.rag.answers.answerer import (
     MalformedGrade,
@@ -28,6 +29,8 @@ from embassay.protocols.rag.answers.options import AnswerRequest, Planting
 from embassay.protocols.rag.answers.prompts import Planter, prompt_questions
 from embassay.protocols.rag.answers.protocol import collection_of
 from embassay.protocols.rag.judges import Question
+from embassay.report.overview import run_verdict
+from embassay.report.runs import read_runs
 from embassay.search.bm25 import BM25Index
 from stub import StubServer
 
@@ -155,8 +158,9 @@ def test_an_answer_without_a_word_of_its_own_is_wrong_and_counted(data, tmp_path
     assert run.manifest["cells"][0]["counts"]["void"] == 3
 
 
-def test_questions_that_are_timed_are_asked_alone_first(data, tmp_path):
-    """One word and the answer of each; the answers are then not asked for again, and the table says the times."""
+def test_questions_that_are_timed_are_asked_alone_first(data, tmp_path, capsys):
+    """One word and the answer of each; the answers are then not asked for again. The screen says the times, and of how
+    many questions it speaks."""
     asked = []
 
     def says(turn):
@@ -171,6 +175,12 @@ def test_questions_that_are_timed_are_asked_alone_first(data, tmp_path):
     assert counts["timed"] == 2
     assert counts["first_token_ms"] >= 0
     assert len(asked) == len(set(asked))
+    _show_answers(run.path, Display(json=False, wide=True), report=False)
+    heading, *_ = said = capsys.readouterr().out.splitlines()
+    assert "3 questions" in heading
+    (page,) = read_runs([run.path])
+    assert plain_text(run_verdict(page).heading) == heading
+    assert any(f"{counts['first_token_ms']:,} ms" in line for line in said)
 
 
 def test_distractors_stand_first_and_change_answers(data, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
+import numpy as np
 import pytest
 
 from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered, UsageError
@@ -109,6 +110,30 @@ def test_repeats_are_other_draws(judge):
     one = judge('{"grade": 3}', '{"grade": 4}')
     assert (grade(one).grade, grade(one, draw=1).grade, grade(one).grade) == (3, 4, 3)
     assert len({sampling.seed for _, sampling, _ in one.fake.asked}) == 2
+
+
+def test_every_passage_is_drawn_by_itself(cache):
+    """A model that draws from one distribution of grades whatever it is shown, by the seed, as servers do: the grades
+    of one draw differ among passages, and a repeat agrees as often as chance has it, not always or never."""
+    shares = np.cumsum([0.05, 0.2, 0.05, 0.4, 0.3])
+
+    class Drawing(Model):
+        async def complete(self, messages, *, sampling=None, schema=None):
+            place = np.searchsorted(shares, np.random.default_rng(sampling.seed).random(), side="right")
+            self.says = [json.dumps({"grade": int(place) + 1})]
+            return await super().complete(messages, sampling=sampling, schema=schema)
+
+    judge = ChatJudge(CachedChat(Drawing("drawn"), cache), ChatOptions(), sleep=None)
+    passages = [Passage(f"p{number}", f"Passage {number} of a collection.") for number in range(300)]
+
+    async def grades(draw):
+        return [(await judge.grade(QUESTION, passage, draw=draw)).grade for passage in passages]
+
+    first, again, same = (asyncio.run(grades(draw)) for draw in (0, 1, 0))
+    assert first == same
+    assert set(first) == set(again) == {1, 2, 3, 4, 5}
+    expected = float(np.sum(np.diff(shares, prepend=0) ** 2))  # 0.295
+    assert np.mean(np.equal(first, again)) == pytest.approx(expected, abs=0.1)
 
 
 def test_waits_follow_the_seed(judge):

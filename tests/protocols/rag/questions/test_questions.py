@@ -375,6 +375,17 @@ def test_runs_of_words_and_spans() -> None:
     assert find_span("It burns oil.", "gas") is None
 
 
+def test_a_quotation_is_found_under_marks_of_markdown():
+    """A real model's, of this documentation: it leaves out the stars, three times refused as ungrounded."""
+    body = "- **Hard negatives** are the query's own candidates, else documents that\n  BM25 ranks (`--negatives`)."
+    quote = "Hard negatives are the query's own candidates, else documents that BM25 ranks (`--negatives`)."
+    start, end = find_span(body, quote)
+    assert body[start:end].startswith("Hard negatives** are")
+    assert body[start:end].endswith("(`--negatives`)")
+    assert find_span(body, "Hard positives are the query's own candidates") is None
+    assert find_span("a * b is a product", "a * b is") == (0, 8)
+
+
 def test_typing_errors_change_letters_within_words() -> None:
     """One or two, the same for the same seed, and no word is lost."""
     question = "Where does everybody who wants copper have to write before noon?"

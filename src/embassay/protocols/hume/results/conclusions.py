@@ -227,7 +227,9 @@ def _cell_headline(record: CellRecord | None, system: str) -> Headline:
 
 
 def _mean_headline(system: str, headlines: Mapping[str, Headline]) -> Headline:
-    """The mean over tasks; without a value where one of them has none."""
+    """The mean over tasks; without a value where one of them has none, or where no person has answered any."""
+    if not headlines:
+        return Headline.none(system, "no task that a person answered")
     for name, headline in headlines.items():
         if headline.value is None:
             return Headline.none(system, f"{name}: {headline.reason}")

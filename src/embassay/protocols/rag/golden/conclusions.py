@@ -19,6 +19,7 @@ from embassay.protocols.rag.golden.grades import label_summary, query_labels
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.stages import STAGES, State, States, read_rows
 from embassay.protocols.rag.golden.summary import Golden, IntervalFigure
+from embassay.protocols.rag.golden.trust import addressing_notes
 from embassay.protocols.rag.judges import describe_judge
 from embassay.protocols.rag.ranking import Call, Candidate
 from embassay.records import Result
@@ -316,6 +317,7 @@ def notes_of(work: GoldenWork, queries: Sequence[Gathered]) -> tuple[str, ...]:
     notes += work.read.warnings
     notes += work.warnings
     notes += _ungraded_notes(queries)
+    notes += addressing_notes(queries)
     failed = [query for query in queries if query.state.status == "failed"]
     if len(failed) > FAILED_LOUDLY * len(queries):
         notes.insert(

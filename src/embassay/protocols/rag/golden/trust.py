@@ -1,7 +1,9 @@
-"""Whether the judge can be read, and its grades say anything: beside the search, a repeat, and a person's grades."""
+"""Whether the judge can be read, and its grades say anything: beside the search, a repeat, and a person's grades; and
+which passages speak to it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import ModelError
 from embassay.protocols.kernel.estimates import UNVARIED
+from embassay.protocols.kernel.tables import counted
 from embassay.protocols.rag.golden.summary import Golden, IntervalFigure
 from embassay.randomness import generator
 from embassay.stats.resampling import percentile_interval, resample_means
@@ -25,11 +28,25 @@ CHANCE = 0.5
 """The share of pairs that grades given at random put in the order of the search."""
 LITTLE = 0.2
 """A kappa below is slight agreement at most (Landis and Koch 1977)."""
+GOOD = 4
+"""The lowest grade of a useful passage."""
 ENOUGH = 10
 """Passages below which two grades of each say nothing."""
 MOST = 50.0
 """Percent of the median pool from which on grades 4 and 5 tell no passages apart."""
 RESAMPLES = 2_000
+ADDRESSES = re.compile(
+    r"\{\s*\"?grade\"?\s*:"
+    r"|\b(ignore|disregard|forget)\b[^.?!]{0,40}\b(instructions?|rules|prompt|above|previous)\b"
+    r"|\b(grade|rate|score) (this|the) (passage|text|document)\b"
+    r"|\b(its|this passage's|the passage's) (grade|rating|relevance) (is|must be|should be)\b"
+    r"|\bthis (passage|text|document) (fully |completely |clearly )?(answers|is (highly )?relevant to) (the|this|your) "
+    r"(question|query)\b",
+    re.IGNORECASE,
+)
+"""What a passage says that is written for a judge, in English."""
+NAMED = 3
+"""Passages that a note names."""
 
 
 def check_trial(judge: str, asked: int, reasons: Sequence[str]) -> None:
@@ -44,6 +61,22 @@ def check_trial(judge: str, asked: int, reasons: Sequence[str]) -> None:
             "Have the server enforce the format (?answers=schema at the end of --judge), or use a model "
             "that follows the prompt."
         ),
+    )
+
+
+def addressing_notes(queries: Sequence[Gathered]) -> Iterator[str]:
+    """Passages of grade 4 or 5 that speak to a judge: a model may have obeyed them. Of a model with 1.5B parameters,
+    instructions raised all useless passages to 5, with our prompt's defence and without."""
+    rows = (row for query in queries if query.is_done for row in query.rows)
+    obeyed = [row["doc_id"] for row in rows if (row["grade"] or 0) >= GOOD and ADDRESSES.search(row["text"])]
+    if not obeyed:
+        return
+    passages = dict.fromkeys(obeyed)
+    names = ", ".join([*passages][:NAMED]) + (", ..." if len(passages) > NAMED else "")
+    yield (
+        f"{counted(len(passages), 'passage')} of grade 4 or 5 speak{'s' if len(passages) == 1 else ''} of grades or "
+        f"give{'s' if len(passages) == 1 else ''} instructions ({names}): the judge may have obeyed. Read before you "
+        "trust their grades."
     )
 
 
@@ -94,6 +127,12 @@ def judge_warnings(golden: Golden) -> tuple[str, ...]:
         *_beside_search(golden),
         *_mostly_good(golden),
     )
+
+
+def may_be_at_chance(golden: Golden) -> bool:
+    """Whether a person's grades, a repeat or the search leave open that the judge grades at random."""
+    signs = (_beside_people, _repeat_warnings, _beside_search)
+    return any(True for warnings_of in signs for _ in warnings_of(golden))
 
 
 def _beside_people(golden: Golden) -> Iterator[str]:

@@ -277,7 +277,7 @@ class ChatJudge:
         self.name = name or chat.name
         identities = " ".join(judge_prompt(kind).identity for kind in KINDS)
         self.identity = (
-            f"judge/1:{chat.identity} {identities} temperature={options.temperature:g} top_p={options.top_p:g} "
+            f"judge/2:{chat.identity} {identities} temperature={options.temperature:g} top_p={options.top_p:g} "
             f"answers={options.answers} seed={seed}"
         )
         self._models: set[str] = set()
@@ -356,8 +356,9 @@ class ChatJudge:
 
     def _question_of(self, call: _JudgementCall, attempt: int) -> StoredQuestion:
         number = call.draw * _DRAWS + attempt
-        # 31 bits, which is what servers take.
-        seed = int.from_bytes(random_bytes(4, self._seed, "judge", str(call.draw), str(attempt))) >> 1
+        # A seed of its own for every passage: with one for all, the grades of a draw would move together.
+        drawn = random_bytes(4, self._seed, "judge", *call.about, str(call.draw), str(attempt))
+        seed = int.from_bytes(drawn) >> 1  # 31 bits, which is what servers take
         sampling = Sampling(self.options.temperature, self.options.top_p, seed)
         return StoredQuestion(
             call.messages, sampling, call.schema if self.options.answers == "schema" else None, number
