@@ -20,6 +20,7 @@ from embassay.measures.judgements import (
     Floats,
     Graded,
     One,
+    Retrieved,
     Values,
     are_many,
     check_cutoff,
@@ -122,17 +123,15 @@ def grade_facets(facets: FacetsOf | Mapping[str, FacetsOf], retrieved: One) -> G
     """What was retrieved, with facets in place of grades."""
     many = are_many(facets, retrieved)
     by_query: Mapping[str, FacetsOf] = facets if many else {"": facets}  # type: ignore[assignment, dict-item]
-    lists = retrieved if many else {"": retrieved}
-    graded = grade(
-        {query: dict.fromkeys(documents, 5) for query, documents in by_query.items()},
-        {query: lists.get(query, ()) for query in by_query},  # type: ignore[union-attr]
-    )
+    lists: Mapping[str, Retrieved] = retrieved if many else {"": retrieved}  # type: ignore[assignment, dict-item]
+    rankings = {query: lists.get(query, ()) for query in by_query}
+    graded = grade({query: dict.fromkeys(documents, 5) for query, documents in by_query.items()}, rankings)
     codes: dict[str, int] = {}
     top = np.full(graded.top.shape, ABSENT, dtype=np.int64)
     rows: list[tuple[int, int, int]] = []
     names: dict[str, int] = {}
     for place, (query, documents) in enumerate(by_query.items()):
-        ranked = in_order(lists.get(query, ()))  # type: ignore[union-attr]
+        ranked = in_order(rankings[query])
         top[place, : len(ranked)] = [codes.setdefault(document, len(codes)) for document in ranked]
         for document, own in sorted(documents.items()):
             code = codes.setdefault(document, len(codes))
