@@ -122,7 +122,7 @@ def complementarity(facets: FacetsOf | Mapping[str, FacetsOf], retrieved: One, k
 def grade_facets(facets: FacetsOf | Mapping[str, FacetsOf], retrieved: One) -> Graded:
     """What was retrieved, with facets in place of grades."""
     many = are_many(facets, retrieved)
-    by_query: Mapping[str, FacetsOf] = facets if many else {"": facets}  # type: ignore[assignment, dict-item]
+    by_query: Mapping[str, FacetsOf] = facets if many else {"": facets}  # type: ignore[assignment]
     lists: Mapping[str, Retrieved] = retrieved if many else {"": retrieved}  # type: ignore[assignment, dict-item]
     rankings = {query: lists.get(query, ()) for query in by_query}
     graded = grade({query: dict.fromkeys(documents, 5) for query, documents in by_query.items()}, rankings)

@@ -14,8 +14,6 @@ from embassay.errors import UsageError
 from embassay.protocols.pteb.validity.change import Ratings, Units, ValidChange, valid_change
 from protocols.pteb.validity.worlds import WORLDS, draw_world, true_change
 
-FALCON = Path(__file__).parents[5] / "shared" / "data" / "llm" / "para_falcon40b_validity.jsonl.gz"
-
 
 def units(original: list[float], paraphrased: list[float], gold: list[float] | None = None) -> Units:
     """Each an item of its own."""
@@ -150,7 +148,10 @@ def test_real_ratings_of_a_few_say_what_all_say() -> None:
     """3,784 paraphrases of 30 questions to a bank by Falcon-40B, of which people call 888 invalid. A search finds the
     question of a paraphrase by shared words. Of 200 samples of 60 ratings, 93% and more have the value by all ratings
     in their interval."""
-    with gzip.open(FALCON, "rt", encoding="utf-8") as stream:
+    path = shared / "llm" / "para_falcon40b_validity.jsonl.gz"
+    if not path.exists():
+        pytest.skip("the paraphrases of Falcon with people's answers are not here")
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
         rows = [json.loads(line) for line in stream]
     questions = sorted({row["original"] for row in rows})
     words = [set(question.split()) for question in questions]
