@@ -18,8 +18,8 @@ HEAD = """# The papers, item by item
 
 {items} items of the four papers and HTEB, each with its command. The file is that of the run which `embassay demo`
 makes of the item; where there is none, the item needs a language model, people or data that the demo lacks.
-[Published figures](published.md) says which printed numbers come out the same. `tests/docs/test_papers_page.py` types every
-command on the sample, with options that keep it short, and looks for what it gives{untyped}.
+[Published figures](published.md) says which printed numbers come out the same. `tests/docs/test_papers_page.py` types
+every command on the sample, with options that keep it short, and looks for what it gives{untyped}.
 
 *Made from `docs/papers.csv` by `benchmarks/papers_page.py --write`.*
 """

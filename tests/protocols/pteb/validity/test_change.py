@@ -140,11 +140,8 @@ def test_intervals_hold_in_unkind_worlds(score: str, share: float, rated: int) -
     assert kept >= 276
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(
-    not FALCON.exists(), reason="the paraphrases of Falcon with people's answers are not here"
-)
-def test_real_ratings_of_a_few_say_what_all_say() -> None:
+@pytest.mark.shared
+def test_real_ratings_of_a_few_say_what_all_say(shared: Path) -> None:
     """3,784 paraphrases of 30 questions to a bank by Falcon-40B, of which people call 888 invalid. A search finds the
     question of a paraphrase by shared words. Of 200 samples of 60 ratings, 93% and more have the value by all ratings
     in their interval."""
