@@ -41,7 +41,7 @@ def page(rows: Sequence[Row], work: Path) -> Iterator[str]:
     yield "# Old against fresh texts, where neither is fresh"
     yield ""
     yield "Intents of ATIS (1990) and of requests to an assistant (about 2018), half of the texts of each to learn"
-    yield f"from, half tested; {RUNS} paraphrases of each by two language models. Both models here are younger than both"
+    yield f"from, half tested; {RUNS} paraphrases of each by two language models. Both models are younger than both"
     yield "sets, so there is nothing to find: what differs is the data. Points; excess: loss of ATIS minus that of the"
     yield "requests at equal edit distance; beyond: that of a model minus the mean of both metrics without training."
     yield "`embassay pteb run --fresh fb`; written by `benchmarks/old_fresh.py`."
@@ -64,7 +64,7 @@ def page(rows: Sequence[Row], work: Path) -> Iterator[str]:
             yield f"| {title} | {line['system']} | {excess} | {beyond} |"
     yield ""
     yield "The plain excess is below 0 for all, also for the metrics, which never learnt a text: the requests are"
-    yield "harder to tell apart once they are paraphrased. Beyond the metrics neither model has any that is told from 0."
+    yield "harder to tell apart once they are paraphrased. Beyond the metrics neither model has any told from 0."
     yield "So a plain excess says nothing alone. Sets of which one is truly younger than the models, with paraphrases,"
     yield "were not to be had: memory itself is not measured here. STS of 2012 to 2017 has no recorded paraphrases."
 
