@@ -142,7 +142,7 @@ def test_data_in_another_language_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "grades"), [((5, 2), (5, 2)), ((5, 0), (5, 1)), ((1, 0), (5, 1)), ((20, 7), None)]
+    ("values", "grades"), [((5, 2), (5, 2)), ((5, 0), (5, 1)), ((1, 0), (5, 1)), ((10, 4), None)]
 )
 def test_judgements_of_own_data_are_read_by_what_they_can_mean(
     tmp_path: Path, values: tuple[int, int], grades: tuple[int, int] | None
