@@ -530,8 +530,8 @@ class SweepFile(_ConfigModel):
 
 
 def read_config(path: Path) -> SweepRequest:
-    """The request that the file makes, or the bundled one of the name (`paper`, `paper-wide`, `sample`), whose relative paths start
-    from the folder that is worked in. UsageError or DataError, with the line, for what is wrong in it."""
+    """The request that the file makes, or the bundled one of the name (`paper`, `paper-wide`, `sample`), whose relative
+    paths start from the folder that is worked in. UsageError or DataError, with the line, for what is wrong in it."""
     if str(path) in BUNDLED and not path.exists():
         with as_file(files("embassay.protocols.rag.sweep").joinpath(f"{path}.yaml")) as bundled:
             return replace(read_config(bundled), base=Path())
