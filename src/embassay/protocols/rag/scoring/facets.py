@@ -63,8 +63,8 @@ def read_facets(path: Path, mapping: Mapping[str, str]) -> JudgedFacets:
     """The facets in a file. DataError with its line for a column, an id or a number that is missing, and for a file in
     which no document has a facet. `mapping` is target column -> the file's."""
     table = known_suffix(path.name) in (".csv", ".tsv", ".jsonl", ".parquet")
-    found = list(_read_table(path, mapping) if table else _read_trec(path))
-    having = [line for line, relevance in found if relevance > 0]
+    read = list(_read_table(path, mapping) if table else _read_trec(path))
+    having = [line for line, relevance in read if relevance > 0]
     single = {(line.query, line.doc, line.facet): line for line in reversed(having)}
     if not single:
         raise DataError(
@@ -72,7 +72,7 @@ def read_facets(path: Path, mapping: Mapping[str, str]) -> JudgedFacets:
             mend="Check that the file is one of facets: query, document and facet."
         )  # fmt: skip
     lines = tuple(sorted(single.values(), key=lambda line: line.line))
-    return JudgedFacets(path, lines, len(found) - len(having), len(having) - len(lines))
+    return JudgedFacets(path, lines, len(read) - len(having), len(having) - len(lines))
 
 
 def _read_trec(path: Path) -> Iterator[tuple[FacetLine, float]]:
