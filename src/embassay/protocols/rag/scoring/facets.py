@@ -15,11 +15,14 @@ from embassay.data.lines import text_lines
 from embassay.data.rows import key_of, missing_column, nearest_name
 from embassay.data.tables import known_suffix, open_table
 from embassay.errors import DataError
+from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel.tables import counted
 from embassay.protocols.rag.scoring.score import Note
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
 
 NAMES = {
     "query_id": ("query", "query-id", "qid", "topic"),
@@ -136,6 +139,23 @@ def check_facets(facets: JudgedFacets, queries: Collection[str], documents: Coll
                     expected=f"{what}s such as {next(iter(sorted(known)))!r}",
                     mend=f"Did you mean {near!r}?" if near else "Check that facets and judgements belong together."
                 )  # fmt: skip
+
+
+def told_of_facets(inputs: Inputs, judgements: Graded1To5) -> list[Note]:
+    """What the facets of a scoring leave open, nothing where it has none. DataError for those of queries and documents
+    that nobody knows."""
+    import polars as pl
+
+    if inputs.facets is None:
+        return []
+    judged = judgements.frame.select(pl.col("query", "doc").cast(pl.String), "grade")
+    queries = judged["query"].unique(maintain_order=True).to_list()
+    runs = (run.frame["doc"].cast(pl.String) for run in inputs.runs.values())
+    check_facets(
+        inputs.facets, queries, {*judged["doc"], *inputs.corpus, *(doc for run in runs for doc in run)}
+    )
+    relevant = judged.filter(pl.col("grade") >= RELEVANT).select("query", "doc").rows()
+    return list(facet_notes(inputs.facets, queries, relevant))
 
 
 def facet_notes(

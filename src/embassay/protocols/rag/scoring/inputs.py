@@ -296,7 +296,6 @@ class Inputs:
     texts: Mapping[str, str] = field(default_factory=dict)
     """The passages by id, where they are known."""
     facets: JudgedFacets | None = None
-    """Which facets documents have."""
     live: Mapping[str, LiveRun] = field(default_factory=dict)
     """By name the runs for which a retriever was asked."""
 
@@ -435,8 +434,9 @@ def _join_inputs(
             "gives all of them one."
         )
     assert judged is not None  # a file that is not of spans was read
-    grades = request.judge_grades
-    judge = None if grades is None else read_qrels(Path(grades).expanduser(), request.mapping)
+    judge = (
+        read_qrels(Path(grades).expanduser(), request.mapping) if (grades := request.judge_grades) else None
+    )
     texts = {} if library is None else library.known.passages
     questions = {} if library is None else library.known.questions
     pooled = _per_run(pools, len(runs))

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from embassay.data.judged_runs import Entries
 from embassay.data.rows import escape_formula
 from embassay.errors import UsageError
-from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel.estimates import MOST_LOST
 from embassay.protocols.kernel.outcome import manifest_at_once
 from embassay.protocols.kernel.request import request_of
@@ -34,7 +33,7 @@ from embassay.protocols.rag.scoring.correction import (
     to_grade_table,
     uncorrected_words,
 )
-from embassay.protocols.rag.scoring.facets import check_facets, facet_notes
+from embassay.protocols.rag.scoring.facets import told_of_facets
 from embassay.protocols.rag.scoring.identity import check_identity, idle_runs
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
@@ -201,14 +200,12 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     """
     if inputs.judge is not None:
         return _correct_scoring(inputs, inputs.judge, request, answers)
-    gone: dict[str, int] = {}
-    if request.exclude_self:
-        inputs, gone = without_self(inputs)
-    measures = requested_measures(
-        request.measures, request.cutoffs, answers=answers is not None, facets=inputs.facets is not None
-    )
+    inputs, gone = without_self(inputs) if request.exclude_self else (inputs, {})
+    has = {"answers": answers is not None, "facets": inputs.facets is not None}
+    measures = requested_measures(request.measures, request.cutoffs, **has)
     judgements = map_grades(inputs.qrels, request.grades)
-    facets_told = _facet_notes(inputs, judgements)
+    before = [*_of_own_documents(gone, inputs, judgements), *_live_notes(inputs.live)]
+    before += told_of_facets(inputs, judgements)
     separator = request.separator if any(measure.needs_sources for measure in measures) else None
     board = place_runs(inputs, judgements, separator)
     # Spans are held against places, which are known or not whatever the ids.
@@ -243,29 +240,13 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     )  # fmt: skip
     lost = {name: int(_failed(inputs, name, board).sum()) for name in inputs.live}
     notes = (
-        *_of_own_documents(gone, inputs, judgements), *_live_notes(inputs.live), *facets_told,
-        *(Note("reading", text) for text in (*inputs.notes, *told)),
+        *before, *(Note("reading", text) for text in (*inputs.notes, *told)),
         *_scoring_notes(record, judgements, board, taken, measures, right, request, lost)
     )  # fmt: skip
     record = replace(record, notes=notes)
     record = replace(record, verdict=score_verdict(record), lede=score_lede(record))
     by_tag = _by_tag(taken, board, measures[0], request, groups) if request.tags else None
     return Scored(record, measures, taken, board, by_tag, groups=groups)
-
-
-def _facet_notes(inputs: Inputs, judgements: Graded1To5) -> list[Note]:
-    """What the facets leave open. DataError for those of queries and documents that nobody knows."""
-    import polars as pl
-
-    if inputs.facets is None:
-        return []
-    judged = judgements.frame.select(pl.col("query", "doc").cast(pl.String), "grade")
-    queries = judged["query"].unique(maintain_order=True).to_list()
-    runs = (run.frame["doc"].cast(pl.String) for run in inputs.runs.values())
-    documents = {*judged["doc"], *inputs.corpus, *(doc for run in runs for doc in run)}
-    check_facets(inputs.facets, queries, documents)
-    relevant = judged.filter(pl.col("grade") >= RELEVANT).select("query", "doc").rows()
-    return list(facet_notes(inputs.facets, queries, relevant))
 
 
 def _measure_runs(
