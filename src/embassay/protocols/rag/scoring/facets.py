@@ -65,6 +65,7 @@ class JudgedFacets:
 def read_facets(path: Path, mapping: Mapping[str, str]) -> JudgedFacets:
     """The facets in a file. DataError with its line for a column, an id or a number that is missing, and for a file in
     which no document has a facet. `mapping` is target column -> the file's."""
+    path = path.expanduser()
     table = known_suffix(path.name) in (".csv", ".tsv", ".jsonl", ".parquet")
     read = list(_read_table(path, mapping) if table else _read_trec(path))
     having = [line for line, relevance in read if relevance > 0]

@@ -434,15 +434,12 @@ def _join_inputs(
             "gives all of them one."
         )
     assert judged is not None  # a file that is not of spans was read
-    judge = (
-        read_qrels(Path(grades).expanduser(), request.mapping) if (grades := request.judge_grades) else None
-    )
+    graded = request.judge_grades
+    judge = None if graded is None else read_qrels(Path(graded).expanduser(), request.mapping)
     texts = {} if library is None else library.known.passages
     questions = {} if library is None else library.known.questions
     pooled = _per_run(pools, len(runs))
-    facets = (
-        None if request.facets is None else read_facets(Path(request.facets).expanduser(), request.mapping)
-    )
+    facets = None if request.facets is None else read_facets(Path(request.facets), request.mapping)
     return Inputs(
         judgements.name, judged, runs, pooled, tuple(notes), judge, texts.keys(), questions, texts, facets
     )
