@@ -10,6 +10,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
@@ -19,6 +21,7 @@ from embassay.protocols.pteb.validity.sheet import (
     RatedText,
     Unit,
     collect_ratings,
+    rating_table,
     read_sheet,
 )
 
@@ -142,6 +145,28 @@ def test_raters_disagree_refuse_and_leave_blank(tmp_path: Path) -> None:
     assert ratings.skipped == 1
     assert (ratings.twice, ratings.agreed) == (4, 2)
     assert ratings.is_drawn
+
+
+@given(st.lists(st.text(min_size=1), min_size=4, max_size=4), st.sampled_from(["yes", "no", "?"]))
+def test_whatever_the_texts_are_the_sheet_is_found_again(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], answer: str
+) -> None:
+    """Formulas, quotes, line ends and what steers a terminal: the copy that comes back is of this run."""
+    drawn = {
+        GROUP: {
+            Unit(GROUP, 1, "x"): [
+                RatedText("first", texts[0], texts[1]),
+                RatedText("second", texts[2], texts[3]),
+            ]
+        }
+    }
+    path = tmp_path_factory.mktemp("sheet") / "s.csv"
+    path.write_text(rating_table(drawn, 5).as_csv(), encoding="utf-8")
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    filled = write(path.with_name("filled.csv"), rows, lambda _: answer)
+    ratings = collect_ratings(read_sheet(filled), drawn)[GROUP]
+    assert list(ratings.valid.values()) == [{"yes": 1.0, "no": 0.0, "?": None}[answer]]
 
 
 def test_items_that_were_not_drawn_first_are_told(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from embassay.data.rows import Row, missing_column, unescape_formula
 from embassay.errors import DataError
-from embassay.protocols.kernel.tables import ColumnTable, text
+from embassay.protocols.kernel.tables import ColumnTable, printable, text
 from embassay.protocols.pteb.conclusions import scored_cells
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
 from embassay.protocols.wordings.pairs import cell, source_of
@@ -175,7 +175,8 @@ def _sheet_rows(drawn: Mapping[Group, Drawn], items: int) -> Iterator[tuple[str,
 
 
 def _on_one_line(written: str) -> str:
-    return " ".join(written.split())
+    """As the sheet has it: blanks are one, and what steers a terminal is replaced."""
+    return " ".join(printable(" ".join(written.split())).split())
 
 
 @dataclass(frozen=True)
