@@ -18,7 +18,8 @@ HEAD = """# The papers, item by item
 
 {items} items of the four papers and HTEB, each with its command. The file is that of the run which `embassay demo`
 makes of the item; where there is none, the item needs a language model, people or data that the demo lacks.
-[Published figures](published.md) says which printed numbers come out the same.
+[Published figures](published.md) says which printed numbers come out the same. `tests/docs/test_papers_page.py` types
+every command on the sample, with options that keep it short, and looks for what it gives{untyped}.
 
 *Made from `docs/papers.csv` by `benchmarks/papers_page.py --write`.*
 """
@@ -33,7 +34,10 @@ def read_items() -> list[dict[str, str]]:
 def page() -> str:
     """The whole page."""
     items = read_items()
-    return "\n".join([HEAD.format(items=len(items)), *_sections(items)])
+    untyped = (f"`{row['command']}`, which {row['reason']}" for row in items if row["reason"])
+    rest = "; ".join(untyped)
+    head = HEAD.format(items=len(items), untyped=f"; all but {rest}" if rest else "")
+    return "\n".join([head, *_sections(items)])
 
 
 def _sections(items: list[dict[str, str]]) -> Iterator[str]:

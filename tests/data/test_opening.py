@@ -230,3 +230,23 @@ def test_choice_is_small_integers(tmp_path: Path) -> None:
     choice = open_dataset(str(tmp_path / "x.jsonl")).load("comparisons").data.choice
     assert choice.dtype == np.int8
     assert choice.tolist() == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("heads", ["text,summary1,summary2,choice", "text,Summary_A,Summary_B,choice"])
+def test_comparisons_under_names_of_others(tmp_path: Path, heads: str) -> None:
+    """Both summaries by number or letter, and choices by word: nothing has to be mapped."""
+    path = tmp_path / "comparisons.csv"
+    path.write_text(
+        f"{heads}\nA fox ran.,Fox,Dog,A\nA dog sat.,Fox,Dog,second\nA cat.,Fox,Dog,tie\n", encoding="utf-8"
+    )
+    loaded = open_dataset(str(path)).load("comparisons")
+    assert loaded.data.choice.tolist() == [0, 1]
+    assert loaded.data.first == ("Fox", "Fox")
+    assert [skipped.count for skipped in loaded.skipped] == [1]
+
+
+def test_choices_counted_from_one_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "comparisons.csv"
+    path.write_text("text,summary_1,summary_2,choice\nA fox ran.,Fox,Dog,2\n", encoding="utf-8")
+    with pytest.raises(DataError, match="write 0 and 1"):
+        open_dataset(str(path)).load("comparisons")

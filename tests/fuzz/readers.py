@@ -139,6 +139,21 @@ def ratings(content: bytes, folder: Path) -> object:
     return read_ratings(_file(content, folder, "ratings.csv"))
 
 
+def facets(name: str) -> Read:
+    def read(content: bytes, folder: Path) -> object:
+        from embassay.protocols.rag.scoring.facets import read_facets
+
+        return read_facets(_file(content, folder, name), {})
+
+    return read
+
+
+def rated_sheet(content: bytes, folder: Path) -> object:
+    from embassay.protocols.pteb.validity.sheet import read_sheet
+
+    return read_sheet(_file(content, folder, "rated.csv"))
+
+
 _TWO = {"a": [0.1, 0.9], "b": [0.5, 0.4]}
 _SYSTEMS = [{"name": "a", "kind": "embedding"}, {"name": "b", "kind": "classical"}]
 

@@ -76,6 +76,22 @@ _OF_USERS: tuple[Target, ...] = (
         (lines({"query_id": "q", "doc_id": "d", "score": 1}),),
         JSON,
     ),
+    Target("facets", readers.facets("facets.qrels"), (b"q1 1 d1 1\nq1 2 d1 0\n",), (" 1 ", "\t", "-1")),
+    Target(
+        "facet table",
+        readers.facets("facets.csv"),
+        (b"query_id,doc_id,facet,relevance\nq1,d1,price,1\nq1,d2,place,\n",),
+        (*_COLUMNS, "facet", "relevance", ",", "\n"),
+    ),
+    Target(
+        "rated sheet",
+        readers.rated_sheet,
+        (
+            b"task,dataset,language,paraphraser,run,item,part,text,paraphrase,valid\n"
+            b"sts,d,,recorded,1337,p1,first,A fox.,One fox.,yes\n",
+        ),
+        ("yes", "no", "?", "1337", ",", "\n", '"'),
+    ),
     Target("qrels", readers.judged("qrels", "qrels.txt"), (b"q1 0 d1 3\nq1 0 d2 0\n",), (" 0 ", "\t", "-1")),
     Target(
         "beir qrels",

@@ -6,12 +6,14 @@ import csv
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
+from xml.sax.saxutils import escape
 
 import pytest
 
 from embassay.errors import UsageError
 from embassay.interchange import export
 from embassay.interchange.papers import DRAWINGS, figures_of, plot_figure
+from embassay.interchange.side_by_side import drawn_texts
 from embassay.interchange.tables import find_runs
 from embassay.protocols.kernel.outcome import open_run
 from written_runs import write_run
@@ -48,6 +50,19 @@ def test_a_figure_goes_by_its_number_too(real_runs: Path) -> None:
     """As the paper has it."""
     assert plot_figure(real_runs / "pteb", "pteb_figure7").name == "scores_by_dataset"
     assert {one.number for one in DRAWINGS} >= {f"pteb_figure{number}" for number in (3, 4, 6, 7, 8)}
+
+
+def test_figure_5_has_texts_beside_their_paraphrases(real_runs: Path) -> None:
+    """Each text and what each run made of it, as text that can be searched for."""
+    figure = plot_figure(real_runs / "pteb", "pteb_figure5")
+    texts = list(drawn_texts(real_runs / "pteb"))
+    assert (figure.name, figure.rows) == ("side_by_side", len(texts))
+    drawn = figure.files["svg"].decode()
+    for text in texts:
+        assert escape(" ".join(text.text.split()[:4])) in drawn
+        for wording in text.wordings:
+            assert f"{wording.seed}: {escape(' '.join(wording.wording.split()[:3]))}" in drawn
+    assert figure.files == plot_figure(real_runs / "pteb", "pteb_figure5").files
 
 
 def test_names_are_text_and_both_forms_are_what_they_say(real_runs: Path) -> None:

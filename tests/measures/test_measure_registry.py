@@ -25,6 +25,7 @@ GRADED = (
     {"a": 0.9, "b": 0.8, "c": 0.7},
     {"e": 0.9, "x": 0.8, "a": 0.1},
 )
+FACETS = ({"a": ["x"], "b": ["y"], "c": ["x", "y"]}, ["c", "a"], ["a", "n"])
 # Spelling -> what is right, a perfect answer, a worse one. A new measure adds its row here.
 TABLE: dict[str, tuple[Any, Any, Any]] = {
     "nDCG@10": RANKING,
@@ -55,6 +56,11 @@ TABLE: dict[str, tuple[Any, Any, Any]] = {
     "RBP(p=0.001)": GRADED,
     "alpha-nDCG@3": GRADED,
     "NRBP(beta=0.001)": GRADED,
+    "Facet-Recall@2": FACETS,
+    "Facet-alpha-nDCG@2": FACETS,
+    "Facet-alpha-nDCG(alpha=1.0)@2": FACETS,
+    "Redundancy@2": (FACETS[0], ["a", "c"], ["c", "a"]),
+    "Complementarity@2": (FACETS[0], ["a", "b"], ["b", "c"]),
     "V-measure": GROUPS,
     "V-measure(beta=2.0)": GROUPS,
     "ARI": GROUPS,
@@ -121,7 +127,8 @@ def test_perfect_is_best_and_worse_is_within_bounds(text: str) -> None:
     before = copy.deepcopy(TABLE[text])
     facts = dict(entry(measure).facts)
     low, high = ast.literal_eval(facts["range"])
-    best = high if facts["direction"] == "higher" else low
+    # Of n documents that share nothing the largest has an n-th: the end is never reached.
+    best = 0.5 if measure.spec.name == "Complementarity" else high if facts["direction"] == "higher" else low
     assert value(measure, right, perfect) == pytest.approx(best)
     assert low <= value(measure, right, worse) <= high
     assert value(measure, right, worse) != pytest.approx(best)

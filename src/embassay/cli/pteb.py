@@ -110,7 +110,7 @@ def run(request: Request, running: WorkerOptions) -> None:
 
 OF_RUNS = {
     "grades", "until_ci", "max_runs", "control", "baseline", "on_failure", "exclude_copied", "seed_per", "last_seeds",
-    "original_only"
+    "original_only", "to_rate", "ratings"
 }  # fmt: skip
 """What can be told a run, and means nothing where prompts are compared."""
 

@@ -277,11 +277,18 @@ def _spell_number(text: str) -> str:
     return ""
 
 
+_CHOICES: Mapping[str, int | None] = {
+    "tie": None, **dict.fromkeys(("a", "first", "summary1", "summary_1", "summary_a", "response_a", "model_a"), 0),
+    **dict.fromkeys(("b", "second", "summary2", "summary_2", "summary_b", "response_b", "model_b"), 1)
+}  # fmt: skip
+"""Words that say which of two summaries is better, in any case; None: neither."""
+
+
 def choice_of(row: Row, column: str) -> int | None:
-    """0 or 1; None for a tie (missing, empty, NaN, or the word `tie`)."""
+    """0 or 1, or a word that says it; None for a tie (missing, empty, NaN, or the word `tie`)."""
     value = row.cells.get(column)
-    if isinstance(value, str) and value.strip().lower() == "tie":
-        return None
+    if isinstance(value, str) and (word := value.strip().lower()) in _CHOICES:
+        return _CHOICES[word]
     try:
         number = number_of(row, column)
     except DataError:
@@ -289,7 +296,12 @@ def choice_of(row: Row, column: str) -> int | None:
     if number is None:
         return None
     if number not in (0, 1):
-        raise wrong_cell(row, column, "0 (the first summary) or 1 (the second)")
+        mend = (
+            "Where yours are 1 and 2, write 0 and 1: from the numbers alone nobody can tell."
+            if number == 2
+            else ""
+        )
+        raise wrong_cell(row, column, "0 (the first summary) or 1 (the second)", mend)
     return int(number)
 
 

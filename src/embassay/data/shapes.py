@@ -137,6 +137,33 @@ def usual_pairs(columns: Iterable[str], mapping: Mapping[str, str]) -> dict[str,
     return {"text": lower[first], "text2": lower[second], target: lower[name]}
 
 
+_SIDES = (("summary1", "summary2"), ("summary_a", "summary_b"), ("response_a", "response_b"))
+
+
+def usual_names(columns: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:
+    """Canonical name -> column of a table of pairs, or of comparisons of two summaries, under the names that others
+    use; empty for any other table.
+
+    >>> usual_names(["text", "summary1", "summary2", "choice"], {})
+    {'summary_1': 'summary1', 'summary_2': 'summary2'}
+    """
+    names = tuple(columns)
+    return usual_pairs(names, mapping) or _usual_comparisons(names, mapping)
+
+
+def _usual_comparisons(columns: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
+    """The two summaries, where the text and the choice are called so, or are mapped."""
+    lower = {name.lower(): name for name in columns}
+    known = lower.keys() | mapping.keys()
+    if {"summary_1", "summary_2"} & known or not {"text", "choice"} <= known:
+        return {}
+    both = [sides for sides in _SIDES if set(sides) <= lower.keys()]
+    if len(both) != 1:
+        return {}
+    first, second = both[0]
+    return {"summary_1": lower[first], "summary_2": lower[second]}
+
+
 def axis_columns(columns: Iterable[str]) -> dict[str, str]:
     """Axis name -> its column, the recognised four first.
 

@@ -25,7 +25,7 @@ from embassay.data.shapes import (
     check_targets,
     missing_columns,
     table_shapes,
-    usual_pairs,
+    usual_names,
 )
 from embassay.data.tables import FORMATS, JsonLines, known_suffix, open_table, table_of
 from embassay.data.views import (
@@ -537,7 +537,7 @@ def _open_table(path: Path, mapping: Mapping[str, str], split: str | None, grade
     reading, columns = reading_of(mapping)
     source = open_table(path, reading)
     name = path.name[: len(path.name) - len(known_suffix(path.name))]
-    usual = usual_pairs(source.columns(), columns)
+    usual = usual_names(source.columns(), columns)
     settings = {"mapping": {**mapping, **usual}, "split": split}
     return Dataset(name, parts_of_table(source, {**columns, **usual}, split), settings=settings)
 

@@ -183,6 +183,17 @@ def _one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -
     return Exported(out, 1 if single else len(texts), rows - len(texts), tuple(left))
 
 
+def _name_figures(runs: Sequence[RunTables]) -> str:
+    """What figures there are, under the names that --table takes."""
+    from embassay.interchange.papers import DRAWINGS, figures_of
+    from embassay.interchange.side_by_side import NAME, NUMBER
+
+    numbers = {NAME: NUMBER, **{drawing.table: drawing.number for drawing in DRAWINGS if drawing.number}}
+    names = dict.fromkeys(drawn.name for run in runs for drawn in figures_of(run))
+    said = [f"{name} ({numbers[name]})" if numbers.get(name, name) != name else name for name in names]
+    return f"There is {', '.join(said)}." if said else "Export it as csv."
+
+
 def _export_figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> Exported:
     from embassay.interchange.papers import figures_of
 
@@ -190,9 +201,7 @@ def _export_figures(runs: Sequence[RunTables], out: Path, single: bool, table: s
     if not figures:
         raise UsageError(
             f"No run here has numbers for {f'the figure {table}' if table else 'a figure'}.",
-            mend="Leave out --table, and every figure there is will be written."
-            if table
-            else "Export it as csv.",
+            mend=_name_figures(runs) if table else "Export it as csv.",
         )
     if single and len(figures) > 1:
         names = ", ".join(dict.fromkeys(drawn.name for _, drawn in figures))

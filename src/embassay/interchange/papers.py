@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from embassay.contracts import Kind
 from embassay.errors import UsageError
+from embassay.interchange.side_by_side import NAME, NUMBER, draw_texts, drawn_texts
 from embassay.interchange.tables import RunTables, ScoreColumn, Wide, find_runs, wide_of
 from embassay.limits import read_bounded
 from embassay.protocols.kernel import tables as numbers
@@ -290,7 +292,10 @@ def figures_of(run: RunTables, only: str = "") -> list[PaperFigure]:
         raise UsageError("Figures as files need matplotlib.", mend=mend) from error
     with mpl.rc_context(STYLE):
         scored = only in ("", "scores") and run.kind not in WITHOUT_SCORES
-        return [*(_score_panels(run) if scored else ()), *_of_tables(run, only)]
+        drawn = [*(_score_panels(run) if scored else ()), *_of_tables(run, only)]
+        if only in ("", NAME, NUMBER) and run.kind == "pteb" and (texts := list(drawn_texts(run.path))):
+            drawn.append(_save_figure(NAME, draw_texts(texts), len(texts), 0))
+        return drawn
 
 
 def plot_figure(folder: Path, name: str = "scores") -> PaperFigure:
@@ -529,7 +534,10 @@ def _save_figure(name: str, figure: Figure, rows: int, left: int) -> PaperFigure
     files = {}
     for end, said in ENDS.items():
         buffer = io.BytesIO()
-        figure.savefig(buffer, format=end, metadata=said)
+        with warnings.catch_warnings():
+            # A letter that the font lacks is a box in PDF; in SVG it is text all the same.
+            warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)
+            figure.savefig(buffer, format=end, metadata=said)
         # Names of strangers may hold what XML cannot.
         files[end] = printable(buffer.getvalue().decode()).encode() if end == "svg" else buffer.getvalue()
     return PaperFigure(name, files, rows, left)

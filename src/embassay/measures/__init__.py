@@ -20,6 +20,13 @@ from embassay.measures.agreement import (
 from embassay.measures.classification import BinaryScores, binary_classification, pair_average_precision
 from embassay.measures.clusters import ami, ari, v_measure
 from embassay.measures.correlation import edit_distance, edit_distances, list_tau, overlap, pearson, spearman
+from embassay.measures.facets import (
+    complementarity,
+    facet_alpha_ndcg,
+    facet_recall,
+    grade_facets,
+    redundancy,
+)
 from embassay.measures.judgements import (
     Graded,
     Judged,
@@ -97,15 +104,19 @@ __all__ = [
     "average_precision",
     "binary_classification",
     "cohen_kappa",
+    "complementarity",
     "count_over_one",
     "edit_distance",
     "edit_distances",
     "evaluate",
     "evaluate_graded",
+    "facet_alpha_ndcg",
+    "facet_recall",
     "flags",
     "fleiss",
     "fleiss_kappa",
     "grade",
+    "grade_facets",
     "graded_precision",
     "gwet_ac2",
     "harm",
@@ -136,6 +147,7 @@ __all__ = [
     "rbp",
     "recall",
     "reciprocal_rank",
+    "redundancy",
     "sensitivity_grid",
     "spearman",
     "treat_unjudged",

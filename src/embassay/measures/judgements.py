@@ -409,7 +409,8 @@ class Graded:
     many of each grade the restricted pool holds that PROC is about; None stands for the whole of `top`. `sources`
     tells which documents are of one source (novelty), where that is known. `many` is false for one query on its own.
     `pool_sizes` (q,) counts the documents of the restricted pool, graded or not, and `repeated` (q,) those that a list
-    named once more; None where nobody counted. `names` are those of the queries, for messages.
+    named once more; None where nobody counted. `names` are those of the queries, for messages. `facets` tells which
+    documents have which facets, where that is known.
     """
 
     counts: NDArray[np.int64]
@@ -420,6 +421,7 @@ class Graded:
     pool_sizes: NDArray[np.int64] | None = None
     repeated: NDArray[np.int64] | None = None
     names: tuple[str, ...] = ()
+    facets: FacetTable | None = None
 
     def __post_init__(self) -> None:
         shapes = [self.counts.shape, self.top.shape, *([] if self.pool is None else [self.pool.shape])]
@@ -454,6 +456,17 @@ class Sources:
     query: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     grade: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
     code: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+
+@dataclass(frozen=True)
+class FacetTable:
+    """Which facets documents have: codes of the documents of `top` (q, w), `ABSENT` beyond a list's end; and all that
+    have any as columns of one length, sorted by query: `query`, `document`, `facet`."""
+
+    top: NDArray[np.int64]
+    query: NDArray[np.int64]
+    document: NDArray[np.int64]
+    facet: NDArray[np.int64]
 
 
 def retrieved_counts(graded: Graded, k: int | None = None) -> Ints:
@@ -520,7 +533,11 @@ def _condensed(graded: Graded, unjudged: NDArray[np.bool_]) -> Graded:
     sources = graded.sources
     if sources is not None:
         sources = replace(sources, top=np.take_along_axis(sources.top, order, axis=1))
-    return replace(graded, top=moved, sources=sources)
+    facets = graded.facets
+    if facets is not None:
+        ranked = np.take_along_axis(np.where(unjudged, ABSENT, facets.top), order, axis=1)
+        facets = replace(facets, top=ranked)
+    return replace(graded, top=moved, sources=sources, facets=facets)
 
 
 def as_judged(graded: Graded) -> Judged:

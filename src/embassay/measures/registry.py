@@ -135,6 +135,19 @@ class GradedMeasure(Measure):
         return graded.answer(self.compute(graded))
 
 
+@dataclass(frozen=True)
+class FacetMeasure(GradedMeasure):
+    """A measure of the facets of documents: call it on these and what was retrieved, for one query or many. Or on
+    `Graded`, which holds both."""
+
+    def __call__(self, *data: Any) -> Values:
+        """One value, or one per query with facets."""
+        from embassay.measures.facets import grade_facets  # which registers its measures here
+
+        graded = data[0] if data and isinstance(data[0], Graded) else grade_facets(*data)
+        return graded.answer(self.compute(graded))
+
+
 class _Measures(Registry[Measure]):
     """Measures by all the names that they go by."""
 
@@ -166,7 +179,7 @@ def measure(
             "undefined": undefined,
             "source": source,
         }
-        MEASURES.register(name, **facts)(_factory(name, function))
+        MEASURES.register(name, **facts)(_factory(name, function, has_facets="facets" in needs))
         return function
 
     return decorate
@@ -227,7 +240,7 @@ def _ranking(given: str | Measure, called: str | Measure = "") -> RankingMeasure
     return built
 
 
-def _factory(name: str, function: Callable[..., Any]) -> Callable[..., Measure]:
+def _factory(name: str, function: Callable[..., Any], *, has_facets: bool) -> Callable[..., Measure]:
     parameters = list(inspect.signature(function, eval_str=True).parameters.values())
     options = [parameter for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
     if any(parameter.name == "cutoff" and parameter not in options for parameter in parameters):
@@ -236,7 +249,7 @@ def _factory(name: str, function: Callable[..., Any]) -> Callable[..., Measure]:
             mend=f"Write def {function.__name__}({parameters[0].name}, *, cutoff: int | None = None).",
         )
     kinds: dict[Any, type[Measure]] = {Judged: RankingMeasure, Graded: GradedMeasure}
-    kind = kinds.get(parameters[0].annotation, Measure)
+    kind = FacetMeasure if has_facets else kinds.get(parameters[0].annotation, Measure)
 
     def factory(**given: Any) -> Measure:
         chosen = _chosen(options, given)

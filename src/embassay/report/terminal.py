@@ -96,6 +96,10 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
         from embassay.report.sage.guards import guard_blocks
 
         yield from guard_blocks(Path(run))
+    if record.kind == "pteb":
+        from embassay.report.pteb.validity import validity_blocks
+
+        yield from validity_blocks(record, board)
     if wide:
         yield from _taken_blocks(record, board)
     blocks, why = shown.brought

@@ -12,7 +12,7 @@ import pytest
 import embassay as eb
 from embassay.data import open_dataset
 from embassay.errors import UsageError
-from embassay.protocols.pteb.freshness import Texts, excess_loss
+from embassay.protocols.pteb.freshness import Texts, excess_beyond, excess_loss
 
 
 def texts(name: str, distances: list[float], losses: list[float], each: int = 200) -> Texts:
@@ -52,6 +52,25 @@ def _mixed(near: int, far: int) -> tuple[Any, ...]:
     distance = np.repeat([0.1, 0.7], [near, far])
     lost = np.concatenate([np.arange(near) < near // 10, np.arange(far) < far // 2])
     return distance, np.ones(near + far), (1.0 - lost,)
+
+
+def test_what_untrained_metrics_lose_too_is_no_memory() -> None:
+    """Old texts are harder by 0.1 for all; a model that learnt them by heart loses 0.2 more of them."""
+    fresh = [texts("new", [0.3, 0.5], [0.1, 0.2])]
+    plain = [excess_loss("mean", [texts("old", [0.3, 0.5], [0.2, 0.3])], fresh) for _ in range(2)]
+    model = excess_loss("mean", [texts("old", [0.3, 0.5], [0.4, 0.5])], fresh)
+    assert plain[0].difference is not None
+    assert plain[0].difference.estimate == pytest.approx(0.1)
+    beyond = excess_beyond(model, plain)
+    assert beyond is not None
+    assert beyond.estimate == pytest.approx(0.2)
+    assert beyond.low < 0.2 < beyond.high
+    # The same items are drawn for both, so what both lose does not widen it.
+    assert model.difference is not None
+    assert beyond.high - beyond.low < model.difference.high - model.difference.low
+    assert excess_beyond(model, []) is None
+    other = excess_loss("mean", [texts("old", [0.3], [0.2])], fresh)
+    assert excess_beyond(model, [other]) is None
 
 
 def test_a_distance_that_only_one_kind_has_is_left_out() -> None:

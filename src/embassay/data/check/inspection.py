@@ -49,7 +49,7 @@ from embassay.data.shapes import (
     missing_by_layout,
     missing_columns,
     table_shapes,
-    usual_pairs,
+    usual_names,
 )
 from embassay.data.sources import chosen_tasks, open_dataset, own_first
 from embassay.data.tables import known_suffix, table_of
@@ -347,7 +347,7 @@ class Check:
 
     def _usual(self, columns: Sequence[str]) -> dict[str, str]:
         """What the columns of a table of pairs are taken for without being told."""
-        return usual_pairs(columns, reading_of(self.mapping)[1])
+        return usual_names(columns, reading_of(self.mapping)[1])
 
     def _command(self, guessed: _Guessed | None, better: Reading, stops: Stops, *, usable: bool) -> str:
         """The check to try next; empty where this one reads all that is there."""

@@ -43,6 +43,7 @@ EDGES = (0.2, 0.4, 0.6, 0.8)
 """Where one bin of edit distances ends and the next begins."""
 METHOD = "95% percentile bootstrap over items within bins"
 EXCESS = (("excess", "estimate"), ("low", "low"), ("high", "high"))
+BEYOND = (("beyond", "estimate"), ("beyond_low", "low"), ("beyond_high", "high"))
 LIMITS = (
     "Old and fresh differ in more than age (topic, style, difficulty, people): a positive difference "
     "suggests memorised texts but does not prove it, and 0 does not rule it out."
@@ -85,6 +86,27 @@ class Excess:
     bins: tuple[DistanceBin, ...]
     difference: Estimate | None
     reason: str = ""
+    replicates: Floats | None = None
+    """Of the difference, the same resamples for all systems on the same items."""
+
+
+def excess_beyond(trained: Excess, untrained: Sequence[Excess]) -> Estimate | None:
+    """The excess of a trained system minus the mean of those that learnt nothing, with its 95% interval: what these
+    have as well is no memory, but what else tells old texts from fresh ones. None where either has no excess, or on
+    other bins."""
+    known = [
+        excess for excess in untrained if excess.difference is not None and excess.replicates is not None
+    ]
+    own = trained.replicates
+    if trained.difference is None or own is None or not known:
+        return None
+    usable = [[part.reason == "" for part in excess.bins] for excess in (trained, *known)]
+    if any(bins != usable[0] for bins in usable):
+        return None
+    others = np.mean([excess.replicates for excess in known if excess.replicates is not None], axis=0)
+    mean = float(np.mean([excess.difference.estimate for excess in known if excess.difference is not None]))
+    ends = percentile_interval(own - others)
+    return Estimate(trained.difference.estimate - mean, *ends, trained.difference.n, METHOD)
 
 
 def excess_loss(
@@ -114,7 +136,7 @@ def excess_loss(
     replicates = weights @ np.stack([part.replicates for part in usable if part.replicates is not None])
     n = sum(part.old + part.fresh for part in usable)
     difference = Estimate(float(weights @ values), *percentile_interval(replicates), n, METHOD)
-    return Excess(bins, difference)
+    return Excess(bins, difference, replicates=replicates)
 
 
 def _compare_bin(
@@ -204,6 +226,7 @@ class FreshLine(NamedTuple):
     fresh_loss: float | None
     excess: Estimate | None
     reason: str
+    beyond: Estimate | None = None
 
 
 def fresh_tables(
@@ -222,8 +245,10 @@ def fresh_tables(
         "pteb_fresh", "Loss in points on old and on fresh texts at equal distance of paraphrase", lines, text("task"),
         text("system"), text("edit distance", "distance"), whole("old"), whole("fresh"),
         signed_points("old_loss"), signed_points("fresh_loss"),
-        *(where_known(signed_points(name, f"excess.{end}")) for name, end in EXCESS), text("reason"),
-        note=f"Loss: original minus paraphrased. Excess: that of old minus that of fresh texts. {LIMITS}",
+        *(where_known(signed_points(name, f"excess.{end}")) for name, end in EXCESS),
+        *(where_known(signed_points(name, f"beyond.{end}")) for name, end in BEYOND), text("reason"),
+        note="Loss: original minus paraphrased. Excess: that of old minus that of fresh texts. Beyond: of an embedding "
+        f"model, its excess minus the mean of the run's metrics without training. {LIMITS}",
     )  # fmt: skip
 
 
@@ -257,9 +282,10 @@ def _fresh_lines(
     names: frozenset[str],
 ) -> Iterator[FreshLine]:
     done = {(record.task, record.dataset, record.system, record.variant) for record in records if record.done}
-    systems = [system.name for system in plan.systems if system.kind != "reference"]
+    kinds_of = {system.name: system.kind for system in plan.systems if system.kind != "reference"}
     for task, datasets in _reworded_datasets(plan, folder, sources, seeds).items():
-        for system in systems:
+        by_system: dict[str, Excess] = {}
+        for system in kinds_of:
             kinds: dict[bool, list[Texts]] = {False: [], True: []}
             for reworded in datasets:
                 where = (task, reworded.dataset, system)
@@ -267,8 +293,11 @@ def _fresh_lines(
                     kinds[reworded.dataset in names].append(_read_texts(folder, where, reworded))
             old, fresh = kinds[False], kinds[True]
             if old and fresh:
-                excess = excess_loss(SCORES[task], old, fresh, seed=plan.request.seed)
-                yield from _lines_of(task, system, excess)
+                by_system[system] = excess_loss(SCORES[task], old, fresh, seed=plan.request.seed)
+        untrained = [excess for system, excess in by_system.items() if kinds_of[system] == "classical"]
+        for system, excess in by_system.items():
+            beyond = excess_beyond(excess, untrained) if kinds_of[system] == "embedding" else None
+            yield from _lines_of(task, system, excess, beyond)
 
 
 def _reworded_datasets(
@@ -311,7 +340,7 @@ def _read_texts(folder: RunFolder, where: tuple[str, str, str], reworded: Reword
     )  # fmt: skip
 
 
-def _lines_of(task: str, system: str, excess: Excess) -> Iterator[FreshLine]:
+def _lines_of(task: str, system: str, excess: Excess, beyond: Estimate | None) -> Iterator[FreshLine]:
     for part in excess.bins:
         difference = None
         if part.replicates is not None and part.old_loss is not None and part.fresh_loss is not None:
@@ -321,4 +350,4 @@ def _lines_of(task: str, system: str, excess: Excess) -> Iterator[FreshLine]:
             task, system, part.label, part.old, part.fresh, part.old_loss, part.fresh_loss, difference, part.reason
         )  # fmt: skip
     old, fresh = (sum(getattr(part, side) for part in excess.bins) for side in ("old", "fresh"))
-    yield FreshLine(task, system, "all", old, fresh, None, None, excess.difference, excess.reason)
+    yield FreshLine(task, system, "all", old, fresh, None, None, excess.difference, excess.reason, beyond)

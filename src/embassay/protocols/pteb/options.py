@@ -172,12 +172,23 @@ class Request(request.RunRequest):
         name="--fresh", value="NAME", group=DATA
     )  # fmt: skip
     """Datasets of the run whose texts are younger than the models."""
+    to_rate: int = option(
+        0, "Write a sheet of so many random items of each task and dataset, for people to rate their paraphrases.",
+        name="--to-rate", value="N", least=0, group=DATA
+    )  # fmt: skip
+    """Items of each group that `pteb_to_rate` has, for people to say whether their paraphrases are valid."""
+    ratings: tuple[str, ...] = option(
+        (), "A filled-in copy of that sheet, one per rater: gives the change on valid paraphrases alone.",
+        name="--ratings", value="FILE", group=DATA
+    )  # fmt: skip
+    """Filled-in sheets, from which the change on valid paraphrases is estimated."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The arguments as saved in the manifest and compared on resume; some only where they are given."""
+        """The arguments as saved in the manifest and compared on resume; some only where they are given, and never
+        those of ratings, which come when the run is done."""
         plain = super().as_dict()
         unsaid = [name for name in ("original_only", "fresh") if not plain[name]]
-        return {key: value for key, value in plain.items() if key not in unsaid}
+        return {key: value for key, value in plain.items() if key not in (*unsaid, "to_rate", "ratings")}
 
     def __post_init__(self) -> None:
         if self.original_only:
@@ -193,6 +204,21 @@ class Request(request.RunRequest):
                 mend="Name a paraphraser, for example -p recorded, or add --original-only for plain scores.",
             )
         check_runs(self.runs, self.until_ci, self.max_runs)
+        self._check_ratings()
+
+    def _check_ratings(self) -> None:
+        if not (self.to_rate or self.ratings):
+            return
+        if self.original_only:
+            raise UsageError(
+                "--original-only has no paraphrases to rate.",
+                mend="Leave it out, or --to-rate and --ratings.",
+            )
+        if self.on_failure != "leave out":
+            raise UsageError(
+                "With --on-failure original some texts stay as they are, and are no paraphrases to rate.",
+                mend="Run with --on-failure leave-out.",
+            )
 
 
 @dataclass(frozen=True)

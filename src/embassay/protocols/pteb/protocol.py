@@ -11,11 +11,20 @@ from embassay.protocols.kernel.inputs import sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.request import data_beside, new_folder, request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
+from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.pteb.conclusions import conclusion, conclusion_of_originals, describe_paraphrases
 from embassay.protocols.pteb.freshness import fresh_names, fresh_tables
 from embassay.protocols.pteb.options import Request
 from embassay.protocols.pteb.paraphrasing import LLMParaphraser
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan, make_plan, open_sources, with_runs
+from embassay.protocols.pteb.validity.conclusions import RatedRun, valid_rows, valid_table
+from embassay.protocols.pteb.validity.sheet import (
+    RatedLine,
+    collect_ratings,
+    draw_units,
+    rating_table,
+    read_sheet,
+)
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
     Growth,
@@ -75,11 +84,14 @@ class Pteb(Worded):
     sources: tuple[ParaphraseSource, ...] = ()
     growth: Growth | None = None
     """The runs of every source on every dataset; None for the texts as they are."""
+    rated: Sequence[RatedLine] = ()
+    """The lines of filled-in sheets."""
 
     def plan(self, request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> PtebPlan:
         """The cells of the texts as they are, and the sources of their wordings, opened."""
         plan = make_plan(request, cache, ledger)
         fresh_names(plan)  # a wrong one is told before any work
+        self.rated = [line for path in request.ratings for line in read_sheet(Path(path))]
         if not request.original_only:
             texts = (text.text for data in plan.datasets for text in plan.texts_to_rewrite(data))
             longest = max((len(text.encode()) for text in texts), default=0)
@@ -149,7 +161,25 @@ class Pteb(Worded):
             return conclusion_of_originals(plan, records)
         concluded = conclusion(plan, self.folder, self.sources, self.seeds, records, rows)
         fresh = tuple(fresh_tables(plan, self.folder, self.sources, self.seeds, records))
-        return replace(concluded, tables=(*concluded.tables, *fresh))
+        rated, tables = self._rated(plan, records, concluded.rows)
+        return replace(concluded, rows=[*concluded.rows, *rated], tables=(*concluded.tables, *fresh, *tables))
+
+    def _rated(
+        self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]
+    ) -> tuple[list[Result], list[ColumnTable]]:
+        """The sheet for people, and what their ratings say, where either is wanted."""
+        request = plan.request
+        if not (request.to_rate or self.rated):
+            return [], []
+        paraphrases = ParaphraseSet.create(self.folder.path / PARAPHRASES)
+        drawn = draw_units(plan, paraphrases, self.sources, self.seeds)
+        tables = [rating_table(drawn, request.to_rate)] if request.to_rate else []
+        if not self.rated:
+            return [], tables
+        ratings = collect_ratings(self.rated, drawn)
+        lines = RatedRun(plan, self.folder, self.sources, records, drawn, ratings).lines(rows)
+        langs = {dataset.name: dataset.lang for dataset in plan.datasets}
+        return list(valid_rows(lines, langs, request.seed)), [*tables, valid_table(lines)]
 
 
 def forecast(

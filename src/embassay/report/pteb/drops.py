@@ -53,12 +53,14 @@ from embassay.report.pteb.tables import (
     source_table,
     stability_tables,
 )
+from embassay.report.pteb.validity import validity_blocks
 from embassay.report.record import Record, System
 from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
 
-ALONE = ("pteb-table1", "pteb-table8", "pteb-table12", "pteb-table13")
-"""The tables of the run whose numbers stand nowhere else on the page: word counts, costs, prompts, datasets."""
+ALONE = ("pteb-table1", "pteb-table8", "pteb-table12", "pteb-table13", "pteb-fresh")
+"""The tables of the run whose numbers stand nowhere else on the page: word counts, costs, prompts, datasets, old texts
+against fresh ones."""
 
 BESIDE = 3
 """Systems that stand side by side in a report of several runs; that of the run alone has all."""
@@ -75,6 +77,7 @@ class PtebPage:
     scores: tuple[ScoreTable, ...]
     by_source: Table | None
     missing: tuple[Block, ...]
+    valid: tuple[Block, ...]
     baseline: tuple[BaselinePlot, ...]
     stability: tuple[Stability, ...]
     orders: tuple[tuple[str, str], ...]
@@ -107,6 +110,7 @@ def pteb_page(record: Record, board: Board) -> PtebPage | None:
         scores=score_tables(losses),
         by_source=source_table(losses),
         missing=tuple(missing_here(record, board)),
+        valid=tuple(validity_blocks(record, board, heading=True)),
         baseline=baseline_plots(record, board),
         stability=stability_tables(record, board),
         orders=order_sentences(record, board),

@@ -75,18 +75,20 @@ def answers_view(run: Path, wide: bool = False) -> Iterator[Block]:
     del wide
     record = read_record(run)
     yield answers_verdict(record)
-    heads: list[str | Column] = ["run", "measure", "prompt", *number_columns("value", "95%", "n")]
-    rows = [
-        [
-            row.system, row.measure, row.variant or "as found", "n/a" if row.value is None else SCORE.text(row.value),
-            "" if row.ci_low is None or row.ci_high is None else SCORE.interval(row.ci_low, row.ci_high),
-            f"{row.n:,}",
-        ]
-        for row in record.rows.values()
-    ]  # fmt: skip
-    yield Table.of("answers", heads, rows)
+    # A table for each run: its name beside every figure would leave a terminal no room for the values.
+    for place, system in enumerate(dict.fromkeys(row.system for row in record.rows.values())):
+        heads: list[str | Column] = [system, "prompt", *number_columns("value, 95%", "n")]
+        rows = [_answer_row(row) for row in record.rows.values() if row.system == system]
+        yield Table.of(f"answers-{place}", heads, rows)
     yield from map(Text, (*_answer_notes(record), *record.manifest.get("warnings", ())))
     yield Text(("Answers: ", Command(str(run / "answers"))))
+
+
+def _answer_row(row: Result) -> list[str]:
+    value = "n/a" if row.value is None else SCORE.text(row.value)
+    if row.ci_low is not None and row.ci_high is not None:
+        value += f" {SCORE.interval(row.ci_low, row.ci_high)}"
+    return [row.measure, row.variant or "as found", value, f"{row.n:,}"]
 
 
 def answers_verdict(record: Record, _: Board | None = None) -> Verdict:

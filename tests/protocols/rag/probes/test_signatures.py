@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 
 import embassay as eb
-from embassay.errors import UsageError
+from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.probes.bundles import Person, open_material
-from embassay.protocols.rag.probes.questions import NoiseQuestions
+from embassay.protocols.rag.probes.options import NoiseRequest
+from embassay.protocols.rag.probes.questions import NoiseQuestions, questions
 from embassay.protocols.rag.probes.signatures import Signatures, draw_signatures, sign_collection
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
@@ -138,3 +139,26 @@ def test_the_probe_alone_is_what_it_was(tmp_path: Path) -> None:
 def test_data_in_another_language_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no small talk|no texts"):
         eb.rag.probe_names(["jaccard"], datasets=["sample"], langs=["de"], out=tmp_path / "run", **SMALL)
+
+
+@pytest.mark.parametrize(
+    ("values", "grades"), [((5, 2), (5, 2)), ((5, 0), (5, 1)), ((1, 0), (5, 1)), ((10, 4), None)]
+)
+def test_judgements_of_own_data_are_read_by_what_they_can_mean(
+    tmp_path: Path, values: tuple[int, int], grades: tuple[int, int] | None
+) -> None:
+    """Values up to 5 are grades, 0 and 1 are binary; of others the option is asked for, and nothing is guessed."""
+    folder = tmp_path / "own"
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text(
+        '{"_id": "a", "text": "Tides turn."}\n{"_id": "b", "text": "Ships."}\n'
+    )
+    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "Why do tides turn?"}\n')
+    judged = f"query-id\tcorpus-id\tscore\nq\ta\t{values[0]}\nq\tb\t{values[1]}\n"
+    (folder / "qrels" / "test.tsv").write_text(judged)
+    request = NoiseRequest(("wordllama",), datasets=(str(folder),), langs=("en",), reference="passage")
+    if grades is None:
+        with pytest.raises(DataError, match="--grades"):
+            questions(request, str(folder), "en")
+        return
+    assert questions(request, str(folder), "en").grades == ({0: grades[0], 1: grades[1]},)

@@ -234,13 +234,21 @@ def _draw_queries(ids: Sequence[str], request: NoiseRequest) -> set[str]:
 
 
 def _grades_of_gains(loaded: Loaded[RetrievalSet], request: NoiseRequest) -> tuple[dict[float, int], str]:
-    """Gain -> grade from 1 to 5, and how that was done: gains of 0 to 4 are grades less 1; other scales, binary ones
-    among them, are spread."""
+    """Gain -> grade from 1 to 5, and how that was done: gains of 0 to 4 are grades less 1, values up to 5 are grades;
+    other scales, binary ones among them, are spread. DataError where it is not sure what they mean."""
     gains = sorted({gain for judged in loaded.data.qrels.values() for gain in judged.values()})
     if request.grades or max(gains) == 4:
         table: dict[Any, Any] = {gain: int(gain) + 1 for gain in gains}
+    elif max(gains) == 5 and all(gain in range(6) for gain in gains):
+        table = {gain: max(int(gain), 1) for gain in gains}
+    elif fitting := fitting_map([0.0, *gains]):
+        table = dict(grade_map(fitting))
     else:
-        table = dict(grade_map(fitting_map([0.0, *gains])))
+        levels = ", ".join(f"{gain:g}" for gain in gains[:8])
+        raise DataError(
+            f"it is not sure what the judgements of {loaded.dataset!r} mean", found=levels,
+            expected="grades from 1 to 5", mend="Say it: --grades VALUE=GRADE,... such as --grades 20=5,10=3,0=1."
+        )  # fmt: skip
     grades = {gain: int(table[gain]) for gain in gains}
     spelled = ", ".join(f"{gain:g} is {grade}" for gain, grade in grades.items())
     return grades, f"gains as grades from 1 to 5: {spelled}"

@@ -26,6 +26,7 @@ from embassay.errors import DataError, UsageError
 from embassay.measures.judgements import GRADES, RELEVANT, Sources
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.groups import Labels, tied
+from embassay.protocols.rag.scoring.facets import JudgedFacets, read_facets
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.runs.folder import write_atomic
 from embassay.search.fusion import rrf
@@ -294,6 +295,7 @@ class Inputs:
     """The words of the questions by id, where they are known."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The passages by id, where they are known."""
+    facets: JudgedFacets | None = None
     live: Mapping[str, LiveRun] = field(default_factory=dict)
     """By name the runs for which a retriever was asked."""
 
@@ -433,12 +435,15 @@ def _join_inputs(
             "gives them all one pool."
         )
     assert judged is not None  # a file that is not of spans was read
-    grades = request.judge_grades
-    judge = None if grades is None else read_qrels(Path(grades).expanduser(), request.mapping)
+    graded = request.judge_grades
+    judge = None if graded is None else read_qrels(Path(graded).expanduser(), request.mapping)
     texts = {} if library is None else library.known.passages
     questions = {} if library is None else library.known.questions
     pooled = _per_run(pools, len(runs))
-    return Inputs(judgements.name, judged, runs, pooled, tuple(notes), judge, texts.keys(), questions, texts)
+    facets = None if request.facets is None else read_facets(Path(request.facets), request.mapping)
+    return Inputs(
+        judgements.name, judged, runs, pooled, tuple(notes), judge, texts.keys(), questions, texts, facets
+    )
 
 
 def _each_once(lists: Sequence[Entries]) -> Iterator[Entries]:

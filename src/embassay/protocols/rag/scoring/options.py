@@ -21,7 +21,7 @@ from embassay.protocols.kernel.request import (
 
 Unjudged = Literal["zero", "grade1", "condense", "error"]
 Test = Literal["bootstrap", "randomization"]
-TARGETS = {"query_id", "doc_id", "score", "relevance", "correct", "documents"}
+TARGETS = {"query_id", "doc_id", "score", "relevance", "correct", "documents", "facet"}
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,11 @@ class ScoreRequest:
         name="--retriever", value="SPEC", group=DATA
     )  # fmt: skip
     """Retrievers that are asked the questions of `queries`; their answers are scored as runs."""
+    facets: str | None = option(
+        None, "Facets or nuggets of documents: `query_id, doc_id, facet`, or TREC diversity judgements.",
+        value="FILE", group=DATA
+    )  # fmt: skip
+    """A file of the facets that documents have, for what lists cover, repeat and add up to."""
     depth: int | None = option(
         None,
         "Documents to ask a --retriever for. Default: the largest cutoff.",
@@ -152,10 +157,18 @@ class ScoreRequest:
                 f"There are {self.resamples} resamples and the cutoffs {list(self.cutoffs)}.",
                 mend="Both must be 1 or more.",
             )
+        self._check_facets()
+
+    def _check_facets(self) -> None:
+        if self.facets is not None and self.judge_grades is not None:
+            raise UsageError(
+                "Facets are nobody's grades, and --judge-grades correct grades.",
+                mend="Score the facets by themselves: leave --judge-grades out.",
+            )
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as the manifest has them."""
-        added = ("corpus", "queries", "tags", "judge_grades", "retrievers", "depth")
+        added = ("corpus", "queries", "tags", "judge_grades", "retrievers", "depth", "facets")
         later = {name: getattr(self, name) for name in added}
         return {name: value for name, value in asdict(self).items() if name not in later or later[name]}
 

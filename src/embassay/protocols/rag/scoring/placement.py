@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from embassay.data.judged_runs import Entries
 from embassay.measures import evaluate_graded, sensitivity_grid
-from embassay.measures.judgements import ABSENT, GRADES, UNJUDGED, Graded, treat_unjudged
+from embassay.measures.judgements import ABSENT, GRADES, UNJUDGED, FacetTable, Graded, treat_unjudged
 from embassay.measures.sets import SettingScores
 from embassay.protocols.rag.scoring.identity import foreign_queries
 from embassay.protocols.rag.scoring.inputs import (
@@ -92,6 +92,9 @@ def place_runs(inputs: Inputs, judgements: Graded1To5, separator: str | None = N
     pools = [pool for pool in inputs.pools if pool is not None]
     distinct = {id(entries): entries for entries in (*inputs.runs.values(), *pools)}
     frames = [judgements.frame, *(entries.frame for entries in distinct.values())]
+    files = len(frames)
+    if inputs.facets is not None:
+        frames.append(inputs.facets.frame)
     query_codes, doc_codes = (_text_codes([frame[name] for frame in frames]) for name in ("query", "doc"))
     coded = [_Coded(*columns) for columns in zip(query_codes, doc_codes, frames, strict=True)]
     # Judged queries get the numbers 0, 1, 2 ... in their order of appearance, the others none.
@@ -102,7 +105,7 @@ def place_runs(inputs: Inputs, judgements: Graded1To5, separator: str | None = N
     key = _GradeLookup(
         numbers[coded[0].query], coded[0].doc, judgements.frame["grade"].to_numpy(), len(judged)
     )
-    by_file = dict(zip(distinct, coded[1:], strict=True))
+    by_file = dict(zip(distinct, coded[1:files], strict=True))
     placed = {
         id_: _place_run(entries, by_file[id_], numbers, key, judged) for id_, entries in distinct.items()
     }
@@ -110,6 +113,8 @@ def place_runs(inputs: Inputs, judgements: Graded1To5, separator: str | None = N
         _with_pool(replace(placed[id(run)], name=name), None if pool is None else placed[id(pool)])
         for (name, run), pool in zip(inputs.runs.items(), inputs.pools, strict=True)
     ]
+    if inputs.facets is not None:
+        runs = [_with_facets(run, numbers, coded[files]) for run in runs]
     if separator is not None:
         of = source_codes([file.doc for file in coded], [frame["doc"] for frame in frames], separator)
         grades = judgements.frame["grade"].to_numpy()
@@ -204,6 +209,16 @@ def _with_pool(run: Placed, pool: Placed | None) -> Placed:
 
 def _with_sources(run: Placed, sources: SourceCodes) -> Placed:
     return replace(run, graded=replace(run.graded, sources=sources.on(run.documents)))
+
+
+def _with_facets(run: Placed, numbers: Ints, facets: _Coded) -> Placed:
+    """The run with the facets that its documents, and all others, have; a document is called by its code."""
+    query = numbers[facets.query]
+    order = np.argsort(query, kind="stable")
+    [facet] = _text_codes([facets.frame["facet"]])
+    top = np.where(run.documents == NOBODY, ABSENT, run.documents)
+    table = FacetTable(top, query[order], facets.doc[order], facet[order])
+    return replace(run, graded=replace(run.graded, facets=table))
 
 
 def pool_of(hits: Hits, graded: Graded) -> Ints:

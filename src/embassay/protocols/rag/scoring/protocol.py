@@ -33,6 +33,7 @@ from embassay.protocols.rag.scoring.correction import (
     to_grade_table,
     uncorrected_words,
 )
+from embassay.protocols.rag.scoring.facets import told_of_facets
 from embassay.protocols.rag.scoring.identity import check_identity, idle_runs
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
@@ -199,11 +200,12 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     """
     if inputs.judge is not None:
         return _correct_scoring(inputs, inputs.judge, request, answers)
-    gone: dict[str, int] = {}
-    if request.exclude_self:
-        inputs, gone = without_self(inputs)
-    measures = requested_measures(request.measures, request.cutoffs, answers=answers is not None)
+    inputs, gone = without_self(inputs) if request.exclude_self else (inputs, {})
+    has = {"answers": answers is not None, "facets": inputs.facets is not None}
+    measures = requested_measures(request.measures, request.cutoffs, **has)
     judgements = map_grades(inputs.qrels, request.grades)
+    before = [*_of_own_documents(gone, inputs, judgements), *_live_notes(inputs.live)]
+    before += told_of_facets(inputs, judgements)
     separator = request.separator if any(measure.needs_sources for measure in measures) else None
     board = place_runs(inputs, judgements, separator)
     # Spans are held against places, which are known or not whatever the ids.
@@ -238,8 +240,7 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     )  # fmt: skip
     lost = {name: int(_failed(inputs, name, board).sum()) for name in inputs.live}
     notes = (
-        *_of_own_documents(gone, inputs, judgements), *_live_notes(inputs.live),
-        *(Note("reading", text) for text in (*inputs.notes, *told)),
+        *before, *(Note("reading", text) for text in (*inputs.notes, *told)),
         *_scoring_notes(record, judgements, board, taken, measures, right, request, lost)
     )  # fmt: skip
     record = replace(record, notes=notes)
@@ -618,7 +619,8 @@ def retrieval_depth(request: ScoreRequest) -> int:
     """How many documents a retriever is asked for: as many as the deepest measure looks at."""
     if request.depth is not None:
         return request.depth
-    measures = requested_measures(request.measures, request.cutoffs, answers=request.answers is not None)
+    answers, facets = request.answers is not None, request.facets is not None
+    measures = requested_measures(request.measures, request.cutoffs, answers=answers, facets=facets)
     return max(*request.cutoffs, *(measure.facts.cutoff or 0 for measure in measures))
 
 

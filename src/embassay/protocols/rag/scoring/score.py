@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.measures import MEASURES, Measure, evaluate_graded
-from embassay.measures.judgements import Graded, Sources, treat_unjudged
+from embassay.measures.judgements import FacetTable, Graded, Sources, treat_unjudged
 from embassay.measures.registry import GradedMeasure, RankingMeasure
 from embassay.runs.folder import read_record, to_json, write_atomic
 from embassay.spec import CALL, Spec
@@ -68,8 +68,8 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class MeasureFacts:
-    """A measure of the scoring, as the user spelled it. `family`: `set`, `ceiling` (PROC, %PROC), `answer` (Acc|Hit) or
-    `classic`; `base` is its name without the cutoff."""
+    """A measure of the scoring, as the user spelled it. `family`: `set`, `ceiling` (PROC, %PROC), `answer` (Acc|Hit),
+    `facet` or `classic`; `base` is its name without the cutoff."""
 
     name: str
     base: str
@@ -303,6 +303,8 @@ CLASSIC = ("nDCG", "AP", "RR", "R", "P")
 PERCENT = "%"
 ANSWERS = "Acc|Hit"
 JUDGED = "Judged"
+FACETS = ("Facet-Recall", "Facet-alpha-nDCG", "Redundancy", "Complementarity")
+"""The measures that are taken besides where the facets of documents are known."""
 _WIDTH = 50_000_000
 
 
@@ -325,7 +327,11 @@ class RequestedMeasure:
     @property
     def needs_sources(self) -> bool:
         """Whether it asks which documents are of one source."""
-        return any("sources" in dict(MEASURES.get(part.spec.name).facts)["needs"] for part in self.parts)
+        return self.needs("sources")
+
+    def needs(self, what: str) -> bool:
+        """Whether it needs, besides a ranking, `sources` or `facets` of documents."""
+        return any(what in dict(MEASURES.get(part.spec.name).facts)["needs"] for part in self.parts)
 
     @property
     def is_ratio(self) -> bool:
@@ -380,16 +386,18 @@ def without_failed(measured: Measured, failed: NDArray[np.bool_], most: float) -
 
 
 def requested_measures(
-    measures: Sequence[str], cutoffs: Sequence[int], *, answers: bool
+    measures: Sequence[str], cutoffs: Sequence[int], *, answers: bool, facets: bool = False
 ) -> tuple[RequestedMeasure, ...]:
     """The measures to take; the usual ones where none is named, each at every cutoff.
 
     A name without a cutoff stands for one at every cutoff where the measure needs one. UsageError for a name that is
-    not a measure of rankings, and for Acc|Hit without `answers`.
+    not a measure of rankings, for Acc|Hit without `answers`, and for measures of facets without `facets`.
     """
     names = list(measures) or [
         f"{name}@{k}" for k in cutoffs for name in (*SETS, *CEILINGS, JUDGED, *CLASSIC)
     ]
+    if facets and not any(name.startswith(FACETS) for name in names):
+        names += [f"{name}@{k}" for k in cutoffs for name in FACETS]
     if answers and not any(name.startswith(ANSWERS) for name in names):
         names += [f"{ANSWERS}@{k}" for k in cutoffs]
     spelled = [cutoff for name in names for cutoff in _with_cutoffs(name.strip(), cutoffs)]
@@ -397,7 +405,13 @@ def requested_measures(
         raise UsageError(
             f"{ANSWERS} needs the answers.", mend="Give --answers FILE with query_id and correct (0 to 1)."
         )
-    return tuple(_parse_measure(name) for name in dict.fromkeys(spelled))
+    asked = tuple(_parse_measure(name) for name in dict.fromkeys(spelled))
+    if not facets and (of_facets := next((measure for measure in asked if measure.needs("facets")), None)):
+        raise UsageError(
+            f"{of_facets.name} needs the facets of documents.",
+            mend="Give --facets FILE with query, document, facet.",
+        )
+    return asked
 
 
 def measure_run(
@@ -455,6 +469,7 @@ def _parse_measure(name: str) -> RequestedMeasure:
     facts = dict(MEASURES.get(built.spec.name).facts)
     family = "ceiling" if built.spec.name == "PROC" else "set"
     family = "classic" if isinstance(built, RankingMeasure) else family
+    family = "facet" if "facets" in facts.get("needs", "") else family
     base = name.rpartition("@")[0] or name
     parts: tuple[Measure, ...] = (built,)
     if name.startswith(PERCENT):
@@ -500,6 +515,7 @@ def _rows_between(graded: Graded, start: int, end: int) -> Graded:
         pool_sizes=None if graded.pool_sizes is None else graded.pool_sizes[start:end],
         names=graded.names[start:end],
         sources=None if graded.sources is None else _source_rows(graded.sources, start, end),
+        facets=None if graded.facets is None else _facet_rows(graded.facets, start, end),
     )
 
 
@@ -507,6 +523,13 @@ def _source_rows(sources: Sources, start: int, end: int) -> Sources:
     rows = slice(*np.searchsorted(sources.query, [start, end]))
     return Sources(
         sources.top[start:end], sources.query[rows] - start, sources.grade[rows], sources.code[rows]
+    )
+
+
+def _facet_rows(facets: FacetTable, start: int, end: int) -> FacetTable:
+    rows = slice(*np.searchsorted(facets.query, [start, end]))
+    return FacetTable(
+        facets.top[start:end], facets.query[rows] - start, facets.document[rows], facets.facet[rows]
     )
 
 

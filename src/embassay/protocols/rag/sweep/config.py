@@ -36,8 +36,9 @@ SEED = 1337
 MEASURES = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "nDCG")
 CUTOFFS = (10, 30)
 RERANK = "+rerank"
-BUNDLED = ("paper", "sample")
-"""Files that are in the package: the grid of the paper, and a sweep of the sample data in seconds."""
+BUNDLED = ("paper", "paper-wide", "sample")
+"""Files that are in the package: the grid of the paper, the same with what it asks for besides, and a sweep of the
+sample data in seconds."""
 
 
 @dataclass(frozen=True)
@@ -529,8 +530,8 @@ class SweepFile(_ConfigModel):
 
 
 def read_config(path: Path) -> SweepRequest:
-    """The request that the file makes, or the bundled one of the name (`paper`, `sample`), whose relative paths start
-    from the folder that is worked in. UsageError or DataError, with the line, for what is wrong in it."""
+    """The request that the file makes, or the bundled one of the name (`paper`, `paper-wide`, `sample`), whose relative
+    paths start from the folder that is worked in. UsageError or DataError, with the line, for what is wrong in it."""
     if str(path) in BUNDLED and not path.exists():
         with as_file(files("embassay.protocols.rag.sweep").joinpath(f"{path}.yaml")) as bundled:
             return replace(read_config(bundled), base=Path())

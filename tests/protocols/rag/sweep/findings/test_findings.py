@@ -148,6 +148,9 @@ def test_steps_say_what_is_not_told_and_what_is_jitter(findings: Findings) -> No
     assert all(one.per_ms is None for one in bare)
     assert any("not distinguishable from 0" in one.text for one in steps)
     assert all(one.milliseconds > 75 for one in steps if one.family.endswith("cross"))
+    stacks = findings.parts[0].stacks
+    slow = {one.id: next(time.p95 for time in one.times if time.stage == "total") for one in stacks}
+    assert [one.p95 for one in steps] == pytest.approx([slow[one.more] - slow[one.less] for one in steps])
 
 
 def test_guidance_is_judged_where_the_sweep_can(findings: Findings) -> None:

@@ -85,7 +85,8 @@ def _make_step(ground: Ground, i: int, j: int, measure: str, gain: IntervalFigur
         family=family_of(ground.configurations[i]), less=less.id, more=more.id,
         k=ground.configurations[i].k, next_k=ground.configurations[j].k, measure=measure, gain=gain,
         milliseconds=step.milliseconds, usd=step.usd, per_ms=step.per_ms, kind=step.kind,
-        text=_step_in_words(gain, step.milliseconds, step.usd, ground.jitter_ms)
+        text=_step_in_words(gain, step.milliseconds, step.usd, ground.jitter_ms),
+        p95=float(ground.slowest[j] - ground.slowest[i])
     )  # fmt: skip
 
 
@@ -331,7 +332,8 @@ def axis_effects(ground: Ground) -> Iterator[Effect]:
             yield Effect(
                 axis, axis_value(axis, value), axis_value(axis, other), len(pairs), measure, quality,
                 latency_change(ground, pairs),
-                float(np.mean([ground.cost[i] - ground.cost[j] for i, j in pairs]))
+                float(np.mean([ground.cost[i] - ground.cost[j] for i, j in pairs])),
+                float(np.mean([ground.slowest[i] - ground.slowest[j] for i, j in pairs]))
             )  # fmt: skip
 
 

@@ -155,6 +155,11 @@ class Ground:
         return self.mean(lambda row: percentile_of(row.times.total, self.rules.percentile))
 
     @cached_property
+    def slowest(self) -> Floats:
+        """Milliseconds that one of twenty queries exceeds, (stacks,)."""
+        return self.mean(lambda row: percentile_of(row.times.total, 95.0))
+
+    @cached_property
     def passage_tokens(self) -> Floats:
         """Mean tokens of a passage, (stacks,).
 

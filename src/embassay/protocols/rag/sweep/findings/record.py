@@ -172,9 +172,9 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class DepthStep:
-    """From a stack to the same one with the next larger K: gain of a measure with its paired interval, milliseconds and
-    dollars more, gain per millisecond (None where it has no sense), `kind` (`gain`, `loss`, `free`, `within jitter`),
-    and in words."""
+    """From a stack to the same one with the next larger K: gain of a measure with its paired interval, milliseconds
+    (`p95` of the slowest) and dollars more, gain per millisecond (None where it has no sense), `kind` (`gain`, `loss`,
+    `free`, `within jitter`), and in words."""
 
     family: str
     less: str
@@ -188,12 +188,13 @@ class DepthStep:
     per_ms: float | None
     kind: str
     text: str
+    p95: float | None = None
 
 
 @dataclass(frozen=True)
 class Effect:
     """One value of an axis against another, all else equal, averaged over `pairs` of stacks: differences of a measure,
-    of milliseconds and of dollars, `value` less `other`."""
+    of milliseconds (`p95` of the slowest) and of dollars, `value` less `other`."""
 
     axis: str
     value: str
@@ -203,6 +204,7 @@ class Effect:
     quality: IntervalFigure
     milliseconds: IntervalFigure
     usd: float
+    p95: float | None = None
 
 
 @dataclass(frozen=True)

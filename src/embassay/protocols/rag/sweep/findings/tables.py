@@ -170,6 +170,7 @@ def _steps_table(findings: Findings) -> ColumnTable:
         "rag_steps", "What a larger K gains", _rows_of(findings, attrgetter("steps")), DATASET,
         text("Family", "of.family"), whole("K", "of.k"), whole("Next K", "of.next_k"), text("Measure", "of.measure"),
         *_difference_fields("of.gain", "Gain"), number("ms more", "of.milliseconds", 1, "signed"),
+        number("p95 ms more", "of.p95", 1, "signed"),
         number("USD more", "of.usd", 4, "signed"), number("Per ms", "of.per_ms", 7, "signed"), text("Kind", "of.kind")
     )  # fmt: skip
 
@@ -179,7 +180,8 @@ def _effects_table(findings: Findings) -> ColumnTable:
         "rag_effects", "What each axis changes, all else equal", _rows_of(findings, attrgetter("effects")), DATASET,
         text("Axis", "of.axis"), text("Value", "of.value"), text("Less", "of.other"), whole("Pairs", "of.pairs"),
         text("Measure", "of.measure"), *_difference_fields("of.quality", "Difference"),
-        number("ms", "of.milliseconds.value", 1, "signed"), number("USD", "of.usd", 4, "signed")
+        number("ms", "of.milliseconds.value", 1, "signed"), number("p95 ms", "of.p95", 1, "signed"),
+        number("USD", "of.usd", 4, "signed")
     )  # fmt: skip
 
 

@@ -1,0 +1,71 @@
+"""PTEB's figure 5: texts and their paraphrases in every run, side by side, as SVG and PDF."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embassay.errors import EmbassayError
+from embassay.protocols.kernel.tables import printable, score
+from embassay.protocols.pteb.drops import SideBySide, side_by_side
+from embassay.protocols.wordings.sets import ParaphraseSet
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME, NUMBER = "side_by_side", "pteb_figure5"
+TEXTS, RUNS = 4, 6
+"""Texts of a dataset that the figure shows, and runs of each."""
+ACROSS, LINE = 84, 0.16
+"""Letters of a line, and its height in inches."""
+
+
+def drawn_texts(run: Path) -> Iterator[SideBySide]:
+    """Texts of the first dataset and paraphraser of a run with their paraphrases; none where there is no set, or it
+    cannot be read."""
+    try:
+        kept = ParaphraseSet.open(run)
+        source = next(iter(kept.sources.values()), None)
+        dataset = next(iter(source.datasets), None) if source is not None else None
+        if source is None or dataset is None:
+            return
+        seeds = kept.seeds(source.name, dataset)[:RUNS]
+        yield from side_by_side({seed: kept.rows(source.name, dataset, seed) for seed in seeds}, count=TEXTS)
+    except EmbassayError:
+        return
+
+
+def draw_texts(texts: Sequence[SideBySide]) -> Figure:
+    """A block for each text: itself in bold, below it what each run made of it with its edit distance."""
+    from matplotlib.figure import Figure as Drawn
+
+    lines = [line for text in texts for line in _lines_of(text)]
+    figure = Drawn(figsize=(6.0, LINE * len(lines) + 0.5), layout=None)
+    figure.text(
+        0.02, 1 - 0.25 / figure.get_figheight(), "PTEB, figure 5: texts and paraphrases", weight="bold"
+    )
+    for place, (said, distance, is_text) in enumerate(lines):
+        up = 1 - (0.5 + LINE * place) / figure.get_figheight()
+        figure.text(
+            0.02, up, said, fontsize=7, weight="bold" if is_text else "normal", va="top", parse_math=False
+        )
+        figure.text(0.98, up, distance, fontsize=7, ha="right", va="top", parse_math=False)
+    return figure
+
+
+def _lines_of(text: SideBySide) -> Iterator[tuple[str, str, bool]]:
+    """The written line, the edit distance behind its first one, and whether it is of the text itself."""
+    yield from ((line, "", True) for line in _wrap(text.text))
+    for wording in text.wordings:
+        said = wording.wording or f"({wording.outcome})"
+        distance = "" if wording.edit_distance is None else score(wording.edit_distance, 2)
+        first, *more = _wrap(f"{wording.seed}: {said}")
+        yield first, distance, False
+        yield from ((f"      {line}", "", False) for line in more)
+    yield "", "", False
+
+
+def _wrap(said: str) -> list[str]:
+    return textwrap.wrap(printable(" ".join(said.split())), ACROSS)[:4] or [""]

@@ -1,0 +1,183 @@
+"""What ratings say of a run: for every system the change on valid paraphrases, and what invalid ones add to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from embassay.protocols.kernel.tables import ColumnTable, number, text, whole
+from embassay.protocols.pteb.conclusions import VALUES, item_values
+from embassay.protocols.pteb.drops import SCORES, Score
+from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
+from embassay.protocols.pteb.validity.change import METHOD, Ratings, Units, ValidChange, valid_change
+from embassay.protocols.pteb.validity.sheet import Drawn, Group, SheetRatings, Unit
+from embassay.protocols.wordings.scores import ORIGINAL
+from embassay.protocols.wordings.tables import signed_points
+from embassay.records import Result
+from embassay.runs.folder import CellRecord, RunFolder
+from embassay.stats import Estimate
+
+VALID, INVALID, SHARE, DOUBT = "delta_valid", "delta_invalid", "valid", "in_doubt"
+"""The measures: the change on valid paraphrases, what invalid ones add to the change, the share of rated items that is
+valid, and the share of items on the sheet about which nobody could say, or which were left blank before others."""
+VALID_ENDS = (("valid_change", "estimate"), ("valid_low", "low"), ("valid_high", "high"))
+INVALID_ENDS = (("added", "estimate"), ("added_low", "low"), ("added_high", "high"))
+NOT_DRAWN = "the rated items are not the first of the sheet, so they may be no random sample"
+
+
+Changes = Mapping[tuple[str, str, str, str, str], float | None]
+"""(task, dataset, language, paraphraser's label, system) -> the run's change."""
+
+
+class ValidLine(NamedTuple):
+    """What the ratings of a group say of a system. `change` is the run's own, on all paraphrases."""
+
+    group: Group
+    system: str
+    variant: str
+    change: float | None
+    valid: ValidChange
+    ratings: SheetRatings
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of the ratings."""
+        valid, ratings = self.valid, self.ratings
+        notes = [valid.reason] if valid.reason else []
+        if not ratings.is_drawn:
+            notes.append(NOT_DRAWN)
+        if ratings.twice:
+            notes.append(f"raters agree on {ratings.agreed:,} of {ratings.twice:,} texts")
+        return notes
+
+
+@dataclass(frozen=True)
+class RatedRun:
+    """A run whose cells are done, with the units of each group and what raters say of some."""
+
+    plan: PtebPlan
+    folder: RunFolder
+    sources: Sequence[ParaphraseSource]
+    records: Sequence[CellRecord]
+    drawn: Mapping[Group, Drawn]
+    ratings: Mapping[Group, SheetRatings]
+
+    def lines(self, rows: Sequence[Result]) -> list[ValidLine]:
+        """One for each rated group and system; `rows` are those of the run, for its changes. Baselines that ignore the
+        text are left out."""
+        changes = {
+            (row.task, row.dataset, row.subset, row.variant, row.system): row.value
+            for row in rows
+            if row.measure == "delta"
+        }
+        systems = [system.name for system in self.plan.systems if system.kind != "reference"]
+        return list(self._lines(changes, systems))
+
+    def _lines(self, changes: Changes, systems: Sequence[str]) -> Iterator[ValidLine]:
+        done = {(cell.task, cell.dataset, cell.system, cell.variant) for cell in self.records if cell.done}
+        counted = [source for source in self.sources if not source.is_control]
+        for group, ratings in self.ratings.items():
+            source = next(source for source in self.sources if source.name == group.source)
+            # A single source beside controls is all of the mean, which has no label.
+            label = source.label if len(counted) > 1 else ""
+            for system in systems:
+                variants = {seed: source.variant(seed) for seed in {unit.seed for unit in self.drawn[group]}}
+                where = (group.task, group.dataset, system)
+                if all((*where, variant) in done for variant in (ORIGINAL, *variants.values())):
+                    change = changes.get((group.task, group.dataset, group.lang, label, system))
+                    yield self._line(group, system, label, change, ratings, variants)
+
+    def _line(
+        self, group: Group, system: str, label: str, change: float | None, ratings: SheetRatings,
+        variants: Mapping[int, str],
+    ) -> ValidLine:  # fmt: skip
+        order, units = self._units(group, system, variants)
+        place = {unit: row for row, unit in enumerate(order)}
+        rated = [unit for unit in ratings.valid if unit in place]
+        said = [ratings.valid[unit] for unit in rated]
+        values = np.array([np.nan if answer is None else answer for answer in said], dtype=np.float64)
+        result = valid_change(
+            SCORES[group.task],
+            units,
+            Ratings(np.array([place[unit] for unit in rated], dtype=np.int64), values),
+        )
+        return ValidLine(group, system, label, change, _moved(result, change, SCORES[group.task]), ratings)
+
+    def _units(self, group: Group, system: str, variants: Mapping[int, str]) -> tuple[list[Unit], Units]:
+        """The units with a value on both sides, and their values."""
+        measure, gold = VALUES[group.task]
+        where = (group.task, group.dataset, system)
+        original = item_values(self.folder, where, ORIGINAL, measure)
+        golds = item_values(self.folder, where, ORIGINAL, gold) if gold else {}
+        runs = {seed: item_values(self.folder, where, name, measure) for seed, name in variants.items()}
+        table: list[tuple[Unit, float, float, float]] = []
+        for unit in self.drawn[group]:
+            key = (group.lang, unit.item)
+            before, after = original.get(key, np.nan), runs[unit.seed].get(key, np.nan)
+            if not (np.isnan(before) or np.isnan(after)):
+                table.append((unit, before, after, golds.get(key, np.nan)))
+        columns = np.array([row[1:] for row in table], dtype=np.float64).reshape(-1, 3).T
+        items = {item: number for number, item in enumerate(dict.fromkeys(row[0].item for row in table))}
+        numbers = np.array([items[row[0].item] for row in table], dtype=np.int64)
+        return [row[0] for row in table], Units(numbers, columns[0], columns[1], columns[2] if gold else None)
+
+
+def _moved(result: ValidChange, change: float | None, score: Score) -> ValidChange:
+    """With the run's own change, the mean over its runs, less what invalid paraphrases add; ends are cut at what a
+    change can be."""
+    if result.invalid is None or change is None:
+        return result
+    most = 1.0 if score == "mean" else 2.0
+    invalid = result.invalid
+    value, low, high = (
+        max(min(change - end, most), -most) for end in (invalid.estimate, invalid.high, invalid.low)
+    )
+    return replace(result, valid=Estimate(value, low, high, invalid.n, METHOD))
+
+
+def valid_rows(lines: Sequence[ValidLine], langs: Mapping[str, str], seed: int) -> Iterator[Result]:
+    """The measures of each line; `langs` are the datasets' languages."""
+    for line in lines:
+        group, result = line.group, line.valid
+        lang = group.lang or langs.get(group.dataset, "")
+        where = ("pteb", group.task, group.dataset, group.lang, lang, line.variant, line.system)
+        method = (
+            f"{result.rated:,} of {result.units:,} items rated, {result.refused:,} more in doubt; {METHOD}"
+        )
+        for measure, estimate in ((VALID, result.valid), (INVALID, result.invalid), (SHARE, result.share)):
+            if estimate is None:
+                yield Result(
+                    *where, measure, None, result.rated, method=method, seed=seed, reason=result.reason
+                )
+            else:
+                yield Result(
+                    *where, measure, estimate.estimate, estimate.n, estimate.low, estimate.high, method, seed
+                )
+        asked = result.rated + result.refused
+        yield Result(
+            *where, DOUBT, result.refused / asked if asked else None, asked, method=method, seed=seed
+        )
+
+
+def valid_table(lines: Sequence[ValidLine]) -> ColumnTable:
+    """`pteb_valid`."""
+    return ColumnTable.of(
+        "pteb_valid", "Change on valid paraphrases alone, x 100, with 95% intervals", lines,
+        text("task", "group.task"), text("dataset", "group.dataset"), text("language", "group.lang"),
+        text("paraphraser", "group.source"), text("system"), signed_points("change"),
+        *(signed_points(name, f"valid.valid.{end}") for name, end in VALID_ENDS),
+        *(signed_points(name, f"valid.invalid.{end}") for name, end in INVALID_ENDS),
+        number("share_valid", "valid.share.estimate", 3), number("share_low", "valid.share.low", 3),
+        number("share_high", "valid.share.high", 3), whole("rated", "valid.rated"), whole("in_doubt", "valid.refused"),
+        whole("left_blank", "ratings.skipped"), whole("items", "valid.units"), text("notes", _join_notes),
+        note="Change: of the run, on all paraphrases. Added: what invalid paraphrases add to it (change minus that on "
+        "valid ones). Rated, in doubt and items count an item once for each run. In doubt: nobody could say, or left "
+        "blank before others; the intervals cover that all of these are valid, and that none is."
+    )  # fmt: skip
+
+
+def _join_notes(line: ValidLine) -> str:
+    return "; ".join(line.notes)

@@ -1,0 +1,304 @@
+"""The sheet on which people say whether paraphrases are valid: which items are drawn, how it is filled in and read.
+
+Items are drawn at random within each task, dataset, language and paraphraser, an item in one run at a time. The sheet
+goes round these groups, so that filled in from the top it is a random sample of each, wherever a rater stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from operator import itemgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from embassay.data.rows import Row, missing_column, unescape_formula
+from embassay.errors import DataError
+from embassay.protocols.kernel.tables import ColumnTable, printable, text
+from embassay.protocols.pteb.conclusions import scored_cells
+from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
+from embassay.protocols.wordings.pairs import cell, source_of
+from embassay.protocols.wordings.protocol import PlannedDataset, Seeds
+from embassay.protocols.wordings.sets import ParaphraseSet
+from embassay.protocols.wordings.work import task as task_named
+from embassay.randomness import random_bytes
+
+TABLE = "pteb_to_rate"
+COLUMNS = ("task", "dataset", "language", "paraphraser", "run", "item", "part", "text", "paraphrase", "valid")
+ANSWERS: Mapping[str, float | None] = {
+    **dict.fromkeys(("yes", "y", "valid", "true", "1", "1.0"), 1.0),
+    **dict.fromkeys(("no", "n", "invalid", "false", "0", "0.0"), 0.0),
+    **dict.fromkeys(("?", "unsure", "cannot say"), None),
+}
+"""What may be written into `valid`; None where the rater cannot say."""
+PARTS: Mapping[str, Mapping[str, str]] = {
+    "sts": {"first": "item", "second": "item"},
+    "pair_classification": {"first": "item", "second": "item"},
+    "classification": {"test": "item"},
+    "retrieval": {"query": "item"},
+    "reranking": {"query": "group", "candidate": "group"},
+    "summarization": {"summary": "item", "reference": "group"},
+}
+"""Task -> the kinds of texts that an item's own score is made of: those of the `item`, or of its `group`."""
+
+
+class Group(NamedTuple):
+    """What is rated by itself: a task on a dataset in a language (empty where there is one), by one paraphraser."""
+
+    task: str
+    dataset: str
+    lang: str
+    source: str
+
+
+class Unit(NamedTuple):
+    """An item of a group in the run with this seed."""
+
+    group: Group
+    seed: int
+    item: str
+
+
+class RatedText(NamedTuple):
+    """A text of a unit with its paraphrase; `part` says which, as `first` or `candidate 3`."""
+
+    part: str
+    text: str
+    paraphrase: str
+
+
+Drawn = Mapping[Unit, Sequence[RatedText]]
+"""The units of one group in the order in which they are drawn, with their texts."""
+
+
+def draw_units(
+    plan: PtebPlan, paraphrases: ParaphraseSet, sources: Sequence[ParaphraseSource], seeds: Seeds
+) -> dict[Group, Drawn]:
+    """All units of every group whose texts all have a usable paraphrase, in random order. Controls, which nobody would
+    call paraphrases, are left out."""
+    drawn: dict[Group, Drawn] = {}
+    for task, dataset in scored_cells(plan):
+        for lang, items in _texts_by_item(plan, task, dataset).items():
+            for source in sources:
+                group = Group(task, dataset.name, lang, source.name)
+                units: dict[Unit, list[RatedText]] = {}
+                for seed in () if source.is_control else seeds[source.name, dataset.name]:
+                    if paraphrases.has(source.name, dataset.name, seed):
+                        units |= _units_of_run(paraphrases, group, seed, items)
+                if units:
+                    order = sorted(units, key=lambda unit: _draw_order(plan.request.seed, unit))
+                    drawn[group] = {unit: units[unit] for unit in order}
+    return drawn
+
+
+def _draw_order(seed: int, unit: Unit) -> bytes:
+    return random_bytes(8, seed, "to rate", *unit.group, str(unit.seed), unit.item)
+
+
+class _Part(NamedTuple):
+    part: str
+    text: str
+    place: str
+
+
+def _texts_by_item(plan: PtebPlan, task: str, dataset: PlannedDataset) -> dict[str, dict[str, list[_Part]]]:
+    """Language (empty where there is one) -> item -> the texts that its score is made of."""
+    parts, kinds = plan.parts(dataset, task), PARTS[task]
+    kept = task_named(task).unworded(plan.request.options)
+    by_lang: dict[str, dict[str, list[_Part]]] = {}
+    for part in parts:
+        items = by_lang.setdefault(part.lang if len(parts) > 1 else "", {})
+        shared: dict[str, list[_Part]] = {}
+        for place, written in task_named(task).texts(part.data):
+            kind, _, key = place.partition(":")
+            if kind not in kinds or place.startswith(kept):
+                continue
+            if kinds[kind] == "item":
+                items.setdefault(key, []).append(_Part(kind, written, place))
+            else:
+                owner, _, number = key.rpartition(":")
+                shared.setdefault(owner, []).append(_Part(f"{kind} {int(number) + 1}", written, place))
+        _share_parts(items, shared)
+    return by_lang
+
+
+def _share_parts(items: dict[str, list[_Part]], shared: Mapping[str, list[_Part]]) -> None:
+    """Give each item what its group has; where texts are of groups alone, a group is an item."""
+    if not items:
+        items.update(shared)
+        return
+    for item, parts in items.items():
+        parts += shared.get(item.rpartition(":")[0], ())
+
+
+def _units_of_run(
+    paraphrases: ParaphraseSet, group: Group, seed: int, items: Mapping[str, Sequence[_Part]]
+) -> dict[Unit, list[RatedText]]:
+    rows = paraphrases.rows(group.source, group.dataset, seed)
+    usable = {(row.text, row.place): row.wording for row in rows if row.usable}
+
+    def wording(part: _Part) -> str | None:
+        return usable.get((part.text, "")) or usable.get((part.text, f"{group.task}:{part.place}"))
+
+    units = {}
+    for item, parts in items.items():
+        written = [wording(part) for part in parts]
+        if all(written):
+            units[Unit(group, seed, item)] = [
+                RatedText(part.part, part.text, again or "")
+                for part, again in zip(parts, written, strict=True)
+            ]
+    return units
+
+
+def rating_table(drawn: Mapping[Group, Drawn], items: int) -> ColumnTable:
+    """The first `items` units of each group, a line for each text, for people to fill in."""
+    rows = list(_sheet_rows(drawn, items))
+    columns = (text(name, itemgetter(place)) for place, name in enumerate(COLUMNS))
+    return ColumnTable.of(
+        TABLE, "Which paraphrases are valid?", rows, *columns,
+        note="Copy the CSV and fill in valid from the top: yes where the paraphrase says the same as the text, no "
+        "where it does not, ? where you cannot say. The order is random: stop after any item. Then run the same "
+        "command with --ratings COPY."
+    )  # fmt: skip
+
+
+def _sheet_rows(drawn: Mapping[Group, Drawn], items: int) -> Iterator[tuple[str, ...]]:
+    columns = (list(units.items())[:items] for units in drawn.values())
+    for same_turn in zip_longest(*columns):
+        for entry in filter(None, same_turn):
+            unit, texts = entry
+            for rated in texts:
+                where = (*unit.group, str(unit.seed), unit.item, rated.part)
+                yield (*where, _on_one_line(rated.text), _on_one_line(rated.paraphrase), "")
+
+
+def _on_one_line(written: str) -> str:
+    """As the sheet has it: blanks are one, and what steers a terminal is replaced."""
+    return " ".join(printable(" ".join(written.split())).split())
+
+
+@dataclass(frozen=True)
+class RatedLine:
+    """A line of a filled-in sheet: what it is of, what the rater saw, and the answer, None where they could not say.
+    `blank` where nothing is filled in."""
+
+    unit: Unit
+    part: str
+    texts: tuple[str, str]
+    answer: float | None
+    blank: bool
+    path: Path
+    line: int
+
+
+def read_sheet(path: Path) -> list[RatedLine]:
+    """The lines of one rater's sheet, blank ones included. DataError with file and line for a column that is missing,
+    a run that is no number, and an answer that is none."""
+    source = source_of(path)
+    for column in COLUMNS:
+        if column not in source.columns():
+            raise missing_column(source, column)
+    return [_read_line(row) for row in source.rows(COLUMNS) if any(cell(row, column) for column in COLUMNS)]
+
+
+def _read_line(row: Row) -> RatedLine:
+    words = {column: unescape_formula(cell(row, column)) for column in COLUMNS}
+    if not words["run"].isdigit():
+        raise DataError(
+            "the run is no seed", path=row.path, line=row.line, found=repr(words["run"]),
+            mend=f"Leave all columns but valid as they are in {TABLE}.csv."
+        )  # fmt: skip
+    group = Group(words["task"], words["dataset"], words["language"], words["paraphraser"])
+    unit, answer = Unit(group, int(words["run"]), words["item"]), words["valid"].lower()
+    if answer and answer not in ANSWERS:
+        raise DataError(
+            "the answer in valid is none", path=row.path, line=row.line, expected="yes, no or ?",
+            found=repr(words["valid"]), mend="Ask the rater, or leave it blank: then it is not rated."
+        )  # fmt: skip
+    texts = words["text"], words["paraphrase"]
+    return RatedLine(unit, words["part"], texts, ANSWERS.get(answer), not answer, row.path, row.line)
+
+
+@dataclass(frozen=True)
+class SheetRatings:
+    """What raters say of the units of one group, in the order of the draw: `valid` is the share of raters who call all
+    texts valid, None where nobody could say, and where a unit was left blank before others that are rated: of these
+    there are `skipped`. `agreed` of `twice` texts were answered alike by two raters or more. `is_drawn` says whether
+    the rated units are the first of the draw."""
+
+    valid: Mapping[Unit, float | None]
+    skipped: int
+    twice: int
+    agreed: int
+    is_drawn: bool
+
+
+def collect_ratings(lines: Iterable[RatedLine], drawn: Mapping[Group, Drawn]) -> dict[Group, SheetRatings]:
+    """What the lines of all sheets, one a rater, say of each group. DataError with file and line for a unit or text
+    that the run does not have, and for a text that one sheet has twice."""
+    by_text: dict[Group, dict[tuple[Unit, str], dict[Path, float | None]]] = {}
+    for line in lines:
+        _check_line(line, drawn)
+        answers = by_text.setdefault(line.unit.group, {}).setdefault((line.unit, line.part), {})
+        if line.path in answers:
+            raise DataError(
+                f"{line.part} of {line.unit.item} stands here twice", path=line.path, line=line.line,
+                mend="Keep one line; sheets of several raters are files of their own."
+            )  # fmt: skip
+        if not line.blank:
+            answers[line.path] = line.answer
+    return {group: _rate_group(drawn[group], answers) for group, answers in by_text.items()}
+
+
+def _check_line(line: RatedLine, drawn: Mapping[Group, Drawn]) -> None:
+    texts = drawn.get(line.unit.group, {}).get(line.unit)
+    ours = next((rated for rated in texts or () if rated.part == line.part), None)
+    if ours is None:
+        raise DataError(
+            f"the run has no {line.part} of the item {line.unit.item!r} of {line.unit.group.dataset} "
+            f"({line.unit.group.task}) with a paraphrase in run {line.unit.seed}",
+            path=line.path, line=line.line, mend=f"Give a copy of this run's own tables/{TABLE}.csv."
+        )  # fmt: skip
+    if tuple(map(_on_one_line, (ours.text, ours.paraphrase))) != tuple(map(_on_one_line, line.texts)):
+        raise DataError(
+            f"the texts are not those of the run ({line.part} of the item {line.unit.item})", path=line.path,
+            line=line.line, mend="Rows have been moved, texts edited, or the sheet is another run's."
+        )  # fmt: skip
+
+
+def _rate_group(
+    units: Drawn, answers: Mapping[tuple[Unit, str], Mapping[Path, float | None]]
+) -> SheetRatings:
+    said_whole = {
+        unit: answer for unit, texts in units.items() if (answer := _whole_answers(unit, texts, answers))
+    }
+    order = list(units)
+    last = max((place for place, unit in enumerate(order) if unit in said_whole), default=-1) + 1
+    listed = {unit for unit, _ in answers}
+    skipped = [unit for unit in order[:last] if unit in listed and unit not in said_whole]
+    valid = {unit: _share_valid(said_whole.get(unit, ())) for unit in order[:last] if unit in listed}
+    several = [list(said.values()) for said in answers.values() if len(said) > 1]
+    agreed = sum(len(set(said)) == 1 for said in several)
+    return SheetRatings(valid, len(skipped), len(several), agreed, len(valid) == last)
+
+
+def _whole_answers(
+    unit: Unit, texts: Sequence[RatedText], answers: Mapping[tuple[Unit, str], Mapping[Path, float | None]]
+) -> list[list[float | None]]:
+    """The answers of each rater who filled in all texts of the unit."""
+    of_texts = [answers.get((unit, rated.part), {}) for rated in texts]
+    raters = dict.fromkeys(rater for said in of_texts for rater in said)
+    return [[said[rater] for said in of_texts] for rater in raters if all(rater in said for said in of_texts)]
+
+
+def _share_valid(by_rater: Sequence[Sequence[float | None]]) -> float | None:
+    """The share of raters who call all texts valid, of those who call any invalid or all valid."""
+    said = []
+    for answers in by_rater:
+        if 0.0 in answers:
+            said.append(0.0)
+        elif None not in answers:
+            said.append(1.0)
+    return sum(said) / len(said) if said else None
