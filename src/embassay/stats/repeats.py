@@ -8,6 +8,8 @@ beta(1, R) of each item, and the number of a window's looks at which an item exc
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,15 +35,22 @@ def window_p(total: int, items: int, repeats: int, looks: int) -> float:
     >>> round(window_p(2, 2, 1, 1), 3), round(window_p(1, 1, 5, 1), 4)
     (0.25, 0.1667)
     """
-    from scipy.stats import betabinom
-
     if total <= 0 or not items:
         return 1.0
+    return float(_window_tails(items, repeats, looks)[total])
+
+
+@lru_cache(maxsize=512)
+def _window_tails(items: int, repeats: int, looks: int) -> Floats:
+    """The chance of each total or more, from 0 to `items` x `looks`."""
+    from scipy.stats import betabinom
+
     chance = betabinom.pmf(np.arange(looks + 1), looks, 1, repeats)
     size = items * looks + 1
     whole = np.fft.irfft(np.fft.rfft(chance, 2 * size) ** items, 2 * size)[:size]
+    tails = np.cumsum(whole[::-1])[::-1]
     # Below this, the transform's own rounding is all there is.
-    return float(min(1.0, max(whole[total:].sum(), size * np.finfo(float).eps)))
+    return np.clip(tails, size * np.finfo(float).eps, 1.0)
 
 
 def outlier_p(new: Floats, repeats: Floats, floor: float) -> tuple[Bools, float]:
@@ -61,7 +70,7 @@ def outlier_p(new: Floats, repeats: Floats, floor: float) -> tuple[Bools, float]
     above = np.log(np.maximum(new, floor)) - means
     # Noise that never varied is taken to vary by a tenth: rounding alone does that.
     z = above / (max(float(spread), 0.1) * np.sqrt(1 + 1 / again))
-    p = np.array([t_tail(float(value), freedom) for value in z])
     is_far = new > FAR * max(float(repeats.max(initial=0.0)), floor)
-    outlying = is_far & (p * n < 1)
-    return outlying, float(min(1.0, n * p[outlying].min())) if outlying.any() else 1.0
+    p = np.array([t_tail(float(value), freedom) if far else 1.0 for value, far in zip(z, is_far, strict=True)])
+    outlying = p * n < 1
+    return outlying, float(min(1.0, n * p.min()))

@@ -16,7 +16,7 @@ from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of
 from embassay.protocols.watch.fingerprint import Fingerprint
 from embassay.protocols.watch.history import GroupState, Verdict, WatchCheck, read_checks
 from embassay.protocols.watch.impact import check_thresholds, measure_impact
-from embassay.protocols.watch.kinds import Change, contrasts_of, name_changes
+from embassay.protocols.watch.kinds import FEW, Change, contrasts_of, name_changes
 from embassay.protocols.watch.options import CheckRequest
 from embassay.protocols.watch.recording import moment, money_of
 from embassay.protocols.watch.respondents import Replies, Respondent, open_respondent
@@ -24,16 +24,22 @@ from embassay.randomness import generator
 from embassay.stats.repeats import find_exceeding, outlier_p, window_p
 from embassay.systems.remote import Ledger
 
-WINDOWS = {1: 1 / 2, 7: 1 / 6, 30: 1 / 6}
+WINDOWS = {1: 1 / 3, 7: 1 / 9, 30: 1 / 9}
 """How many looks are taken together, and the part of a look's level that each of these tests gets."""
-OUTLIERS = 1 / 6
-"""The part of a look's level for single answers that are far off."""
+BY_GROUP = 1 / 9
+"""The part that each window gets for texts of one group alone, shared out among the groups."""
+OUTLIERS = 1 / 9
+"""The part for single answers that are far off."""
+SMALLEST = 4
+"""Items of a group below which it is not tested by itself."""
 STAGES = (12, 40)
 """After so many items `--until-sure` looks whether the verdict stands; then all are asked for."""
 LOST = 0.1
 """The share of lost items above which nothing is compared."""
 AGAIN = 40
 """Items that are asked twice more to tell a change from more noise."""
+MORE = 1.5
+"""How many times the recorded noise is more noise."""
 STEADY = 0.2
 """A shift below this share of the new noise is none: answers are noisier, around what they were."""
 Bools = NDArray[np.bool_]
@@ -55,6 +61,11 @@ class Evidence:
     p: float
     forms: tuple[str, ...]
     lost: int
+
+    @property
+    def is_general(self) -> bool:
+        """Whether it may be of all answers alike: no other form, and not a few of them far off."""
+        return not self.forms and (not self.outlying.any() or bool(self.outlying.mean() >= FEW))
 
     def is_alarm(self, level: float) -> bool:
         """Whether something has changed."""
@@ -172,20 +183,37 @@ def weigh_answers(
 def _window_ps(
     fingerprint: Fingerprint, rows: Sequence[int], moved: Bools, earlier: Sequence[WatchCheck]
 ) -> list[float]:
-    """The p-value of each window over its part of the level; of those for which there are checks of the same items."""
-    here = set(rows)
-    masks = []
-    for check in reversed(earlier):
-        answered = {row for row, mark in enumerate(check.mask) if mark != "-"}
-        if answered != here:
+    """The p-value of each window, over all items and over those of each group, over its part of the level; of those
+    windows for which there are checks of the same items."""
+    marks = [dict(zip(rows, moved.tolist(), strict=True))]
+    for check in reversed(earlier[-max(WINDOWS) :]):
+        told = {row: mark == "1" for row, mark in enumerate(check.mask) if mark != "-"}
+        if told.keys() != marks[0].keys():
             break
-        masks.append(check.mask.count("1"))
-    totals = [int(moved.sum()), *masks]
-    return [
-        window_p(sum(totals[:looks]), len(rows), fingerprint.repeats, looks) / part
-        for looks, part in WINDOWS.items()
-        if len(totals) >= looks
-    ]
+        marks.append(told)
+    groups = _tested_groups(fingerprint, rows)
+    ps = []
+    for looks, part in WINDOWS.items():
+        if len(marks) < looks:
+            break
+        totals = {row: sum(told[row] for told in marks[:looks]) for row in rows}
+        ps.append(window_p(sum(totals.values()), len(rows), fingerprint.repeats, looks) / part)
+        for members in groups:
+            total = sum(totals[row] for row in members)
+            p = window_p(total, len(members), fingerprint.repeats, looks)
+            ps.append(p * len(groups) / BY_GROUP)
+    return ps
+
+
+def _tested_groups(fingerprint: Fingerprint, rows: Sequence[int]) -> list[list[int]]:
+    """The rows of each group, and of questions, that are enough to be tested by themselves."""
+    groups: dict[str, list[int]] = {}
+    for row in rows:
+        item = fingerprint.items[row]
+        groups.setdefault(item.group, []).append(row)
+        if item.role == "query":
+            groups.setdefault("role query", []).append(row)
+    return [members for members in groups.values() if SMALLEST <= len(members) < len(rows)]
 
 
 def _conclude(
@@ -212,7 +240,7 @@ def _verdict(
         return "not comparable", f"{evidence.lost} of {n + evidence.lost} items have no answer", ()
     if not evidence.is_alarm(level):
         return "same", "no test says otherwise", ()
-    if not evidence.forms and not evidence.outlying.any() and _is_noisier(fingerprint, respondent, evidence):
+    if evidence.is_general and _is_noisier(fingerprint, respondent, evidence):
         return "noisier", "answers vary more than they did, around what they were", ()
     reason = f"{int(evidence.moved.sum())} of {n} answers are further off than all repeats"
     if fingerprint.kind != "vectors":
@@ -237,7 +265,8 @@ def _is_noisier(fingerprint: Fingerprint, respondent: Respondent, evidence: Evid
     # What both have in common also holds the recorded answer's own noise, which is half of a repeat's distance.
     repeats = fingerprint.noise[[evidence.rows[place] for place in places]][told].mean(axis=1)
     shift = shared - repeats
-    return bool(np.median(own) > FLOOR and np.median(shift) < STEADY * np.median(own))
+    is_more = np.median(own) > max(FLOOR, MORE * float(np.median(repeats)))
+    return bool(is_more and np.median(shift) < STEADY * np.median(own))
 
 
 def _group_states(fingerprint: Fingerprint, evidence: Evidence) -> list[GroupState]:

@@ -18,8 +18,8 @@ FLOOR = 1e-12
 """Distances that are rounding: float32 on another processor differs by less."""
 UNIT = 1e-3
 """How near to 1 the length of a normalised vector is, also one of rounded values."""
-MOST = 0.9
-"""The share of answers that a fact of form must hold for."""
+MOST, RARELY = 0.9, 0.5
+"""The share of answers from which on a fact of form holds, and below which it does not."""
 
 
 def relative_distances(answers: NDArray[np.floating[Any]], reference: NDArray[np.floating[Any]]) -> Floats:
@@ -72,7 +72,7 @@ class Form:
         shares = sorted((self.unit_share, other.unit_share))
         facts = {
             "width": self.width != other.width,
-            "is_unit": shares[1] >= MOST and shares[0] < 1 - MOST,
+            "is_unit": shares[1] >= MOST and shares[0] < RARELY,
             "lattice": self.lattice != other.lattice,
         }
         return tuple(name for name, differs in facts.items() if differs)

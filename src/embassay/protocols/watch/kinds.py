@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.watch.distances import (
+    FLOOR,
     Answers,
     Form,
+    angles,
     cosines,
     directions,
     relative_distances,
@@ -134,6 +136,13 @@ def _is_explained(seen: Contrasts) -> bool:
 def _furthest(distances: NDArray[np.float64]) -> float:
     """But for one text in fifty."""
     return float(np.percentile(distances, 98))
+
+
+def _lengths(seen: Contrasts) -> Change | None:
+    """Vectors point where they did."""
+    if _furthest(angles(seen.now, seen.then)) > max(3 * seen.noise, FLOOR):
+        return None
+    return Change("normalisation", "vectors have other lengths and the same directions")
 
 
 def _cut_length(seen: Contrasts) -> Change | None:
@@ -267,7 +276,7 @@ def _revision(seen: Contrasts) -> Change | None:
 
 
 LOOKS: tuple[Callable[[Contrasts], Change | None], ...] = (
-    _one_role, _cut_length, _some_requests, _another_model, _prefix, _pooling, _revision
+    _lengths, _one_role, _cut_length, _some_requests, _another_model, _prefix, _pooling, _revision
 )  # fmt: skip
 """Recognisers of what changed inside a model, the most particular first."""
 
