@@ -63,6 +63,12 @@ class Evidence:
     lost: int
 
     @property
+    def changed(self) -> Bools:
+        """What has changed, (n,): where most answers are as they were, those that are far off alone."""
+        few = self.outlying.any() and self.moved.mean() < FEW
+        return self.outlying if few else self.moved
+
+    @property
     def is_general(self) -> bool:
         """Whether it may be of all answers alike: no other form, and not a few of them far off."""
         return not self.forms and (not self.outlying.any() or bool(self.outlying.mean() >= FEW))
@@ -245,9 +251,8 @@ def _verdict(
     reason = f"{int(evidence.moved.sum())} of {n} answers are further off than all repeats"
     if fingerprint.kind != "vectors":
         return "changed", reason, ()
-    seen = contrasts_of(fingerprint, evidence.rows, evidence.values, evidence.moved)
-    far = evidence.outlying if evidence.outlying.any() and not evidence.outlying.all() else evidence.moved
-    changes = name_changes(replace(seen, moved=far), form_of(seen.then), form_of(seen.now))
+    seen = contrasts_of(fingerprint, evidence.rows, evidence.values, evidence.changed)
+    changes = name_changes(seen, form_of(seen.then), form_of(seen.now))
     return "changed", reason, changes
 
 
@@ -330,7 +335,7 @@ def _ask_rows(fingerprint: Fingerprint, respondent: Respondent, rows: Sequence[i
 def _part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidence: Evidence) -> str:
     """Which passages of an index no longer are what the system would make of them."""
     kinds = {change.kind for change in check.changes}
-    moved = evidence.outlying if "some requests" in kinds else evidence.moved
+    moved = evidence.changed
     documents = np.array([fingerprint.items[row].role == "document" for row in evidence.rows])
     if check.verdict == "noisier":
         return "none: answers vary around what they were"

@@ -140,7 +140,9 @@ def _furthest(distances: NDArray[np.float64]) -> float:
 
 def _lengths(seen: Contrasts) -> Change | None:
     """Vectors point where they did."""
-    if _furthest(angles(seen.now, seen.then)) > max(3 * seen.noise, FLOOR):
+    turned = angles(seen.now, seen.then)
+    longer = float(np.median(relative_distances(seen.now, seen.then))) > 3 * float(np.median(turned))
+    if not longer or _furthest(turned) > max(3 * seen.noise, FLOOR):
         return None
     return Change("normalisation", "vectors have other lengths and the same directions")
 
@@ -179,8 +181,8 @@ def _some_requests(seen: Contrasts) -> Change | None:
     if not 0 < share < FEW:
         return None
     groups = {item.group for item, moved in zip(seen.items, seen.moved, strict=True) if moved}
-    if len(groups) <= 2 and share < FEW:
-        return _some_groups(seen, sorted(groups))
+    if len(groups) <= 2 and (told := _some_groups(seen, sorted(groups))) is not None:
+        return told
     far = 1 - np.median(cosines(seen.now[seen.moved], seen.then[seen.moved]))
     return Change(
         "some requests",
