@@ -134,6 +134,7 @@ def make_worlds() -> tuple[World, ...]:
         World("float16", base, always(base), Transform(quantize="float16"), kind="float16"),
         World("dims cut to 256", base, always(base), Transform(dims=256), kind="dimensions"),
         World("cut at 128 tokens", base, always(scale_rows(means(hidden_states(model, texts, 128)))), kind="cut length"),
+        World("weights moved by 0.5%", base, always(scale_rows(means(hidden_states(retrained(0.005), texts)))), kind="revision"),
         World("weights moved by 2%", base, always(scale_rows(means(hidden_states(retrained(0.02), texts)))), kind="revision"),
         World("weights moved by 10%", base, always(scale_rows(means(hidden_states(retrained(0.1), texts)))), kind="revision"),
         World("wordllama for minilm", base, always(rotated), kind="another model"),
@@ -182,10 +183,7 @@ def named_kind(fingerprint: Any, evidence: Any, is_noise: bool) -> str:
     if is_noise:
         return "more noise"
     seen = contrasts_of(fingerprint, evidence.rows, evidence.values, evidence.changed)
-    told = name_changes(
-        SimpleNamespace(**{**vars(seen), "moved": far, "lengths": seen.lengths}),
-        *map(form_of, (seen.then, seen.now)),
-    )  # type: ignore[arg-type]
+    told = name_changes(seen, form_of(seen.then), form_of(seen.now))
     return " + ".join(change.kind for change in told)
 
 
