@@ -26,6 +26,7 @@ from embassay.errors import DataError
 from embassay.protocols.watch.compare import Conformance
 from embassay.protocols.watch.history import ENDING, GroupState, WatchCheck, read_checks
 from embassay.protocols.watch.impact import Impact
+from embassay.protocols.watch.panels import PanelEffect
 from embassay.protocols.watch.plan import PlannedStep
 from embassay.protocols.watch.verdicts import interval_text
 from embassay.report.runs import ReportRun
@@ -65,8 +66,22 @@ def _ledes(check: WatchCheck) -> Iterator[str]:
         yield f"What changed: {kinds} ({check.changes[0].evidence})."
     if check.impact is not None:
         yield f"Your lists: {interval_text(check.impact.states[-1].changed)} have other passages."
+    if check.panel is not None:
+        yield from _panel_ledes(check.panel)
     if check.part:
         yield f"To make anew in an index: {check.part}."
+
+
+def _panel_ledes(panel: PanelEffect) -> Iterator[str]:
+    yield (
+        f"{interval_text(panel.first)} of items have another first passage; values are off by {panel.error:.3g}, "
+        f"between repeats by {panel.noise:.3g} (root mean square, n {panel.values:,})."
+    )
+    if panel.turned is not None and panel.shift is not None:
+        yield (
+            f"The judge is no longer the judge: grades moved by {interval_text(panel.shift, signed=True)}, and "
+            f"{interval_text(panel.turned)} crossed the line of relevance, as labels of a golden set would."
+        )
 
 
 def _impact_table(impact: Impact) -> Table:

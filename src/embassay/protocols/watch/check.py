@@ -18,6 +18,7 @@ from embassay.protocols.watch.history import GroupState, Verdict, WatchCheck, re
 from embassay.protocols.watch.impact import check_thresholds, measure_impact
 from embassay.protocols.watch.kinds import FEW, Change, contrasts_of, name_changes
 from embassay.protocols.watch.options import CheckRequest
+from embassay.protocols.watch.panels import panel_effect
 from embassay.protocols.watch.recording import moment, money_of
 from embassay.protocols.watch.respondents import Replies, Respondent, open_respondent
 from embassay.randomness import generator
@@ -304,8 +305,14 @@ def _with_effects(
 ) -> WatchCheck:
     """What the change does to lists, thresholds and an index, where there is one or all is to be told."""
     is_wanted = check.verdict in ("changed", "noisier")
-    if fingerprint.kind != "vectors" or not len(evidence.rows):
+    if not len(evidence.rows):
         return check
+    if fingerprint.kind != "vectors":
+        return (
+            replace(check, panel=panel_effect(fingerprint, evidence.rows, evidence.values))
+            if is_wanted
+            else check
+        )
     documents = [
         place for place, row in enumerate(evidence.rows) if fingerprint.items[row].role == "document"
     ]

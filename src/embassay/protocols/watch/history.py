@@ -12,6 +12,7 @@ from embassay.errors import DataError
 from embassay.limits import read_bounded, record_json
 from embassay.protocols.watch.impact import Impact, ThresholdState
 from embassay.protocols.watch.kinds import Change
+from embassay.protocols.watch.panels import PanelEffect
 from embassay.runs.folder import make_record, to_json
 
 SCHEMA = 1
@@ -60,12 +61,17 @@ class WatchCheck:
     usd: float | None
     impact: Impact | None = None
     thresholds: tuple[ThresholdState, ...] = ()
+    panel: PanelEffect | None = None
     part: str = ""
     schema: int = SCHEMA
 
     @property
     def lists_change(self) -> bool | None:
-        """Whether more of the lists change than chance explains, with all made anew; None where there are none."""
+        """Whether any of the lists changes, with all made anew, or any first passage or label; None where there are
+        none."""
+        if self.panel is not None:
+            turned = self.panel.turned.value if self.panel.turned is not None else 0.0
+            return self.panel.first.value > 0 or turned > 0
         if self.impact is None:
             return None
         return self.impact.states[-1].changed.value > 0.5 / max(1, self.impact.questions)

@@ -47,6 +47,13 @@ def findings_of(check: WatchCheck) -> Iterator[Finding]:
         yield Finding(
             "own lists", not check.lists_change, f"{interval_text(changed)} change", changed.n, told
         )
+    if check.panel is not None:
+        told = f"{interval_text(check.panel.first)} of items"
+        yield Finding("first passages", check.panel.first.value == 0, told, check.panel.first.n, "")
+        if (turned := check.panel.turned) is not None:
+            yield Finding(
+                "labels of a golden set", turned.value == 0, f"{interval_text(turned)} turn", turned.n, ""
+            )
     for state in check.thresholds:
         yield Finding(
             f"{state.measure} threshold {state.threshold:.3f} of {state.file}", state.holds,

@@ -7,7 +7,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Lock, RLock
@@ -44,6 +44,7 @@ from embassay.web.leaderboard.folders import (
 )
 from embassay.web.leaderboard.ranking import Replicates, values_of
 from embassay.web.leaderboard.table import Member, VersionRuns, cell_of, join_runs, place_of
+from embassay.web.leaderboard.watched import last_checks
 
 
 def make_card(library: Library, view: FolderView, made: Made, name: str) -> SystemProfile | None:
@@ -214,6 +215,7 @@ class FolderView:
     read: Mapping[str, tuple[Folder, RunData | str]]
     joined: Mapping[str, VersionRuns]
     around: Mapping[str, Around]
+    watched: Mapping[str, str] = field(default_factory=dict)
     made: dict[str, Made] = field(default_factory=dict)
 
     def report(self, run: str) -> Path | None:
@@ -257,9 +259,11 @@ class Library:
         with self._refreshing:
             before = self._view
             read = {folder.name: _read_changed(folder, before) for folder in find_folders(self.root)}
-            if before is not None and _all_same(before.read, read) and not self._aged(before):
+            watched = last_checks(self.root)
+            is_same = before is not None and _all_same(before.read, read) and before.watched == watched
+            if before is not None and is_same and not self._aged(before):
                 return self._complete(before)
-            made = self._look(read, before)
+            made = self._look(read, before, watched)
             for name in before.made if before is not None else ():
                 if name in made.joined:
                     self.board(name, made)
@@ -319,13 +323,19 @@ class Library:
         )
 
     def _look(
-        self, read: Mapping[str, tuple[Folder, RunData | str]], before: FolderView | None
+        self,
+        read: Mapping[str, tuple[Folder, RunData | str]],
+        before: FolderView | None,
+        watched: Mapping[str, str],
     ) -> FolderView:
         runs = [run for _, run in read.values() if isinstance(run, RunData) and run.kind in BOARD_KINDS]
         broken = tuple(Broken(name, run) for name, (_, run) in read.items() if isinstance(run, str))
         boards = _join_boards(runs, before)
         statuses = {run.name: self._status(run) for run in runs}
-        around = _board_surroundings(boards, statuses, len(broken))
+        around = {
+            name: replace(each, watched=watched)
+            for name, each in _board_surroundings(boards, statuses, len(broken)).items()
+        }
         lines = sorted(
             (line_of(board, around[name]) for name, board in boards.items()),
             key=lambda line: (line.updated, line.id),
@@ -333,7 +343,7 @@ class Library:
         )
         now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
         listed = Boards(self.root.name, now, tuple(lines), broken)
-        return FolderView(listed, stamp_of(listed), read, boards, around)
+        return FolderView(listed, stamp_of(listed), read, boards, around, watched=watched)
 
     def _status(self, run: RunData) -> Status:
         if not run.running:
