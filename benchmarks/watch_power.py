@@ -112,7 +112,10 @@ def make_worlds() -> tuple[World, ...]:
     raw = means(states)
     base = scale_rows(raw)
     asked = scale_rows(means(hidden_states(model, [ASKED + text for text in texts])))
+    as_asked = np.where(is_query[:, None], asked, base)
     prefixed = scale_rows(means(hidden_states(model, [PREFIX + text for text in texts])))
+    shorter = scale_rows(means(hidden_states(model, texts, 128)))
+    classes = scale_rows(np.array([state[0] for state in states]))
     other = np.pad(WordLlama().encode(texts), ((0, 0), (0, 128)))
     rotated = other @ np.linalg.qr(np.random.default_rng(1).standard_normal((384, 384)))[0]
 
@@ -126,17 +129,23 @@ def make_worlds() -> tuple[World, ...]:
         return np.where(bad[rng.permutation(len(base))][:, None], rotated, base).astype(np.float32)
 
     return (
-        World("prefix of questions off", np.where(is_query[:, None], asked, base), always(base), kind="prefix or prompt"),
+        World("prefix of questions off", as_asked, always(base), kind="prefix or prompt"),
         World("prefix of all texts off", prefixed, always(base), kind="prefix or prompt"),
-        World("CLS for mean", base, always(scale_rows(np.array([state[0] for state in states]))), kind="pooling"),
+        World("CLS for mean", base, always(classes), kind="pooling"),
         World("no normalisation", base, always(raw), is_unit=False, kind="normalisation"),
         World("int8", base, always(base), Transform(quantize="int8"), kind="int8"),
         World("float16", base, always(base), Transform(quantize="float16"), kind="float16"),
         World("dims cut to 256", base, always(base), Transform(dims=256), kind="dimensions"),
-        World("cut at 128 tokens", base, always(scale_rows(means(hidden_states(model, texts, 128)))), kind="cut length"),
-        World("weights moved by 0.5%", base, always(scale_rows(means(hidden_states(retrained(0.005), texts)))), kind="revision"),
-        World("weights moved by 2%", base, always(scale_rows(means(hidden_states(retrained(0.02), texts)))), kind="revision"),
-        World("weights moved by 10%", base, always(scale_rows(means(hidden_states(retrained(0.1), texts)))), kind="revision"),
+        World("cut at 128 tokens", base, always(shorter), kind="cut length"),
+        *(
+            World(
+                f"weights moved by {scale:.1%}",
+                base,
+                always(scale_rows(means(hidden_states(retrained(scale), texts)))),
+                kind="revision",
+            )
+            for scale in (0.005, 0.02, 0.1)
+        ),
         World("wordllama for minilm", base, always(rotated), kind="another model"),
         World("fallback for 5% of requests", base, fallback, kind="some requests"),
         World("noise ten times as large", base, always(base), kind="more noise"),

@@ -130,7 +130,11 @@ def test_a_judge_is_watched(tmp_path: Path) -> None:
         assert told["verdict"] == "changed"
         panel = told["panel"]
         assert (panel["error"], panel["noise"], panel["values"]) == (2.0, 0.0, 20)
-        assert (panel["shift"]["value"], panel["turned"]["value"], panel["first"]["value"]) == (2.0, 1.0, 0.0)
+        assert (panel["shift"]["estimate"], panel["turned"]["estimate"], panel["first"]["estimate"]) == (
+            2.0,
+            1.0,
+            0.0,
+        )
         # Asked again, and not taken from a cache.
         assert server.requests.total() > asked
 

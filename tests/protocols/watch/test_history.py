@@ -9,8 +9,7 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.protocols.watch.check import check_respondent
-from embassay.protocols.watch.history import append_check, append_event, read_checks, read_events
-from embassay.protocols.watch.history import WatchCheck
+from embassay.protocols.watch.history import WatchCheck, append_check, append_event, read_checks, read_events
 from embassay.protocols.watch.options import CheckRequest
 from watched_systems import made, recorded
 

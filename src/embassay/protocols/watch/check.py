@@ -16,7 +16,7 @@ from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of
 from embassay.protocols.watch.fingerprint import Fingerprint
 from embassay.protocols.watch.history import GroupState, Verdict, WatchCheck, read_checks
 from embassay.protocols.watch.impact import check_thresholds, measure_impact
-from embassay.protocols.watch.kinds import FEW, Change, contrasts_of, name_changes
+from embassay.protocols.watch.kinds import FEW, NamedChange, contrasts_of, name_changes
 from embassay.protocols.watch.options import CheckRequest
 from embassay.protocols.watch.panels import panel_effect
 from embassay.protocols.watch.recording import moment, money_of
@@ -48,7 +48,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class AnswerEvidence:
     """What the tests say of the items that were asked: `moved` (n,) are beyond their repeats, `outlying` far off; `p`
     is the smallest p-value over its share of the level; `forms` are facts of form that differ. What people see are
     the `shown` distances: of vectors 1 - cosine, as the tests also count lengths."""
@@ -134,7 +134,7 @@ def stages_of(fingerprint: Fingerprint, until_sure: bool) -> tuple[tuple[int, ..
 def _gather_evidence(
     fingerprint: Fingerprint, respondent: Respondent, earlier: Sequence[WatchCheck], level: float, *,
     until_sure: bool
-) -> Evidence:  # fmt: skip
+) -> AnswerEvidence:  # fmt: skip
     """Ask stage by stage, until the verdict stands."""
     stages = stages_of(fingerprint, until_sure)
     asked: list[int] = []
@@ -152,7 +152,7 @@ def _gather_evidence(
     return evidence
 
 
-def _stays_equal(fingerprint: Fingerprint, evidence: Evidence, stage: int) -> bool:
+def _stays_equal(fingerprint: Fingerprint, evidence: AnswerEvidence, stage: int) -> bool:
     """Whether a system that never varied has given the same answers to the last digit, some of each sort."""
     return (
         stage >= 1
@@ -167,7 +167,7 @@ def weigh_answers(
     asked: Sequence[int],
     values: NDArray[np.float32],
     earlier: Sequence[WatchCheck] = (),
-) -> Evidence:
+) -> AnswerEvidence:
     """All tests of answers (n, width) to the items `asked` (n,). Lost ones, now or when recorded, are left out."""
     told = ~(find_lost(values) | find_lost(fingerprint.values[list(asked)]))
     rows = tuple(row for row, is_told in zip(asked, told, strict=True) if is_told)
@@ -178,13 +178,13 @@ def weigh_answers(
     if values.shape[1] != fingerprint.width:
         every = np.ones(len(rows), dtype=bool)
         far_off = np.full(len(rows), np.inf)
-        return Evidence(rows, values, far_off, far_off, every, ~every, 0.0, ("width",), lost)
+        return AnswerEvidence(rows, values, far_off, far_off, every, ~every, 0.0, ("width",), lost)
     distances = relative_distances(values, then)
     moved = find_exceeding(distances, noise, FLOOR)
     outlying, far = outlier_p(distances, noise, FLOOR)
     p = min(far / OUTLIERS, *_window_ps(fingerprint, rows, moved, earlier))
     shown = angles(values, then) if fingerprint.kind == "vectors" else distances
-    return Evidence(rows, values, distances, shown, moved, outlying, min(1.0, p), forms, lost)
+    return AnswerEvidence(rows, values, distances, shown, moved, outlying, min(1.0, p), forms, lost)
 
 
 def _window_ps(
@@ -224,7 +224,7 @@ def _tested_groups(fingerprint: Fingerprint, rows: Sequence[int]) -> list[list[i
 
 
 def _conclude(
-    fingerprint: Fingerprint, respondent: Respondent, evidence: Evidence, level: float, look: int
+    fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence, level: float, look: int
 ) -> WatchCheck:
     verdict, reason, changes = _verdict(fingerprint, respondent, evidence, level)
     mask = ["-"] * len(fingerprint.items)
@@ -240,8 +240,8 @@ def _conclude(
 
 
 def _verdict(
-    fingerprint: Fingerprint, respondent: Respondent, evidence: Evidence, level: float
-) -> tuple[Verdict, str, tuple[Change, ...]]:
+    fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence, level: float
+) -> tuple[Verdict, str, tuple[NamedChange, ...]]:
     n = len(evidence.rows)
     if evidence.lost > LOST * (n + evidence.lost):
         return "not comparable", f"{evidence.lost} of {n + evidence.lost} items have no answer", ()
@@ -257,7 +257,7 @@ def _verdict(
     return "changed", reason, changes
 
 
-def _is_noisier(fingerprint: Fingerprint, respondent: Respondent, evidence: Evidence) -> bool:
+def _is_noisier(fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence) -> bool:
     """Ask twice more: whether new answers differ from one another as much as from the recorded ones."""
     rng = generator(fingerprint.seed, "watch", "again")
     places = np.sort(rng.permutation(len(evidence.rows))[:AGAIN])
@@ -275,7 +275,7 @@ def _is_noisier(fingerprint: Fingerprint, respondent: Respondent, evidence: Evid
     return bool(is_more and np.median(shift) < STEADY * np.median(own))
 
 
-def _group_states(fingerprint: Fingerprint, evidence: Evidence) -> list[GroupState]:
+def _group_states(fingerprint: Fingerprint, evidence: AnswerEvidence) -> list[GroupState]:
     by_group: dict[str, list[int]] = {}
     for place, row in enumerate(evidence.rows):
         item = fingerprint.items[row]
@@ -300,7 +300,7 @@ def _with_effects(
     check: WatchCheck,
     fingerprint: Fingerprint,
     respondent: Respondent,
-    evidence: Evidence,
+    evidence: AnswerEvidence,
     request: CheckRequest,
 ) -> WatchCheck:
     """What the change does to lists, thresholds and an index, where there is one or all is to be told."""
@@ -339,7 +339,7 @@ def _ask_rows(fingerprint: Fingerprint, respondent: Respondent, rows: Sequence[i
     return respondent.ask([fingerprint.items[row] for row in rows], rng).values
 
 
-def _part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidence: Evidence) -> str:
+def _part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidence: AnswerEvidence) -> str:
     """Which passages of an index no longer are what the system would make of them."""
     kinds = {change.kind for change in check.changes}
     moved = evidence.changed

@@ -15,13 +15,13 @@ from embassay.errors import UsageError
 from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
 from embassay.protocols.watch.fingerprint import DEPTH, WatchItem
 from embassay.protocols.watch.history import GroupState
-from embassay.protocols.watch.impact import Estimated
-from embassay.protocols.watch.kinds import Change, Contrasts, name_changes
+from embassay.protocols.watch.impact import estimate_share
+from embassay.protocols.watch.kinds import Contrasts, NamedChange, name_changes
 from embassay.protocols.watch.options import CompareRequest
 from embassay.protocols.watch.own import read_own
 from embassay.protocols.watch.recording import ask_repeatedly, items_for, money_of
 from embassay.protocols.watch.respondents import Answers, open_respondent
-from embassay.stats import wilson
+from embassay.stats import Estimate
 from embassay.stats.repeats import find_exceeding, window_p
 from embassay.systems.cosine import scale_rows
 from embassay.systems.remote import Ledger
@@ -49,8 +49,8 @@ class Conformance:
     distance: float
     noise: tuple[float, float]
     overlap: float
-    changed: Estimated
-    changes: tuple[Change, ...]
+    changed: Estimate
+    changes: tuple[NamedChange, ...]
     groups: tuple[GroupState, ...]
     usd: float | None
 
@@ -105,20 +105,19 @@ def conformance(
     beyond = find_exceeding(distances, np.maximum(noise_a, noise_b), FLOOR)
     p = window_p(int(beyond.sum()), len(items), noise_a.shape[1], 1)
     overlap, changed = _compare_neighbours(a, b) if is_vector else (1.0 - float(beyond.mean()), 0)
-    share = wilson(changed / len(a), len(a))
     noise = float(np.median(noise_a)), float(np.median(noise_b))
     shown = angles(b, a) if same_width and is_vector else distances
     told = [*_group_states(items, shown, beyond)]
     is_equal = p > ALPHA and not np.isinf(distances).any()
     is_close = float(np.median(shown)) <= CLOSE and overlap >= CLOSE_LISTS
-    changes: tuple[Change, ...] = ()
+    changes: tuple[NamedChange, ...] = ()
     if is_vector and not is_equal:
         changes = name_changes(Contrasts(items, b, a, beyond, max(noise)), form_of(a), form_of(b))
     median = float(np.median(shown))
     return {
         "verdict": "equal" if is_equal else "close" if is_close else "different", "n": len(items),
         "beyond": int(beyond.sum()), "p": p, "distance": median if np.isfinite(median) else -1.0, "noise": noise,
-        "overlap": overlap, "changed": Estimated(changed / len(a), share.low, share.high, len(a)),
+        "overlap": overlap, "changed": estimate_share(changed, len(a)),
         "changes": changes, "groups": tuple(told)
     }  # fmt: skip
 

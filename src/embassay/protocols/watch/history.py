@@ -11,7 +11,7 @@ from typing import Any, Literal
 from embassay.errors import DataError
 from embassay.limits import read_bounded, record_json
 from embassay.protocols.watch.impact import Impact, ThresholdState
-from embassay.protocols.watch.kinds import Change
+from embassay.protocols.watch.kinds import NamedChange
 from embassay.protocols.watch.panels import PanelEffect
 from embassay.runs.folder import make_record, to_json
 
@@ -54,7 +54,7 @@ class WatchCheck:
     moved: int
     distance: float
     noise: float
-    changes: tuple[Change, ...]
+    changes: tuple[NamedChange, ...]
     groups: tuple[GroupState, ...]
     mask: str
     seconds: float
@@ -70,11 +70,11 @@ class WatchCheck:
         """Whether any of the lists changes, with all made anew, or any first passage or label; None where there are
         none."""
         if self.panel is not None:
-            turned = self.panel.turned.value if self.panel.turned is not None else 0.0
-            return self.panel.first.value > 0 or turned > 0
+            turned = self.panel.turned.estimate if self.panel.turned is not None else 0.0
+            return self.panel.first.estimate > 0 or turned > 0
         if self.impact is None:
             return None
-        return self.impact.states[-1].changed.value > 0.5 / max(1, self.impact.questions)
+        return self.impact.states[-1].changed.estimate > 0.5 / max(1, self.impact.questions)
 
     def as_dict(self) -> dict[str, Any]:
         """The record as plain values."""

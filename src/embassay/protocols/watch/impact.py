@@ -14,7 +14,8 @@ from embassay.protocols.watch.distances import directions
 from embassay.protocols.watch.fingerprint import DEPTH, Fingerprint, OwnLists
 from embassay.protocols.watch.respondents import Answers, Respondent, VectorRespondent
 from embassay.randomness import generator
-from embassay.stats import t_quantile, wilson
+from embassay.stats import Estimate, t_quantile
+from embassay.stats.calibration import exact
 
 Floats = NDArray[np.float64]
 KEPT, HALF, ANEW = "index kept", "half anew", "all anew"
@@ -24,29 +25,19 @@ TURNED = 0.01
 
 
 @dataclass(frozen=True)
-class Estimated:
-    """A value with its 95% interval, of `n` units; None where there is no interval."""
-
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-
-
-@dataclass(frozen=True)
 class IndexState:
     """What searching costs with an index in this state: the share of lists with other passages, how much of a list is
     still the same (0 to 1), and the change of nDCG@10 where there are judgements."""
 
     name: str
-    changed: Estimated
+    changed: Estimate
     overlap: float
-    ndcg: Estimated | None
+    ndcg: Estimate | None
 
     @property
     def is_unchanged(self) -> bool:
         """Whether not one list changes, of an index as it is."""
-        return self.name == KEPT and self.changed.value * self.changed.n < 0.5
+        return self.name == KEPT and self.changed.estimate * self.changed.n < 0.5
 
 
 @dataclass(frozen=True)
@@ -59,7 +50,7 @@ class ThresholdState:
     threshold: float
     accepted_before: float
     accepted_now: float
-    turned: Estimated
+    turned: Estimate
     equivalent: float
     holds: bool
 
@@ -144,13 +135,10 @@ def _state(
     last = np.take_along_axis(scores, top[:, -1:], axis=1)
     pushing = _expected_above(before, now, last, lists.outside)[:, 0]
     is_kept = (same == depth) * np.exp(-pushing)
-    share = float(1 - is_kept.mean())
+    changed = float((1 - is_kept).sum())
     overlap = float((np.maximum(same - pushing, 0) / depth).mean())
-    interval = wilson(min(max(share, 0.0), 1.0), len(old))
     after = _ndcg(_labels(lists), scores, _expected_above(before, now, now.pool, lists.outside), lists)
-    return IndexState(
-        name, Estimated(share, interval.low, interval.high, len(old)), overlap, _mean_change(after - first)
-    )
+    return IndexState(name, estimate_share(changed, len(old)), overlap, _mean_change(after - first))
 
 
 def _expected_above(before: _Side, now: _Side, scores: Floats, outside: int) -> Floats:
@@ -195,11 +183,11 @@ def _ndcg(
         order = np.argsort(-scores[question], kind="stable")
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
-        found = sum(
+        reached = sum(
             gain * _expected_discount(int(rank[place]), float(above[question, place]), discounts)
             for place, gain in labels.get(question, ())
         )
-        values[question] = found / float(np.dot(gains, discounts[: len(gains)]))
+        values[question] = reached / float(np.dot(gains, discounts[: len(gains)]))
     return values
 
 
@@ -213,18 +201,24 @@ def _expected_discount(rank: int, pushing: float, discounts: Floats) -> float:
     return total
 
 
-def _mean_change(changes: Floats) -> Estimated | None:
+def _mean_change(changes: Floats) -> Estimate | None:
     """The mean of changes (q,) by Student's t; NaN is a question without judgements."""
     told = changes[~np.isnan(changes)]
     if not len(told):
         return None
     mean = float(told.mean())
     if len(told) < 2:
-        return Estimated(mean, None, None, len(told))
+        return Estimate(mean, -1.0, 1.0, len(told), "the whole range")
     # As if one question more had changed by a tenth: among few questions none may change, and some others do.
     spread = math.sqrt((told.var(ddof=1) * (len(told) - 1) + 0.01) / len(told))
     half = t_quantile(0.975, len(told) - 1) * spread / math.sqrt(len(told))
-    return Estimated(mean, mean - half, mean + half, len(told))
+    return Estimate(mean, mean - half, mean + half, len(told), "Student's t over questions")
+
+
+def estimate_share(hits: float, n: int) -> Estimate:
+    """A share of `n` with its exact 95% interval; `hits` may be an expected number."""
+    low, high = exact(min(hits, n), n, 0.95)
+    return Estimate(hits / n, low, high, n, "Clopper and Pearson")
 
 
 def check_thresholds(files: Sequence[str], then: Answers, now: Answers) -> tuple[ThresholdState, ...]:
@@ -247,10 +241,9 @@ def _threshold_state(
 ) -> ThresholdState:
     accepted, accepts = before >= threshold, after >= threshold
     share = float((accepted != accepts).mean())
-    # Pairs share texts, so there are no more independent ones than texts.
-    interval = wilson(share, texts)
     equivalent = float(np.quantile(after, 1 - accepted.mean()))
     return ThresholdState(
         file, measure, threshold, float(accepted.mean()), float(accepts.mean()),
-        Estimated(share, interval.low, interval.high, texts), equivalent, share <= TURNED
+        # Pairs share texts, so there are no more independent ones than texts.
+        estimate_share(share * texts, texts), equivalent, share <= TURNED
     )  # fmt: skip

@@ -46,7 +46,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Change:
+class NamedChange:
     """One kind of change and what it was told from, in words."""
 
     kind: ChangeKind
@@ -79,7 +79,7 @@ def contrasts_of(fingerprint: Fingerprint, rows: Sequence[int], now: Answers, mo
     )  # fmt: skip
 
 
-def name_changes(seen: Contrasts, before: Form, after: Form) -> tuple[Change, ...]:
+def name_changes(seen: Contrasts, before: Form, after: Form) -> tuple[NamedChange, ...]:
     """What has changed in vectors, the surest first; at least one."""
     if before.width != after.width:
         return (_other_width(seen),)
@@ -87,30 +87,30 @@ def name_changes(seen: Contrasts, before: Form, after: Form) -> tuple[Change, ..
     if changes and _is_explained(seen):
         return tuple(changes)
     rest = next((told for look in LOOKS if (told := look(seen)) is not None), None)
-    return (*changes, rest or Change("unknown", "no pattern of ours fits"))
+    return (*changes, rest or NamedChange("unknown", "no pattern of ours fits"))
 
 
-def _other_width(seen: Contrasts) -> Change:
+def _other_width(seen: Contrasts) -> NamedChange:
     """Fewer dimensions of the same vectors, or other vectors."""
     width, old = seen.now.shape[1], seen.then.shape[1]
     said = f"{width} dimensions, {old} before"
     if width < old:
         cosine = float(np.median(cosines(seen.now, seen.then[:, :width])))
         if cosine > 1 - 10 * max(seen.noise, 1e-4):
-            return Change(
+            return NamedChange(
                 "dimensions", f"{said}: the first {width} of the recorded ones, cosine {cosine:.4f}"
             )
-    return Change("another model", f"{said}, and not a part of the recorded ones")
+    return NamedChange("another model", f"{said}, and not a part of the recorded ones")
 
 
-def _forms(seen: Contrasts, before: Form, after: Form) -> Iterator[Change]:
+def _forms(seen: Contrasts, before: Form, after: Form) -> Iterator[NamedChange]:
     if "is_unit" in before.differences(after):
         lengths = np.sqrt(np.einsum("nd,nd->n", seen.now.astype(np.float64), seen.now.astype(np.float64)))
         low, high = np.percentile(lengths[lengths > 0], (5, 95))
         said = "have length 1 now" if after.is_unit else f"have lengths of {low:.3g} to {high:.3g}, were 1"
-        yield Change("normalisation", f"vectors {said}")
+        yield NamedChange("normalisation", f"vectors {said}")
     if "lattice" in before.differences(after) and after.lattice != "float32":
-        yield Change(after.lattice, f"all values are {after.lattice}, they were {before.lattice}")
+        yield NamedChange(after.lattice, f"all values are {after.lattice}, they were {before.lattice}")
 
 
 STEPS: tuple[Callable[[Answers], Answers], ...] = (
@@ -138,16 +138,16 @@ def _furthest(distances: NDArray[np.float64]) -> float:
     return float(np.percentile(distances, 98))
 
 
-def _lengths(seen: Contrasts) -> Change | None:
+def _lengths(seen: Contrasts) -> NamedChange | None:
     """Vectors point where they did."""
     turned = angles(seen.now, seen.then)
     longer = float(np.median(relative_distances(seen.now, seen.then))) > 3 * float(np.median(turned))
     if not longer or _furthest(turned) > max(3 * seen.noise, FLOOR):
         return None
-    return Change("normalisation", "vectors have other lengths and the same directions")
+    return NamedChange("normalisation", "vectors have other lengths and the same directions")
 
 
-def _cut_length(seen: Contrasts) -> Change | None:
+def _cut_length(seen: Contrasts) -> NamedChange | None:
     """Only texts from some length on have changed, and nearly all of these."""
     order = np.argsort(seen.lengths, kind="stable")
     moved = seen.moved[order]
@@ -159,7 +159,7 @@ def _cut_length(seen: Contrasts) -> Change | None:
     gap, place = max(shares)
     if gap < 0.8 or not _ends_alike(seen, lengths[place]):
         return None
-    return Change(
+    return NamedChange(
         "cut length", f"texts from about {words[place]:,} words on have changed, shorter ones have not"
     )
 
@@ -175,7 +175,7 @@ def _ends_alike(seen: Contrasts, length: int) -> bool:
     return not alike or any(alike)
 
 
-def _some_requests(seen: Contrasts) -> Change | None:
+def _some_requests(seen: Contrasts) -> NamedChange | None:
     """A few texts are far off, and the others have not changed at all."""
     share = float(seen.moved.mean())
     if not 0 < share < FEW:
@@ -184,22 +184,22 @@ def _some_requests(seen: Contrasts) -> Change | None:
     if len(groups) <= 2 and (told := _some_groups(seen, sorted(groups))) is not None:
         return told
     far = 1 - np.median(cosines(seen.now[seen.moved], seen.then[seen.moved]))
-    return Change(
+    return NamedChange(
         "some requests",
         f"{int(seen.moved.sum())} of {len(seen.moved)} texts of all groups are off (1 - cosine {far:.2f}), the "
         "others are as before: a fallback, or one of several servers",
     )
 
 
-def _some_groups(seen: Contrasts, groups: Sequence[str]) -> Change | None:
+def _some_groups(seen: Contrasts, groups: Sequence[str]) -> NamedChange | None:
     """All texts that have changed are of one sort, and nearly all of that sort have."""
     of_group = np.array([item.group in groups for item in seen.items])
     if seen.moved[of_group].mean() < FEW:
         return None
-    return Change("tokenizer or cleaning", f"only texts of {' and '.join(groups)} have changed")
+    return NamedChange("tokenizer or cleaning", f"only texts of {' and '.join(groups)} have changed")
 
 
-def _one_role(seen: Contrasts) -> Change | None:
+def _one_role(seen: Contrasts) -> NamedChange | None:
     """Only questions have changed, or only documents: what goes before a text of that role."""
     queries = np.array([item.role == "query" for item in seen.items])
     if not queries.any() or queries.all():
@@ -210,7 +210,7 @@ def _one_role(seen: Contrasts) -> Change | None:
         return None
     lost = _is_other_role(seen, role, other)
     said = f"only texts in the role of a {role} have changed"
-    return Change("prefix or prompt", said + (f": they are encoded as a {other} now" if lost else ""))
+    return NamedChange("prefix or prompt", said + (f": they are encoded as a {other} now" if lost else ""))
 
 
 def _is_other_role(seen: Contrasts, role: str, other: str) -> bool:
@@ -228,16 +228,16 @@ def _is_other_role(seen: Contrasts, role: str, other: str) -> bool:
     return bool(as_other <= EXPLAINED * np.median(relative_distances(seen.now[now], seen.then[now])))
 
 
-def _another_model(seen: Contrasts) -> Change | None:
+def _another_model(seen: Contrasts) -> NamedChange | None:
     akin = _centred(seen)
     if abs(akin) >= ALONE:
         return None
-    return Change(
+    return NamedChange(
         "another model", f"vectors have nothing in common with the recorded ones (centred cosine {akin:.2f})"
     )
 
 
-def _prefix(seen: Contrasts) -> Change | None:
+def _prefix(seen: Contrasts) -> NamedChange | None:
     """Short texts have changed more than long ones."""
     from scipy.stats import spearmanr
 
@@ -248,14 +248,14 @@ def _prefix(seen: Contrasts) -> Change | None:
     rank = float(spearmanr(seen.lengths[rows], moved).statistic)
     if rank > SHORTER:
         return None
-    return Change(
+    return NamedChange(
         "prefix or prompt",
         f"short texts have changed more than long ones (rank correlation {rank:.2f}): something stands before all "
         "texts, or no longer does",
     )
 
 
-def _pooling(seen: Contrasts) -> Change | None:
+def _pooling(seen: Contrasts) -> NamedChange | None:
     """The same coordinates, and most of the change is one step that all texts take."""
     rows = _worded(seen)
     step = directions(seen.now[rows]) - directions(seen.then[rows])
@@ -263,21 +263,23 @@ def _pooling(seen: Contrasts) -> Change | None:
     common = float((step.mean(axis=0) ** 2).sum()) / whole if whole else 0.0
     if common < COMMON or _centred(seen) < ALONE:
         return None
-    return Change("pooling", f"{common:.0%} of the change is the same for all texts, in the same coordinates")
+    return NamedChange(
+        "pooling", f"{common:.0%} of the change is the same for all texts, in the same coordinates"
+    )
 
 
-def _revision(seen: Contrasts) -> Change | None:
+def _revision(seen: Contrasts) -> NamedChange | None:
     akin = _centred(seen)
     if akin < AKIN:
         return None
-    return Change(
+    return NamedChange(
         "revision",
         f"all texts have changed a little, in the same coordinates (centred cosine {akin:.2f}): another revision of "
         "the weights, or the weights in another precision",
     )
 
 
-LOOKS: tuple[Callable[[Contrasts], Change | None], ...] = (
+LOOKS: tuple[Callable[[Contrasts], NamedChange | None], ...] = (
     _lengths, _one_role, _cut_length, _some_requests, _another_model, _prefix, _pooling, _revision
 )  # fmt: skip
 """Recognisers of what changed inside a model, the most particular first."""

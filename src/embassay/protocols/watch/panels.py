@@ -11,8 +11,11 @@ import numpy as np
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.watch.distances import Answers
 from embassay.protocols.watch.fingerprint import Fingerprint
-from embassay.protocols.watch.impact import Estimated
-from embassay.stats import t_quantile, wilson
+from embassay.protocols.watch.impact import estimate_share
+from embassay.stats import Estimate, t_quantile
+
+GRADES = 4.0
+"""How far a grade can move."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +30,9 @@ class PanelEffect:
     values: int
     error: float
     noise: float
-    first: Estimated
-    turned: Estimated | None = None
-    shift: Estimated | None = None
+    first: Estimate
+    turned: Estimate | None = None
+    shift: Estimate | None = None
 
 
 def panel_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) -> PanelEffect:
@@ -43,7 +46,7 @@ def panel_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) ->
     # A distance is half the squared difference over the squared length of what was recorded.
     squares = 2 * fingerprint.noise[list(rows)].mean(axis=1) * np.where(length > 0, length, 1.0)
     best_now, best_then = (np.where(inside, side, -np.inf).argmax(axis=1) for side in (now, then))
-    first = _share(int((best_now != best_then).sum()), len(counts))
+    first = estimate_share(int((best_now != best_then).sum()), len(counts))
     effect = PanelEffect(
         values, math.sqrt(float((change**2).sum()) / values), math.sqrt(float(squares.sum()) / values), first
     )
@@ -52,19 +55,14 @@ def panel_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) ->
     crossed = int((((now >= RELEVANT) != (then >= RELEVANT)) & inside).sum())
     means = change.sum(axis=1) / counts
     return PanelEffect(
-        values, effect.error, effect.noise, first, _share(crossed, values), _mean_of(means, values)
+        values, effect.error, effect.noise, first, estimate_share(crossed, values), _mean_of(means, values)
     )
 
 
-def _share(hits: int, n: int) -> Estimated:
-    interval = wilson(hits / n, n)
-    return Estimated(hits / n, interval.low, interval.high, n)
-
-
-def _mean_of(means: np.ndarray, n: int) -> Estimated:
+def _mean_of(means: np.ndarray, n: int) -> Estimate:
     """The mean over questions by Student's t."""
     mean = float(means.mean())
     if len(means) < 2:
-        return Estimated(mean, None, None, n)
+        return Estimate(mean, -GRADES, GRADES, n, "the whole range")
     half = t_quantile(0.975, len(means) - 1) * float(means.std(ddof=1)) / math.sqrt(len(means))
-    return Estimated(mean, mean - half, mean + half, n)
+    return Estimate(mean, mean - half, mean + half, n, "Student's t over questions")

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.rag.judges import is_remote
 from embassay.protocols.watch.distances import find_lost, relative_distances
 from embassay.protocols.watch.fingerprint import Fingerprint, Kind, Packed, WatchItem
 from embassay.protocols.watch.options import OwnData, RecordRequest
@@ -183,6 +182,8 @@ def _make_fingerprint(
 def is_paid(request: RecordRequest, respondent: Respondent) -> bool:
     """Whether its answers may cost money."""
     if respondent.kind == "judge":
+        from embassay.protocols.rag.judges import is_remote
+
         return is_remote(request.name)
     return hasattr(getattr(respondent, "reranker", respondent), "price")
 

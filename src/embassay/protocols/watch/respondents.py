@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, TextRefused, UsageError
-from embassay.protocols.rag.judges import Passage, Question, open_judge
 from embassay.protocols.watch.fingerprint import Kind, WatchItem
 from embassay.systems import open_system
 from embassay.systems.remote import Ledger, wait_for
@@ -158,6 +157,8 @@ class JudgeRespondent:
         return np.array([self._grade_passage(item, row) for row in range(len(item.others))], dtype=np.float32)
 
     def _grade_passage(self, item: WatchItem, row: int) -> float:
+        from embassay.protocols.rag.judges import Passage, Question
+
         question, passage = Question(item.id, item.text), Passage(f"{item.id}#{row}", item.others[row])
         return float(wait_for(partial(self.judge.grade, question, passage, draw=self.draws)).grade)
 
@@ -189,6 +190,8 @@ def open_respondent(
     """The system that a spec string names, to be asked afresh. None as `kind` is a system of either kind. A judge's
     answers of this one call go to a `folder` that is thrown away. UsageError for a system of another kind."""
     if kind == "judge":
+        from embassay.protocols.rag.judges import open_judge
+
         return JudgeRespondent(
             open_judge(name, ledger=ledger, cache=folder / "answers.sqlite", seed=seed, longest=4000)
         )

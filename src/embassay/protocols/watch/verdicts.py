@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from embassay.protocols.watch.history import WatchCheck
-from embassay.protocols.watch.impact import Estimated
 from embassay.protocols.watch.options import FailOn
+from embassay.stats import Estimate
 
 
 @dataclass(frozen=True)
-class Finding:
+class WatchFinding:
     """One thing that a check says: whether it is `kept` (None: not tested), and why."""
 
     name: str
@@ -34,45 +34,43 @@ def is_failed(check: WatchCheck, fail_on: FailOn) -> bool:
     return check.lists_change is not False
 
 
-def findings_of(check: WatchCheck) -> Iterator[Finding]:
+def findings_of(check: WatchCheck) -> Iterator[WatchFinding]:
     """The answers, the lists and each threshold."""
     kinds = "; ".join(f"{change.kind}: {change.evidence}" for change in check.changes)
     kept = None if check.verdict == "not comparable" else check.verdict == "same"
     why = "" if kept else "; ".join(filter(None, (check.reason, kinds)))
-    yield Finding(f"answers of {check.system}", kept, check.verdict, check.asked - check.lost, why)
+    yield WatchFinding(f"answers of {check.system}", kept, check.verdict, check.asked - check.lost, why)
     if check.impact is not None:
         anew = check.impact.states[-1]
         told = "" if anew.ndcg is None else f"nDCG@10 {interval_text(anew.ndcg, signed=True)}"
         changed = anew.changed
-        yield Finding(
+        yield WatchFinding(
             "own lists", not check.lists_change, f"{interval_text(changed)} change", changed.n, told
         )
     if check.panel is not None:
         told = f"{interval_text(check.panel.first)} of items"
-        yield Finding("first passages", check.panel.first.value == 0, told, check.panel.first.n, "")
+        yield WatchFinding("first passages", check.panel.first.estimate == 0, told, check.panel.first.n, "")
         if (turned := check.panel.turned) is not None:
-            yield Finding(
-                "labels of a golden set", turned.value == 0, f"{interval_text(turned)} turn", turned.n, ""
+            yield WatchFinding(
+                "labels of a golden set", turned.estimate == 0, f"{interval_text(turned)} turn", turned.n, ""
             )
     for state in check.thresholds:
-        yield Finding(
+        yield WatchFinding(
             f"{state.measure} threshold {state.threshold:.3f} of {state.file}", state.holds,
-            f"{state.turned.value:.1%} of decisions turn", state.turned.n,
+            f"{state.turned.estimate:.1%} of decisions turn", state.turned.n,
             "" if state.holds else f"{state.equivalent:.3f} accepts as many as before"
         )  # fmt: skip
 
 
-def interval_text(value: Estimated, *, signed: bool = False) -> str:
+def interval_text(value: Estimate, *, signed: bool = False) -> str:
     """A share in percent, or a signed change, with its interval.
 
-    >>> interval_text(Estimated(0.5, 0.4, 0.6, 90)), interval_text(Estimated(-0.1, -0.2, 0, 9), signed=True)
+    >>> interval_text(Estimate(0.5, 0.4, 0.6, 90, "")), interval_text(Estimate(-0.1, -0.2, 0, 9, ""), signed=True)
     ('50% (40-60%)', '-0.100 (-0.200 to 0.000)')
     """
     if signed:
-        ends = "" if value.low is None or value.high is None else f" ({value.low:.3f} to {value.high:.3f})"
-        return f"{value.value:+.3f}{ends}"
-    ends = "" if value.low is None or value.high is None else f" ({100 * value.low:.0f}-{value.high:.0%})"
-    return f"{value.value:.0%}{ends}"
+        return f"{value.estimate:+.3f} ({value.low:.3f} to {value.high:.3f})"
+    return f"{value.estimate:.0%} ({100 * value.low:.0f}-{value.high:.0%})"
 
 
 WORDS = {True: "kept", False: "CHANGED", None: "NOT TESTED"}

@@ -18,6 +18,7 @@ from embassay.protocols.compare import Contrast, compare_systems, pairing
 from embassay.protocols.kernel.comparisons import ALPHA
 from embassay.protocols.kernel.tables import Unit
 from embassay.web.leaderboard.board import Around, Made, Tests, line_of, make_board, round_cell, stamp_of
+from embassay.web.leaderboard.checks import last_checks
 from embassay.web.leaderboard.contract import (
     Board,
     BoardCell,
@@ -44,7 +45,6 @@ from embassay.web.leaderboard.folders import (
 )
 from embassay.web.leaderboard.ranking import Replicates, values_of
 from embassay.web.leaderboard.table import Member, VersionRuns, cell_of, join_runs, place_of
-from embassay.web.leaderboard.watched import last_checks
 
 
 def make_card(library: Library, view: FolderView, made: Made, name: str) -> SystemProfile | None:

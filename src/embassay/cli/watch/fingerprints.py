@@ -1,4 +1,4 @@
-"""`embassay watch`: is a model still the one that was measured, and does a change matter to your lists?"""
+"""The commands of `embassay watch`: record, check, compare."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import App, PrintOptions, of_records
+from embassay.cli.options import PrintOptions, of_records
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, SPEED, option
 from embassay.protocols.watch.options import CheckRequest, CompareRequest, RecordRequest
@@ -18,13 +18,6 @@ if TYPE_CHECKING:
 
     from embassay.document.blocks import Block
     from embassay.protocols.watch.plan import PlannedStep
-
-app = App("Watch: is it still the model you measured, and does it matter?")
-
-
-@app.callback()
-def group() -> None:
-    """Watch: is it still the model you measured, and does it matter?"""
 
 
 @dataclass(frozen=True)
@@ -45,7 +38,6 @@ class Target:
     replace: bool = option(False, "Replace a fingerprint that is there.", name="--replace", group=OUTPUT)
 
 
-@app.command("record")
 @of_records()
 def record(request: RecordRequest, target: Target, asking: AskingOptions) -> None:
     """Record how a system answers now: a fingerprint to check against.
@@ -85,7 +77,6 @@ def record(request: RecordRequest, target: Target, asking: AskingOptions) -> Non
     typer.echo(f"Check it with: embassay watch check {target.out}")
 
 
-@app.command("check")
 @of_records()
 def check(
     file: Annotated[Path, typer.Argument(help="What `embassay watch record` wrote.", metavar="FILE")],
@@ -103,7 +94,7 @@ def check(
     from embassay.protocols.watch.history import append_check, history_of
     from embassay.protocols.watch.plan import plan_check
     from embassay.protocols.watch.verdicts import as_junit, as_markdown, is_failed
-    from embassay.report.watch import check_view
+    from embassay.report.watch.checks import check_view
     from embassay.runs.folder import to_json, write_atomic
 
     fingerprint = read_fingerprint(file)
@@ -125,7 +116,6 @@ def check(
         raise typer.Exit(1)
 
 
-@app.command("compare")
 @of_records()
 def compare(request: CompareRequest, asking: AskingOptions) -> None:
     """Compare two systems that should be one model: equal, close or different, and where.
@@ -134,7 +124,7 @@ def compare(request: CompareRequest, asking: AskingOptions) -> None:
     """
     from embassay.protocols.watch.compare import compare_systems
     from embassay.protocols.watch.plan import plan_comparison
-    from embassay.report.watch import conformance_view
+    from embassay.report.watch.checks import conformance_view
     from embassay.runs.folder import to_json
 
     if asking.dry_run:
@@ -154,7 +144,7 @@ def _ledger(asking: AskingOptions) -> Any:
 
 
 def _show_plan(make: Callable[[], Sequence[PlannedStep]], asking: AskingOptions) -> None:
-    from embassay.report.watch import plan_view
+    from embassay.report.watch.checks import plan_view
     from embassay.runs.folder import to_json
     from embassay.systems.remote import keyless
 

@@ -12,7 +12,8 @@ from embassay.protocols.watch.check import check_respondent
 from embassay.protocols.watch.history import WatchCheck, append_check
 from embassay.protocols.watch.options import CheckRequest
 from embassay.protocols.watch.own import OwnTexts
-from embassay.report.watch import check_view, find_timelines, timeline_blocks
+from embassay.report.watch.checks import check_view
+from embassay.report.watch.timeline import find_timelines, timeline_blocks
 from watched_systems import made, made_texts, recorded
 
 DAYS = 5

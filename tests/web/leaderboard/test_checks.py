@@ -10,9 +10,9 @@ import pytest
 from embassay.protocols.watch.check import check_respondent
 from embassay.protocols.watch.history import WatchCheck, append_check
 from embassay.protocols.watch.options import CheckRequest
+from embassay.web.leaderboard.checks import last_checks
 from embassay.web.leaderboard.library import Library
 from embassay.web.leaderboard.page.rows import system_facts
-from embassay.web.leaderboard.watched import last_checks
 from leaderboard_runs import write_sage
 from watched_systems import made, recorded
 
