@@ -257,9 +257,9 @@ def share_text(hits: int, n: int) -> str:
     return f"{hits / n:.1%} ({interval.low:.1%}-{interval.high:.1%})"
 
 
-def power_rows(years: int, seed: int) -> Iterator[str]:
-    """A row of Markdown for each planted change and noise."""
-    for world in make_worlds():
+def power_rows(years: int, seed: int, only: str = "") -> Iterator[str]:
+    """A row of Markdown for each planted change, or the `only` one, and noise. A change's draws are its own."""
+    for world in (world for world in make_worlds() if only in ("", world.name)):
         for noise in NOISES:
             rng = np.random.default_rng([seed, round(noise * 1e6), len(world.name)])
             found = [nights_until_found(world, noise, rng) for _ in range(years)]
@@ -314,8 +314,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--years", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1337)
+    parser.add_argument("--only", default="", help="print the rows of this change alone")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
+    if asked.only:
+        print(*power_rows(asked.years, asked.seed, asked.only), sep="\n")
+        return
     text = write_results(asked.years, asked.seed)
     if asked.out is None:
         print(text, end="")

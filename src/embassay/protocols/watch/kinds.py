@@ -23,6 +23,7 @@ from embassay.protocols.watch.distances import (
     relative_distances,
 )
 from embassay.protocols.watch.fingerprint import Fingerprint, WatchItem
+from embassay.stats.repeats import FAR
 from embassay.systems.cosine import Transform, scale_rows
 
 ChangeKind = Literal[
@@ -179,6 +180,11 @@ def _some_requests(seen: Contrasts) -> NamedChange | None:
     """A few texts are far off, and the others have not changed at all."""
     share = float(seen.moved.mean())
     if not 0 < share < FEW:
+        return None
+    turned = angles(seen.now, seen.then)
+    near = float(np.median(turned[~seen.moved]))
+    # A change of all texts that the noise half hides moves a few beyond it too, and none of them far.
+    if np.median(turned[seen.moved]) <= FAR * max(near, seen.noise, FLOOR):
         return None
     groups = {item.group for item, moved in zip(seen.items, seen.moved, strict=True) if moved}
     if len(groups) <= 2 and (told := _some_groups(seen, sorted(groups))) is not None:
