@@ -94,7 +94,7 @@ def retrained(scale: float, seed: int = 0) -> MiniLM:
         name: (value + scale * value.std() * rng.standard_normal(value.shape)).astype(value.dtype)
         if value.ndim == 2 and value.dtype.kind == "f"
         else value
-        for name, value in weights.items()
+        for name, value in sorted(weights.items())
     }
     model = MiniLM()
     model._graph = load_graph(
@@ -258,8 +258,8 @@ def share_text(hits: int, n: int) -> str:
 
 
 def power_rows(years: int, seed: int, only: str = "") -> Iterator[str]:
-    """A row of Markdown for each planted change, or the `only` one, and noise. A change's draws are its own."""
-    for world in (world for world in make_worlds() if only in ("", world.name)):
+    """A row of Markdown for each planted change, or those that begin with `only`, and noise. A change's draws are its own."""
+    for world in (world for world in make_worlds() if world.name.startswith(only)):
         for noise in NOISES:
             rng = np.random.default_rng([seed, round(noise * 1e6), len(world.name)])
             found = [nights_until_found(world, noise, rng) for _ in range(years)]
@@ -314,7 +314,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--years", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1337)
-    parser.add_argument("--only", default="", help="print the rows of this change alone")
+    parser.add_argument("--only", default="", help="print the rows of changes that begin so")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     if asked.only:
