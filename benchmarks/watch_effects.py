@@ -74,7 +74,7 @@ def encoders() -> dict[str, Callable[[Sequence[str]], Vectors]]:
     model = MiniLM()
     return {
         "minilm": lambda texts: pooled(model, texts, 256),
-        "prefix off": lambda texts: pooled(model, [PREFIX + text for text in texts], 256),
+        "prefix added": lambda texts: pooled(model, [PREFIX + text for text in texts], 256),
         "CLS for mean": lambda texts: pooled(model, texts, 256, is_cls=True),
         "cut at 128 tokens": lambda texts: pooled(model, texts, 128),
         "weights moved by 5%": lambda texts: pooled(retrained(0.05), texts, 256),

@@ -140,6 +140,7 @@ def _gather_evidence(
     asked: list[int] = []
     replies: list[Replies] = []
     for number, stage in enumerate(stages):
+        # Another order each night, so that what shares a request is not always the same.
         rng = generator(fingerprint.seed, "watch", "check", str(len(earlier)), str(number))
         replies.append(respondent.ask([fingerprint.items[row] for row in stage], rng))
         asked += stage
@@ -175,6 +176,7 @@ def weigh_answers(
     then = fingerprint.values[list(rows)]
     lost = len(asked) - len(rows)
     forms = form_of(then).differences(form_of(values)) if fingerprint.kind == "vectors" and len(rows) else ()
+    # Of vectors of two widths no distance is known, and none is needed.
     if values.shape[1] != fingerprint.width:
         every = np.ones(len(rows), dtype=bool)
         far_off = np.full(len(rows), np.inf)
@@ -193,6 +195,7 @@ def _window_ps(
     """The p-value of each window, over all items and over those of each group, over its part of the level; of those
     windows for which there are checks of the same items."""
     marks = [dict(zip(rows, moved.tolist(), strict=True))]
+    # Newest first, back to the first look that asked for other items, as --until-sure does.
     for check in reversed(earlier[-max(WINDOWS) :]):
         told = {row: mark == "1" for row, mark in enumerate(check.mask) if mark != "-"}
         if told.keys() != marks[0].keys():

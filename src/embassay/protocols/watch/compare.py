@@ -103,6 +103,7 @@ def conformance(
     same_width = a.shape[1] == b.shape[1]
     distances = relative_distances(b, a) if same_width else np.full(len(a), np.inf)
     beyond = find_exceeding(distances, np.maximum(noise_a, noise_b), FLOOR)
+    # The noisier of the two sets the measure for both.
     p = window_p(int(beyond.sum()), len(items), noise_a.shape[1], 1)
     overlap, changed = _compare_neighbours(a, b) if is_vector else (1.0 - float(beyond.mean()), 0)
     noise = float(np.median(noise_a)), float(np.median(noise_b))

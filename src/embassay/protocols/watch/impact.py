@@ -67,7 +67,7 @@ class Impact:
 
 
 @dataclass(frozen=True)
-class _Side:
+class _Similarities:
     """Similarities of questions (q) to the pool (p) and to others (o)."""
 
     pool: Floats
@@ -101,7 +101,7 @@ def impact_of(
     if questions.shape[1] == fingerprint.width:
         kept = _side(questions, *(part.unpack() for part in (lists.pool_vectors, lists.other_vectors)))
         rng = generator(fingerprint.seed, "watch", "half")
-        half = _Side(
+        half = _Similarities(
             np.where(rng.permutation(len(lists.pool)) % 2, anew.pool, kept.pool),
             np.where(rng.permutation(len(lists.others)) % 2, anew.others, kept.others),
         )
@@ -115,18 +115,24 @@ def impact_of(
     return Impact(tuple(states), len(lists.questions), len(lists.pool) + lists.outside, mean)
 
 
-def _side(questions: Answers, pool: Answers, others: Answers) -> _Side:
+def _side(questions: Answers, pool: Answers, others: Answers) -> _Similarities:
     asked = directions(np.nan_to_num(questions))
     scores = (asked @ directions(np.nan_to_num(part)).T for part in (pool, others))
     lost = (np.isnan(part).any(axis=1) for part in (pool, others))
-    return _Side(*(np.where(gone, -2.0, score) for score, gone in zip(scores, lost, strict=True)))
+    return _Similarities(*(np.where(gone, -2.0, score) for score, gone in zip(scores, lost, strict=True)))
 
 
 def _state(
-    name: str, before: _Side, now: _Side, lists: OwnLists, old: NDArray[np.int32], first: Floats
+    name: str,
+    before: _Similarities,
+    now: _Similarities,
+    lists: OwnLists,
+    old: NDArray[np.int32],
+    first: Floats,
 ) -> IndexState:
     """Lists of the pool now, and the chance that passages outside of it push in."""
     depth = int((old[0] >= 0).sum())
+    # Those that were drawn are passages like others, and may be in a list themselves.
     scores = np.hstack([now.pool, now.others])
     top = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
     same = np.array(
@@ -141,7 +147,7 @@ def _state(
     return IndexState(name, estimate_share(changed, len(old)), overlap, _mean_change(after - first))
 
 
-def _expected_above(before: _Side, now: _Side, scores: Floats, outside: int) -> Floats:
+def _expected_above(before: _Similarities, now: _Similarities, scores: Floats, outside: int) -> Floats:
     """How many passages outside of the pool are expected to be more similar than each of the scores (q, s).
 
     Those that were drawn say how similarities there have changed, question by question: a straight line through what

@@ -154,6 +154,7 @@ def _cut_length(seen: Contrasts) -> NamedChange | None:
     moved = seen.moved[order]
     if not moved.any() or moved.all():
         return None
+    # The place that parts unmoved short texts from moved long ones best.
     words = np.array([seen.items[row].words for row in order])
     lengths = seen.lengths[order]
     shares = [(moved[place:].mean() - moved[:place].mean(), place) for place in range(3, len(moved) - 2)]

@@ -81,6 +81,7 @@ def read_own(asked: OwnData) -> OwnTexts | None:
     if asked.queries is not None:
         queries = open_dataset(own_first(asked.queries)).load("documents").data
         gains = {} if asked.qrels is None else _read_gains(Path(asked.qrels), queries.ids)
+    # A relevant passage that is not searched would make every list look worse.
     judged = {doc for row in gains.values() for doc, gain in row.items() if gain > 0}
     rows = [
         row
@@ -131,6 +132,7 @@ def make_lists(
     of these to ask for again."""
     vectors = _encode_passages(own.texts, respondent, seed)
     told = np.flatnonzero(~find_lost(vectors))
+    # Lists are of cosines, as a search of normalised vectors has them.
     units = scale_rows(vectors[told])
     ranked = exact_search(scale_rows(questions), units, min(POOL, len(told)))
     first = np.append(told, -1)[ranked.indices]

@@ -152,6 +152,7 @@ def ask_repeatedly(
         columns.append(relative_distances(more.values, first.values))
         first.failed.update(more.failed)
     distances = np.stack(columns, axis=1)
+    # An answer that came once and not again cannot be told from noise.
     lost = find_lost(distances)
     first.values[lost] = np.nan
     distances[lost] = np.nan
