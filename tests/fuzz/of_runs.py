@@ -95,6 +95,51 @@ def calibration_file() -> bytes:
         return path.read_bytes()
 
 
+def fingerprint(content: bytes, folder: Path) -> object:
+    """What `embassay watch record` saved."""
+    from embassay.protocols.watch.fingerprint import read_fingerprint
+
+    path = folder / "f.json"
+    path.write_bytes(content)
+    return read_fingerprint(path).digest
+
+
+def fingerprint_file() -> bytes:
+    """One of two words, asked twice more."""
+    import numpy as np
+
+    from embassay.protocols.watch.fingerprint import Fingerprint, Packed, WatchItem
+    from embassay.protocols.watch.texts import VERSION
+
+    items = tuple(WatchItem(word, "length", word) for word in ("fox", "owl"))
+    made = Fingerprint(
+        "vectors", "a", "a/1", VERSION, 1, 3, None, 0.0, 2, "words", items, Packed.of(np.eye(2, 3)),
+        Packed.of(np.zeros((2, 2))), {}
+    )  # fmt: skip
+    return json.dumps(made.as_dict()).encode()
+
+
+def checks(content: bytes, folder: Path) -> object:
+    """What `embassay watch check` keeps."""
+    from embassay.protocols.watch.history import read_checks, read_events
+
+    path = folder / "f.checks.jsonl"
+    path.write_bytes(content)
+    return read_checks(path), read_events(path)
+
+
+def checks_file() -> bytes:
+    """A check, and a recording before it."""
+    from embassay.protocols.watch.history import GroupState, WatchCheck
+    from embassay.protocols.watch.kinds import NamedChange
+
+    check = WatchCheck(
+        "f", "2026-01-01T00:00:00Z", 1, "a", "a/1", "changed", "two are off", 0.0, 0.1, 2, 0, 2, 0.5, 0.0,
+        (NamedChange("pooling", "all"),), (GroupState("length", 2, 2, 0.5),), "11", 0.1, None
+    )  # fmt: skip
+    return lines({"event": "recorded"}, check.as_dict())
+
+
 def exported(name: str) -> Read:
     """Every form in which runs leave for other tools."""
 

@@ -232,6 +232,20 @@ _OF_USERS: tuple[Target, ...] = (
         of_runs.calibration_file,
     ),
     Target(
+        "fingerprint",
+        of_runs.fingerprint,
+        (),
+        (*JSON, "items", "answers", "shape", "lists", "role", "others"),
+        of_runs.fingerprint_file,
+    ),
+    Target(
+        "checks",
+        of_runs.checks,
+        (),
+        (*JSON, "verdict", "mask", "impact", "changes", "schema", "event"),
+        of_runs.checks_file,
+    ),
+    Target(
         "comparisons",
         readers.run_folder("comparisons.json"),
         (lines({"scopes": {}}),),

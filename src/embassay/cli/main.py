@@ -49,6 +49,7 @@ GROUPS = {
     "hteb": "HTEB: how far scores drop under eight transformations on three axes.",
     "rag": "RAG: do the top K passages contain the evidence?",
     "hume": "HUME: how well would people do on the same items?",
+    "watch": "Watch: is it still the model you measured, and does it matter?",
     "data": "Check your data; list and fetch public datasets.",
     "cache": "Show or empty the caches.",
 }
@@ -248,8 +249,8 @@ MEASURE = {
     "choose": "which system for documents without labels",
 }
 ROOMS = {
-    "Read": ("report", "compare", "gate", "reproduce", "serve", "mcp", "export", "import"),
-    "Prepare": ("data", "list", "cache", "doctor"),
+    "Read": ("report", "compare", "gate", "watch", "reproduce", "serve", "export", "import"),
+    "Prepare": ("data", "list", "cache", "doctor", "mcp"),
 }
 
 

@@ -112,6 +112,7 @@ TEMPLATES = {"pteb": "pteb.html", "sweep": "sweep.html", "hume": "hume.html"}
 """Of the pages of kinds of run that are more than blocks."""
 FIRST = Section("overview", "Overview", "embassay.report.overview:make_overview", template="overview.html")
 LAST = (
+    Section("watch", "Watch", "embassay.report.watch.timeline:watch_page"),
     Section("systems", "Systems", "embassay.report.cards.card:cards_of", template="systems.html"),
     Section("items", "Items", "embassay.report.items:items_of", data=True, template="items.html"),
     Section("reading", "Reading", "embassay.report.kinds:reading_of", group="How to read"),

@@ -172,8 +172,8 @@ def calibration_error(probability: Values, same: Labels, count: int = 10) -> flo
     return sum(part.n * abs(part.foretold - part.came) for part in bins(probability, same, count)) / len(same)
 
 
-def exact(hits: int, n: int, confidence: float) -> tuple[float, float]:
-    """The interval of a share by Clopper and Pearson.
+def exact(hits: float, n: int, confidence: float) -> tuple[float, float]:
+    """The interval of a share by Clopper and Pearson; `hits` may be an expected number.
 
     >>> low, high = exact(9, 10, 0.95)
     >>> round(low, 3), round(high, 3)

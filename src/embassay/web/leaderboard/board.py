@@ -7,7 +7,7 @@ import json
 import math
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
@@ -236,13 +236,14 @@ def _cut_label(label: str) -> str:
 @dataclass(frozen=True)
 class Around:
     """What a board must know beside its runs: the state of each run by name, the newer board and in what it differs,
-    older ones, and how many folders cannot be read."""
+    older ones, how many folders cannot be read, and the last check of each system that is watched."""
 
     statuses: Mapping[str, Status]
     newer: str | None = None
     older: tuple[str, ...] = ()
     broken: int = 0
     differs: str = ""
+    watched: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -284,7 +285,7 @@ def make_board(
         around.newer, said, board_care(joined, members, runs, around.broken),
         tuple(_run_datasets(newest)), runs, lead,
         tuple(replace(each, reason=tested[each.key].reason) if each.key in tested else each for each in columns),
-        tuple(_system_row(joined, member, i, label[member.name]) for i, member in enumerate(members)),
+        tuple(_system_row(joined, member, i, label[member.name], around) for i, member in enumerate(members)),
         part.cells, part.ranks, part.best, part.top, part.alike, around.older, METHOD
     )  # fmt: skip
     whole = not any(test.reason == LATER for test in tested.values())
@@ -340,7 +341,7 @@ def _run_datasets(run: RunData) -> list[BoardDataset]:
     ]  # fmt: skip
 
 
-def _system_row(joined: VersionRuns, member: Member, index: int, label: str) -> SystemRow:
+def _system_row(joined: VersionRuns, member: Member, index: int, label: str, around: Around) -> SystemRow:
     entrant = member.entrant
     return SystemRow(
         index,
@@ -354,7 +355,7 @@ def _system_row(joined: VersionRuns, member: Member, index: int, label: str) -> 
         entrant.run.name,
         report_of(entrant.run),
         tuple(run.name for run in entrant.others),
-        facts_of(entrant),
+        replace(facts_of(entrant), last_check=around.watched.get(member.name, "")),
     )
 
 

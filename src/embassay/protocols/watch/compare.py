@@ -1,0 +1,159 @@
+"""`embassay watch compare`: whether two systems answer alike, one model behind two servers say, and where not."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import UsageError
+from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
+from embassay.protocols.watch.fingerprint import DEPTH, WatchItem
+from embassay.protocols.watch.history import GroupState
+from embassay.protocols.watch.impact import estimate_share
+from embassay.protocols.watch.kinds import Contrasts, NamedChange, name_changes
+from embassay.protocols.watch.options import CompareRequest
+from embassay.protocols.watch.own import read_own
+from embassay.protocols.watch.recording import ask_repeatedly, items_for, money_of
+from embassay.protocols.watch.respondents import Answers, open_respondent
+from embassay.stats import Estimate
+from embassay.stats.repeats import find_exceeding, window_p
+from embassay.systems.cosine import scale_rows
+from embassay.systems.remote import Ledger
+
+CLOSE = 1e-3
+"""1 - cosine, in the median of texts, up to which two servers are close: they round in other ways."""
+CLOSE_LISTS = 0.95
+"""The share of a list that close servers have in common, in the mean."""
+ALPHA = 0.05
+Likeness = Literal["equal", "close", "different"]
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """How two systems answer alike: `beyond` of `n` items differ by more than either varies, `p` that so many do by
+    chance; `distance` is the median, `overlap` the mean share of the first ten neighbours of a text that both find."""
+
+    first: str
+    second: str
+    verdict: Likeness
+    n: int
+    lost: int
+    beyond: int
+    p: float
+    distance: float
+    noise: tuple[float, float]
+    overlap: float
+    changed: Estimate
+    changes: tuple[NamedChange, ...]
+    groups: tuple[GroupState, ...]
+    usd: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record as plain values."""
+        return asdict(self)
+
+
+def compare_systems(request: CompareRequest, *, ledger: Ledger | None = None) -> Conformance:
+    """Ask both for the same texts several times. UsageError for two systems of different kinds."""
+    ledger = ledger or Ledger()
+    own, sides = read_own(request.own), []
+    with tempfile.TemporaryDirectory() as folder:
+        respondents = [
+            open_respondent(
+                None,
+                name,
+                ledger=ledger,
+                seed=request.own.seed,
+                folder=Path(folder),
+                tokenizer=request.tokenizer,
+            )
+            for name in request.systems
+        ]
+        first, second = respondents
+        if first.kind != second.kind:
+            raise UsageError(
+                f"{first.name} answers with {first.kind} and {second.name} with {second.kind}.",
+                mend="Compare two encoders, or two systems without vectors.",
+            )
+        items = items_for(first.kind, own, request.own)
+        for respondent in respondents:
+            replies, noise = ask_repeatedly(respondent, items, request.repeats, request.own.seed)
+            sides.append((replies.values, noise))
+    (a, noise_a), (b, noise_b) = sides
+    told = ~(find_lost(a) | find_lost(b))
+    kept = [item for item, is_told in zip(items, told, strict=True) if is_told]
+    outcome = conformance(
+        kept, a[told], b[told], noise_a[told], noise_b[told], is_vector=first.kind == "vectors"
+    )
+    names = {"first": first.name, "second": second.name, "lost": int((~told).sum()), "usd": money_of(ledger)}
+    return Conformance(**{**outcome, **names})
+
+
+def conformance(
+    items: Sequence[WatchItem], a: Answers, b: Answers, noise_a: NDArray[np.float64],
+    noise_b: NDArray[np.float64], *, is_vector: bool = True
+) -> dict[str, Any]:  # fmt: skip
+    """All of a Conformance that answers (n, width) and their repeats (n, repeats) tell."""
+    same_width = a.shape[1] == b.shape[1]
+    distances = relative_distances(b, a) if same_width else np.full(len(a), np.inf)
+    beyond = find_exceeding(distances, np.maximum(noise_a, noise_b), FLOOR)
+    # The noisier of the two sets the measure for both.
+    p = window_p(int(beyond.sum()), len(items), noise_a.shape[1], 1)
+    overlap, changed = _compare_neighbours(a, b) if is_vector else (1.0 - float(beyond.mean()), 0)
+    noise = float(np.median(noise_a)), float(np.median(noise_b))
+    shown = angles(b, a) if same_width and is_vector else distances
+    told = [*_group_states(items, shown, beyond)]
+    is_equal = p > ALPHA and not np.isinf(distances).any()
+    is_close = float(np.median(shown)) <= CLOSE and overlap >= CLOSE_LISTS
+    changes: tuple[NamedChange, ...] = ()
+    if is_vector and not is_equal:
+        changes = name_changes(Contrasts(items, b, a, beyond, max(noise)), form_of(a), form_of(b))
+    median = float(np.median(shown))
+    return {
+        "verdict": "equal" if is_equal else "close" if is_close else "different", "n": len(items),
+        "beyond": int(beyond.sum()), "p": p, "distance": median if np.isfinite(median) else -1.0, "noise": noise,
+        "overlap": overlap, "changed": estimate_share(changed, len(a)),
+        "changes": changes, "groups": tuple(told)
+    }  # fmt: skip
+
+
+def _compare_neighbours(a: Answers, b: Answers) -> tuple[float, int]:
+    """The mean share of the first ten neighbours that both sides find, and how many texts have other ones."""
+    depth = min(DEPTH, len(a) - 1)
+    same = np.array(
+        [
+            len(set(first) & set(second))
+            for first, second in zip(_neighbours(a, depth), _neighbours(b, depth), strict=True)
+        ]
+    )
+    return float(same.mean() / depth), int((same < depth).sum())
+
+
+def _neighbours(vectors: Answers, depth: int) -> list[list[int]]:
+    units = scale_rows(vectors).astype(np.float64)
+    scores = units @ units.T
+    np.fill_diagonal(scores, -np.inf)
+    order: list[list[int]] = np.argsort(-scores, axis=1, kind="stable")[:, :depth].tolist()
+    return order
+
+
+def _group_states(
+    items: Sequence[WatchItem], distances: NDArray[np.float64], beyond: NDArray[np.bool_]
+) -> list[GroupState]:
+    by_group: dict[str, list[int]] = {}
+    for place, item in enumerate(items):
+        for name in (item.group, f"role {item.role}", *([f"language {item.lang}"] if item.lang else [])):
+            by_group.setdefault(name, []).append(place)
+    states = []
+    for name, places in by_group.items():
+        median = float(np.median(distances[places]))
+        states.append(
+            GroupState(name, len(places), int(beyond[places].sum()), median if np.isfinite(median) else -1.0)
+        )
+    return states

@@ -1,0 +1,185 @@
+"""The file of checks beside a fingerprint: one line of JSON per check; a kill loses at most its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from embassay.errors import DataError
+from embassay.limits import read_bounded, record_json
+from embassay.protocols.watch.impact import Impact, ThresholdState
+from embassay.protocols.watch.kinds import NamedChange
+from embassay.protocols.watch.panels import PanelEffect
+from embassay.runs.folder import make_record, to_json
+
+SCHEMA = 1
+ENDING = ".checks.jsonl"
+Verdict = Literal["same", "noisier", "changed", "not comparable"]
+VERDICTS: tuple[Verdict, ...] = ("same", "noisier", "changed", "not comparable")
+
+
+@dataclass(frozen=True)
+class GroupState:
+    """How many of the texts of a group were beyond the noise, and the median of their distances, of `n` answered."""
+
+    group: str
+    n: int
+    moved: int
+    distance: float
+
+
+@dataclass(frozen=True)
+class WatchCheck:
+    """One check: what was asked, what was found, and what that rests on.
+
+    `p` is the smallest of the tests' p-values and `level` what it had to be below, both before they are shared out;
+    `look` numbers the checks of this fingerprint from 1. `mask` has a character per item: 1 beyond its repeats, 0 not,
+    - not asked or lost. `part` says which part of an index is to be made anew.
+    """
+
+    fingerprint: str
+    at: str
+    look: int
+    system: str
+    identity: str
+    verdict: Verdict
+    reason: str
+    p: float
+    level: float
+    asked: int
+    lost: int
+    moved: int
+    distance: float
+    noise: float
+    changes: tuple[NamedChange, ...]
+    groups: tuple[GroupState, ...]
+    mask: str
+    seconds: float
+    usd: float | None
+    impact: Impact | None = None
+    thresholds: tuple[ThresholdState, ...] = ()
+    panel: PanelEffect | None = None
+    part: str = ""
+    schema: int = SCHEMA
+
+    @property
+    def lists_change(self) -> bool | None:
+        """Whether any of the lists changes, with all made anew, or any first passage or label; None where there are
+        none."""
+        if self.panel is not None:
+            turned = self.panel.turned.estimate if self.panel.turned is not None else 0.0
+            return self.panel.first.estimate > 0 or turned > 0
+        if self.impact is None:
+            return None
+        return self.impact.states[-1].changed.estimate > 0.5 / max(1, self.impact.questions)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record as plain values."""
+        return asdict(self)
+
+
+def history_of(fingerprint: Path) -> Path:
+    """Where the checks of a fingerprint are kept by default.
+
+    >>> history_of(Path("watch/minilm.json")).as_posix()
+    'watch/minilm.checks.jsonl'
+    """
+    return fingerprint.with_name(fingerprint.name.removesuffix(".json") + ENDING)
+
+
+def append_check(path: Path, check: WatchCheck) -> None:
+    """Add a check in one write that is on the disk when this returns; a line that a kill left unfinished is ended
+    first."""
+    _append_line(path, check.as_dict())
+
+
+def append_event(path: Path, event: Mapping[str, Any]) -> None:
+    """Add what is no check: that a fingerprint was recorded, when, and what it took."""
+    _append_line(path, {"event": "recorded", **event})
+
+
+def _append_line(path: Path, plain: Mapping[str, Any]) -> None:
+    from filelock import FileLock
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = (to_json(plain) + "\n").encode("utf-8", "backslashreplace")
+    with FileLock(f"{path}.lock"), path.open("ab+") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        if size:
+            stream.seek(size - 1)
+            line = line if stream.read(1) == b"\n" else b"\n" + line
+        stream.write(line)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def read_checks(path: Path) -> tuple[WatchCheck, ...]:
+    """All checks in a file, oldest first; none where there is no file. An unfinished last line is left out. DataError,
+    with the line, for one that is no check."""
+    return tuple(
+        _parse_check(path, number, plain) for number, plain in _read_lines(path) if "event" not in plain
+    )
+
+
+def read_events(path: Path) -> tuple[dict[str, Any], ...]:
+    """What the file holds beside checks."""
+    return tuple(plain for _, plain in _read_lines(path) if "event" in plain)
+
+
+def _read_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    if not path.exists():
+        return []
+    lines = read_bounded(path).split(b"\n")
+    told = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            plain = record_json(line)
+        except ValueError as error:
+            if _is_torn(lines, number):
+                continue
+            raise _no_check(path, number, str(error)) from None
+        if not isinstance(plain, dict):
+            raise _no_check(path, number, type(plain).__name__)
+        told.append((number, plain))
+    return told
+
+
+def _is_torn(lines: Sequence[bytes], number: int) -> bool:
+    """Whether a kill ended the line: it is no whole object."""
+    return lines[number - 1].startswith(b"{") and not lines[number - 1].rstrip().endswith(b"}")
+
+
+def _parse_check(path: Path, line: int, plain: Mapping[str, Any]) -> WatchCheck:
+    try:
+        if plain["schema"] != SCHEMA:
+            raise ValueError(f"schema {plain['schema']}")
+        check = make_record(WatchCheck, plain)
+        _check_types(check)
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        raise _no_check(path, line, str(error)) from None
+    return check
+
+
+def _check_types(check: WatchCheck) -> None:
+    """ValueError for values that no check has."""
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        TypeAdapter(WatchCheck).validate_json(to_json(check.as_dict()), strict=True)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        raise ValueError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+    if set(check.mask) - set("01-") or not 0 <= check.p <= 1 or check.look < 1:
+        raise ValueError("mask, p or look")
+
+
+def _no_check(path: Path, line: int, found: str) -> DataError:
+    return DataError(
+        "This line is no check", path=path, line=line, expected=f"schema {SCHEMA}", found=found,
+        mend="Remove the line, or give another file with --history."
+    )  # fmt: skip

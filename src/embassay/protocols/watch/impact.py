@@ -1,0 +1,255 @@
+"""Does a change matter: to own lists, to nDCG, to an index that is half made anew, to calibrated thresholds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.protocols.calibration.probability import calibration
+from embassay.protocols.watch.distances import directions
+from embassay.protocols.watch.fingerprint import DEPTH, Fingerprint, OwnLists
+from embassay.protocols.watch.respondents import Answers, Respondent, VectorRespondent
+from embassay.randomness import generator
+from embassay.stats import Estimate, t_quantile
+from embassay.stats.calibration import exact
+
+Floats = NDArray[np.float64]
+KEPT, HALF, ANEW = "index kept", "half anew", "all anew"
+"""States of an index: old passages with new questions; half of its passages made anew; all of them."""
+TURNED = 0.01
+"""Share of decisions at a threshold that may turn before it no longer holds."""
+
+
+@dataclass(frozen=True)
+class IndexState:
+    """What searching costs with an index in this state: the share of lists with other passages, how much of a list is
+    still the same (0 to 1), and the change of nDCG@10 where there are judgements."""
+
+    name: str
+    changed: Estimate
+    overlap: float
+    ndcg: Estimate | None
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether not one list changes, of an index as it is."""
+        return self.name == KEPT and self.changed.estimate * self.changed.n < 0.5
+
+
+@dataclass(frozen=True)
+class ThresholdState:
+    """A threshold of a calibration: the shares of pairs of recorded texts that it accepted and accepts now, the share
+    of decisions that turned, and the threshold that accepts as many as before."""
+
+    file: str
+    measure: str
+    threshold: float
+    accepted_before: float
+    accepted_now: float
+    turned: Estimate
+    equivalent: float
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Impact:
+    """What a change does to own lists: `states` are the index as it is (old passages, new questions), half of it made
+    anew, and all of it."""
+
+    states: tuple[IndexState, ...]
+    questions: int
+    passages: int
+    ndcg_before: float | None
+
+
+@dataclass(frozen=True)
+class _Similarities:
+    """Similarities of questions (q) to the pool (p) and to others (o)."""
+
+    pool: Floats
+    others: Floats
+
+
+def measure_impact(
+    fingerprint: Fingerprint, lists: OwnLists, questions: Answers, respondent: Respondent
+) -> Impact:
+    """Ask for the pool and the others again, and rank anew. `questions` are the questions' new vectors (q, dim), of the
+    recorded width or another."""
+    assert isinstance(respondent, VectorRespondent)
+    texts = [*lists.pool, *lists.others]
+    rng = generator(fingerprint.seed, "watch", "lists")
+    told = respondent.encode(texts, ["document"] * len(texts), rng).values
+    return impact_of(fingerprint, lists, questions, told[: len(lists.pool)], told[len(lists.pool) :])
+
+
+def impact_of(
+    fingerprint: Fingerprint, lists: OwnLists, questions: Answers, pool: Answers, others: Answers
+) -> Impact:
+    """The same from vectors: new ones of questions (q, dim), of the pool (p, dim) and of others (o, dim). What is lost
+    ranks last."""
+    asked = fingerprint.values[list(lists.questions)]
+    before = _side(asked, *(part.unpack() for part in (lists.pool_vectors, lists.other_vectors)))
+    anew = _side(questions, pool, others)
+    labels = _labels(lists)
+    old = lists.lists.unpack()
+    first = _ndcg(labels, before.pool, np.zeros_like(before.pool), lists)
+    states = []
+    if questions.shape[1] == fingerprint.width:
+        kept = _side(questions, *(part.unpack() for part in (lists.pool_vectors, lists.other_vectors)))
+        rng = generator(fingerprint.seed, "watch", "half")
+        half = _Similarities(
+            np.where(rng.permutation(len(lists.pool)) % 2, anew.pool, kept.pool),
+            np.where(rng.permutation(len(lists.others)) % 2, anew.others, kept.others),
+        )
+        states = [
+            _state(KEPT, before, kept, lists, old, first),
+            _state(HALF, before, half, lists, old, first),
+        ]
+    states.append(_state(ANEW, before, anew, lists, old, first))
+    labelled = first[~np.isnan(first)]
+    mean = float(labelled.mean()) if len(labelled) else None
+    return Impact(tuple(states), len(lists.questions), len(lists.pool) + lists.outside, mean)
+
+
+def _side(questions: Answers, pool: Answers, others: Answers) -> _Similarities:
+    asked = directions(np.nan_to_num(questions))
+    scores = (asked @ directions(np.nan_to_num(part)).T for part in (pool, others))
+    lost = (np.isnan(part).any(axis=1) for part in (pool, others))
+    return _Similarities(*(np.where(gone, -2.0, score) for score, gone in zip(scores, lost, strict=True)))
+
+
+def _state(
+    name: str,
+    before: _Similarities,
+    now: _Similarities,
+    lists: OwnLists,
+    old: NDArray[np.int32],
+    first: Floats,
+) -> IndexState:
+    """Lists of the pool now, and the chance that passages outside of it push in."""
+    depth = int((old[0] >= 0).sum())
+    # Those that were drawn are passages like others, and may be in a list themselves.
+    scores = np.hstack([now.pool, now.others])
+    top = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
+    same = np.array(
+        [len(set(a) & set(b)) for a, b in zip(top.tolist(), old[:, :depth].tolist(), strict=True)]
+    )
+    last = np.take_along_axis(scores, top[:, -1:], axis=1)
+    pushing = _expected_above(before, now, last, lists.outside)[:, 0]
+    is_kept = (same == depth) * np.exp(-pushing)
+    changed = float((1 - is_kept).sum())
+    overlap = float((np.maximum(same - pushing, 0) / depth).mean())
+    after = _ndcg(_labels(lists), scores, _expected_above(before, now, now.pool, lists.outside), lists)
+    return IndexState(name, estimate_share(changed, len(old)), overlap, _mean_change(after - first))
+
+
+def _expected_above(before: _Similarities, now: _Similarities, scores: Floats, outside: int) -> Floats:
+    """How many passages outside of the pool are expected to be more similar than each of the scores (q, s).
+
+    Those that were drawn say how similarities there have changed, question by question: a straight line through what
+    they were, and around it a normal spread.
+    """
+    from scipy.special import ndtr
+
+    if not outside or not now.others.shape[1]:
+        return np.zeros_like(scores)
+    was, is_now = (side - side.mean(axis=1, keepdims=True) for side in (before.others, now.others))
+    slope = (was * is_now).sum(axis=1) / np.maximum((was**2).sum(axis=1), 1e-12)
+    line = slope[:, None] * was
+    spread = np.maximum((is_now - line).std(axis=1), 1e-9)
+    line += now.others.mean(axis=1, keepdims=True)
+    chances = [
+        ndtr((line[row][None, :] - scores[row][:, None]) / spread[row]).mean(axis=1)
+        for row in range(len(scores))
+    ]
+    return np.asarray(outside * np.stack(chances))
+
+
+def _labels(lists: OwnLists) -> dict[int, list[tuple[int, float]]]:
+    labels: dict[int, list[tuple[int, float]]] = {}
+    for question, place, gain in lists.relevant:
+        labels.setdefault(question, []).append((place, gain))
+    return labels
+
+
+def _ndcg(
+    labels: dict[int, list[tuple[int, float]]], scores: Floats, above: Floats, lists: OwnLists
+) -> Floats:
+    """Expected nDCG@10 of each question (q,) by scores (q, s), the pool's first, with `above` (q, p) expected passages
+    more before each of the pool; NaN without judgements. Gains are linear."""
+    values = np.full(len(scores), np.nan)
+    discounts = 1 / np.log2(np.arange(DEPTH) + 2)
+    for question, gains in enumerate(lists.best_gains):
+        if not gains:
+            continue
+        order = np.argsort(-scores[question], kind="stable")
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        reached = sum(
+            gain * _expected_discount(int(rank[place]), float(above[question, place]), discounts)
+            for place, gain in labels.get(question, ())
+        )
+        values[question] = reached / float(np.dot(gains, discounts[: len(gains)]))
+    return values
+
+
+def _expected_discount(rank: int, pushing: float, discounts: Floats) -> float:
+    """The mean discount at a rank, from 0, behind a Poisson number of further passages."""
+    chance = math.exp(-pushing)
+    total = 0.0
+    for more in range(DEPTH - rank):
+        total += chance * float(discounts[rank + more])
+        chance *= pushing / (more + 1)
+    return total
+
+
+def _mean_change(changes: Floats) -> Estimate | None:
+    """The mean of changes (q,) by Student's t; NaN is a question without judgements."""
+    told = changes[~np.isnan(changes)]
+    if not len(told):
+        return None
+    mean = float(told.mean())
+    if len(told) < 2:
+        return Estimate(mean, -1.0, 1.0, len(told), "the whole range")
+    # As if one question more had changed by a tenth: among few questions none may change, and some others do.
+    spread = math.sqrt((told.var(ddof=1) * (len(told) - 1) + 0.01) / len(told))
+    half = t_quantile(0.975, len(told) - 1) * spread / math.sqrt(len(told))
+    return Estimate(mean, mean - half, mean + half, len(told), "Student's t over questions")
+
+
+def estimate_share(hits: float, n: int) -> Estimate:
+    """A share of `n` with its exact 95% interval; `hits` may be an expected number."""
+    low, high = exact(min(hits, n), n, 0.95)
+    return Estimate(hits / n, low, high, n, "Clopper and Pearson")
+
+
+def check_thresholds(files: Sequence[str], then: Answers, now: Answers) -> tuple[ThresholdState, ...]:
+    """What the thresholds of calibrations do to pairs of the texts (n) whose vectors were `then` and are `now`; widths
+    may differ. DataError for a file that is no calibration."""
+    upper = np.triu_indices(len(then), 1)
+    before, after = ((units := directions(side)) @ units.T for side in (then, now))
+    states = []
+    for file in files:
+        for bar in calibration(file).curve.thresholds:
+            if bar.value is not None:
+                states.append(
+                    _threshold_state(file, bar.measure, bar.value, before[upper], after[upper], len(then))
+                )
+    return tuple(states)
+
+
+def _threshold_state(
+    file: str, measure: str, threshold: float, before: Floats, after: Floats, texts: int
+) -> ThresholdState:
+    accepted, accepts = before >= threshold, after >= threshold
+    share = float((accepted != accepts).mean())
+    equivalent = float(np.quantile(after, 1 - accepted.mean()))
+    return ThresholdState(
+        file, measure, threshold, float(accepted.mean()), float(accepts.mean()),
+        # Pairs share texts, so there are no more independent ones than texts.
+        estimate_share(share * texts, texts), equivalent, share <= TURNED
+    )  # fmt: skip

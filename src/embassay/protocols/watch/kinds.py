@@ -1,0 +1,308 @@
+"""What kind of change it is, told from the pattern of what changed: which texts, which roles, how far, into what.
+
+Every recogniser looks for one pattern and none guesses: what fits none is a change of a kind unknown. Thresholds were
+set on planted changes of all-MiniLM-L6-v2; docs/watch.md has the table of what is taken for what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.protocols.watch.distances import (
+    FLOOR,
+    Answers,
+    Form,
+    angles,
+    cosines,
+    directions,
+    relative_distances,
+)
+from embassay.protocols.watch.fingerprint import Fingerprint, WatchItem
+from embassay.stats.repeats import FAR
+from embassay.systems.cosine import Transform, scale_rows
+
+ChangeKind = Literal[
+    "dimensions", "normalisation", "float16", "bfloat16", "int8", "binary", "cut length", "prefix or prompt",
+    "pooling", "revision", "another model", "some requests", "tokenizer or cleaning", "unknown"
+]  # fmt: skip
+EXPLAINED = 0.25
+"""A simple step explains a change where its result lies so much nearer, in distance, than the recorded answers."""
+ALONE = 0.2
+"""Centred cosine below which answers share nothing with the recorded ones but chance."""
+AKIN = 0.6
+"""Centred cosine from which on answers are of the same coordinates."""
+COMMON = 0.45
+"""Share of the change that is the same for all texts, from which on it is taken for pooling."""
+SHORTER = -0.45
+"""Rank correlation of a text's length and its change, below which short texts change most: something was put before all
+texts, or no longer is."""
+FEW = 0.5
+"""Share of changed texts below which only some requests, or some groups of texts, have changed."""
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class NamedChange:
+    """One kind of change and what it was told from, in words."""
+
+    kind: ChangeKind
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Contrasts:
+    """Answers now and then: of the same `items`, lost ones left out; `moved` are those beyond the noise."""
+
+    items: Sequence[WatchItem]
+    now: Answers
+    then: Answers
+    moved: Bools
+    noise: float
+    """The median distance of repeats."""
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Characters of each text."""
+        return np.array([len(item.text) for item in self.items])
+
+
+def contrasts_of(fingerprint: Fingerprint, rows: Sequence[int], now: Answers, moved: Bools) -> Contrasts:
+    """What was asked in `rows` (n,) of a fingerprint, whose answers `now` (n, width) are none of them lost."""
+    noise = fingerprint.noise[list(rows)]
+    return Contrasts(
+        [fingerprint.items[row] for row in rows], now, fingerprint.values[list(rows)], moved,
+        float(np.median(noise)) if noise.size else 0.0
+    )  # fmt: skip
+
+
+def name_changes(seen: Contrasts, before: Form, after: Form) -> tuple[NamedChange, ...]:
+    """What has changed in vectors, the surest first; at least one."""
+    if before.width != after.width:
+        return (_other_width(seen),)
+    changes = [*_forms(seen, before, after)]
+    if changes and _is_explained(seen):
+        return tuple(changes)
+    rest = next((told for look in LOOKS if (told := look(seen)) is not None), None)
+    return (*changes, rest or NamedChange("unknown", "no pattern of ours fits"))
+
+
+def _other_width(seen: Contrasts) -> NamedChange:
+    """Fewer dimensions of the same vectors, or other vectors."""
+    width, old = seen.now.shape[1], seen.then.shape[1]
+    said = f"{width} dimensions, {old} before"
+    if width < old:
+        cosine = float(np.median(cosines(seen.now, seen.then[:, :width])))
+        if cosine > 1 - 10 * max(seen.noise, 1e-4):
+            return NamedChange(
+                "dimensions", f"{said}: the first {width} of the recorded ones, cosine {cosine:.4f}"
+            )
+    return NamedChange("another model", f"{said}, and not a part of the recorded ones")
+
+
+def _forms(seen: Contrasts, before: Form, after: Form) -> Iterator[NamedChange]:
+    if "is_unit" in before.differences(after):
+        lengths = np.sqrt(np.einsum("nd,nd->n", seen.now.astype(np.float64), seen.now.astype(np.float64)))
+        low, high = np.percentile(lengths[lengths > 0], (5, 95))
+        said = "have length 1 now" if after.is_unit else f"have lengths of {low:.3g} to {high:.3g}, were 1"
+        yield NamedChange("normalisation", f"vectors {said}")
+    if "lattice" in before.differences(after) and after.lattice != "float32":
+        yield NamedChange(after.lattice, f"all values are {after.lattice}, they were {before.lattice}")
+
+
+STEPS: tuple[Callable[[Answers], Answers], ...] = (
+    scale_rows,
+    Transform(quantize="float16"),
+    Transform(quantize="int8"),
+    Transform(quantize="binary"),
+)
+"""What a server may do to a vector at the end."""
+
+
+def _is_explained(seen: Contrasts) -> bool:
+    """Whether one step at the end, of the recorded answers or of the new ones, brings both together."""
+    units = scale_rows(seen.now)
+    steps = (scale_rows(step(seen.then)) for step in STEPS)
+    nearest = min(_furthest(relative_distances(units, step)) for step in steps)
+    # What rounding moves is so little that no other change hides behind it.
+    return nearest <= max(
+        EXPLAINED * _furthest(relative_distances(units, scale_rows(seen.then))), 3 * seen.noise, 1e-3
+    )
+
+
+def _furthest(distances: NDArray[np.float64]) -> float:
+    """But for one text in fifty."""
+    return float(np.percentile(distances, 98))
+
+
+def _lengths(seen: Contrasts) -> NamedChange | None:
+    """Vectors point where they did."""
+    turned = angles(seen.now, seen.then)
+    longer = float(np.median(relative_distances(seen.now, seen.then))) > 3 * float(np.median(turned))
+    if not longer or _furthest(turned) > max(3 * seen.noise, FLOOR):
+        return None
+    return NamedChange("normalisation", "vectors have other lengths and the same directions")
+
+
+def _cut_length(seen: Contrasts) -> NamedChange | None:
+    """Only texts from some length on have changed, and nearly all of these."""
+    order = np.argsort(seen.lengths, kind="stable")
+    moved = seen.moved[order]
+    if not moved.any() or moved.all():
+        return None
+    # The place that parts unmoved short texts from moved long ones best.
+    words = np.array([seen.items[row].words for row in order])
+    lengths = seen.lengths[order]
+    shares = [(moved[place:].mean() - moved[:place].mean(), place) for place in range(3, len(moved) - 2)]
+    gap, place = max(shares)
+    if gap < 0.8 or not _ends_alike(seen, lengths[place]):
+        return None
+    return NamedChange(
+        "cut length", f"texts from about {words[place]:,} words on have changed, shorter ones have not"
+    )
+
+
+def _ends_alike(seen: Contrasts, length: int) -> bool:
+    """Whether long texts that differ only in their end have become one, or are not there to tell."""
+    pairs: dict[str, list[int]] = {}
+    for row, item in enumerate(seen.items):
+        if item.group == "long" and len(item.text) >= length and seen.moved[row]:
+            pairs.setdefault(item.pair, []).append(row)
+    both = [rows for rows in pairs.values() if len(rows) == 2]
+    alike = [relative_distances(seen.now[[a]], seen.now[[b]])[0] <= 4 * seen.noise + 1e-6 for a, b in both]
+    return not alike or any(alike)
+
+
+def _some_requests(seen: Contrasts) -> NamedChange | None:
+    """A few texts are far off, and the others have not changed at all."""
+    share = float(seen.moved.mean())
+    if not 0 < share < FEW:
+        return None
+    turned = angles(seen.now, seen.then)
+    near = float(np.median(turned[~seen.moved]))
+    # A change of all texts that the noise half hides moves a few beyond it too, and none of them far.
+    if np.median(turned[seen.moved]) <= FAR * max(near, seen.noise, FLOOR):
+        return None
+    groups = {item.group for item, moved in zip(seen.items, seen.moved, strict=True) if moved}
+    if len(groups) <= 2 and (told := _some_groups(seen, sorted(groups))) is not None:
+        return told
+    far = 1 - np.median(cosines(seen.now[seen.moved], seen.then[seen.moved]))
+    return NamedChange(
+        "some requests",
+        f"{int(seen.moved.sum())} of {len(seen.moved)} texts of all groups are off (1 - cosine {far:.2f}), the "
+        "others are as before: a fallback, or one of several servers",
+    )
+
+
+def _some_groups(seen: Contrasts, groups: Sequence[str]) -> NamedChange | None:
+    """All texts that have changed are of one sort, and nearly all of that sort have."""
+    of_group = np.array([item.group in groups for item in seen.items])
+    if seen.moved[of_group].mean() < FEW:
+        return None
+    return NamedChange("tokenizer or cleaning", f"only texts of {' and '.join(groups)} have changed")
+
+
+def _one_role(seen: Contrasts) -> NamedChange | None:
+    """Only questions have changed, or only documents: what goes before a text of that role."""
+    queries = np.array([item.role == "query" for item in seen.items])
+    if not queries.any() or queries.all():
+        return None
+    shares = {"query": seen.moved[queries].mean(), "document": seen.moved[~queries].mean()}
+    role, other = sorted(shares, key=lambda name: -shares[name])
+    if shares[role] < 1 - ALONE or shares[other] > ALONE:
+        return None
+    lost = _is_other_role(seen, role, other)
+    said = f"only texts in the role of a {role} have changed"
+    return NamedChange("prefix or prompt", said + (f": they are encoded as a {other} now" if lost else ""))
+
+
+def _is_other_role(seen: Contrasts, role: str, other: str) -> bool:
+    """Whether texts of one role are now what they were in the other."""
+    before = {item.id: row for row, item in enumerate(seen.items) if item.role == other}
+    pairs = [
+        (row, before[item.id])
+        for row, item in enumerate(seen.items)
+        if item.role == role and item.id in before and item.text.strip()
+    ]
+    if not pairs:
+        return False
+    now, then = (list(side) for side in zip(*pairs, strict=True))
+    as_other = np.median(relative_distances(seen.now[now], seen.then[then]))
+    return bool(as_other <= EXPLAINED * np.median(relative_distances(seen.now[now], seen.then[now])))
+
+
+def _another_model(seen: Contrasts) -> NamedChange | None:
+    akin = _centred(seen)
+    if abs(akin) >= ALONE:
+        return None
+    return NamedChange(
+        "another model", f"vectors have nothing in common with the recorded ones (centred cosine {akin:.2f})"
+    )
+
+
+def _prefix(seen: Contrasts) -> NamedChange | None:
+    """Short texts have changed more than long ones."""
+    from scipy.stats import spearmanr
+
+    rows = _worded(seen)
+    moved = 1 - cosines(seen.now[rows], seen.then[rows])
+    if len(rows) < 10 or np.ptp(moved) == 0:
+        return None
+    rank = float(spearmanr(seen.lengths[rows], moved).statistic)
+    if rank > SHORTER:
+        return None
+    return NamedChange(
+        "prefix or prompt",
+        f"short texts have changed more than long ones (rank correlation {rank:.2f}): something stands before all "
+        "texts, or no longer does",
+    )
+
+
+def _pooling(seen: Contrasts) -> NamedChange | None:
+    """The same coordinates, and most of the change is one step that all texts take."""
+    rows = _worded(seen)
+    step = directions(seen.now[rows]) - directions(seen.then[rows])
+    whole = float(np.einsum("nd,nd->n", step, step).mean())
+    common = float((step.mean(axis=0) ** 2).sum()) / whole if whole else 0.0
+    if common < COMMON or _centred(seen) < ALONE:
+        return None
+    return NamedChange(
+        "pooling", f"{common:.0%} of the change is the same for all texts, in the same coordinates"
+    )
+
+
+def _revision(seen: Contrasts) -> NamedChange | None:
+    akin = _centred(seen)
+    if akin < AKIN:
+        return None
+    return NamedChange(
+        "revision",
+        f"all texts have changed a little, in the same coordinates (centred cosine {akin:.2f}): another revision of "
+        "the weights, or the weights in another precision",
+    )
+
+
+LOOKS: tuple[Callable[[Contrasts], NamedChange | None], ...] = (
+    _lengths, _one_role, _cut_length, _some_requests, _another_model, _prefix, _pooling, _revision
+)  # fmt: skip
+"""Recognisers of what changed inside a model, the most particular first."""
+
+
+def _worded(seen: Contrasts) -> list[int]:
+    """Rows of texts that say something and were answered."""
+    return [
+        row for row, item in enumerate(seen.items)
+        if item.text.strip() and seen.now[row].any() and seen.then[row].any()
+    ]  # fmt: skip
+
+
+def _centred(seen: Contrasts) -> float:
+    """The median cosine of answers now and then, the mean of either taken away."""
+    rows = _worded(seen)
+    now, then = (directions(side[rows]) for side in (seen.now, seen.then))
+    centred = (side - side.mean(axis=0) for side in (now, then))
+    return float(np.median(np.einsum("nd,nd->n", *(directions(side.astype(np.float32)) for side in centred))))

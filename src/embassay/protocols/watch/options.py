@@ -1,0 +1,144 @@
+"""What a watch can be told: how a fingerprint is recorded, how a check is made, and what two systems are asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from embassay.errors import UsageError
+from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, STATISTICS, SYSTEMS, option
+
+FailOn = Literal["any", "changed", "lists"]
+
+
+@dataclass(frozen=True)
+class OwnData:
+    """Own texts and questions."""
+
+    corpus: str | None = option(
+        None,
+        "Your documents: a folder, a table with a column text, or a dataset with questions and judgements.",
+        value="DIR|TABLE", group=DATA
+    )  # fmt: skip
+    queries: str | None = option(
+        None, "Your users' questions: a table with a column text.", value="FILE", group=DATA
+    )
+    qrels: str | None = option(
+        None, "With --queries: graded judgements of passages.", value="FILE", group=DATA
+    )
+    questions: int = option(
+        50, "Questions to ask in every check, drawn at random.", least=1, most=10_000, group=DATA
+    )
+    samples: int = option(
+        30, "Passages to ask for in every check, drawn at random.", least=1, most=10_000, group=DATA
+    )
+    passages: int = option(
+        10_000, "Maximum passages to search for the lists, drawn at random.", least=10, group=DATA
+    )
+    seed: int = option(1337, "Seed of everything random.", group=STATISTICS)
+
+    def __post_init__(self) -> None:
+        if self.queries is not None and self.corpus is None:
+            raise UsageError("--queries has nothing to search.", mend="Add --corpus DIR or a table.")
+        if self.qrels is not None and self.queries is None:
+            raise UsageError("--qrels judges no questions.", mend="Add --queries FILE, whose ids it names.")
+
+
+@dataclass(frozen=True)
+class RecordRequest:
+    """What a fingerprint is made of: one of a system, a reranker and a judge."""
+
+    system: str | None = option(
+        None, "The system to record.", name="--system -s", value="SYSTEM", group=SYSTEMS
+    )
+    reranker: str | None = option(
+        None, "A reranker to record instead: jina:MODEL.", value="RERANKER", group=SYSTEMS
+    )
+    judge: str | None = option(
+        None, "A judge to record instead: ollama:gemma3:27b.", value="LLM", group=SYSTEMS
+    )
+    own: OwnData = OwnData()
+    tokenizer: str = option("words", "The tokenizer of lexical systems.", value="TOKENIZER")
+    repeats: int = option(
+        5, "Times to ask for everything again, to learn how answers vary.", least=1, most=50, group=STATISTICS
+    )
+    pause: float = option(
+        0.0, "Seconds between repeats: a busy server varies more over minutes.", least=0, most=86_400,
+        group=STATISTICS
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        named = [name for name in (self.system, self.reranker, self.judge) if name]
+        if len(named) != 1:
+            raise UsageError(
+                "One thing is recorded at a time.", mend="Give one of --system, --reranker and --judge."
+            )
+
+    @property
+    def name(self) -> str:
+        """The spec string of what is recorded."""
+        return self.system or self.reranker or self.judge or ""
+
+
+@dataclass(frozen=True)
+class CheckRequest:
+    """How a fingerprint is held against what the system answers now."""
+
+    system: str | None = option(
+        None,
+        "The system to ask. Default: the recorded one.",
+        name="--system -s",
+        value="SYSTEM",
+        group=SYSTEMS,
+    )
+    alpha: float = option(
+        0.05, "Chance of a false alarm within so many --looks.", value="SHARE", group=STATISTICS
+    )
+    looks: int = option(
+        365, "Checks over which --alpha holds: nightly for a year.", least=1, group=STATISTICS
+    )
+    until_sure: bool = option(
+        False, "Ask for a few texts first, and for more only while the verdict is open.", name="--until-sure",
+        group=SPEED
+    )  # fmt: skip
+    lists: Literal["changed", "always", "never"] = option(
+        "changed", "When to ask for the passages of your lists, to see what changes there."
+    )
+    calibrations: tuple[str, ...] = option(
+        (), "A file of embassay calibrate whose thresholds to check.", name="--calibration", value="FILE",
+        group=DATA
+    )  # fmt: skip
+    history: Path | None = option(
+        None, "Where checks are kept. Default: beside FILE, with the ending .checks.jsonl.", group=OUTPUT
+    )
+    fail_on: FailOn = option(
+        "any", "Exit code 1 for any difference, only if changed beyond noise, or only if your lists change.",
+        group=OUTPUT
+    )  # fmt: skip
+    junit: Path | None = option(None, "Write the verdict as JUnit XML.", group=OUTPUT)
+    markdown: Path | None = option(None, "Write the verdict as Markdown.", group=OUTPUT)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1:
+            raise UsageError(
+                f"--alpha is {self.alpha:g}.", mend="Use a number between 0 and 1, such as 0.05."
+            )
+
+
+@dataclass(frozen=True)
+class CompareRequest:
+    """Two systems that should be one model."""
+
+    systems: tuple[str, ...] = option(
+        (), "A system; give two.", name="--system -s", value="SYSTEM", group=SYSTEMS
+    )
+    own: OwnData = OwnData()
+    tokenizer: str = option("words", "The tokenizer of lexical systems.", value="TOKENIZER")
+    repeats: int = option(3, "Times to ask for everything again.", least=1, most=50, group=STATISTICS)
+
+    def __post_init__(self) -> None:
+        if len(self.systems) != 2:
+            raise UsageError(
+                f"Two systems are compared; here are {len(self.systems)}.", mend="Write -s A -s B."
+            )

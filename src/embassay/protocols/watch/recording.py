@@ -1,0 +1,194 @@
+"""`embassay watch record`: ask a system for everything several times, and keep what it answers as a fingerprint."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.protocols.watch.distances import find_lost, relative_distances
+from embassay.protocols.watch.fingerprint import Fingerprint, Kind, Packed, WatchItem
+from embassay.protocols.watch.options import OwnData, RecordRequest
+from embassay.protocols.watch.own import OwnTexts, make_lists, read_own
+from embassay.protocols.watch.respondents import Replies, Respondent, VectorRespondent, open_respondent
+from embassay.protocols.watch.texts import VERSION as TEXTS
+from embassay.protocols.watch.texts import fixed_panels, fixed_texts
+from embassay.randomness import generator
+from embassay.systems.remote import Ledger
+from embassay.systems.remote.calls import redacted
+from embassay.systems.remote.ledger import likely_tokens
+
+ANCHORS = ("sentence", "question", "claim", "german", "arabic", "hindi", "chinese", "python", "near-1a", "order-1a",
+           "negation-1a", "lower", "no-accents", "dates", "emoji-text", "paragraph")  # fmt: skip
+"""The fixed texts that a similarity without vectors compares every other one with."""
+PANEL = 10
+"""Own passages that a reranker scores, and a judge grades, for each own question."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A fingerprint, when it was made, and what that took: facts that differ between two recordings of equal answers,
+    which is why they are not in its file."""
+
+    fingerprint: Fingerprint
+    at: str
+    seconds: float
+    seconds_per_item: float
+    usd: float | None
+
+
+def record_fingerprint(
+    request: RecordRequest, *, ledger: Ledger | None = None, sleep: Callable[[float], None] = time.sleep
+) -> Recording:
+    """Ask what `request` names, once and then `repeats` times more. Answers never come from a cache.
+
+    UsageError, DataError and ModelError as the system and the files raise them; BudgetExceeded at the ledger's limit.
+    """
+    ledger = ledger or Ledger()
+    own = read_own(request.own)
+    with tempfile.TemporaryDirectory() as folder:
+        respondent = open_respondent(
+            kind_of(request),
+            request.name,
+            ledger=ledger,
+            seed=request.own.seed,
+            folder=Path(folder),
+            tokenizer=request.tokenizer,
+        )
+        return replace(record_respondent(respondent, request, own, sleep=sleep), usd=money_of(ledger))
+
+
+def record_respondent(
+    respondent: Respondent, request: RecordRequest, own: OwnTexts | None = None, *,
+    sleep: Callable[[float], None] = time.sleep
+) -> Recording:  # fmt: skip
+    """`record_fingerprint` of something that is open already, with own texts that are read."""
+    items = items_for(respondent.kind, own, request.own)
+    begun = time.perf_counter()
+    first, again = ask_repeatedly(respondent, items, request.repeats, request.own.seed, request.pause, sleep)
+    seconds = time.perf_counter() - begun
+    fingerprint = _make_fingerprint(request, respondent, items, first, again, own)
+    asked = len(items) * (request.repeats + 1)
+    paused = request.pause * request.repeats
+    return Recording(fingerprint, moment(), seconds, max(0.0, seconds - paused) / asked, 0.0)
+
+
+def kind_of(request: RecordRequest) -> Kind | None:
+    """The kind that is named; None for a system, which says itself."""
+    return "judge" if request.judge else "reranker" if request.reranker else None
+
+
+def moment() -> str:
+    """Now, in UTC, to the second."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def money_of(ledger: Ledger) -> float | None:
+    """US dollars that were billed; None where a price is not known."""
+    prices = [totals.usd for totals in ledger.totals().values()]
+    known = [usd for usd in prices if usd is not None]
+    return sum(known) if len(known) == len(prices) else None
+
+
+def items_for(kind: Kind, own: OwnTexts | None, asked: OwnData) -> tuple[WatchItem, ...]:
+    """All that a system of this kind is asked in every check."""
+    if kind == "vectors":
+        fixed = tuple(
+            WatchItem(text.id, text.group, text.text, role, text.lang, text.pair)
+            for text in fixed_texts()
+            for role in text.roles
+            if role is not None
+        )
+        return fixed + (() if own is None else own.items(asked.samples, asked.seed))
+    if kind == "scores":
+        by_id = {text.id: text for text in fixed_texts()}
+        anchors = tuple(by_id[name].text for name in ANCHORS)
+        fixed = tuple(
+            WatchItem(text.id, text.group, text.text, "document", text.lang, text.pair, others=anchors)
+            for text in fixed_texts()
+        )
+    else:
+        fixed = tuple(
+            WatchItem(f"panel-{number}", "panel", panel.question, "query", others=panel.passages)
+            for number, panel in enumerate(fixed_panels(), 1)
+        )
+    return fixed + (() if own is None else _own_panels(own))
+
+
+def _own_panels(own: OwnTexts) -> tuple[WatchItem, ...]:
+    """Of each own question its labelled passages, filled up with passages that share words with it."""
+    text_of = dict(zip(own.ids, own.texts, strict=True))
+    panels = []
+    for key, query in zip(own.query_ids, own.queries, strict=True):
+        first = [doc for doc in own.gains.get(key, {}) if doc in text_of]
+        words = set(query.lower().split())
+        shared = sorted(own.ids, key=lambda doc: -len(words & set(text_of[doc].lower().split())))
+        chosen = list(dict.fromkeys([*first, *shared]))[:PANEL]
+        others = tuple(text_of[doc] for doc in chosen)
+        panels.append(WatchItem(key, "question", query, "query", own=True, others=others))
+    return tuple(panels)
+
+
+def ask_repeatedly(
+    respondent: Respondent,
+    items: Sequence[WatchItem],
+    repeats: int,
+    seed: int,
+    pause: float = 0.0,
+    sleep: Callable[[float], None] = time.sleep,
+) -> tuple[Replies, NDArray[np.float64]]:
+    """The first answers, and distances of further ones from them, (n, repeats). An item that failed once is lost."""
+    first = respondent.ask(items, generator(seed, "watch", "first"))
+    columns = []
+    for number in range(repeats):
+        if pause:
+            sleep(pause)
+        more = respondent.ask(items, generator(seed, "watch", "repeat", str(number)))
+        columns.append(relative_distances(more.values, first.values))
+        first.failed.update(more.failed)
+    distances = np.stack(columns, axis=1)
+    # An answer that came once and not again cannot be told from noise.
+    lost = find_lost(distances)
+    first.values[lost] = np.nan
+    distances[lost] = np.nan
+    return first, distances
+
+
+def _make_fingerprint(
+    request: RecordRequest, respondent: Respondent, items: Sequence[WatchItem], first: Replies,
+    again: NDArray[np.float64], own: OwnTexts | None
+) -> Fingerprint:  # fmt: skip
+    lists = None
+    rows = [row for row, item in enumerate(items) if item.own and item.group == "question"]
+    rows = [row for row in rows if not find_lost(first.values[[row]])[0]]
+    if isinstance(respondent, VectorRespondent) and own is not None and rows:
+        kept = [own.query_ids.index(items[row].id) for row in rows]
+        lists = make_lists(own.only(kept), respondent, first.values[rows], rows, request.own.seed)
+    model = getattr(respondent, "encoder", None)
+    price = getattr(model, "price", None if is_paid(request, respondent) else 0.0)
+    return Fingerprint(
+        respondent.kind, redacted(respondent.name), redacted(respondent.identity), TEXTS, request.own.seed,
+        first.values.shape[1], getattr(model, "max_tokens", None), price, tokens_of(items),
+        request.tokenizer, tuple(items),
+        Packed.of(first.values), Packed.of(again), {items[int(row)].id: why for row, why in first.failed.items()},
+        None if own is None else own.facts(), lists
+    )  # fmt: skip
+
+
+def is_paid(request: RecordRequest, respondent: Respondent) -> bool:
+    """Whether its answers may cost money."""
+    if respondent.kind == "judge":
+        from embassay.protocols.rag.judges import is_remote
+
+        return is_remote(request.name)
+    return hasattr(getattr(respondent, "reranker", respondent), "price")
+
+
+def tokens_of(items: Sequence[WatchItem]) -> int:
+    """About how many tokens one check sends."""
+    return sum(likely_tokens([item.text]) + likely_tokens(item.others) for item in items)

@@ -1,0 +1,210 @@
+"""Who is asked: an encoder, a metric, a reranker or a judge, each as something that answers items with numbers.
+
+Nothing is taken from a cache: a kept answer is what the system said then. Texts go out a few at a time and in another
+order each time, so that a fallback for some requests, or noise from sharing a batch, shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Role
+from embassay.errors import ModelError, TextRefused, UsageError
+from embassay.protocols.watch.fingerprint import Kind, WatchItem
+from embassay.systems import open_system
+from embassay.systems.remote import Ledger, wait_for
+from embassay.systems.rerankers import open_reranker
+from embassay.text import open_tokenizer
+
+PER_REQUEST = 4
+"""Texts of a request: with few, a share of bad requests is a share of bad texts."""
+Answers = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Replies:
+    """Answers (n, width) in the order of the items, NaN where there is none, and by the item's id why."""
+
+    values: Answers
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+class Respondent(Protocol):
+    """Something that can be watched."""
+
+    kind: Kind
+    name: str
+    identity: str
+
+    def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
+        """Answers to all items, asked in an order that `rng` draws. ModelError where the system fails altogether,
+        BudgetExceeded at the limit of cost."""
+        ...
+
+
+class VectorRespondent:
+    """An encoder that answers with the vector of an item's text in its role."""
+
+    kind: Kind = "vectors"
+
+    def __init__(self, system: Any) -> None:
+        self.encoder, self.name = system.encoder, system.name
+        self.identity: str = self.encoder.identity
+
+    def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
+        """Vectors, (n, dim)."""
+        return self.encode([item.text for item in items], [item.role for item in items], rng)
+
+    def encode(self, texts: Sequence[str], roles: Sequence[Role], rng: np.random.Generator) -> Replies:
+        """Vectors of texts in roles; a failed one by its place as a text."""
+        rows: list[Answers | None] = [None] * len(texts)
+        failed: dict[str, str] = {}
+        order = rng.permutation(len(texts)).tolist()
+        for role in ("document", "query"):
+            waiting = [row for row in order if roles[row] == role]
+            for row, answer in self._encode_chunks(texts, waiting, role):
+                if isinstance(answer, TextRefused):
+                    failed[str(row)] = answer.message
+                else:
+                    rows[row] = answer
+        width = next((len(row) for row in rows if row is not None), 0)
+        if not width:
+            raise ModelError(f"{self.name} encodes none of the texts: {next(iter(failed.values()), '')}")
+        lost = np.full(width, np.nan, dtype=np.float32)
+        return Replies(np.stack([lost if row is None else row for row in rows]), failed)
+
+    def _encode_chunks(
+        self, texts: Sequence[str], rows: Sequence[int], role: Role
+    ) -> Iterator[tuple[int, Answers | TextRefused]]:
+        chunks = [rows[start : start + PER_REQUEST] for start in range(0, len(rows), PER_REQUEST)]
+        refused: list[int] = []
+        for place, answer in self._answered([[texts[row] for row in chunk] for chunk in chunks], role):
+            if isinstance(answer, TextRefused):
+                refused += chunks[place]
+            else:
+                yield from zip(chunks[place], answer, strict=True)
+        # What a request was refused for is one of its texts.
+        for place, answer in self._answered([[texts[row]] for row in refused], role):
+            yield refused[place], answer if isinstance(answer, TextRefused) else answer[0]
+
+    def _answered(
+        self, chunks: Sequence[Sequence[str]], role: Role
+    ) -> Iterator[tuple[int, Answers | TextRefused]]:
+        if hasattr(self.encoder, "encode_chunks"):
+            yield from self.encoder.encode_chunks(chunks, role=role)
+            return
+        for place, chunk in enumerate(chunks):
+            try:
+                yield place, np.asarray(self.encoder.encode(chunk, role=role), dtype=np.float32)
+            except TextRefused as refusal:
+                yield place, refusal
+
+
+class ScoreRespondent:
+    """A similarity without vectors of its own; it answers with the similarities of an item's text to its others."""
+
+    kind: Kind = "scores"
+
+    def __init__(self, system: Any) -> None:
+        self.system, self.name, self.identity = system, system.name, system.identity
+
+    def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
+        """Similarities, (n, others)."""
+        return _ask_each(items, rng, self._score)
+
+    def _score(self, item: WatchItem) -> Answers:
+        # One call is one batch: a metric may take its statistics from all candidates of a call.
+        return np.asarray(self.system.pairs([item.text] * len(item.others), item.others), dtype=np.float32)
+
+
+class RerankerRespondent:
+    """A reranker; it answers with the scores of a question's passages."""
+
+    kind: Kind = "reranker"
+
+    def __init__(self, reranker: Any) -> None:
+        self.reranker, self.name, self.identity = reranker, reranker.name, reranker.identity
+
+    def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
+        """Scores, (n, passages)."""
+        return _ask_each(items, rng, lambda item: self.reranker.score(item.text, list(item.others)))
+
+
+class JudgeRespondent:
+    """A judge; it answers with the grades, 1 to 5, of a question's passages. `draws` counts how often it was asked, as
+    every time is to be another draw."""
+
+    kind: Kind = "judge"
+
+    def __init__(self, judge: Any) -> None:
+        self.judge, self.name, self.identity = judge, judge.name, judge.identity
+        self.draws = 0
+
+    def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
+        """Grades, (n, passages)."""
+        replies = _ask_each(items, rng, self._grade)
+        self.draws += 1
+        return replies
+
+    def _grade(self, item: WatchItem) -> Answers:
+        return np.array([self._grade_passage(item, row) for row in range(len(item.others))], dtype=np.float32)
+
+    def _grade_passage(self, item: WatchItem, row: int) -> float:
+        from embassay.protocols.rag.judges import Passage, Question
+
+        question, passage = Question(item.id, item.text), Passage(f"{item.id}#{row}", item.others[row])
+        return float(wait_for(partial(self.judge.grade, question, passage, draw=self.draws)).grade)
+
+
+def _ask_each(
+    items: Sequence[WatchItem], rng: np.random.Generator, answer: Callable[[WatchItem], Any]
+) -> Replies:
+    """The answers to items one by one. ModelError where there is none."""
+    rows: dict[int, Answers] = {}
+    failed: dict[str, str] = {}
+    for row in rng.permutation(len(items)).tolist():
+        try:
+            rows[row] = np.asarray(answer(items[row]), dtype=np.float32)
+        except TextRefused as refusal:
+            failed[str(row)] = refusal.message
+    if not rows:
+        raise ModelError(f"Nothing is answered: {next(iter(failed.values()), 'there are no items')}")
+    width = max(len(item.others) for item in items)
+    values = np.full((len(items), width), np.nan, dtype=np.float32)
+    for row, answered in rows.items():
+        # An item of fewer passages has zeros in place of the others: they never differ.
+        values[row] = np.pad(answered, (0, width - len(answered)))
+    return Replies(values, failed)
+
+
+def open_respondent(
+    kind: Kind | None, name: str, *, ledger: Ledger, seed: int, folder: Path, tokenizer: str = "words"
+) -> Respondent:
+    """The system that a spec string names, to be asked afresh. None as `kind` is a system of either kind. A judge's
+    answers of this one call go to a `folder` that is thrown away. UsageError for a system of another kind."""
+    if kind == "judge":
+        from embassay.protocols.rag.judges import open_judge
+
+        return JudgeRespondent(
+            open_judge(name, ledger=ledger, cache=folder / "answers.sqlite", seed=seed, longest=4000)
+        )
+    cuts = open_tokenizer(tokenizer, later=True)
+    if kind == "reranker":
+        return RerankerRespondent(open_reranker(name, ledger=ledger, tokenizer=cuts, seed=seed))
+    system: Any = open_system(name, ledger=ledger, tokenizer=cuts, seed=seed)
+    encoder = getattr(system, "encoder", None)
+    has_vectors = encoder is not None and not hasattr(encoder, "width")
+    respondent: Respondent = VectorRespondent(system) if has_vectors else ScoreRespondent(system)
+    if kind is not None and respondent.kind != kind:
+        raise UsageError(
+            f"{name} answers with {respondent.kind}, and the fingerprint is of {kind}.",
+            mend="Check the system that was recorded, or record this one.",
+        )
+    return respondent

@@ -1,0 +1,66 @@
+"""The fixed texts of every fingerprint: short and long, in many scripts, and pairs that differ in one thing."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from embassay.contracts import Role
+
+VERSION = 1
+"""Of the texts: answers to other texts are not compared."""
+
+
+@dataclass(frozen=True)
+class FixedText:
+    """One text: what it probes (`group`), its language, and the roles that it is asked in. Texts of one `pair` differ
+    in one thing; empty where a text is in none."""
+
+    id: str
+    group: str
+    text: str
+    lang: str = "en"
+    pair: str = ""
+    roles: tuple[Role, ...] = ("document",)
+
+
+@cache
+def fixed_texts() -> tuple[FixedText, ...]:
+    """All fixed texts, in an order that never changes within a VERSION."""
+    held = tomllib.loads(files("embassay.protocols.watch").joinpath("texts.toml").read_text("utf-8"))
+    return (*map(_read_text, held["text"]), *_cut_heads(held))
+
+
+def _read_text(entry: Mapping[str, Any]) -> FixedText:
+    roles = ("document", *entry.get("roles", ()))
+    return FixedText(
+        entry["id"], entry["group"], entry["text"], entry.get("lang", "en"), entry.get("pair", ""), roles
+    )
+
+
+def _cut_heads(held: Mapping[str, Any]) -> Iterator[FixedText]:
+    """The first words of the essay, each head with every ending."""
+    words = held["essay"].split()
+    for length in held["heads"]:
+        head = " ".join(words[:length])
+        for letter, ending in zip("ab", held["endings"], strict=True):
+            yield FixedText(f"head-{length}{letter}", "long", f"{head} {ending}", pair=f"head-{length}")
+
+
+@dataclass(frozen=True)
+class FixedPanel:
+    """A question with passages, from the best to the worst: what rerankers and judges are asked."""
+
+    question: str
+    passages: tuple[str, ...]
+
+
+@cache
+def fixed_panels() -> tuple[FixedPanel, ...]:
+    """All fixed panels, in an order that never changes within a VERSION."""
+    held = tomllib.loads(files("embassay.protocols.watch").joinpath("texts.toml").read_text("utf-8"))
+    return tuple(FixedPanel(entry["question"], tuple(entry["passages"])) for entry in held["panel"])

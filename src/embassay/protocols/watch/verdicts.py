@@ -1,0 +1,124 @@
+"""A check as CI reads it: what fails, as JUnit XML and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from embassay.protocols.watch.history import WatchCheck
+from embassay.protocols.watch.options import FailOn
+from embassay.stats import Estimate
+
+
+@dataclass(frozen=True)
+class WatchFinding:
+    """One thing that a check says: whether it is `kept` (None: not tested), and why."""
+
+    name: str
+    kept: bool | None
+    value: str
+    n: int
+    why: str
+
+
+def is_failed(check: WatchCheck, fail_on: FailOn) -> bool:
+    """Whether CI is to stop: for any difference, for a change beyond noise, or only where own lists change. What cannot
+    be compared always stops it, and so does a change whose lists were not measured."""
+    if check.verdict == "same":
+        return any(not state.holds for state in check.thresholds)
+    if check.verdict == "not comparable" or fail_on == "any":
+        return True
+    if fail_on == "changed":
+        return check.verdict == "changed"
+    return check.lists_change is not False
+
+
+def findings_of(check: WatchCheck) -> Iterator[WatchFinding]:
+    """The answers, the lists and each threshold."""
+    kinds = "; ".join(f"{change.kind}: {change.evidence}" for change in check.changes)
+    kept = None if check.verdict == "not comparable" else check.verdict == "same"
+    why = "" if kept else "; ".join(filter(None, (check.reason, kinds)))
+    yield WatchFinding(f"answers of {check.system}", kept, check.verdict, check.asked - check.lost, why)
+    if check.impact is not None:
+        anew = check.impact.states[-1]
+        told = "" if anew.ndcg is None else f"nDCG@10 {interval_text(anew.ndcg, signed=True)}"
+        changed = anew.changed
+        yield WatchFinding(
+            "own lists", not check.lists_change, f"{interval_text(changed)} change", changed.n, told
+        )
+    if check.panel is not None:
+        told = f"{interval_text(check.panel.first)} of items"
+        yield WatchFinding("first passages", check.panel.first.estimate == 0, told, check.panel.first.n, "")
+        if (turned := check.panel.turned) is not None:
+            yield WatchFinding(
+                "labels of a golden set", turned.estimate == 0, f"{interval_text(turned)} turn", turned.n, ""
+            )
+    for state in check.thresholds:
+        yield WatchFinding(
+            f"{state.measure} threshold {state.threshold:.3f} of {state.file}", state.holds,
+            f"{state.turned.estimate:.1%} of decisions turn", state.turned.n,
+            "" if state.holds else f"{state.equivalent:.3f} accepts as many as before"
+        )  # fmt: skip
+
+
+def interval_text(value: Estimate, *, signed: bool = False) -> str:
+    """A share in percent, or a signed change, with its interval.
+
+    >>> interval_text(Estimate(0.5, 0.4, 0.6, 90, "")), interval_text(Estimate(-0.1, -0.2, 0, 9, ""), signed=True)
+    ('50% (40-60%)', '-0.100 (-0.200 to 0.000)')
+    """
+    if signed:
+        return f"{value.estimate:+.3f} ({value.low:.3f} to {value.high:.3f})"
+    return f"{value.estimate:.0%} ({100 * value.low:.0f}-{value.high:.0%})"
+
+
+WORDS = {True: "kept", False: "CHANGED", None: "NOT TESTED"}
+
+
+def as_markdown(check: WatchCheck) -> str:
+    """A heading that says how it went, and a table."""
+    lines = [
+        f"### Embassay watch: {_cell(check.system)} is {check.verdict}",
+        "",
+        "| What | Found, 95% | n | Verdict | Why |",
+        "|---|---:|---:|---|---|",
+    ]
+    lines += [
+        f"| {_cell(told.name)} | {told.value} | {told.n:,} | {WORDS[told.kept]} | {_cell(told.why)} |"
+        for told in findings_of(check)
+    ]
+    lines += [
+        "",
+        f"Check {check.look}, p {check.p:.2g} against {check.level:.2g}. To make anew: {check.part or 'none'}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def as_junit(check: WatchCheck) -> str:
+    """A test suite of one case per finding, XML."""
+    told = list(findings_of(check))
+    states = [finding.kept for finding in told]
+    suite = ElementTree.Element(
+        "testsuite", name="embassay watch", tests=str(len(told)), failures=str(states.count(False)),
+        errors=str(states.count(None)), skipped="0"
+    )  # fmt: skip
+    for finding in told:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname="embassay.watch", name=_clean(finding.name)
+        )
+        if not finding.kept:
+            kind = "error" if finding.kept is None else "failure"
+            fault = ElementTree.SubElement(case, kind, message=_clean(finding.why), type="watch")
+            fault.text = _clean(f"{finding.name}: {finding.value} (n = {finding.n}); {finding.why}")
+    ElementTree.indent(suite)
+    return "<?xml version='1.0' encoding='utf-8'?>\n" + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+def _cell(text: str) -> str:
+    return _clean(text).replace("|", "\\|").replace("`", "'").replace("<", "&lt;").replace("\n", " ")
+
+
+def _clean(text: str) -> str:
+    """Without the control characters that XML cannot hold."""
+    return "".join(sign if sign.isprintable() or sign in "\t\n" else " " for sign in text)

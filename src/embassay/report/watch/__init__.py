@@ -1,0 +1,1 @@
+"""What a watch says, on a terminal and on a page."""

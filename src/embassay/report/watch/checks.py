@@ -1,0 +1,145 @@
+"""What a check, a comparison and a plan of a watch say on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from embassay.document.blocks import (
+    Block,
+    Bullets,
+    Column,
+    Entry,
+    Said,
+    Table,
+    Verdict,
+    number_columns,
+)
+from embassay.protocols.watch.compare import Conformance
+from embassay.protocols.watch.history import GroupState, WatchCheck
+from embassay.protocols.watch.impact import Impact
+from embassay.protocols.watch.panels import PanelEffect
+from embassay.protocols.watch.plan import PlannedStep
+from embassay.protocols.watch.verdicts import interval_text
+from embassay.runs.spending import format_dollars
+
+SAYS = {
+    "same": "{system} still answers as recorded",
+    "noisier": "{system} answers vary more than they did",
+    "changed": "{system} no longer answers as recorded",
+    "not comparable": "{system} cannot be compared",
+}
+
+
+def check_view(check: WatchCheck) -> Iterator[Block]:
+    """The verdict, what kind of change it is, whether it matters, and which texts moved."""
+    yield Verdict(
+        (SAYS[check.verdict].format(system=check.system) + ".",), tuple((line,) for line in _ledes(check))
+    )
+    if check.impact is not None:
+        yield impact_table(check.impact)
+    if check.thresholds:
+        yield _threshold_table(check)
+    if check.verdict != "same":
+        yield _group_table(check.groups)
+    yield Bullets(tuple(_notes(check)))
+
+
+def _ledes(check: WatchCheck) -> Iterator[str]:
+    if check.verdict == "same":
+        yield f"{check.asked - check.lost:,} items were asked afresh; {check.moved:,} are beyond their repeats."
+        return
+    yield f"{check.reason[:1].upper()}{check.reason[1:]}."
+    if check.changes:
+        kinds = ", ".join("kind unknown" if told.kind == "unknown" else told.kind for told in check.changes)
+        yield f"What changed: {kinds} ({check.changes[0].evidence})."
+    if check.impact is not None:
+        yield f"Your lists: {interval_text(check.impact.states[-1].changed)} have other passages."
+    if check.panel is not None:
+        yield from _panel_ledes(check.panel)
+    if check.part:
+        yield f"To make anew in an index: {check.part}."
+
+
+def _panel_ledes(panel: PanelEffect) -> Iterator[str]:
+    yield (
+        f"{interval_text(panel.first)} of items have another first passage; values are off by {panel.error:.3g}, "
+        f"between repeats by {panel.noise:.3g} (root mean square, n {panel.values:,})."
+    )
+    if panel.turned is not None and panel.shift is not None:
+        yield (
+            f"The judge is no longer the judge: grades moved by {interval_text(panel.shift, signed=True)}, and "
+            f"{interval_text(panel.turned)} crossed the line of relevance, as labels of a golden set would."
+        )
+
+
+def impact_table(impact: Impact) -> Table:
+    """Each state of an index, and what it does to lists."""
+    rows: list[list[Said | Entry]] = [
+        [
+            state.name, interval_text(state.changed), f"{state.overlap:.0%}",
+            "n/a" if state.ndcg is None else interval_text(state.ndcg, signed=True), f"{state.changed.n:,}",
+        ]
+        for state in impact.states
+    ]  # fmt: skip
+    heads: list[str | Column] = [
+        "Index",
+        *number_columns("Lists changed, 95%", "Same passages", "nDCG@10 change, 95%", "n"),
+    ]
+    return Table.of("watch-lists", heads, rows)
+
+
+def _threshold_table(check: WatchCheck) -> Table:
+    rows: list[list[Said | Entry]] = [
+        [
+            f"{state.measure} {state.threshold:.3f}", "holds" if state.holds else "no longer holds",
+            f"{state.accepted_before:.1%}", f"{state.accepted_now:.1%}", interval_text(state.turned),
+            f"{state.equivalent:.3f}",
+        ]
+        for state in check.thresholds
+    ]  # fmt: skip
+    heads: list[str | Column] = [
+        "Threshold",
+        "Verdict",
+        *number_columns("Accepted before", "now", "Decisions turned", "As many at"),
+    ]
+    return Table.of("watch-thresholds", heads, rows)
+
+
+def _group_table(groups: Sequence[GroupState]) -> Table:
+    rows: list[list[Said | Entry]] = [
+        [
+            group.group,
+            f"{group.moved:,} of {group.n:,}",
+            "n/a" if group.distance < 0 else f"{group.distance:.2g}",
+        ]
+        for group in groups
+    ]
+    return Table.of("watch-groups", ["Texts", *number_columns("Beyond noise", "Median distance")], rows)
+
+
+def _notes(check: WatchCheck) -> Iterator[str]:
+    yield f"Check {check.look}: p {check.p:.2g}, an alarm from {check.level:.2g} down."
+    if check.lost:
+        yield f"{check.lost:,} items have no answer and are left out."
+    if check.usd is None or check.usd > 0:
+        yield f"This check: {format_dollars(check.usd)}."
+
+
+def conformance_view(told: Conformance) -> Iterator[Block]:
+    """Whether two systems answer alike, and where not."""
+    lede = [
+        f"{told.beyond:,} of {told.n:,} items differ by more than either varies (p {told.p:.2g}); the first ten "
+        f"neighbours agree to {told.overlap:.0%}."
+    ]
+    lede += [f"Difference: {change.kind} ({change.evidence})." for change in told.changes]
+    yield Verdict((f"{told.first} and {told.second} are {told.verdict}.",), tuple((line,) for line in lede))
+    yield _group_table(told.groups)
+    yield Bullets((f"{told.lost:,} items have no answer and are left out.",) if told.lost else ())
+
+
+def plan_view(steps: Sequence[PlannedStep]) -> Iterator[Block]:
+    """What would be asked for, a row per step."""
+    rows: list[list[Said | Entry]] = [
+        [step.step, f"{step.texts:,}", f"{step.tokens:,}", format_dollars(step.usd)] for step in steps
+    ]
+    yield Table.of("watch-plan", ["Step", *number_columns("Texts", "Tokens", "Price")], rows)

@@ -1,0 +1,128 @@
+"""The page of a report about what is watched: the newest verdicts, and what changed when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from embassay.document.blocks import (
+    Block,
+    Bullets,
+    Care,
+    Column,
+    Entry,
+    Facts,
+    Heading,
+    Line,
+    Table,
+    Text,
+    Verdict,
+    number_columns,
+)
+from embassay.errors import DataError
+from embassay.protocols.watch.history import ENDING, WatchCheck, read_checks
+from embassay.protocols.watch.verdicts import interval_text
+from embassay.report.runs import ReportRun
+from embassay.report.watch.checks import SAYS, impact_table
+from embassay.runs.spending import format_dollars
+
+MOST_CHECKS = 400
+"""Rows of a timeline, the newest: over a year of nights."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The checks of one file, oldest first, or why it cannot be read."""
+
+    path: Path
+    checks: tuple[WatchCheck, ...]
+    fault: str = ""
+
+    @property
+    def system(self) -> str:
+        """Whose checks they are."""
+        return self.checks[-1].system if self.checks else self.path.name.removesuffix(ENDING)
+
+
+def find_timelines(folders: Sequence[Path]) -> tuple[Timeline, ...]:
+    """The files of checks in these folders and in those right above them, each once."""
+    places = dict.fromkeys(place.resolve() for folder in folders for place in (folder, folder.parent))
+    files = dict.fromkeys(file for place in places for file in sorted(place.glob(f"*{ENDING}")))
+    return tuple(_read_timeline(file) for file in files)
+
+
+def _read_timeline(path: Path) -> Timeline:
+    try:
+        return Timeline(path, read_checks(path))
+    except (DataError, OSError) as error:
+        return Timeline(path, (), str(error))
+
+
+def watch_page(runs: Sequence[ReportRun]) -> Iterator[Block]:
+    """All checks that lie beside the runs of a report; nothing where there are none."""
+    yield from timeline_blocks(find_timelines([run.record.path for run in runs]))
+
+
+def timeline_blocks(timelines: Sequence[Timeline]) -> Iterator[Block]:
+    """The newest verdict of each system, then what changed when."""
+    told = [timeline for timeline in timelines if timeline.checks or timeline.fault]
+    if not told:
+        return
+    newest = [timeline.checks[-1] for timeline in told if timeline.checks]
+    off = [check for check in newest if check.verdict != "same"]
+    heading = (
+        f"{len(off)} of {len(newest)} watched systems no longer answer as recorded."
+        if off
+        else f"All {len(newest)} watched systems answer as recorded."
+        if len(newest) != 1
+        else "The watched system answers as recorded."
+    )
+    yield Verdict(
+        (heading,), tuple((SAYS[check.verdict].format(system=check.system) + ".",) for check in off[:4])
+    )
+    for place, timeline in enumerate(told, 1):
+        yield from _timeline_section(timeline, place)
+
+
+def _timeline_section(timeline: Timeline, place: int) -> Iterator[Block]:
+    yield Heading(timeline.system, f"watch-{place}", 3)
+    if timeline.fault:
+        yield Care((timeline.fault,), "These checks cannot be read.")
+        return
+    checks = timeline.checks
+    turns = [check for before, check in pairwise(checks) if before.verdict != check.verdict]
+    turns = [checks[0], *turns] if checks[0].verdict != "same" else turns
+    yield Facts.of("", f"{len(checks):,} checks", f"{checks[0].at[:10]} to {checks[-1].at[:10]}")
+    if turns:
+        yield Bullets(tuple(_say_turn(check) for check in turns))
+    lines = tuple(_check_line(check) for check in reversed(checks[-MOST_CHECKS:]))
+    columns: tuple[str | Column, ...] = (
+        "Verdict",
+        "What changed",
+        *number_columns("Beyond noise", "p", "Lists changed, 95%", "Price"),
+    )
+    yield Table(f"watch-checks-{place}", "Checks, the newest first", "Time", columns, lines)
+    impact = next((check.impact for check in reversed(checks) if check.impact is not None), None)
+    if impact is not None:
+        yield Text(
+            "What searching with an old, a half renewed and a new index does, when it was last measured:"
+        )
+        yield impact_table(impact)
+
+
+def _say_turn(check: WatchCheck) -> str:
+    kinds = ", ".join(change.kind for change in check.changes)
+    return f"{check.at}: {check.verdict}" + (f" ({kinds})" if kinds else "") + "."
+
+
+def _check_line(check: WatchCheck) -> Line:
+    kinds = ", ".join(change.kind for change in check.changes)
+    lists = "" if check.impact is None else interval_text(check.impact.states[-1].changed)
+    style = "" if check.verdict == "same" else "state failed"
+    entries = (
+        Entry(check.verdict, style=style), Entry(kinds), Entry(f"{check.moved:,} of {check.asked - check.lost:,}"),
+        Entry(f"{check.p:.2g}"), Entry(lists), Entry(format_dollars(check.usd)),
+    )  # fmt: skip
+    return Line(check.at, entries)

@@ -1,0 +1,14 @@
+"""What the tests of a watch share."""
+
+from __future__ import annotations
+
+import pytest
+
+from embassay.protocols.watch.own import OwnTexts
+from watched_systems import made_texts
+
+
+@pytest.fixture(scope="session")
+def own_texts() -> OwnTexts:
+    """Passages of made words with questions and judgements."""
+    return made_texts()

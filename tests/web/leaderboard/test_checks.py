@@ -1,0 +1,58 @@
+"""The last check of a system stands on the boards, and a new check shows without a new run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from embassay.protocols.watch.check import check_respondent
+from embassay.protocols.watch.history import WatchCheck, append_check
+from embassay.protocols.watch.options import CheckRequest
+from embassay.web.leaderboard.checks import last_checks
+from embassay.web.leaderboard.library import Library
+from embassay.web.leaderboard.page.rows import system_facts
+from leaderboard_runs import write_sage
+from watched_systems import made, recorded
+
+
+@pytest.fixture(scope="module")
+def check() -> WatchCheck:
+    """A first check of minilm, on a day of its own: all well."""
+    return replace(
+        check_respondent(recorded(), made(), CheckRequest()), system="minilm", at="2026-03-01T01:00:00Z"
+    )
+
+
+def test_the_newest_check_counts(tmp_path: Path, check: WatchCheck) -> None:
+    """Of two files about one system, in the folder and in one below it; a file of something else says nothing."""
+    append_check(tmp_path / "a.checks.jsonl", check)
+    append_check(
+        tmp_path / "b" / "b.checks.jsonl", replace(check, at="2026-03-02T01:00:00Z", verdict="changed")
+    )
+    (tmp_path / "c.checks.jsonl").write_text("hello\n")
+    assert last_checks(tmp_path) == {"minilm": "changed, 2026-03-02"}
+
+
+def test_a_board_shows_the_last_check(tmp_path: Path, check: WatchCheck) -> None:
+    """It is a fact of the system's row; the next check replaces it at the next look."""
+    write_sage(tmp_path / "one", {"minilm": 0.7, "bm25": 0.5})
+    library = Library(tmp_path)
+    library.refresh()
+    assert set(_shown(library).values()) == {""}
+    for day, verdict in ((1, "same"), (2, "noisier")):
+        append_check(
+            tmp_path / "m.checks.jsonl", replace(check, at=f"2026-03-0{day}T01:00:00Z", verdict=verdict)
+        )
+        assert library.refresh()
+        assert _shown(library) == {"minilm": f"{verdict}, 2026-03-0{day}", "bm25": ""}
+
+
+def _shown(library: Library) -> dict[str, str]:
+    board = library.board(library.view().boards.boards[0].id)
+    assert board is not None
+    rows = {row.name: row.facts for row in board.board.systems}
+    for facts in rows.values():
+        assert (("Last check", facts.last_check) in system_facts(facts)) is bool(facts.last_check)
+    return {name: rows[name].last_check for name in ("minilm", "bm25")}
