@@ -46,7 +46,7 @@ class SeenIds:
         self.count = 0
 
     def add(self, number: int, key: str, row: Row) -> None:
-        """Note the id of row `number`, from 1. DataError where it is there twice, unless the ids are condensed."""
+        """Note the id of row `number`, from 1. DataError where it appears twice, unless the ids are condensed."""
         self.count += 1
         if self._lines is not None:
             if key in self._lines:
@@ -63,7 +63,7 @@ class SeenIds:
     def repeats(self, source: Source) -> list[DataError]:
         """What `add` would have raised, in file order, after `condense`.
 
-        The rows are read again where two ids have one hash: then nearly always one is there twice.
+        The rows are read again where two ids have one hash: then nearly always one appears twice.
         """
         if self._lines is not None:
             return []

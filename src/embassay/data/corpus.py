@@ -213,7 +213,7 @@ def read_corpus(source: Source, parse: Parse, intake: Intake, what: str) -> Corp
 
     A large corpus is read from the cache folder where it is kept already, else kept there; one that is read while
     faults are collected lies there for this process only. Ids are checked for repeats, and rows left out are counted
-    in `intake`. DataError for an id that is there twice and when no row is usable, UsageError where a large corpus
+    in `intake`. DataError for an id that appears twice and when no row is usable, UsageError where a large corpus
     cannot be kept.
     """
     # The key reads every byte, so it is made only where the corpus may be kept.

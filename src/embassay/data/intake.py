@@ -82,7 +82,7 @@ class Intake:
     ) -> list[tuple[str, T]]:
         """The drawn (id, parsed row) of all rows for which `parse(row, id)` gives something.
 
-        A source without ids numbers its rows from 1. DataError for an id that is there twice and when no row
+        A source without ids numbers its rows from 1. DataError for an id that appears twice and when no row
         is usable.
         """
         ids, usable = SeenIds(), 0

@@ -314,7 +314,7 @@ class Titled(View):
 
 
 def repeated_key(row: Row, column: str, key: str, first_line: int) -> DataError:
-    """The error for a key that is there twice."""
+    """The error for a key that appears twice."""
     return DataError(
         f"{column} {key!r} appears twice, first on line {first_line}.",
         path=row.path,

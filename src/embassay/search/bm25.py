@@ -96,7 +96,7 @@ class BM25Index:
 
     score(q, d) = sum over the words of q, with repetition, of idf tf / (tf + k1 (1 - b + b |d| / mean |d|)),
     idf = ln(1 + (N - df + 0.5) / (df + 0.5)): Lucene's BM25, `k1` and `b` with its defaults. UsageError for parameters
-    out of range and ids that are there twice.
+    out of range and ids that appear twice.
 
     An index made for the queries that are to be `asked` has only their words, which takes a fraction of the memory and
     gives the same scores; UsageError for another query then.

@@ -28,7 +28,7 @@ def test_there_and_back(embassay, study, tmp_path):
     assert "ann, mood: 6 answers, complete" in said
     assert "4 of them say that the item cannot be judged." in said
     done = embassay("hume", "import", other, "x.csv", check_code=2)
-    assert "already, in ann.jsonl" in done.stderr
+    assert "already in ann.jsonl" in done.stderr
     assert "--replace" in done.stderr
     told = json.loads(embassay("hume", "import", other, "x.csv", "--replace", "--json").stdout)
     assert told["replaced"] == 24

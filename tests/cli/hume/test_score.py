@@ -149,7 +149,7 @@ def test_wrong_commands(embassay, tmp_path):
     study = scored_study(tmp_path / "data", families=("sts",))
     for words, arguments in (
         ("no system called 'jacard'", (study, "-s", "jacard", *QUICK)),
-        ("--task means nothing", ("--from-mteb", "x", "-s", "jaccard", "-t", "sts")), ("There is nothing to score", ()),
+        ("--task has no effect", ("--from-mteb", "x", "-s", "jaccard", "-t", "sts")), ("There is nothing to score", ()),
     ):  # fmt: skip
         done = embassay("hume", "score", *arguments, "--out", "run", check_code=2)
         assert words in done.stderr

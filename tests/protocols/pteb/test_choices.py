@@ -104,7 +104,7 @@ def test_training_texts_can_stay(rewording, by, tmp_path):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"runs": 0}, "cannot be 0 runs"),
+        ({"runs": 0}, "0 runs are not possible"),
         ({"paraphraser": []}, "Nothing would be paraphrased"),
         ({"paraphraser": ["copied", "copied"]}, "named twice"),
         ({"prompts": ("default", "default"), "paraphraser": "copied"}, "named twice"),

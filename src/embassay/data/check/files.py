@@ -270,8 +270,8 @@ def _make_fault(entry: _FaultPlaces) -> Fault:
 def _strip_values(what: str) -> str:
     """What is wrong without the ids, values and numbers of one row; a column's name stays.
 
-    >>> _strip_values("id '7' is there twice, first on line 2."), _strip_values("the value of 'label' cannot be used")
-    ('id _ is there twice, first on line _.', "the value of 'label' cannot be used")
+    >>> _strip_values("id '7' appears twice, first on line 2."), _strip_values("the value of 'label' cannot be used")
+    ('id _ appears twice, first on line _.', "the value of 'label' cannot be used")
     """
     return what if what.startswith("the value of") else re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "_", what)
 

@@ -36,7 +36,7 @@ def collect_annotations(folder: StudyFolder, files: Sequence[Path] = ()) -> tupl
     """The annotations of `annotations/*.jsonl` in the order of files and lines, then what `hume serve` stored for the
     study, by annotator and item; or only those of `files`.
 
-    Raises DataError for an item that the study has not, and for an answer that is there twice, in files or in a file
+    Raises DataError for an item that the study has not, and for an answer that appears twice, in files or in a file
     and in the store.
     """
     known = {item.id for item in folder.items}
@@ -45,7 +45,7 @@ def collect_annotations(folder: StudyFolder, files: Sequence[Path] = ()) -> tupl
         for line, row in read_rows(path, AnnotationRow, _MEND):
             key = row.annotator_id, row.item_id
             if row.item_id not in known or key in by_key:
-                what = "is there twice" if key in by_key else "answers an item that the study does not have"
+                what = "appears twice" if key in by_key else "answers an item that the study does not have"
                 raise DataError(
                     f"The answer of {row.annotator_id} to {row.item_id} {what}", path=path, line=line,
                     mend="Keep one line for each annotator and item of this study."

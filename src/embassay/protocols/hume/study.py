@@ -385,7 +385,7 @@ def read_study(path: Path) -> StudyFolder:
     items, seen = [], set()
     for line, row in read_rows(path / ITEMS, ItemRow):
         if row.task not in langs or row.id in seen:
-            what = "is there twice" if row.id in seen else f"is of the unknown task {row.task!r}"
+            what = "appears twice" if row.id in seen else f"is of the unknown task {row.task!r}"
             raise DataError(f"Item {row.id} {what}", path=path / ITEMS, line=line, mend=_MEND)
         seen.add(row.id)
         items.append(Item(row.id, row.task, langs[row.task], row.payload))

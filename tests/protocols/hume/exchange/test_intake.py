@@ -41,7 +41,7 @@ def file(tmp_path):
             r"in.csv:3: the answer of ann to mood-00 appears twice, first in in.csv, line 2",
         ),
         ("mood-00,,0\n", r"in.csv:2: nobody is named as annotator"),
-        ("mood-00,ann\n", r"in.csv:2: the row has another number of cells"),
+        ("mood-00,ann\n", r"in.csv:2: the row does not have as many cells"),
         (",ann,0\n", r"in.csv:2: there is no item_id"),
         ('mood-00,ann,"0\n', r"in.csv"),
         ("mood-88,ann,0\nmood-99,ann,1\n", r"mood-88 is not an item of the study \(and 1 more such lines\)"),
@@ -93,7 +93,7 @@ def test_again_is_refused_or_replaces(empty, file):
     """Also where another file has the answer; what is not replaced stays."""
     first = file(HEAD + "mood-00,ann,0\nmood-01,ann,1\nmood-00,bob,2\n")
     import_files(empty, [first])
-    with pytest.raises(UsageError, match=r"has 3 of these answers of ann, bob already, in ann\.jsonl"):
+    with pytest.raises(UsageError, match=r"has 3 of these answers of ann, bob already in ann\.jsonl"):
         import_files(empty, [first])
     done = import_files(empty, [file(HEAD + "mood-00,ann,2\nmood-02,ann,2\n", "later.csv")], replace=True)
     assert done.replaced == 1

@@ -209,14 +209,14 @@ def test_the_three_shapes_of_argilla(taken, tmp_path):
             "status of a response",
         ),
         (record("mood-00", {"label": [{"value": "9", "user_id": "u"}]}), "the answer to mood-00 is '9'"),
-        (record("mood-00", {"label": [{"value": "1", "user_id": "u"}] * 2}), "user u answers label twice"),
+        (record("mood-00", {"label": [{"value": "1", "user_id": "u"}] * 2}), "user u answered label twice"),
         (
             record("search-00", {"relevant": [{"value": ["document_9"], "user_id": "u"}]}),
             "relevant documents are not known",
         ),
         (
             record("search-00", {"relevant": [{"value": ["none", "document_1"], "user_id": "u"}]}),
-            "none of them is",
+            "so is .none of them",
         ),
         (record("mood-00", {"label": 3}), "not a list of objects"),
     ],

@@ -124,7 +124,7 @@ def test_one_answer_of_several(values: list[str]) -> None:
 
 def test_what_cannot_be_done() -> None:
     """One draw cannot disagree; groups and lists have no single answer; shares are shares."""
-    with pytest.raises(UsageError, match="single draw"):
+    with pytest.raises(UsageError, match="one answer cannot disagree"):
         decide_task("t", "classification", {"x": ["a"]}, {})
     with pytest.raises(UsageError, match="clustering"):
         decide_task("t", "clustering", {}, {})

@@ -86,7 +86,7 @@ def test_reranking_is_the_map_over_all_candidates(folder: StudyFolder) -> None:
         values.append((np.cumsum(relevant) / np.arange(1, 6))[relevant].mean())
     assert found.scores[0].value == pytest.approx(np.mean(values))
     assert list(column(found, "ap").values()) == pytest.approx(values)
-    assert "irrelevant first" in found.scores[0].method
+    assert "irrelevant documents first" in found.scores[0].method
     kept = pl.DataFrame(found.items).filter(measure="similarity")
     assert len(kept) == 5 * N
     assert set(kept["variant"]) == {f"document={place}" for place in range(5)}
@@ -175,7 +175,7 @@ def test_a_source_that_is_gone(folder: StudyFolder) -> None:
     task = folder.task("topic")
     gone = task.model_copy(update={"source": task.source.model_copy(update={"dataset": "gone.csv"})})
     with pytest.raises(
-        DataError, match=r"texts to train on for topic cannot be read from gone\.csv"
+        DataError, match=r"training texts for topic cannot be read from gone\.csv"
     ) as caught:
         training_of(gone, (), None)
     assert "--task" in caught.value.mend
@@ -191,7 +191,7 @@ def test_a_sampled_task_finds_its_source_as_it_was() -> None:
     assert (task.source.lang, training.notes) == ("fr", ())
     assert set(training.rows.labels) == {"food", "health", "law", "rivers", "software", "space"}
     gone = task.model_copy(update={"source": task.source.model_copy(update={"lang": "xx"})})
-    with pytest.raises(DataError, match="no rows in xx"):
+    with pytest.raises(DataError, match="no longer has rows in xx"):
         training_of(gone, items, None)
 
 

@@ -202,7 +202,7 @@ def test_results_of_another_study_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "ours.json"
     path.write_text(json.dumps({"results": [entry, entry | {"model": "org/one", "revision": "r"}]}))
     found = read_published(PublishedRequest((str(path),), systems=("wordllama",)))
-    with pytest.raises(UsageError, match="another study"):
+    with pytest.raises(UsageError, match="other than HUME"):
         with_evaluated(found, Entrants({"wordllama": ("embedding", "x")}))
 
 

@@ -156,7 +156,7 @@ def test_other_models_take_part_when_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("keep", "what"), [
-    (lambda one: one["model"] != "baseline/Human", "hold no people"),
+    (lambda one: one["model"] != "baseline/Human", "contain no people"),
     (lambda one: one["model"] == "baseline/Human", "No model in the results"),
 ])  # fmt: skip
 def test_nothing_to_compare(tmp_path: Path, keep: Any, what: str) -> None:
@@ -243,7 +243,7 @@ def test_simulated_people_of_results_are_marked(tmp_path: Path) -> None:
     (lambda p: (p / "you__a").mkdir() or (p / "me__a" / "1").rename(p / "you__a" / "1"), ""),
     (lambda p: shutil.copytree(p / "me__a", p / "you__a"), "2 models are called a"),
     (lambda p: shutil.copytree(p / "baseline__Human" / "3", p / "baseline__Human" / "4"), "people in 2 revisions"),
-    (lambda p: shutil.rmtree(p / "baseline__Human"), "hold no people"),
+    (lambda p: shutil.rmtree(p / "baseline__Human"), "contain no people"),
     (lambda p: (p / "baseline__Human/3/emotion.json").write_text(
         (p / "baseline__Human/3/emotion.json").read_text().replace("accuracy", "kindness")), "to no family"),
 ])  # fmt: skip

@@ -161,7 +161,7 @@ def check_new(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replace: bo
         who = ", ".join(sorted({annotator for annotator, _ in again}))
         raise UsageError(
             f"The study has {len(again)} of these answers of {who} already in {before[again[0]].name}.",
-            mend="Replace them with --replace.",
+            mend="Replace the earlier ones with --replace.",
         )
     return len(again)
 

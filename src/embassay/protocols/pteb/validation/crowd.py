@@ -342,7 +342,7 @@ def _seconds(row: Row) -> float | None:
 
 def _people(files: Sequence[Path]) -> dict[str, Submission]:
     """Person -> their submission. Who came back after one that does not count has the one that does; of several that
-    count, as of several studies, the times are added. DataError for a submission that is there twice."""
+    count, as of several studies, the times are added. DataError for a submission that appears twice."""
     people: dict[str, Submission] = {}
     seen: dict[str, Row] = {}
     for path in files:

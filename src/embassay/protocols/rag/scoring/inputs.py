@@ -238,7 +238,7 @@ def _check_repeats(qrels: Entries, frame: pl.DataFrame) -> None:
 def read_answers(path: Path, mapping: Mapping[str, str]) -> dict[str, float]:
     """Query -> how right its answer is, 0 to 1, from JSONL, CSV, TSV or Parquet with `query_id` and `correct`.
 
-    DataError with its line for a row without one of them, a value outside 0 to 1 and a query that is there twice with
+    DataError with its line for a row without one of them, a value outside 0 to 1 and a query that appears twice with
     different ones. `mapping` is target column -> the file's.
     """
     source = open_table(path)

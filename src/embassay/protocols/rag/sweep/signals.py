@@ -94,7 +94,7 @@ def read_names(path: Path) -> Mapping[str, tuple[Person, str]]:
     """Whose name a query has, and its topic ("" where the file does not say), by the id of the query.
 
     The columns are `query_id` and `author`, or `given` and `family`; `topic` may be there. DataError, with the line,
-    for a query that is there twice and for an author without a name.
+    for a query that appears twice and for an author without a name.
     """
     source = open_table(path)
     columns = source.columns()
