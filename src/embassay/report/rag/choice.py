@@ -187,7 +187,9 @@ def _by_model(record: Record, choice: Mapping[str, Any]) -> str:
     cost = f" (${spent:.2f})" if spent else ""
     asked, by = numbers.counted(choice["written"], "question"), asker.get("by", "a model")
     # Two of a real model moved P(best) from 45% to 56%.
-    few = ": so few may mislead, have more written (--written-per-kind)" if choice["written"] < TRUSTED else ""
+    few = (
+        ": so few may mislead, have more written (--written-per-kind)" if choice["written"] < TRUSTED else ""
+    )
     return f"{asked} that {label_names([by])[by]} wrote{cost} count in it, as one more witness{few}."
 
 

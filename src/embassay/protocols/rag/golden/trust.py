@@ -143,7 +143,7 @@ def _beside_people(golden: Golden) -> Iterator[str]:
                     f"THE JUDGE IS AT CHANCE against a person: {measured}. Do not use these grades; take another judge."
                 )
             else:
-                yield f"The judge may be at chance against a person: {measured}. Check more passages (rag check sample)."
+                yield f"The judge may be at chance against a person: {measured}. Check more (rag check sample)."
 
 
 def _repeat_warnings(golden: Golden) -> Iterator[str]:
