@@ -174,9 +174,7 @@ def test_training_texts_per_label_as_in_the_paper(folder: StudyFolder, name: str
 def test_a_source_that_is_gone(folder: StudyFolder) -> None:
     task = folder.task("topic")
     gone = task.model_copy(update={"source": task.source.model_copy(update={"dataset": "gone.csv"})})
-    with pytest.raises(
-        DataError, match=r"training texts for topic cannot be read from gone\.csv"
-    ) as caught:
+    with pytest.raises(DataError, match=r"training texts for topic cannot be read from gone\.csv") as caught:
         training_of(gone, (), None)
     assert "--task" in caught.value.mend
 

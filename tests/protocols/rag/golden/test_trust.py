@@ -112,6 +112,16 @@ def test_each_sign_of_a_judge_at_chance_is_a_warning(found, word):
     assert word in text
 
 
+def test_a_few_repeats_leave_chance_open_and_no_more():
+    """A real judge: kappa .33 from -.42 to .81 over 12 passages is no proof of chance, from -.1 to .1 it is."""
+    for figure, proof in ((IntervalFigure(0.33, -0.42, 0.81, 12), False), (CHANCE, True)):
+        repeated = Repeated(figure.n, 4, NONE, NONE, figure, NONE)
+        (warning,) = judge_warnings(golden(repeated=repeated))
+        assert ("close to random" in warning) == proof
+        (warning,) = judge_warnings(golden(human=(check(figure),)))
+        assert ("IS AT CHANCE" in warning) == proof
+
+
 def test_a_good_judge_is_not_warned_about():
     """Nor one of whom nothing is known."""
     assert judge_warnings(golden()) == ()

@@ -139,19 +139,25 @@ def _beside_people(golden: Golden) -> Iterator[str]:
     for check in golden.human:
         kappa = check.kappa
         if check.graded >= ENOUGH and kappa.value is not None and _is_at_chance(kappa):
-            yield (
-                f"THE JUDGE IS AT CHANCE against a person: kappa {kappa.value:.2f}{_interval_words(kappa)} over "
-                f"{check.graded} passages of {check.file}. Do not use these grades; use another judge."
-            )
+            measured = f"kappa {kappa.value:.2f}{_interval_words(kappa)} over {check.graded} passages of {check.file}"
+            if kappa.value < LITTLE:
+                yield (
+                    f"THE JUDGE IS AT CHANCE against a person: {measured}. Do not use these grades; use another judge."
+                )
+            else:
+                yield f"The judge may be at chance against a person: {measured}. Check more (rag check sample)."
 
 
 def _repeat_warnings(golden: Golden) -> Iterator[str]:
     kappa = golden.repeated.kappa if golden.repeated is not None else None
     if kappa is not None and kappa.value is not None and kappa.n >= ENOUGH and _is_at_chance(kappa):
-        yield (
-            f"The judge barely agrees with itself: graded twice, kappa {kappa.value:.2f}{_interval_words(kappa)} over "
-            f"{kappa.n} passages. Its grades are close to random; take another judge."
-        )
+        twice = f"graded twice, kappa {kappa.value:.2f}{_interval_words(kappa)} over {kappa.n} passages"
+        if kappa.value < LITTLE:
+            yield (
+                f"The judge barely agrees with itself: {twice}. Its grades are close to random; use another judge."
+            )
+        else:
+            yield f"The judge may barely agree with itself: {twice}. Have more graded twice (--repeat)."
 
 
 def _beside_search(golden: Golden) -> Iterator[str]:
