@@ -200,7 +200,7 @@ def test_a_subset_that_is_there_twice(tmp_path: Path) -> None:
         (one,) = rows_of(done.folder, subset="en", measure="main_score")
         assert one.value == value
         assert reason in one.reason
-        assert "there 2 times" in done.faults[0].reason
+        assert "appears 2 times" in done.faults[0].reason
         assert len(bundle_of(read_originals(done.folder))) == 2
 
 

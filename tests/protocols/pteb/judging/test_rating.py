@@ -44,7 +44,7 @@ def test_a_rating(text, value):
 @pytest.mark.parametrize("text", BAD)
 def test_no_rating(text):
     """What is not the rating alone is not read out of, and nothing beyond 0 to 5 is cut to it."""
-    with pytest.raises(NoRating, match=r"no rating|out of range"):
+    with pytest.raises(NoRating, match=r"not a rating|out of range"):
         rating_of(text)
 
 

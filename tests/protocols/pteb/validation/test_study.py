@@ -452,7 +452,7 @@ def test_the_same_results_twice(study: Study, tmp_path: Path) -> None:
     """A pair that a person rated twice is said, not averaged."""
     write_batches(study, "mturk", Batches(batch=50), tmp_path / "out")
     path = _write(tmp_path / "b.csv", _turk(study, _rows(tmp_path / "out" / "mturk-fra.csv"), "A"))
-    with pytest.raises(DataError, match="before"):
+    with pytest.raises(DataError, match="already rated"):
         _read(study, path, path)
 
 

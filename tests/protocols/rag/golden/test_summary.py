@@ -66,7 +66,7 @@ def test_round_trip(tmp_path):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"schema": 99}, "another version"), ({"judges": []}, "incomplete"), ({"queries": [{"id": 1}]}, "not whole"),
+        ({"schema": 99}, "another version"), ({"judges": []}, "incomplete"), ({"queries": [{"id": 1}]}, "incomplete"),
     ],
 )  # fmt: skip
 def test_what_is_no_record(tmp_path, change, what):
