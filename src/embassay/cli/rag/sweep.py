@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 Config = Annotated[
     Path,
     typer.Argument(
-        metavar="CONFIG.yaml", help="Datasets, axes, prices and rules; or `paper`, the paper's grid, or `paper-wide`."
+        metavar="CONFIG.yaml",
+        help="Datasets, axes, prices and rules; or `paper`, the paper's grid, or `paper-wide`.",
     ),
 ]
 
