@@ -182,6 +182,7 @@ BY_HAND = {
     "hteb.py": 9,
     "hume/results.py": 1,
     "hume/study.py": 6,
+    "watch/fingerprints.py": 1,
     "main.py": 2,
     "options.py": 3,
     "pteb.py": 3,
@@ -259,10 +260,10 @@ def test_what_is_given_only_once_is_not_in_the_command_that_resumes():
 
 LITTLE = {
     "doctor", "list", "data list", "data show", "data fetch", "cache info", "cache clear", "hume links", "rag prompts",
-    "reproduce",
+    "reproduce", "mcp",
 }  # fmt: skip
 """Commands that read none of a user's data, and so little that there is nothing to promise; `reproduce` hands the
-promise on to the command that it calls."""
+promise on to the command that it calls, and what `mcp` starts are commands of their own."""
 
 
 def test_every_command_that_reads_data_takes_a_promise():

@@ -54,7 +54,7 @@ GROUPS = {
     "cache": "Show or empty the caches.",
 }
 """What `embassay --help` says of each command and group; the module that holds it loads when it is called."""
-OWN_MEMORY = ("doctor", "list", "run", "calibrate", "choose", "reproduce")
+OWN_MEMORY = ("doctor", "list", "run", "calibrate", "choose", "reproduce", "mcp")
 """Commands that read no data and promise no memory, or that do cells, which keep a promise one by one."""
 HOMES = {
     "list": "doctor:show", "run": "session:run", "cache": "doctor:caches",

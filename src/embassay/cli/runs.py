@@ -13,6 +13,7 @@ from embassay.protocols.kernel.request import (
     DATA,
     OUTPUT,
     SERVER,
+    SPEED,
     STATISTICS,
     SYSTEMS,
     RunRequest,
@@ -425,15 +426,19 @@ def _fault_words(path: str, reason: str) -> str:
     return reason if path in reason else f"{path}: {reason}"
 
 
-Project = Annotated[Path, typer.Argument(help="The folder that all paths lie in.", metavar="FOLDER")]
-AllowRuns = Annotated[bool, typer.Option("--allow-runs", help="Let the agent make runs in the folder.")]
-MaxCost = Annotated[
-    float,
-    typer.Option("--max-cost", metavar="USD", min=0.0, help="Most that all runs of this server may cost."),
-]
+@dataclass(frozen=True)
+class AgentRights:
+    """What coding agents may do."""
+
+    folder: Path = option(Path(), "The folder that all paths lie in.", name="FOLDER")
+    allow_runs: bool = option(False, "Let the agent make runs in the folder.", name="--allow-runs")
+    max_cost: float = option(
+        0.0, "Most that all runs of this server may cost.", least=0, value="USD", group=SPEED
+    )
 
 
-def serve_agents(folder: Project = Path(), allow_runs: AllowRuns = False, max_cost: MaxCost = 0.0) -> None:
+@of_records()
+def serve_agents(rights: AgentRights) -> None:
     """Serve coding agents: check data, plan with price, run, score, compare, gate.
 
     An MCP server on standard input and output. It reads FOLDER and nothing else; runs need --allow-runs, and paid
@@ -447,9 +452,11 @@ def serve_agents(folder: Project = Path(), allow_runs: AllowRuns = False, max_co
     from embassay.errors import UsageError
     from embassay.web.agents import AgentLimits, make_server
 
-    if not folder.is_dir():
-        raise UsageError(f"There is no folder {folder}.", mend="Name the folder with your data and runs.")
-    server = make_server(AgentLimits(folder.resolve(), allow_runs, max_cost))
+    if not rights.folder.is_dir():
+        raise UsageError(
+            f"There is no folder {rights.folder}.", mend="Name the folder with your data and runs."
+        )
+    server = make_server(AgentLimits(rights.folder.resolve(), rights.allow_runs, rights.max_cost))
     # The protocol writes bytes, which the filtered stream does not take.
     sys.stdout = unfiltered_stream(sys.stdout)
     server.run("stdio")

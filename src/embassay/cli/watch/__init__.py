@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embassay.cli.options import App
+from embassay.cli.options import App, stopping_at_memory
 from embassay.cli.watch import fingerprints
 
 app = App("Watch: is it still the model you measured, and does it matter?")
@@ -14,4 +14,4 @@ def group() -> None:
 
 
 for _name in ("record", "check", "compare"):
-    app.command(_name)(getattr(fingerprints, _name))
+    app.command(_name)(stopping_at_memory(getattr(fingerprints, _name)))

@@ -110,9 +110,7 @@ def test_files_that_are_no_tables_are_named(tmp_path, content, message):
 def test_two_files_of_one_rater_are_told_apart(tmp_path, write_csv):
     """The same rating twice, in two files, is a mistake too."""
     one, two = (write_csv(tmp_path / name, [row()]) for name in ("one.csv", "two.csv"))
-    with pytest.raises(
-        DataError, match=r"two\.csv:2: a has already rated the pair fra-001 .*one\.csv:2"
-    ):
+    with pytest.raises(DataError, match=r"two\.csv:2: a has already rated the pair fra-001 .*one\.csv:2"):
         collect([one, two], ITEMS)
 
 
