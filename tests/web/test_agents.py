@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from embassay.cli.runs import AgentRights, serve_agents
+from embassay.cli.runs import serve_agents
 from embassay.errors import UsageError
 from embassay.web.agents import AgentLimits, make_server
 from stub import StubServer
@@ -178,4 +178,4 @@ def test_a_real_process_over_standard_streams(folder: Path) -> None:
     (answer,) = ask(server, ("check_data", {"path": "notes.jsonl"}))
     assert "usable for" in content(answer) or '"files"' in content(answer)
     with pytest.raises(UsageError, match="There is no folder"):
-        serve_agents(rights=AgentRights(folder / "none"))
+        serve_agents(folder=folder / "none", allow_runs=False, max_cost=0.0)
