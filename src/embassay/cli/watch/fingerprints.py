@@ -85,7 +85,8 @@ def check(
 ) -> None:
     """Check whether a system still answers as recorded.
 
-    And, if not, whether your lists notice. Verdicts: same, noisier, changed, not comparable. Exit code 1 if --fail-on is met; any verdict is kept beside FILE.
+    And, if not, whether your lists notice. Verdicts: same, noisier, changed, not comparable. Exit code 1 if --fail-on is
+    met; any verdict is kept beside FILE.
 
     Example: embassay watch check minilm.json --markdown check.md
     """
