@@ -71,6 +71,8 @@ def outlier_p(new: Floats, repeats: Floats, floor: float) -> tuple[Bools, float]
     # Noise that never varied is taken to vary by a tenth: rounding alone does that.
     z = above / (max(float(spread), 0.1) * np.sqrt(1 + 1 / again))
     is_far = new > FAR * max(float(repeats.max(initial=0.0)), floor)
-    p = np.array([t_tail(float(value), freedom) if far else 1.0 for value, far in zip(z, is_far, strict=True)])
+    p = np.array(
+        [t_tail(float(value), freedom) if far else 1.0 for value, far in zip(z, is_far, strict=True)]
+    )
     outlying = p * n < 1
     return outlying, float(min(1.0, n * p.min()))
