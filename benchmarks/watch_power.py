@@ -258,7 +258,7 @@ def share_text(hits: int, n: int) -> str:
 
 
 def power_rows(years: int, seed: int, only: str = "") -> Iterator[str]:
-    """A row of Markdown for each planted change, or those that begin with `only`, and noise. A change's draws are its own."""
+    """A row of Markdown for each noise and planted change, or those that begin with `only`; each draws its own."""
     for world in (world for world in make_worlds() if world.name.startswith(only)):
         for noise in NOISES:
             rng = np.random.default_rng([seed, round(noise * 1e6), len(world.name)])

@@ -83,9 +83,10 @@ def check(
     request: CheckRequest,
     asking: AskingOptions,
 ) -> None:
-    """Check whether a system still answers as recorded, and whether a change matters.
+    """Check whether a system still answers as recorded.
 
-    Verdicts: same, noisier, changed, not comparable. Exit code 1 if --fail-on is met; any verdict is kept beside FILE.
+    And, if not, whether your lists notice. Verdicts: same, noisier, changed, not comparable. Exit code 1 if --fail-on
+    is met; any verdict is kept beside FILE.
 
     Example: embassay watch check minilm.json --markdown check.md
     """
@@ -118,7 +119,9 @@ def check(
 
 @of_records()
 def compare(request: CompareRequest, asking: AskingOptions) -> None:
-    """Compare two systems that should be one model: equal, close or different, and where.
+    """Compare two systems that should be one model.
+
+    They are equal, close or different, and the table says for which texts.
 
     Example: embassay watch compare -s ollama:all-minilm -s minilm
     """
