@@ -220,7 +220,7 @@ def test_a_page_of_anything_but_blocks_is_named(shout: Any, tmp_path: Path) -> N
     (found,) = read_runs([run.path])
     blocks, why = found.brought
     assert not blocks
-    assert "'a bare string', which is no block" in why
+    assert "'a bare string', which is not a block" in why
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_pairs_have_the_order_of_the_similarity(by, vectors):
     direct = np.diag(DIRECT[by](vectors[left].astype(np.float64), vectors[right].astype(np.float64)))
     for found in (system.pairs(texts[:20], texts[20:]), system.between(texts, left, right)):
         np.testing.assert_allclose(found, direct / np.abs(direct).max(), atol=1e-6)
-    with pytest.raises(UsageError, match="no distance"):
+    with pytest.raises(UsageError, match="not a distance"):
         system.distances(texts)
 
 

@@ -39,7 +39,7 @@ COMMANDS = {
     "calibrate": "Find what a similarity means, and where to set a threshold.",
     "choose": "Choose a system for your documents, without labels.",
     "serve": "Serve a folder of runs as live leaderboards.",
-    "mcp": "Serve coding agents: check data, plan with price, run, score, compare, gate.",
+    "mcp": "Serve coding agents: check data, plan, run, score, gate.",
     "export": "Write runs for MTEB, CSV, LaTeX, Parquet, MLflow or W&B.",
     "import": "Read published MTEB results as a run.",
 }

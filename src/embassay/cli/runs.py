@@ -439,12 +439,12 @@ class AgentRights:
 
 @of_records()
 def serve_agents(rights: AgentRights) -> None:
-    """Serve coding agents: check data, plan with price, run, score, compare, gate.
+    """Serve coding agents: check data, plan, run, score, gate.
 
     An MCP server on standard input and output. It reads FOLDER and nothing else; runs need --allow-runs, and paid
     systems need --max-cost.
 
-    Example: claude mcp add embassay -- embassay mcp ~/project --allow-runs
+    Example: embassay mcp ~/project --allow-runs
     """
     import sys
 

@@ -143,7 +143,7 @@ def test_a_refused_text_is_left_out_and_counted(stub, tmp_path):
         [system(stub)], datasets=[path], out=tmp_path / "run", tokenizer="words", tasks=["robustness"]
     )
     cell = run.manifest["cells"][0]
-    (skipped,) = (one for one in cell["skipped"] if "left as they were" not in one["reason"])
+    (skipped,) = (one for one in cell["skipped"] if "left unchanged" not in one["reason"])
     assert skipped["count"] == 1
     assert skipped["reason"].startswith("documents that could not be encoded: openai:stub: ")
     assert "This text is too long" in skipped["reason"]

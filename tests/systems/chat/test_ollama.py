@@ -149,7 +149,7 @@ def test_an_answer_of_another_shape(answer):
 
 def test_an_answer_that_is_not_done():
     """A stream's first piece is no answer."""
-    with pytest.raises(Malformed, match="not whole"):
+    with pytest.raises(Malformed, match="incomplete"):
         read_reply({"message": {"content": "a"}, "done": False})
 
 

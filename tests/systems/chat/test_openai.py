@@ -187,7 +187,7 @@ def test_no_second_repair():
     """What does not fit then is a failure, with what is wrong."""
     with (
         StubServer(chat=lambda turn: "no") as stub,
-        pytest.raises(TextRefused, match="does not match the schema"),
+        pytest.raises(TextRefused, match="does not fit the schema"),
     ):
         complete(opened(stub), schema=Animal)
     assert stub.statuses[200] == 2

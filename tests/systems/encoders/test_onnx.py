@@ -292,7 +292,7 @@ class TestWhatIsMissing:
 
     def test_inputs_and_outputs(self, tmp_path):
         folder = write_tiny(tmp_path / "past", extra_input="past_key_values")
-        self.refused("inputs that are not known: past_key_values.*feature-extraction", folder, pooling="last")
+        self.refused("unknown inputs: past_key_values.*feature-extraction", folder, pooling="last")
 
     def test_limit(self, tiny):
         self.refused("max_length=1 leaves no room", tiny, UsageError, pooling="cls", max_length=1)

@@ -31,7 +31,7 @@ def test_no_room_now_and_no_room_at_all():
     ledger = Ledger(max_usd=1.0, spent_usd=0.25)
     first = ledger.reserve("a", 0.5)
     assert ledger.try_reserve("a", 0.5) is None
-    with pytest.raises(BudgetExceeded, match=r"\$1\.0000 is reached: \$0\.2500 spent.*same command resumes"):
+    with pytest.raises(BudgetExceeded, match=r"\$1\.0000 is reached: \$0\.2500 spent.*repeat the command"):
         ledger.reserve("a", 0.5)
     ledger.settle(first, Usage(usd=0.125))
     second = ledger.reserve("a", 0.5)

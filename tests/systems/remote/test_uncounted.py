@@ -137,7 +137,7 @@ def test_long_answers_are_learned():
         chat = open_chat(f"openai:x?base_url={url}&price={price}&price_output={price}", ledger=ledger)
         for written in (1_024, 3_000):
             before = ledger.spent_usd
-            with nullcontext() if written == 3_000 else pytest.warns(RuntimeWarning, match="held aside"):
+            with nullcontext() if written == 3_000 else pytest.warns(RuntimeWarning, match="reserved"):
                 wait_for(lambda: chat.complete([Message("user", TEXT)]))
             assert ledger.spent_usd - before == pytest.approx((9 + written) * USD_A_TOKEN)
 

@@ -61,9 +61,8 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
     yield Text(
         (
-            "Spearman correlation of a judge’s ratings with the gold scores, × 100; higher is better. "
-            "Below it, the 95% interval (bootstrap over pairs). Error: mean distance of rating and gold, "
-            "both from 0 to 5; lower is better."
+            "Spearman correlation of a judge’s ratings with the gold scores, × 100, with its 95% interval (bootstrap "
+            "over pairs); higher is better. Error: mean distance of rating and gold, both from 0 to 5; lower is better."
         )
         + (bold if record.scope(JUDGING).pairs else "")
     )
@@ -525,9 +524,8 @@ def _rating_sentence(claim: Claim) -> Sentence:
     ends = ""
     if claim.low is not None and claim.high is not None:
         ends = f" (95% interval {RATING.interval(claim.low, claim.high)})"
-    return (
-        f"The mean rating is {RATING.text(claim.value or 0.0)}{ends} of 5, the threshold {claim.margin:g}.",
-    )
+    mean = RATING.text(claim.value or 0.0)
+    return (f"The mean rating is {mean}{ends} of 5, the threshold {claim.margin:g}.",)
 
 
 def _list_languages(record: Record) -> list[str]:

@@ -19,9 +19,9 @@ from embassay.systems.remote.calls import format_refused
 from embassay.systems.remote.http import OpenAIClient, Server, openai_address
 from embassay.systems.remote.ledger import count_tokens, own_tokenizer
 
-LOCAL_TOKENS = 16_000
-"""Tokens of a request to a server on this machine, bytes where its tokenizer is not at hand: a small model on a busy
-processor reads some hundreds a second, and a request that takes longer than its time limit never ends."""
+LOCAL_PATIENCE = 900.0
+"""Seconds for an answer of a server on this machine, unless the user says: a small model on a busy processor takes
+minutes for a request of many long texts, and what runs out is asked again without an end."""
 
 
 class OpenAIEncoder(ServedEncoder):
@@ -62,9 +62,10 @@ class OpenAIEncoder(ServedEncoder):
             tokenizer=own_tokenizer(target),
             prompts=before,
         )
-        if address.local:
-            served = replace(served, tokens=LOCAL_TOKENS)
-        super().__init__(served, ledger, server.limits)
+        limits = server.limits
+        if address.local and server.timeout == Server().timeout:
+            limits = replace(limits, timeout=LOCAL_PATIENCE)
+        super().__init__(served, ledger, limits)
         self.uses_roles = bool(before) or bool(input_type)
         self._input_type = input_type
         self.is_local = address.local

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import norm
 
 from embassay.protocols.pteb.drops import Score
-from embassay.protocols.pteb.validity.change import Ratings, Units, valid_change
+from embassay.protocols.pteb.validity.change import RatedItems, Units, valid_change
 
 WORLDS: Mapping[str, Score] = {
     "right or wrong": "mean",
@@ -29,7 +29,7 @@ def true_change(world: str, share: float) -> float:
     golds = None if made.gold is None else made.gold[kept]
     # The change over all of the valid ones is that over all of a world that has no others.
     alone = Units(np.arange(len(kept)), made.original[kept], made.paraphrased[kept], golds)
-    return valid_change(WORLDS[world], alone, Ratings(np.array([], dtype=int), np.array([]))).all
+    return valid_change(WORLDS[world], alone, RatedItems(np.array([], dtype=int), np.array([]))).all
 
 
 def draw_world(

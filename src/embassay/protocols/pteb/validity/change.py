@@ -51,7 +51,7 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Ratings:
+class RatedItems:
     """Which units were rated, (n,), and the share of raters that call each valid, (n,); NaN where nobody could say."""
 
     unit: Ints
@@ -80,7 +80,7 @@ class ValidChange:
     reason: str = ""
 
 
-def valid_change(score: Score, units: Units, ratings: Ratings) -> ValidChange:
+def valid_change(score: Score, units: Units, ratings: RatedItems) -> ValidChange:
     """The change over valid units from a random sample of rated ones.
 
     Where somebody could not say, the value is of the others, and the interval covers that all of these are valid, and
@@ -90,7 +90,7 @@ def valid_change(score: Score, units: Units, ratings: Ratings) -> ValidChange:
     if len(ratings.unit) != len(ratings.valid) or len(units.original) != n or len(units.paraphrased) != n:
         raise UsageError("Units and ratings do not fit.", mend="Give one value per unit and per rating.")
     known = ~np.isnan(ratings.valid)
-    answered = Ratings(ratings.unit[known], ratings.valid[known])
+    answered = RatedItems(ratings.unit[known], ratings.valid[known])
     everything = _linear_change(score, units, np.ones(n))
     count = len(answered.unit)
     if np.isnan(everything.value):
@@ -106,7 +106,7 @@ def valid_change(score: Score, units: Units, ratings: Ratings) -> ValidChange:
         return _without(ratings, count, n, everything.value, "the score is undefined on the valid ones")
     ends = [main.ends()]
     if ratings.refused:
-        filled = (Ratings(ratings.unit, np.where(known, ratings.valid, end)) for end in (0.0, 1.0))
+        filled = (RatedItems(ratings.unit, np.where(known, ratings.valid, end)) for end in (0.0, 1.0))
         ends += [made.ends() for part in filled if (made := _estimate(score, units, part, everything))]
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     value, whole = main.value.value, everything.value
@@ -116,12 +116,12 @@ def valid_change(score: Score, units: Units, ratings: Ratings) -> ValidChange:
     return ValidChange(whole, valid, invalid, share, count, ratings.refused, n, main.effective)
 
 
-def _without(ratings: Ratings, count: int, n: int, change: float, reason: str) -> ValidChange:
+def _without(ratings: RatedItems, count: int, n: int, change: float, reason: str) -> ValidChange:
     share = wilson(float(np.nanmean(ratings.valid)), count) if count else None
     return ValidChange(change, None, None, share, count, ratings.refused, n, reason=reason)
 
 
-def _estimate(score: Score, units: Units, ratings: Ratings, everything: Linear) -> Corrected | None:
+def _estimate(score: Score, units: Units, ratings: RatedItems, everything: Linear) -> Corrected | None:
     rows = ratings.unit
     rated = _rows_of(units, rows)
     valid = _linear_change(score, rated, ratings.valid)

@@ -12,7 +12,7 @@ from embassay.protocols.kernel.tables import ColumnTable, number, text, whole
 from embassay.protocols.pteb.conclusions import VALUES, item_values
 from embassay.protocols.pteb.drops import SCORES, Score
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
-from embassay.protocols.pteb.validity.change import METHOD, Ratings, Units, ValidChange, valid_change
+from embassay.protocols.pteb.validity.change import METHOD, RatedItems, Units, ValidChange, valid_change
 from embassay.protocols.pteb.validity.sheet import Drawn, Group, SheetRatings, Unit
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.tables import signed_points
@@ -102,7 +102,7 @@ class RatedRun:
         result = valid_change(
             SCORES[group.task],
             units,
-            Ratings(np.array([place[unit] for unit in rated], dtype=np.int64), values),
+            RatedItems(np.array([place[unit] for unit in rated], dtype=np.int64), values),
         )
         return ValidLine(group, system, label, change, _moved(result, change, SCORES[group.task]), ratings)
 
