@@ -105,7 +105,7 @@ def test_a_fallback_for_some_requests_is_named(noise: float) -> None:
     check = check_respondent(recorded(noise=noise), changed, CheckRequest())
     assert check.verdict == "changed"
     assert [change.kind for change in check.changes] == ["some requests"]
-    assert check.part.startswith("what was encoded since")
+    assert check.part.startswith("whatever was encoded since")
 
 
 def test_a_slow_change_is_found_over_looks() -> None:
@@ -191,7 +191,7 @@ def test_a_text_that_was_refused_when_recorded_stays_out() -> None:
 def test_one_thing_is_recorded_at_a_time() -> None:
     """A system and a judge together, and nothing at all, are mistakes."""
     for facts in ({}, {"system": "a", "judge": "b"}):
-        with pytest.raises(UsageError, match="One thing"):
+        with pytest.raises(UsageError, match="Only one of them"):
             RecordRequest(**facts)
 
 

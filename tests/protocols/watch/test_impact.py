@@ -76,7 +76,7 @@ def test_an_index_that_is_kept_meets_new_questions(own_texts: OwnTexts) -> None:
     # Passages did not change, so all three states are one.
     for state in check.impact.states:
         assert state.changed.estimate == pytest.approx(share, abs=0.051)
-    assert check.part.startswith(("none: only questions", "nothing at once"))
+    assert check.part.startswith(("nothing: only questions", "nothing at once"))
 
 
 def test_what_stays_outside_widens_the_estimate_to_the_truth() -> None:

@@ -35,7 +35,7 @@ def checks() -> list[WatchCheck]:
 def test_a_check_shows_what_it_found(checks: list[WatchCheck]) -> None:
     """A change has its kind, the lists, the groups; no change has none of these tables."""
     calm, changed = ([*check_view(check)] for check in (checks[0], checks[-1]))
-    assert [block.id for block in changed if isinstance(block, Table)] == ["watch-lists", "watch-groups"]
+    assert [block.id for block in changed if isinstance(block, Table)] == ["watch-lists"]
     assert not [block for block in calm if isinstance(block, Table)]
     verdict = next(block for block in changed if isinstance(block, Verdict))
     assert "dimensions" in " ".join(plain_text(sentence) for sentence in verdict.lede)

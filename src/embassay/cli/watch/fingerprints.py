@@ -56,7 +56,8 @@ def record(request: RecordRequest, target: Target, asking: AskingOptions) -> Non
         return
     if target.out.exists() and not target.replace:
         raise UsageError(
-            f"{target.out} exists, and later checks rest on it.", mend="Add --replace, or name another --out."
+            f"{target.out} exists, and later checks depend on it.",
+            mend="Add --replace, or name another --out.",
         )
     made = record_fingerprint(request, ledger=_ledger(asking))
     made.fingerprint.save(target.out)

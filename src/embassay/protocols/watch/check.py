@@ -251,8 +251,10 @@ def _verdict(
     if not evidence.is_alarm(level):
         return "same", "no test says otherwise", ()
     if evidence.is_general and _is_noisier(fingerprint, respondent, evidence):
-        return "noisier", "answers vary more than they did, around what they were", ()
-    reason = f"{int(evidence.moved.sum())} of {n} answers are further off than all repeats"
+        return "noisier", "answers vary more than before, around the recorded ones", ()
+    reason = (
+        f"{int(evidence.moved.sum())} of {n} answers are further from the recorded ones than any repeat was"
+    )
     if fingerprint.kind != "vectors":
         return "changed", reason, ()
     seen = contrasts_of(fingerprint, evidence.rows, evidence.values, evidence.changed)
@@ -348,15 +350,16 @@ def _part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidence: Answer
     moved = evidence.changed
     documents = np.array([fingerprint.items[row].role == "document" for row in evidence.rows])
     if check.verdict == "noisier":
-        return "none: answers vary around what they were"
+        return "nothing: answers vary around the recorded ones"
     if "some requests" in kinds:
         return (
-            "what was encoded since the last check that said the same: bad answers are spread over all texts"
+            'whatever was encoded since the last check that said "same": bad answers are spread over '
+            "all texts"
         )
     if check.impact is not None and check.impact.states[0].is_unchanged:
-        return "nothing at once: with the old passages your lists stay as they were"
+        return "nothing at once: with the old passages your lists do not change"
     if not moved[documents].any():
-        return "none: only questions are encoded in another way"
+        return "nothing: only questions are encoded differently"
     if "cut length" in kinds:
         words = min(
             fingerprint.items[row].words
@@ -366,7 +369,7 @@ def _part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidence: Answer
         share = _share_longer(fingerprint, words)
         told = "" if share is None else f", {share:.0%} of the passages"
         return f"passages of about {words:,} words or more{told}"
-    return "all: every passage would be encoded in another way"
+    return "all of it: every passage would be encoded differently"
 
 
 def _share_longer(fingerprint: Fingerprint, words: int) -> float | None:

@@ -230,15 +230,15 @@ def _check_answers(made: Fingerprint) -> None:
     if made.texts != TEXTS:
         raise ValueError(f"texts of version {made.texts}, here is {TEXTS}")
     if not n or len({(item.id, item.role) for item in made.items}) < n:
-        raise ValueError("items: none, or one twice")
+        raise ValueError("items: none, or one appears twice")
     _check_shape("answers", made.answers, "f4", (n, made.width))
     _check_shape("distances", made.distances, "f4", (n, made.distances.shape[-1]))
     lost = find_lost(made.values)
     if not np.isfinite(made.values[~lost]).all():
-        raise ValueError("answers: a number that is none")
+        raise ValueError("answers: a value that is not a number")
     noise = made.noise[~lost]
     if made.repeats < 1 or not np.isfinite(noise).all() or (noise < 0).any():
-        raise ValueError("distances: a number that is no distance")
+        raise ValueError("distances: a number that is not a distance")
     if made.usd_per_million is not None and made.usd_per_million < 0:
         raise ValueError(f"usd_per_million: {made.usd_per_million}")
 
@@ -252,7 +252,7 @@ def _check_lists(made: Fingerprint, lists: OwnLists) -> None:
     _check_shape("lists.scores", lists.scores, "f4", (asked, DEPTH + 1))
     for name, packed in (("pool_vectors", lists.pool_vectors), ("other_vectors", lists.other_vectors)):
         if not np.isfinite(packed.unpack().astype(np.float32)).all():
-            raise ValueError(f"lists.{name}: a number that is none")
+            raise ValueError(f"lists.{name}: a value that is not a number")
     places = lists.lists.unpack()
     if not ((places >= -1) & (places < pool)).all():
         raise ValueError("lists.lists: a place that is not in the pool")

@@ -180,6 +180,6 @@ def _check_types(check: WatchCheck) -> None:
 
 def _no_check(path: Path, line: int, found: str) -> DataError:
     return DataError(
-        "This line is no check", path=path, line=line, expected=f"schema {SCHEMA}", found=found,
+        "This line is not a check", path=path, line=line, expected=f"schema {SCHEMA}", found=found,
         mend="Remove the line, or give another file with --history."
     )  # fmt: skip

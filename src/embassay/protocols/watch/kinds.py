@@ -99,7 +99,7 @@ def _other_width(seen: Contrasts) -> NamedChange:
         cosine = float(np.median(cosines(seen.now, seen.then[:, :width])))
         if cosine > 1 - 10 * max(seen.noise, 1e-4):
             return NamedChange(
-                "dimensions", f"{said}: the first {width} of the recorded ones, cosine {cosine:.4f}"
+                "dimensions", f"{said}: they are the first {width} of the recorded ones, cosine {cosine:.4f}"
             )
     return NamedChange("another model", f"{said}, and not a part of the recorded ones")
 
@@ -145,7 +145,7 @@ def _lengths(seen: Contrasts) -> NamedChange | None:
     longer = float(np.median(relative_distances(seen.now, seen.then))) > 3 * float(np.median(turned))
     if not longer or _furthest(turned) > max(3 * seen.noise, FLOOR):
         return None
-    return NamedChange("normalisation", "vectors have other lengths and the same directions")
+    return NamedChange("normalisation", "vectors have different lengths but the same directions")
 
 
 def _cut_length(seen: Contrasts) -> NamedChange | None:
@@ -193,8 +193,8 @@ def _some_requests(seen: Contrasts) -> NamedChange | None:
     far = 1 - np.median(cosines(seen.now[seen.moved], seen.then[seen.moved]))
     return NamedChange(
         "some requests",
-        f"{int(seen.moved.sum())} of {len(seen.moved)} texts of all groups are off (1 - cosine {far:.2f}), the "
-        "others are as before: a fallback, or one of several servers",
+        f"{int(seen.moved.sum())} of {len(seen.moved)} texts of all groups are off (1 - cosine "
+        f"{far:.2f}), the others are as before: a fallback model, or one of several servers",
     )
 
 
@@ -257,8 +257,8 @@ def _prefix(seen: Contrasts) -> NamedChange | None:
         return None
     return NamedChange(
         "prefix or prompt",
-        f"short texts have changed more than long ones (rank correlation {rank:.2f}): something stands before all "
-        "texts, or no longer does",
+        f"short texts have changed more than long ones (rank correlation {rank:.2f}): a prefix was "
+        "added to all texts, or lost",
     )
 
 

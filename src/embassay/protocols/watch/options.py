@@ -72,7 +72,8 @@ class RecordRequest:
         named = [name for name in (self.system, self.reranker, self.judge) if name]
         if len(named) != 1:
             raise UsageError(
-                "One thing is recorded at a time.", mend="Give one of --system, --reranker and --judge."
+                "Only one of them is recorded at a time.",
+                mend="Give one of --system, --reranker and --judge.",
             )
 
     @property
@@ -92,9 +93,7 @@ class CheckRequest:
         value="SYSTEM",
         group=SYSTEMS,
     )
-    alpha: float = option(
-        0.05, "Chance of a false alarm within so many --looks.", value="SHARE", group=STATISTICS
-    )
+    alpha: float = option(0.05, "Chance of a false alarm over all --looks.", value="SHARE", group=STATISTICS)
     looks: int = option(
         365, "Checks over which --alpha holds: nightly for a year.", least=1, group=STATISTICS
     )

@@ -90,7 +90,7 @@ def as_markdown(check: WatchCheck) -> str:
     ]
     lines += [
         "",
-        f"Check {check.look}, p {check.p:.2g} against {check.level:.2g}. To make anew: {check.part or 'none'}.",
+        f"Check {check.look}, p {check.p:.2g} against {check.level:.2g}. To re-embed: {check.part or 'nothing'}.",
     ]
     return "\n".join(lines) + "\n"
 

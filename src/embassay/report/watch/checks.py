@@ -39,14 +39,18 @@ def check_view(check: WatchCheck) -> Iterator[Block]:
         yield impact_table(check.impact)
     if check.thresholds:
         yield _threshold_table(check)
-    if check.verdict != "same":
+    # Where all texts have changed, or none, the groups tell nothing apart.
+    if check.verdict != "same" and any(0 < group.moved < group.n for group in check.groups):
         yield _group_table(check.groups)
     yield Bullets(tuple(_notes(check)))
 
 
 def _ledes(check: WatchCheck) -> Iterator[str]:
     if check.verdict == "same":
-        yield f"{check.asked - check.lost:,} items were asked afresh; {check.moved:,} are beyond their repeats."
+        yield (
+            f"{check.asked - check.lost:,} items were asked again; {check.moved:,} differ by more than "
+            "the repeats did."
+        )
         return
     yield f"{check.reason[:1].upper()}{check.reason[1:]}."
     if check.changes:
@@ -57,7 +61,7 @@ def _ledes(check: WatchCheck) -> Iterator[str]:
     if check.panel is not None:
         yield from _panel_ledes(check.panel)
     if check.part:
-        yield f"To make anew in an index: {check.part}."
+        yield f"To re-embed in an index: {check.part}."
 
 
 def _panel_ledes(panel: PanelEffect) -> Iterator[str]:
@@ -118,7 +122,7 @@ def _group_table(groups: Sequence[GroupState]) -> Table:
 
 
 def _notes(check: WatchCheck) -> Iterator[str]:
-    yield f"Check {check.look}: p {check.p:.2g}, an alarm from {check.level:.2g} down."
+    yield f"Check {check.look}: p {check.p:.2g}; an alarm needs {check.level:.2g} or less."
     if check.lost:
         yield f"{check.lost:,} items have no answer and are left out."
     if check.usd is None or check.usd > 0:

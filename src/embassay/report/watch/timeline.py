@@ -73,11 +73,11 @@ def timeline_blocks(timelines: Sequence[Timeline]) -> Iterator[Block]:
     newest = [timeline.checks[-1] for timeline in told if timeline.checks]
     off = [check for check in newest if check.verdict != "same"]
     heading = (
-        f"{len(off)} of {len(newest)} watched systems no longer answer as recorded."
+        f"The watched system {'no longer ' * bool(off)}answers as recorded."
+        if len(newest) == 1
+        else f"{len(off)} of {len(newest)} watched systems no longer answer as recorded."
         if off
         else f"All {len(newest)} watched systems answer as recorded."
-        if len(newest) != 1
-        else "The watched system answers as recorded."
     )
     yield Verdict(
         (heading,), tuple((SAYS[check.verdict].format(system=check.system) + ".",) for check in off[:4])
@@ -107,7 +107,7 @@ def _timeline_section(timeline: Timeline, place: int) -> Iterator[Block]:
     impact = next((check.impact for check in reversed(checks) if check.impact is not None), None)
     if impact is not None:
         yield Text(
-            "What searching with an old, a half renewed and a new index does, when it was last measured:"
+            "What searching with an old, a half re-embedded and a new index costs, when it was last measured:"
         )
         yield impact_table(impact)
 

@@ -148,7 +148,7 @@ def test_columns_are_told_and_mapped(tmp_path: Path) -> None:
     path.write_text("query_id,doc_id,facet,relevance\nq1,a,x,0\nq1,a,y,1\nq1,b,y,\n", encoding="utf-8")
     assert (read_facets(path, {}).worthless, len(read_facets(path, {}).lines)) == (1, 2)
     path.write_text("query_id,doc_id,facet,relevance\nq1,a,x,much\n", encoding="utf-8")
-    with pytest.raises(DataError, match="no number"):
+    with pytest.raises(DataError, match="not a number"):
         read_facets(path, {})
 
 

@@ -25,7 +25,7 @@ VALID, INVALID, SHARE, DOUBT = "delta_valid", "delta_invalid", "valid", "in_doub
 valid, and the share of items on the sheet about which nobody could say, or which were left blank before others."""
 VALID_ENDS = (("valid_change", "estimate"), ("valid_low", "low"), ("valid_high", "high"))
 INVALID_ENDS = (("added", "estimate"), ("added_low", "low"), ("added_high", "high"))
-NOT_DRAWN = "the rated items are not the first of the sheet, so they may be no random sample"
+NOT_DRAWN = "the rated items are not the first of the sheet, so they may not be a random sample"
 
 
 Changes = Mapping[tuple[str, str, str, str, str], float | None]

@@ -214,7 +214,7 @@ def _read_line(row: Row) -> RatedLine:
     unit, answer = Unit(group, int(words["run"]), words["item"]), words["valid"].lower()
     if answer and answer not in ANSWERS:
         raise DataError(
-            "the answer in valid is none", path=row.path, line=row.line, expected="yes, no or ?",
+            "the answer in valid cannot be read", path=row.path, line=row.line, expected="yes, no or ?",
             found=repr(words["valid"]), mend="Ask the rater, or leave it blank: then it is not rated."
         )  # fmt: skip
     texts = words["text"], words["paraphrase"]
@@ -244,7 +244,7 @@ def collect_ratings(lines: Iterable[RatedLine], drawn: Mapping[Group, Drawn]) ->
         answers = by_text.setdefault(line.unit.group, {}).setdefault((line.unit, line.part), {})
         if line.path in answers:
             raise DataError(
-                f"{line.part} of {line.unit.item} stands here twice", path=line.path, line=line.line,
+                f"{line.part} of {line.unit.item} appears twice", path=line.path, line=line.line,
                 mend="Keep one line; sheets of several raters are files of their own."
             )  # fmt: skip
         if not line.blank:

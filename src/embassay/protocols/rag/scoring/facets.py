@@ -86,8 +86,8 @@ def _read_trec(path: Path) -> Iterator[tuple[FacetLine, float]]:
             continue
         if len(cells) != 4 or not cells[3].lstrip("+-").isdigit():
             raise DataError(
-                "the line is none of TREC's diversity judgements", path=path, line=number,
-                expected="topic, subtopic, document and a whole number, with blanks between",
+                "this is not a line of TREC diversity judgements", path=path, line=number,
+                expected="topic, subtopic, document and a whole number, separated by spaces",
                 found=repr(line.strip()[:80]),
                 mend="Or name the file .csv, .tsv or .jsonl, with query_id, doc_id and facet."
             )  # fmt: skip
@@ -110,7 +110,7 @@ def _read_table(path: Path, mapping: Mapping[str, str]) -> Iterator[tuple[FacetL
             value = 1.0 if relevance in (None, "") else float(relevance)
         except (TypeError, ValueError):
             raise DataError(
-                "the relevance is no number", path=path, line=row.line, found=repr(relevance),
+                "the relevance is not a number", path=path, line=row.line, found=repr(relevance),
                 mend="Write 1 where the document has the facet and 0 where it does not, or leave the column out."
             ) from None  # fmt: skip
         yield FacetLine(query, doc, facet, row.line), value
