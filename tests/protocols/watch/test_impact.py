@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embassay.errors import DataError
 from embassay.protocols.watch.check import check_respondent
 from embassay.protocols.watch.impact import ANEW, HALF, KEPT, _expected_discount, check_thresholds
 from embassay.protocols.watch.options import CheckRequest
@@ -141,14 +142,16 @@ def test_a_threshold_that_turns_no_longer_holds(tmp_path: Path, monkeypatch: pyt
     from types import SimpleNamespace
 
     bars = (SimpleNamespace(measure="precision", value=0.5), SimpleNamespace(measure="recall", value=None))
-    curve = SimpleNamespace(curve=SimpleNamespace(thresholds=bars))
+    curve = SimpleNamespace(system="s", curve=SimpleNamespace(thresholds=bars))
     monkeypatch.setattr("embassay.protocols.watch.impact.calibration", lambda file: curve)
     rng = np.random.default_rng(0)
     then = rng.standard_normal((40, WIDTH)).astype(np.float32)
     shift = np.full(WIDTH, 1.2, dtype=np.float32)
-    same, raised = (check_thresholds(("c.json",), then, then + step) for step in (0 * shift, shift))
+    same, raised = (check_thresholds(("c.json",), "s", then, then + step) for step in (0 * shift, shift))
     assert [state.holds for state in same] == [True]
     assert [state.holds for state in raised] == [False]
     assert raised[0].accepted_before == 0
     assert raised[0].accepted_now > 0.5
     assert raised[0].equivalent > 0.5
+    with pytest.raises(DataError, match="another system"):
+        check_thresholds(("c.json",), "t", then, then)

@@ -322,7 +322,8 @@ def _with_effects(
         place for place, row in enumerate(evidence.rows) if fingerprint.items[row].role == "document"
     ]
     rows = [evidence.rows[place] for place in documents]
-    told = check_thresholds(request.calibrations, fingerprint.values[rows], evidence.values[documents])
+    then, now = fingerprint.values[rows], evidence.values[documents]
+    told = check_thresholds(request.calibrations, fingerprint.system, then, now)
     check = replace(check, thresholds=told)
     lists = fingerprint.lists
     if lists is not None and (request.lists == "always" or (is_wanted and request.lists == "changed")):

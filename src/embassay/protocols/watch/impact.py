@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from embassay.errors import DataError
 from embassay.protocols.calibration.probability import calibration
 from embassay.protocols.watch.distances import directions
 from embassay.protocols.watch.fingerprint import DEPTH, Fingerprint, OwnLists
@@ -227,14 +229,22 @@ def estimate_share(hits: float, n: int) -> Estimate:
     return Estimate(hits / n, low, high, n, "Clopper and Pearson")
 
 
-def check_thresholds(files: Sequence[str], then: Answers, now: Answers) -> tuple[ThresholdState, ...]:
-    """What the thresholds of calibrations do to pairs of the texts (n) whose vectors were `then` and are `now`; widths
-    may differ. DataError for a file that is no calibration."""
+def check_thresholds(
+    files: Sequence[str], system: str, then: Answers, now: Answers
+) -> tuple[ThresholdState, ...]:
+    """What the thresholds of calibrations of the `system` do to pairs of the texts (n) whose vectors were `then` and
+    are `now`; widths may differ. DataError for a file that is no calibration, or that of another system."""
     upper = np.triu_indices(len(then), 1)
     before, after = ((units := directions(side)) @ units.T for side in (then, now))
     states = []
     for file in files:
-        for bar in calibration(file).curve.thresholds:
+        calibrated = calibration(file)
+        if calibrated.system != system:
+            raise DataError(
+                "this is the calibration of another system", path=Path(file), expected=system,
+                found=calibrated.system, mend="Give the file that `embassay calibrate` wrote for the watched system."
+            )  # fmt: skip
+        for bar in calibrated.curve.thresholds:
             if bar.value is not None:
                 states.append(
                     _threshold_state(file, bar.measure, bar.value, before[upper], after[upper], len(then))
