@@ -142,7 +142,7 @@ def test_columns_by_the_million(name: str, tmp_path: Path) -> None:
         path.write_text("{" + ", ".join(f'"{one}": 1' for one in names) + "}\n")
     else:
         path.write_text(("," if name.endswith("csv") else "\t").join(names) + "\n")
-    with pytest.raises(DataError, match=r"more columns than are read.*EMBASSAY_LIMIT_COLUMNS"):
+    with pytest.raises(DataError, match=r"more columns than Embassay reads.*EMBASSAY_LIMIT_COLUMNS"):
         open_dataset(str(path)).load("documents")
 
 
@@ -155,7 +155,7 @@ def test_a_folder_of_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(list(bounded_walk(tmp_path))) == 1
     (tmp_path / "another").touch()
     for seen in (lambda: bounded_entries(tmp_path.iterdir(), tmp_path), lambda: list(bounded_walk(tmp_path))):
-        with pytest.raises(DataError, match=r"more files in a folder than are read \(expected 10 at most"):
+        with pytest.raises(DataError, match=r"more files in a folder than Embassay reads \(expected 10 at most"):
             seen()
 
 
@@ -179,7 +179,7 @@ def test_too_many_rows(name: str, sampled: int, tmp_path: Path, monkeypatch: pyt
     write(1000)
     assert open_dataset(str(path)).parts
     write(3000)
-    with pytest.raises(DataError, match=r"more rows than are read.*1,001 at most.*EMBASSAY_LIMIT_ROWS=2002"):
+    with pytest.raises(DataError, match=r"more rows than Embassay reads.*1,001 at most.*EMBASSAY_LIMIT_ROWS=2002"):
         open_dataset(str(path)).load("documents")
 
 

@@ -381,6 +381,6 @@ def test_numbers_out_of_range_are_refused(given: str, allowed: str) -> None:
         made.append(parameters)
         return parameters
 
-    with pytest.raises(UsageError, match=f"cannot have {given.partition('=')[0]}=.*{allowed}"):
+    with pytest.raises(UsageError, match=f"does not accept {given.partition('=')[0]}=.*{allowed}"):
         _registry(factory).build(f"thing?{given}")
     assert not made

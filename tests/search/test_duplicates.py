@@ -1,4 +1,4 @@
-"""Near copies among candidates."""
+"""Near-duplicates among candidates."""
 
 import pytest
 from hypothesis import given
@@ -87,7 +87,7 @@ def test_short_texts_and_texts_without_words():
 @pytest.mark.parametrize(("threshold", "size"), [(0, 3), (-1, 3), (float("nan"), 3), (0.8, 0)])
 def test_what_cannot_be_is_refused(threshold, size):
     """Not everything dropped without a word."""
-    with pytest.raises(UsageError, match="Near copies"):
+    with pytest.raises(UsageError, match="Near-duplicates"):
         keep_distinct(["a"], threshold, size)
 
 

@@ -106,7 +106,7 @@ def test_the_same_folder_elsewhere_is_the_same_encoder(encoder, minilm_folder, t
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"max_length": 513}, UsageError, "max_length=513 cannot be: 'st' reads 1 to 512 tokens"),
+        ({"max_length": 513}, UsageError, "max_length=513 is not possible: 'st' reads 1 to 512 tokens"),
         ({"truncate_dim": 385}, UsageError, "has 384 dimensions, so truncate_dim=385"),
         ({"batch_size": 0}, UsageError, "batch_size must be at least 1"),
         ({"device": "toaster"}, ModelError, "cannot be loaded"),
