@@ -155,7 +155,9 @@ def test_a_folder_of_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(list(bounded_walk(tmp_path))) == 1
     (tmp_path / "another").touch()
     for seen in (lambda: bounded_entries(tmp_path.iterdir(), tmp_path), lambda: list(bounded_walk(tmp_path))):
-        with pytest.raises(DataError, match=r"more files in a folder than Embassay reads \(expected 10 at most"):
+        with pytest.raises(
+            DataError, match=r"more files in a folder than Embassay reads \(expected 10 at most"
+        ):
             seen()
 
 
@@ -179,7 +181,9 @@ def test_too_many_rows(name: str, sampled: int, tmp_path: Path, monkeypatch: pyt
     write(1000)
     assert open_dataset(str(path)).parts
     write(3000)
-    with pytest.raises(DataError, match=r"more rows than Embassay reads.*1,001 at most.*EMBASSAY_LIMIT_ROWS=2002"):
+    with pytest.raises(
+        DataError, match=r"more rows than Embassay reads.*1,001 at most.*EMBASSAY_LIMIT_ROWS=2002"
+    ):
         open_dataset(str(path)).load("documents")
 
 

@@ -138,7 +138,10 @@ def test_a_judge_that_may_rate_at_chance_is_said_to(make_step: MakeStep) -> None
         verdict = judge_verdict(*read(make_step("judge", [row])))
         headings.append(plain_text(verdict.heading))
         assert any("chance" in plain_text(sentence) for sentence in verdict.lede) == (low < 0)
-    assert headings == ["small may rate at chance: 21.2 of 100", "small correlates with gold scores at 21.2 of 100"]
+    assert headings == [
+        "small may rate at chance: 21.2 of 100",
+        "small correlates with gold scores at 21.2 of 100",
+    ]
 
 
 def test_errors_are_a_line_per_judge_and_a_heat(judged: Path) -> None:
