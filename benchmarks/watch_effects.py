@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from watch_power import PREFIX, Vectors, retrained
+from watch_power import PREFIX, Vectors, print_or_write, retrained
 
 from embassay.data import open_dataset
 from embassay.protocols.watch.impact import Impact, impact_of
@@ -191,10 +191,7 @@ def main() -> None:
         source = DESCRIBED.get(name, asked.data / "retrieval" / name)
         lines += collection_rows(name, str(source), asked.work, asked.samples)
     text = "\n".join(lines) + "\n"
-    if asked.out is None:
-        print(text, end="")
-    else:
-        asked.out.write_text(text, "utf-8")
+    print_or_write(text, asked.out)
 
 
 if __name__ == "__main__":

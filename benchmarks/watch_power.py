@@ -309,6 +309,14 @@ def write_results(years: int, seed: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def print_or_write(text: str, out: Path | None) -> None:
+    """Results on the screen, or in the file that was asked for."""
+    if out is None:
+        print(text, end="")
+    else:
+        out.write_text(text, "utf-8")
+
+
 def main() -> None:
     """Simulate, and write or print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -321,10 +329,7 @@ def main() -> None:
         print(*power_rows(asked.years, asked.seed, asked.only), sep="\n")
         return
     text = write_results(asked.years, asked.seed)
-    if asked.out is None:
-        print(text, end="")
-    else:
-        asked.out.write_text(text, "utf-8")
+    print_or_write(text, asked.out)
 
 
 if __name__ == "__main__":

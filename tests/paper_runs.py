@@ -103,17 +103,14 @@ class Workspace:
         return path
 
 
-def _write_pairs(rows: slice) -> Callable[[Workspace, Path], None]:
-    """Some pairs of the sample as a dataset of their own."""
-
-    def write(_: Workspace, path: Path) -> None:
-        data = open_dataset("sample").load("pairs").data
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(["text", "text2", "score"])
-            writer.writerows(list(zip(data.first, data.second, data.scores.tolist(), strict=True))[rows])
-
-    return write
+def write_pairs(path: Path, rows: slice) -> Path:
+    """Some pairs of the sample as a file of their own."""
+    data = open_dataset("sample").load("pairs").data
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["text", "text2", "score"])
+        writer.writerows(list(zip(data.first, data.second, data.scores.tolist(), strict=True))[rows])
+    return path
 
 
 def _write_run(of: Workspace, path: Path) -> None:
@@ -179,8 +176,8 @@ def _answer_twice(of: Workspace, path: Path) -> None:
 
 
 FILES: Mapping[str, Callable[[Workspace, Path], None]] = {
-    "old.csv": _write_pairs(slice(0, None, 2)),
-    "mine.csv": _write_pairs(slice(1, None, 2)),
+    "old.csv": lambda _, path: write_pairs(path, slice(0, None, 2)),
+    "mine.csv": lambda _, path: write_pairs(path, slice(1, None, 2)),
     "run.trec": _write_run,
     "facets.csv": _write_facets,
     "ann.csv": _write_ratings,

@@ -606,6 +606,30 @@ def make_record(cls: type[T], plain: Mapping[str, Any]) -> T:
     return cls(**{name: _typed_value(hints[name], value) for name, value in plain.items()})
 
 
+def check_record(cls: type[T], plain: Any) -> T:
+    """A dataclass from plain values whose types are exactly those of its fields; ValueError with the field for others.
+
+    Numbers are not read from texts, nor texts from numbers: a file may have been edited.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        # As JSON, since that has lists where a record has tuples.
+        return TypeAdapter(cls).validate_json(to_json(plain), strict=True)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        raise ValueError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+
+
+def check_versioned_record(cls: type[T], plain: Any, name: str, version: int) -> T:
+    """The record in a file that begins with its `format` and `version`; ValueError for others, and as of
+    `check_record`."""
+    if not isinstance(plain, dict) or (plain.get("format", ""), plain.get("version", "")) != (name, version):
+        raise ValueError("another format")
+    fields = {key: value for key, value in plain.items() if key not in {"format", "version"}}
+    return check_record(cls, fields)
+
+
 @lru_cache
 def _field_types(cls: type) -> dict[str, Any]:
     """The types of a dataclass's fields: a record has thousands of a few classes."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,9 @@ import numpy as np
 import pytest
 
 import embassay as eb
-from embassay.data import open_dataset
 from embassay.errors import UsageError
 from embassay.protocols.pteb.freshness import Texts, excess_beyond, excess_loss
+from paper_runs import write_pairs
 
 
 def texts(name: str, distances: list[float], losses: list[float], each: int = 200) -> Texts:
@@ -95,19 +94,12 @@ def test_correlations_are_of_each_dataset_by_itself() -> None:
     assert result.difference.estimate == pytest.approx(2.0)
 
 
-def pairs(path: Path, rows: slice) -> Path:
-    """Some pairs of the sample as a file of their own."""
-    data = open_dataset("sample").load("pairs").data
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["text", "text2", "score"])
-        writer.writerows(list(zip(data.first, data.second, data.scores.tolist(), strict=True))[rows])
-    return path
-
-
 def test_a_run_says_which_of_its_datasets_are_fresh(tmp_path: Path) -> None:
     """On the sample, with its words permuted in place of paraphrases."""
-    old, new = pairs(tmp_path / "old.csv", slice(0, None, 2)), pairs(tmp_path / "new.csv", slice(1, None, 2))
+    old, new = (
+        write_pairs(tmp_path / "old.csv", slice(0, None, 2)),
+        write_pairs(tmp_path / "new.csv", slice(1, None, 2)),
+    )
 
     def run(**more: Any) -> Any:
         return eb.pteb.run(

@@ -28,7 +28,7 @@ from embassay.protocols.calibration.shift import (
 )
 from embassay.protocols.tasks.task import pair_similarity
 from embassay.randomness import generator
-from embassay.runs.folder import RunFolder, to_json, write_atomic
+from embassay.runs.folder import RunFolder, check_versioned_record, to_json, write_atomic
 from embassay.stats.calibration import (
     GRID,
     Cost,
@@ -257,7 +257,10 @@ class Calibration:
 
     def save(self, path: Path) -> None:
         """As JSON, in one step."""
-        write_atomic(path, to_json({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1) + "\n")
+        write_atomic(path, self._as_json(indent=1) + "\n")
+
+    def _as_json(self, indent: int | None = None) -> str:
+        return to_json({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=indent)
 
 
 def _as_list(texts: Any) -> list[str]:
@@ -299,20 +302,8 @@ def calibration(path: str | Path) -> Calibration:
 def _parse_calibration(plain: Any) -> Calibration:
     """A calibration from its JSON; ValueError for a field that is missing, unknown, of another type, or of a value that
     no calibration has: a file may have been edited."""
-    from pydantic import TypeAdapter, ValidationError
-
-    if not isinstance(plain, dict) or (plain.pop("format", ""), plain.pop("version", "")) != (
-        FORMAT,
-        VERSION,
-    ):
-        raise ValueError("another format")
-    try:
-        # As JSON, since that has lists where a record has tuples.
-        made = TypeAdapter(Calibration).validate_json(to_json(plain), strict=True)
-    except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        raise ValueError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
-    if unknown := _unknown_field(plain, json.loads(to_json(asdict(made)))):
+    made = check_versioned_record(Calibration, plain, FORMAT, VERSION)
+    if unknown := _unknown_field(plain, json.loads(made._as_json())):
         raise ValueError(f"there is no field {unknown!r}")
     _check_curve(made.curve)
     _parse_reference(made.reference)

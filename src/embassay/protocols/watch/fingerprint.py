@@ -17,7 +17,7 @@ from embassay.errors import DataError
 from embassay.limits import read_bounded, record_json
 from embassay.protocols.watch.distances import FLOOR, find_lost
 from embassay.protocols.watch.texts import VERSION as TEXTS
-from embassay.runs.folder import digest_json, to_json, write_atomic
+from embassay.runs.folder import check_versioned_record, digest_json, to_json, write_atomic
 
 FORMAT, VERSION = "embassay-watch", 1
 Kind = Literal["vectors", "scores", "reranker", "judge"]
@@ -205,19 +205,7 @@ def read_fingerprint(path: str | Path) -> Fingerprint:
 def _parse_fingerprint(plain: Any) -> Fingerprint:
     """A fingerprint from its JSON; ValueError for a field that is missing, unknown, of another type, or of a value that
     no fingerprint has: a file may have been edited."""
-    from pydantic import TypeAdapter, ValidationError
-
-    if not isinstance(plain, dict) or (plain.pop("format", ""), plain.pop("version", "")) != (
-        FORMAT,
-        VERSION,
-    ):
-        raise ValueError("another format")
-    try:
-        # As JSON, since that has lists where a record has tuples.
-        made = TypeAdapter(Fingerprint).validate_json(to_json(plain), strict=True)
-    except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        raise ValueError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+    made = check_versioned_record(Fingerprint, plain, FORMAT, VERSION)
     _check_answers(made)
     if made.lists is not None:
         _check_lists(made, made.lists)

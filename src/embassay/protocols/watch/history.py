@@ -13,7 +13,7 @@ from embassay.limits import read_bounded, record_json
 from embassay.protocols.watch.impact import Impact, ThresholdState
 from embassay.protocols.watch.kinds import NamedChange
 from embassay.protocols.watch.panels import PanelEffect
-from embassay.runs.folder import make_record, to_json
+from embassay.runs.folder import check_record, make_record, to_json
 
 SCHEMA = 1
 ENDING = ".checks.jsonl"
@@ -167,13 +167,7 @@ def _parse_check(path: Path, line: int, plain: Mapping[str, Any]) -> WatchCheck:
 
 def _check_types(check: WatchCheck) -> None:
     """ValueError for values that no check has."""
-    from pydantic import TypeAdapter, ValidationError
-
-    try:
-        TypeAdapter(WatchCheck).validate_json(to_json(check.as_dict()), strict=True)
-    except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        raise ValueError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+    check_record(WatchCheck, check.as_dict())
     if set(check.mask) - set("01-") or not 0 <= check.p <= 1 or check.look < 1:
         raise ValueError("mask, p or look")
 
