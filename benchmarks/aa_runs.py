@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from embassay.cli.main import app
-from embassay.protocols.kernel.comparisons import standings, summarise, write_standings
-from embassay.protocols.kernel.estimates import Estimate, combine, estimate
-from embassay.protocols.kernel.groups import words
+from embassay.protocols.kernel.comparisons import make_standings, summarise_run, write_standings
+from embassay.protocols.kernel.estimates import Estimate, average_estimates, bootstrap_estimate
+from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.preference import choice_figures
@@ -161,9 +161,9 @@ def written(path: Path, easy: Easy, rng: np.random.Generator, *, fall: float = 0
         row = found.score(TASKS.build(name).headline)
         outcome = TaskOutcome((row,), {row.measure: found.component()}, {})
         records.append(finished_record(Cell(name, DATASET, SYSTEM, name, 1, None), outcome, 0.1))
-    rows, _ = summarise(Sage(), plan, records)
+    rows, _ = summarise_run(Sage(), plan, records)
     folder.write_results([*_rows(records), *rows])
-    write_standings(path, standings(Sage(), plan, records))
+    write_standings(path, make_standings(Sage(), plan, records))
     folder.write_manifest({
         "protocol": "sage", "arguments": {"seed": 1337, "limit": None},
         "datasets": [{"name": DATASET, "fingerprint": "f", "tasks": {name: {} for name in TASK_NAMES}}],
@@ -212,12 +212,12 @@ def _estimates(
         "robustness": _mean((documents > 0.7).astype(np.float64), context, "documents"),
         "sensitivity": _mean(easy.documents - fall + noise(DOCUMENTS), context, "documents"),
         "clustering": _mean(easy.sets + noise(SETS), context, "sets"),
-        "retrieval": estimate(kept, retention, context, "queries"),
+        "retrieval": bootstrap_estimate(kept, retention, context, "queries"),
     }
 
 
 def _mean(values: Floats, context: SageContext, purpose: str) -> Estimate:
-    return estimate(values[:, None], lambda means: means[..., 0], context, purpose)
+    return bootstrap_estimate(values[:, None], lambda means: means[..., 0], context, purpose)
 
 
 def _preference(right: NDArray[np.bool_], context: SageContext) -> Estimate:
@@ -226,12 +226,12 @@ def _preference(right: NDArray[np.bool_], context: SageContext) -> Estimate:
     predicted = np.where(right, actual, 1 - actual)
     columns = np.stack([right, predicted * actual, predicted, actual], axis=1).astype(np.float64)
     groups = np.repeat(np.arange(SOURCES), EACH)
-    method = words("comparisons", Comparisons, groups)
+    method = describe_bootstrap("comparisons", Comparisons, groups)
     figures = [
-        estimate(columns, partial(_figure, i), context, "comparisons", method, groups=groups)
+        bootstrap_estimate(columns, partial(_figure, i), context, "comparisons", method, groups=groups)
         for i in range(4)
     ]
-    return combine(figures, method)
+    return average_estimates(figures, method)
 
 
 def _figure(place: int, means: Floats) -> Floats:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from embassay.protocols.hume.collection import KIND, check_nobody_answered, simulated_rows
+from embassay.protocols.hume.collection import KIND, check_nobody_answered, simulate_annotators
 from embassay.protocols.hume.study import read_study, write_annotations
 
 
@@ -22,7 +22,7 @@ def main() -> None:
     given = parser.parse_args()
     study = read_study(given.study)
     check_nobody_answered(study)
-    rows = simulated_rows(study, given.annotators, noise=given.noise, seed=given.seed)
+    rows = simulate_annotators(study, given.annotators, noise=given.noise, seed=given.seed)
     print(f"{len(rows)} answers: {write_annotations(given.study, KIND, rows)}")
 
 

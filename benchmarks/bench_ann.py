@@ -26,10 +26,10 @@ from rich.console import Console
 from rich.table import Table
 
 from embassay.contracts import Ranked
-from embassay.machine import cores
+from embassay.machine import count_cores
 from embassay.search import exact_search
 from embassay.search.indexes import open_index
-from embassay.search.indexes.store import digest_of, recall
+from embassay.search.indexes.store import hash_vectors, recall
 
 K = 10
 WIDTHS = (32, 64, 128, 256)
@@ -158,7 +158,7 @@ def _resident() -> int:
 
 
 def usearch_ranked(index: Any, queries: Floats) -> Ranked:
-    found = index.search(queries, K, threads=cores())
+    found = index.search(queries, K, threads=count_cores())
     return Ranked(np.asarray(found.keys).astype(np.int64), -np.asarray(found.distances, dtype=np.float64))
 
 
@@ -201,7 +201,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     n, queries, repeats = (5_000, 200, 2) if options.quick else (100_000, 2_000, options.repeats)
     corpus, asked = real_vectors(n, queries, options.data)
     exact = exact_search(asked, corpus, K)
-    questions, digest = (asked, exact), digest_of(corpus)
+    questions, digest = (asked, exact), hash_vectors(corpus)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "corpus.npy", corpus)

@@ -26,12 +26,12 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from embassay.data.judged_runs import Entries, entries_of, read_run
-from embassay.machine import cores
+from embassay.data.judged_runs import Entries, read_held_entries, read_run
+from embassay.machine import count_cores
 from embassay.protocols.rag.decision.course import DecisionTerms, follow_study
-from embassay.protocols.rag.decision.population import Key, Labels, Population, population_of
-from embassay.protocols.rag.decision.protocol import decision_of
-from embassay.randomness import generator
+from embassay.protocols.rag.decision.population import Key, Labels, Population, make_population
+from embassay.protocols.rag.decision.protocol import make_decision
+from embassay.randomness import make_generator
 
 ALPHA = 0.05
 POWER = 0.9
@@ -108,7 +108,7 @@ def _false(studies: int, runs: int, measure: str) -> dict[str, float]:
     """By guide, the share of studies that decided something at any look. Each set has its own seed, so the number of
     cores changes nothing."""
     wrong: Counter[str] = Counter()
-    with ProcessPoolExecutor(cores()) as pool:
+    with ProcessPoolExecutor(count_cores()) as pool:
         for one in pool.map(partial(_wrong, runs, measure), range(studies // EACH), chunksize=4):
             wrong.update(one)
     return {name: wrong[name] / studies for name in JUDGES}
@@ -116,9 +116,11 @@ def _false(studies: int, runs: int, measure: str) -> dict[str, float]:
 
 def _wrong(runs: int, measure: str, number: int) -> dict[str, int]:
     """By guide, how many studies of one made-up set decided something."""
-    rng = generator(1337, "equal", str(runs), measure, str(number))
+    rng = make_generator(1337, "equal", str(runs), measure, str(number))
     entries, labels = _equal(rng, runs)
-    population = population_of(entries, measure or "Precision4+@5") if runs > 1 else _at_bar(entries, labels)
+    population = (
+        make_population(entries, measure or "Precision4+@5") if runs > 1 else _at_bar(entries, labels)
+    )
     wrong = dict.fromkeys(JUDGES, 0)
     for name, judge in JUDGES.items():
         for turn in range(EACH):
@@ -131,8 +133,8 @@ def _wrong(runs: int, measure: str, number: int) -> dict[str, int]:
 def _at_bar(entries: Mapping[str, Entries], labels: Labels) -> Population:
     """The first run, and as its bar what it has."""
     one = {"a": entries["a"]}
-    free = population_of(one, "Precision4+@5", 0.0)
-    return population_of(one, "Precision4+@5", float(free.values(range(len(free.low)), labels).sum()))
+    free = make_population(one, "Precision4+@5", 0.0)
+    return make_population(one, "Precision4+@5", float(free.values(range(len(free.low)), labels).sum()))
 
 
 def _equal(rng: np.random.Generator, runs: int) -> tuple[dict[str, Entries], Labels]:
@@ -151,7 +153,7 @@ def _equal(rng: np.random.Generator, runs: int) -> tuple[dict[str, Entries], Lab
             for i, name in enumerate(names):
                 own = lists[(i + turn) % len(names)]
                 found[name][query] = {str(doc): 1.0 - place / 10 for place, doc in enumerate(own)}
-    return {name: entries_of(run, "run", name) for name, run in found.items()}, labels
+    return {name: read_held_entries(run, "run", name) for name, run in found.items()}, labels
 
 
 def _guide(population: Population, labels: Labels, judge: Judge, rng: np.random.Generator) -> Labels:
@@ -179,7 +181,7 @@ def labels_used(data: Path, runs: Path, studies: int) -> None:
                 courses = [
                     follow_study(population, labels, DecisionTerms(
                         ALPHA, seed, 20, {} if judge is None else _guide(
-                            population, labels, judge, generator(seed, name, a, b, kind)
+                            population, labels, judge, make_generator(seed, name, a, b, kind)
                         ),
                     ))
                     for seed in range(studies)
@@ -209,7 +211,7 @@ def labels_used(data: Path, runs: Path, studies: int) -> None:
 def _worlds(name: str, data: Path, runs: Path) -> Iterator[tuple[tuple[str, str], Population, Labels]]:
     found, grades = _read_world(name, data, runs)
     for a, b in combinations(found, 2):
-        population = population_of({a: found[a], b: found[b]}, MEASURE)
+        population = make_population({a: found[a], b: found[b]}, MEASURE)
         yield (a, b), population, {key: grades.get(key, 1) for key in population.keys}
 
 
@@ -241,7 +243,7 @@ def forecasts(data: Path, runs: Path, studies: int) -> None:
     """How often what more labels would buy comes true: of chances in each bin, the share that did."""
     print(FORECAST_HEAD.format(studies=studies, sets=", ".join(FORECAST_SETS)))
     told: list[Foretold] = []
-    with ProcessPoolExecutor(cores()) as pool:
+    with ProcessPoolExecutor(count_cores()) as pool:
         for name in FORECAST_SETS:
             for of_study in pool.map(partial(_foretell, name, data, runs), range(studies), chunksize=4):
                 told += of_study
@@ -266,7 +268,7 @@ def _said_and_came(told: list[Foretold]) -> str:
 
 def _foretell(name: str, data: Path, runs: Path, number: int) -> list[Foretold]:
     """One study of drawn runs, measure, queries and judge: what is forecast on the way, and what came."""
-    rng = generator(1337, "forecast", name, str(number))
+    rng = make_generator(1337, "forecast", name, str(number))
     every, grades = _read_world(name, data, runs)
     kind = str(rng.choice(list(FORECAST_RUNS)))
     chosen = rng.choice(list(every), FORECAST_RUNS[kind], replace=False).tolist()
@@ -277,7 +279,7 @@ def _foretell(name: str, data: Path, runs: Path, number: int) -> list[Foretold]:
         run: replace(every[run], frame=every[run].frame.filter(pl.col("query").cast(pl.String).is_in(kept)))
         for run in chosen
     }
-    population = population_of(part, measure, float(rng.uniform(0.02, 0.4)) if kind == "a bar" else None)
+    population = make_population(part, measure, float(rng.uniform(0.02, 0.4)) if kind == "a bar" else None)
     labels = {key: grades.get(key, 1) for key in population.keys}
     judge = JUDGES[str(rng.choice(["no judge", "kappa 0.6", "kappa 0.9"]))]
     terms = DecisionTerms(ALPHA, number, 20, {} if judge is None else _guide(population, labels, judge, rng))
@@ -291,7 +293,7 @@ def _follow_forecasts(
     whole = follow_study(population, labels, terms)
     for n in np.unique(np.geomspace(20, max(len(whole.asked), 21), 10).round().astype(int)).tolist():
         course = follow_study(population, {key: labels[key] for key in whole.asked[:n]}, terms)
-        decision = decision_of(course, terms)
+        decision = make_decision(course, terms)
         if not decision.is_open:
             return
         # Where nothing is better, the study ends with the last label: that is an answer, too.
@@ -313,7 +315,7 @@ def _fixed(worlds: list[tuple[Population, Labels]], draws: int = 400) -> float:
     for n in np.unique(np.round(np.geomspace(5, total, 50)).astype(int)).tolist():
         right = []
         for values in per_query:
-            rng = generator(1337, "fixed", str(n))
+            rng = make_generator(1337, "fixed", str(n))
             truth = np.sign(values.mean())
             drawn = np.stack([values[rng.permutation(total)[:n]] for _ in range(draws)])
             error = drawn.std(axis=1, ddof=1) / n**0.5 * max(1 - n / total, 0.0) ** 0.5

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from timing import Comparison, show
 
 from embassay.data import open_dataset
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.systems.encoders.minilm import MiniLM
 
 TOKENS = 126
@@ -31,7 +31,7 @@ TOKENS = 126
 def made_texts(encoder: MiniLM, lengths: list[int]) -> list[str]:
     """A text of as many tokens, [CLS] and [SEP] included, for each of the lengths."""
     words = " ".join(open_dataset("sample").load("labelled").data.texts).split()
-    rng = generator(1337, "bench_encoding")
+    rng = make_generator(1337, "bench_encoding")
     texts = []
     for length in lengths:
         start = int(rng.integers(0, len(words) - length))
@@ -143,7 +143,7 @@ def main(arguments: list[str] | None = None) -> list[Comparison]:
     if find_spec("openvino"):
         ours["openvino"] = MiniLM(backend="openvino")
     n, repeats = (24, 3) if options.quick else (128, 7)
-    mixed = generator(1337, "lengths").integers(8, 257, n).tolist()
+    mixed = make_generator(1337, "lengths").integers(8, 257, n).tolist()
     tokenizing = ours["onnxruntime"]
     rows = measure(f"{n} texts of {TOKENS} tokens", made_texts(tokenizing, [TOKENS] * n), ours, peer, repeats)
     rows += measure(f"{n} texts of 8 to 256", made_texts(tokenizing, mixed), ours, peer, repeats)

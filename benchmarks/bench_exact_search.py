@@ -62,15 +62,15 @@ def in_one_thread(ours: Callable[[], Any], peer: Callable[[], Any], repeats: int
             found.append(time.process_time() - started)
         return min(found)
 
-    threads, known = faiss.omp_get_max_threads(), exact.cores
+    threads, known = faiss.omp_get_max_threads(), exact.count_cores
     faiss.omp_set_num_threads(1)
-    exact.cores = lambda: 1
+    exact.count_cores = lambda: 1
     try:
         with threadpool_limits(1):
             mine, theirs = least(ours), least(peer)
     finally:
         faiss.omp_set_num_threads(threads)
-        exact.cores = known
+        exact.count_cores = known
     return f"CPU seconds in one thread: ours {mine:.3f}, faiss {theirs:.3f}, ours/faiss {mine / theirs:.2f}"
 
 

@@ -181,9 +181,9 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     parser.add_argument("--data", type=Path, help="the development datasets, for real texts")
     parser.add_argument("--device", help="torch's name of one; `cpu` only to try this script")
     options = parser.parse_args(arguments)
-    from embassay.machine import card
+    from embassay.machine import choose_card
 
-    device = options.device or card()
+    device = options.device or choose_card()
     if device is None:
         print("No CUDA card (or no torch): nothing to measure.")
         return []

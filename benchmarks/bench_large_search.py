@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.runs.memory import in_words, parse_size
+from embassay.runs.memory import format_memory, parse_size
 from embassay.search.exact import SHARD
 
 K, DIM, CENTRES = 10, 384, 4096
@@ -107,18 +107,18 @@ def main() -> None:
     path, limit = given.folder / "vectors.npy", parse_size(given.memory)
     asked = write(path, given.vectors, given.queries)
     print(
-        f"{given.queries:,} queries, the best {K} of {given.vectors:,} x {DIM}: {in_words(path.stat().st_size)}"
+        f"{given.queries:,} queries, the best {K} of {given.vectors:,} x {DIM}: {format_memory(path.stat().st_size)}"
     )
     found = {}
     for name, search in (("ours", ours), ("faiss", of_faiss)):
         ids, scores, seconds, peak, clock = measured(search, path, asked, limit)
         found[name] = ids, scores
         print(
-            f"{name:6} {seconds:7.1f} s of the processor, {clock:7.1f} s of the clock, peak {in_words(peak)}",
+            f"{name:6} {seconds:7.1f} s of the processor, {clock:7.1f} s of the clock, peak {format_memory(peak)}",
             flush=True,
         )
         if name == "ours" and peak > limit:
-            raise SystemExit(f"more than the {in_words(limit)} promised")
+            raise SystemExit(f"more than the {format_memory(limit)} promised")
     (ids, scores), (peer_ids, peer_scores) = found["ours"], found["faiss"]
     apart = np.abs(scores - peer_scores).max()
     print(

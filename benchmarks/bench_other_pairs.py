@@ -17,9 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
-from embassay.protocols.calibration.shift import ALPHA, SIMILARITY, compare_pairs, pair_features, reference_of
-from embassay.randomness import generator
-from embassay.stats.calibration import LEAST_CHANCE, fit, precise, with_chance
+from embassay.protocols.calibration.shift import (
+    ALPHA,
+    SIMILARITY,
+    compare_pairs,
+    keep_reference,
+    pair_features,
+)
+from embassay.randomness import make_generator
+from embassay.stats.calibration import LEAST_CHANCE, find_precise_threshold, fit_calibration, with_chance
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
@@ -61,7 +67,7 @@ def worlds_of(data: Path, system: str) -> dict[str, World]:
     found = {}
     for source, own in rows.items():
         if len(own) >= FEWEST:
-            chosen = [own[place] for place in generator(1, source).permutation(len(own))[:MOST]]
+            chosen = [own[place] for place in make_generator(1, source).permutation(len(own))[:MOST]]
             first, second, same = zip(*chosen, strict=True)
             similar = np.asarray(opened.pairs(first, second), dtype=np.float64)
             found[source] = pair_features(similar, first, second), np.array(same)
@@ -86,11 +92,11 @@ def shifts(worlds: Mapping[str, Mapping[str, World]]) -> None:
         seen, alarms = [], []
         for source, (numbers, same) in by_source.items():
             for draw in range(3):
-                rng = generator(2, system, source, str(draw))
+                rng = make_generator(2, system, source, str(draw))
                 order = rng.permutation(len(same))
                 own, rest = order[:LABELLED], order[LABELLED:]
-                threshold = precise(numbers[SIMILARITY][own], same[own], AIM, 0.95, rng).value
-                reference = reference_of(of(numbers, own), rng)
+                threshold = find_precise_threshold(numbers[SIMILARITY][own], same[own], AIM, 0.95, rng).value
+                reference = keep_reference(of(numbers, own), rng)
                 alarms += [differs(reference, of(numbers, rng.permutation(rest)[:NEW])) for _ in range(4)]
                 for other, (new, truth) in by_source.items():
                     accepted = np.zeros(1, bool) if threshold is None else new[SIMILARITY] >= threshold
@@ -113,7 +119,7 @@ def luck(worlds: Mapping[str, Mapping[str, World]]) -> None:
         "| Samples that give one | Samples | Given | Broken | Kept | Broken |\n|---|---:|---:|---:|---:|---:|"
     )
     cells = [
-        cell(numbers[SIMILARITY], same, aim, n, generator(3, system, source, str(aim), str(n)))
+        cell(numbers[SIMILARITY], same, aim, n, make_generator(3, system, source, str(aim), str(n)))
         for system, by_source in worlds.items()
         for source, (numbers, same) in by_source.items()
         for aim in (0.7, 0.9)
@@ -136,11 +142,11 @@ def cell(
         if min(y.sum(), (~y).sum()) < 10:
             continue
         samples += 1
-        threshold = precise(x, y, aim, 0.95, rng)
+        threshold = find_precise_threshold(x, y, aim, 0.95, rng)
         if threshold.value is None:
             continue
         is_broken = bool(same[scores >= threshold.value].mean() < aim)
-        is_kept = with_chance(threshold, x, fit("beta", x, y)(x), rng).value is not None
+        is_kept = with_chance(threshold, x, fit_calibration("beta", x, y)(x), rng).value is not None
         given, broken = given + 1, broken + is_broken
         kept, still = kept + is_kept, still + (is_kept and is_broken)
     return samples, given, broken, kept, still

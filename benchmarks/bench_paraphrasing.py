@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from embassay.protocols.pteb.paraphrasing import open_paraphraser
-from embassay.protocols.wordings.records import Paraphrase, SourceText, quality
+from embassay.protocols.wordings.records import Paraphrase, SourceText, measure_quality
 
 ROOT = Path(__file__).parents[1]
 LATENCY = 0.2
@@ -101,7 +101,7 @@ def killed(folder: Path) -> list[str]:
 def spoilt(folder: Path) -> list[str]:
     with stub("--failing", "0.03", "--copying", "0.02", "--long", "0.01") as url:
         rows = written(f"openai:m?base_url={url}/v1", folder / "spoilt.sqlite", TEXTS)
-    found = quality(rows)
+    found = measure_quality(rows)
     counts = [found.outcomes.get(one, 0) / TEXTS for one in ("refused", "copied", "too long")]
     return [*(f"{one:.2%}" for one in counts), f"{found.lost:.2%}", f"{found.retries:,}"]
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 from bench_corrected_judges import Sets, Values, read
 
-from embassay.data.judged_runs import entries_of
+from embassay.data.judged_runs import read_held_entries
 from embassay.protocols.rag.scoring.sampling import PeopleGrades
-from embassay.randomness import generator
-from embassay.stats.few_labels import corrected
+from embassay.randomness import make_generator
+from embassay.stats.few_labels import corrected_mean
 
 LABELS = (50, 100, 300)
 Tables = Sequence[Values]
@@ -70,7 +70,7 @@ def clusters(sets: Sets, draws: int, step: int) -> None:
             for n in LABELS:
                 shares = []
                 for judge, tables in tables_of(sets, collection, step):
-                    rng, held = generator(1, collection, what, str(n), judge), 0
+                    rng, held = make_generator(1, collection, what, str(n), judge), 0
                     values = as_values(tables, what)
                     truth = float(np.concatenate(values)[:, 0].mean())
                     for _ in range(draws):
@@ -85,7 +85,9 @@ def clusters(sets: Sets, draws: int, step: int) -> None:
 
 def holds(drawn: Values, rows: Values, groups: Values, truth: float) -> bool:
     """Whether the interval from these rows has the truth."""
-    found = corrected(drawn[rows, 0], drawn[rows, 1], drawn[:, 1], groups=groups[rows], every_groups=groups)
+    found = corrected_mean(
+        drawn[rows, 0], drawn[rows, 1], drawn[:, 1], groups=groups[rows], every_groups=groups
+    )
     return found.value.low <= truth <= found.value.high
 
 
@@ -99,7 +101,7 @@ def refusals(sets: Sets, draws: int, step: int) -> None:
         for share in (0.03, 0.5):
             for extra in (0, 10, 30):
                 found = [
-                    refused(tables, share, extra, draws, generator(2, collection, str(share), judge))
+                    refused(tables, share, extra, draws, make_generator(2, collection, str(share), judge))
                     for judge, tables in tables_of(sets, collection, step)
                 ]
                 given, held = np.nanmean(found, axis=0) if np.isfinite(found).any() else (0.0, np.nan)
@@ -122,7 +124,7 @@ def refused(
         gone = np.isnan(drawn[:, 1])
         parts = rng.permutation(np.flatnonzero(~gone))[:100], rng.permutation(np.flatnonzero(gone))[:extra]
         rows = np.concatenate(parts)
-        found = corrected(
+        found = corrected_mean(
             drawn[rows, 0], drawn[rows, 1], drawn[:, 1], groups=groups[rows], every_groups=groups
         )
         given += bool(np.isfinite(found.value.low))
@@ -136,7 +138,7 @@ def order(sets: Sets, draws: int, step: int) -> None:
     for how in ("30 random questions", "the first 30 questions", "a fifth of the passages"):
         for drift in (0.0, 1.0):
             rates = [
-                warned(tables, how, drift, max(draws // 10, 5), generator(3, how, str(drift), judge))
+                warned(tables, how, drift, max(draws // 10, 5), make_generator(3, how, str(drift), judge))
                 for judge, tables in tables_of(sets, "dl22", step)
             ]
             stays = "rises by a grade" if drift else "stays the same"
@@ -146,7 +148,7 @@ def order(sets: Sets, draws: int, step: int) -> None:
 def warned(tables: Tables, how: str, drift: float, draws: int, rng: np.random.Generator) -> float:
     """How often something is said against the sample or the judge."""
     run = {f"q{i}": {f"d{j}": float(-j) for j in range(len(table))} for i, table in enumerate(tables)}
-    entries, said = {"run": entries_of(run, "run", "run")}, 0
+    entries, said = {"run": read_held_entries(run, "run", "run")}, 0
     for _ in range(draws):
         people, judge = {}, {}
         places = rng.permutation(len(tables))

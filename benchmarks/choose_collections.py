@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked
 from embassay.measures.ranking import ndcg_arrays
-from embassay.protocols.choose.questions import DEPTH, is_unspaced, passage_ranks, take_sentences, told_apart
+from embassay.protocols.choose.questions import DEPTH, cut_at_ties, is_unspaced, passage_ranks, take_sentences
 from embassay.protocols.kernel.inputs import CachedSystem
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.runs.folder import write_atomic
 from embassay.search.bm25 import split_words
 from embassay.text import open_tokenizer
@@ -95,7 +95,7 @@ def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
     truth, found, first = {}, {}, {}
     for name, search in systems.items():
         truth[name] = _ndcg(search(list(one.queries.values()), texts).indices[:, :K], judged)
-        top = told_apart(search([question.text for _, question in asked], list(own.texts)))
+        top = cut_at_ties(search([question.text for _, question in asked], list(own.texts)))
         places = passage_ranks(top, rows)
         found[name] = {
             family: [int(v) for v, (other, _) in zip(places, asked, strict=True) if other == family]
@@ -136,7 +136,7 @@ class Files:
 
 def capped(one: Collection) -> Collection:
     """At most so many questions and passages, all relevant passages among them."""
-    rng = generator(7, "cap", one.name)
+    rng = make_generator(7, "cap", one.name)
     long = np.mean([len(text.split()) for text in one.texts.values()]) > 50
     passages, questions = (LONG, LONG_QUERIES) if long else (SHORT, QUERIES)
     asked = [q for q in one.queries if any(d in one.texts and g > 0 for d, g in one.qrels.get(q, {}).items())]
@@ -253,7 +253,7 @@ def newsgroups(files: Files, name: str) -> Collection:
 def sib_dan(files: Files, name: str) -> Collection:
     """Danish sentences; relevant are those of the same topic."""
     rows = files("classification/sib200_dan_Latn")
-    order = generator(7, "sib").permutation(len(rows)).tolist()
+    order = make_generator(7, "sib").permutation(len(rows)).tolist()
     return alike(name, [rows[i] for i in order[QUERIES:]], [rows[i] for i in order[:QUERIES]])
 
 
@@ -341,7 +341,7 @@ def billsum(files: Files, name: str) -> Collection:
 def banking77(files: Files, name: str) -> Collection:
     """Messages of customers; relevant are those of the same intent."""
     train, test = files("classification/banking77_train"), files("classification/banking77_test")
-    rng = generator(7, "b77")
+    rng = make_generator(7, "b77")
     return alike(
         name, [train[row] for row in sorted(rng.choice(len(train), SHORT, replace=False).tolist())], test
     )
@@ -350,7 +350,7 @@ def banking77(files: Files, name: str) -> Collection:
 def biotitles(files: Files, name: str) -> Collection:
     """Titles of papers; relevant are those of the same class."""
     rows = files("clustering/biomedical_titles_sample")
-    order = generator(7, "bio").permutation(len(rows)).tolist()
+    order = make_generator(7, "bio").permutation(len(rows)).tolist()
     docs, asked = order[:SHORT], order[SHORT : SHORT + QUERIES]
     return alike(name, [rows[i] for i in docs], [rows[i] for i in asked])
 
@@ -598,7 +598,7 @@ def noisy(spec: str, cache: Path) -> Search:
     system = opened(spec, cache)
 
     def search(queries: Sequence[str], texts: Sequence[str]) -> Ranked:
-        rng = generator(3, "noise")
+        rng = make_generator(3, "noise")
         sides = (
             _unit(system.vectors(list(texts), "document")),
             _unit(system.vectors(list(queries), "query")),

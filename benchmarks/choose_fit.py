@@ -33,10 +33,10 @@ from embassay.protocols.choose.belief import (
     update_belief,
     whiten_scores,
 )
-from embassay.protocols.choose.conclusions import in_common
+from embassay.protocols.choose.conclusions import shared_top_share
 from embassay.protocols.choose.options import FOUND, ChoiceOptions
 from embassay.protocols.choose.questions import AGREED, FITTED, passage_gains, passage_nearness
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats.ranks import kendall_tau
 
@@ -261,7 +261,7 @@ def _ndcg(places: Sequence[int]) -> Values:
 
 
 def _shares(plain: dict[str, Any], systems: Sequence[str]) -> Values:
-    return in_common(
+    return shared_top_share(
         [
             {
                 family: {
@@ -277,7 +277,7 @@ def _shares(plain: dict[str, Any], systems: Sequence[str]) -> Values:
 
 def _training(one: Measured, gone: str = "") -> Iterator[tuple[Evidence, Values]]:
     """Sets that weights are fitted on, without the systems of a family."""
-    rng = generator(1337, "fit", one.name)
+    rng = make_generator(1337, "fit", one.name)
     able = np.flatnonzero(one.families != gone)
     drawn = [rng.choice(able, size, replace=False) for size, many in FITTED_SETS for _ in range(many)]
     for some in (able, *map(np.sort, drawn)):
@@ -360,7 +360,7 @@ def _means(outcomes: Sequence[Outcome]) -> Values:
 
 def _ratio(means: Values, groups: Sequence[Any]) -> tuple[float, float]:
     """The 95% interval of the ratio of the first two columns over groups of collections drawn again."""
-    rng = generator(1337, "bootstrap", "collections")
+    rng = make_generator(1337, "bootstrap", "collections")
     sums = np.array([means[[one == group for one in groups]].sum(axis=0) for group in dict.fromkeys(groups)])
     drawn = [sums[rng.integers(len(sums), size=len(sums))].sum(axis=0) for _ in range(2000)]
     low, high = np.quantile([own / naive for own, naive, *_ in drawn], [0.025, 0.975])
@@ -393,7 +393,7 @@ def _weights(
 
 
 def _sets(one: Measured) -> Iterator[NDArray[np.int64]]:
-    rng = generator(1337, "sets", one.name)
+    rng = make_generator(1337, "sets", one.name)
     for size in SIZES:
         for _ in range(SETS):
             yield np.sort(rng.choice(len(one.systems), size, replace=False))
@@ -401,7 +401,7 @@ def _sets(one: Measured) -> Iterator[NDArray[np.int64]]:
 
 def _crowds(one: Measured) -> Iterator[tuple[NDArray[np.int64], str]]:
     """Sets most of which are variants of one family, in turn, and that family."""
-    rng = generator(1337, "crowds", one.name)
+    rng = make_generator(1337, "crowds", one.name)
     names, counts = np.unique(one.families, return_counts=True)
     able = names[counts >= 4].tolist()
     for place in range(CROWDS):
@@ -506,7 +506,7 @@ def _with_labels(
     yield "|---|---:|---:|"
     found: dict[int, list[tuple[float, float]]] = {}
     for one, own in zip(measured, weights, strict=True):
-        rng = generator(1337, "labels", one.name)
+        rng = make_generator(1337, "labels", one.name)
         for _ in range(20):
             rows = np.sort(rng.choice(len(one.systems), 5, replace=False))
             before, gaps = form_belief(own, one.evidence(rows)), one.mean[rows].max() - one.mean[rows]
@@ -551,7 +551,7 @@ def _with_a_model(
 def _stood_in(
     one: Measured, own: SignalWeights, title: str, per_question: float, scale: float
 ) -> Iterator[tuple[float, float, float, float]]:
-    rng = generator(1337, "stand-in", one.name)
+    rng = make_generator(1337, "stand-in", one.name)
     values = one.keywords
     if title != "keywords":
         values = one.truth[rng.permutation(len(one.truth))[:40]]
@@ -576,7 +576,7 @@ def _ceiling(measured: Sequence[Measured], weights: Sequence[SignalWeights]) -> 
     yield "|---|---:|"
     found = []
     for one, own in zip(measured, weights, strict=True):
-        rng = generator(1337, "halves", one.name)
+        rng = make_generator(1337, "halves", one.name)
         for size in SIZES:
             for _ in range(SETS):
                 rows = np.sort(rng.choice(len(one.systems), size, replace=False))

@@ -144,7 +144,7 @@ def _value(rows: Rows, corpus: str, system: str, measure: str, variant: str) -> 
 def _mean(values: np.ndarray) -> str:
     known = values[~np.isnan(values)]
     mean = bootstrap_ci(known, np.mean, seed=SEED)
-    return f"{numbers.change(mean.estimate, 3)} ({numbers.interval(mean.low, mean.high, 3)})"
+    return f"{numbers.format_change(mean.estimate, 3)} ({numbers.format_interval(mean.low, mean.high, 3)})"
 
 
 def _plain(row: Result) -> str:
@@ -152,13 +152,13 @@ def _plain(row: Result) -> str:
 
 
 def _signed(row: Result) -> str:
-    return "–" if row.value is None else f"{numbers.change(row.value, 3)}{_ends(row)}"
+    return "–" if row.value is None else f"{numbers.format_change(row.value, 3)}{_ends(row)}"
 
 
 def _ends(row: Result) -> str:
     if row.ci_low is None or row.ci_high is None:
         return ""
-    return f" ({numbers.interval(row.ci_low, row.ci_high, 2)})"
+    return f" ({numbers.format_interval(row.ci_low, row.ci_high, 2)})"
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ from embassay.protocols.rag.golden.checks import (
     score_file,
     spread_keys,
 )
-from embassay.protocols.rag.golden.grades import Key, Pair, grade_all, key_of, prune_rows
+from embassay.protocols.rag.golden.grades import Key, Pair, grade_all, pair_key, prune_rows
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.protocol import golden
 from embassay.protocols.rag.golden.summary import IntervalFigure, Repeated
@@ -50,7 +50,7 @@ from embassay.protocols.rag.judges.simulation import Grades, Noise, SimulatedJud
 from embassay.protocols.rag.ranking import Call, Candidate
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.runs.folder import to_json, write_atomic
 from embassay.text import open_tokenizer
 
@@ -107,7 +107,7 @@ def systems(folder: Path) -> dict[str, Run]:
 
 def worse(docs: Sequence[str], sd: float, *names: str) -> list[str]:
     """A ranking with noise on its ranks."""
-    rng = generator(SEED, "worse", str(sd), *names)
+    rng = make_generator(SEED, "worse", str(sd), *names)
     keys = np.arange(len(docs)) + sd * rng.standard_normal(len(docs))
     return [docs[place] for place in np.argsort(keys, kind="stable")]
 
@@ -149,8 +149,8 @@ def graded_by(judge: SimulatedJudge, pairs: Sequence[Pair]) -> Grades:
 
 def again(judge: SimulatedJudge, pairs: Sequence[Pair], given: Grades) -> Repeated:
     """The same passages graded twice, as `--repeat` does it."""
-    chosen = set(spread_keys([key_of(pair) for pair in pairs], REPEATED, SEED))
-    second = asyncio.run(judge_again(judge, [pair for pair in pairs if key_of(pair) in chosen], []))
+    chosen = set(spread_keys([pair_key(pair) for pair in pairs], REPEATED, SEED))
+    second = asyncio.run(judge_again(judge, [pair for pair in pairs if pair_key(pair) in chosen], []))
     return compare_repeated({(query, doc): given[query][doc] for query, doc in chosen}, [], second, seed=SEED)
 
 

@@ -24,7 +24,7 @@ from embassay.data.documents import Placed, passage_places
 from embassay.protocols.kernel.inputs import CachedSystem
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.protocol import golden
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.stats.ranks import kendall_tau
 from embassay.text import open_tokenizer
 
@@ -55,7 +55,7 @@ def lay_out(source: Path, work: Path, most: int) -> tuple[dict[str, str], list[d
     queries = [row for row in _rows(source / "queries.jsonl.gz") if row["split"] == "dev" and row["evidence"]]
     cited = sorted({doc for row in queries for doc in row["evidence"] if doc in docs})
     rest = [doc for doc in docs if doc not in set(cited)]
-    order = generator(7, "rechunked").permutation(len(rest))[: max(0, most - len(cited))]
+    order = make_generator(7, "rechunked").permutation(len(rest))[: max(0, most - len(cited))]
     folder = work / "abstracts"
     folder.mkdir(parents=True, exist_ok=True)
     for doc in [*cited, *(rest[row] for row in order)]:

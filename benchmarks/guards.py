@@ -17,7 +17,7 @@ from recall_loss import WORDS, lay_out
 
 import embassay as eb
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.sage.guards import ALONE, ANSWERED, GUARDS, HEADLINE, PRICE, TIME, cheapest_guard
+from embassay.protocols.sage.guards import ALONE, ANSWERED, GUARDS, HEADLINE, PRICE, TIME, find_cheapest_guard
 from embassay.protocols.sage.options import SageOptions
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
@@ -107,9 +107,9 @@ def _variant(edit: str, guard: str) -> str:
 def _over(rows: Rows, system: str, measure: str, variant: str, *, signed: bool = False) -> str:
     values = [rows[corpus, system, measure, variant].value for corpus in CORPORA]
     mean = bootstrap_ci(np.array([value for value in values if value is not None]), np.mean, seed=SEED)
-    said = numbers.change(mean.estimate, 3) if signed else f"{mean.estimate:.3f}"
+    said = numbers.format_change(mean.estimate, 3) if signed else f"{mean.estimate:.3f}"
     # There is no interval where every collection gives the same.
-    return f"{said} ({numbers.interval(mean.low, mean.high, 2)})" if np.isfinite(mean.low) else said
+    return f"{said} ({numbers.format_interval(mean.low, mean.high, 2)})" if np.isfinite(mean.low) else said
 
 
 def _cheapest(rows: Rows, counts: Mapping[tuple[str, str], Mapping[str, int]]) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _named(
     rows: Rows, counts: Mapping[tuple[str, str], Mapping[str, int]], corpus: str, system: str, edit: str
 ) -> str:
     kept = {key[3]: row for key, row in rows.items() if key[:3] == (corpus, system, HEADLINE)}
-    name = cheapest_guard(kept, edit, counts[corpus, system], KEEP)
+    name = find_cheapest_guard(kept, edit, counts[corpus, system], KEEP)
     if name is None:
         return "–"
     low = kept[_variant(edit, name)].ci_low
@@ -170,7 +170,7 @@ def _kept(rows: Rows, system: str) -> Iterator[str]:
 def _said(row: Result) -> str:
     if row.value is None:
         return "–"
-    ends = "" if row.ci_low is None else f" ({numbers.interval(row.ci_low, row.ci_high or 0.0, 2)})"
+    ends = "" if row.ci_low is None else f" ({numbers.format_interval(row.ci_low, row.ci_high or 0.0, 2)})"
     return f"{row.value:.3f}{ends}"
 
 

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from embassay.protocols.compare import RunValues, Side, contrast
-from embassay.protocols.gate import judged_against
-from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, mean_component
-from embassay.protocols.kernel.estimates import combine, estimate
+from embassay.protocols.compare import RunValues, Side, compare_sides
+from embassay.protocols.gate import judge_against
+from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, average_components
+from embassay.protocols.kernel.estimates import average_estimates, bootstrap_estimate
 from embassay.protocols.rag.probes.resampling import ProbeContext
 from embassay.protocols.rag.scoring.quantities import Quantity
 from embassay.protocols.rag.scoring.quantities import value_interval as rag_interval
@@ -31,7 +31,7 @@ from embassay.protocols.run_values import ItemValues
 from embassay.protocols.sage.preference import choice_figures, mapped_pearson
 from embassay.protocols.tasks.pair_classification import average_precision
 from embassay.protocols.tasks.task import PtebContext, PtebOptions, correlate_estimate
-from embassay.protocols.wordings.scores import Level, Runs, RunSource, on_dataset
+from embassay.protocols.wordings.scores import Level, Runs, RunSource, level_on_dataset
 from embassay.records import Component, Score, Stratum
 from embassay.stats import (
     corrected_interval,
@@ -235,7 +235,8 @@ def _overall(rng: np.random.Generator, n: int, setting: Setting) -> list[Headlin
     """Overall scores of SAGE: the mean of five tasks, of n, n, n, half of n items and of five clustering sets."""
     tasks = [_two(rng, units, setting) for units in (n, n, n, max(2, n // 2), 5)]
     return [
-        Headline.of(f"s{i}", mean_component(parts), "") for i, parts in enumerate(zip(*tasks, strict=True))
+        Headline.of(f"s{i}", average_components(parts), "")
+        for i, parts in enumerate(zip(*tasks, strict=True))
     ]
 
 
@@ -254,7 +255,7 @@ def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str,
         Side(Standing("t", "d", "m", Headline(f"s{i}", float(own.mean()), n, draws[i])), dict(enumerate(own)))  # type: ignore[arg-type]
         for i, own in enumerate(values[:2])
     ]
-    found = contrast(*sides, seed=int(rng.integers(2**31)))
+    found = compare_sides(*sides, seed=int(rng.integers(2**31)))
     items = found.by_item
     assert items is not None
     ranges = rank_ranges(draws, values.mean(axis=1), strata=[(Stratum(n, row[:KEPT]),) for row in draws])
@@ -281,7 +282,7 @@ def _overall_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[s
 
 def _apart(headlines: Sequence[Headline]) -> bool:
     sides = [Side(Standing("t", "", "m", one)) for one in headlines]
-    return contrast(*sides).p < 0.05
+    return compare_sides(*sides).p < 0.05
 
 
 def _worded(rng: np.random.Generator, runs: int, n: int) -> list[Floats]:
@@ -297,7 +298,7 @@ def _level(values: Floats, runs: int, n: int, setting: Setting) -> Level:
     draws = resample_means(values.T, n_resamples=setting.resamples, rng=np.random.default_rng(n)).T
     source = RunSource("", {"d": tuple(range(runs))})
     made = Runs(source, values.mean(axis=1), values.mean(axis=1), draws, draws, n)
-    return on_dataset("d", "s", [made], seed=1, resamples=setting.resamples)
+    return level_on_dataset("d", "s", [made], seed=1, resamples=setting.resamples)
 
 
 def _ranked(rng: np.random.Generator, n: int, setting: Setting) -> dict[str, bool]:
@@ -329,7 +330,7 @@ def _alarms(n: int, fallen: int | None, setting: Setting) -> float:
     for _ in range(setting.worlds):
         base, now = _two_runs(rng, n, fallen, setting)
         tasks = ["task 0"] if fallen is not None else []
-        alarms += not all(one.met for one in judged_against(now, base, tasks=tasks))
+        alarms += not all(one.met for one in judge_against(now, base, tasks=tasks))
     return alarms / setting.worlds
 
 
@@ -352,7 +353,7 @@ def _two_runs(
             headlines[side].append(headline)
     if fallen is None:
         for side, of_side in enumerate(headlines):
-            overall = Headline.of("system", mean_component([one.component for one in of_side]), "")
+            overall = Headline.of("system", average_components([one.component for one in of_side]), "")
             standings[side].append(Standing(OVERALL, "", OVERALL, overall))
     manifest = {"protocol": "sage", "arguments": {}, "datasets": []}
     first, second = (RunValues(Path(), manifest, tuple(one), ItemValues(Path())) for one in standings)
@@ -361,18 +362,22 @@ def _two_runs(
 
 def mean_of(items: Floats, context: PtebContext) -> Score:
     """The mean of the first column."""
-    return estimate(items[:, [0]], lambda means: means[..., 0], context, "items").score("")
+    return bootstrap_estimate(items[:, [0]], lambda means: means[..., 0], context, "items").score("")
 
 
 def share_of(items: Floats, context: PtebContext) -> Score:
     """The share of the items that are right."""
-    return estimate(items[:, [0]], lambda means: means[..., 0], context, "items", share=True).score("")
+    return bootstrap_estimate(items[:, [0]], lambda means: means[..., 0], context, "items", share=True).score(
+        ""
+    )
 
 
 def over_groups(items: Floats, context: PtebContext) -> Score:
     """The mean of the first column, rows of one group (second column) drawn together."""
     groups = items[:, 1].astype(np.int64)
-    return estimate(items[:, [0]], lambda means: means[..., 0], context, "items", groups=groups).score("")
+    return bootstrap_estimate(
+        items[:, [0]], lambda means: means[..., 0], context, "items", groups=groups
+    ).score("")
 
 
 def ratings(items: Floats, context: PtebContext) -> Score:
@@ -381,7 +386,7 @@ def ratings(items: Floats, context: PtebContext) -> Score:
     x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
     groups = items[:, 2].astype(np.int64) if items.shape[1] > 2 else None
     columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
-    return estimate(columns, mapped_pearson, context, "ratings", groups=groups).score("")
+    return bootstrap_estimate(columns, mapped_pearson, context, "ratings", groups=groups).score("")
 
 
 def choices(items: Floats, context: PtebContext) -> Score:
@@ -391,15 +396,17 @@ def choices(items: Floats, context: PtebContext) -> Score:
         np.float64
     )
     figures = [
-        estimate(columns, lambda means, i=i: choice_figures(means)[..., i], context, "choices")  # type: ignore[misc]
+        bootstrap_estimate(columns, lambda means, i=i: choice_figures(means)[..., i], context, "choices")  # type: ignore[misc]
         for i in range(4)
     ]
-    return combine(figures, "").score("")
+    return average_estimates(figures, "").score("")
 
 
 def retained(items: Floats, context: PtebContext) -> Score:
     """SAGE's retention: mean of the damaged over mean of the clean."""
-    return estimate(items, lambda means: means[..., 0] / means[..., 1], context, "queries").score("")
+    return bootstrap_estimate(items, lambda means: means[..., 0] / means[..., 1], context, "queries").score(
+        ""
+    )
 
 
 def spearman(items: Floats, context: PtebContext) -> Score:
@@ -449,7 +456,7 @@ def paraphrased(runs: int) -> Callable[[Floats, PtebContext], Score]:
         values = items.mean(axis=0)
         made = Runs(source, values, values, draws, draws, len(items))
         seed = int(context.stream("runs").integers(2**31))
-        headline = on_dataset("d", "s", [made], seed=seed, resamples=context.resamples).score
+        headline = level_on_dataset("d", "s", [made], seed=seed, resamples=context.resamples).score
         return Score("", headline.value, headline.n, *headline.interval)
 
     return scored

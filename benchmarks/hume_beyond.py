@@ -17,11 +17,11 @@ import numpy as np
 
 from embassay.measures import v_measure
 from embassay.protocols.hume.ceiling import (
-    annotators_by_correlation,
-    annotators_by_variance,
     compare_with_people,
+    count_annotators_by_correlation,
+    count_annotators_by_variance,
+    count_items_needed,
     human_ceiling,
-    items_needed,
     reach_of,
     three_correlations,
     variance_components,
@@ -31,15 +31,15 @@ from embassay.protocols.hume.resampling import (
     People,
     Resampled,
     agreement_intervals,
-    drawn_v_measure,
     people_rows,
     resample_statistics,
+    resampled_v_measure,
     row_numbers,
     value_indicators,
 )
 from embassay.protocols.hume.scoring import Aggregation, marked_ap
 from embassay.protocols.hume.study import Family, TaskSpec
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 
 Rng = np.random.Generator
 ONCE = Draws(1, kind="percentile")
@@ -121,13 +121,13 @@ def coverage(
 ) -> Iterator[tuple[str, ...]]:
     """A row per world, value and size: how often each kind of interval holds the truth, of the studies with one."""
     for world in worlds:
-        truth = of(world, options.truth, generator(1, "truth", world.name), ONCE)
+        truth = of(world, options.truth, make_generator(1, "truth", world.name), ONCE)
         for n in sizes:
             found: dict[tuple[str, str], list[Resampled]] = {}
             for study in range(options.studies):
                 for kind in kinds:
                     draws = Draws(options.resamples, 0.95, study, kind)  # type: ignore[arg-type]
-                    for name, one in of(world, n, generator(study, world.name, str(n)), draws).items():
+                    for name, one in of(world, n, make_generator(study, world.name, str(n)), draws).items():
                         found.setdefault((name, kind), []).append(one)
             for name, true in truth.items():
                 if (name, kinds[0]) in found:
@@ -193,15 +193,17 @@ def clustering(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     """V-measures with gold of k-means, made anew in every study, and what it is minus a person's."""
     yield ("n", "value", "percentile", "bca", "bootstrap's SD", "true SD")
     for n in (30, 60):
-        two = np.array([_two_v(*_points(n, generator(s, "truth", str(n)))) for s in range(options.studies)])
+        two = np.array(
+            [_two_v(*_points(n, make_generator(s, "truth", str(n)))) for s in range(options.studies)]
+        )
         true = np.column_stack([two[:, 0], two[:, 0] - two[:, 1]])
         held, widths = np.zeros((2, 2)), np.zeros(2)
         for study in range(options.studies):
-            gold, system, person = map(value_indicators, _points(n, generator(study, "study", str(n))))
+            gold, system, person = map(value_indicators, _points(n, make_generator(study, "study", str(n))))
 
             def values(counts: Any, g: Any = gold, s: Any = system, p: Any = person) -> Any:
-                own = drawn_v_measure(counts, g, s)
-                return np.stack([own, own - drawn_v_measure(counts, g, p)], axis=1)
+                own = resampled_v_measure(counts, g, s)
+                return np.stack([own, own - resampled_v_measure(counts, g, p)], axis=1)
 
             for place, kind in enumerate(("percentile", "bca")):
                 found = resample_statistics(values, n, Draws(options.resamples, 0.95, study, kind))  # type: ignore[arg-type]
@@ -219,7 +221,7 @@ def _points(n: int, rng: Rng) -> tuple[list[int], list[int], list[int]]:
     from sklearn.cluster import KMeans
 
     gold = np.repeat(np.arange(6), n // 6)
-    points = generator(0, "centres").normal(size=(6, 4))[gold] + rng.normal(size=(n, 4)) * 0.6
+    points = make_generator(0, "centres").normal(size=(6, 4))[gold] + rng.normal(size=(n, 4)) * 0.6
     system = KMeans(6, n_init=1, max_iter=50, random_state=int(rng.integers(1 << 30))).fit_predict(points)
     person = np.where(rng.random(n) < 0.75, gold, rng.integers(0, 6, n))
     return gold.tolist(), system.tolist(), person.tolist()
@@ -235,9 +237,11 @@ def power(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     for world in PAIRED:
         if "alike" in world.name:
             continue
-        items = items_needed(*drawn(world, options.truth, generator(1, "truth", world.name))).items
+        items = count_items_needed(*drawn(world, options.truth, make_generator(1, "truth", world.name))).items
         if items:
-            studies = (drawn(world, items, generator(s, "study", world.name)) for s in range(options.studies))
+            studies = (
+                drawn(world, items, make_generator(s, "study", world.name)) for s in range(options.studies)
+            )
             yield (world.name, f"{items} items", _found(studies, options))
     yield _annotators(60, options)
     yield _raters(50, options)
@@ -255,11 +259,11 @@ def _annotators(n: int, options: argparse.Namespace) -> tuple[str, ...]:
         system = dict(zip(ids, (rng.random(items) < 0.96 - hard).astype(float).tolist(), strict=True))
         return People(TaskSpec("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"), system
 
-    people, system = study(400, 2000, generator(1, "annotators"))
+    people, system = study(400, 2000, make_generator(1, "annotators"))
     table = [[system[item] - value for item, value in own.items()] for own in people.answers.values()]
     parts = variance_components(np.array(table))
-    k = annotators_by_variance(parts, n, 1, reach_of(0.8, 0.05)) if parts else None
-    studies = (study(k or 1, n, generator(s, "more", str(n))) for s in range(options.studies))
+    k = count_annotators_by_variance(parts, n, 1, reach_of(0.8, 0.05)) if parts else None
+    studies = (study(k or 1, n, make_generator(s, "more", str(n))) for s in range(options.studies))
     return f"classification, mean, {n} items", f"{k} annotators", _found(studies, options)
 
 
@@ -278,12 +282,12 @@ def _raters(n: int, options: argparse.Namespace) -> tuple[str, ...]:
             TaskSpec("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers
         ), system
 
-    people, system = study(2, options.truth, generator(1, "raters"))
+    people, system = study(2, options.truth, make_generator(1, "raters"))
     known = three_correlations(
         people, people_rows(people, people.items), row_numbers([system[item] for item in people.items])
     )
-    k = annotators_by_correlation(known, n, 2, reach_of(0.8, 0.05)) if known else None
-    studies = (study(k or 2, n, generator(s, "raters", str(n))) for s in range(options.studies))
+    k = count_annotators_by_correlation(known, n, 2, reach_of(0.8, 0.05)) if known else None
+    studies = (study(k or 2, n, make_generator(s, "raters", str(n))) for s in range(options.studies))
     return f"STS, mean rating, {n} items", f"{k} annotators", _found(studies, options)
 
 

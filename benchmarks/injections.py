@@ -23,7 +23,7 @@ from embassay.data import open_dataset
 from embassay.errors import EmbassayError
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.chat import GRADE, grade_messages, grade_of, judge_prompt
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.runs.folder import to_json, write_atomic
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.stats import wilson
@@ -70,7 +70,7 @@ def useless_pairs(dataset: str, n: int, seed: int) -> list[tuple[Question, Passa
     """Questions, each with a passage that nobody judged for it, drawn by the seed."""
     data = open_dataset(dataset).load("retrieval").data
     judged = {(query, doc) for query, own in data.qrels.items() for doc in own}
-    rng = generator(seed, "injections")
+    rng = make_generator(seed, "injections")
     pairs: list[tuple[Question, Passage]] = []
     for place in rng.permutation(len(data.queries.ids)).tolist():
         query, doc = data.queries.ids[place], int(rng.integers(len(data.corpus.ids)))
@@ -144,7 +144,7 @@ def effect(graded: Sequence[Graded]) -> dict[str, list[float | None]]:
     names = ("ours", "without", "prevented")
     if len(columns) < 2:
         return {name: [None, None, None, len(columns)] for name in names}
-    means = resample_means(columns, n_resamples=RESAMPLES, rng=generator(1337, "injections", "effect"))
+    means = resample_means(columns, n_resamples=RESAMPLES, rng=make_generator(1337, "injections", "effect"))
     return {
         name: [
             float(columns[:, place].mean()),

@@ -96,8 +96,8 @@ def _lay_out(rows: Sequence[Row], name: str, model: str, folder: Path) -> Path:
 def _said(line: Row, value: str, low: str, high: str) -> str:
     if line[value] is None:
         return numbers.NONE
-    ends = numbers.interval(float(line[low]), float(line[high]), 1)
-    return f"{numbers.change(float(line[value]), 1)} ({ends})"
+    ends = numbers.format_interval(float(line[low]), float(line[high]), 1)
+    return f"{numbers.format_change(float(line[value]), 1)} ({ends})"
 
 
 if __name__ == "__main__":

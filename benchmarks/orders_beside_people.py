@@ -23,7 +23,7 @@ from scipy.stats import kendalltau
 from embassay.data import open_dataset
 from embassay.data.judged_runs import read_run
 from embassay.measures import ndcg
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats.resampling import percentile_interval, resample_means
 
@@ -124,7 +124,7 @@ def interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None
     """Mean and 95% interval over questions."""
     if len(values) < 2:
         return [float(values.mean()) if len(values) else None, None, None]
-    means = resample_means(values[:, None], n_resamples=RESAMPLES, rng=generator(1337, "orders"))
+    means = resample_means(values[:, None], n_resamples=RESAMPLES, rng=make_generator(1337, "orders"))
     low, high = percentile_interval(means[:, 0])
     # Of values that are all equal there is no interval.
     return [float(values.mean()), *(None if np.isnan(end) else float(end) for end in (low, high))]

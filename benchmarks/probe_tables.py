@@ -70,7 +70,7 @@ def plain(decimals: int = 3) -> Callable[[Result], str]:
     """Value (low to high)."""
 
     def said(row: Result) -> str:
-        text = numbers.score(row.value or 0.0, decimals)
+        text = numbers.format_score(row.value or 0.0, decimals)
         return text + _ends(row, decimals)
 
     return said
@@ -80,20 +80,20 @@ def signed(decimals: int = 3) -> Callable[[Result], str]:
     """The same of a change."""
 
     def said(row: Result) -> str:
-        return numbers.change(row.value or 0.0, decimals) + _ends(row, decimals)
+        return numbers.format_change(row.value or 0.0, decimals) + _ends(row, decimals)
 
     return said
 
 
 def bare(decimals: int = 3) -> Callable[[Result], str]:
     """The value alone."""
-    return lambda row: numbers.score(row.value or 0.0, decimals)
+    return lambda row: numbers.format_score(row.value or 0.0, decimals)
 
 
 def _ends(row: Result, decimals: int) -> str:
     if row.ci_low is None or row.ci_high is None:
         return ""
-    return f" ({numbers.interval(row.ci_low, row.ci_high, decimals)})"
+    return f" ({numbers.format_interval(row.ci_low, row.ci_high, decimals)})"
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:
@@ -139,7 +139,7 @@ def ablations(rows: Rows, lang: str) -> str:
     heads = ["Ablation", *rows.systems, "*source's A*", "*source's B*"]
     body = []
     for name in PUBLISHED[lang]:
-        published = [numbers.change(one, 1) for one in PUBLISHED[lang][name]]
+        published = [numbers.format_change(one, 1) for one in PUBLISHED[lang][name]]
         body.append(
             [
                 name,
@@ -150,7 +150,11 @@ def ablations(rows: Rows, lang: str) -> str:
     first = next(iter(PUBLISHED[lang]))
     left_out = [
         rows.cell(
-            dataset, one, first, "rows without percent", lambda row: numbers.percent(row.value or 0.0, 1)
+            dataset,
+            one,
+            first,
+            "rows without percent",
+            lambda row: numbers.format_percent(row.value or 0.0, 1),
         )
         for one in rows.systems
     ]
@@ -261,7 +265,7 @@ def retrieval(rows: Rows) -> str:
 
 
 def _p(row: Result) -> str:
-    return numbers.p_value(row.value or 0.0)
+    return numbers.format_p_value(row.value or 0.0)
 
 
 def blocks(paths: list[Path]) -> Iterator[tuple[str, str]]:

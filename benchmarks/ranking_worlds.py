@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranker, Ranking
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 
 Floats = NDArray[np.float64]
 Shape = Literal["normal", "uniform", "heavy", "clustered", "skewed", "few", "duplicates"]
@@ -168,7 +168,7 @@ def draw_pool(world: World, seed: int) -> Pool:
     """Pool number `seed` of a world. Fusion ranks say nothing: they are the order in which utilities were drawn."""
     if world.name in REAL:
         return _real_pool(world, seed)
-    rng = generator(seed, "ranking world", world.name, "pool")
+    rng = make_generator(seed, "ranking world", world.name, "pool")
     utilities = draw_utilities(world.utilities, rng, 1, world.n)[0]
     grades: list[int | None] = [None] * world.n
     if world.grader is not None:
@@ -181,7 +181,7 @@ def draw_pool(world: World, seed: int) -> Pool:
 def _real_pool(world: World, seed: int) -> Pool:
     """Passages of a query of the logs: the best graded of 60 drawn, by one file of a group of related ones; the others
     of the group are the panel that judges. Utilities are people's grades."""
-    rng = generator(seed, "ranking world", world.name, "pool")
+    rng = make_generator(seed, "ranking world", world.name, "pool")
     graders, queries = _logs()
     human, grades = queries[rng.integers(len(queries))]
     groups = np.array([name.split("-")[0] for name in graders])
@@ -231,7 +231,7 @@ def noise_scale(utilities: Shape, noise: Noise, disagreement: float) -> float:
     """The scale of the noise with which so large a share of pairs of one pool is judged the wrong way round."""
     if disagreement == 0:
         return 0.0
-    rng = generator(0, "ranking world", "calibration", utilities, noise)
+    rng = make_generator(0, "ranking world", "calibration", utilities, noise)
     pools = draw_utilities(utilities, rng, 1000, 40)
     first, second = np.triu_indices(40, 1)
     gaps = pools[:, first] - pools[:, second]
@@ -267,8 +267,8 @@ class SimulatedJudge:
     def __init__(self, pool: Pool, scale: float, seed: int) -> None:
         world = pool.world
         self._pool, self._scale, n = pool, scale, len(pool.utilities)
-        self._rng = generator(seed, "ranking world", pool.id, "judge", f"{scale:.9g}")
-        fixed = generator(seed, "ranking world", pool.id, "habits", f"{scale:.9g}")
+        self._rng = make_generator(seed, "ranking world", pool.id, "judge", f"{scale:.9g}")
+        fixed = make_generator(seed, "ranking world", pool.id, "habits", f"{scale:.9g}")
         self._likes = pool.utilities + world.taste * fixed.standard_normal((2, n))
         upper = np.triu(fixed.standard_normal((n, n)), 1)
         self._pairs = scale * np.sqrt(2) * (upper - upper.T)

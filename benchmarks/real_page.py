@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from embassay.document.blocks import plain_text
-from embassay.protocols.compare import Entrant, fields, read_values
+from embassay.protocols.compare import Entrant, list_fields, read_values
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import OVERALL
 from embassay.report.overview import run_verdict
@@ -77,10 +77,10 @@ def section(path: Path, run: ReportRun) -> Iterator[str]:
 def table(path: Path) -> Iterator[str]:
     """A row per system: every task's headline with its interval, and the ranks that tests leave possible."""
     values = read_values(path)
-    unit = numbers.unit_of(values.protocol)
+    unit = numbers.choose_unit(values.protocol)
     columns: dict[str, dict[str, str]] = {}
     apart: set[str] = set()
-    for one in fields(values, measures=MEASURES.get(path.name, ())):
+    for one in list_fields(values, measures=MEASURES.get(path.name, ())):
         if one.dataset and path.name not in MEASURES and _over_datasets(values.places, one.task):
             continue
         if one.group and one.task != OVERALL:
@@ -106,7 +106,7 @@ def cell(one: Entrant, unit: numbers.Unit) -> str:
     if one.low is not None and one.high is not None:
         text += f" ({unit.interval(one.low, one.high)})"
     if one.rank_low is not None and one.rank_high is not None:
-        text += f" *{numbers.rank(one.rank_low, one.rank_high)}*"
+        text += f" *{numbers.format_rank(one.rank_low, one.rank_high)}*"
     return text
 
 

@@ -24,12 +24,12 @@ import numpy as np
 import polars as pl
 
 import embassay as eb
-from embassay.protocols.pteb.checks import answer_fault, is_near_copy, slot_fault
+from embassay.protocols.pteb.checks import answer_fault, find_slot_fault, is_near_copy
 from embassay.protocols.pteb.paraphrasing import judge_answer
-from embassay.protocols.rag.golden.panel import JudgeGrades, panel_of
+from embassay.protocols.rag.golden.panel import JudgeGrades, make_panel
 from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.judges.chat import MalformedJudgement, grade_of
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.stats import wilson
 from embassay.stats.resampling import percentile_interval, resample_means
 from embassay.systems import open_system
@@ -131,7 +131,9 @@ def _change(run: Path, dataset: str, system: str) -> tuple[object, ...]:
     before, after = both["value"].to_numpy(), both["after"].to_numpy()
     change = 100 * (after - before)
     low, high = percentile_interval(
-        resample_means(change[:, None], n_resamples=RESAMPLES, rng=generator(SEED, "words", dataset))[:, 0]
+        resample_means(change[:, None], n_resamples=RESAMPLES, rng=make_generator(SEED, "words", dataset))[
+            :, 0
+        ]
     )
     return (
         len(before), f"{100 * before.mean():.1f}", f"{100 * after.mean():.1f}",
@@ -215,7 +217,7 @@ def _area(
     group = np.array([place[one] for one in of])
     wins = (scores[gold][:, None] > scores[~gold]) + 0.5 * (scores[gold][:, None] == scores[~gold])
     weights = resample_means(
-        np.eye(len(groups)), n_resamples=RESAMPLES, rng=generator(SEED, "words", "pairs")
+        np.eye(len(groups)), n_resamples=RESAMPLES, rng=make_generator(SEED, "words", "pairs")
     ) * len(groups)  # fmt: skip
     up, down = weights[:, group[gold]], weights[:, group[~gold]]
     replicates = np.einsum("bi,ij,bj->b", up, wins, down) / np.maximum(up.sum(1) * down.sum(1), 1e-9)
@@ -285,7 +287,7 @@ def _drops(
             np.bincount(group[chosen], minlength=len(originals)),
         ]
     columns = np.column_stack(sums).astype(np.float64)
-    drawn = resample_means(columns, n_resamples=RESAMPLES, rng=generator(SEED, "words", "validity"))
+    drawn = resample_means(columns, n_resamples=RESAMPLES, rng=make_generator(SEED, "words", "validity"))
     drop = 100 * (1 - columns.sum(0)[::2] / columns.sum(0)[1::2])
     drops = 100 * (1 - drawn[:, ::2] / np.maximum(drawn[:, 1::2], 1e-9))
     ends = [percentile_interval(drops[:, i] - drops[:, 1]) for i in (0, 2)]
@@ -316,7 +318,7 @@ def checks(folder: Path, given: argparse.Namespace) -> Iterator[str]:
 
     wanted += [
         ("SNIPS: slots", snips, says("slot"),
-         lambda row: bool(slot_fault(row["original"], row["paraphrase"])), "slots"),
+         lambda row: bool(find_slot_fault(row["original"], row["paraphrase"])), "slots"),
         ("SNIPS: answering, questioning", snips, says("answering", "questioning"),
          lambda row: bool(answer_fault(row["original"], row["paraphrase"])), "answers"),
         ("SNIPS: duplication", snips, says("duplication"),
@@ -395,7 +397,7 @@ def judges(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     gold = JudgeGrades("people", people)
     yield "## Judges beside people: TREC DL 2023, 25 questions, 4,423 passages\n"
     yield "Grades 0 to 3 as 1, 3, 4, 5; intervals over questions. Shift is the judge's mean grade less people's.\n"
-    whole = panel_of(named, gold, seed=SEED)
+    whole = make_panel(named, gold, seed=SEED)
     ordered = sorted(whole.judges, key=lambda one: -(one.people["kappa"].value or 0.0))
     lines = [
         (one.name, one.items,
@@ -423,7 +425,7 @@ def judges(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     }  # fmt: skip
     lines = []
     for title, members in some.items():
-        made = panel_of(members, gold, seed=SEED)
+        made = make_panel(members, gold, seed=SEED)
         best = max(made.judges, key=lambda one: one.people["kappa"].value or 0.0)
         cells = [of_figure(one.people["kappa"]) for one in (best, *made.panels)]
         lines.append((title, of_figure(made.alpha), *cells))
@@ -434,7 +436,7 @@ def judges(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     lines = []
     for name in ("NISTRetrieval-instruct", "NISTRetrieval-reason"):
         own = [one for one in named if one.name.rpartition("-")[0] == name]
-        for pair in panel_of(own, seed=SEED).pairs:
+        for pair in make_panel(own, seed=SEED).pairs:
             lines.append(
                 (pair.first, pair.second, *(of_figure(pair.figures[one]) for one in ("exact", "kappa")))
             )
@@ -460,7 +462,7 @@ def order(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     for name, own in sorted(found.items()):
         if len(own) < 2:
             continue
-        made = panel_of(
+        made = make_panel(
             [JudgeGrades("3210", own["3210"]), JudgeGrades("0123", own["0123"])],
             JudgeGrades("people", people[name]),
             seed=SEED,

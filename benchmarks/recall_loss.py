@@ -24,11 +24,11 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.probes.names import PERCENT
 from embassay.protocols.rag.probes.resampling import RECALL
 from embassay.protocols.rag.probes.signatures import TASK
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from embassay.stats import bootstrap_ci
-from embassay.stats.resampling import resampled_rows
+from embassay.stats.resampling import draw_resamples
 
 CORPORA = ("wikiqa", "cosqa", "scifact", "cranfield", "med", "newsgroups")
 SYSTEMS = ("minilm", "wordllama", "bm25")
@@ -104,7 +104,7 @@ def _relevant(collection: Collection, query: str) -> Mapping[str, float]:
 
 
 def _draw(names: Sequence[str], most: int, *stream: str) -> list[str]:
-    order = generator(SEED, *stream).permutation(len(names)).tolist()
+    order = make_generator(SEED, *stream).permutation(len(names)).tolist()
     return [names[place] for place in sorted(order[:most])]
 
 
@@ -137,8 +137,8 @@ class Link:
     n: int
 
     def __str__(self) -> str:
-        ends = numbers.interval(self.low, self.high, 2)
-        return f"{numbers.change(self.value, 2)} ({ends})"
+        ends = numbers.format_interval(self.low, self.high, 2)
+        return f"{numbers.format_change(self.value, 2)} ({ends})"
 
 
 def link_of(
@@ -150,7 +150,7 @@ def link_of(
               for name in dict.fromkeys(getattr(one, key) for one in losses)]  # fmt: skip
     whole = np.concatenate(groups)
     drawn = []
-    for block in resampled_rows(len(groups), DRAWS, generator(SEED, "corpora"), most=DRAWS):
+    for block in draw_resamples(len(groups), DRAWS, make_generator(SEED, "corpora"), most=DRAWS):
         for places in block:
             points = np.concatenate([groups[place] for place in places])
             drawn.append(float(correlation(points[:, 0], points[:, 1])))
@@ -234,8 +234,8 @@ def _errors(losses: Sequence[Loss], corpora: Sequence[str]) -> Iterator[str]:
     for name, words in (("mean", "the mean loss"), ("ablation", "the mean loss under the ablation")):
         gains = np.array([errors[name] - errors["probe"] for errors in table.values()])
         gain = bootstrap_ci(gains, np.mean, seed=SEED)
-        ends = numbers.interval(gain.low, gain.high, 3)
-        yield f"- Error of {words} minus that of the line: {numbers.change(gain.estimate, 3)} ({ends})."
+        ends = numbers.format_interval(gain.low, gain.high, 3)
+        yield f"- Error of {words} minus that of the line: {numbers.format_change(gain.estimate, 3)} ({ends})."
     yield ""
     yield "So the probe tells much more than nothing, and less than the loss under the same ablation elsewhere does:"
     yield "what an ablation does is much the same in every collection. It forecasts best where names are destroyed,"
@@ -259,7 +259,7 @@ def _losses(rows: Sequence[Result], corpora: Sequence[str]) -> Iterator[str]:
         for name in conditions:
             lost = [by_key.get((corpus, system, name, f"{RECALL} change")) for corpus in corpora]
             if any(row is not None for row in lost):
-                percent = numbers.change(forecasts[system, name].value or 0.0, 0)
+                percent = numbers.format_change(forecasts[system, name].value or 0.0, 0)
                 yield f"| {name} | {percent} | {' | '.join(map(_said, lost))} |"
         yield ""
 
@@ -267,8 +267,8 @@ def _losses(rows: Sequence[Result], corpora: Sequence[str]) -> Iterator[str]:
 def _said(row: Result | None) -> str:
     if row is None or row.value is None:
         return "–"
-    ends = "" if row.ci_low is None else f" ({numbers.interval(row.ci_low, row.ci_high or 0.0, 2)})"
-    return f"{numbers.change(row.value, 3)}{ends}"
+    ends = "" if row.ci_low is None else f" ({numbers.format_interval(row.ci_low, row.ci_high or 0.0, 2)})"
+    return f"{numbers.format_change(row.value, 3)}{ends}"
 
 
 if __name__ == "__main__":

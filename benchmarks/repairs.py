@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import embassay as eb
-from embassay.protocols.kernel.comparisons import Headline, compared, read_standings
+from embassay.protocols.kernel.comparisons import Headline, compare_headlines, read_standings
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.sage.options import SageOptions
 from embassay.stats.tests import holm
@@ -90,7 +90,7 @@ def _table(known: dict[str, Headline]) -> Iterator[str]:
 
 def _change(own: Headline, beside: Headline) -> tuple[float, float, float, float]:
     """First minus second, its interval, and p."""
-    pair = compared([own, beside])["pairs"][0]
+    pair = compare_headlines([own, beside])["pairs"][0]
     sign = 1 if pair["a"] == own.system else -1
     ends = sorted((sign * pair["ci_low"], sign * pair["ci_high"]))
     return sign * pair["difference"], ends[0], ends[1], pair["p"]

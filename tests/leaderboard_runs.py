@@ -16,7 +16,7 @@ from embassay.protocols.kernel.comparisons import (
     Standing,
     write_standings,
 )
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.records import Component, Result, Score
 from embassay.runs.folder import Cell, CellRecord, RunFolder, failed_record, write_columns
 from embassay.stats import percentile_interval, resample_means
@@ -125,9 +125,9 @@ def write_hume(
 def _scored(name: str, dataset: str, level: float | None, items: int) -> Headline:
     if level is None:
         return Headline.none(name, "out of memory")
-    hard = generator(7, "hard", dataset).normal(0, 0.1, items)
-    own = level + hard + generator(7, dataset, name).normal(0, 0.02, items)
-    draws = resample_means(own[:, None], n_resamples=400, rng=generator(7, "draws", dataset)).T[0]
+    hard = make_generator(7, "hard", dataset).normal(0, 0.1, items)
+    own = level + hard + make_generator(7, dataset, name).normal(0, 0.02, items)
+    draws = resample_means(own[:, None], n_resamples=400, rng=make_generator(7, "draws", dataset)).T[0]
     return Headline(name, float(own.mean()), items, draws, "bootstrap over items")
 
 
@@ -206,9 +206,9 @@ def _headline(
     folder: RunFolder, task: str, measure: str, name: str, level: float, seed: int, place: int
 ) -> Headline:
     """A value with replicates and its items; the items are as hard for every system."""
-    hard = generator(seed, "items", task).normal(0, 0.1, ITEMS)
-    own = level + hard + generator(seed, "own", task, name).normal(0, 0.02, ITEMS)
-    draws = resample_means(own[:, None], n_resamples=400, rng=generator(seed, "written", task)).T[0]
+    hard = make_generator(seed, "items", task).normal(0, 0.1, ITEMS)
+    own = level + hard + make_generator(seed, "own", task, name).normal(0, 0.02, ITEMS)
+    draws = resample_means(own[:, None], n_resamples=400, rng=make_generator(seed, "written", task)).T[0]
     items: dict[str, Sequence[Any]] = {
         "item_id": [f"d{i:04}" for i in range(ITEMS)], "variant": [""] * ITEMS, "measure": [measure] * ITEMS,
         "value": own.tolist(),

@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 
-from embassay.contracts import ragged
-from embassay.randomness import generator
+from embassay.contracts import make_ragged
+from embassay.randomness import make_generator
 
 TERMS = 4096
 
@@ -20,7 +20,7 @@ class Tokens:
     similarity, max_tokens, chunk_size = "maxsim", None, 1
 
     def encode(self, texts, *, role=None):
-        return ragged([self.rows(text, role) for text in texts])
+        return make_ragged([self.rows(text, role) for text in texts])
 
     def rows(self, text, role):
         made = [self.one(word, role) for word in words(text)] or [np.ones(16)]
@@ -29,8 +29,8 @@ class Tokens:
     @staticmethod
     @cache
     def one(word, role):
-        own = generator(1, word).standard_normal(16)
-        return own + 0.1 * generator(2, word).standard_normal(16) * (role == "query")
+        own = make_generator(1, word).standard_normal(16)
+        return own + 0.1 * make_generator(2, word).standard_normal(16) * (role == "query")
 
     def count_truncated(self, texts):
         return 0
@@ -49,7 +49,7 @@ class Terms(Tokens):
 
 @cache
 def place(word):
-    return generator(3, word).integers(TERMS - 1)
+    return make_generator(3, word).integers(TERMS - 1)
 
 
 def words(text):

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 def test_a_device_is_asked_for_by_its_name(monkeypatch, said, asked):
     """In any case; nothing and `auto` leave it to what there is."""
     monkeypatch.setenv(accelerator.VARIABLE, said)
-    assert accelerator.asked_device() == asked
+    assert accelerator.read_requested_device() == asked
 
 
 @pytest.mark.parametrize("said", ["gpu", "cuda:", "cuda:x", "cpu:0", "cuda:1:2"])
@@ -28,7 +28,7 @@ def test_other_names_are_refused(monkeypatch, said):
     """With the names that there are."""
     monkeypatch.setenv(accelerator.VARIABLE, said)
     with pytest.raises(UsageError, match="not a device") as refused:
-        accelerator.card()
+        accelerator.choose_card()
     assert "cuda:1" in refused.value.mend
 
 
@@ -36,7 +36,7 @@ def test_the_processor_is_never_a_card(monkeypatch):
     """Not even where there is one."""
     monkeypatch.setenv(accelerator.VARIABLE, "cpu")
     monkeypatch.setattr(accelerator, "_missing", lambda _: "")
-    assert accelerator.card() is None
+    assert accelerator.choose_card() is None
 
 
 def test_a_card_that_is_not_there_is_an_error_only_where_it_was_asked_for(monkeypatch):
@@ -44,12 +44,12 @@ def test_a_card_that_is_not_there_is_an_error_only_where_it_was_asked_for(monkey
     monkeypatch.setattr(accelerator, "_missing", lambda _: "torch finds no CUDA card")
     monkeypatch.setattr(accelerator, "_may_have_card", lambda: True)
     monkeypatch.delenv(accelerator.VARIABLE, raising=False)
-    assert accelerator.card() is None
+    assert accelerator.choose_card() is None
     monkeypatch.setenv(accelerator.VARIABLE, "cuda")
     with pytest.raises(UsageError, match="finds no CUDA card"):
-        accelerator.card()
+        accelerator.choose_card()
     monkeypatch.setattr(accelerator, "_missing", lambda _: "")
-    assert accelerator.card() == "cuda"
+    assert accelerator.choose_card() == "cuda"
 
 
 def test_a_number_beyond_the_cards_is_refused(monkeypatch):
@@ -57,12 +57,12 @@ def test_a_number_beyond_the_cards_is_refused(monkeypatch):
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    accelerator._missing.cache_clear()
+    accelerator._explain_missing_card.cache_clear()
     try:
-        assert accelerator._missing("cuda:1") == ""
-        assert "2 cards" in accelerator._missing("cuda:2")
+        assert accelerator._explain_missing_card("cuda:1") == ""
+        assert "2 cards" in accelerator._explain_missing_card("cuda:2")
     finally:
-        accelerator._missing.cache_clear()
+        accelerator._explain_missing_card.cache_clear()
 
 
 @pytest.mark.skipif(accelerator._DRIVER.exists(), reason="a machine with NVIDIA's driver")

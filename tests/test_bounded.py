@@ -27,14 +27,14 @@ from embassay.limits import (
     ROWS,
     TIMES,
     WHOLE,
-    being_read,
+    announce_reading,
     bounded_entries,
     bounded_lines,
     bounded_walk,
+    current_reading,
+    open_gzip,
     read_bounded,
-    reading,
-    unpacked,
-    unpacking,
+    unpack_gzip,
 )
 from embassay.parquet import parquet_batches
 
@@ -77,11 +77,11 @@ def test_what_has_no_size_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
     """Also one of several pieces; a cut one is what gzip says of it."""
     content = gzip.compress(b"one\n") + gzip.compress(b"two\n")
-    assert unpacked(content, tmp_path) == b"one\ntwo\n"
-    with unpacking(io.BytesIO(content), tmp_path, len(content)) as stream:
+    assert unpack_gzip(content, tmp_path) == b"one\ntwo\n"
+    with open_gzip(io.BytesIO(content), tmp_path, len(content)) as stream:
         assert stream.readlines() == [b"one\n", b"two\n"]
     with pytest.raises((EOFError, zlib.error)):
-        unpacked(content[:-9], tmp_path)
+        unpack_gzip(content[:-9], tmp_path)
 
 
 def test_a_bomb_is_refused(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_what_unpacks_to_more_than_is_held(tmp_path: Path, monkeypatch: pytest.M
     """Text that packs as text does, but is longer than the limit."""
     monkeypatch.setenv(WHOLE.variable, "1000")
     with pytest.raises(DataError, match="EMBASSAY_LIMIT_WHOLE"):
-        unpacked(gzip.compress(os.urandom(2000)), tmp_path)
+        unpack_gzip(gzip.compress(os.urandom(2000)), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.csv"])
@@ -201,11 +201,11 @@ def test_what_is_being_read_is_known() -> None:
     rows = bounded_lines(io.BytesIO(b"a\nb\n"), Path("x.csv"))
     next(rows)
     next(rows)
-    assert str(being_read()) == "reading x.csv, line 2"
-    with reading("y"):
-        assert str(being_read()) == "reading y"
+    assert str(current_reading()) == "reading x.csv, line 2"
+    with announce_reading("y"):
+        assert str(current_reading()) == "reading y"
     rows.close()
-    assert being_read() is None
+    assert current_reading() is None
 
 
 def test_the_root_is_no_folder_of_data() -> None:

@@ -198,7 +198,7 @@ def test_ten_calls_from_a_command_to_the_task(tmp_path: Path, monkeypatch: pytes
     from embassay.protocols.sage.options import Request, SageOptions
     from embassay.protocols.sage.protocol import Sage
 
-    evaluate, frames = robustness.evaluate, []
+    evaluate, frames = robustness.evaluate_system, []
 
     def seen(system: Any, data: Any, context: Any) -> Any:
         own = [one.name for one in traceback.extract_stack() if str(PACKAGE) in one.filename]
@@ -272,7 +272,7 @@ def test_a_cell_lives_as_the_map_says(tmp_path: Path) -> None:
 
 
 def _with_ending(step: str) -> str:
-    """The step, a function of a module named by the module: `evaluation.evaluate`."""
+    """The step, a function of a module named by the module: `evaluation.evaluate_cell`."""
     return re.sub(r"`(evaluation)\.evaluate`", r"`\1.py`", step)
 
 

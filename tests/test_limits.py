@@ -20,10 +20,10 @@ from embassay.limits import (
     TABLE,
     Limit,
     bounded_json,
+    parse_size,
     read_bounded,
     record_json,
     shown_size,
-    size_of,
 )
 
 DOCS = Path(__file__).parents[1] / "docs" / "limits.md"
@@ -60,19 +60,19 @@ def test_a_variable_that_is_no_size(monkeypatch: pytest.MonkeyPatch) -> None:
     [("8GiB", 2**33), ("8 gb", 2**33), ("1.5M", 3 * 2**19), ("10,000", 10_000), ("1_000", 1000), ("7 B", 7)],
 )
 def test_sizes(text: str, number: int) -> None:
-    assert size_of(text) == number
+    assert parse_size(text) == number
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "GiB", "1 PiB", "1e9", "0.1"])
 def test_what_is_no_size(text: str) -> None:
     with pytest.raises(UsageError, match="Write a size"):
-        size_of(text)
+        parse_size(text)
 
 
 @given(st.integers(1, 2**45))
 def test_a_size_that_is_shown_is_read(number: int) -> None:
     """Nothing is lost by showing it."""
-    assert size_of(shown_size(number).replace(" bytes", "")) == number
+    assert parse_size(shown_size(number).replace(" bytes", "")) == number
 
 
 def test_counts_are_shown_as_numbers() -> None:

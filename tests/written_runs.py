@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from embassay.protocols.kernel.comparisons import OVERALL, RANKED, Headline, Standing, write_standings
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, write_columns
 from embassay.stats import percentile_interval, resample_means
@@ -29,7 +29,7 @@ def write_run(
     folder = RunFolder(path)
     path.mkdir(parents=True, exist_ok=True)
     columns = np.array(list(values.values())).T
-    draws = resample_means(columns, n_resamples=1000, rng=generator(seed, "written")).T
+    draws = resample_means(columns, n_resamples=1000, rng=make_generator(seed, "written")).T
     standings, rows = [], []
     for name, own, replicates in zip(values, columns.T, draws, strict=True):
         headline = Headline(name, float(own.mean()), len(own), replicates, "bootstrap over documents")

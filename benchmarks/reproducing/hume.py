@@ -18,12 +18,12 @@ from embassay.protocols.hume.published.standings import (
 )
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
+    compare_difficulty,
     dataset_table,
     family_table,
     human_leads,
     main_table,
     read_llm_scores,
-    same_difficulty,
 )
 from embassay.protocols.hume.tables import printed_people_table
 from embassay.protocols.kernel.tables import ColumnTable
@@ -80,7 +80,7 @@ def _pairs(folder: Path, people: Sequence[Mapping[str, str]]) -> Iterator[Reprod
 
 
 def _difficulty(folder: Path, llms: Matrix) -> Iterator[ReproducedFigure]:
-    for one, row in zip(same_difficulty(llms), rows(folder / "table13.csv"), strict=True):
+    for one, row in zip(compare_difficulty(llms), rows(folder / "table13.csv"), strict=True):
         found = {"spearman_rho": one.correlation.rho, "p_value": one.correlation.p}
         for column, value in found.items():
             yield make_figure("HUME", "table 13", row["llm"], column, row[column], float(value or 0))

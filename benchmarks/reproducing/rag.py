@@ -9,8 +9,8 @@ from embassay.interchange.reproduction import ReproducedFigure, make_figure
 from embassay.measures import percent_proc
 from embassay.protocols.rag.tradeoffs import (
     average_performance,
-    efficiency_of,
     generation_cost,
+    measure_efficiency,
     reranking_cost,
     vector_bytes,
 )
@@ -92,7 +92,7 @@ def _ceilings(folder: Path) -> Iterator[ReproducedFigure]:
 
 def _efficiency(folder: Path) -> Iterator[ReproducedFigure]:
     for row in rows(folder / "efficiency_leaderboard.csv"):
-        ours = efficiency_of(float(row["avg_performance"]), float(row["latency_ms"]))
+        ours = measure_efficiency(float(row["avg_performance"]), float(row["latency_ms"]))
         where = f"{row['rank']}: {row['model']}, {row['dim']}, {row['reranker']}"
         yield make_figure("RAG", "A.1 efficiency", where, "per second", row["efficiency"], ours)
     for scenario in rows(folder / "scenario_matrix.csv"):

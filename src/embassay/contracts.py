@@ -98,7 +98,7 @@ Ragged = NDArray[Any]
 """Of each text an array (rows, width) float32, all of them in one array of objects, (n,)."""
 
 
-def ragged(rows: Sequence[NDArray[np.float32]]) -> Ragged:
+def make_ragged(rows: Sequence[NDArray[np.float32]]) -> Ragged:
     """Arrays with any numbers of rows as one array of objects."""
     # One by one: of arrays of equal shape, np.array would make one block.
     column = np.empty(len(rows), dtype=object)

@@ -15,14 +15,14 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from embassay.errors import UsageError
-from embassay.machine import VARIABLE, card
+from embassay.machine import VARIABLE, choose_card
 from embassay.runs.cluster.connection import (
     Seen,
     check_nodes,
     connect_cluster,
     count_cpus,
     list_nodes,
-    on_node,
+    node_strategy,
     thread_settings,
 )
 from embassay.runs.cluster.connection import look_at_nodes as look_at
@@ -45,15 +45,15 @@ class Check:
 
 def examine(cache: Path) -> Iterator[Check]:
     """Try the sample data, the bundled encoder, minilm, the paper's tokenizer, the cache and the vendors' keys."""
-    yield _tried("sample data", _sample, "broken")
-    yield _tried("wordllama", lambda: _encoder("wordllama"), "broken")
-    yield _tried("minilm", lambda: _encoder("minilm"), "absent")
-    yield _tried("cl100k", _vocabulary, "absent")
-    yield _tried("cache", lambda: _written(cache), "broken")
-    yield _keys()
+    yield _run_check("sample data", _check_sample, "broken")
+    yield _run_check("wordllama", lambda: _check_encoder("wordllama"), "broken")
+    yield _run_check("minilm", lambda: _check_encoder("minilm"), "absent")
+    yield _run_check("cl100k", _check_vocabulary, "absent")
+    yield _run_check("cache", lambda: _check_writable(cache), "broken")
+    yield _check_keys()
 
 
-def _tried(name: str, do: Callable[[], str], otherwise: State) -> Check:
+def _run_check(name: str, do: Callable[[], str], otherwise: State) -> Check:
     """`do` tells what it found, or raises."""
     from embassay.errors import EmbassayError
 
@@ -67,14 +67,14 @@ def _tried(name: str, do: Callable[[], str], otherwise: State) -> Check:
         )
 
 
-def _sample() -> str:
+def _check_sample() -> str:
     from embassay.data import open_dataset
 
     loaded = open_dataset("sample").load("labelled")
     return f"{len(loaded.data):,} labelled texts"
 
 
-def _encoder(name: str) -> str:
+def _check_encoder(name: str) -> str:
     from embassay.systems import open_system
     from embassay.text import open_tokenizer
 
@@ -85,12 +85,12 @@ def _encoder(name: str) -> str:
     return f"similar {similar[0]:.2f}, unrelated {similar[1]:.2f}"
 
 
-def _vocabulary() -> str:
+def _check_vocabulary() -> str:
     from embassay.errors import ModelError
     from embassay.text import open_tokenizer
-    from embassay.text.tokenizers import at_hand
+    from embassay.text.tokenizers import is_vocabulary_cached
 
-    if not at_hand():
+    if not is_vocabulary_cached():
         raise ModelError(
             "its vocabulary is not here; the first run that counts the paper's tokens downloads it",
             mend="Set TIKTOKEN_CACHE_DIR to a folder that has it, or use --tokenizer words.",
@@ -98,7 +98,7 @@ def _vocabulary() -> str:
     return f"{len(open_tokenizer('cl100k').encode('Hello world'))} tokens in Hello world"
 
 
-def _written(cache: Path) -> str:
+def _check_writable(cache: Path) -> str:
     """A file can be made, read and removed."""
     cache.mkdir(parents=True, exist_ok=True)
     probe = cache / f".doctor-{os.getpid()}"
@@ -111,7 +111,7 @@ def _written(cache: Path) -> str:
     return "can be written"
 
 
-def _keys() -> Check:
+def _check_keys() -> Check:
     """Which vendors' keys are set; a key itself is never looked at."""
     from embassay.systems.remote.http import COHERE, GEMINI, JINA, VOYAGE
 
@@ -183,10 +183,10 @@ def extras(distribution: str = "embassay") -> tuple[Extra, ...]:
         match = _REQUIREMENT.fullmatch(line)
         if match and match["extra"]:
             packages.setdefault(match["extra"], []).append((match["name"], match["versions"]))
-    return tuple(_extra(name, packages[name]) for name in PURPOSES if name in packages)
+    return tuple(_check_extra(name, packages[name]) for name in PURPOSES if name in packages)
 
 
-def _extra(name: str, packages: list[tuple[str, str]]) -> Extra:
+def _check_extra(name: str, packages: list[tuple[str, str]]) -> Extra:
     missing, old = [], []
     for package, versions in packages:
         try:
@@ -195,12 +195,12 @@ def _extra(name: str, packages: list[tuple[str, str]]) -> Extra:
             missing.append(package)
             continue
         least = _LEAST.search(versions)
-        if least and _ordered(installed) < _ordered(least[1]):
+        if least and _parse_version(installed) < _parse_version(least[1]):
             old.append(f"{package} {installed} (needs {least[1]})")
     return Extra(name, PURPOSES[name], tuple(missing), tuple(old))
 
 
-def _ordered(version: str) -> tuple[int, ...]:
+def _parse_version(version: str) -> tuple[int, ...]:
     """The numbers that a version begins with; enough to compare with a lower bound of ours.
 
     >>> _ordered("1.20.0rc1") < _ordered("1.20.1"), _ordered("2") >= _ordered("2.0")
@@ -247,7 +247,7 @@ class ClusterFacts:
 def examine_cluster(address: str | None) -> ClusterFacts:
     """Join the cluster, or start the one that a run of this machine alone would have, look, and leave. UsageError where
     there is none."""
-    device = card() or "cpu"
+    device = choose_card() or "cpu"
     with connect_cluster(Ray(address)) as ray:
         machines = list_nodes(ray)
         seen = look_at(ray, machines)
@@ -255,18 +255,18 @@ def examine_cluster(address: str | None) -> ClusterFacts:
         used = len(plan_seats(machines, accelerated=True, models=1)) if gpus and device != "cpu" else 0
         return ClusterFacts(
             "started for the run" if address is None else ray.get_runtime_context().gcs_address,
-            tuple(_facts(ray, node) for node in seen),
+            tuple(_read_node_facts(ray, node) for node in seen),
             sum(node.cpus for node in machines), gpus, len(plan_seats(machines, accelerated=False, models=1)), used,
-            int(thread_settings()["OMP_NUM_THREADS"]), device, _checked(seen)
+            int(thread_settings()["OMP_NUM_THREADS"]), device, _check_nodes(seen)
         )  # fmt: skip
 
 
-def _facts(ray: Any, seen: Seen) -> NodeFacts:
+def _read_node_facts(ray: Any, seen: Seen) -> NodeFacts:
     """What Embassay finds on a node; nothing where it is not there or does not answer."""
     if seen.error:
         return NodeFacts(seen)
-    strategy = on_node(ray, seen.node.id)
-    answer = ray.remote(_found_there).options(num_cpus=0, scheduling_strategy=strategy).remote()
+    strategy = node_strategy(ray, seen.node.id)
+    answer = ray.remote(_examine_node).options(num_cpus=0, scheduling_strategy=strategy).remote()
     try:
         accelerators, installed, disk_free = ray.get(answer, timeout=_SECONDS)
     except (ray.exceptions.RayError, ValueError):  # another version of Embassay; that is said elsewhere
@@ -275,15 +275,15 @@ def _facts(ray: Any, seen: Seen) -> NodeFacts:
     return NodeFacts(seen, accelerators, installed, lacks, disk_free)
 
 
-def _found_there() -> tuple[tuple[str, ...], tuple[str, ...], int | None]:
+def _examine_node() -> tuple[tuple[str, ...], tuple[str, ...], int | None]:
     """On a node: accelerators, extras, free bytes."""
     from embassay.machine import cache_folder
 
-    machine = look(cache_folder())
+    machine = examine_machine(cache_folder())
     return machine.accelerators, tuple(extra.name for extra in extras() if extra.here), machine.disk_free
 
 
-def _checked(seen: Sequence[Seen]) -> Check:
+def _check_nodes(seen: Sequence[Seen]) -> Check:
     try:
         count_cpus([node.node for node in seen])
         check_nodes(seen)
@@ -316,24 +316,24 @@ class Machine:
     disk_free: int | None
 
 
-def look(cache: Path) -> Machine:
+def examine_machine(cache: Path) -> Machine:
     """Look at this machine; `cache` need not exist yet."""
-    total, free = _memory()
+    total, free = _read_memory()
     built_in = os.cpu_count() or 1
-    accelerators = _accelerators()
-    device, words = chosen_device(accelerators)
+    accelerators = _find_accelerators()
+    device, words = choose_device(accelerators)
     return Machine(
-        platform.python_version(), f"{platform.system()} {platform.machine()}", _cores(built_in), built_in,
-        total, free, accelerators, device, words, cache, _disk_free(cache)
+        platform.python_version(), f"{platform.system()} {platform.machine()}", _count_cores(built_in), built_in,
+        total, free, accelerators, device, words, cache, _read_free_disk(cache)
     )  # fmt: skip
 
 
-def chosen_device(accelerators: Sequence[str]) -> tuple[str | None, str]:
+def choose_device(accelerators: Sequence[str]) -> tuple[str | None, str]:
     """What vectors would be made and searched on, and why; None, with the mend, where what is asked for is not there.
     `accelerators` are those that the driver names."""
     named = os.environ.get(VARIABLE, "").strip()
     try:
-        device = card()
+        device = choose_card()
     except UsageError as error:
         return None, f"none, and every run with vectors stops. {error}"
     if device is not None:
@@ -348,28 +348,32 @@ def chosen_device(accelerators: Sequence[str]) -> tuple[str | None, str]:
     return "cpu", "the processor: there is no CUDA card"
 
 
-def _cores(built_in: int) -> int:
+def _count_cores(built_in: int) -> int:
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else built_in
-    quota = _read(_GROUP / "cpu.max").split()
+    quota = _read_first_line(_GROUP / "cpu.max").split()
     if len(quota) == 2 and quota[0].isdigit() and int(quota[1]) > 0:
         # A quota is of time: below one core there still runs one.
         return max(1, min(affinity, int(quota[0]) // int(quota[1])))
     return affinity
 
 
-def _memory() -> tuple[int | None, int | None]:
+def _read_memory() -> tuple[int | None, int | None]:
     """What is built in, and what /proc calls available; less where a container allows less."""
-    rows = (line.split() for line in _read(Path("/proc/meminfo")).splitlines())
+    rows = (line.split() for line in _read_first_line(Path("/proc/meminfo")).splitlines())
     available = next((row[1] for row in rows if row[:1] == ["MemAvailable:"] and row[1:]), "")
     total, free = built_in_memory(), int(available) * 1024 if available.isdigit() else None
-    limit = _number(_GROUP / "memory.max") or _number(_GROUP / "memory" / "memory.limit_in_bytes")
+    limit = _read_number(_GROUP / "memory.max") or _read_number(_GROUP / "memory" / "memory.limit_in_bytes")
     if total is None or limit is None or limit >= min(total, _UNLIMITED):
         return total, free
-    used = _number(_GROUP / "memory.current") or _number(_GROUP / "memory" / "memory.usage_in_bytes") or 0
+    used = (
+        _read_number(_GROUP / "memory.current")
+        or _read_number(_GROUP / "memory" / "memory.usage_in_bytes")
+        or 0
+    )
     return limit, limit - used if free is None else min(free, limit - used)
 
 
-def _accelerators() -> tuple[str, ...]:
+def _find_accelerators() -> tuple[str, ...]:
     program = shutil.which("nvidia-smi")
     if program is None:
         return ()
@@ -381,7 +385,7 @@ def _accelerators() -> tuple[str, ...]:
     return tuple(line.strip() for line in listing.splitlines() if line.strip())
 
 
-def _disk_free(folder: Path) -> int | None:
+def _read_free_disk(folder: Path) -> int | None:
     existing = next((parent for parent in (folder, *folder.absolute().parents) if parent.exists()), None)
     try:
         return None if existing is None else shutil.disk_usage(existing).free
@@ -389,12 +393,12 @@ def _disk_free(folder: Path) -> int | None:
         return None
 
 
-def _number(path: Path) -> int | None:
-    text = _read(path).strip()
+def _read_number(path: Path) -> int | None:
+    text = _read_first_line(path).strip()
     return int(text) if text.isdigit() else None
 
 
-def _read(path: Path) -> str:
+def _read_first_line(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):

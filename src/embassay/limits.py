@@ -48,7 +48,7 @@ class Limit:
     def most(self) -> int:
         """What is allowed now; UsageError where the variable holds no number."""
         value = os.environ.get(self.variable, "").strip()
-        return size_of(value, self.variable) if value else self.usual
+        return parse_size(value, self.variable) if value else self.usual
 
     @property
     def raised(self) -> str:
@@ -159,7 +159,7 @@ SMALL = 256 * 2**20
 """Bytes that a packed file may unpack to whatever its own size: TIMES counts above them."""
 
 
-def size_of(text: str, what: str = "The size") -> int:
+def parse_size(text: str, what: str = "The size") -> int:
     """A number of bytes, or of anything, from its text; UsageError, which begins with `what`, for what is none.
 
     >>> size_of("1.5 GiB"), size_of("64MB"), size_of("10000")
@@ -195,25 +195,25 @@ def read_bounded(path: Path, limit: Limit = DOCUMENT) -> bytes:
     as `open` raises it."""
     most = limit.most
     if is_pipe(path):
-        return _once(path, limit)
+        return _read_pipe_once(path, limit)
     with path.open("rb") as stream:
         status = os.fstat(stream.fileno())
         if stat.S_ISREG(status.st_mode) and status.st_size > most:
             raise limit.exceeded(path)
         # A regular file in one read, which holds it once only.
-        content = stream.read(status.st_size + 1) if status.st_size else _up_to(stream, most + 1, path)
+        content = stream.read(status.st_size + 1) if status.st_size else _read_up_to(stream, most + 1, path)
     if len(content) > most:
         raise limit.exceeded(path)
     return content
 
 
-def _up_to(stream: IO[bytes], most: int, path: Path) -> bytes:
+def _read_up_to(stream: IO[bytes], most: int, path: Path) -> bytes:
     """At most so many bytes. A read of the whole limit at once would ask for its memory."""
-    pieces = list(timed(_pieces(stream, most), path, "piece"))
+    pieces = list(limit_time(_read_pieces(stream, most), path, "piece"))
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def _pieces(stream: IO[bytes], most: int) -> Iterator[bytes]:
+def _read_pieces(stream: IO[bytes], most: int) -> Iterator[bytes]:
     # What there is, and not all that was asked for: a pipe may give a line a minute for ever.
     read = getattr(stream, "read1", stream.read)
     while most > 0 and (piece := read(min(_PIECE, most))):
@@ -230,20 +230,20 @@ _piped: dict[tuple[int, int], bytes] = {}
 """What came through a pipe, by device and inode: readers look at a file more than once."""
 
 
-def _once(path: Path, limit: Limit) -> bytes:
+def _read_pipe_once(path: Path, limit: Limit) -> bytes:
     """What came through a pipe; waited for where nobody asked for it before."""
     status = path.stat()
     key = status.st_dev, status.st_ino
     if key not in _piped:
-        with reading(path.name):
-            content = b"".join(timed(_of_pipe(path, limit.most + 1), path, "piece"))
+        with announce_reading(path.name):
+            content = b"".join(limit_time(_read_pipe(path, limit.most + 1), path, "piece"))
         if len(content) > limit.most:
             raise limit.exceeded(path)
         _piped[key] = content
     return _piped[key]
 
 
-def _of_pipe(path: Path, most: int) -> Iterator[bytes]:
+def _read_pipe(path: Path, most: int) -> Iterator[bytes]:
     """At most so many bytes of a pipe; an empty piece for each second in which nobody writes."""
     # Without O_NONBLOCK opening it waits for a writer, and nothing can end that.
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -264,7 +264,7 @@ def _of_pipe(path: Path, most: int) -> Iterator[bytes]:
 _PAUSE = 0.01
 
 
-def timed(parts: Iterable[T], path: Path | str | None, unit: str) -> Iterator[T]:
+def limit_time(parts: Iterable[T], path: Path | str | None, unit: str) -> Iterator[T]:
     """The parts of a file as they come, of which `unit` is one (line, table); DataError that says how many came once
     reading them has taken longer than READING.
 
@@ -285,16 +285,16 @@ def timed(parts: Iterable[T], path: Path | str | None, unit: str) -> Iterator[T]
         taken += min(resumed - came, _PAUSE)
 
 
-def unpacking(packed: IO[bytes], path: Path, size: int) -> IO[bytes]:
+def open_gzip(packed: IO[bytes], path: Path, size: int) -> IO[bytes]:
     """The content of a gzip file of `size` bytes as it is read; reading it raises DataError above TIMES. Closing it
     closes `packed`."""
     return cast(IO[bytes], io.BufferedReader(_Unpacking(packed, Ratio(path, size)), _BUFFER))
 
 
-def unpacked(content: bytes, path: Path, limit: Limit = WHOLE) -> bytes:
+def unpack_gzip(content: bytes, path: Path, limit: Limit = WHOLE) -> bytes:
     """A gzip file's content unpacked; DataError above `limit` and above TIMES."""
-    with unpacking(io.BytesIO(content), path, len(content)) as stream:
-        whole = _up_to(stream, limit.most + 1, path)
+    with open_gzip(io.BytesIO(content), path, len(content)) as stream:
+        whole = _read_up_to(stream, limit.most + 1, path)
     if len(whole) > limit.most:
         raise limit.exceeded(path)
     return whole
@@ -347,8 +347,8 @@ def bounded_lines(stream: IO[bytes], path: Path) -> Iterator[bytes]:
     READING."""
     most, rows = LINE.most, ROWS.most
     lines = iter(lambda: stream.readline(most + 1), b"")
-    with reading(path.name, "line") as progress:
-        for number, line in enumerate(timed(lines, path, "line"), start=1):
+    with announce_reading(path.name, "line") as progress:
+        for number, line in enumerate(limit_time(lines, path, "line"), start=1):
             if len(line) > most:
                 raise LINE.exceeded(path, number)
             if number > rows:
@@ -374,8 +374,8 @@ _read_now: list[Progress] = []
 
 
 @contextmanager
-def reading(what: str, unit: str = "") -> Iterator[Progress]:
-    """Have it known to `being_read` that this is being read, for as long as the block runs."""
+def announce_reading(what: str, unit: str = "") -> Iterator[Progress]:
+    """Have it known to `current_reading` that this is being read, for as long as the block runs."""
     progress = Progress(what, unit)
     _read_now.append(progress)
     try:
@@ -385,7 +385,7 @@ def reading(what: str, unit: str = "") -> Iterator[Progress]:
         _read_now[:] = [other for other in _read_now if other is not progress]
 
 
-def being_read() -> Progress | None:
+def current_reading() -> Progress | None:
     """What this process is reading now, for whoever tells people that wait."""
     now = _read_now[-1:]
     return now[0] if now else None
@@ -409,11 +409,11 @@ def bounded_json(content: str | bytes, *, halves: bool = False) -> Any:
     Traceback (most recent call last):
     ValueError: brackets are more than 100 deep
     """
-    value = _parsed(content)
+    value = _parse_json(content)
     # Most lines have too few brackets, digits and escapes to be looked through.
-    if _count(content, "[") + _count(content, "{") > DEPTH:
+    if _count_signs(content, "[") + _count_signs(content, "{") > DEPTH:
         _check_depth(value)
-    if _occurs(_LONG_NUMBER, content):
+    if _pattern_occurs(_LONG_NUMBER, content):
         _check_numbers(value)
     if not halves and may_hold_halves(content):
         _check_characters(value)
@@ -424,51 +424,53 @@ def record_json(content: str | bytes) -> Any:
     """The value in a file that Embassay wrote: halves of pairs are kept, as a text may hold them. ValueError as of
     `bounded_json`, and for a number that is not finite: somebody changed it."""
     value = bounded_json(content, halves=True)
-    if _occurs(_LARGE_NUMBER, content) or _occurs("NaN|Infinity", content):
+    if _pattern_occurs(_LARGE_NUMBER, content) or _pattern_occurs("NaN|Infinity", content):
         _check_finite(value)
     return value
 
 
 def may_hold_halves(content: str | bytes) -> bool:
     """Whether JSON has an escape of a surrogate, whole pairs included: readers other than ours take halves for NUL."""
-    return _occurs(_HALF, content)
+    return _pattern_occurs(_HALF, content)
 
 
-def _parsed(content: str | bytes) -> Any:
+def _parse_json(content: str | bytes) -> Any:
     try:
         return json.loads(content)
     except RecursionError:
-        raise _too_deep() from None
+        raise _make_depth_error() from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise
     except ValueError:
         raise ValueError("an integer of over 4,000 digits") from None
 
 
-def _count(content: str | bytes, sign: str) -> int:
+def _count_signs(content: str | bytes, sign: str) -> int:
     return content.count(sign) if isinstance(content, str) else content.count(sign.encode())
 
 
-def _occurs(pattern: str, content: str | bytes) -> bool:
+def _pattern_occurs(pattern: str, content: str | bytes) -> bool:
     if isinstance(content, str):
         return re.search(pattern, content) is not None
     return re.search(pattern.encode(), content) is not None
 
 
-def _too_deep() -> ValueError:
+def _make_depth_error() -> ValueError:
     return ValueError(f"brackets are more than {DEPTH} deep")
 
 
 def _check_depth(value: Any) -> None:
     level = [value]
     for _ in range(DEPTH):
-        level = [inner for outer in level for inner in _within(outer) if isinstance(inner, list | dict)]
+        level = [
+            inner for outer in level for inner in _nested_values(outer) if isinstance(inner, list | dict)
+        ]
         if not level:
             return
-    raise _too_deep()
+    raise _make_depth_error()
 
 
-def _within(value: Any) -> Iterable[Any]:
+def _nested_values(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
@@ -480,14 +482,14 @@ def _check_numbers(value: Any) -> None:
             float(value)
         except OverflowError:
             raise ValueError(f"an integer of {len(str(value)):,} digits") from None
-    for inner in _within(value):
+    for inner in _nested_values(value):
         _check_numbers(inner)
 
 
 def _check_finite(value: Any) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is no number")
-    for inner in _within(value):
+    for inner in _nested_values(value):
         _check_finite(inner)
 
 
@@ -509,8 +511,8 @@ def bounded_walk(
             mend="Name the folder that holds your files."
         )  # fmt: skip
     most, total = FILES.most, 0
-    with reading(f"the folder {folder}", "file") as progress:
-        for within, folders, files in timed(os.walk(folder, onerror=closed), folder, "folder"):
+    with announce_reading(f"the folder {folder}", "file") as progress:
+        for within, folders, files in limit_time(os.walk(folder, onerror=closed), folder, "folder"):
             total += len(folders) + len(files)
             if total > most:
                 raise FILES.exceeded(folder)
@@ -527,7 +529,7 @@ def bounded_entries(entries: Iterable[T], path: Path) -> list[T]:
     return listed
 
 
-def forbidden(path: Path) -> Path | None:
+def find_forbidden_path(path: Path) -> Path | None:
     """What keeps this user from reading a file or folder: itself, or the first folder above it that may not be entered.
     None where nothing does, or it is not there."""
     whole = path.expanduser()
@@ -542,6 +544,6 @@ def forbidden(path: Path) -> Path | None:
     return None
 
 
-def permission_mend(path: Path) -> str:
+def explain_permission(path: Path) -> str:
     """What to do about a file or folder that this user may not read."""
     return f"Ask its owner; if that is you: chmod u+rX {shlex.quote(str(path))}."

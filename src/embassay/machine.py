@@ -25,7 +25,7 @@ HANGUP: tuple[signal.Signals, ...] = (signal.SIGHUP,) if hasattr(signal, "SIGHUP
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def compiled(function: F) -> F:
+def compile_lazily(function: F) -> F:
     """A function of numbers and arrays, compiled when it is first called; it lets other threads run meanwhile."""
     from numba import njit
 
@@ -55,7 +55,7 @@ VARIABLE = "EMBASSAY_DEVICE"
 _DRIVER = Path("/proc/driver/nvidia/version")
 
 
-def asked_device() -> str | None:
+def read_requested_device() -> str | None:
     """What `$EMBASSAY_DEVICE` names, in torch's words; None where that is left to what there is. UsageError for what
     is neither a processor nor a card."""
     named = os.environ.get(VARIABLE, "").strip().lower() or "auto"
@@ -66,13 +66,13 @@ def asked_device() -> str | None:
     return None if named == "auto" else named
 
 
-def card() -> str | None:
+def choose_card() -> str | None:
     """The CUDA card to use, in torch's words; None for the processor. UsageError where one is asked for that is not
     there."""
-    named = asked_device()
+    named = read_requested_device()
     if named == "cpu" or (named is None and not _may_have_card()):
         return None
-    missing = _missing(named)
+    missing = _explain_missing_card(named)
     if named is not None and missing:
         raise UsageError(
             f"{VARIABLE} is {named}, and {missing}.",
@@ -94,7 +94,7 @@ def _has_torch() -> bool:
 
 
 @cache
-def _missing(asked: str | None) -> str:
+def _explain_missing_card(asked: str | None) -> str:
     """Why there is no such card; nothing where there is."""
     if not _has_torch():
         return "torch is not installed"
@@ -108,7 +108,7 @@ def _missing(asked: str | None) -> str:
     return ""
 
 
-def cores() -> int:
+def count_cores() -> int:
     """The cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

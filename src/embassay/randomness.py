@@ -17,13 +17,13 @@ def random_bytes(n: int, seed: int, *names: str) -> bytes:
     >>> random_bytes(4, 1337, "word_shuffle", "doc-1") == random_bytes(4, 1337, "word_shuffle", "doc-1")
     True
     """
-    return hashlib.shake_128(_key(seed, names)).digest(n)
+    return hashlib.shake_128(_stream_key(seed, names)).digest(n)
 
 
-def generator(seed: int, *names: str) -> np.random.Generator:
+def make_generator(seed: int, *names: str) -> np.random.Generator:
     """A numpy generator for `seed` and `names`, for resampling (not for perturbing texts)."""
     return np.random.Generator(np.random.PCG64(int.from_bytes(random_bytes(16, seed, *names), "little")))
 
 
-def _key(seed: int, names: tuple[str, ...]) -> bytes:
+def _stream_key(seed: int, names: tuple[str, ...]) -> bytes:
     return "\x1f".join((str(seed), *names)).encode("utf-8", "surrogatepass")

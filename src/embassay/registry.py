@@ -21,13 +21,13 @@ C = TypeVar("C")
 Factory = Callable[..., T]
 
 
-def attribute(place: str) -> Any:
+def import_attribute(place: str) -> Any:
     """What stands at `"module:attribute"`; the module is imported now."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
 
 
-def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+def make_lazy_getattr(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """The `__getattr__` of a module whose names are imported when they are asked for: name -> module in `package`."""
 
     def find(name: str) -> Any:
@@ -40,23 +40,23 @@ def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
 def place_of(error: BaseException, module: str) -> str:
     """Where in the package of `module` an error arose, as ` (FILE, line N)`; nothing where it was not on the way."""
-    top = _top(module)
-    return _last_place(error, lambda name: _top(name) == top)
+    top = _top_package(module)
+    return _find_error_place(error, lambda name: _top_package(name) == top)
 
 
 def place_of_added(error: BaseException) -> str:
     """The same in a package that registers something here, or in a module that did so itself."""
     entries = [entry for registry in _registries for entry in list(registry._entries.values())]
-    packages = {_top(entry.module) for entry in entries if entry.package}
-    modules = {entry.module for entry in entries if _top(entry.module) not in ("embassay", "")}
-    return _last_place(error, lambda name: name in modules or _top(name) in packages)
+    packages = {_top_package(entry.module) for entry in entries if entry.package}
+    modules = {entry.module for entry in entries if _top_package(entry.module) not in ("embassay", "")}
+    return _find_error_place(error, lambda name: name in modules or _top_package(name) in packages)
 
 
-def _top(module: str) -> str:
+def _top_package(module: str) -> str:
     return module.partition(":")[0].partition(".")[0]
 
 
-def _last_place(error: BaseException, is_ours: Callable[[str], bool]) -> str:
+def _find_error_place(error: BaseException, is_ours: Callable[[str], bool]) -> str:
     ways = [
         f" ({Path(frame.f_code.co_filename).name}, line {line})"
         for frame, line in walk_tb(error.__traceback__)
@@ -147,7 +147,7 @@ class Entry(Generic[T]):
         if not isinstance(self.factory, str):
             return self.factory
         with self.blamed("loading it"):
-            factory = attribute(self.factory)
+            factory = import_attribute(self.factory)
             if not callable(factory):
                 raise TypeError(
                     f"{self.factory} is not a class or function, but of the type {type(factory).__name__}"
@@ -205,7 +205,7 @@ class Registry(Generic[T]):
         What an entry point has named may be registered once more by its own module, with more to say of it.
         """
         entry = Entry(name, factory, summary, tuple(facts.items()))
-        if name in self._entries and not _same(self._entries[name], entry):
+        if name in self._entries and not _are_same_entry(self._entries[name], entry):
             raise UsageError(f"The {self.kind} name {name!r} is already taken.", mend="Choose another name.")
         package = self._entries[name].package if name in self._entries else ""
         self._entries[name] = replace(entry, package=package)
@@ -228,7 +228,7 @@ class Registry(Generic[T]):
         """All entries, those of other packages with what their own code says of them, if it can be loaded."""
         for name in [entry.name for entry in self]:
             if package := self._entries[name].package:
-                whence, summary = _unknown(package), ""
+                whence, summary = _describe_unknown(package), ""
                 with suppress(EmbassayError):
                     doc = inspect.getdoc(self._entries[name].load()) or ""
                     # Its module may have registered it now, with more to say.
@@ -246,7 +246,7 @@ class Registry(Generic[T]):
         """The entry called `name`; UsageError otherwise, with what advice there is on `text` (by default the name) or
         the nearest known names."""
         if name not in self:
-            hint = attribute(self.advice)(text or name) if self.advice else ""
+            hint = import_attribute(self.advice)(text or name) if self.advice else ""
             # What another package keeps in a registry of its own, the command does not list.
             listed = self.group.startswith("embassay.")
             where = (
@@ -297,11 +297,11 @@ class Registry(Generic[T]):
 
     def parameters(self, name: str) -> tuple[str, ...]:
         """What a spec string of `name` may set."""
-        return tuple(_parameters(self._load(name))[0])
+        return tuple(_list_parameters(self._load(name))[0])
 
     def check_values(self, spec: Spec) -> None:
         """UsageError for a parameter whose type or range is not that of the factory; names are not looked at."""
-        parameters = _parameters(self._load(spec.name))[0]
+        parameters = _list_parameters(self._load(spec.name))[0]
         for key, value in spec.params.items():
             annotation = parameters[key].annotation if key in parameters else inspect.Parameter.empty
             _convert(self.kind, spec.name, key, value, annotation)
@@ -317,7 +317,7 @@ class Registry(Generic[T]):
         """
         spec = self.parse(spec) if isinstance(spec, str) else spec
         factory = self._load(spec.name)
-        takes, records = _parameters(factory)
+        takes, records = _list_parameters(factory)
         arguments = self._head(spec, takes) | {key: value for key, value in context.items() if key in takes}
         passes_on = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in takes.values())
         for key, value in spec.params.items():
@@ -385,9 +385,9 @@ class Registry(Generic[T]):
         self._plugins_loaded = True
         for point in entry_points(group=self.group):
             package = point.dist.name if point.dist else "?"
-            entry: Entry[T] = Entry(point.name, point.value, _unknown(package), package=package)
+            entry: Entry[T] = Entry(point.name, point.value, _describe_unknown(package), package=package)
             taken = self._entries.get(point.name)
-            if taken is not None and not _same(taken, entry):
+            if taken is not None and not _are_same_entry(taken, entry):
                 raise UsageError(
                     f"The package {package!r} brings the {self.kind} {point.name!r}, a name that is taken"
                     + (f" by the package {taken.package!r}." if taken.package else "."),
@@ -396,17 +396,17 @@ class Registry(Generic[T]):
             self._entries[point.name] = replace(taken, package=package) if taken else entry
 
 
-def _unknown(package: str) -> str:
+def _describe_unknown(package: str) -> str:
     """What is said of a thing whose code was not read."""
     return f"from the package {package}"
 
 
-def _same(one: Entry[T], other: Entry[T]) -> bool:
+def _are_same_entry(one: Entry[T], other: Entry[T]) -> bool:
     """Whether one is an entry point and the other the same thing: equal names of one module."""
     return bool(one.package or other.package) and one.module == other.module
 
 
-def _parameters(factory: Factory[Any]) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]:
+def _list_parameters(factory: Factory[Any]) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]:
     """What a factory can be given by name, the fields of its dataclasses in their place, and these."""
     parameters: dict[str, inspect.Parameter] = {}
     records: dict[str, Any] = {}
@@ -423,8 +423,8 @@ def _convert(kind: str, name: str, key: str, value: Value, annotation: Any) -> V
     """`value` as the annotated type, within RANGES; int widens to float, int and bool to str, anything else is an
     error."""
     if get_origin(annotation) is Literal:
-        return _choice(kind, name, key, value, get_args(annotation))
-    converted = _typed(kind, name, key, value, annotation)
+        return _check_choice(kind, name, key, value, get_args(annotation))
+    converted = _convert_typed(kind, name, key, value, annotation)
     if isinstance(converted, int | float) and not isinstance(converted, bool):
         allowed = RANGES.get(key, _ANY)
         if not allowed.holds(converted):
@@ -435,7 +435,7 @@ def _convert(kind: str, name: str, key: str, value: Value, annotation: Any) -> V
     return converted
 
 
-def _typed(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
+def _convert_typed(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
     accepted = getattr(annotation, "__args__", (annotation,))
     if annotation is inspect.Parameter.empty or not all(isinstance(t, type) for t in accepted):
         return value
@@ -459,15 +459,16 @@ def _typed(kind: str, name: str, key: str, value: Value, annotation: Any) -> Val
     raise UsageError(f"The {kind} {name!r} needs {key} as {types}, found {value!r}.", mend=mend)
 
 
-def _choice(kind: str, name: str, key: str, value: Value, allowed: tuple[Value, ...]) -> Value:
+def _check_choice(kind: str, name: str, key: str, value: Value, allowed: tuple[Value, ...]) -> Value:
     # By text, so that a choice spelled like a literal (`none`, `1`) can be a string.
-    choices = {_text(choice): choice for choice in allowed}
-    if _text(value) not in choices:
+    choices = {_format_value(choice): choice for choice in allowed}
+    if _format_value(value) not in choices:
         raise UsageError(
-            f"The {kind} {name!r} has no {key} {_text(value)!r}.", mend=f"Use one of {', '.join(choices)}."
+            f"The {kind} {name!r} has no {key} {_format_value(value)!r}.",
+            mend=f"Use one of {', '.join(choices)}.",
         )
-    return choices[_text(value)]
+    return choices[_format_value(value)]
 
 
-def _text(value: Value) -> str:
+def _format_value(value: Value) -> str:
     return value if isinstance(value, str) else format_value(value)

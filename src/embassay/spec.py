@@ -63,7 +63,7 @@ def parse_value(text: str) -> Value:
     if text in words:
         return words[text]
     try:
-        value = ast.literal_eval(_expression(text))
+        value = ast.literal_eval(_parse_expression(text))
     except _UNREADABLE:
         return text
     return value if isinstance(value, str | int | float) else text
@@ -72,7 +72,7 @@ def parse_value(text: str) -> Value:
 _UNREADABLE = (ValueError, SyntaxError, TypeError, ArithmeticError, MemoryError, RecursionError)
 
 
-def _expression(text: str) -> ast.expr:
+def _parse_expression(text: str) -> ast.expr:
     with warnings.catch_warnings():
         # Words like `0or` make Python's parser warn of code that nobody wrote.
         warnings.simplefilter("ignore")
@@ -87,10 +87,10 @@ def format_value(value: Value) -> str:
         return value if parse_value(value) == value and isinstance(parse_value(value), str) else repr(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
-    return _python(value)
+    return _format_literal(value)
 
 
-def _python(value: Value) -> str:
+def _format_literal(value: Value) -> str:
     """`value` as a Python literal; infinity has none, so it is written as a number that no float can hold."""
     return repr(value).replace("inf", "1e999") if isinstance(value, float) else repr(value)
 
@@ -137,7 +137,7 @@ def _parse_call(text: str) -> Spec:
 
 def _parse_keywords(text: str, call: str) -> dict[str, Value]:
     try:
-        body = _expression("f" + call)
+        body = _parse_expression("f" + call)
         # The function must be the `f` put in front: `m(a=1)(b=2)` calls what another call returns.
         if isinstance(body, ast.Call) and isinstance(body.func, ast.Name) and not body.args:
             params = {word.arg or "": _keyword_value(word) for word in body.keywords}
@@ -159,7 +159,7 @@ def _keyword_value(word: ast.keyword) -> Value:
 
 
 def _format_call(spec: Spec) -> str:
-    pairs = ", ".join(f"{key}={_python(value)}" for key, value in spec.params.items())
+    pairs = ", ".join(f"{key}={_format_literal(value)}" for key, value in spec.params.items())
     return spec.name + (f"({pairs})" if pairs else "") + ("" if spec.cutoff is None else f"@{spec.cutoff}")
 
 

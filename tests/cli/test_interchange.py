@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import app
 from embassay.errors import EmbassayError
-from embassay.protocols.mteb.survey import same
+from embassay.protocols.mteb.survey import are_same_json
 from published_sample import bundle, records, task_file
 from written_runs import write_run
 
@@ -38,7 +38,7 @@ def test_there_and_back(here, tmp_path):
     here("export", "run", "--to", "mteb", "--out", "layout")
     here("import", "layout", "--out", "again")
     here("export", "again", "--to", "mteb", "--out", "again.json")
-    assert same(json.loads((tmp_path / "again.json").read_text())["results"], records())
+    assert are_same_json(json.loads((tmp_path / "again.json").read_text())["results"], records())
     assert "no interval" in here("compare", "run", "-a", "org/one", "-b", "other/two@r1").stdout
     here("gate", "run", "--min", "mteb.overall[org/one]>=0.3")
     here("gate", "run", "--min", "mteb.overall[org/one]>=0.4", check_code=1)

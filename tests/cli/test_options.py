@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from embassay.cli import main
 from embassay.cli.main import _check_out
-from embassay.cli.options import Running, check_finite, default_out, of_records, settings
-from embassay.cli.session import of_files
+from embassay.cli.options import Running, add_options, add_record_options, check_finite, make_default_folder
+from embassay.cli.session import describe_file_error
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import RunRequest, column_map, like, option
+from embassay.protocols.kernel.request import RunRequest, option, parse_column_map, repeat_option
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def app():
     made = typer.Typer(rich_markup_mode=None)
 
     @made.command()
-    @settings(Knobs)
+    @add_options(Knobs)
     def turn(name: str, options: Knobs) -> None:
         """Turn the knobs."""
         typer.echo(f"{name} {options}")
@@ -55,9 +55,9 @@ class Asked:
     langs: tuple[Literal["en", "fr"], ...] = option((), "Languages.", name="--lang")
     kept: Literal["leave out", "original"] = option("leave out", "What is kept.")
     copied: bool = option(False, "Without copies.", name="--without", words={"copies": True})
-    split: str | None = like(RunRequest, "split")
-    mapping: dict[str, str] = like(RunRequest, "mapping", help="Columns.")
-    limit: int | None = like(RunRequest, "limit", default=7)
+    split: str | None = repeat_option(RunRequest, "split")
+    mapping: dict[str, str] = repeat_option(RunRequest, "mapping", help="Columns.")
+    limit: int | None = repeat_option(RunRequest, "limit", default=7)
     runs: int = option(3, "Runs.", least=1)
     knobs: Knobs = field(default_factory=Knobs)
 
@@ -66,7 +66,7 @@ def _asks(**how):
     made = typer.Typer(rich_markup_mode=None)
 
     @made.command()
-    @of_records(**how)
+    @add_record_options(**how)
     def ask(request: Asked, running: Running) -> None:
         """Ask."""
         typer.echo(f"{request} {running.json}")
@@ -126,9 +126,9 @@ class Scored:
 
 @dataclass(frozen=True)
 class Decided:
-    files: tuple[str, ...] = like(Scored, "runs", name="--run")
+    files: tuple[str, ...] = repeat_option(Scored, "runs", name="--run")
     measure: str = "P"
-    corpus: str | None = like(Scored, "corpus", default=None)
+    corpus: str | None = repeat_option(Scored, "corpus", default=None)
     place: str = option("", "A place.", name="PLACE")
 
 
@@ -136,7 +136,7 @@ def _decides():
     made = typer.Typer(rich_markup_mode=None)
 
     @made.command()
-    @of_records()
+    @add_record_options()
     def decide(scored: Scored, decided: partial[Decided]) -> None:
         """Decide."""
         typer.echo(f"{scored} {decided(measure='R')} {sorted(decided.keywords)}")
@@ -197,16 +197,20 @@ BY_HAND = {
 
 def test_column_map():
     """Repeatable and comma-separated; anything else is a usage error."""
-    assert column_map(None) == {}
-    assert column_map(["text=body,label=topic", "id=key"]) == {"text": "body", "label": "topic", "id": "key"}
+    assert parse_column_map(None) == {}
+    assert parse_column_map(["text=body,label=topic", "id=key"]) == {
+        "text": "body",
+        "label": "topic",
+        "id": "key",
+    }
     with pytest.raises(UsageError, match="--map"):
-        column_map(["text"])
+        parse_column_map(["text"])
 
 
 def test_a_run_without_a_name_gets_a_folder_of_its_own():
     """Named by command and time, under runs/."""
-    assert default_out("sage").parts[0] == "runs"
-    assert default_out("sage").name.startswith("sage-2")
+    assert make_default_folder("sage").parts[0] == "runs"
+    assert make_default_folder("sage").name.startswith("sage-2")
 
 
 def test_knobs_are_none_until_they_are_given():
@@ -215,7 +219,7 @@ def test_knobs_are_none_until_they_are_given():
     from dataclasses import dataclass
     from typing import Literal
 
-    from embassay.cli.options import knobs
+    from embassay.cli.options import add_advanced_options
     from embassay.protocols.kernel.request import option
 
     @dataclass(frozen=True)
@@ -225,7 +229,7 @@ def test_knobs_are_none_until_they_are_given():
         some: int | None = option(None, "Some.")
         loud: bool = option(True, "Whether it is loud.")
 
-    @knobs(Knobs)
+    @add_advanced_options(Knobs)
     def command(given={}):  # noqa: B006
         return given
 
@@ -317,7 +321,7 @@ def test_an_empty_out_is_refused(words):
 def test_what_the_system_says_of_files_is_one_line(number, said, mend):
     """With the path where there is one, and what to do."""
     path = "a/b" if number == errno.ENOTDIR else None
-    told = of_files(OSError(number, os.strerror(number), path))
+    told = describe_file_error(OSError(number, os.strerror(number), path))
     assert said in told.message
     assert mend in told.mend
     assert told.exit_code == (4 if path else 1)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from embassay.cli.progress import BRIEF, Lines, in_words, seconds_left
+from embassay.cli.progress import BRIEF, Lines, format_duration, seconds_left
 from embassay.cli.session import Display, show_plan
 from embassay.cli.terminal import shorten_names, show_table
 from embassay.runs.folder import Cell, failed_record
@@ -26,7 +26,7 @@ class Plan:
 )
 def test_times_in_words(seconds, words):
     """Seconds, minutes, hours and minutes."""
-    assert in_words(seconds) == words
+    assert format_duration(seconds) == words
 
 
 def test_nothing_is_left_to_say_before_a_tenth_is_done():

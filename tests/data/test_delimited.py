@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from embassay.data import open_dataset, parse_mapping
 from embassay.data.check import Check
-from embassay.data.lines import MARKS, Delimited, Reading, reading_of
+from embassay.data.lines import MARKS, Delimited, Reading, split_mapping
 from embassay.data.rows import Source
 from embassay.data.tables import open_table
 from embassay.errors import DataError, UsageError
@@ -162,7 +162,7 @@ def test_what_a_check_suggests_reads_every_row_or_says_which_not(
     report = Check(str(path), near=None).report()
     suggested = shlex.split(report.command or "")
     mapping = parse_mapping(suggested[suggested.index("--map") + 1]) if "--map" in suggested else {}
-    reading, _ = reading_of(mapping)
+    reading, _ = split_mapping(mapping)
     told = Check(str(path), mapping, near=None).report()
     try:
         found = cells(open_table(path, reading))

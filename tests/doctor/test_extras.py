@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.doctor import PURPOSES, _ordered, extras
+from embassay.doctor import PURPOSES, _parse_version, extras
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
 FOR_DEVELOPERS = {"test", "check", "vendors", "fuzz"}
@@ -44,5 +44,5 @@ def test_not_installed_at_all() -> None:
 )
 def test_versions_in_order(low: str, high: str) -> None:
     """Numbers, not letters."""
-    assert _ordered(low) < _ordered(high)
-    assert _ordered(f"{high}.0") == _ordered(high)
+    assert _parse_version(low) < _parse_version(high)
+    assert _parse_version(f"{high}.0") == _parse_version(high)

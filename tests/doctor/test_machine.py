@@ -10,7 +10,7 @@ import pytest
 
 from embassay import doctor
 from embassay import machine as accelerator
-from embassay.doctor import chosen_device, look
+from embassay.doctor import choose_device, examine_machine
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_without_limits_it_is_what_psutil_finds(group: Path, tmp_path: Path) -> None:
     """Cores by affinity, all memory, the disk of the nearest folder that exists."""
-    found = look(tmp_path / "not" / "yet")
+    found = examine_machine(tmp_path / "not" / "yet")
     assert found.cores == len(psutil.Process().cpu_affinity())
     assert found.cores_built_in == os.cpu_count()
     assert found.memory == psutil.virtual_memory().total
@@ -37,7 +37,7 @@ def test_a_container_allows_less(group: Path, tmp_path: Path) -> None:
     (group / "memory.max").write_text("1073741824\n")
     (group / "memory.current").write_text("805306368\n")
     (group / "cpu.max").write_text("150000 100000\n")
-    found = look(tmp_path)
+    found = examine_machine(tmp_path)
     assert (found.memory, found.free, found.cores) == (2**30, 2**28, 1)
 
 
@@ -46,7 +46,7 @@ def test_no_limit_in_any_spelling(group: Path, tmp_path: Path, text: str) -> Non
     """A limit above what is built in is none."""
     (group / "memory.max").write_text(text)
     (group / "cpu.max").write_text("max 100000\n")
-    found = look(tmp_path)
+    found = examine_machine(tmp_path)
     assert found.memory == psutil.virtual_memory().total
     assert found.cores == len(psutil.Process().cpu_affinity())
 
@@ -57,9 +57,9 @@ def test_accelerators_are_what_the_driver_says(tmp_path: Path, monkeypatch: pyte
     program.write_text("#!/bin/sh\necho 'NVIDIA H100, 81559 MiB'\necho 'NVIDIA H100, 81559 MiB'\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert look(tmp_path).accelerators == ("NVIDIA H100, 81559 MiB",) * 2
+    assert examine_machine(tmp_path).accelerators == ("NVIDIA H100, 81559 MiB",) * 2
     program.write_text("#!/bin/sh\necho broken driver\nexit 9\n")
-    assert look(tmp_path).accelerators == ()
+    assert examine_machine(tmp_path).accelerators == ()
 
 
 def test_the_device_that_a_run_would_use_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,17 +67,17 @@ def test_the_device_that_a_run_would_use_and_why(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv(accelerator.VARIABLE, raising=False)
     monkeypatch.setattr(accelerator, "_may_have_card", lambda: True)
     monkeypatch.setattr(accelerator, "_missing", lambda _: "")
-    assert chosen_device(["NVIDIA H100"]) == ("cuda", "cuda")
+    assert choose_device(["NVIDIA H100"]) == ("cuda", "cuda")
     monkeypatch.setattr(accelerator, "_missing", lambda _: "torch finds no CUDA card")
-    device, said = chosen_device(["NVIDIA H100"])
+    device, said = choose_device(["NVIDIA H100"])
     assert device == "cpu"
     assert "though there is a card: torch for CUDA is not installed" in said
-    assert chosen_device([]) == ("cpu", "the processor: there is no CUDA card")
+    assert choose_device([]) == ("cpu", "the processor: there is no CUDA card")
     monkeypatch.setenv(accelerator.VARIABLE, "cpu")
-    assert chosen_device(["NVIDIA H100"]) == ("cpu", "the processor, as EMBASSAY_DEVICE says")
+    assert choose_device(["NVIDIA H100"]) == ("cpu", "the processor, as EMBASSAY_DEVICE says")
     for asked, why in (("cuda:1", "torch finds no CUDA card"), ("gpu", "not a device")):
         monkeypatch.setenv(accelerator.VARIABLE, asked)
-        device, said = chosen_device([])
+        device, said = choose_device([])
         assert device is None
         assert why in said
         assert "cpu" in said

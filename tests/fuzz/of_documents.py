@@ -22,7 +22,7 @@ def document(name: str) -> Read:
             decode_text,
             html_text,
         )
-        from embassay.data.documents.passages import document_of, passages_in
+        from embassay.data.documents.passages import passages_in, read_document
 
         (folder / "docs").mkdir()
         (folder / "docs" / "beside.txt").write_text("A document that is always there.")
@@ -34,7 +34,7 @@ def document(name: str) -> Read:
             path = folder / "docs" / name
             path.write_bytes(content)
             kind = "Markdown" if name.endswith(".md") else "text"
-            found = document_of(FolderFile(name, path, kind, len(content)))
+            found = read_document(FolderFile(name, path, kind, len(content)))
             for one in passages_in(found):
                 assert found.text[one.start : one.end] == one.body
         except Unread:
@@ -57,14 +57,16 @@ def engine(content: bytes, folder: Path) -> object:
 
 def spans(content: bytes, folder: Path) -> object:
     """Judgements of spans, and a run held against them."""
-    from embassay.data.judged_runs import entries_of
-    from embassay.data.judged_runs.spans import are_spans, by_evidence, qrels_of, read_spans
+    from embassay.data.judged_runs import read_held_entries
+    from embassay.data.judged_runs.spans import are_spans, by_evidence, make_qrels, read_spans
 
     path = folder / "spans.jsonl"
     path.write_bytes(content)
     are_spans(path)
     found = read_spans(path)
-    return qrels_of(found, path), by_evidence(entries_of({"q": ["x"]}, "run", "r"), found, {"x": ("d", 0, 9)})
+    return make_qrels(found, path), by_evidence(
+        read_held_entries({"q": ["x"]}, "run", "r"), found, {"x": ("d", 0, 9)}
+    )
 
 
 def drafts(content: bytes, folder: Path) -> object:

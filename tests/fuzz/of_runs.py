@@ -333,11 +333,11 @@ def golden_lines(content: bytes, folder: Path) -> object:
 
 
 def golden_settings(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.golden.options import request_of, resolve_settings
+    from embassay.protocols.rag.golden.options import make_request, resolve_settings
 
     path = folder / "embassay.toml"
     path.write_bytes(content)
-    return request_of(
+    return make_request(
         resolve_settings({"encoder": "wordllama", "judge": "simulated"}, environment={}, config=path)
     )
 
@@ -483,13 +483,13 @@ def validation_key(content: bytes, folder: Path) -> object:
 def page_parts(content: bytes, folder: Path) -> object:
     """Tables beside a run, and a description of its data."""
     from embassay.document.blocks import file_tables
-    from embassay.report.method import licence_of
+    from embassay.report.method import find_licence
 
     (folder / "tables").mkdir()
     (folder / "tables" / "t.md").write_bytes(content)
     (folder / "tables" / "t.csv").write_bytes(content)
     (folder / "data.yaml").write_bytes(content)
-    return file_tables(folder), licence_of(str(folder / "data.yaml"))
+    return file_tables(folder), find_licence(str(folder / "data.yaml"))
 
 
 def _of_run(name: str) -> Callable[[], bytes]:

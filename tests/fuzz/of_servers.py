@@ -170,7 +170,7 @@ def replies(content: bytes, folder: Path) -> object:
     """The reply of a chat server, and the words of an error."""
     from embassay.systems.chat import ollama, openai
     from embassay.systems.remote import Malformed
-    from embassay.systems.remote.calls import Refused, asked_wait, classify_error
+    from embassay.systems.remote.calls import Refused, classify_error, read_wait
 
     try:
         found = json.loads(content)
@@ -189,7 +189,7 @@ def replies(content: bytes, folder: Path) -> object:
         assert failure is not None
         assert len(failure.reason) < 2000
         assert "\x1b" not in failure.reason
-    made.append(asked_wait({"retry-after": line}, found))
+    made.append(read_wait({"retry-after": line}, found))
     return made
 
 

@@ -72,13 +72,13 @@ def wordings(content: bytes, folder: Path) -> object:
     from embassay.protocols.pteb.paraphrasing import judge_answer
     from embassay.protocols.rag import rewriters as rewriting
     from embassay.protocols.rag.judges.chat import OrderAnswer
-    from embassay.systems.chat.answers import Unfit, found_json, without_thinking
+    from embassay.systems.chat.answers import Unfit, find_json, without_thinking
     from embassay.systems.chat.server import parse_checked
 
     text, made = text_of(content), list[Any]()
     tried: tuple[Callable[[], Any], ...] = (
-        lambda: rewriting.rewriting_of(text, "What is known of foxes?"), lambda: found_json(text),
-        lambda: parse_checked(found_json(text), OrderAnswer), lambda: parse_checked(text, OrderAnswer),
+        lambda: rewriting.parse_rewriting(text, "What is known of foxes?"), lambda: find_json(text),
+        lambda: parse_checked(find_json(text), OrderAnswer), lambda: parse_checked(text, OrderAnswer),
         lambda: judge_answer("A fox.", text), lambda: judge_answer(text, "A fox."), lambda: without_thinking(text),
         lambda: read_answer(text),
     )  # fmt: skip
@@ -95,7 +95,7 @@ def shown(content: bytes, folder: Path) -> object:
     from xml.etree import ElementTree
 
     from embassay.protocols.gate import BarVerdict, as_junit, as_markdown
-    from embassay.protocols.kernel.tables import escape
+    from embassay.protocols.kernel.tables import escape_latex
     from embassay.runs.folder import slugify_name
 
     text = text_of(content)
@@ -107,7 +107,7 @@ def shown(content: bytes, folder: Path) -> object:
     report = ElementTree.fromstring(as_junit([verdict]))
     assert report.tag == "testsuite"
     assert "\x1b" not in as_markdown([verdict])
-    return escape(text), name
+    return escape_latex(text), name
 
 
 TARGETS: tuple[Target, ...] = (

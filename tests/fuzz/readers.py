@@ -108,13 +108,13 @@ def _study(folder: Path) -> Path:
 
 def exported(form: str) -> bytes:
     """Answers to one task of the study as another tool has them."""
-    from embassay.protocols.hume.collection import simulated_rows
+    from embassay.protocols.hume.collection import simulate_annotators
     from embassay.protocols.hume.exchange.export import export
     from embassay.protocols.hume.study import read_study, write_annotations
 
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder) / "study")
-        write_annotations(study, "ann", simulated_rows(read_study(study), 1, noise=0.0, seed=1))
+        write_annotations(study, "ann", simulate_annotators(read_study(study), 1, noise=0.0, seed=1))
         export(study, form, Path(folder) / "out", tasks=["mood"], answers=True)  # type: ignore[arg-type]
         files = sorted((Path(folder) / "out").rglob("*.json*"), key=lambda path: path.stat().st_size)
         return files[-1].read_bytes()
@@ -242,14 +242,14 @@ def answers(content: bytes, folder: Path) -> object:
     """What language models answer: judges of passages, of pairs, annotators."""
     from embassay.protocols.hume.llms import annotator as annotators
     from embassay.protocols.hume.study import LabelChoice, Scale
-    from embassay.protocols.pteb.ratings import NoRating, rating_of
+    from embassay.protocols.pteb.ratings import NoRating, parse_rating
     from embassay.protocols.rag.judges import chat as judges
 
     text, names = text_of(content), ["A", "B", "C"]
     labels = [LabelChoice(value=0, name="sad"), LabelChoice(value="x", name="Joy")]
     tried: list[Callable[[], Any]] = [
         lambda: judges.grade_of(text), lambda: judges.order_of(text, names),
-        lambda: judges.mended_order(text, names), lambda: rating_of(text),
+        lambda: judges.complete_order(text, names), lambda: parse_rating(text),
         lambda: annotators.read_label(text, labels), lambda: annotators.read_rating(text, Scale()),
         lambda: annotators.read_order(text, names), lambda: annotators.read_marks(text, names),
     ]  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.interchange import export
-from embassay.interchange.papers import DRAWINGS, figures_of, plot_figure
+from embassay.interchange.papers import DRAWINGS, make_figures, plot_figure
 from embassay.interchange.side_by_side import drawn_texts
 from embassay.interchange.tables import find_runs
 from embassay.protocols.kernel.outcome import open_run
@@ -33,7 +33,7 @@ def rows_of(run: Path, table: str) -> list[dict[str, str]]:
 def test_every_run_has_figures(real_runs: Path, name: str) -> None:
     """Its scores, and each figure of a table that is drawn; every row is drawn or counted as left out."""
     run = find_runs([real_runs / name])[0]
-    found = {one.name: one for one in figures_of(run)}
+    found = {one.name: one for one in make_figures(run)}
     assert "scores" in found
     for drawing in DRAWINGS:
         if drawing.table in found:
@@ -123,7 +123,7 @@ def test_names_with_control_characters_leave_a_figure_and_a_table_whole(tmp_path
     text = (tmp_path / "out.csv").read_text("utf-8")
     assert "good�[2J" in text
     assert not set(text) & set("\x1b\x07\x00\u202e")
-    [scores] = [one for one in figures_of(find_runs([run])[0]) if one.name == "scores"]
+    [scores] = [one for one in make_figures(find_runs([run])[0]) if one.name == "scores"]
     content = scores.files["svg"].decode()
     assert not set(content) & set("\x1b\x07\x00\u202e")
     ElementTree.fromstring(content)

@@ -10,7 +10,7 @@ import pytest
 
 from embassay.errors import ModelError, UsageError
 from embassay.interchange import log_to_mlflow
-from embassay.interchange.tables import read_run, wide_of
+from embassay.interchange.tables import make_wide_table, read_run
 from embassay.runs.folder import RunFolder
 from written_runs import write_run
 
@@ -52,7 +52,7 @@ def test_values_parameters_files_and_once_only(run: Path, tmp_path: Path) -> Non
         "FINISHED",
         read_run(run).manifest_digest,
     )
-    table = wide_of(read_run(run))
+    table = make_wide_table(read_run(run))
     nested = {
         one.data.tags["embassay.system"]: one for one in logged_runs(client) if one.info.run_id != first.id
     }

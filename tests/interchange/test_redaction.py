@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embassay.interchange.tables import read_run
-from embassay.interchange.trackers import HIDDEN, describe_run, files_of, parameters_of, redact_secrets
+from embassay.interchange.trackers import HIDDEN, describe_run, list_files, list_parameters, redact_secrets
 from embassay.runs.folder import RunFolder, to_json
 from written_runs import write_run
 
@@ -43,7 +43,7 @@ def test_nothing_that_is_logged_holds_one(tmp_path: Path, monkeypatch: pytest.Mo
         {**manifest, "arguments": SECRETS, "command": list(SECRETS.values()), "name": SECRETS["variable"]}
     )
     run = read_run(path)
-    files = {name: content for name, content in files_of(run) if isinstance(content, bytes)}
-    told = to_json([parameters_of(run), describe_run(run)]) + files["manifest.json"].decode()
+    files = {name: content for name, content in list_files(run) if isinstance(content, bytes)}
+    told = to_json([list_parameters(run), describe_run(run)]) + files["manifest.json"].decode()
     assert "cohere:m" in told
     assert not [leak for leak in LEAKS if leak in told]

@@ -14,10 +14,10 @@ from embassay.interchange.reproduction import (
     RECIPES,
     SAGE,
     compare_tables,
+    describe_suites,
+    find_other_settings,
     printed_figures,
     read_figures,
-    settings_of,
-    suites_of,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -76,7 +76,7 @@ def test_a_mean_is_compared_with_one_over_the_same_sets(tmp_path: Path, manifest
     shown = dict(zip(table.columns, list(table.body())[place + 1][1:], strict=True))
     assert {column for column, text in shown.items() if text} == alike
     assert ("not compared" in table.summarize()) == (alike != PARTS)
-    assert any(told in line for line in settings_of(SAGE, [run])) == bool(told)
+    assert any(told in line for line in find_other_settings(SAGE, [run])) == bool(told)
 
 
 def test_the_command_that_is_shown_is_the_one_of_the_page() -> None:
@@ -195,7 +195,7 @@ def test_several_runs_stand_beside_one_another(tmp_path: Path) -> None:
         "jaccard, one",
         "jaccard, two",
     }
-    assert suites_of(runs) == ["14 of 15 sets of beir."] * 2
+    assert describe_suites(runs) == ["14 of 15 sets of beir."] * 2
 
 
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.interchange import bundle_of, export, import_results, read_documents, read_results
-from embassay.protocols.mteb.survey import same
+from embassay.protocols.mteb.survey import are_same_json
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from published_sample import bundle, records
@@ -85,12 +85,14 @@ def test_a_published_run_goes_out_as_it_came_in(tmp_path: Path) -> None:
     """As folders, and as one file with its head."""
     run = import_results(bundle(tmp_path / "x.json"), tmp_path / "run").folder
     export([run], "mteb", tmp_path / "folders")
-    assert same(bundle_of(read_documents(tmp_path / "folders")), records())
+    assert are_same_json(bundle_of(read_documents(tmp_path / "folders")), records())
     for name in ("y.json", "y.json.gz"):
         export([run], "mteb", tmp_path / name)
         again = import_results(tmp_path / name, tmp_path / f"{name} again").folder
         assert (again / "originals.jsonl.gz").read_bytes() == (run / "originals.jsonl.gz").read_bytes()
-    assert same(json.loads((tmp_path / "y.json").read_text()), json.loads((tmp_path / "x.json").read_text()))
+    assert are_same_json(
+        json.loads((tmp_path / "y.json").read_text()), json.loads((tmp_path / "x.json").read_text())
+    )
 
 
 def test_what_does_not_fit(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from embassay.errors import DataError, UsageError
 from embassay.interchange import export, long_frame
 from embassay.interchange.papers import latex_table
-from embassay.interchange.tables import find_runs, read_run, wide_of
-from embassay.protocols.kernel.tables import escape
+from embassay.interchange.tables import find_runs, make_wide_table, read_run
+from embassay.protocols.kernel.tables import escape_latex
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, to_json
 from written_runs import write_run
@@ -84,7 +84,7 @@ def test_parquet_has_types_and_nulls(run: Path, tmp_path: Path) -> None:
 
 
 def test_latex_says_rank_interval_first_and_reason(run: Path) -> None:
-    text = latex_table(wide_of(read_run(run)))
+    text = latex_table(make_wide_table(read_run(run)))
     assert r"1 & good & \textbf{0.800} {\scriptsize" in text
     assert "1--2 & " in text
     assert "Bold: may be first." in text
@@ -100,7 +100,7 @@ def test_latex_leaves_out_what_nobody_has(run: Path) -> None:
     rows = [replace(row, value=None, ci_low=None, ci_high=None, reason="preference was not part of the run")
             if row.task == "overall" else row for row in folder.read_results()]  # fmt: skip
     folder.write_results(rows)
-    table = wide_of(read_run(run))
+    table = make_wide_table(read_run(run))
     before, _, note = latex_table(table).partition(r"\footnotesize ")
     assert "overall" not in before
     assert "overall" in note
@@ -118,7 +118,7 @@ MARKS = re.compile(
 @given(st.text(max_size=20))
 def test_no_text_is_a_command(text: str) -> None:
     """Nothing of it is left but letters, and the marks that we put there ourselves."""
-    escaped = MARKS.sub("", escape(text))
+    escaped = MARKS.sub("", escape_latex(text))
     assert not set(escaped) & set("\\{}$&%#_^~\n\r")
 
 
@@ -149,7 +149,7 @@ def test_it_compiles(run: Path, real_runs: Path, tmp_path: Path) -> None:
 
 def test_groups_and_columns_of_real_runs(real_runs: Path) -> None:
     """Headlines alone where there are some, all measures of `rag score`; parts of a wide table."""
-    wide = {run.kind: wide_of(run) for run in find_runs([real_runs])}
+    wide = {run.kind: make_wide_table(run) for run in find_runs([real_runs])}
     assert {column.measure for column in wide["sage"].columns} == {"human_preference", "overall"}
     assert {column.measure for column in wide["pteb"].columns} == {"spearman", "average_precision", "overall"}
     assert {column.measure for column in wide["score"].columns} >= {"RA-nWG@10", "Harm@10"}

@@ -15,7 +15,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.interchange import log_to_wandb
-from embassay.interchange.tables import read_run, wide_of
+from embassay.interchange.tables import make_wide_table, read_run
 from embassay.runs.folder import RunFolder
 from written_runs import write_run
 
@@ -90,7 +90,7 @@ def test_values_configuration_files_and_once_only(
         if record.WhichOneof("record_type") == "summary"
         for one in record.summary.update
     }
-    table = wide_of(read_run(run))
+    table = make_wide_table(read_run(run))
     for system, cells in zip(table.systems, table.cells, strict=True):
         row = cells[0]
         assert row is not None

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from embassay.protocols.compare import Side, contrast, higher_is_better, one_sided
+from embassay.protocols.compare import Side, compare_sides, higher_is_better, one_sided_p
 from embassay.protocols.kernel.comparisons import Headline, Standing
 from embassay.stats import compare_replicates, randomization_test
 
@@ -32,7 +32,7 @@ def side(
 
 def test_it_is_the_t_test_of_the_ranks() -> None:
     a, b = side("a", 0.7, FIRST), side("b", 0.66, SECOND)
-    found, strata = contrast(a, b), [one.standing.headline.resampled for one in (a, b)]
+    found, strata = compare_sides(a, b), [one.standing.headline.resampled for one in (a, b)]
     [pair] = compare_replicates(np.stack([FIRST, SECOND]), [0.7, 0.66], strata=strata)
     assert found.df == pair.df == pytest.approx(N - 1)
     assert found.difference == pytest.approx(0.04)
@@ -41,7 +41,7 @@ def test_it_is_the_t_test_of_the_ranks() -> None:
 
 def test_what_could_have_been_seen_is_seen_four_times_in_five() -> None:
     """Of items whose mean differs by `smallest`, a t test finds it in 80% of the cases."""
-    found = contrast(side("a", 0.7, FIRST), side("b", 0.66, SECOND))
+    found = compare_sides(side("a", 0.7, FIRST), side("b", 0.66, SECOND))
     items = RNG.normal(found.smallest, found.error * math.sqrt(N), (20_000, N))
     seen = scipy_stats.ttest_1samp(items, 0, axis=1).pvalue < 0.05
     assert seen.mean() == pytest.approx(0.8, abs=0.01)
@@ -50,11 +50,11 @@ def test_what_could_have_been_seen_is_seen_four_times_in_five() -> None:
 def test_without_pairing_the_errors_add_up_and_items_are_left() -> None:
     items = {str(i): float(i % 3) for i in range(30)}
     a, b = side("a", 0.7, FIRST, items), side("b", 0.66, SECOND, items)
-    found = contrast(a, b, paired=False)
+    found = compare_sides(a, b, paired=False)
     assert found.error == pytest.approx(MENDED * math.hypot(FIRST.std(ddof=1), SECOND.std(ddof=1)))
     assert N - 1 < found.df < 2 * N - 2
     assert found.by_item is None
-    assert contrast(a, b).by_item is not None
+    assert compare_sides(a, b).by_item is not None
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30), st.integers(0, 9))
@@ -62,7 +62,7 @@ def test_by_item(pairs: list[tuple[float, float]], lost: int) -> None:
     """Items lost on one side are left out on both; p are those of the tests by themselves."""
     x = {str(i): a for i, (a, _) in enumerate(pairs)}
     y = {str(i): b for i, (_, b) in enumerate(pairs)}
-    found = contrast(
+    found = compare_sides(
         side("a", 0.5, FIRST, {**x, "lost": math.nan}), side("b", 0.5, SECOND, {**y, "lost": 0.3})
     )
     items = found.by_item
@@ -79,18 +79,18 @@ def test_by_item(pairs: list[tuple[float, float]], lost: int) -> None:
 @given(st.floats(-1, 1), st.floats(0.01, 1))
 def test_one_sided(difference: float, error: float) -> None:
     found = replace(
-        contrast(side("a", 0.7, FIRST), side("b", 0.66, SECOND)), difference=difference, error=error
+        compare_sides(side("a", 0.7, FIRST), side("b", 0.66, SECOND)), difference=difference, error=error
     )
-    assert one_sided(found) == pytest.approx(float(scipy_stats.t.cdf(difference / error, N - 1)), abs=1e-9)
+    assert one_sided_p(found) == pytest.approx(float(scipy_stats.t.cdf(difference / error, N - 1)), abs=1e-9)
 
 
 def test_what_cannot_be_compared_says_why() -> None:
-    missing = contrast(side("a", None), side("b", 0.6, SECOND))
+    missing = compare_sides(side("a", None), side("b", 0.6, SECOND))
     assert missing.difference is None
     assert missing.reason == "a: out of memory"
-    other = contrast(side("a", 0.7, FIRST), side("b", 0.6, SECOND, group="classical"))
+    other = compare_sides(side("a", 0.7, FIRST), side("b", 0.6, SECOND, group="classical"))
     assert "different methods" in other.reason
-    bare = contrast(side("a", 0.7), side("b", 0.6))
+    bare = compare_sides(side("a", 0.7), side("b", 0.6))
     assert bare.difference == pytest.approx(0.1)
     assert math.isnan(bare.p)
     assert "nothing to resample" in bare.reason
@@ -99,10 +99,10 @@ def test_what_cannot_be_compared_says_why() -> None:
 def test_few_undefined_resamples_are_left_out_and_many_leave_no_interval() -> None:
     few, many = FIRST.copy(), FIRST.copy()
     few[:10], many[:40] = np.nan, np.nan
-    assert contrast(side("a", 0.7, few), side("b", 0.66, SECOND)).error == pytest.approx(
+    assert compare_sides(side("a", 0.7, few), side("b", 0.66, SECOND)).error == pytest.approx(
         MENDED * (FIRST - SECOND)[10:].std(ddof=1)
     )
-    assert math.isnan(contrast(side("a", 0.7, many), side("b", 0.66, SECOND)).error)
+    assert math.isnan(compare_sides(side("a", 0.7, many), side("b", 0.66, SECOND)).error)
 
 
 def test_more_is_worse_of_what_noise_costs_and_of_harm() -> None:

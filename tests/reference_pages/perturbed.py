@@ -16,17 +16,24 @@ from embassay.text import (
     semantics,
 )
 from embassay.text import perturbations as spans
-from embassay.text.semantics import negate, negation_rules
+from embassay.text.semantics import negate_text, negation_rules
 from reference_pages.markdown import MADE, brief, names, options, plain
 
 EDITS: Mapping[str, Callable[..., Any]] = {
-    "capitalize": perturbations.capitalize, "delete10": perturbations.delete_tenth, "numerize": perturbations.numerize,
-    "negate": negate,
-    "sentence_shuffle": perturbations.shuffle_sentences, "word_shuffle": perturbations.shuffle_words,
-    "synonyms": semantics.replace_synonyms, "facts": semantics.change_facts,
-    "typos": channels.damage_letters, "ocr": channels.damage_letters, "speech": channels.transcribe_speech,
-    "insertion": spans.insert_needle, "removal": spans.remove_span,
-}  # fmt: skip
+    "capitalize": perturbations.capitalize,
+    "delete10": perturbations.delete_tenth,
+    "numerize": perturbations.numerize_text,
+    "negate": negate_text,
+    "sentence_shuffle": perturbations.shuffle_sentences,
+    "word_shuffle": perturbations.shuffle_words,
+    "synonyms": semantics.replace_synonyms,
+    "facts": semantics.change_facts,
+    "typos": channels.damage_letters,
+    "ocr": channels.damage_letters,
+    "speech": channels.transcribe_speech,
+    "insertion": spans.insert_needle,
+    "removal": spans.remove_span,
+}
 """Perturbation -> the function that edits, whose docstring defines it."""
 SPELLED: Mapping[str, tuple[str, ...]] = {
     "capitalize": ("capitalize", "capitalize:exact=true"),

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from embassay.protocols.kernel.estimates import interval
-from embassay.protocols.pteb.conclusions import summarise
+from embassay.protocols.kernel.estimates import bootstrap_interval
+from embassay.protocols.pteb.conclusions import summarise_layout
 from embassay.protocols.wordings.records import Paraphrase
 from embassay.protocols.wordings.scores import RunDataset, RunLayout, RunSource, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
@@ -85,7 +85,7 @@ class _Writer:
                     self._cells(task, dataset, system, place)
                 if self.made.items:
                     self._texts(task, dataset)
-        rows, comparisons = summarise(self._layout(), self.records)
+        rows, comparisons = summarise_layout(self._layout(), self.records)
         self._quality()
         self.folder.write_results([*self.rows, *rows])
         (self.folder.path / "comparisons.json").write_text(to_json(comparisons))
@@ -149,7 +149,7 @@ class _Writer:
         )  # fmt: skip
 
     def _row(self, task: str, dataset: str, system: str, variant: str, measure: str, part: Component) -> None:
-        low, high = interval(part.replicates, part.value)
+        low, high = bootstrap_interval(part.replicates, part.value)
         self.rows.append(
             Result("pteb", task, dataset, "", "en", variant, system, measure, part.value, part.n, low, high,
                    "bootstrap over items", 1337)

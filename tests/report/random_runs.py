@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from claims import Tables, Tested
-from embassay.protocols.kernel.comparisons import Headline, compared
+from embassay.protocols.kernel.comparisons import Headline, compare_headlines
 from embassay.records import Result
 from embassay.report.board import make_board
 from embassay.report.record import Cell, Pair, Record, Scope, System, key_rows
@@ -142,7 +142,7 @@ class Drawn:
     def scopes(self) -> dict[str, dict[str, Any]]:
         """The comparisons of those that are ranked, as comparisons.json has them."""
         return {
-            task: compared([headline for name, headline in headlines.items() if name in self.ranked])
+            task: compare_headlines([headline for name, headline in headlines.items() if name in self.ranked])
             for task, headlines in self.headlines.items()
         }
 

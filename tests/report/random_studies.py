@@ -12,20 +12,20 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from claims import Tables, Tested
-from embassay.data.judged_runs import entries_of
+from embassay.data.judged_runs import read_held_entries
 from embassay.document.blocks import Verdict, plain_text
 from embassay.protocols.choose.belief import Belief
 from embassay.protocols.choose.conclusions import SystemAnswers, choice_record, concluded_rows, make_standing
 from embassay.protocols.choose.questions import FITTED
-from embassay.protocols.compare import compare_systems, fields
-from embassay.protocols.gate import judged_bars
+from embassay.protocols.compare import compare_systems, list_fields
+from embassay.protocols.gate import judge_bars
 from embassay.protocols.hume.record import Bar, PairRecord
 from embassay.protocols.hume.results.markdown import summary_findings
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.comparisons import OVERALL, RANKED, REFERENCE, Standing
 from embassay.protocols.rag.decision.course import DecisionTerms, follow_study
-from embassay.protocols.rag.decision.population import population_of
-from embassay.protocols.rag.decision.protocol import decision_of
+from embassay.protocols.rag.decision.population import make_population
+from embassay.protocols.rag.decision.protocol import make_decision
 from embassay.protocols.rag.golden.summary import Golden, GoldenRunSettings, Query, RankingFacts
 from embassay.protocols.rag.probes.bundles import CONDITIONS
 from embassay.protocols.rag.probes.names import HEADLINE, PERCENT
@@ -37,20 +37,20 @@ from embassay.protocols.thresholds import Bar as Threshold
 from embassay.protocols.thresholds import ThresholdRows
 from embassay.records import Result
 from embassay.report.board import make_board
-from embassay.report.hume.conclusions import verdict_of
+from embassay.report.hume.conclusions import describe_verdict
 from embassay.report.mteb import mteb_verdict
 from embassay.report.pteb.models import validation_verdict
 from embassay.report.rag.choice import choice_verdict
 from embassay.report.rag.decision import decision_view
-from embassay.report.rag.golden import verdict_of as golden_verdict
+from embassay.report.rag.golden import describe_verdict as golden_verdict
 from embassay.report.rag.name_probe import MASK, names_verdict
 from embassay.report.rag.probes import noise_verdict
-from embassay.report.rag.questions import verdict_of as questions_verdict
+from embassay.report.rag.questions import describe_verdict as questions_verdict
 from embassay.report.record import Record, System, key_rows
 from embassay.report.terminal import fields_view, gate_view, pair_view
 from embassay.stats import compare_replicates
 from embassay.web.leaderboard.board import board_verdict as leaderboard_verdict
-from embassay.web.leaderboard.ranking import told_apart
+from embassay.web.leaderboard.ranking import compare_standings
 from stub.ranked import qrels
 from stub.ranked import run as ranked
 
@@ -170,7 +170,7 @@ def of_hume(seed: int) -> Made:
         {"gap": drawn.gaps, "mean": drawn.means}, closed=frozenset({"gap", "mean"}), counts=counts,
         own={"place": placed},
     )  # fmt: skip
-    return verdict_of(drawn.summary), tables
+    return describe_verdict(drawn.summary), tables
 
 
 def _random_pair(rng: np.random.Generator, names: tuple[str, ...], place: int) -> PairRecord:
@@ -403,7 +403,7 @@ def of_compare(seed: int) -> Made:
 def of_fields(seed: int) -> Made:
     """All systems of a run, place by place: the verdict is that of the first place with ranks."""
     drawn = Drawn("pteb", seed)
-    found = list(fields(random_run(drawn)))
+    found = list(list_fields(random_run(drawn)))
     blocks = [block for block in fields_view(found, "pteb") if isinstance(block, Verdict)]
     verdict = next((block for block in blocks if block.claims), blocks[0])
     tables = drawn.tables()
@@ -424,7 +424,7 @@ def of_leaderboard(seed: int) -> Made:
         Standing(task, "", "m", headline, RANKED if name in drawn.names else REFERENCE)
         for name, headline in headlines.items()
     ]
-    tests = told_apart(standings, higher=True)
+    tests = compare_standings(standings, higher=True)
     column = SimpleNamespace(
         key=task, task=task, title=task, factor=1.0, decimals=3, unit="score", higher_is_better=True
     )
@@ -490,7 +490,7 @@ def of_gate(seed: int) -> Made:
                 if sign[0] == ">"
                 else (held <= number if "=" in sign else held < number)
             )
-    verdicts = list(judged_bars(bars, ThresholdRows(tuple(rows), frozenset())))
+    verdicts = list(judge_bars(bars, ThresholdRows(tuple(rows), frozenset())))
     said = next(block for block in gate_view(verdicts) if isinstance(block, Verdict))
     every, kept = len(bars), sum(met.values())
     counts = {
@@ -509,8 +509,8 @@ def of_decision(seed: int) -> Made:
         for place, name in enumerate(NAMES[:count])
     }
     bar = round(float(rng.uniform(0.1, 0.9)), 1) if rng.random() < 0.3 else None
-    population = population_of(
-        {name: entries_of(own, "run", name) for name, own in runs.items()}, "Precision4+@5", bar
+    population = make_population(
+        {name: read_held_entries(own, "run", name) for name, own in runs.items()}, "Precision4+@5", bar
     )
     labels: dict[Any, int] = {}
     course = follow_study(population, labels, DecisionTerms(seed=seed, block=10))
@@ -519,7 +519,7 @@ def of_decision(seed: int) -> Made:
             break
         labels |= {key: judged[key[0]].get(key[1], 0) for key in course.waiting}
         course = follow_study(population, labels, DecisionTerms(seed=seed, block=10))
-    decision = decision_of(course, DecisionTerms(seed=seed, block=10))
+    decision = make_decision(course, DecisionTerms(seed=seed, block=10))
     said = next(block for block in decision_view(decision) if isinstance(block, Verdict))
     good = {name: _precision(own, judged, 5) for name, own in runs.items()}
     beats = {(claim.subject, claim.others[0]) for claim in said.claims if claim.relation == "beats"}

@@ -21,9 +21,9 @@ from embassay.report.answers import (
     QUESTIONS,
     Answer,
     _make_answer,
-    answers_of,
+    answer_questions,
+    answer_time,
     recommend_systems,
-    times_of,
 )
 from embassay.report.cards.evidence import Contender, Evidence, _study_evidence
 from embassay.report.overview import make_overview
@@ -97,7 +97,7 @@ def test_texts_of_one_collection_are_not_counted_as_collections(tmp_path: Path) 
     given: dict[str, Any] = {"datasets": [rows], "tasks": ["clustering"], "tokenizer": "words"}
     found = eb.sage.run(["jaccard", "levenshtein"], out=tmp_path / "run", **given)
     answer = next(
-        one for one in answers_of(read_runs([cast(Path, found.path)])) if one.question.name == "groups"
+        one for one in answer_questions(read_runs([cast(Path, found.path)])) if one.question.name == "groups"
     )
     assert answer.n == 1
     assert answer.level != "sure"
@@ -153,7 +153,7 @@ def test_nobody_leads_for_search_over_a_run_that_is_judged_less(tmp_path: Path) 
         runs = {"old": by_query(old), "new": by_query(new)}
         eb.rag.score(by_query(judged), runs, resamples=500, unjudged=name, out=tmp_path / name)
         search = next(
-            one for one in answers_of(read_runs([tmp_path / name])) if one.question.name == "search"
+            one for one in answer_questions(read_runs([tmp_path / name])) if one.question.name == "search"
         )
         assert ("fewer graded passages" in search.note) == bool(how)
         assert search.level == how or not how
@@ -216,14 +216,14 @@ def test_a_faster_encoder_that_search_rules_out_is_named(tmp_path: Path) -> None
     """It is never the answer, which says that it is faster. Times stand on one scale on every page."""
     write_sweep_run(tmp_path / "sweep")
     runs = read_runs([tmp_path / "sweep"])
-    free = times_of(runs, Answer(BY_NAME["search"], "not run"))
+    free = answer_time(runs, Answer(BY_NAME["search"], "not run"))
     fast, slow = free.all[:2]
     assert free.names == (fast.name,)
     search = replace(
         _make_answer(BY_NAME["search"], evidence(4, [(1, 1), (2, 2)])), names=(slow.name,), may=(slow.name,),
         all=(slow, fast),
     )  # fmt: skip
-    found = times_of(runs, search)
+    found = answer_time(runs, search)
     assert found.names == (slow.name,)
     assert fast.name in found.how_sure
     assert [free.scale.at(one) for one in (0.1, 10_000)] == [0, 100]
@@ -258,7 +258,7 @@ def runs(plain_run: Path, pteb_run: Path, score_run: Path) -> list[ReportRun]:
 
 def test_every_number_is_one_of_the_runs(runs: list[ReportRun]) -> None:
     """The values of the top three are rows or standings of the run that is linked; sure is who has rank 1 alone."""
-    answers = answers_of(runs)
+    answers = answer_questions(runs)
     assert [one.question.name for one in answers] == [one.name for one in QUESTIONS]
     asked = [one for one in answers if one.level != "not run"]
     assert asked
@@ -277,7 +277,7 @@ def test_every_number_is_one_of_the_runs(runs: list[ReportRun]) -> None:
 
 def test_the_same_resamples_whenever_it_is_asked(runs: list[ReportRun]) -> None:
     """Two readings of the same runs say the same."""
-    first, again = answers_of(runs), answers_of(runs)
+    first, again = answer_questions(runs), answer_questions(runs)
     assert [(one.ahead, one.more, one.names) for one in first] == [
         (one.ahead, one.more, one.names) for one in again
     ]
@@ -288,7 +288,7 @@ def test_the_page_and_the_terminal_say_the_same(runs: list[ReportRun], tmp_path:
     folders = [run.record.path for run in runs]
     page = write_report(folders, out=tmp_path / "r.html").read_text("utf-8")
     text = render_answers(runs, width=80).plain
-    for one in answers_of(runs):
+    for one in answer_questions(runs):
         assert one.question.asks in page
         assert one.question.short in text
         for name in one.names[:2]:

@@ -17,7 +17,7 @@ from embassay.protocols.hume.record import read_summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS, SCORE
 from embassay.report import write_report
-from embassay.report.cards.card import SystemCard, cards_of
+from embassay.report.cards.card import SystemCard, make_cards
 from embassay.report.cards.findings import Finding
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun, read_runs
@@ -30,7 +30,7 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' 
 
 
 def cards(*paths: Path) -> dict[str, SystemCard]:
-    return {card.row.system.name: card for card in cards_of(read_runs(paths)) or ()}
+    return {card.row.system.name: card for card in make_cards(read_runs(paths)) or ()}
 
 
 def sentences(card: SystemCard) -> Iterator[str]:
@@ -49,18 +49,22 @@ def of_rows(record: Record) -> Iterator[str]:
                     SCORE.write_value(value),
                     POINTS.write_value(value),
                     POINTS.write_value(-value),
-                    numbers.score(value, 1),
-                    f"{numbers.score(value, 1)}%",
+                    numbers.format_score(value, 1),
+                    f"{numbers.format_score(value, 1)}%",
                 )
-                yield from (numbers.percent(value), numbers.percent(1 - value), numbers.percent(value, 1))
-                yield from (numbers.count(round(one * row.n)) for one in (value, 1 - value))
-        yield numbers.count(row.n)
+                yield from (
+                    numbers.format_percent(value),
+                    numbers.format_percent(1 - value),
+                    numbers.format_percent(value, 1),
+                )
+                yield from (numbers.format_count(round(one * row.n)) for one in (value, 1 - value))
+        yield numbers.format_count(row.n)
 
 
 def of_record(record: Record) -> Iterator[str]:
     """What else a sentence may say of a run: ranks and counts of systems, cells, cut texts, trivial scores."""
     yield from of_rows(record)
-    yield from (numbers.count(n) for n in range(len(record.cells) + len(record.systems) + 1))
+    yield from (numbers.format_count(n) for n in range(len(record.cells) + len(record.systems) + 1))
     yield from ("95%", "0.500", "0.333", "0")
     for system in record.systems:
         cells = [cell for cell in record.cells if cell.system == system.name]
@@ -69,12 +73,12 @@ def of_record(record: Record) -> Iterator[str]:
         seen = encoded + sum(cell.counts.get("texts_cached", 0) for cell in cells)
         seconds = sum(cell.seconds or 0.0 for cell in cells)
         yield from (
-            numbers.count(cut),
-            numbers.count(seen),
-            numbers.count(system.facts.get("max_tokens") or 0),
+            numbers.format_count(cut),
+            numbers.format_count(seen),
+            numbers.format_count(system.facts.get("max_tokens") or 0),
         )
-        yield from ([numbers.percent(cut / seen, 1)] if seen else [])
-        yield from ([numbers.count(round(encoded / seconds))] if seconds else [])
+        yield from ([numbers.format_percent(cut / seen, 1)] if seen else [])
+        yield from ([numbers.format_count(round(encoded / seconds))] if seconds else [])
 
 
 def of_summary(path: Path) -> Iterator[str]:
@@ -84,13 +88,15 @@ def of_summary(path: Path) -> Iterator[str]:
         for bar in bars:
             yield from (POINTS.text(end)[:-1] for end in (bar.value, bar.low, bar.high) if end is not None)
             yield from (
-                numbers.score(100 * end, 1) for end in (bar.value, bar.low, bar.high) if end is not None
+                numbers.format_score(100 * end, 1)
+                for end in (bar.value, bar.low, bar.high)
+                if end is not None
             )
         if pair.agreement is not None and pair.agreement.value.value is not None:
-            yield numbers.score(pair.agreement.value.value, 2)
+            yield numbers.format_score(pair.agreement.value.value, 2)
     for place in read_summary(path).places:
         if place.mean.value is not None:
-            yield numbers.score(100 * place.mean.value, 1)
+            yield numbers.format_score(100 * place.mean.value, 1)
 
 
 def strangers(card: SystemCard, runs: tuple[ReportRun, ...]) -> set[str]:
@@ -127,7 +133,7 @@ def shapes() -> list[dict[str, Any]]:
 def test_every_number_of_a_sage_card_is_in_the_results(make_run: MakeRun, fields: dict[str, Any]) -> None:
     """No sentence or finding holds a number that the record does not."""
     runs = read_runs([make_run(**fields)])
-    for card in cards_of(runs) or ():
+    for card in make_cards(runs) or ():
         assert not strangers(card, runs), [*sentences(card)]
 
 
@@ -135,7 +141,7 @@ def test_every_number_of_a_sage_card_is_in_the_results(make_run: MakeRun, fields
 def test_every_number_of_a_pteb_card_is_in_the_results(make_pteb: MakeRun, fields: dict[str, Any]) -> None:
     """The same in points."""
     runs = read_runs([make_pteb(items=False, **fields)])
-    for card in cards_of(runs) or ():
+    for card in make_cards(runs) or ():
         assert not strangers(card, runs), [*sentences(card)]
 
 
@@ -146,7 +152,7 @@ def test_every_number_against_people_is_in_the_record(plain_run: Path, tmp_path:
     runs = read_runs([plain_run, write_hume_run(tmp_path / "hume", made)])
     families = {pair.family for pair in made.pairs}
     assert len(families) == len(made.pairs), "a mean over one pair is that pair's value"
-    found = cards_of(runs) or ()
+    found = make_cards(runs) or ()
     for card in found:
         assert not strangers(card, runs), [*sentences(card)]
     said = " ".join(said for card in found for one in card.people for said in one.sentences)
@@ -197,7 +203,7 @@ def test_verbs_are_those_of_the_tests(make_run: MakeRun, fields: dict[str, Any])
     first* where the range includes 1 and not every place."""
     runs = read_runs([make_run(**fields)])
     record, board = runs[0].record, runs[0].board
-    for card in cards_of(runs) or ():
+    for card in make_cards(runs) or ():
         if not card.row.system.ranked:
             continue
         for task in board.tasks:
@@ -346,7 +352,7 @@ def probes(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_probes_alone_make_cards(probes: list[Path]) -> None:
     """What names and small talk do, in numbers of the run; no ranks, no command for one system."""
     runs = read_runs(probes)
-    found = {card.row.system.name: card for card in cards_of(runs) or ()}
+    found = {card.row.system.name: card for card in make_cards(runs) or ()}
     assert set(found) == {"jaccard", "bm25"}
     for card in found.values():
         assert not strangers(card, runs), [*sentences(card)]
@@ -370,7 +376,7 @@ def test_hostile_names_stay_text_on_cards(make_run: MakeRun, tmp_path: Path) -> 
     page = write_report([run, hume], out=tmp_path / "out.html").read_text("utf-8")
     assert page.count("<script") == 2
     assert "<img" not in page
-    assert HOSTILE in {card.row.system.name for card in cards_of(read_runs([run, hume])) or ()}
+    assert HOSTILE in {card.row.system.name for card in make_cards(read_runs([run, hume])) or ()}
 
 
 def replace_system(pair: Any, name: str) -> Any:
@@ -384,7 +390,7 @@ def test_findings_lead_to_pages_of_the_report(plain_run: Path, pteb_run: Path, p
     folder = plain_run.parent / "linked.html"
     page = write_report([plain_run, pteb_run, *probes], out=folder).read_text("utf-8")
     ids = set(re.findall(r' id="?([\w%.-]+)', page))
-    found = cards_of(read_runs([plain_run, pteb_run, *probes])) or ()
+    found = make_cards(read_runs([plain_run, pteb_run, *probes])) or ()
     pages = {one.page for card in found for one in (*card.good, *card.bad)}
     assert pages
     assert pages <= ids

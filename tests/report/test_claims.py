@@ -20,15 +20,15 @@ from embassay.report.answers import (
     QUESTIONS,
     Answer,
     _make_answer,
-    answers_of,
+    answer_questions,
     recommend_systems,
     recommendation_claims,
 )
 from embassay.report.board import make_board, passing_systems
 from embassay.report.calibration import calibration_verdict
-from embassay.report.cards.card import cards_of
+from embassay.report.cards.card import make_cards
 from embassay.report.cards.evidence import Basis, Contender, Evidence
-from embassay.report.hume.families import of_people
+from embassay.report.hume.families import percent_of_human_on_pair
 from embassay.report.rag.choice import choice_verdict
 from embassay.report.record import Record, System, key_rows
 from embassay.report.runs import ReportRun, gather_runs, read_runs
@@ -178,19 +178,19 @@ def choice(path: Path, **more: Any) -> Record:
 def test_a_choice_answers_what_is_best_for_search(tmp_path: Path) -> None:
     """Without labels nothing is decided; who is hardly the best is out; every system has a card."""
     runs = gather_runs([choice(tmp_path)])
-    assert answers_of(runs) == ()  # alone it says so itself
+    assert answer_questions(runs) == ()  # alone it says so itself
     beside = record("sage", [row("clustering", "a", "v_measure", 0.5)], tmp_path)
-    search = answers_of(gather_runs([choice(tmp_path), beside]))[0]
+    search = answer_questions(gather_runs([choice(tmp_path), beside]))[0]
     assert (search.level, search.slug, search.may) == ("open", "choose", ("b", "a"))
     assert search.names == ("b", "a")
-    decided = answers_of(gather_runs([choice(tmp_path, says="b", p_best=0.9, judged=40), beside]))[0]
+    decided = answer_questions(gather_runs([choice(tmp_path, says="b", p_best=0.9, judged=40), beside]))[0]
     assert (decided.level, decided.names) == ("likely", ("b",))
     assert "40 judged questions" in decided.means
     # What the choice itself says, as far as it goes: nothing is recommended.
     use, _ = recommend_systems([decided])
     assert "picks b" in use
     assert "use b" not in use
-    cards = cards_of(runs)
+    cards = make_cards(runs)
     assert cards is not None
     assert {card.row.system.name for card in cards} == {"a", "b", "c"}
 
@@ -212,7 +212,7 @@ def test_labels_come_before_a_choice_and_every_encoder_of_a_sweep_has_a_card(tmp
     """A sweep's encoders by what they beat with all else equal."""
     write_sweep_run(tmp_path / "sweep")
     swept = read_runs([tmp_path / "sweep"])
-    search = answers_of((*gather_runs([choice(tmp_path)]), *swept))[0]
+    search = answer_questions((*gather_runs([choice(tmp_path)]), *swept))[0]
     assert search.slug == "sweep"
     assert search.names == ("minilm",)
     values = dict(_best_by_encoder(tmp_path / "sweep"))
@@ -258,8 +258,8 @@ def test_a_percent_of_people_needs_people_who_agree() -> None:
         value = agreement.value.model_copy(update={"value": kappa})
         changed = agreement.model_copy(update={"value": value})
         at[kappa] = pair.model_copy(update={"agreement": changed})
-    assert "%" not in of_people(at[-0.13], 505.9)
-    assert of_people(at[0.5], 90.0) == "90.0%"
+    assert "%" not in percent_of_human_on_pair(at[-0.13], 505.9)
+    assert percent_of_human_on_pair(at[0.5], 90.0) == "90.0%"
 
 
 def test_a_system_that_does_not_pass_a_reference_is_not_named_as_one_that_may_be_first(make_run: Any) -> None:
@@ -286,7 +286,7 @@ def test_what_is_kept_never_stands_under_the_caption_of_another_measure(make_run
             for name, value, drawn in zip("ab", (0.6, 0.4), draws, strict=True)
         ],
     )
-    damaged = next(one for one in answers_of(read_runs([run])) if one.question.name == "damaged")
+    damaged = next(one for one in answer_questions(read_runs([run])) if one.question.name == "damaged")
     assert damaged.basis == "share"
     assert "search" not in damaged.means
     assert "use" not in recommend_systems([damaged])[0].split()
@@ -313,5 +313,5 @@ def test_grades_of_a_model_are_no_labels_wherever_the_report_is_made(
     eb.rag.score("runs/golden/export/qrels.txt", runs, resamples=50, out="runs/scored", measures=["nDCG@5"])
     monkeypatch.chdir("/")
     beside = gather_runs([record("sage", [row("clustering", "a", "v_measure", 0.5)], tmp_path)])
-    search = answers_of((*read_runs([tmp_path / "runs" / "scored"]), *beside))[0]
+    search = answer_questions((*read_runs([tmp_path / "runs" / "scored"]), *beside))[0]
     assert search.means == "nDCG@5 by a golden set"

@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 
 from embassay.protocols.compare import Contrast, Entrant, Field, Pairing, PairOfSystems
-from embassay.protocols.kernel.quantities import undecided
-from embassay.report.terminal import fields_view, leading, pair_view
+from embassay.protocols.kernel.quantities import forecast_undecided
+from embassay.report.terminal import choose_verdict, fields_view, pair_view
 from report.pages import printed
 
 NONE = Contrast(
@@ -23,7 +23,7 @@ OVER = replace(ON_SET, dataset="", df=12.4)
 def test_the_verdict_is_on_the_first_difference_over_datasets() -> None:
     """A run of few tasks has no overall score; that is said below, not in place of the finding."""
     pair = PairOfSystems((NONE, ON_SET, OVER), (), Pairing(True))
-    assert leading(pair.contrasts) is OVER
+    assert choose_verdict(pair.contrasts) is OVER
     text = printed(pair_view(pair, "sage"))
     assert text.startswith("a beats b on sts by 0.100")
     assert "t test, 12 to 39 degrees of freedom" in " ".join(text.split())
@@ -40,7 +40,7 @@ def test_known_errors_have_no_degrees() -> None:
 def test_what_more_items_would_buy_is_in_the_units_of_the_run() -> None:
     """HUME speaks in points, SAGE in scores."""
     open_ = PairOfSystems((replace(OVER, p=0.2, p_adjusted=0.2, low=-0.05, high=0.25),), (), Pairing(True))
-    half = undecided(0.1, 0.15, 40)[0].half
+    half = forecast_undecided(0.1, 0.15, 40)[0].half
     assert f"± {half:.3f}" in printed(pair_view(open_, "sage"))
     assert f"± {100 * half:.2f}" in printed(pair_view(open_, "hume"))
 

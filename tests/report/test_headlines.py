@@ -14,15 +14,15 @@ from embassay.protocols.hume.record import read_summary
 from embassay.protocols.kernel.tables import POINTS, SCORE
 from embassay.records import Result
 from embassay.report.board import Value
-from embassay.report.cards.card import cards_of
+from embassay.report.cards.card import make_cards
 from embassay.report.headlines import (
     Leader,
     Leading,
     combine_leaders,
     headlines_view,
     leader_cells,
-    leading_of,
     leading_record,
+    list_leading,
 )
 from embassay.report.html import render_page
 from embassay.report.runs import ReportRun, read_runs
@@ -114,7 +114,7 @@ def runs(
 
 def test_terminal_overview_and_cards_agree(runs: tuple[ReportRun, ...]) -> None:
     """Every figure, interval and rank of the terminal's table stands in the overview's, and on the system's card."""
-    found, table, cards = list(leading_of(runs)), combine_leaders(runs), cards_of(runs)
+    found, table, cards = list(list_leading(runs)), combine_leaders(runs), make_cards(runs)
     assert table is not None
     assert cards is not None
     assert [one.run for one in found] == ["SAGE", "PTEB", "RAG", "HUME"]

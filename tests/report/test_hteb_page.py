@@ -6,8 +6,8 @@ import embassay as eb
 from embassay.document.blocks import Box, Heading, plain_text
 from embassay.protocols.hteb.options import AXES, HtebOptions
 from embassay.report import write_report
-from embassay.report.cards.card import cards_of
-from embassay.report.hteb.profile import hteb_page, hteb_verdict, profiles_of
+from embassay.report.cards.card import make_cards
+from embassay.report.hteb.profile import hteb_page, hteb_verdict, make_profiles
 from embassay.report.runs import read_runs
 from report.pages import every, tables
 
@@ -47,7 +47,7 @@ def test_the_verdict_names_the_axis_on_which_most_is_lost(family):
     """That with the lowest change, of the systems that lose most there; its heading claims it only where a loss is
     certain: an interval below 0."""
     [run] = read_runs([family / "hteb"])
-    found = [one for one in profiles_of(run.record, run.board) if one.row.system.ranked]
+    found = [one for one in make_profiles(run.record, run.board) if one.row.system.ranked]
     verdict = hteb_verdict(run.record, run.board)
     certain = any(row.ci_high < 0 for one in found for row in one.axes.values())
     heading, whole = plain_text(verdict.heading), " ".join(map(plain_text, (verdict.heading, *verdict.lede)))
@@ -62,7 +62,7 @@ def test_both_protocols_are_one_family(family):
     assert [run.record.kind for run in runs] == ["pteb", "hteb"]
     page = write_report([family / "pteb", family / "hteb"], out=family / "both.html").read_text("utf-8")
     assert "Beyond One-dimensional Static Robustness" in page
-    cards = {card.row.system.name: card for card in cards_of(runs)}
+    cards = {card.row.system.name: card for card in make_cards(runs)}
     said = " ".join(cards["wordllama"].unknown)
     assert "styles, lengths and languages cost (HTEB)" not in said
     assert AXES["language"].lower() in said + " ".join(

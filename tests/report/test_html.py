@@ -18,7 +18,15 @@ from typing import Any
 import pytest
 
 from embassay.report import write_report
-from embassay.report.html import COMPARE, SCRIPTS, STYLES, SWEEP, json_block, read_assets, sections
+from embassay.report.html import (
+    COMPARE,
+    SCRIPTS,
+    STYLES,
+    SWEEP,
+    escape_json_block,
+    list_sections,
+    read_assets,
+)
 from embassay.report.runs import read_runs
 
 MakeRun = Callable[..., Path]
@@ -107,7 +115,7 @@ def test_the_script_never_makes_markup_of_data() -> None:
 @pytest.mark.parametrize("text", [HOSTILE, RTL, "\u2028\u2029", "\U0001f600"])
 def test_json_blocks_hold_no_tag(text: str) -> None:
     """What is put in comes out, and nothing in it can end the script element."""
-    block = str(json_block({"text": text}))
+    block = str(escape_json_block({"text": text}))
     assert "<" not in block
     assert json.loads(block) == {"text": text}
 
@@ -142,7 +150,7 @@ def test_each_page_has_one_heading_and_tables_have_headers(plain_run: Path) -> N
     tags = Page(page_of(plain_run)).tags
     views = [attrs for tag, attrs in tags if tag == "section" and attrs.get("class") == "view"]
     # Watched systems have a page only where their checks lie beside the runs.
-    known = [one.slug for one in sections(read_runs([plain_run])) if one.slug != "watch"]
+    known = [one.slug for one in list_sections(read_runs([plain_run])) if one.slug != "watch"]
     assert [view["id"] for view in views] == known
     headings = [attrs.get("id") for tag, attrs in tags if tag == "h1"]
     assert headings == [view["aria-labelledby"] for view in views]

@@ -14,8 +14,8 @@ from embassay.errors import DataError
 from embassay.protocols.hume.record import Bar, Divided, Summary, read_summary, write_divided
 from embassay.report import write_report
 from embassay.report.board import make_board
-from embassay.report.hume.conclusions import hume_notes, hume_view, verdict_heading, verdict_of
-from embassay.report.hume.families import COEFFICIENT, POINTS, llm_averages, of_side, pair_standings
+from embassay.report.hume.conclusions import describe_verdict, hume_notes, hume_view, verdict_heading
+from embassay.report.hume.families import COEFFICIENT, POINTS, llm_averages, pair_standings, select_side
 from embassay.report.hume.gap import HumePage, hume_page
 from embassay.report.record import read_record
 from report.pages import printed
@@ -65,7 +65,7 @@ def numbers_of(made: Summary) -> set[str]:
 def counts_of(made: Summary) -> set[str]:
     """How many pairs are in each state that a sentence counts."""
     every = pair_standings(made)
-    above = of_side(every, "above")
+    above = select_side(every, "above")
     counted = [
         len(above),
         sum(one.pair.trust == "low" for one in above),
@@ -80,7 +80,7 @@ def counts_of(made: Summary) -> set[str]:
     "made", [published(), study(), study(kind="person")], ids=["paper", "simulated", "people"]
 )
 def test_every_number_of_the_verdict_is_in_the_record(made: Summary) -> None:
-    verdict = verdict_of(made)
+    verdict = describe_verdict(made)
     text = " ".join([plain_text(verdict.heading), *map(plain_text, verdict.lede)])
     for name in (
         *(pair.name for pair in made.pairs),
@@ -94,7 +94,7 @@ def test_every_number_of_the_verdict_is_in_the_record(made: Summary) -> None:
 
 def test_the_published_verdict_is_that_of_the_paper() -> None:
     """12 of the 14 stars are above people; place 4 of 14; five of the twelve on noise."""
-    verdict = verdict_of(published())
+    verdict = describe_verdict(published())
     assert verdict.heading == ("A model is above people’s interval on 12 of 26 pairs, 5 with low agreement",)
     assert plain_text(verdict.lede[0]).startswith(
         "Over all 26 pairs people score 77.6, place 4 of 14 by the mean; jasper"
@@ -105,7 +105,7 @@ def test_the_published_verdict_is_that_of_the_paper() -> None:
 @pytest.mark.parametrize("made", [published(), study(), study(kind="person")])
 def test_a_model_above_people_is_never_named_without_agreement(made: Summary) -> None:
     """Neither in the heading nor where the largest lead is told; nobody is called superhuman."""
-    verdict = verdict_of(made)
+    verdict = describe_verdict(made)
     said = plain_text(verdict.heading)
     assert len(said) <= 80
     assert "agreement" in said
@@ -190,7 +190,7 @@ def test_the_chart_has_every_pair_with_its_numbers(paper: Path) -> None:
 def test_sides_are_those_of_the_record(paper: Path) -> None:
     """Fourteen outside: twelve above, two below."""
     every = pair_standings(read_summary(paper))
-    assert [len(of_side(every, side)) for side in ("above", "below", "inside")] == [12, 2, 12]
+    assert [len(select_side(every, side)) for side in ("above", "below", "inside")] == [12, 2, 12]
 
 
 def test_noisy_pairs_have_agreement_and_advice(paper: Path) -> None:

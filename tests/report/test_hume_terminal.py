@@ -10,9 +10,9 @@ from embassay.document.blocks import plain_text
 from embassay.errors import DataError
 from embassay.protocols.hume.record import Summary
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.quantities import undecided
+from embassay.protocols.kernel.quantities import forecast_undecided
 from embassay.report import write_report
-from embassay.report.hume.conclusions import hume_view, verdict_of
+from embassay.report.hume.conclusions import describe_verdict, hume_view
 from embassay.report.hume.differences import forest_plots
 from embassay.report.hume.families import pair_standings
 from embassay.report.terminal import run_view
@@ -33,7 +33,7 @@ def test_it_fits_eighty_columns(run: tuple[Path, Summary]) -> None:
     """Verdict first; no line is longer; what is dropped is counted."""
     folder, made = run
     lines = printed(hume_view(folder)).splitlines()
-    assert lines[0] == plain_text(verdict_of(made).heading)
+    assert lines[0] == plain_text(describe_verdict(made).heading)
     assert max(len(line) for line in lines if not line.startswith("Tables:")) <= 80
     assert any(line.endswith("hidden, --wide shows them") for line in lines)
 
@@ -74,12 +74,14 @@ def test_more_items_are_told_of_where_the_best_model_and_people_cannot_be_told_a
         if open_ and best is not None and best.difference is not None:
             told.add(pair.pair.name)
             bar = best.difference
-            first = undecided(bar.value or 0.0, ((bar.high or 0) - (bar.low or 0)) / 2, 40, len(rows))[0]
+            first = forecast_undecided(
+                bar.value or 0.0, ((bar.high or 0) - (bar.low or 0)) / 2, 40, len(rows)
+            )[0]
             cost = 50 * 0.25 * len(people[pair.pair.name].annotators)
             line = next(one for one in text.splitlines() if f"on {pair.pair.name}: 50 more" in one)
             assert line.split()[-5:] == [
                 f"{50 * len(pair.pair.annotators)}", f"${cost:.2f}", "±", f"{100 * first.half:.1f}",
-                numbers.percent(first.chance),
+                numbers.format_percent(first.chance),
             ]  # fmt: skip
     assert told
     assert told != set(people)
@@ -100,8 +102,8 @@ def test_plain_ascii(run: tuple[Path, Summary]) -> None:
 
 def test_simulated_annotators_are_said_to_be_so() -> None:
     """In the heading of the column, never as people."""
-    assert "simulated annotators" in plain_text(verdict_of(study()).heading)
-    assert "people" not in plain_text(verdict_of(study()).heading)
+    assert "simulated annotators" in plain_text(describe_verdict(study()).heading)
+    assert "people" not in plain_text(describe_verdict(study()).heading)
 
 
 def test_it_is_the_text_of_any_hume_run(run: tuple[Path, Summary]) -> None:

@@ -13,7 +13,7 @@ from embassay.document.blocks import Block, Figure, Verdict, file_tables, plain_
 from embassay.records import Result
 from embassay.report import write_report
 from embassay.report.board import make_board
-from embassay.report.html import sections
+from embassay.report.html import list_sections
 from embassay.report.pteb.models import judge_verdict, validation_verdict
 from embassay.report.record import Record, read_record
 from embassay.report.runs import read_runs
@@ -38,7 +38,7 @@ def result(task: str, row: Row, subset: str = "", n: int = 40) -> Result:
 def page_of(folder: Path) -> tuple[Block, ...]:
     """The page of a run in a report of it alone."""
     runs = read_runs([folder])
-    (page,) = (one for section in sections(runs) if section.kind for one in section.pages(runs))
+    (page,) = (one for section in list_sections(runs) if section.kind for one in section.pages(runs))
     return tuple(page.content)
 
 

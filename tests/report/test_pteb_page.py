@@ -14,7 +14,7 @@ from embassay.document.blocks import Text, Verdict, plain_text
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.report.board import make_board
-from embassay.report.notes import notes_of
+from embassay.report.notes import list_notes
 from embassay.report.overview import board_verdict
 from embassay.report.pteb.conclusions import TASKS, Losses, drop_table, pteb_verdict
 from embassay.report.pteb.drops import PtebPage, pteb_page
@@ -48,7 +48,7 @@ def printed(record: Record) -> Iterator[str]:
             if value is not None:
                 yield from (POINTS.write_value(value), POINTS.write_value(-value))
     for held in record.compared["rank_stability"].values():
-        yield numbers.score(held.get("tau_original") or 0.0, 2)
+        yield numbers.format_score(held.get("tau_original") or 0.0, 2)
 
 
 def test_headlines_are_those_of_the_protocol() -> None:
@@ -258,18 +258,18 @@ def test_runs_of_controls_are_no_part_of_the_ticks(make_pteb: MakePteb) -> None:
     (run / "manifest.json").write_text(json.dumps(manifest))
     assert {len(one.loss.runs) for one in page(run).dumbbells[0].rows} == {3}
     assert "(4 of 492) paraphrases cannot be used" in " ".join(
-        note.what for note in notes_of(read_record(run))
+        note.what for note in list_notes(read_record(run))
     )
 
 
 def test_notes_count_what_could_not_be_used(pteb_run: Path, make_pteb: MakePteb) -> None:
     """Failed paraphrases by kind and what follows; a single run is told."""
-    lost = next(note for note in notes_of(read_record(pteb_run)) if note.kind == "lost")
+    lost = next(note for note in list_notes(read_record(pteb_run)) if note.kind == "lost")
     assert lost.plain == (
         "0.8% (4 of 492) paraphrases cannot be used: 4 too long. Their items are left out of both sides in that run."
     )
     single = make_pteb(runs=1, items=False)
-    assert "There is one run." in [note.what for note in notes_of(read_record(single))]
+    assert "There is one run." in [note.what for note in list_notes(read_record(single))]
 
 
 def test_a_run_over_the_limit_of_failures_has_no_score_and_the_reason(make_pteb: MakePteb) -> None:
@@ -284,7 +284,7 @@ def test_a_run_over_the_limit_of_failures_has_no_score_and_the_reason(make_pteb:
         for row in folder.read_results()
     ]
     folder.write_results(rows)
-    found = [note.plain for note in notes_of(read_record(run)) if note.kind == "no score"]
+    found = [note.plain for note in list_notes(read_record(run)) if note.kind == "no score"]
     assert found == [f"No score for 4 systems on retrieval on manuals: {reason}."]
 
 

@@ -14,7 +14,7 @@ from embassay.interchange import import_results
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report import write_report
 from embassay.report.mteb import MOST_COLUMNS, mteb_page, mteb_verdict
-from embassay.report.notes import notes_of
+from embassay.report.notes import list_notes
 from embassay.report.runs import ReportRun, read_runs
 from embassay.report.terminal import run_view
 from report.pages import every, printed
@@ -83,7 +83,7 @@ def test_the_verdict_claims_no_test(run: ReportRun) -> None:
 
 def test_what_is_missing_is_told(run: ReportRun) -> None:
     """Systems that lack a task have no mean."""
-    notes = [note.plain for note in notes_of(run.record)]
+    notes = [note.plain for note in list_notes(run.record)]
     assert "1 of 3 systems lack a task. They have no mean over all tasks and come last." in notes
 
 

@@ -11,8 +11,8 @@ import pytest
 from embassay.document.blocks import plain_text
 from embassay.protocols.rag.golden.summary import Golden, IntervalFigure, Query, Repeated
 from embassay.report import write_report
-from embassay.report.notes import notes_of
-from embassay.report.rag.golden import golden_view, say_doubts, say_stops, verdict_of
+from embassay.report.notes import list_notes
+from embassay.report.rag.golden import describe_verdict, golden_view, say_doubts, say_stops
 from embassay.report.rag.labels import (
     check_table,
     claim_targets,
@@ -34,7 +34,7 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' 
 
 def test_the_verdict_counts_what_is_done_and_what_it_took() -> None:
     """Questions, failures, labels, calls, price, and how sure the engine is."""
-    verdict = verdict_of(golden())
+    verdict = describe_verdict(golden())
     assert verdict.heading == ("1 of 3 questions have graded, ordered passages",)
     said = " ".join(map(plain_text, verdict.lede))
     assert "1 failed and is not in the set." in said
@@ -48,7 +48,7 @@ def test_a_judge_at_chance_is_in_the_heading() -> None:
     such thing."""
     doubtful = replace(golden(), rank_agreement=IntervalFigure(0.571, 0.391, 0.712, 56))
     sound = replace(golden(), rank_agreement=IntervalFigure(0.72, 0.61, 0.83, 56))
-    headings = [plain_text(verdict_of(made).heading) for made in (doubtful, sound)]
+    headings = [plain_text(describe_verdict(made).heading) for made in (doubtful, sound)]
     assert ["at chance" in heading for heading in headings] == [True, False]
     assert max(map(len, headings)) <= 80
 
@@ -65,7 +65,9 @@ def test_a_judge_without_a_price_is_said_so() -> None:
     """Never as free."""
     made = golden()
     assert made.judge is not None
-    said = " ".join(map(plain_text, verdict_of(replace(made, judge=replace(made.judge, usd=None))).lede))
+    said = " ".join(
+        map(plain_text, describe_verdict(replace(made, judge=replace(made.judge, usd=None))).lede)
+    )
     assert "its price is unknown" in said
     assert "$" not in said
 
@@ -103,7 +105,7 @@ def test_failed_questions_stand_with_their_reason(golden_run: Path) -> None:
 
 def test_notes_are_those_of_the_record_and_failures_are_told_once(golden_run: Path) -> None:
     """The failed, the waiting, and what else the record says."""
-    notes = notes_of(read_record(golden_run))
+    notes = list_notes(read_record(golden_run))
     assert [note.kind for note in notes] == ["failed", "not run", "warning"]
     assert "Q2 (S4)" in notes[0].what
 
@@ -119,7 +121,7 @@ def test_where_nothing_is_claimed_the_page_says_why() -> None:
     )
     ranking = replace(made.ranking, claims={}, doubts={"fixed errors": 1})
     made = replace(made, queries=queries, ranking=ranking)
-    said = " ".join(map(plain_text, verdict_of(made).lede))
+    said = " ".join(map(plain_text, describe_verdict(made).lede))
     assert "Nothing is claimed about the order of 1 of 1 question" in said
     assert "its errors are systematic" in said
     assert "with probability" not in said

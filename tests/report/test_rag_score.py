@@ -17,7 +17,7 @@ from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.scoring.score import Score, read_score
 from embassay.report import write_report
-from embassay.report.notes import notes_of
+from embassay.report.notes import list_notes
 from embassay.report.rag.scoring import score_page
 from embassay.report.record import read_record
 from embassay.report.runs import read_runs
@@ -58,7 +58,7 @@ def test_panels_show_every_run_at_every_cutoff(score_run: Path) -> None:
             for line in lines:
                 value = score.value(str(line.label), panel.title + cutoff)
                 assert value is not None
-                assert plain_text(line.entries[0].text).endswith(numbers.score(value.value or 0.0))
+                assert plain_text(line.entries[0].text).endswith(numbers.format_score(value.value or 0.0))
 
 
 def test_pool_and_ordering_add_up(score_run: Path) -> None:
@@ -86,7 +86,7 @@ def test_differences_name_who_beats_whom(score_run: Path) -> None:
     for line, pair in zip(forest.lines, comparison.pairs, strict=True):
         *_, p, n, words = line.entries
         assert line.label == f"{pair.a} − {pair.b}"
-        assert (p.text, n.text) == (numbers.p_value(pair.p_adjusted), numbers.count(pair.n))
+        assert (p.text, n.text) == (numbers.format_p_value(pair.p_adjusted), numbers.format_count(pair.n))
         assert ("beats" in words.text) == bool(pair.better) == p.bold
 
 
@@ -129,7 +129,7 @@ def test_the_worst_queries_come_first(score_run: Path) -> None:
 def test_every_note_of_the_record_is_told(score_run: Path) -> None:
     """On the method page and, the run alone, on its own page."""
     record = read_record(score_run)
-    assert [note.what for note in notes_of(record)] == [note.text for note in score_of(score_run).notes]
+    assert [note.what for note in list_notes(record)] == [note.text for note in score_of(score_run).notes]
 
 
 @pytest.mark.parametrize(

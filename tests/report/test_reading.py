@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from embassay.document.blocks import Heading, Terms
-from embassay.protocols.kernel.outcome import PAPERS, PROTOCOLS, citations
-from embassay.registry import attribute
+from embassay.protocols.kernel.outcome import PAPERS, PROTOCOLS, list_citations
+from embassay.registry import import_attribute
 from embassay.report import write_report
-from embassay.report.kinds import SCALES, WORDINGS, reading_of
-from embassay.report.method import OWN, SAMPLE, licence_of, methods_of
+from embassay.report.kinds import SCALES, WORDINGS, explain_reading
+from embassay.report.method import OWN, SAMPLE, find_licence, make_methods_page
 from embassay.report.overview import VERDICTS
 from embassay.report.record import KINDS
-from embassay.report.runs import PAGES, read_runs, title_of
+from embassay.report.runs import PAGES, kind_title, read_runs
 from report.pages import every
 
 MakeRun = Callable[..., Path]
@@ -27,16 +27,16 @@ def test_every_kind_of_run_has_its_words() -> None:
     for words in (SCALES, WORDINGS):
         assert set(words) == set(KINDS)
     assert [page.name for page in PAGES if not page.package] == list(KINDS)
-    assert all(page.summary and title_of(page.name) and page.load() for page in PAGES)
+    assert all(page.summary and kind_title(page.name) and page.load() for page in PAGES)
     assert set(VERDICTS) == set(KINDS) - {"original"}
-    assert all(callable(attribute(f"embassay.report.{place}")) for place in VERDICTS.values())
+    assert all(callable(import_attribute(f"embassay.report.{place}")) for place in VERDICTS.values())
     assert set(PROTOCOLS) | {"mteb", "choose"} == set(KINDS)
     assert all(scale.question.endswith("?") and scale.means and scale.does_not for scale in SCALES.values())
 
 
 def test_the_page_has_the_scales_of_its_runs_alone(plain_run: Path, pteb_run: Path) -> None:
     """Marks, verbs and states always; a scale per kind of run, once."""
-    page = tuple(reading_of(read_runs([plain_run, pteb_run])))
+    page = tuple(explain_reading(read_runs([plain_run, pteb_run])))
     scales = [one.id for one in every(page, Heading) if one.level == 3]
     assert scales == ["reading-sage", "reading-pteb"]
     terms = {one.title: one for terms in every(page, Terms) for one in terms.terms}
@@ -64,7 +64,7 @@ def test_pages_link_to_how_they_are_read(plain_run: Path, pteb_run: Path, tmp_pa
 
 def test_the_four_papers_are_cited_those_used_first() -> None:
     """All four, each as a sentence and as BibTeX of the same authors and title."""
-    found = citations({"names", "sweep"})
+    found = list_citations({"names", "sweep"})
     assert [one.paper.title for one in found] == ["RAG", "SAGE", "PTEB", "HUME"]
     assert [one.used for one in found] == [True, False, False, False]
     for paper in PAPERS.values():
@@ -102,24 +102,24 @@ def test_method_cites_what_the_report_used(plain_run: Path, pteb_run: Path, tmp_
 )
 def test_licences_are_those_of_the_catalogue(source: str, licence: str) -> None:
     """What nobody recorded is said to be unrecorded."""
-    assert licence_of(source) == licence
+    assert find_licence(source) == licence
 
 
 def test_a_description_may_say_its_licence(tmp_path: Path) -> None:
     """A broken one, or one that is silent, is own data."""
     path = tmp_path / "set.yaml"
     path.write_text("name: set\nlicence: CC BY 4.0\n")
-    assert licence_of(str(path)) == "CC BY 4.0"
+    assert find_licence(str(path)) == "CC BY 4.0"
     for text in ("name: set\n", "- 1\n", "{", "\udcff"):
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
-        assert licence_of(str(path)) == OWN
+        assert find_licence(str(path)) == OWN
 
 
 def test_later_parts_of_method_do_not_repeat_the_machine(
     plain_run: Path, make_run: MakeRun, pteb_run: Path
 ) -> None:
     """Machine and versions once where they are the same; run, seed and manifest of each."""
-    parts = methods_of(read_runs([plain_run, make_run(datasets=("other",)), pteb_run])).parts
+    parts = make_methods_page(read_runs([plain_run, make_run(datasets=("other",)), pteb_run])).parts
     facts = [dict(part.facts) for part in parts]
     assert "processor" in facts[0]
     assert "processor" not in facts[1]

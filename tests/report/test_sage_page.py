@@ -24,9 +24,9 @@ from embassay.document.blocks import (
 )
 from embassay.document.marks import scale_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.sage.sensitivity import expected as protocol_expected
-from embassay.protocols.sage.tables import tables as written_tables
-from embassay.report.board import Wanted, make_board, present_tasks, value_table
+from embassay.protocols.sage.sensitivity import expected_similarity as protocol_expected
+from embassay.protocols.sage.tables import make_tables as written_tables
+from embassay.report.board import Wanted, list_present_tasks, make_board, value_table
 from embassay.report.record import Record, read_record
 from embassay.report.runs import ReportRun, read_runs
 from embassay.report.sage import tables as curves
@@ -64,7 +64,7 @@ def test_five_panels_on_their_own_scales_with_a_trivial_value(plain_run: Path) -
         (0, 0.5), (1, 1 / 3), (2, record.value("sensitivity", "constant", "sensitivity")),
         (4, record.value("retrieval", "random", "retention")),
     ):  # fmt: skip
-        assert f"{numbers.score(value or 0.0)}<" in trivial[place]
+        assert f"{numbers.format_score(value or 0.0)}<" in trivial[place]
 
 
 def test_what_has_no_mark_is_named_beside_the_panels(plain_run: Path) -> None:
@@ -91,7 +91,7 @@ def test_heat_cells_print_the_value_they_are_coloured_by(plain_run: Path) -> Non
     for line in tables(page)["shares-0"].lines:
         for entry in line.entries:
             value = float(entry.exact.partition(",")[0])
-            assert entry.text == numbers.percent(value)
+            assert entry.text == numbers.format_percent(value)
             assert entry.step == diverging_step(value - 1)
     said = [one.said for one in every(page, Text)]
     assert "n = 48 per row; widest 95% half-width 1.3 points." in said
@@ -122,7 +122,7 @@ def test_grounds_diverge_from_what_should_be() -> None:
 
 def test_lines_have_the_hue_of_their_kind_and_strokes_of_their_place() -> None:
     """Two encoders are solid and dashed in one hue; a metric begins anew."""
-    drawn = plot.tracks_of([("embedding", ()), ("classical", ()), ("embedding", ())], scale_of([0.0, 1.0]))
+    drawn = plot.make_tracks([("embedding", ()), ("classical", ()), ("embedding", ())], scale_of([0.0, 1.0]))
     assert [(one.kind, one.nth) for one in drawn] == [("embedding", 1), ("classical", 1), ("embedding", 2)]
 
 
@@ -177,7 +177,7 @@ def test_the_papers_tables_are_those_of_the_run(plain_run: Path) -> None:
     for table in paper:
         for line in table.lines:
             values = written[table.id][labels[plain_text(line.label)]]
-            shown = ["n/a" if value is None else numbers.score(value) for value in values]
+            shown = ["n/a" if value is None else numbers.format_score(value) for value in values]
             assert [entry.text for entry in line.entries] == shown
     assert [heading for heading, _ in paper[0].groups] == [
         "Embedding models", "Classical metrics", "Reference rows, not ranked",
@@ -222,7 +222,7 @@ def test_a_run_of_some_edits_says_how_many_copies_it_searched(plain_run: Path) -
             plain_text(one.said) for one in every(page, Text) if "With all copies" in plain_text(one.said)
         )
         copies = how.partition("the corpus also holds ")[2].partition(" of every document")[0]
-        return copies, next(task.how for task in present_tasks(record) if task.name == "retrieval")
+        return copies, next(task.how for task in list_present_tasks(record) if task.name == "retrieval")
 
     whole = read_record(plain_run)
     copies, how = said(whole)

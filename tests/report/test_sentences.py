@@ -14,14 +14,14 @@ import pytest
 
 import embassay as eb
 from embassay.document.blocks import Block, Bullets, Care, Entry, Table, Text, Verdict, plain_text
-from embassay.protocols.compare import compare_systems, fields
+from embassay.protocols.compare import compare_systems, list_fields
 from embassay.protocols.gate import BarVerdict as Barred
 from embassay.protocols.kernel.tables import SCORE
 from embassay.protocols.rag.scoring.score import Score
-from embassay.protocols.rag.sweep.findings import findings_of
+from embassay.protocols.rag.sweep.findings import make_findings
 from embassay.protocols.rag.sweep.findings.record import SweepPart, Terms
 from embassay.protocols.rag.sweep.stacks import SweepRules
-from embassay.report.pteb.tables import against_original
+from embassay.report.pteb.tables import plot_against_original
 from embassay.report.rag.tables import score_view
 from embassay.report.terminal import fields_view, gate_view, pair_view
 from embassay.stats import compare_replicates, holm
@@ -247,7 +247,7 @@ def test_the_notes_under_a_sweep_hold() -> None:
             jitter_ms=float(rng.choice([1.0, 20.0, 75.0])),
         )
         axes = {"encoder": ("wordllama", "minilm"), "k": (50, 100), "reranker": ("none", "cross")}
-        found = findings_of(draw_sweep({"sea": 12}, rules, axes=axes, seed=seed), resamples=30)
+        found = make_findings(draw_sweep({"sea": 12}, rules, axes=axes, seed=seed), resamples=30)
         walked += sum(hold_sweep(part, found.asked) for part in found.parts)
     assert walked > 15
 
@@ -294,7 +294,7 @@ def test_bold_is_who_may_be_first() -> None:
     marked = 0
     for seed in range(60):
         _, tables = of_fields(seed)
-        blocks = list(fields_view(list(fields(random_run(Drawn("pteb", seed)))), "pteb"))
+        blocks = list(fields_view(list(list_fields(random_run(Drawn("pteb", seed)))), "pteb"))
         for said, table in pairwise(blocks):
             if not (isinstance(said, Verdict) and isinstance(table, Table) and said.claims):
                 continue
@@ -349,6 +349,6 @@ def test_the_largest_loss_is_one(drops: tuple[float, ...], said: str) -> None:
         record=SimpleNamespace(datasets=lambda task: [dataset for _, dataset in points]),
         on_dataset=lambda row, task, dataset: points.get((row.name, dataset), missing),
     )
-    found = against_original(cast(Any, losses))
+    found = plot_against_original(cast(Any, losses))
     assert found is not None
     assert found.summary.endswith(said)

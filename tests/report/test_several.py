@@ -13,9 +13,9 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.report import write_report
-from embassay.report.items import items_of
-from embassay.report.notes import gathered_notes
-from embassay.report.runs import read_runs, rows_of, systems_of
+from embassay.report.items import make_item_pages
+from embassay.report.notes import gather_notes
+from embassay.report.runs import list_board_rows, number_systems, read_runs
 
 MakeRun = Callable[..., Path]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & 'q' \"d\" {{ 7*7 }}"
@@ -78,14 +78,14 @@ def test_a_system_has_one_number_in_all_runs(make_run: MakeRun, make_pteb: MakeR
     runs = read_runs([pteb, sage])
     index = [{one.name: one.index for one in run.record.systems} for run in runs]
     assert index[0]["aster-large"] == index[1]["aster-large"]
-    assert [one.name for one, _ in systems_of(runs)] == [
+    assert [one.name for one, _ in number_systems(runs)] == [
         "bm25",
         "aster-large",
         "constant",
         "random",
         "only-here",
     ]
-    assert sorted(row.system.index for row in rows_of(runs)) == [0, 1, 2, 3, 4]
+    assert sorted(row.system.index for row in list_board_rows(runs)) == [0, 1, 2, 3, 4]
 
 
 def test_scopes_of_all_runs_can_be_compared(both: str) -> None:
@@ -110,7 +110,7 @@ def test_each_run_has_a_card_with_its_own_verdict(both: str) -> None:
 
 def test_notes_name_their_run_and_the_gravest_come_first(plain_run: Path, pteb_run: Path) -> None:
     """Failed cells of one run stand before small samples of another."""
-    notes = gathered_notes(read_runs([plain_run, pteb_run]))
+    notes = gather_notes(read_runs([plain_run, pteb_run]))
     assert notes[0].kind == "failed"
     assert {note.what.partition(":")[0] for note in notes} == {"SAGE", "PTEB"}
 
@@ -272,7 +272,7 @@ def test_items_of_several_runs_are_fewer_and_said_so(
 ) -> None:
     """The budget is shared; what is left out is told in one sentence, and each run alone has all."""
     runs = read_runs([plain_run, pteb_run])
-    together, alone = items_of(runs), items_of(runs[1:])
+    together, alone = make_item_pages(runs), make_item_pages(runs[1:])
     assert together is not None
     assert alone is not None
     assert len(together.left_out) == 1

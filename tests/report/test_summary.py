@@ -14,10 +14,10 @@ import embassay as eb
 from embassay.cli.main import app
 from embassay.document.blocks import Bullets, Figure, Heading, Table, Text, plain_text
 from embassay.report import write_report
-from embassay.report.answers import QUESTIONS, Answer, answers_of
+from embassay.report.answers import QUESTIONS, Answer, answer_questions
 from embassay.report.overview import run_verdict
 from embassay.report.runs import ReportRun, read_runs
-from embassay.report.summary import Summary, summary_of_runs
+from embassay.report.summary import Summary, summarise_runs
 
 from .hume_run import study, write_hume_run
 from .sweep_run import write_sweep_run
@@ -40,7 +40,7 @@ def parts(summary: Summary, kind: type) -> list[Any]:
 
 def test_the_answers_are_those_of_the_first_screen(runs: list[ReportRun]) -> None:
     """One record feeds both."""
-    assert summary_of_runs(runs).answers == answers_of(runs)
+    assert summarise_runs(runs).answers == answer_questions(runs)
 
 
 def test_a_time_says_which_part_of_the_queries_takes_less() -> None:
@@ -53,7 +53,7 @@ def test_a_time_says_which_part_of_the_queries_takes_less() -> None:
 
 def test_what_was_tested_and_what_was_not_are_all_of_it(runs: list[ReportRun]) -> None:
     """Every question stands in exactly one of the two, with its n."""
-    found = summary_of_runs(runs)
+    found = summarise_runs(runs)
     tested = next(one for one in parts(found, Table) if one.title == "What it was tested on")
     untested = [
         plain_text(item) if isinstance(item, tuple) else item for item in parts(found, Bullets)[-1].items
@@ -68,7 +68,7 @@ def test_what_was_tested_and_what_was_not_are_all_of_it(runs: list[ReportRun]) -
 
 def test_without_a_sweep_the_scores_stand_in_the_place_of_the_figure(runs: list[ReportRun]) -> None:
     """Names, values and intervals, at least of the top three of each answer."""
-    figures, without = parts(summary_of_runs(runs), Figure), summary_of_runs(runs[:3])
+    figures, without = parts(summarise_runs(runs), Figure), summarise_runs(runs[:3])
     assert len(figures) <= 1
     assert not parts(without, Figure)
     scores = next(one for one in parts(without, Table) if one.title == "Scores behind these answers")
@@ -79,7 +79,7 @@ def test_without_a_sweep_the_scores_stand_in_the_place_of_the_figure(runs: list[
 def test_a_run_that_answers_nothing_says_its_verdict(runs: list[ReportRun]) -> None:
     """A sweep alone compares no systems on the questions of the page: it is told by its own heading, and drawn."""
     alone = read_runs([runs[3].record.path])
-    found = summary_of_runs(alone)
+    found = summarise_runs(alone)
     assert found.answers == ()
     assert found.use[0] == f"{plain_text(run_verdict(alone[0]).heading)}."
     [figure] = parts(found, Figure)
@@ -105,21 +105,21 @@ def test_a_single_run_shows_every_task_on_the_second_page(tmp_path: Path, runs: 
     given: dict[str, Any] = {"datasets": [rows], "tasks": ["clustering", "sensitivity"], "tokenizer": "words"}
     made = eb.sage.run(["jaccard", "levenshtein"], out=tmp_path / "run", **given)
     single = read_runs([cast(Path, made.path)])
-    found, board = summary_of_runs(single), single[0].board
+    found, board = summarise_runs(single), single[0].board
     table = next(one for one in parts(found, Table) if one.title == "Every task")
     assert {line.label for line in table.lines} == {"jaccard", "levenshtein"}
     for line in table.lines:
         row = next(row for row in board.rows if row.label == line.label)
         assert [entry.text for entry in line.entries] == [value.text for value in row.tasks]
         assert [entry.bold for entry in line.entries] == [value.best for value in row.tasks]
-    assert not [one for one in parts(summary_of_runs(runs), Table) if one.title == "Every task"]
+    assert not [one for one in parts(summarise_runs(runs), Table) if one.title == "Every task"]
 
 
 def test_a_language_that_is_not_stated_is_none_that_was_tested(runs: list[ReportRun]) -> None:
     record = runs[0].record
     datasets = [{**one, "lang": "und"} for one in record.manifest["datasets"]]
     unsaid = replace(runs[0], record=replace(record, manifest={**record.manifest, "datasets": datasets}))
-    bullets = [item for one in parts(summary_of_runs([unsaid]), Bullets) for item in one.items]
+    bullets = [item for one in parts(summarise_runs([unsaid]), Bullets) for item in one.items]
     assert not [item for item in bullets if isinstance(item, str) and "und" in item.split()]
 
 
@@ -127,7 +127,7 @@ def test_a_long_command_leaves_room(runs: list[ReportRun]) -> None:
     """It is cut, with where the whole of it stands."""
     record = runs[0].record
     long = replace(runs[0], record=replace(record, manifest={**record.manifest, "command": "x" * 5000}))
-    page = summary_of_runs([long])
+    page = summarise_runs([long])
     assert max(len(plain_text(one.said)) for one in parts(page, Text)) < 400
     assert "full report" in str(parts(page, Text)[-1].said)
 
@@ -135,7 +135,7 @@ def test_a_long_command_leaves_room(runs: list[ReportRun]) -> None:
 def test_a_study_of_scripts_is_told_with_its_tables(tmp_path: Path) -> None:
     """Every pair with people and the best model, an interval apart from its value; its notes are on the second page."""
     made = study()
-    found = summary_of_runs(read_runs([write_hume_run(tmp_path / "hume", made)]))
+    found = summarise_runs(read_runs([write_hume_run(tmp_path / "hume", made)]))
     pairs = next(one for one in parts(found, Table) if len(one.lines) == len(made.pairs))
     assert [one.label for one in pairs.lines] == [one.name for one in made.pairs]
     assert all(re.fullmatch(r"[\d.]+ \(.+\)", str(one.entries[1].text)) for one in pairs.lines)

@@ -13,16 +13,16 @@ from markupsafe import escape
 from embassay.document.blocks import plain_text
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.quantities import undecided
+from embassay.protocols.kernel.quantities import forecast_undecided
 from embassay.protocols.rag.golden.summary import IntervalFigure
-from embassay.protocols.rag.sweep.findings import Findings, findings_of
+from embassay.protocols.rag.sweep.findings import Findings, make_findings
 from embassay.protocols.rag.sweep.findings.record import FILE, Alternative
 from embassay.protocols.rag.sweep.stacks import SweepRules
 from embassay.report import write_report
 from embassay.report.board import make_board
-from embassay.report.notes import notes_of
+from embassay.report.notes import list_notes
 from embassay.report.rag.frontier import log_scale, sweep_view
-from embassay.report.rag.sweep import SweepPage, page_of, sweep_page, sweep_verdict
+from embassay.report.rag.sweep import SweepPage, make_page, sweep_page, sweep_verdict
 from embassay.report.record import read_record
 from protocols.rag.sweep.sweeps import drawn, scenarios
 from report.pages import printed
@@ -39,7 +39,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def findings() -> Findings:
-    return findings_of(drawn({"sea": 20}, SweepRules(sla_ms=300.0)), resamples=50)
+    return make_findings(drawn({"sea": 20}, SweepRules(sla_ms=300.0)), resamples=50)
 
 
 def test_the_page_says_the_recommendation_first(run: Path) -> None:
@@ -59,14 +59,14 @@ def test_the_page_says_the_recommendation_first(run: Path) -> None:
 
 def test_what_is_dominated_is_a_ring_and_what_is_not_has_a_number(findings: Findings) -> None:
     part = findings.parts[0]
-    plot = page_of(findings).scopes[0].plot
+    plot = make_page(findings).scopes[0].plot
     order = part.frontiers[0].stacks
     assert plot.svg.count('class="pt ring') == len(part.stacks) - len(order)
     numbered = [int(one) for one in re.findall(r'class="name"[^>]*>(\d+)<', plot.svg)]
     assert numbered == sorted(set(numbered))
     assert set(numbered) <= set(range(1, len(order) + 1))
     assert plot.svg.count('class="pick"') == 1
-    table = page_of(findings).scopes[0].table
+    table = make_page(findings).scopes[0].table
     assert [re.sub("<[^>]*>", "", line.label) for line in table.lines] == [
         f"{i} {id}" for i, id in enumerate(order, start=1)
     ]
@@ -74,7 +74,7 @@ def test_what_is_dominated_is_a_ring_and_what_is_not_has_a_number(findings: Find
 
 def test_rows_for_the_script_stand_in_the_order_that_decides_ties(findings: Findings) -> None:
     part = findings.parts[0]
-    rows = json.loads(page_of(findings).scopes[0].data)["rows"]
+    rows = json.loads(make_page(findings).scopes[0].data)["rows"]
     stacks = [part.stack(row[0]) for row in rows]
     keys = [(one.tie_tokens, one.cost, one.latency, one.id) for one in stacks]
     assert keys == sorted(keys)
@@ -86,7 +86,7 @@ def test_rows_for_the_script_stand_in_the_order_that_decides_ties(findings: Find
 
 def test_over_the_limit_is_shaded(findings: Findings) -> None:
     [(start, width)] = re.findall(
-        r'class="shade" x="([\d.]+)%" width="([\d.]+)%"', page_of(findings).scopes[0].plot.svg
+        r'class="shade" x="([\d.]+)%" width="([\d.]+)%"', make_page(findings).scopes[0].plot.svg
     )
     scale = log_scale([100.0, 300.0])
     assert 7 < float(start) < 97
@@ -104,13 +104,13 @@ def test_log_scales_end_at_round_numbers(values: list[float], ends: tuple[float,
 
 
 def test_routing_is_shown_where_it_saves_something(findings: Findings) -> None:
-    table = page_of(findings).routes
+    table = make_page(findings).routes
     assert table is not None
     assert all("cross" in line.label for line in table.lines)
 
 
 def test_limits_that_nothing_keeps_are_said(tmp_path: Path) -> None:
-    page = page_of(findings_of(scenarios(sla_ms=300.0, budget=1.0), resamples=20))
+    page = make_page(make_findings(scenarios(sla_ms=300.0, budget=1.0), resamples=20))
     assert plain_text(page.verdict.heading) == "No stack meets the limits"
     assert not page.alternatives
     assert page.scopes[0].plot.svg.count('class="pick"') == 1
@@ -134,7 +134,7 @@ def test_names_are_escaped(tmp_path: Path) -> None:
 
 
 def test_failed_combinations_are_notes_of_the_report(run: Path) -> None:
-    first, *_ = notes_of(read_record(run))
+    first, *_ = list_notes(read_record(run))
     assert first.kind == "failed"
     assert first.what.startswith("1 combination failed: minilm/64d/pq/k50/dense on sea")
 
@@ -150,7 +150,7 @@ def test_a_run_without_findings_has_no_page(run: Path, tmp_path: Path) -> None:
 
 
 def test_all_that_was_left_out_is_counted(findings: Findings) -> None:
-    page: SweepPage = page_of(findings)
+    page: SweepPage = make_page(findings)
     assert (len(page.left), page.failed, len(page.skipped), page.more_skipped) == (2, 1, 1, 0)
 
 
@@ -183,18 +183,18 @@ def test_more_queries_are_told_of_for_a_stack_that_cannot_be_told_apart(findings
     found = replace(part.recommendation, alternatives=(near, far), undecided=())
     open_ = replace(findings, parts=(replace(part, recommendation=found),))
     text = printed(sweep_view(open_, Path("run"), True, 30.0, 0.1), wide=True)
-    for one in undecided(-0.02, 0.04, 19):
+    for one in forecast_undecided(-0.02, 0.04, 19):
         cost = f"${one.more * 3:,.2f}"
         pattern = (
             rf"{names[0]}: {one.more} more +about {one.more * 30:,} +{re.escape(cost)} +± {one.half:.3f} +"
         )
-        assert re.search(pattern + f"{numbers.percent(one.chance)}$", text, re.M)
+        assert re.search(pattern + f"{numbers.format_percent(one.chance)}$", text, re.M)
     assert f"{names[1]}: 50 more" not in text
-    table = page_of(open_).undecided
+    table = make_page(open_).undecided
     assert table is not None
     assert len(table.lines) == 4
     assert (
-        page_of(
+        make_page(
             replace(open_, parts=(replace(part, recommendation=replace(found, alternatives=(far,))),))
         ).undecided
         is None

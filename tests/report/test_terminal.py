@@ -10,7 +10,7 @@ import pytest
 
 from embassay.document.blocks import Column, Table, number_columns
 from embassay.document.terminal import draw_blocks
-from embassay.report.notes import gathered_notes
+from embassay.report.notes import gather_notes
 from embassay.report.runs import read_runs
 from embassay.report.terminal import care_view, render_answers, run_view
 from report.pages import printed
@@ -34,7 +34,7 @@ def test_answers_say_of_what_and_notes_how_many(plain_run: Path) -> None:
     systems = {one.name for one in runs[0].record.ranked_systems}
     said = render_answers(runs).plain.splitlines()
     assert not said or said[0].startswith(f"Answers · {len(systems)} systems · ")
-    notes = gathered_notes(runs)
+    notes = gather_notes(runs)
     care = printed(care_view(runs, most=2))
     assert care.startswith(f"Read with care (2 of {len(notes)} notes)")
     assert len(re.findall(r"^- ", care, re.M)) == 2

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from embassay.document.blocks import Name, Verdict, plain_text
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.board import item_count, make_board
+from embassay.report.board import count_items, make_board
 from embassay.report.overview import board_verdict
 from embassay.report.record import Pair, Record, Scope, read_record
 from embassay.report.sage.tables import TASKS, sage_verdict
@@ -32,15 +32,21 @@ def known_numbers(record: Record) -> Iterator[str]:
     for row in record.rows.values():
         for value in (row.value, row.ci_low, row.ci_high):
             if value is not None:
-                yield from (numbers.score(value), numbers.percent(value), numbers.percent(value, 1))
-                yield numbers.count(round(value * row.n))
-        yield numbers.count(row.n)
+                yield from (
+                    numbers.format_score(value),
+                    numbers.format_percent(value),
+                    numbers.format_percent(value, 1),
+                )
+                yield numbers.format_count(round(value * row.n))
+        yield numbers.format_count(row.n)
     for scope in record.scopes.values():
         for pair in scope.pairs:
             for one in (pair, pair.turned()):
-                yield from (numbers.score(end) for end in (one.difference, one.ci_low, one.ci_high))
-    yield from (numbers.count(n) for n in range(len(record.cells) + 1))
-    yield from (numbers.count(item_count(record, task, name)) for task in TASKS for name in record.by_name)
+                yield from (numbers.format_score(end) for end in (one.difference, one.ci_low, one.ci_high))
+    yield from (numbers.format_count(n) for n in range(len(record.cells) + 1))
+    yield from (
+        numbers.format_count(count_items(record, task, name)) for task in TASKS for name in record.by_name
+    )
     yield "95%"
 
 
@@ -107,7 +113,7 @@ def test_called_first_are_those_whose_range_includes_1(
     first = record.scope("overall").first
     assert called_first(verdict) == set(first)
     if " may be first" in plain_text(verdict.heading) and len(first) > 1:
-        assert numbers.in_words(len(first)) in plain_text(verdict.heading).lower()
+        assert numbers.spell_count(len(first)) in plain_text(verdict.heading).lower()
 
 
 def with_scope(record: Record, levels: list[float], told: list[bool]) -> Record:

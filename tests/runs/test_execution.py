@@ -8,7 +8,7 @@ import pytest
 
 from embassay.errors import BudgetExceeded, ModelError
 from embassay.records import Component, Score, TaskOutcome
-from embassay.runs.execution import Crew, in_words
+from embassay.runs.execution import Crew, describe_error
 from embassay.runs.folder import Cell, RunFolder
 from embassay.systems import SYSTEMS
 
@@ -151,10 +151,12 @@ def test_the_end_of_the_money_ends_the_run(tmp_path):
 
 def test_a_bug_in_code_that_was_registered_is_told_with_its_place(monkeypatch):
     """The user's own file and line; nothing of where a library failed."""
-    assert in_words(_raised(_bug)) == "ZeroDivisionError: division by zero"
+    assert describe_error(_raised(_bug)) == "ZeroDivisionError: division by zero"
     monkeypatch.setattr(SYSTEMS, "_entries", dict(SYSTEMS._entries))
     SYSTEMS.add("own-bug", _bug, "a system of this file")
-    assert in_words(_raised(_bug)).startswith("ZeroDivisionError: division by zero (test_execution.py, line ")
+    assert describe_error(_raised(_bug)).startswith(
+        "ZeroDivisionError: division by zero (test_execution.py, line "
+    )
 
 
 def _bug():

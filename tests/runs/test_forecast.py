@@ -12,11 +12,11 @@ from embassay.runs.forecast import (
     Need,
     Needs,
     Rehearsal,
+    count_tokens,
+    describe_forecasts,
     forecast_table,
-    in_words,
     make_outlook,
     remote_seconds,
-    tokens_of,
 )
 from embassay.text import open_tokenizer
 
@@ -74,9 +74,9 @@ def test_the_systems_own_tokenizer_makes_counts_exact(cache):
 def test_many_texts_are_sampled_and_say_so():
     """Every so many are counted, the others go by their length."""
     texts = ["one two three"] * 100 + ["four five six"] * 101
-    assert tokens_of(texts, WORDS, sample=10) == (603, False)
-    assert tokens_of(texts, WORDS, sample=201) == (603, True)
-    assert tokens_of([], WORDS) == (0, True)
+    assert count_tokens(texts, WORDS, sample=10) == (603, False)
+    assert count_tokens(texts, WORDS, sample=201) == (603, True)
+    assert count_tokens([], WORDS) == (0, True)
 
 
 def test_declared_limits_decide_a_servers_time():
@@ -109,7 +109,7 @@ def test_words_and_sums():
         Forecast("t", "d", "bm25", 10, 30, 100, seconds=1.0),
     )
     forecasts = Forecasts(cells)
-    first, second, both, note = in_words(forecasts)
+    first, second, both, note = describe_forecasts(forecasts)
     assert first == "a: 6 requests, about 200 tokens, about $1.00."
     assert second == "b: 1 requests, about 100 tokens, price unknown: give price=."
     assert "4 cells, about 5 s on one worker" in both
@@ -124,7 +124,7 @@ def test_words_and_sums():
     ]
     assert forecasts.as_dict()["usd"] is None
     assert [one["requests"] for one in forecasts.as_dict()["systems"]] == [6, 1, None]
-    (only,) = in_words(Forecasts(cells[3:]))
+    (only,) = describe_forecasts(Forecasts(cells[3:]))
     assert only.endswith("$0: every system runs here.")
 
 

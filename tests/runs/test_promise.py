@@ -25,14 +25,14 @@ from embassay.runs.memory import (
     Footprint,
     PeakMemory,
     Watch,
-    in_words,
+    format_memory,
     memory_kept,
     memory_promise,
     memory_warning,
     parse_size,
     promise_memory,
+    reserve_room,
     resident_memory,
-    room_for,
 )
 
 GIB = 2**30
@@ -74,7 +74,7 @@ def test_parts_in_words():
 def test_without_a_promise_there_is_always_room():
     """Nothing is estimated, measured or said."""
     assert (memory_promise(), memory_kept(), memory_warning(memory_kept())) == (None, None, "")
-    with room_for(Footprint({"anything": 2**60})):
+    with reserve_room(Footprint({"anything": 2**60})):
         pass
 
 
@@ -86,12 +86,14 @@ def test_what_does_not_fit_says_how_much_and_what_helps():
         need = Footprint(
             {"the distances of 30,000 texts": 3 * GIB, "texts": 5}, "Cluster fewer texts (--limit)"
         )
-        with pytest.raises(UsageError) as raised, room_for(need):
+        with pytest.raises(UsageError) as raised, reserve_room(need):
             raise AssertionError
-        with room_for(Footprint({"little": 1})):
+        with reserve_room(Footprint({"little": 1})):
             pass
     said = str(raised.value)
-    assert f"more than the {in_words(most)} promised: 3 GiB for the distances of 30,000 texts, and " in said
+    assert (
+        f"more than the {format_memory(most)} promised: 3 GiB for the distances of 30,000 texts, and " in said
+    )
     assert "Cluster fewer texts (--limit), or raise --memory." in said
     assert "for texts" not in said
     assert not {LIMIT, CLAIMS} & set(os.environ)
@@ -221,7 +223,7 @@ def test_children_count():
 
 def cell(need: int, seconds: float, log: str) -> None:
     """A cell in a worker process, and when it was in work."""
-    with room_for(Footprint({"work": need})):
+    with reserve_room(Footprint({"work": need})):
         began = time.monotonic()
         time.sleep(seconds)
     with Path(log).open("a") as lines:
@@ -263,13 +265,13 @@ def test_other_processes_that_only_wait_do_not_hold_a_cell_up_for_ever(tmp_path,
     """Where they hold too much without a cell, the cell fails with their figure."""
     with promise_memory(8 * GIB):
         monkeypatch.setattr(Claims, "granted", lambda *_: False)
-        with pytest.raises(UsageError, match="Use fewer --workers"), room_for(Footprint({"work": 1})):
+        with pytest.raises(UsageError, match="Use fewer --workers"), reserve_room(Footprint({"work": 1})):
             raise AssertionError
 
 
 def test_amounts_in_words():
     """Three figures of GiB, whole MiB."""
-    assert [in_words(one) for one in (0, 2**20, 4 * GIB, 4_400_000_000)] == [
+    assert [format_memory(one) for one in (0, 2**20, 4 * GIB, 4_400_000_000)] == [
         "0 MiB",
         "1 MiB",
         "4 GiB",

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from embassay.contracts import Usage
-from embassay.protocols.kernel.outcome import spent
-from embassay.runs.spending import Spending, Spent, in_one_line
+from embassay.protocols.kernel.outcome import describe_spending
+from embassay.runs.spending import Spending, Spent, summarise_spending
 
 
 def call(spending, number, *, usd=0.01, tokens=10, retry=False):
@@ -84,15 +84,15 @@ def test_three_kinds_of_money(tmp_path):
     spending.reserved(2, "model", 0.2)
     spending.unanswered(2, "model", 0.05, retry=False, seconds=1.0)
     spending.reserved(3, "model", 0.2)
-    told = spent(spending, 1.0)
+    told = describe_spending(spending, 1.0)
     assert (told["usd"], told["possible_usd"], told["reserved_usd"]) == (0.01, 0.05, 0.2)
-    assert in_one_line(told) == (
+    assert summarise_spending(told) == (
         "Spent $0.0100 of $1.00, in 2 requests with 11 tokens. Up to $0.0500 more may be billed, for requests without "
         "a usable answer. $0.2000 is held aside for requests in flight."
     )
     again = Spending(tmp_path / "spending.jsonl", "second")
     assert (again.usd, again.possible_usd, again.reserved_usd) == (0.01, pytest.approx(0.25), 0)
-    assert "1 of them in flight when a process died" in in_one_line(spent(again, None))
+    assert "1 of them in flight when a process died" in summarise_spending(describe_spending(again, None))
 
 
 def test_a_torn_line_costs_only_itself(tmp_path):

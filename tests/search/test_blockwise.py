@@ -46,4 +46,4 @@ def test_errors_of_a_thread_reach_the_caller():
         raise ValueError(f"row {rows.start}")
 
     with pytest.raises(ValueError, match="row 0"):
-        blockwise.in_threads(fail, list(blockwise.cut_blocks(4, 2)), 2)
+        blockwise.run_in_threads(fail, list(blockwise.cut_blocks(4, 2)), 2)

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from embassay.stats.calibration import Beta, Isotonic, band, bins, calibration_error, choose, log_losses
+from embassay.stats.calibration import (
+    Beta,
+    Isotonic,
+    calibration_error,
+    choose_curve,
+    confidence_band,
+    log_losses,
+    make_bins,
+)
 
 
 def curve(scores):
@@ -50,7 +58,7 @@ def test_curves_never_fall_and_stay_between_0_and_1(seed, n, scale, middle):
         found = kind.fit(scores, same)(at)
         assert (np.diff(found) >= -1e-9).all()
         assert ((found >= 0) & (found <= 1)).all()
-    low, high = band(at, scores, same)
+    low, high = confidence_band(at, scores, same)
     assert (low <= high).all()
 
 
@@ -62,7 +70,7 @@ def test_the_band_holds_for_any_curve_that_never_falls(truth):
     rng, at, held = np.random.default_rng(3), np.linspace(-1.5, 1.5, 7), []
     for _ in range(150):
         scores = rng.normal(size=200)
-        low, high = band(at, scores, rng.random(200) < truth(scores))
+        low, high = confidence_band(at, scores, rng.random(200) < truth(scores))
         held.append((low <= truth(at)) & (truth(at) <= high))
     assert np.mean(held, axis=0).min() > 0.91
 
@@ -72,12 +80,12 @@ def test_the_kind_is_chosen_by_held_out_loss_and_groups_stay_together():
     rng = np.random.default_rng(4)
     scores = rng.normal(size=600)
     step = rng.random(600) < np.where(scores > 0.3, 0.95, 0.1)
-    found = choose(scores, step, None, rng)
+    found = choose_curve(scores, step, None, rng)
     assert found.kind == "isotonic"
     assert found.losses["isotonic"] < found.losses["beta"]
     noise = rng.random(100) < 0.5
     repeated = np.repeat(rng.normal(size=100), 5), np.repeat(noise, 5)
-    apart = choose(*repeated, np.repeat(np.arange(100), 5), np.random.default_rng(0))
+    apart = choose_curve(*repeated, np.repeat(np.arange(100), 5), np.random.default_rng(0))
     assert log_losses(apart.held_out, repeated[1]).mean() > 0.66
 
 
@@ -86,7 +94,7 @@ def test_last_digits_order_no_equal_probabilities():
     rng = np.random.default_rng(7)
     probability, same = rng.choice([0.25, 0.4, 0.41], 84), rng.random(84) < 0.4
     shaken = probability + rng.uniform(-1e-12, 1e-12, 84)
-    for one, other in zip(bins(probability, same), bins(shaken, same), strict=True):
+    for one, other in zip(make_bins(probability, same), make_bins(shaken, same), strict=True):
         assert (one.n, one.came) == (other.n, other.came)
         assert one.foretold == pytest.approx(other.foretold, abs=1e-9)
 
@@ -94,6 +102,6 @@ def test_last_digits_order_no_equal_probabilities():
 def test_bins_and_error_by_hand():
     """Two bins of two: foretold 0.1 and 0.8, came true 0 and 0.5."""
     probability, same = np.array([0.1, 0.1, 0.8, 0.8]), np.array([False, False, True, False])
-    first, second = bins(probability, same, 2)
+    first, second = make_bins(probability, same, 2)
     assert (first.foretold, first.came, second.foretold, second.came) == pytest.approx((0.1, 0.0, 0.8, 0.5))
     assert calibration_error(probability, same, 2) == pytest.approx((0.1 + 0.3) / 2)

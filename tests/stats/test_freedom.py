@@ -21,7 +21,14 @@ from embassay.stats import (
     t_tail,
     t_test,
 )
-from embassay.stats.intervals import KEPT, Freedom, freedom, scaled, shared_freedom, strata_of
+from embassay.stats.intervals import (
+    KEPT,
+    Freedom,
+    component_strata,
+    degrees_of_freedom,
+    scale_strata,
+    shared_freedom,
+)
 
 
 def stratum(units: int, sd: float, seed: int = 0) -> Stratum:
@@ -33,7 +40,7 @@ def test_one_stratum_is_the_t_test_of_its_items() -> None:
     rng = np.random.default_rng(3)
     items = rng.normal(0.1, 0.3, 12)
     draws = resample_means(items, n_resamples=40_000, rng=rng)[:, 0]
-    free = freedom([Stratum(12, draws)])
+    free = degrees_of_freedom([Stratum(12, draws)])
     assert free.df == pytest.approx(11)
     assert free.error(draws) == pytest.approx(items.std(ddof=1) / math.sqrt(12), rel=0.02)
     expected = scipy_stats.ttest_1samp(items, 0).pvalue
@@ -53,17 +60,17 @@ def test_two_strata_are_welch() -> None:
 @given(st.lists(st.tuples(st.integers(2, 500), st.floats(0.01, 10)), min_size=1, max_size=6))
 def test_degrees_lie_between_the_fewest_and_all(sizes: list[tuple[int, float]]) -> None:
     strata = [stratum(units, sd, seed) for seed, (units, sd) in enumerate(sizes)]
-    found = freedom(strata)
+    found = degrees_of_freedom(strata)
     assert min(units for units, _ in sizes) - 1 <= found.df * (1 + 1e-9)
     assert found.df <= (1 + 1e-9) * sum(units - 1 for units, _ in sizes)
     assert 1 < found.factor <= math.sqrt(2) + 1e-9
-    assert freedom(scaled(strata, 0.2)).df == pytest.approx(found.df)
+    assert degrees_of_freedom(scale_strata(strata, 0.2)).df == pytest.approx(found.df)
 
 
 def test_where_two_agree_a_stratum_counts_for_nothing() -> None:
     """Five hundred queries on which both are the same do not lend their degrees to three clustering sets."""
     same, few, other = stratum(500, 1.0), stratum(3, 0.1, 1), stratum(3, 0.1, 2)
-    assert freedom([same, few]).df > 100
+    assert degrees_of_freedom([same, few]).df > 100
     assert freedom_of_difference([same, few], [same, other]).df == pytest.approx(2)
 
 
@@ -96,9 +103,9 @@ def test_two_systems_or_other_strata_share_nothing() -> None:
 def test_nothing_that_varies_is_no_certainty() -> None:
     """Nine units that differ alike do so by chance in 1 of 2^8 cases; two of them hardly say anything."""
     still, few = Stratum(9, np.zeros(5)), Stratum(2, np.zeros(5))
-    assert freedom([]) == NORMAL
-    assert freedom([still]) == freedom_of_difference([still], [still]) == Freedom(8.0, 1.0)
-    assert freedom([still, few]).df == 1.0
+    assert degrees_of_freedom([]) == NORMAL
+    assert degrees_of_freedom([still]) == freedom_of_difference([still], [still]) == Freedom(8.0, 1.0)
+    assert degrees_of_freedom([still, few]).df == 1.0
     draws, values = np.array([[0.7] * 5, [0.5] * 5]), [0.7, 0.5]
     for units, p in ((9, 2.0**-8), (3, 0.25)):
         strata = [(Stratum(units, row),) for row in draws]
@@ -112,22 +119,22 @@ def test_other_strata_are_no_pairs() -> None:
     a, b = [stratum(9, 1.0)], [stratum(5, 1.0), stratum(50, 1.0, 1)]
     found = freedom_of_difference(a, b)
     assert (found.df, found.factor) == (
-        min(freedom(a).df, freedom(b).df),
-        max(freedom(a).factor, freedom(b).factor),
+        min(degrees_of_freedom(a).df, degrees_of_freedom(b).df),
+        max(degrees_of_freedom(a).factor, degrees_of_freedom(b).factor),
     )
 
 
 def test_undefined_draws_are_left_out() -> None:
     draws = np.array([1.0, np.nan, -1.0, 0.5])
-    assert freedom([Stratum(7, draws)]).df == 6
+    assert degrees_of_freedom([Stratum(7, draws)]).df == 6
 
 
 def test_a_component_says_what_was_resampled() -> None:
     draws = np.arange(500.0)
-    assert strata_of(Component(0.5, 40)) == ()
-    assert [one.units for one in strata_of(Component(0.5, 40, draws))] == [40]
-    assert [one.units for one in strata_of(Component(0.5, 40, draws, units=7))] == [7]
-    assert len(strata_of(Component(0.5, 40, draws))[0].draws) == KEPT
+    assert component_strata(Component(0.5, 40)) == ()
+    assert [one.units for one in component_strata(Component(0.5, 40, draws))] == [40]
+    assert [one.units for one in component_strata(Component(0.5, 40, draws, units=7))] == [7]
+    assert len(component_strata(Component(0.5, 40, draws))[0].draws) == KEPT
 
 
 @given(st.floats(-6, 6), st.integers(1, 300))
@@ -154,5 +161,5 @@ def test_few_units_beside_many_do_not_make_a_test_err(worlds: int, least: float,
             Stratum(int(n), np.sqrt(variance * (n - 1) / n / 2) * np.array([-1.0, 1.0]))
             for n, variance in zip(units, seen, strict=True)
         ]
-        told_apart += 2 * t_tail(abs(difference) / np.sqrt(seen.sum()), freedom(strata).df) < 0.05
+        told_apart += 2 * t_tail(abs(difference) / np.sqrt(seen.sum()), degrees_of_freedom(strata).df) < 0.05
     assert least < told_apart / worlds < most

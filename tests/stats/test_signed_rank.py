@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.stats import hodges_lehmann, holm, wilcoxon
-from embassay.stats.resampling import unvaried
+from embassay.stats.resampling import is_constant
 from embassay.stats.tests import walsh_averages
 
 # PTEB table 6, column PTEB, datasets BIOSSES, SICK-R, STS12-STS15, STS17, STS22, STSB.
@@ -64,13 +64,13 @@ def test_hodges_lehmann_replicates_are_those_of_the_resamples(d: list[float], se
     """The interval holds the quantiles of the shifts of the resamples, each from its own averages."""
     if len(d) == 1:
         return
-    rows = generator(seed).integers(0, len(d), size=(60, len(d)))
+    rows = make_generator(seed).integers(0, len(d), size=(60, len(d)))
     shifts = [
         np.median([(x + y) / 2 for x, y in combinations_with_replacement(np.array(d)[row], 2)])
         for row in rows
     ]
-    result = hodges_lehmann(d, n_resamples=60, rng=generator(seed))
-    if unvaried(np.array(shifts)):
+    result = hodges_lehmann(d, n_resamples=60, rng=make_generator(seed))
+    if is_constant(np.array(shifts)):
         assert math.isnan(result.low)
         assert math.isnan(result.high)
     else:

@@ -15,7 +15,7 @@ from embassay.stats import (
     rank_intervals,
     resample_means,
 )
-from embassay.stats.intervals import KEPT, freedom
+from embassay.stats.intervals import KEPT, degrees_of_freedom
 
 
 def sized(few: tuple[int, float, float], many: tuple[int, float, float]) -> pytest.MarkDecorator:
@@ -84,7 +84,7 @@ def _few_units(world: str, systems: int, alike: float, seed: int) -> tuple[bool,
         draws, values = draws + part, values + items.mean(axis=0)
         for own, row in zip(strata, part, strict=True):
             own.append(Stratum(units, row[:KEPT]))
-    low, high = corrected_interval(draws[0], values[0], freedom(strata[0]))
+    low, high = corrected_interval(draws[0], values[0], degrees_of_freedom(strata[0]))
     pairs = compare_replicates(draws, values, strata=strata)
     return not low <= 0 <= high, any(pair.apart() for pair in pairs)
 

@@ -14,13 +14,13 @@ from embassay.errors import UsageError
 from embassay.stats.calibration import (
     POWER,
     PrecisionChance,
-    best,
-    cheapest,
-    fit,
-    more_for,
-    precise,
+    count_labels_for_chance,
+    find_cheapest_threshold,
+    find_precise_threshold,
+    find_sensitive_threshold,
+    fit_calibration,
+    mean_top_probability,
     recall_chance,
-    sensitive,
 )
 
 
@@ -44,7 +44,7 @@ def test_precision_is_broken_in_no_more_than_one_of_twenty(population):
     """300 studies of 200 labels; 5% of them is 15, and 24 has odds of 1 in 100."""
     rng, given, broken = np.random.default_rng(1), 0, 0
     for _ in range(300):
-        found = precise(*drawn(rng, 200), 0.8, 0.95, rng)
+        found = find_precise_threshold(*drawn(rng, 200), 0.8, 0.95, rng)
         given += found.value is not None
         broken += found.value is not None and precision_of(population, found.value) < 0.8
     assert given > 180
@@ -55,7 +55,7 @@ def test_recall_is_broken_in_no_more_than_one_of_twenty(population):
     scores, same = population
     rng, broken = np.random.default_rng(2), 0
     for _ in range(300):
-        found = sensitive(*drawn(rng, 150), 0.9, 0.95)
+        found = find_sensitive_threshold(*drawn(rng, 150), 0.9, 0.95)
         broken += found.value is not None and (scores[same] >= found.value).mean() < 0.9
     assert 0 < broken <= binom.ppf(0.99, 300, 0.05)
 
@@ -64,15 +64,15 @@ def test_the_worked_bound():
     """29 right of 29 show precision 0.9 (0.9 ** 29 < 0.05), 28 do not; the pair at the threshold is not counted."""
     scores, same = np.arange(30.0), np.ones(30, dtype=bool)
     rng = np.random.default_rng(0)
-    assert precise(scores, same, 0.9, 0.95, rng).value == 0.0
-    assert precise(scores[1:], same[1:], 0.9, 0.95, rng).value is None
+    assert find_precise_threshold(scores, same, 0.9, 0.95, rng).value == 0.0
+    assert find_precise_threshold(scores[1:], same[1:], 0.9, 0.95, rng).value is None
 
 
 def test_equal_scores_are_accepted_together():
     """No threshold lies between pairs of one score."""
     scores = np.repeat([3.0, 2.0, 1.0], 40)
     same = np.repeat([True, False, False], 40)
-    found = precise(scores, same, 0.9, 0.95, np.random.default_rng(0))
+    found = find_precise_threshold(scores, same, 0.9, 0.95, np.random.default_rng(0))
     assert (found.value, found.accepted, found.right) == (3.0, 40, 40)
 
 
@@ -87,7 +87,9 @@ def test_rare_positives_get_thresholds_that_keep_the_promise(share):
     given = broken = 0
     for _ in range(200):
         scores = rng.normal(size=3_000)
-        found = precise(scores, rng.random(3_000) < expit(10 * (scores - shift)), 0.7, 0.95, rng).value
+        found = find_precise_threshold(
+            scores, rng.random(3_000) < expit(10 * (scores - shift)), 0.7, 0.95, rng
+        ).value
         given += found is not None
         broken += found is not None and precision[np.searchsorted(-whole, -found, "right") - 1] < 0.7
     assert given > 160
@@ -102,9 +104,9 @@ def test_where_the_test_begins_is_told_by_pairs_below_alone(share):
     same[:40] = True
     same[40:] = share
     rng = np.random.default_rng(0)
-    assert precise(scores, same, 0.9, 0.95, rng).value is not None
+    assert find_precise_threshold(scores, same, 0.9, 0.95, rng).value is not None
     same[5] = False
-    found = precise(scores, same, 0.9, 0.95, rng).value
+    found = find_precise_threshold(scores, same, 0.9, 0.95, rng).value
     assert (found is not None) == share
 
 
@@ -113,7 +115,10 @@ def test_what_is_told_is_what_the_sample_has(seed, n, aim):
     """Counts agree with the rule `score >= value`, at any size, for both measures."""
     rng = np.random.default_rng(seed)
     scores, same = rng.integers(0, 9, n).astype(float), rng.random(n) < 0.7
-    for found in (precise(scores, same, aim, 0.9, rng), sensitive(scores, same, aim, 0.9)):
+    for found in (
+        find_precise_threshold(scores, same, aim, 0.9, rng),
+        find_sensitive_threshold(scores, same, aim, 0.9),
+    ):
         assert (found.n, found.positives) == (n, same.sum())
         if found.value is not None:
             accepted = scores >= found.value
@@ -126,14 +131,14 @@ def test_more_labels_are_asked_for_only_where_they_would_do():
     rng = np.random.default_rng(3)
     scores, same = drawn(rng, 60, 3.0)
     probability = 1 / (1 + np.exp(-3.0 * scores))
-    assert best(probability, 0.9, 0.95) > 0.95
+    assert mean_top_probability(probability, 0.9, 0.95) > 0.95
     chance = PrecisionChance(scores, same, probability, 0.9, 0.95)
-    more = more_for(chance)
+    more = count_labels_for_chance(chance)
     assert more is not None
     assert chance(more - 1) < POWER <= chance(more)
-    assert best(np.full(500, 0.6), 0.9, 0.95) == pytest.approx(0.6)
+    assert mean_top_probability(np.full(500, 0.6), 0.9, 0.95) == pytest.approx(0.6)
     flat = PrecisionChance(rng.random(500), rng.random(500) < 0.6, np.full(500, 0.6), 0.9, 0.95)
-    assert more_for(flat) is None
+    assert count_labels_for_chance(flat) is None
 
 
 def test_the_chance_of_recall_is_that_of_enough_that_is_the_same():
@@ -141,7 +146,7 @@ def test_the_chance_of_recall_is_that_of_enough_that_is_the_same():
     chance = recall_chance(20, 40, 0.9, 0.95)
     assert chance(8) == 0.0
     assert chance(9) == pytest.approx(0.5**9)
-    more = more_for(chance)
+    more = count_labels_for_chance(chance)
     assert more is not None
     assert chance(more - 1) < POWER <= chance(more)
 
@@ -151,7 +156,7 @@ def test_the_chance_of_recall_is_that_of_enough_that_is_the_same():
 def test_more_labels_never_lower_the_chance(n, aim, shift, ties):
     """Under the fitted curve, in steps of 10, but for the mistakes that a whole number of pairs can bear."""
     x, y = made(np.random.default_rng(8), n, ties, shift)
-    chance = PrecisionChance(x, y, fit("beta", x, y)(x), aim, 0.95)
+    chance = PrecisionChance(x, y, fit_calibration("beta", x, y)(x), aim, 0.95)
     found = np.array([chance(more) for more in range(0, 2_000, 10)])
     assert found[0] in (0.0, 1.0)
     assert found[-1] > POWER
@@ -177,18 +182,22 @@ def test_the_chance_is_how_often_more_labels_give_a_threshold(n, aim, shift, tie
     rng, told = np.random.default_rng(7), []
     while len(told) < 40:
         x, y = made(rng, n, ties, shift)
-        if precise(x, y, aim, 0.95, rng).value is not None:
+        if find_precise_threshold(x, y, aim, 0.95, rng).value is not None:
             continue
         true = PrecisionChance(x, y, 1 / (1 + np.exp(shift - 3 * x)), aim, 0.95)
-        fitted = PrecisionChance(x, y, fit("beta", x, y)(x), aim, 0.95)
+        fitted = PrecisionChance(x, y, fit_calibration("beta", x, y)(x), aim, 0.95)
         came = []
         for more in (50, 200):
             new = (made(rng, more, ties, shift) for _ in range(50))
             came.append(
-                np.mean([
-                    precise(np.append(x, a), np.append(y, b), aim, 0.95, rng).value is not None for a, b in new
-                ])
-            )  # fmt: skip
+                np.mean(
+                    [
+                        find_precise_threshold(np.append(x, a), np.append(y, b), aim, 0.95, rng).value
+                        is not None
+                        for a, b in new
+                    ]
+                )
+            )
         told.append([[true(50), true(200)], [fitted(50), fitted(200)], came])
     by_true, by_fit, came = np.mean(told, axis=0)
     assert abs(by_true - came).max() < 0.15
@@ -202,35 +211,38 @@ def test_the_cheapest_threshold_is_told_of_the_other_half():
     rng, held = np.random.default_rng(4), 0
     whole = drawn(rng, 100_000)
     for _ in range(100):
-        found = cheapest(*drawn(rng, 300), 5.0, 1.0, 0.95, rng)
+        found = find_cheapest_threshold(*drawn(rng, 300), 5.0, 1.0, 0.95, rng)
         accepted = whole[0] >= (np.inf if found.value is None else found.value)
         cost = 5.0 * (accepted & ~whole[1]).mean() + (~accepted & whole[1]).mean()
         held += cost <= found.most
     assert held >= 93
     sample = drawn(rng, 2_000)
-    values = [cheapest(*sample, wrong, 1.0, 0.95, np.random.default_rng(0)).value for wrong in (1.0, 20.0)]
+    values = [
+        find_cheapest_threshold(*sample, wrong, 1.0, 0.95, np.random.default_rng(0)).value
+        for wrong in (1.0, 20.0)
+    ]
     assert values[0] < values[1]
 
 
 def test_shares_are_shares():
     for aim, confidence in ((1.0, 0.95), (0.9, 0.0)):
         with pytest.raises(UsageError, match="between 0 and 1"):
-            precise(np.zeros(3), np.ones(3, bool), aim, confidence, np.random.default_rng(0))
+            find_precise_threshold(np.zeros(3), np.ones(3, bool), aim, confidence, np.random.default_rng(0))
     with pytest.raises(UsageError, match="below 0"):
-        cheapest(np.zeros(3), np.ones(3, bool), -1.0, 1.0, 0.95, np.random.default_rng(0))
+        find_cheapest_threshold(np.zeros(3), np.ones(3, bool), -1.0, 1.0, 0.95, np.random.default_rng(0))
 
 
 def _given(draws, seed):
     """Thresholds from 100 labels, where the best that there is has a precision of 0.68 and 0.7 is asked for: those
     found, and those that are not withheld."""
-    from embassay.stats.calibration import fit, with_chance
+    from embassay.stats.calibration import fit_calibration, with_chance
 
     rng, found, kept = np.random.default_rng(seed), 0, 0
     for _ in range(draws):
         scores = rng.random(100)
         same = rng.random(100) < np.where(scores > 0.5, 0.68, 0.2)
-        threshold = precise(scores, same, 0.7, 0.95, rng)
-        smooth = fit("beta", scores, same)(scores)
+        threshold = find_precise_threshold(scores, same, 0.7, 0.95, rng)
+        smooth = fit_calibration("beta", scores, same)(scores)
         found += threshold.value is not None
         kept += with_chance(threshold, scores, smooth, rng).value is not None
     return found, kept
@@ -247,6 +259,8 @@ def test_thresholds_found_by_luck_are_withheld(draws, share):
 
     rng = np.random.default_rng(4)
     scores = rng.random(400)
-    sure = with_chance(precise(scores, scores > 0.4, 0.9, 0.95, rng), scores, (scores > 0.4) * 1.0, rng)
+    sure = with_chance(
+        find_precise_threshold(scores, scores > 0.4, 0.9, 0.95, rng), scores, (scores > 0.4) * 1.0, rng
+    )
     assert sure.value is not None
     assert sure.chance > 0.95

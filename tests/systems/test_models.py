@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from embassay.systems.models import known_model, known_models
+from embassay.systems.models import find_known_model, list_known_models
 
-MODELS = known_models()
+MODELS = list_known_models()
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
@@ -41,21 +41,21 @@ def test_names_are_unique():
 )
 def test_a_name_finds_its_model(name, found):
     """Full, short, alias, in any case."""
-    assert known_model(name).name == found
+    assert find_known_model(name).name == found
 
 
 @pytest.mark.parametrize("name", ["", "someone/bge-base-en-v1.5", "gpt-4o-2024-05-13", "text-embedding"])
 def test_other_names_find_nothing(name):
     """Another owner's model of the same name may be tuned otherwise; an older snapshot has another price."""
-    assert known_model(name) is None
+    assert find_known_model(name) is None
 
 
 def test_prompts_by_role():
     """E5 wants one for each role; OpenAI's models none."""
-    model = known_model("intfloat/e5-base-v2")
+    model = find_known_model("intfloat/e5-base-v2")
     assert [model.prompt_for(role) for role in ("query", "document", None)] == [
         "query: ",
         "passage: ",
         "query: ",
     ]
-    assert known_model("text-embedding-3-large").prompt_for("query") is None
+    assert find_known_model("text-embedding-3-large").prompt_for("query") is None

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from embassay.contracts import ragged
+from embassay.contracts import make_ragged
 from embassay.errors import ModelError, UsageError
 from embassay.runs.embeddings import CachedRagged, EmbeddingCache, pack_ragged, unpack_ragged
 from embassay.search.maxsim import maxsim
@@ -32,7 +32,7 @@ class Tokens:
 
     def encode(self, texts, *, role=None):
         self.calls += len(texts)
-        return ragged([self.rows(text, role) for text in texts])
+        return make_ragged([self.rows(text, role) for text in texts])
 
     def rows(self, text, role):
         rng = [np.random.default_rng([WORDS.index(word), role == "query"]) for word in text.split()]
@@ -134,7 +134,7 @@ def test_a_copy_that_another_process_gets_encodes_as_the_original_does(tmp_path)
 
 def test_ragged_vectors_come_back_from_the_cache_as_they_were():
     """Any numbers of rows; a damaged record is none."""
-    rows = ragged(
+    rows = make_ragged(
         [
             np.arange(6, dtype=np.float32).reshape(3, 2),
             np.empty((0, 2), np.float32),

@@ -11,7 +11,13 @@ from scipy.spatial.distance import cdist
 from embassay.errors import UsageError
 from embassay.search import exact_search
 from embassay.systems.cosine import Cosine, Transform, Transformed
-from embassay.systems.own import ByOwn, InnerProductLayout, compare_rows, cosines_of_others, own_similarity
+from embassay.systems.own import (
+    ByOwn,
+    InnerProductLayout,
+    compare_rows,
+    list_replaced_similarities,
+    own_similarity,
+)
 
 DIRECT = {
     "dot": lambda a, b: a @ b.T,
@@ -138,7 +144,12 @@ def test_models_that_are_compared_by_cosine_though_made_for_another_similarity(v
     """Alone and as members of an ensemble; not those that are compared by their own, nor those made for the cosine."""
     dot, usual = Cosine(Table(vectors, "dot"), name="d"), Cosine(Table(vectors, "cosine"), name="c")
     by_own = ByOwn(Table(vectors, "euclidean"), "euclidean", name="e")
-    assert cosines_of_others(dot) == {"d": "dot"}
-    assert cosines_of_others(usual) == cosines_of_others(by_own) == cosines_of_others(None) == {}
+    assert list_replaced_similarities(dot) == {"d": "dot"}
+    assert (
+        list_replaced_similarities(usual)
+        == list_replaced_similarities(by_own)
+        == list_replaced_similarities(None)
+        == {}
+    )
     inner = SimpleNamespace(members=[usual, dot])
-    assert cosines_of_others(SimpleNamespace(members=[by_own, inner])) == {"d": "dot"}
+    assert list_replaced_similarities(SimpleNamespace(members=[by_own, inner])) == {"d": "dot"}

@@ -18,8 +18,8 @@ from embassay.text.perturbations import (
     delete_tenth,
     delete_tenth_of_sentences,
     delete_tenth_or_next,
-    numerize,
-    permutation,
+    numerize_text,
+    random_order,
     sentences_of_lines,
     shuffle_sentences,
     shuffle_sentences_of_lines,
@@ -95,9 +95,9 @@ def test_delete_or_next_by_its_definition(text: str) -> None:
 @given(ANY_TEXT | st.text(st.sampled_from("eiaoEIAOéx ")))
 def test_numerize_by_its_definition(text: str) -> None:
     """e i a o become 3 1 4 0, capitals only with the option, all else stays."""
-    assert numerize(text, NO_DRAW) == text.translate(str.maketrans("eiao", "3140"))
+    assert numerize_text(text, NO_DRAW) == text.translate(str.maketrans("eiao", "3140"))
     both = str.maketrans("eiaoEIAO", "31403140")
-    assert numerize(text, NO_DRAW, both_cases=True) == text.translate(both)
+    assert numerize_text(text, NO_DRAW, both_cases=True) == text.translate(both)
 
 
 @given(ANY_TEXT | st.text(st.sampled_from("ab .!\n")), STREAMS)
@@ -121,23 +121,23 @@ def test_sentences_stay_whole() -> None:
 def test_permutation_orders_the_keys(n: int, stream: partial[bytes]) -> None:
     """The order is that of the 32-bit keys, equal keys by position."""
     keys = [int.from_bytes(stream(4 * n)[4 * i : 4 * i + 4], "little") for i in range(n)]
-    assert permutation(n, stream) == sorted(range(n), key=keys.__getitem__)
+    assert random_order(n, stream) == sorted(range(n), key=keys.__getitem__)
 
 
 def test_permutation_with_equal_keys() -> None:
     """Keys that are all equal leave the order as it is."""
-    assert permutation(5, bytes) == [0, 1, 2, 3, 4]
+    assert random_order(5, bytes) == [0, 1, 2, 3, 4]
 
 
 def test_permutations_are_uniform() -> None:
     """The six orders of three things come up equally often (chi-square, 5 degrees of freedom, p > 1e-6)."""
     n = 6000
-    counts = Counter(tuple(permutation(3, partial(random_bytes, seed=seed))) for seed in range(n))
+    counts = Counter(tuple(random_order(3, partial(random_bytes, seed=seed))) for seed in range(n))
     assert len(counts) == 6
     assert sum((count - n / 6) ** 2 / (n / 6) for count in counts.values()) < 37
 
 
-@pytest.mark.parametrize("edit", [capitalize, capitalize_exactly, delete_tenth, numerize, shuffle_words])
+@pytest.mark.parametrize("edit", [capitalize, capitalize_exactly, delete_tenth, numerize_text, shuffle_words])
 @pytest.mark.parametrize("text", ["", "x", "1", "日", "\udfff"])
 def test_tiny_texts(edit: object, text: str) -> None:
     """Empty texts and single characters pass through every edit."""

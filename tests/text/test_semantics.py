@@ -15,13 +15,13 @@ from embassay.text import PERTURBATIONS, perturb
 from embassay.text.semantics import (
     _LISTS,
     AUXILIARIES,
-    _other_fact,
+    _draw_other_fact,
     _synonym_table,
-    language_in,
-    language_of,
-    negate,
+    detect_language,
     negate_in,
+    negate_text,
     negation_rules,
+    parse_language,
 )
 
 PARTS = [
@@ -47,9 +47,9 @@ PARTS += ["'t", " ", "  ", "\n", ".", "-", "scan", "isn't", "a", "_", "é", "do"
 def test_every_rule() -> None:
     """Each entry of the table holds in the middle of a text, in all three spellings."""
     for found, put in negation_rules().items():
-        assert negate(f"it {found}.") == f"it {put}."
-        assert negate(f"{found.capitalize()} it") == f"{put.capitalize()} it"
-        assert negate(found.upper()) == put.upper()
+        assert negate_text(f"it {found}.") == f"it {put}."
+        assert negate_text(f"{found.capitalize()} it") == f"{put.capitalize()} it"
+        assert negate_text(found.upper()) == put.upper()
 
 
 def test_the_table_covers_the_list() -> None:
@@ -78,7 +78,7 @@ def test_the_table_covers_the_list() -> None:
 )
 def test_examples(text: str, negated: str) -> None:
     """Contractions with both apostrophes, words that only look alike, spellings, joined words."""
-    assert negate(text) == negated
+    assert negate_text(text) == negated
 
 
 def _plainly(text: str) -> str:
@@ -112,7 +112,7 @@ def _forms(word: str) -> tuple[str, str, str]:
 @given(st.lists(st.sampled_from(PARTS), max_size=12).map("".join))
 def test_agrees_with_a_plain_pattern(text: str) -> None:
     """The pattern arranged for speed finds what the plain one finds."""
-    assert negate(text) == _plainly(text)
+    assert negate_text(text) == _plainly(text)
 
 
 @given(
@@ -123,7 +123,7 @@ def test_agrees_with_a_plain_pattern(text: str) -> None:
 def test_twice_is_the_affirmative_or_the_same(found: str, before: str, after: str) -> None:
     """Negating twice gives the affirmative back, with contractions written out."""
     affirmative = found if "not" not in found and "n't" not in found else negation_rules()[found]
-    twice = negate(negate(before + found + after))
+    twice = negate_text(negate_text(before + found + after))
     assert twice in (before + affirmative + after, before + negation_rules()[affirmative] + after)
 
 
@@ -186,7 +186,7 @@ def test_nothing_but_the_negation_changes(lang: str, data: st.DataObject) -> Non
         return [re.sub(r"^([cj])e$", r"\1", word) for word in plain.split()]
 
     assert rest(found) == rest(text)
-    assert negate_in(text, "eng") == negate(text)
+    assert negate_in(text, "eng") == negate_text(text)
 
 
 @given(st.text())
@@ -208,12 +208,12 @@ def test_any_text_is_taken(text: str) -> None:
 )  # fmt: skip
 def test_the_language_a_text_seems_to_be_in(text: str, lang: str) -> None:
     """By its function words; English of equals, none where there is too little."""
-    assert language_in(text) == lang
+    assert detect_language(text) == lang
 
 
 def test_codes_of_languages() -> None:
     """Two letters, three and regions."""
-    assert [language_of(code) for code in ("en", "eng", "de-AT", "FRA", "es_MX", "zh", "")] == [
+    assert [parse_language(code) for code in ("en", "eng", "de-AT", "FRA", "es_MX", "zh", "")] == [
         "en", "en", "de", "fr", "es", "", "",
     ]  # fmt: skip
 
@@ -284,7 +284,7 @@ def test_a_single_name_becomes_one_of_nobodys():
 @given(st.integers(0, 2**32 - 1), st.from_regex(r"[0-9]{1,4}([.,][0-9]{1,3})?", fullmatch=True))
 def test_another_number_is_another_number(key, number):
     """Of the same form, whatever was drawn."""
-    found = _other_fact("number", number, key)
+    found = _draw_other_fact("number", number, key)
     assert found != number
     assert re.sub(r"\d", "9", found) == re.sub(r"\d", "9", number)
 
@@ -292,6 +292,6 @@ def test_another_number_is_another_number(key, number):
 @given(st.integers(0, 2**32 - 1), st.sampled_from([one for some in _LISTS for one in some]))
 def test_another_word_of_the_list(key, word):
     """Never itself."""
-    found = _other_fact("listed", word, key)
+    found = _draw_other_fact("listed", word, key)
     assert found != word
     assert any(word in some and found in some for some in _LISTS)

@@ -18,7 +18,7 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.data.documents import Folder
-from embassay.data.documents.conversion import clear_conversions, convert_document, kept_conversions
+from embassay.data.documents.conversion import clear_conversions, convert_document, open_kept_conversions
 from embassay.data.documents.markup import Unread
 from embassay.limits import read_bounded
 from written_documents import write_docx, write_pdf
@@ -256,9 +256,9 @@ def test_a_refusal_is_kept_and_can_be_cleared(folder: Path) -> None:
     for _ in range(2):
         with pytest.raises(Unread, match="damaged"):
             convert_document(folder / "bad.pdf", "PDF")
-    assert kept_conversions().entries == 1
+    assert open_kept_conversions().entries == 1
     assert clear_conversions() > 0
-    assert kept_conversions().entries == 0
+    assert open_kept_conversions().entries == 0
 
 
 def test_a_conversion_that_never_ends_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,16 +12,16 @@ from embassay.errors import ModelError
 from embassay.protocols.hteb.transformers import read_answer
 from embassay.protocols.hume.llms.annotator import Scale, read_label, read_marks, read_order, read_rating
 from embassay.protocols.pteb.paraphrasing import judge_answer
-from embassay.protocols.pteb.ratings import rating_of
-from embassay.protocols.rag.answers.answerer import is_abstaining, right_of
+from embassay.protocols.pteb.ratings import parse_rating
+from embassay.protocols.rag.answers.answerer import is_abstaining, parse_grade
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges import chat as reading
 from embassay.protocols.rag.judges.chat import grade_messages, order_messages
-from embassay.protocols.rag.rewriters import rewrite_by_rules, rewriting_of
+from embassay.protocols.rag.rewriters import parse_rewriting, rewrite_by_rules
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.systems.chat.answers import (
-    first_fenced,
-    found_json,
+    find_first_fence,
+    find_json,
     without_blocks,
     without_fence,
     without_thinking,
@@ -51,11 +51,11 @@ def test_an_endless_answer_is_read_in_a_moment(answer: str) -> None:
     for read in (
         lambda: judge_answer("A fox.", answer), lambda: judge_answer(answer, "A fox."),
         lambda: without_thinking(answer), lambda: reading.grade_of(answer), lambda: reading.order_of(answer, names),
-        lambda: reading.mended_order(answer, names), lambda: found_json(answer),
+        lambda: reading.complete_order(answer, names), lambda: find_json(answer),
         lambda: judge_answer(answer, f"{answer[1:]} x", meaning=True), lambda: without_blocks(answer),
-        lambda: without_fence(answer), lambda: first_fenced(answer), lambda: read_answer(answer),
-        lambda: rating_of(answer), lambda: right_of(answer), lambda: is_abstaining(answer),
-        lambda: rewriting_of(answer, "Why?"), lambda: rewrite_by_rules(answer),
+        lambda: without_fence(answer), lambda: find_first_fence(answer), lambda: read_answer(answer),
+        lambda: parse_rating(answer), lambda: parse_grade(answer), lambda: is_abstaining(answer),
+        lambda: parse_rewriting(answer, "Why?"), lambda: rewrite_by_rules(answer),
         lambda: read_label(answer, []), lambda: read_rating(answer, Scale()),
         lambda: read_order(answer, names), lambda: read_marks(answer, names),
     ):  # fmt: skip

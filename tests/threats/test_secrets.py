@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embassay.cli import main
-from embassay.systems.remote.calls import Refused, classify_error, read_key, redacted
+from embassay.systems.remote.calls import Refused, classify_error, read_key, redact_keys
 
 KEY = "0123456789-only-mine-abcdef"
 
@@ -55,7 +55,7 @@ def test_no_half_of_a_key(before: int) -> None:
 
 def test_passwords_in_addresses() -> None:
     """Of databases and servers, in whatever a driver says of them."""
-    said = redacted(f"connection to postgresql://me:{KEY[::-1]}@db.example/x failed; http://a:p@h/")
+    said = redact_keys(f"connection to postgresql://me:{KEY[::-1]}@db.example/x failed; http://a:p@h/")
     assert KEY[::-1] not in said
     assert "db.example" in said
     assert ":p@" not in said

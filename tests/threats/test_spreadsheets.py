@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from embassay.data.rows import escape_formula, unescape_formula
 from embassay.interchange import export
-from embassay.protocols.kernel.tables import csv_text
+from embassay.protocols.kernel.tables import format_csv
 from embassay.protocols.pteb.validation.raters import read_ratings
 from embassay.protocols.rag.golden.final_lists import FinalList, Listed, write_check
 from embassay.protocols.wordings.pairs import write_ratings
@@ -59,7 +59,7 @@ def test_tables_and_exports_of_runs(tmp_path: Path, formula: str) -> None:
 
 def test_tables_of_runs() -> None:
     """What every run writes into `tables/`: names are made harmless, negative numbers stay numbers."""
-    cells = _cells(csv_text([["system", "value"], [FORMULA, -0.5], ["-0.25", None]]))
+    cells = _cells(format_csv([["system", "value"], [FORMULA, -0.5], ["-0.25", None]]))
     assert cells == ["system", "value", f"'{FORMULA}", "-0.5", "-0.25", ""]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embassay.cli.options import WorkerOptions, of_records, within_memory
+from embassay.cli.options import WorkerOptions, add_memory_option, add_record_options
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationRequest
 from embassay.protocols.kernel.request import DATA, DETAILS, label_price, option
@@ -57,8 +57,8 @@ Words = Annotated[
 ]
 
 
-@within_memory
-@of_records(tasks=(), defaults={"systems": ()})
+@add_memory_option
+@add_record_options(tasks=(), defaults={"systems": ()})
 def calibrate(
     request: CalibrationRequest, running: WorkerOptions, retrieved: Retrieved, words: Words = None
 ) -> None:
@@ -151,7 +151,7 @@ def _calibrate_runs(request: CalibrationRequest, retrieved: Retrieved, running: 
     import shlex
     import sys
 
-    from embassay.cli.options import default_out
+    from embassay.cli.options import make_default_folder
     from embassay.cli.session import Display
     from embassay.protocols.calibration.protocol import check_calibrated
     from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
@@ -161,7 +161,7 @@ def _calibrate_runs(request: CalibrationRequest, retrieved: Retrieved, running: 
         retrieved.qrels or "", retrieved.runs, grades=request.grades, seed=request.seed, split=request.split,
         mapping=request.mapping
     )  # fmt: skip
-    out = running.out or default_out("calibration")
+    out = running.out or make_default_folder("calibration")
     wanted = RunCalibrationRequest(files, retrieved.cutoff, request.options)
     calibrate_runs(wanted, out, shlex.join(["embassay", *sys.argv[1:]]))
     _show_with_price(retrieved.price)(out, Display(running.json, running.wide), True)

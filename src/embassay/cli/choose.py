@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from embassay.cli.options import WorkerOptions, of_records, within_memory
+from embassay.cli.options import WorkerOptions, add_memory_option, add_record_options
 from embassay.protocols.choose.options import ChoiceRequest
 
 Corpus = Annotated[
@@ -15,8 +15,8 @@ Corpus = Annotated[
 ]
 
 
-@within_memory
-@of_records(tasks=(), datasets=(), grades=None, defaults={"tokenizer": "words"})
+@add_memory_option
+@add_record_options(tasks=(), datasets=(), grades=None, defaults={"tokenizer": "words"})
 def choose(corpus: Corpus, request: ChoiceRequest, running: WorkerOptions) -> None:
     """Choose a system for your documents, without labels.
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from embassay.cli.options import App, PrintOptions, of_records, stopping_at_memory
+from embassay.cli.options import App, PrintOptions, add_record_options, stopping_at_memory
 from embassay.cli.terminal import print_rendered as print_text
 from embassay.cli.terminal import show_blocks, show_table, stdout_screen
 from embassay.document.blocks import Column, Table, number_columns
 from embassay.errors import DataError, Interrupted, UsageError
-from embassay.protocols.kernel.request import DATA, RunRequest, like, option
-from embassay.protocols.kernel.tables import counted, percent
+from embassay.protocols.kernel.request import DATA, RunRequest, option, repeat_option
+from embassay.protocols.kernel.tables import format_counted, format_percent
 
 if TYPE_CHECKING:
     from embassay.cli.progress import Waiting
@@ -59,9 +59,9 @@ class CatalogueFilter:
 class DataCheckOptions:
     """How data are read, and what is looked for in them."""
 
-    mapping: Mapping[str, str] = like(RunRequest, "mapping")
-    split: str | None = like(RunRequest, "split")
-    grades: str | None = like(RunRequest, "grades")
+    mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
+    split: str | None = repeat_option(RunRequest, "split")
+    grades: str | None = repeat_option(RunRequest, "grades")
     against: str | None = option(
         None, "Other data, such as training data, to search for the same texts.", group=DATA
     )
@@ -76,7 +76,7 @@ def group() -> None:
 
 
 @app.command("list")
-@of_records()
+@add_record_options()
 def list_datasets(chosen: CatalogueFilter, shown: PrintOptions) -> None:
     """List the catalogue's datasets, and where each is read from.
 
@@ -108,7 +108,7 @@ def list_datasets(chosen: CatalogueFilter, shown: PrintOptions) -> None:
 
 
 @app.command("show")
-@of_records(wide=False)
+@add_record_options(wide=False)
 def show(
     name: Annotated[str, typer.Argument(help="A catalogue name or a path.", metavar="NAME")],
     shown: PrintOptions,
@@ -118,11 +118,11 @@ def show(
     Example: embassay data show sample
     """
     from embassay.data.catalogue.entries import make_card
-    from embassay.data.catalogue.suites import suite_of
-    from embassay.data.sources import own_first
+    from embassay.data.catalogue.suites import find_suite
+    from embassay.data.sources import prefer_own_path
 
-    name = own_first(name)
-    if suite := suite_of(name):
+    name = prefer_own_path(name)
+    if suite := find_suite(name):
         _show_suite(suite, json=shown.json)
         return
     facts = make_card(name)
@@ -143,7 +143,7 @@ def _show_suite(suite: Suite, *, json: bool) -> None:
         typer.echo(dumps({**facts, "sets": len(suite.sets), "members": members}, ensure_ascii=False))
         return
     source = f" ({suite.source})" if suite.source else ""
-    _say_lines([f"{suite.name}: {suite.title}{source}. {counted(len(suite.sets), 'set')}.", ""])
+    _say_lines([f"{suite.name}: {suite.title}{source}. {format_counted(len(suite.sets), 'set')}.", ""])
     columns = ("dataset", "tasks", "langs", "split", "group", "place", "title")
     rows = [[_join_values(member[column]) for column in columns] for member in members]
     show_table(list(columns), rows, wide=True)
@@ -160,7 +160,7 @@ def _join_values(value: str | list[str]) -> str:
 
 
 @app.command("fetch")
-@of_records(wide=False)
+@add_record_options(wide=False)
 def fetch(
     chosen: CatalogueFilter,
     shown: PrintOptions,
@@ -179,7 +179,7 @@ def fetch(
 
 @app.command("check")
 @stopping_at_memory
-@of_records()
+@add_record_options()
 def check(
     paths: Annotated[
         list[str],
@@ -213,7 +213,7 @@ def _check_path(path: str, asked: DataCheckOptions, shown: PrintOptions) -> bool
             asked.grades,
             asked.against,
             nearness,
-            _tokenizer_here(),
+            _load_local_tokenizer(),
             waiting,
         )
         report = check.report()
@@ -226,12 +226,12 @@ def _check_path(path: str, asked: DataCheckOptions, shown: PrintOptions) -> bool
     return report.usable
 
 
-def _tokenizer_here() -> Tokenizer | None:
+def _load_local_tokenizer() -> Tokenizer | None:
     """cl100k where its file is at hand: a check needs no network."""
     from embassay.text import open_tokenizer
-    from embassay.text.tokenizers import at_hand
+    from embassay.text.tokenizers import is_vocabulary_cached
 
-    return open_tokenizer("cl100k") if at_hand() else None
+    return open_tokenizer("cl100k") if is_vocabulary_cached() else None
 
 
 def _table_cell(value: object) -> str:
@@ -256,13 +256,13 @@ def show_report(report: Report, *, wide: bool) -> None:
     if report.shapes:
         _say_table(["Shape", "Items", "Serves"], map(_shape_row, report.shapes), wide)
     _say_notes("To know", report.remarks)
-    _say_notes("Stops a run", map(_fault_words, report.faults))
-    _say_notes("Almost", map(_miss_words, report.near_misses))
+    _say_notes("Stops a run", map(_describe_fault, report.faults))
+    _say_notes("Almost", map(_describe_miss, report.near_misses))
     _say_command(report.command)
     if report.documents is None:  # else it is said above
-        _say_notes("Left out", _of_shapes((shape.shape, _skip_lines(shape)) for shape in report.shapes))
-    _say_notes("Kept, but odd", _of_shapes((shape.shape, shape.warnings) for shape in report.shapes))
-    figures = _of_shapes((shape.shape, _figure_lines(shape)) for shape in report.shapes)
+        _say_notes("Left out", _join_shapes((shape.shape, _skip_lines(shape)) for shape in report.shapes))
+    _say_notes("Kept, but odd", _join_shapes((shape.shape, shape.warnings) for shape in report.shapes))
+    figures = _join_shapes((shape.shape, _figure_lines(shape)) for shape in report.shapes)
     _say_notes("Numbers", figures)
     _show_lengths(report.lengths, wide)
     _say_notes(
@@ -288,8 +288,8 @@ def _report_verdict(report: Report) -> str:
 def _show_file(file: CheckedFile, wide: bool) -> None:
     size = f"{file.bytes:,} bytes" if file.bytes < 100_000 else f"{file.bytes / 1e6:,.1f} MB"
     facts = [file.format or "no known format", file.encoding.partition(", line")[0], file.line_ends]
-    blank = f"{counted(file.blank, 'blank line')} skipped" if file.blank else ""
-    facts += [counted(file.rows, "row"), blank, size]
+    blank = f"{format_counted(file.blank, 'blank line')} skipped" if file.blank else ""
+    facts += [format_counted(file.rows, "row"), blank, size]
     _say_lines([f"{file.path}: {', '.join(filter(None, facts))}"])
     rows = []
     for column in file.columns:
@@ -325,7 +325,7 @@ def _count_words(counts: Mapping[str, int], nothing: str = "") -> str:
     return ", ".join(f"{name or nothing} {count:,}" for name, count in counts.items()) or nothing
 
 
-def _miss_words(miss: NearMiss) -> str:
+def _describe_miss(miss: NearMiss) -> str:
     return f"{', '.join(miss.tasks)}: {miss.mend or 'needs ' + ', '.join(miss.missing) + ' as well'}"
 
 
@@ -333,14 +333,14 @@ def _shape_row(shape: Shape) -> list[str]:
     return [shape.shape, f"{shape.items:,}" if shape.ready else "stopped", ", ".join(shape.tasks)]
 
 
-def _fault_words(fault: Fault) -> str:
+def _describe_fault(fault: Fault) -> str:
     if fault.count == 1:
         return f"{fault.example} {fault.mend}".strip()
     lines = ", ".join(map(str, fault.lines)) + (", ..." if fault.count > len(fault.lines) else "")
     return f"{fault.count:,} times, lines {lines}. The first: {fault.example} {fault.mend}".strip()
 
 
-def _of_shapes(told: Iterable[tuple[str, Iterable[str]]]) -> Iterator[str]:
+def _join_shapes(told: Iterable[tuple[str, Iterable[str]]]) -> Iterator[str]:
     """Each thing once, with the shapes it is said of."""
     shapes: dict[str, list[str]] = {}
     for shape, lines in told:
@@ -359,15 +359,17 @@ def _figure_lines(shape: Shape) -> Iterator[str]:
     from embassay.data.check.files import NumberSpread
 
     for name, figure in shape.figures.items():
-        yield f"{name}: {_spread_words(figure) if isinstance(figure, NumberSpread) else _balance_words(figure)}"
+        yield f"{name}: {_spread_words(figure) if isinstance(figure, NumberSpread) else _describe_balance(figure)}"
 
 
 def _spread_words(spread: NumberSpread) -> str:
     return f"{spread.least:g} to {spread.most:g}, median {spread.median:g}, mean {spread.mean:.2f}"
 
 
-def _balance_words(balance: Balance) -> str:
-    shares = [f"{label}: {count:,} ({percent(count / balance.n)})" for label, count in balance.counts.items()]
+def _describe_balance(balance: Balance) -> str:
+    shares = [
+        f"{label}: {count:,} ({format_percent(count / balance.n)})" for label, count in balance.counts.items()
+    ]
     if len(shares) <= _LABELS:
         return ", ".join(shares)
     return f"{len(shares):,} different, most often {', '.join(shares[:2])}, least often {shares[-1]}"
@@ -396,13 +398,13 @@ def _show_lengths(lengths: Sequence[Lengths], wide: bool) -> None:
 
 def _repeat_lines(repeats: RepeatedRows, report: Report) -> Iterator[str]:
     odd = f", {repeats.conflicting:,} of them with another label or score" if repeats.conflicting else ""
-    near = _near_words(repeats.near, report)
+    near = _describe_near_duplicates(repeats.near, report)
     yield f"{repeats.table}: {repeats.exact:,} of {repeats.texts:,} exactly{odd}; {near}."
     yield from _example_lines(repeats.examples)
 
 
 def _say_overlap(overlap: Overlap, report: Report) -> Iterator[str]:
-    near = _near_words(overlap.near, report)
+    near = _describe_near_duplicates(overlap.near, report)
     yield (
         f"{overlap.table}: of {overlap.texts:,} rows of {overlap.of}, {overlap.exact:,} are also in "
         f"{overlap.within} exactly; {near}."
@@ -410,7 +412,7 @@ def _say_overlap(overlap: Overlap, report: Report) -> Iterator[str]:
     yield from _example_lines(overlap.examples)
 
 
-def _near_words(near: int | None, report: Report) -> str:
+def _describe_near_duplicates(near: int | None, report: Report) -> str:
     return (
         "nearly: not looked for"
         if near is None
@@ -516,7 +518,7 @@ def _fetch_one(
 
 def _find_records(names: Sequence[str], protocol: str, task: str) -> list[EntryRecord]:
     from embassay.data.catalogue.entries import all_entries, list_overviews
-    from embassay.data.catalogue.suites import members_of, suite_of
+    from embassay.data.catalogue.suites import find_members, find_suite
 
     if bool(names) == bool(protocol or task):
         raise UsageError(
@@ -524,10 +526,10 @@ def _find_records(names: Sequence[str], protocol: str, task: str) -> list[EntryR
             mend="For example: embassay data fetch stsbenchmark; embassay data fetch beir.",
         )
     if names:
-        records, files = members_of(dict.fromkeys(names))
+        records, files = find_members(dict.fromkeys(names))
         for path in files:
             _say_on_stderr(f"{path}: left out, it is your own file")
-        return _fetchable_records(records) if any(suite_of(name) for name in names) else records
+        return _fetchable_records(records) if any(find_suite(name) for name in names) else records
     used = [
         all_entries()[overview.name]
         for overview in list_overviews(protocol, task)

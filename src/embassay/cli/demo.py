@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from embassay.cli.options import WorkerOptions, of_records
+from embassay.cli.options import WorkerOptions, add_record_options
 from embassay.errors import EmbassayError
-from embassay.machine import cores
-from embassay.protocols.kernel.request import OUTPUT, like, option
-from embassay.runs.execution import be_a_worker
+from embassay.machine import count_cores
+from embassay.protocols.kernel.request import OUTPUT, option, repeat_option
+from embassay.runs.execution import prepare_worker
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
@@ -57,11 +57,11 @@ class Demo:
     """Where the runs are kept, and how they are carried out and shown."""
 
     out: Path = option(Path("runs/demo"), "Folder of the runs; the same command resumes them.", group=OUTPUT)
-    workers: int = like(WorkerOptions, "workers")
-    wide: bool = like(WorkerOptions, "wide")
+    workers: int = repeat_option(WorkerOptions, "workers")
+    wide: bool = repeat_option(WorkerOptions, "wide")
 
 
-@of_records()
+@add_record_options()
 def demo(asked: Demo) -> None:
     """Try every protocol on the sample data, in about a minute.
 
@@ -76,7 +76,7 @@ def demo(asked: Demo) -> None:
     out, workers = asked.out, asked.workers
     systems, display = _bundled_systems(), Display(False, asked.wide, brief=not asked.wide)
     rest = partial(_run_rest, systems, out, display)
-    with _run_beside(rest) if cores() > 1 else nullcontext(rest) as finish:
+    with _run_beside(rest) if count_cores() > 1 else nullcontext(rest) as finish:
         _run_sage(systems, out / "sage", display, workers)
         _run_pteb(systems, out / "pteb", display, workers)
         _run_hteb(systems, out / "hteb", display, workers)
@@ -90,7 +90,7 @@ def demo(asked: Demo) -> None:
 def _run_beside(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
     """`work` in a process of its own meanwhile; what is yielded waits for it, says what it said and raises what it
     raised. Half of a demo's time is one thread's, and this is what the other core is for."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=be_a_worker) as pool:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=prepare_worker) as pool:
         future = pool.submit(_capture_output, work, getattr(sys.stdout, "encoding", None) or "utf-8")
 
         def finish() -> None:
@@ -149,7 +149,7 @@ def _capture_output(
 def show_headlines(runs: Sequence[Path]) -> None:
     """Print what the runs answer, every system's headline in each with interval and ranks, and the gravest notes."""
     from embassay.cli.terminal import print_rendered, show_blocks, stdout_screen
-    from embassay.report.headlines import headlines_view, leading_of
+    from embassay.report.headlines import headlines_view, list_leading
     from embassay.report.runs import read_runs
     from embassay.report.terminal import care_view, render_answers
 
@@ -159,7 +159,7 @@ def show_headlines(runs: Sequence[Path]) -> None:
     typer.echo("")
     scored = [run for run in read if run.record.path.name in HEADED]
     # All columns: the view has parted what does not fit.
-    show_blocks([*headlines_view([*leading_of(scored)], device.width), *care_view(read)], wide=True)
+    show_blocks([*headlines_view([*list_leading(scored)], device.width), *care_view(read)], wide=True)
 
 
 def _run_sage(systems: tuple[str, ...], out: Path, display: Display, workers: int) -> None:
@@ -236,12 +236,12 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
 
 def _write_runs(request: GoldenRequest, systems: list[str], folder: Path) -> list[Path]:
     """What each system, and two of them fused, retrieve of the passages that the golden set chose from."""
-    from embassay.protocols.rag.golden.corpus import passages_of, read_inputs
+    from embassay.protocols.rag.golden.corpus import make_passages, read_inputs
     from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve, write_trec
     from embassay.text import open_tokenizer
 
     tokenizer, read = open_tokenizer(TOKENIZER), read_inputs(request)
-    chosen = passages_of(read.documents, request.options, tokenizer)
+    chosen = make_passages(read.documents, request.options, tokenizer)
     passages = dict(zip(chosen.ids, chosen.texts, strict=True))
     questions = {question.id: question.text for question in read.questions}
     runs = {name: retrieve(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in systems}
@@ -283,9 +283,9 @@ def _run_probes(systems: tuple[str, ...], out: Path, display: Display) -> None:
 def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
     """A study of the sample's English texts, answered by scripts, and the systems on the same items."""
     from embassay.cli.hume.results import run_study
-    from embassay.protocols.hume.collection import KIND, simulated_rows
+    from embassay.protocols.hume.collection import KIND, simulate_annotators
     from embassay.protocols.hume.options import StudyRequest
-    from embassay.protocols.hume.sampling import sample
+    from embassay.protocols.hume.sampling import draw_study
     from embassay.protocols.hume.sampling.options import SampleRequest, TaskRequest
     from embassay.protocols.hume.study import read_study, write_annotations, write_study
 
@@ -296,9 +296,9 @@ def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
     study = out / "study"
     # Of seven candidates some would be French.
     task = TaskRequest(data="sample", n=ITEMS, lang=["eng"], candidates=5, relevant=2)
-    drawn = sample(SampleRequest(name="demo", tasks=[task]))
+    drawn = draw_study(SampleRequest(name="demo", tasks=[task]))
     write_study(study, drawn.study, drawn.items, drawn.gold)
-    write_annotations(study, KIND, simulated_rows(read_study(study), SCRIPTS, noise=NOISE, seed=1))
+    write_annotations(study, KIND, simulate_annotators(read_study(study), SCRIPTS, noise=NOISE, seed=1))
     request = StudyRequest(str(study), systems, tokenizer=TOKENIZER)
     run_study(request, out / "hume", display, report=False, workers=1, max_usd=None)
 

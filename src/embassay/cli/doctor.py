@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import App, PrintOptions, WorkerOptions, of_records
+from embassay.cli.options import App, PrintOptions, WorkerOptions, add_record_options
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import SYSTEMS, option
 
@@ -42,7 +42,7 @@ class What(StrEnum):
     pages = "pages"
 
 
-@of_records()
+@add_record_options()
 def show(
     what: Annotated[What, typer.Argument(help=f"One of {', '.join(What)}.")], printed: PrintOptions
 ) -> None:
@@ -81,12 +81,12 @@ _MODEL_COLUMNS = {
 
 def _suite_rows() -> Iterator[dict[str, Any]]:
     """The papers' sets of datasets: how many each counts, of how many datasets, and how many of these are here."""
-    from embassay.data.catalogue.entries import reading_place
+    from embassay.data.catalogue.entries import find_reading_place
     from embassay.data.catalogue.suites import all_suites
 
     at_hand = ("mirror", "part of mirror", "cache")
     for suite in all_suites().values():
-        present = [reading_place(member.record) in at_hand for member in suite.members if member.record]
+        present = [find_reading_place(member.record) in at_hand for member in suite.members if member.record]
         yield {
             "name": suite.name, "protocol": suite.protocol, "sets": len(suite.sets), "datasets": len(suite.members),
             "here": sum(present), "source": suite.source, "summary": suite.title
@@ -97,9 +97,9 @@ def _model_rows() -> list[dict[str, Any]]:
     """What is known of models, without what is not."""
     from dataclasses import asdict
 
-    from embassay.systems.models import known_models
+    from embassay.systems.models import list_known_models
 
-    models = (asdict(model).items() for model in known_models())
+    models = (asdict(model).items() for model in list_known_models())
     return [{key: value for key, value in model if value not in (None, ())} for model in models]
 
 
@@ -133,7 +133,7 @@ def _registry_entries(what: What) -> Iterator[dict[str, Any]]:
 _SIGNS = {"ok": "ok", "absent": "-", "broken": "BROKEN"}
 
 
-@of_records(workers=1, wide=False, out=None, max_cost=None, dry_run=False)
+@add_record_options(workers=1, wide=False, out=None, max_cost=None, dry_run=False)
 def doctor(running: WorkerOptions) -> None:
     """Show what is installed, and whether it works.
 
@@ -142,13 +142,13 @@ def doctor(running: WorkerOptions) -> None:
 
     Example: embassay doctor
     """
-    from embassay.doctor import examine, extras, look
+    from embassay.doctor import examine, examine_machine, extras
     from embassay.machine import cache_folder
 
     if running.engine == "ray" or running.address is not None:
         _show_cluster(running.address, running.json)
         return
-    machine, known = look(cache_folder()), extras()
+    machine, known = examine_machine(cache_folder()), extras()
     checks = list(examine(machine.cache))
     if running.json:
         _print_json(machine, known, checks)
@@ -183,10 +183,10 @@ def _print_machine(machine: Machine, known: Sequence[Extra], checks: Sequence[Ch
 
 
 def _show_cluster(address: str | None, json: bool) -> None:
-    from embassay.cli.options import crew
+    from embassay.cli.options import choose_executor
     from embassay.doctor import examine_cluster
 
-    crew(1, "ray", address)
+    choose_executor(1, "ray", address)
     facts = examine_cluster(address)
     if json:
         from dataclasses import asdict
@@ -294,7 +294,7 @@ caches = App("Show or empty the caches.")
 
 
 @caches.command("info")
-@of_records(wide=False)
+@add_record_options(wide=False)
 def info(shown: PrintOptions) -> None:
     """Show where the caches are, their size and what they hold.
 
@@ -303,17 +303,17 @@ def info(shown: PrintOptions) -> None:
     from dataclasses import asdict
     from json import dumps
 
-    from embassay.data.column import kept_corpora
-    from embassay.data.documents.conversion import kept_conversions
+    from embassay.data.column import open_kept_corpora
+    from embassay.data.documents.conversion import open_kept_conversions
     from embassay.machine import corpus_folder
     from embassay.runs.embeddings import EmbeddingCache
     from embassay.runs.store import AnswerCache, PairCache, index_folder
-    from embassay.search.indexes.store import kept_indexes
+    from embassay.search.indexes.store import open_kept_indexes
 
-    indexes = kept_indexes(index_folder())
+    indexes = open_kept_indexes(index_folder())
     cache_info, answers = EmbeddingCache.open(None).info(), AnswerCache.open(None).info()
-    pairs, corpora = PairCache.open(None).info(), kept_corpora(corpus_folder())
-    documents = kept_conversions()
+    pairs, corpora = PairCache.open(None).info(), open_kept_corpora(corpus_folder())
+    documents = open_kept_conversions()
     if shown.json:
         records: dict[str, Any] = {
             "answers": answers, "pairs": pairs, "indexes": indexes, "corpora": corpora,
@@ -360,7 +360,7 @@ class Emptied:
 
 
 @caches.command("clear")
-@of_records()
+@add_record_options()
 def clear(only: Emptied) -> None:
     """Empty the caches; finished runs keep their results.
 

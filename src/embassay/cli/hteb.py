@@ -19,13 +19,13 @@ from embassay.cli.options import (
     Running,
     StudyFolder,
     WorkerOptions,
-    default_out,
-    of_records,
+    add_memory_option,
+    add_record_options,
+    make_default_folder,
     stopping_at_memory,
-    within_memory,
 )
 from embassay.protocols.hteb.options import HtebRequest, as_reference
-from embassay.protocols.kernel.request import DATA, OUTPUT, like, names_of, option
+from embassay.protocols.kernel.request import DATA, OUTPUT, option, repeat_option, split_names
 
 app = App("HTEB: how far scores drop under eight transformations on three axes.")
 validation = App("Have people check the transformed texts.")
@@ -41,7 +41,7 @@ Reference = Annotated[
 ]
 
 
-def of_authors(request: HtebRequest) -> HtebRequest:
+def apply_reference_options(request: HtebRequest) -> HtebRequest:
     """A request with every option at its value `reference`."""
     return replace(
         request, options=as_reference(request.options), generation=as_reference(request.generation),
@@ -50,8 +50,8 @@ def of_authors(request: HtebRequest) -> HtebRequest:
 
 
 @app.command("run")
-@within_memory
-@of_records(defaults={"transformer": ...})
+@add_memory_option
+@add_record_options(defaults={"transformer": ...})
 def run(request: HtebRequest, running: WorkerOptions, reference: Reference = False) -> None:
     """Score systems on original texts and on eight transformations.
 
@@ -62,7 +62,7 @@ def run(request: HtebRequest, running: WorkerOptions, reference: Reference = Fal
     from embassay.cli.session import run_session
     from embassay.protocols.hteb.protocol import Hteb
 
-    run_session(Hteb(), of_authors(request) if reference else request, running, "hteb")
+    run_session(Hteb(), apply_reference_options(request) if reference else request, running, "hteb")
 
 
 Generator = Annotated[
@@ -80,7 +80,7 @@ OF_SCORES = {
 
 @app.command("transform")
 @stopping_at_memory
-@of_records(systems=(), without=OF_SCORES, defaults={"transformer": ...})
+@add_record_options(systems=(), without=OF_SCORES, defaults={"transformer": ...})
 def transform(request: HtebRequest, running: Running, reference: Reference = False) -> None:
     """Transform texts without scoring systems.
 
@@ -91,15 +91,15 @@ def transform(request: HtebRequest, running: Running, reference: Reference = Fal
     from embassay.cli.progress import make_listener
     from embassay.cli.session import Display, show_plan, stop_on_signal
     from embassay.protocols.hteb.protocol import transform, transform_forecast
-    from embassay.protocols.kernel.session import accounts
+    from embassay.protocols.kernel.session import open_ledger
     from embassay.runs.folder import RunFolder
 
-    request = of_authors(request) if reference else request
+    request = apply_reference_options(request) if reference else request
     json, wide = running.json, running.wide
     if running.dry_run:
         show_plan(partial(transform_forecast, request), Display(json, wide))
         return
-    folder = running.out or default_out("hteb-texts")
+    folder = running.out or make_default_folder("hteb-texts")
     command = shlex.join(["embassay", *sys.argv[1:]])
     command = command if "--out" in command else f"{command} --out {shlex.quote(str(folder))}"
     heard = make_listener()
@@ -107,7 +107,7 @@ def transform(request: HtebRequest, running: Running, reference: Reference = Fal
     with (
         stop_on_signal(kept_in, command),
         RunFolder(folder).locked(),
-        accounts(folder, running.max_cost) as ledger,
+        open_ledger(folder, running.max_cost) as ledger,
     ):
         try:
             texts = transform(request, folder, ledger=ledger, listener=heard)
@@ -167,7 +167,7 @@ def import_(
 
 @app.command("export")
 @stopping_at_memory
-@of_records(systems=(), without={*OF_SCORES, "runs", "transformer", "transformations", "generation"})
+@add_record_options(systems=(), without={*OF_SCORES, "runs", "transformer", "transformations", "generation"})
 def export(
     texts: Texts,
     out: Root,
@@ -206,32 +206,32 @@ def people() -> None:
 class RatedPairOptions:
     """Which pairs people rate, and where they are written."""
 
-    transformations: tuple[str, ...] = like(HtebRequest, "transformations")
-    datasets: tuple[str, ...] = like(HtebRequest, "datasets", default=(), help="Only this dataset.")
+    transformations: tuple[str, ...] = repeat_option(HtebRequest, "transformations")
+    datasets: tuple[str, ...] = repeat_option(HtebRequest, "datasets", default=(), help="Only this dataset.")
     langs: tuple[str, ...] = option(
-        (), "Languages of the originals, such as en. Default: all.", read=names_of, group=DATA
+        (), "Languages of the originals, such as en. Default: all.", read=split_names, group=DATA
     )
     pairs: int = option(100, "Pairs per transformation.", least=1, group=DATA)
     raters: int = option(3, "Ratings per pair.", least=1)
     dummies: int = option(2, "Pairs per file whose rating is known.", least=0)
-    seed: int = like(HtebRequest, "seed")
+    seed: int = repeat_option(HtebRequest, "seed")
     out: Path | None = option(None, "Folder of the study, new or empty.", group=OUTPUT)
 
 
 @validation.command("sample")
 @stopping_at_memory
-@of_records()
+@add_record_options()
 def sample(texts: Texts, drawing: RatedPairOptions) -> None:
     """Draw pairs of original and transformed texts for people to rate.
 
     Example: embassay hteb validate sample runs/hteb --langs en --out study
     """
-    from embassay.protocols.hteb.validation import RATERS, draw
+    from embassay.protocols.hteb.validation import RATERS, draw_study
     from embassay.protocols.wordings.pairs import Sample
     from embassay.protocols.wordings.sets import ParaphraseSet
 
-    folder, raters = drawing.out or default_out("hteb-validate"), drawing.raters
-    items = draw(
+    folder, raters = drawing.out or make_default_folder("hteb-validate"), drawing.raters
+    items = draw_study(
         ParaphraseSet.open(texts), folder, Sample(drawing.pairs, drawing.dummies, raters, drawing.seed),
         transformations=drawing.transformations, datasets=drawing.datasets, langs=drawing.langs
     )  # fmt: skip
@@ -246,7 +246,7 @@ def sample(texts: Texts, drawing: RatedPairOptions) -> None:
 
 @validation.command("score")
 @stopping_at_memory
-@of_records(json=False)
+@add_record_options(json=False)
 def score(
     folder: StudyFolder,
     files: RatingFiles = None,
@@ -266,10 +266,10 @@ def score(
     Example: embassay hteb validate score study -s minilm
     """
     from embassay.cli.terminal import show_table
-    from embassay.protocols.hteb.validation import score, tables
+    from embassay.protocols.hteb.validation import make_tables, score_study
 
-    scored = score(folder, files or (), system or ())
-    for table in tables(scored):
+    scored = score_study(folder, files or (), system or ())
+    for table in make_tables(scored):
         body = table.printed()
         show_table(
             list(body.heads), [list(row) for row in body.body if not isinstance(row, str)], wide=shown.wide

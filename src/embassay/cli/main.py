@@ -16,9 +16,9 @@ import typer
 
 from embassay import __version__
 from embassay.cli.options import App, CommandGroup, stopping_at_memory
-from embassay.cli.terminal import only_visible, said_readings
+from embassay.cli.terminal import announce_readings, filter_control_characters
 from embassay.errors import EmbassayError, UsageError
-from embassay.registry import attribute
+from embassay.registry import import_attribute
 
 SETTINGS: dict[str, Any] = {
     "name": "embassay",
@@ -140,7 +140,7 @@ def _usage_mistake(error: Any) -> UsageError:
         message = message.replace(raw, plain)
     path = error.ctx.command_path if getattr(error, "ctx", None) else "embassay"
     mends = (mend for pattern, mend in MENDS.items() if re.search(pattern, message))
-    mend = next(mends, "").format(path=path, said=_last_word(message)) or _say_near(message, error)
+    mend = next(mends, "").format(path=path, said=_take_last_word(message)) or _say_near(message, error)
     mend = mend or (_show_example(error) if message.startswith("Missing") else "")
     message = message if message.endswith("?") else f"{message.rstrip('.')}."
     return UsageError(message, mend=f"{mend}`{path} -h` shows all.")
@@ -157,15 +157,17 @@ def _say_near(message: str, error: Any) -> str:
     """A question after commands that look like what was asked for, and after the long option of a letter; typer asks
     so of other options itself."""
     if letter := re.match(r"No such option:? '?-([a-z])\b", message):
-        return _of_letter(letter[1], [name for param in error.ctx.command.params for name in param.opts])
+        return _find_option_by_letter(
+            letter[1], [name for param in error.ctx.command.params for name in param.opts]
+        )
     if not message.startswith("No such command"):
         return ""
     commands = getattr(error.ctx.command, "commands", {})
-    near = get_close_matches(_last_word(message), commands, n=2, cutoff=0.5)
+    near = get_close_matches(_take_last_word(message), commands, n=2, cutoff=0.5)
     return f"Did you mean {' or '.join(near)}? " if near else ""
 
 
-def _of_letter(letter: str, known: Sequence[str]) -> str:
+def _find_option_by_letter(letter: str, known: Sequence[str]) -> str:
     """The option that a letter stands for elsewhere: how many is --n, or else --limit."""
     names = (
         ["--n", "--limit"] if letter == "n" else [name for name in known if name.startswith(f"--{letter}")]
@@ -174,7 +176,7 @@ def _of_letter(letter: str, known: Sequence[str]) -> str:
     return f"Did you mean {' or '.join(offered)}? " if offered else ""
 
 
-def _last_word(message: str) -> str:
+def _take_last_word(message: str) -> str:
     return re.split(r"[ '()]+", message.strip(" .')"))[-1]
 
 
@@ -184,9 +186,9 @@ def with_commands(*names: str) -> typer.Typer:
     built.callback()(main)
     for name in names or (*COMMANDS, *GROUPS):
         if name in GROUPS:
-            built.add_typer(attribute(f"embassay.cli.{HOMES.get(name, f'{name}:app')}"), name=name)
+            built.add_typer(import_attribute(f"embassay.cli.{HOMES.get(name, f'{name}:app')}"), name=name)
         else:
-            command = attribute(f"embassay.cli.{HOMES.get(name, f'{name}:{name}')}")
+            command = import_attribute(f"embassay.cli.{HOMES.get(name, f'{name}:{name}')}")
             # What `reproduce` does not know is for the command that it calls.
             more = {"context_settings": {"ignore_unknown_options": True}} if name == "reproduce" else {}
             built.command(name, **more)(command if name in OWN_MEMORY else stopping_at_memory(command))
@@ -267,7 +269,7 @@ def start_text() -> str:
 
 def run() -> None:
     """Entry point: run the app; a known error is one line on stderr, its mend, and its exit code."""
-    with only_visible():
+    with filter_control_characters():
         warnings.formatwarning = _format_warning
         _run_app()
 
@@ -289,7 +291,7 @@ def _run_app() -> None:
     try:
         _check_memory(sys.argv[1:])
         _check_out(sys.argv[1:])
-        with said_readings():
+        with announce_readings():
             app()
     except EmbassayError as error:
         _exit_with(error)
@@ -297,9 +299,9 @@ def _run_app() -> None:
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
-        from embassay.cli.session import of_files
+        from embassay.cli.session import describe_file_error
 
-        readable = of_files(error)
+        readable = describe_file_error(error)
         readable.__cause__ = error
         _exit_with(readable)
     except Exception as error:
@@ -317,7 +319,7 @@ LEAST_MEMORY = 2_000_000_000
 
 def _check_memory(words: Sequence[str]) -> None:
     """Refuse to start where the shell allows too little: a library that gets none aborts, and nobody says why."""
-    allowed = _memory_limit()
+    allowed = _read_memory_limit()
     if allowed is None or allowed >= LEAST_MEMORY or not words or {"-h", "--help", "--version"} & set(words):
         return
     message = (
@@ -328,7 +330,7 @@ def _check_memory(words: Sequence[str]) -> None:
 
 def _report_failure(error: BaseException) -> NoReturn:
     """Say that memory is lacking where it is; a mistake of ours keeps its traceback."""
-    if _lacks_memory(error):
+    if _is_out_of_memory(error):
         mend = "Allow more (ulimit -v), or give it less to do: --limit."
         _exit_with(UsageError("There is not enough memory.", mend=mend))
     _show_traceback(error)
@@ -342,15 +344,15 @@ _OF_MEMORY = (
 """What libraries say, and Python, where they get no memory or no room for a thread's stack."""
 
 
-def _lacks_memory(error: BaseException) -> bool:
+def _is_out_of_memory(error: BaseException) -> bool:
     """Whether a limit of the shell or the system was reached, also while a library was loaded. Where memory is limited,
     a library in Rust that breaks off did so for that, and Python itself may fail without a word (`SystemError`)."""
     told = isinstance(error, MemoryError) or any(words in str(error) for words in _OF_MEMORY)
     wordless = type(error).__name__ == "PanicException" or isinstance(error, SystemError)
-    return told or (wordless and _memory_limit() is not None)
+    return told or (wordless and _read_memory_limit() is not None)
 
 
-def _memory_limit() -> int | None:
+def _read_memory_limit() -> int | None:
     """Bytes of address space that the shell allows (`ulimit -v`); None without a limit."""
     try:
         import resource
@@ -381,6 +383,6 @@ def _show_traceback(error: BaseException) -> None:
     """Without the keys that were read: what a server or a driver says may repeat them."""
     import traceback
 
-    from embassay.systems.remote.calls import redacted
+    from embassay.systems.remote.calls import redact_keys
 
-    typer.echo(redacted("".join(traceback.format_exception(error))), err=True, nl=False)
+    typer.echo(redact_keys("".join(traceback.format_exception(error))), err=True, nl=False)

@@ -315,8 +315,8 @@ class WorkerOptions(Running):
     )
 
     def crew(self) -> int | Ray:
-        """Who does the cells: see `crew`."""
-        return crew(self.workers, self.engine, self.address)
+        """Who does the cells: see `choose_executor`."""
+        return choose_executor(self.workers, self.engine, self.address)
 
 
 @dataclass(frozen=True)
@@ -332,7 +332,7 @@ class Server:
     open: bool = option(False, "Open the owner's page in a browser.", name="--open", group=OUTPUT)
 
 
-def crew(workers: int, engine: str, address: str | None) -> int | Ray:
+def choose_executor(workers: int, engine: str, address: str | None) -> int | Ray:
     """Who does the cells. UsageError for options that do not go together, and for a cluster that is not there."""
     if engine == "local":
         if address is not None:
@@ -366,7 +366,7 @@ Memory = Annotated[
 ]  # fmt: skip
 
 
-def within_memory(command: Callable[..., Any], *, stop: bool = False) -> Callable[..., Any]:
+def add_memory_option(command: Callable[..., Any], *, stop: bool = False) -> Callable[..., Any]:
     """Give a command the option --memory: it is carried out under the promise, and a broken one is said on stderr. One
     that does not estimate what it will hold is to `stop` where it holds more."""
 
@@ -403,11 +403,11 @@ def check_finite(arguments: dict[str, Any]) -> None:
                 raise UsageError(f"--{name.replace('_', '-')} is {value}.", mend="Give a finite number.")
 
 
-stopping_at_memory = partial(within_memory, stop=True)
-"""`within_memory` for a command without cells."""
+stopping_at_memory = partial(add_memory_option, stop=True)
+"""`add_memory_option` for a command without cells."""
 
 
-def settings(cls: type[Any], name: str = "options") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def add_options(cls: type[Any], name: str = "options") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command one option per field of the dataclass `cls`; the command gets them as one object, `name`.
 
     A field says what there is to say of its option (`protocols.kernel.request.option`); a Literal becomes a choice, a
@@ -420,7 +420,7 @@ def settings(cls: type[Any], name: str = "options") -> Callable[[Callable[..., A
     return decorate
 
 
-def of_records(
+def add_record_options(
     *, without: Collection[str] = (), defaults: Map[str, Any] = {}, **fixed: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of its parameters that are records: what a run is asked for, how it is carried out. It
@@ -539,8 +539,10 @@ def _with_signature(
     return wrapped
 
 
-def knobs(cls: type[Any], name: str = "given") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`settings` for a command that has other sources of settings too: an option that is not given is None, and the
+def add_advanced_options(
+    cls: type[Any], name: str = "given"
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`add_options` for a command that has other sources of settings too: an option that is not given is None, and the
     command gets a mapping of those that are, `name`. The help says what holds otherwise."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -580,8 +582,8 @@ def _show_default(value: Any) -> str:
     return {True: "yes", False: "no"}.get(value, f"{value:g}" if isinstance(value, float) else str(value))
 
 
-def default_out(command: str) -> Path:
+def make_default_folder(command: str) -> Path:
     """A new folder under `runs/`, named by the command and the time."""
-    from embassay.protocols.kernel.request import new_folder
+    from embassay.protocols.kernel.request import make_run_folder
 
-    return new_folder(command)
+    return make_run_folder(command)

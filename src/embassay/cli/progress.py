@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from embassay.cli.terminal import escape_controls, progress_bars, shorten_names
 from embassay.protocols.kernel.session import Silent
-from embassay.protocols.kernel.tables import counted
+from embassay.protocols.kernel.tables import format_counted
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.plan import Plan
@@ -48,11 +48,11 @@ def seconds_left(elapsed: float, share: float) -> float | None:
 
 def _time_range(left: float) -> str:
     """A time left as a range: cells and answers differ, so one figure would promise too much."""
-    low, high = in_words(left * 0.7), in_words(left * 1.5)
+    low, high = format_duration(left * 0.7), format_duration(left * 1.5)
     return f"{low} left" if low == high else f"{low} to {high} left"
 
 
-def in_words(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """`4 s`, `12 min`, `3 h 12 min`."""
     if seconds < 60:
         return f"{max(1, round(seconds))} s"
@@ -152,7 +152,7 @@ class _Tally(Silent):
     def amount(self) -> str:
         """How much of the stage is done, in words."""
         of = f" of {self.asked:,}" if self.asked else ""
-        answers = f", {counted(self.answers, 'answer')}" if self.answers else ""
+        answers = f", {format_counted(self.answers, 'answer')}" if self.answers else ""
         return f"{self.answered:,}{of} {self.unit}{answers}"
 
     def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:  # noqa: ARG002
@@ -171,7 +171,7 @@ class _Tally(Silent):
         """What a long run will take, and how to have a first answer sooner; empty for a short one."""
         if not self.timed or self.total < LONG:
             return ""
-        low, high = in_words(self.total * 0.7), in_words(self.total * 1.5)
+        low, high = format_duration(self.total * 0.7), format_duration(self.total * 1.5)
         whole = getattr(plan.request, "limit", 0) is None  # a study has none
         return f"about {low} to {high}" + (
             "; for a first answer sooner: --limit 200, with another --out" if whole else ""
@@ -290,9 +290,9 @@ class Lines(_Tally):
 
     def over(self) -> None:
         self.say_late()
-        cells = counted(self._all, "cell") if self._all else "done"
+        cells = format_counted(self._all, "cell") if self._all else "done"
         failed = f", {self._failed} failed" if self._failed else ""
-        _print_line(f"{cells} in {in_words(time.monotonic() - self._first)}{failed}")
+        _print_line(f"{cells} in {format_duration(time.monotonic() - self._first)}{failed}")
 
 
 class Bars(_Tally):
@@ -464,5 +464,5 @@ class Waiting:
     def _state(done: int, total: int, elapsed: float) -> str:
         if not total:
             return f"{done:,} rows" if done else ""
-        left = f"  {in_words(elapsed * (total - done) / done)} left" if 0 < done < total else ""
+        left = f"  {format_duration(elapsed * (total - done) / done)} left" if 0 < done < total else ""
         return f"{done:,} of {total:,}{left}"

@@ -17,14 +17,14 @@ from embassay.cli.options import (
     Running,
     StudyFolder,
     WorkerOptions,
-    default_out,
-    of_records,
-    settings,
+    add_memory_option,
+    add_options,
+    add_record_options,
+    make_default_folder,
     stopping_at_memory,
-    within_memory,
 )
 from embassay.errors import Interrupted
-from embassay.protocols.kernel.request import OUTPUT, SYSTEMS, label_price, like, option
+from embassay.protocols.kernel.request import OUTPUT, SYSTEMS, label_price, option, repeat_option
 from embassay.protocols.pteb.candidates import SelectionRequest
 from embassay.protocols.pteb.options import PROMPT_NAMES, Batches, Filters, JudgeRequest, Request, StudyPool
 from embassay.protocols.wordings.pairs import RatingRules, Sample
@@ -49,7 +49,7 @@ OF_CELLS = ("tokenizer", "tasks", "grades")
 
 @app.command("judge")
 @stopping_at_memory
-@of_records(without=OF_CELLS)
+@add_record_options(without=OF_CELLS)
 def judge(request: JudgeRequest, running: Running) -> None:
     """Find the language model that rates pairs as people do.
 
@@ -65,7 +65,7 @@ def judge(request: JudgeRequest, running: Running) -> None:
 
 @app.command("paraphrasers")
 @stopping_at_memory
-@of_records(without=OF_CELLS, defaults={"judge": ...})
+@add_record_options(without=OF_CELLS, defaults={"judge": ...})
 def paraphrasers(request: SelectionRequest, running: Running) -> None:
     """Select the paraphraser that keeps meaning and changes words.
 
@@ -91,8 +91,8 @@ UNTIL_CI = (
 
 
 @app.command("run")
-@within_memory
-@of_records(defaults={"paraphrasers": ()})
+@add_memory_option
+@add_record_options(defaults={"paraphrasers": ()})
 def run(request: Request, running: WorkerOptions) -> None:
     """Score systems on original texts and on fresh paraphrases.
 
@@ -116,8 +116,8 @@ OF_RUNS = {
 
 
 @app.command("prompts")
-@within_memory
-@of_records(
+@add_memory_option
+@add_record_options(
     tasks=("sts",), without=OF_RUNS, defaults={"paraphrasers": ..., "prompts": PROMPT_NAMES, "runs": 1}
 )
 def prompts(request: Request, running: WorkerOptions) -> None:
@@ -149,7 +149,7 @@ class RatingStudyOptions:
 
 @validation.command("sample")
 @stopping_at_memory
-@of_records()
+@add_record_options()
 def sample(
     run_or_set: Annotated[
         Path, typer.Argument(help="A run of `embassay pteb run`, or a stored set of paraphrases.")
@@ -167,7 +167,7 @@ def sample(
     from embassay.protocols.pteb.validation.study import draw_study
     from embassay.protocols.wordings.sets import ParaphraseSet
 
-    out = drawn.out or default_out("pteb-validate")
+    out = drawn.out or make_default_folder("pteb-validate")
     study = draw_study(ParaphraseSet.open(run_or_set), out, drawing, size, drawn.rules, ending=drawn.ending)
     _show_study(study)
 
@@ -183,7 +183,7 @@ class Crowd:
 
 @validation.command("crowd")
 @stopping_at_memory
-@of_records()
+@add_record_options()
 def crowd(folder: StudyFolder, asked: Crowd) -> None:
     """Write a study's pairs for MTurk or Prolific.
 
@@ -202,7 +202,7 @@ def crowd(folder: StudyFolder, asked: Crowd) -> None:
 
 @validation.command("collect")
 @stopping_at_memory
-@settings(Filters)
+@add_options(Filters)
 def collect(
     folder: StudyFolder,
     files: Annotated[list[Path], typer.Argument(help="Results of MTurk or Prolific.", metavar="FILE...")],
@@ -217,7 +217,7 @@ def collect(
 
     Example: embassay pteb validate collect study Batch_1.csv --least-seconds 3
     """
-    from embassay.protocols.kernel.tables import counted
+    from embassay.protocols.kernel.tables import format_counted
     from embassay.protocols.pteb.validation.crowd import read_crowd, write_kept
     from embassay.protocols.pteb.validation.study import RATERS, read_study
 
@@ -226,9 +226,11 @@ def collect(
     path = folder / RATERS / "crowd.csv"
     write_kept(path, kept)
     raters = len({row["rater_id"] for row in kept.rows})
-    typer.echo(f"{counted(len(kept.rows), 'rating')} of {counted(raters, 'rater')} kept in {path}.")
+    typer.echo(
+        f"{format_counted(len(kept.rows), 'rating')} of {format_counted(raters, 'rater')} kept in {path}."
+    )
     for reason, count in sorted(kept.left_out.items()):
-        typer.echo(f"Left out, {reason}: {counted(count, 'row')}")
+        typer.echo(f"Left out, {reason}: {format_counted(count, 'row')}")
     typer.echo(f"Next: embassay pteb validate score {folder}")
 
 
@@ -242,14 +244,14 @@ class Scores(PrintOptions):
     )  # fmt: skip
     estimates: tuple[Path, ...] = option((), "A file with language models' estimates.")
     decisions: Path | None = option(None, "The inspector's file. Default: inspect.csv.")
-    max_cost: float | None = like(Running, "max_cost")
-    dry_run: bool = like(Running, "dry_run")
+    max_cost: float | None = repeat_option(Running, "max_cost")
+    dry_run: bool = repeat_option(Running, "dry_run")
     price: float | None = label_price()
 
 
 @validation.command("score")
 @stopping_at_memory
-@of_records()
+@add_record_options()
 def score(folder: StudyFolder, asked: Scores, files: RatingFiles = None) -> None:
     """Decide which languages' paraphrases people accept.
 
@@ -265,8 +267,8 @@ def score(folder: StudyFolder, asked: Scores, files: RatingFiles = None) -> None
         _show_plan(study, asked.judges, json, wide)
         return
     _estimate_pairs(study, asked.judges, asked.max_cost)
-    scored = scoring.score(study, files or (), estimates=asked.estimates, decisions=asked.decisions)
-    written = scoring.keep(scored, command=_command_line())
+    scored = scoring.score_study(study, files or (), estimates=asked.estimates, decisions=asked.decisions)
+    written = scoring.write_run(scored, command=_command_line())
     if json:
         from json import dumps
 
@@ -281,14 +283,14 @@ def _estimate_pairs(study: Study, judges: Sequence[str], max_cost: float | None)
     if not judges:
         return
     from embassay.cli.progress import make_listener
-    from embassay.protocols.kernel.session import accounts
-    from embassay.protocols.pteb.validation.scoring import estimate
+    from embassay.protocols.kernel.session import open_ledger
+    from embassay.protocols.pteb.validation.scoring import estimate_ratings
 
     heard = make_listener()
     heard.paraphrasing("Estimates", len(study.items) * len(judges))
-    with accounts(study.path, max_cost) as ledger:
+    with open_ledger(study.path, max_cost) as ledger:
         try:
-            estimate(study, judges, ledger=ledger, hear=heard.advanced_by)
+            estimate_ratings(study, judges, ledger=ledger, hear=heard.advanced_by)
         except KeyboardInterrupt:
             raise Interrupted(
                 "Stopped. The answers so far are kept.", mend=f"Resume with: {_command_line()}"
@@ -299,9 +301,9 @@ def _estimate_pairs(study: Study, judges: Sequence[str], max_cost: float | None)
 
 def _show_plan(study: Study, judges: Sequence[str], json: bool, wide: bool) -> None:
     from embassay.cli.session import Display, show_plan
-    from embassay.protocols.pteb.validation.scoring import forecast
+    from embassay.protocols.pteb.validation.scoring import forecast_estimates
 
-    show_plan(lambda _: forecast(study, judges), Display(json, wide))
+    show_plan(lambda _: forecast_estimates(study, judges), Display(json, wide))
 
 
 def _show_study(study: Study) -> None:
@@ -342,7 +344,8 @@ def _show_scored(scored: ScoredStudy, wide: bool, price: float | None = None) ->
         *number_columns(*titles),
     ]
     show_blocks(
-        [Table.of("languages", heads, (_cells_of(result, scored.results) for result in scored.results))], wide
+        [Table.of("languages", heads, (_count_cells(result, scored.results) for result in scored.results))],
+        wide,
     )
     _show_undecided(scored, wide, price)
     _show_judged(scored, wide, price)
@@ -412,20 +415,20 @@ def _study_verdict(scored: ScoredStudy) -> str:
     return f"{'; '.join(parts)} (a mean rating of {scored.study.rules.threshold:g} or more)."
 
 
-def _cells_of(result: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:
+def _count_cells(result: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:
     from embassay.protocols.kernel import tables as numbers
-    from embassay.protocols.pteb.validation.scoring import TOTAL, verdict
+    from embassay.protocols.pteb.validation.scoring import TOTAL, describe_verdict
 
     mean, share = result.mean, result.share
     return [
         result.lang or TOTAL,
         "n/a" if mean is None else f"{mean.estimate:.2f}",
         # An interval that is not defined is NaN, which is not equal to itself.
-        "n/a" if mean is None or mean.low != mean.low else numbers.interval(mean.low, mean.high, 2),
-        verdict(result, results),
+        "n/a" if mean is None or mean.low != mean.low else numbers.format_interval(mean.low, mean.high, 2),
+        describe_verdict(result, results),
         "n/a" if result.median is None else f"{result.median:.2f}",
-        "n/a" if share is None else numbers.percent(share.estimate),
-        "n/a" if result.alpha is None else numbers.score(result.alpha.estimate, 2),
+        "n/a" if share is None else numbers.format_percent(share.estimate),
+        "n/a" if result.alpha is None else numbers.format_score(result.alpha.estimate, 2),
         f"{result.rated} of {result.pairs}",
         f"{result.ratings:,}",
         f"{result.rejected} of {result.raters}",

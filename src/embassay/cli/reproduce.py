@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from embassay.cli.options import PrintOptions, Running, of_records
+from embassay.cli.options import PrintOptions, Running, add_record_options
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import OUTPUT, like, option
+from embassay.protocols.kernel.request import OUTPUT, option, repeat_option
 
 if TYPE_CHECKING:
     from embassay.data.catalogue.suites import Suite
@@ -32,13 +32,13 @@ class Reproduction:
     )
     step: str = option("", "Another of the paper's commands.", value="NAME")
     run: bool = option(False, "Run it; without this, only show what it needs.", name="--run")
-    out: Path | None = like(Running, "out")
+    out: Path | None = repeat_option(Running, "out")
     finished: tuple[Path, ...] = option(
         (), "Compare the paper's tables with finished runs.", name="--from", value="RUN"
     )
-    json: bool = like(PrintOptions, "json", help="Print the results as one JSON object.")
+    json: bool = repeat_option(PrintOptions, "json", help="Print the results as one JSON object.")
     markdown: bool = option(False, "Print the tables as Markdown.", name="--markdown", group=OUTPUT)
-    wide: bool = like(PrintOptions, "wide")
+    wide: bool = repeat_option(PrintOptions, "wide")
 
     def __post_init__(self) -> None:
         if self.finished and (self.run or self.more or self.out):
@@ -50,7 +50,7 @@ class Reproduction:
             raise UsageError("Without --run nothing is carried out anyway.", mend="Leave --dry-run out.")
 
 
-@of_records()
+@add_record_options()
 def reproduce(asked: Reproduction) -> None:
     """Repeat a paper's experiment and compare its tables with yours.
 
@@ -104,18 +104,18 @@ def _recipe_lines(recipe: Recipe, step: Step, more: Sequence[str]) -> list[str]:
         lines.append(f"  {shlex.join(['embassay', *words])}")
         lines += [f"  {file} is {about}." for file, about in command.advised.values() if file in words]
     if recipe.suite:
-        lines.append(_at_hand(all_suites()[recipe.suite]))
+        lines.append(_count_local_sets(all_suites()[recipe.suite]))
     return [*lines, ""]
 
 
-def _at_hand(suite: Suite) -> str:
+def _count_local_sets(suite: Suite) -> str:
     """How many sets of a suite are on this machine, and what the others hold."""
-    from embassay.data.catalogue.entries import reading_place
+    from embassay.data.catalogue.entries import find_reading_place
 
     absent = [
         member
         for member in suite.members
-        if member.record and reading_place(member.record) not in ("mirror", "cache")
+        if member.record and find_reading_place(member.record) not in ("mirror", "cache")
     ]
     sets = len(suite.sets) - len({member.set for member in absent})
     line = f"{sets} of {len(suite.sets)} sets of {suite.name} are on this machine."
@@ -131,12 +131,12 @@ def _carry_out(
     recipe: Recipe, step: Step, more: Sequence[str], out: Path | None, *, json: bool, wide: bool
 ) -> Path:
     """Do the step; its folder."""
-    from embassay.cli.options import default_out
+    from embassay.cli.options import make_default_folder
 
     if lacking := step.lacking(more):
         name, about = lacking[0]
         raise UsageError(f"{recipe.paper} needs {name} from you: {about}.", mend=f"Add {name} ...")
-    folder = out or default_out(f"{recipe.paper.lower()}-{step.name}")
+    folder = out or make_default_folder(f"{recipe.paper.lower()}-{step.name}")
     words = [*step.words(more), "--out", str(folder), *_flag_words(json, wide)]
     typer.echo(shlex.join(["embassay", *words]), err=True)
     _call_command(words)
@@ -157,9 +157,12 @@ def _call_command(words: list[str]) -> None:
 
 def _show_tables(recipe: Recipe, runs: Sequence[Path], *, json: bool, markdown: bool, wide: bool) -> None:
     """The paper's tables beside those of the runs."""
-    from embassay.interchange.reproduction import compare_tables, settings_of, suites_of
+    from embassay.interchange.reproduction import compare_tables, describe_suites, find_other_settings
 
-    tables, notes = compare_tables(recipe.paper, runs), [*suites_of(runs), *settings_of(recipe, runs)]
+    tables, notes = (
+        compare_tables(recipe.paper, runs),
+        [*describe_suites(runs), *find_other_settings(recipe, runs)],
+    )
     if json:
         facts = {"paper": recipe.paper, "suites": notes, "tables": [table.as_dict() for table in tables]}
         typer.echo(writing.dumps(facts, ensure_ascii=False))

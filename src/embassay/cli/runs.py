@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from embassay.cli.options import PrintOptions, Server, of_records
+from embassay.cli.options import PrintOptions, Server, add_record_options
 from embassay.protocols.kernel.request import (
     DATA,
     OUTPUT,
@@ -17,8 +17,8 @@ from embassay.protocols.kernel.request import (
     STATISTICS,
     SYSTEMS,
     RunRequest,
-    like,
     option,
+    repeat_option,
 )
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ class ComparisonOptions:
     b: str | None = option(None, "The second system.", name="-b", group=SYSTEMS)
     tasks: tuple[str, ...] = option((), "Only this task, or overall.", name="--task -t")
     measures: tuple[str, ...] = option((), "Only this measure.", name="--measure -m")
-    datasets: tuple[str, ...] = like(
+    datasets: tuple[str, ...] = repeat_option(
         RunRequest, "datasets", default=(), help="Only this dataset, when comparing all systems."
     )
-    seed: int = like(RunRequest, "seed")
+    seed: int = repeat_option(RunRequest, "seed")
 
 
-@of_records()
+@add_record_options()
 def compare(
     folders: Annotated[
         list[Path], typer.Argument(help="A run; with two, one system in both.", metavar="DIR [DIR]")
@@ -122,7 +122,7 @@ class Bars:
     margin: float = option(
         0.0, "Loss allowed by --no-worse-than, in the measure's unit.", least=0, group=STATISTICS
     )
-    systems: tuple[str, ...] = like(
+    systems: tuple[str, ...] = repeat_option(
         RunRequest, "systems", default=(), help="Only this system, in --no-worse-than."
     )
     tasks: tuple[str, ...] = option((), "Only this task, in --no-worse-than.", name="--task -t")
@@ -131,7 +131,7 @@ class Bars:
     markdown: Path | None = option(None, "Write the verdicts as Markdown.", group=OUTPUT)
 
 
-@of_records()
+@add_record_options()
 def gate(folder: Folder, asked: Bars, shown: PrintOptions) -> None:
     """Fail a build when a score is too low or has dropped.
 
@@ -204,7 +204,7 @@ class Page:
 Folders = Annotated[list[Path], typer.Argument(help="Runs, or folders above runs.", metavar="DIR...")]
 
 
-@of_records()
+@add_record_options()
 def report(folders: Folders, page: Page) -> None:
     """Write one self-contained HTML report of any set of runs.
 
@@ -222,16 +222,16 @@ def report(folders: Folders, page: Page) -> None:
 class Boards(Server):
     """How boards are served and kept up to date."""
 
-    port: int = like(Server, "port", default=8760)
+    port: int = repeat_option(Server, "port", default=8760)
     root_path: str = option("", "Path prefix set by a proxy.", value="/PATH", group=SERVER)
     stale_after: float = option(
         15.0, "Minutes without output after which a run is stale.", least=0.1, group=SERVER
     )
     every: float = option(2.0, "Seconds between checks of the folder.", least=0.2, group=SERVER)
-    open: bool = like(Server, "open", help="Open the newest board in a browser.")
+    open: bool = repeat_option(Server, "open", help="Open the newest board in a browser.")
 
 
-@of_records()
+@add_record_options()
 def serve(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder above runs, finished or running.")],
     boards: Boards,
@@ -244,7 +244,7 @@ def serve(
     Example: embassay serve runs --open
     """
     from embassay.web import server
-    from embassay.web.leaderboard.library import app_of, check_folder, check_prefix
+    from embassay.web.leaderboard.library import check_folder, check_prefix, make_app
 
     host = boards.host
     root, prefix = check_folder(folder), check_prefix(boards.root_path)
@@ -259,7 +259,7 @@ def serve(
                 typer.launch(shown)
 
         server.serve(
-            lambda: app_of(
+            lambda: make_app(
                 root, hosts=hosts, root_path=prefix, stale_after=60 * boards.stale_after, every=boards.every
             ),
             listening, command="serve", proxy_headers=boards.proxy_headers, ready=ready
@@ -299,7 +299,7 @@ class ExportTarget:
     )
 
 
-@of_records(wide=False)
+@add_record_options(wide=False)
 def export(folders: Folders, asked: ExportTarget, shown: PrintOptions) -> None:
     """Write runs for MTEB, CSV, LaTeX, Parquet, MLflow or W&B.
 
@@ -318,7 +318,7 @@ def export(folders: Folders, asked: ExportTarget, shown: PrintOptions) -> None:
     if shown.json:
         _print_json(done)
         return
-    _left_out(done)
+    _print_left_out(done)
     typer.echo(
         f"{done.out}: {done.rows:,} results in {done.files:,} {'file' if done.files == 1 else 'files'}."
     )
@@ -339,7 +339,7 @@ def _log_runs(folders: list[Path], asked: ExportTarget, *, json: bool) -> None:
         typer.echo(f"{entry.run}: {'was there already' if entry.unchanged else 'logged'} as {entry.id}.")
 
 
-def _left_out(done: Exported) -> None:
+def _print_left_out(done: Exported) -> None:
     for out in done.left_out:
         typer.echo(f"left out: {out.run}: {out.rows:,} rows {out.reason}.", err=True)
 
@@ -373,7 +373,7 @@ class Published:
     max_mb: int = option(256, "Leave out files larger than this, unpacked.", least=1, group=DATA)
 
 
-@of_records(wide=False)
+@add_record_options(wide=False)
 def import_(source: Source, asked: Published, shown: PrintOptions) -> None:
     """Read published MTEB results as a run.
 
@@ -404,14 +404,14 @@ def import_(source: Source, asked: Published, shown: PrintOptions) -> None:
 
 
 def _warn_faults(done: Imported) -> None:
-    from embassay.protocols.kernel.tables import counted
+    from embassay.protocols.kernel.tables import format_counted
 
     for fault in done.faults[:_SHOWN]:
-        typer.echo(f"left out: {_fault_words(fault.path, fault.reason)}", err=True)
+        typer.echo(f"left out: {_describe_fault(fault.path, fault.reason)}", err=True)
     if done.faults:
         more = f", {_SHOWN} shown" if len(done.faults) > _SHOWN else ""
         typer.echo(
-            f"{counted(len(done.faults), 'fault')}{more}; all are in {done.folder / 'faults.jsonl'}.",
+            f"{format_counted(len(done.faults), 'fault')}{more}; all are in {done.folder / 'faults.jsonl'}.",
             err=True,
         )
     if done.rows > _MANY:
@@ -422,7 +422,7 @@ def _warn_faults(done: Imported) -> None:
         )
 
 
-def _fault_words(path: str, reason: str) -> str:
+def _describe_fault(path: str, reason: str) -> str:
     return reason if path in reason else f"{path}: {reason}"
 
 
@@ -437,7 +437,7 @@ class AgentRights:
     )
 
 
-@of_records()
+@add_record_options()
 def serve_agents(rights: AgentRights) -> None:
     """Serve coding agents: check data, plan, run, score, gate.
 

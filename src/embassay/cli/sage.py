@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embassay.cli.options import App, WorkerOptions, of_records, within_memory
+from embassay.cli.options import App, WorkerOptions, add_memory_option, add_record_options
 from embassay.protocols.sage.options import Request
 
 app = App("SAGE: preference, robustness, sensitivity, clustering, retrieval.")
@@ -14,8 +14,8 @@ def group() -> None:
 
 
 @app.command("run")
-@within_memory
-@of_records()
+@add_memory_option
+@add_record_options()
 def run(request: Request, running: WorkerOptions) -> None:
     """Score systems on the SAGE tasks.
 

@@ -18,15 +18,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from embassay.cli.options import Running, WorkerOptions, default_out, of_records, within_memory
+from embassay.cli.options import (
+    Running,
+    WorkerOptions,
+    add_memory_option,
+    add_record_options,
+    make_default_folder,
+)
 from embassay.cli.progress import make_listener as progress
 from embassay.cli.progress import say_opening
 from embassay.cli.terminal import shorten_names, show_blocks, show_table
 from embassay.errors import BudgetExceeded, DataError, EmbassayError, Interrupted, ModelError
-from embassay.limits import forbidden, permission_mend
+from embassay.limits import explain_permission, find_forbidden_path
 from embassay.machine import HANGUP
 from embassay.protocols.kernel.request import TaskRequest
-from embassay.runs.spending import in_one_line
+from embassay.runs.spending import summarise_spending
 
 if TYPE_CHECKING:
     from embassay.document.blocks import Block
@@ -87,7 +93,7 @@ def carry_out(
             show_verdict(run.path)
         else:
             (show or show_run)(run.path, display, report)
-    if paid := in_one_line(run.manifest["spent"]):
+    if paid := summarise_spending(run.manifest["spent"]):
         typer.echo(paid, err=True)
     (check or check_cells)(run, out)
     return run
@@ -101,7 +107,7 @@ def _report_full_disk(out: Path, command: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        readable = of_files(error)
+        readable = describe_file_error(error)
         if not (out / "cells").is_dir():
             raise readable from error
         readable.message = f"{readable.message} Finished work is kept in {out}."
@@ -113,13 +119,15 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FILES = (errno.EMFILE, errno.ENFILE)
 
 
-def of_files(error: OSError) -> EmbassayError:
+def describe_file_error(error: OSError) -> EmbassayError:
     """What the system said of a file or folder, in one line: it is full, cannot be made, read or found."""
     path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
     if error.errno in (errno.EACCES, errno.EPERM) and path is not None:
-        blocked = forbidden(path)
+        blocked = find_forbidden_path(path)
         if blocked is not None:
-            return DataError("You have no permission to read it", path=blocked, mend=permission_mend(blocked))
+            return DataError(
+                "You have no permission to read it", path=blocked, mend=explain_permission(blocked)
+            )
     reason = error.strerror or str(error) or type(error).__name__
     where = f"{error.filename}: " if error.filename else ""
     if error.errno in _FULL:
@@ -180,10 +188,10 @@ def show_verdict(path: Path) -> None:
 def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display, systems: Sequence[str] = ()) -> None:
     """Show what would run and what it takes; meanwhile that `systems` and data are opened. `forecast` gets a ledger
     that lets no request through."""
-    from embassay.runs.forecast import forecast_table, in_words
-    from embassay.systems.remote import NoCalls, keyless
+    from embassay.runs.forecast import describe_forecasts, forecast_table
+    from embassay.systems.remote import NoCalls, open_without_keys
 
-    with keyless(), say_opening(systems):
+    with open_without_keys(), say_opening(systems):
         forecasts = forecast(NoCalls())
     if display.json:
         import json
@@ -194,7 +202,7 @@ def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display, systems
     if forecasts.cells:
         show_table(*forecast_table(forecasts), wide=display.wide, numbers=True)
         typer.echo("")
-    for line in in_words(forecasts):
+    for line in describe_forecasts(forecasts):
         typer.echo(shorten(line))
 
 
@@ -288,7 +296,7 @@ class _Stop:
 def run_session(protocol: Any, request: Any, running: Running, name: str, **shown: Any) -> RunOnDisk | None:
     """Have a protocol do what was asked, as the command said; None where its plan alone was. `shown` is as in
     `carry_out`."""
-    display, out = Display(running.json, running.wide), running.out or default_out(name)
+    display, out = Display(running.json, running.wide), running.out or make_default_folder(name)
     if running.dry_run:
         systems = [str(name) for name in getattr(request, "systems", ())]
         show_plan(partial(protocol.foreseen, request, out=out), display, systems)
@@ -305,8 +313,8 @@ Options = Annotated[
 ]
 
 
-@within_memory
-@of_records(options=None)
+@add_memory_option
+@add_record_options(options=None)
 def run(protocol: Name, request: TaskRequest, running: WorkerOptions, option: Options = None) -> None:
     """Run any protocol by name, including another package's.
 

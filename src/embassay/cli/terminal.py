@@ -34,7 +34,7 @@ def escape_controls(text: str) -> str:
     return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def same_width(text: str) -> str:
+def replace_control_characters(text: str) -> str:
     r"""`text` with U+FFFD for each control character, for what is laid out already.
 
     >>> same_width("a\x1bb") == "a\N{REPLACEMENT CHARACTER}b"
@@ -69,7 +69,7 @@ class Visible:
 
 
 @contextmanager
-def only_visible() -> Iterator[None]:
+def filter_control_characters() -> Iterator[None]:
     """Inside, nothing that is printed on stdout or stderr controls the terminal."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = Visible(sys.stdout), Visible(sys.stderr, bars=True)
@@ -185,7 +185,7 @@ def _make_console(stream: Any, **options: Any) -> Console:
             shown = [Text(item) if isinstance(item, str) else item for item in objects]
             for item in shown:
                 if isinstance(item, Text):
-                    item.plain = same_width(item.plain)
+                    item.plain = replace_control_characters(item.plain)
             super().print(*shown, **how)
 
     return Harmless(file=unfiltered_stream(stream), **options)
@@ -199,7 +199,7 @@ _LOOK = 0.25
 
 
 @contextmanager
-def said_readings() -> Iterator[None]:
+def announce_readings() -> Iterator[None]:
     """Say within the block what this process reads for longer than a moment, and how far it is."""
     ended = threading.Event()
     threading.Thread(target=_watch_reading, args=(ended,), name="embassay-reading", daemon=True).start()

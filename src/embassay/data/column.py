@@ -30,8 +30,8 @@ from typing import Any, BinaryIO, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import Row, Source, collect_faults, key_of
-from embassay.data.views import repeated_key
+from embassay.data.rows import Row, Source, collect_faults, read_key
+from embassay.data.views import make_repeated_key_error
 from embassay.errors import DataError
 from embassay.records import Skipped
 
@@ -50,7 +50,7 @@ class SeenIds:
         self.count += 1
         if self._lines is not None:
             if key in self._lines:
-                raise repeated_key(row, "id", key, self._lines[key])
+                raise make_repeated_key_error(row, "id", key, self._lines[key])
             self._lines[key] = row.line
         # Rows whose id cannot be read have no hash of their own; what is read again for them is no id either.
         self._hashes.extend(0 for _ in range(number - 1 - len(self._hashes)))
@@ -78,13 +78,13 @@ class SeenIds:
                     if key not in first:
                         first[key] = row
                     elif number > self._told:
-                        faults.append(repeated_key(row, "id", key, first[key].line))
+                        faults.append(make_repeated_key_error(row, "id", key, first[key].line))
         return faults
 
 
 def _row_key(row: Row) -> str | None:
     try:
-        return key_of(row, "id")
+        return read_key(row, "id")
     except DataError:
         return None
 
@@ -436,7 +436,7 @@ class TextColumn(Sequence[str]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, TextColumn) and self._is_same(other):
             return True
-        return bool(same) if (same := same_texts(self, other)) is not NotImplemented else NotImplemented
+        return bool(same) if (same := have_same_texts(self, other)) is not NotImplemented else NotImplemented
 
     def _is_same(self, other: TextColumn) -> bool:
         mine, theirs = self._file.footer, other._file.footer
@@ -449,7 +449,7 @@ class TextColumn(Sequence[str]):
         return f"TextColumn({str(self.path)!r}, {self._start}, {self._stop})"
 
 
-def same_texts(mine: Sequence[str], other: object) -> Any:
+def have_same_texts(mine: Sequence[str], other: object) -> Any:
     """Whether `other` is a sequence of the same texts; NotImplemented where it is none."""
     if not isinstance(other, Sequence) or isinstance(other, str | bytes):
         return NotImplemented
@@ -481,7 +481,7 @@ class Picked(Sequence[str]):
         return (self._column[i] for i in map(int, self._places))
 
     def __eq__(self, other: object) -> bool:
-        return bool(same) if (same := same_texts(self, other)) is not NotImplemented else NotImplemented
+        return bool(same) if (same := have_same_texts(self, other)) is not NotImplemented else NotImplemented
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Picked, (self._column, self._places)
@@ -568,7 +568,7 @@ def place_corpus(written: Path, about: About, folder: Path) -> KeptCorpus:
 
 
 @contextmanager
-def scratch_folder(shelf: Path) -> Iterator[Path]:
+def make_scratch_folder(shelf: Path) -> Iterator[Path]:
     """A folder to write a corpus in; what is left of it is removed, and what killed processes left too."""
     with ExitStack() as held:
         # Nobody else clears between the making of the folder and its lock: without one it looks left behind.
@@ -594,13 +594,13 @@ def clear_parts(shelf: Path) -> int:
     for folder in shelf.glob(f".*{_PART}"):
         with suppress(OSError), _hold_lock(shelf, folder.name, wait=False) as is_left:
             if is_left:
-                freed += size_of(folder)
+                freed += measure_folder(folder)
                 shutil.rmtree(folder, ignore_errors=True)
                 (shelf / f"{folder.name}{_LOCK}").unlink(missing_ok=True)
     return freed
 
 
-def size_of(folder: Path) -> int:
+def measure_folder(folder: Path) -> int:
     """Bytes of the files in a folder."""
     return sum(file.stat().st_size for file in folder.glob("*") if file.is_file())
 
@@ -660,10 +660,10 @@ class KeptCorpora:
     bytes: int
 
 
-def kept_corpora(folder: Path) -> KeptCorpora:
+def open_kept_corpora(folder: Path) -> KeptCorpora:
     """What is kept in a folder; nothing where there is none."""
     shelved = sorted(map(_describe_kept, _list_folders(folder)), key=lambda kept: (-kept.bytes, kept.source))
-    leftovers = sum(map(size_of, folder.glob(".*/")))
+    leftovers = sum(map(measure_folder, folder.glob(".*/")))
     return KeptCorpora(folder, tuple(shelved), sum(kept.bytes for kept in shelved) + leftovers)
 
 
@@ -674,7 +674,7 @@ def clear_corpora(folder: Path) -> int:
     """
     freed = clear_parts(folder)
     for kept in _list_folders(folder):
-        freed += size_of(kept)
+        freed += measure_folder(kept)
         shutil.rmtree(kept, ignore_errors=True)
     return freed
 
@@ -684,7 +684,7 @@ def _list_folders(folder: Path) -> list[Path]:
 
 
 def _describe_kept(folder: Path) -> OneKept:
-    size = size_of(folder)
+    size = measure_folder(folder)
     try:
         about = open_corpus(folder).about
     except DataError:

@@ -31,11 +31,11 @@ from embassay.data.column import (
     SeenIds,
     TextColumn,
     find_oddities,
-    scratch_folder,
+    make_scratch_folder,
 )
-from embassay.data.intake import Intake, nothing_usable
+from embassay.data.intake import Intake, make_unusable_error
 from embassay.data.rows import FileOrigin, Row, Source, is_collecting, label_of, report_fault
-from embassay.data.views import drawn_places
+from embassay.data.views import draw_places
 from embassay.errors import UsageError
 from embassay.machine import corpus_folder
 from embassay.records import Documents, Skipped
@@ -54,7 +54,7 @@ PACKED = 8
 """How many times its size a packed file is thought to hold."""
 
 
-def key_of_corpus(source: Source, settings: Mapping[str, Any], what: str) -> str | None:
+def make_corpus_key(source: Source, settings: Mapping[str, Any], what: str) -> str | None:
     """32 hexadecimal digits; None for a source of which nobody knows how it reads.
 
     `settings` is what besides the bytes decides what is read, `what` how rows become texts. Where files lie and what
@@ -70,7 +70,7 @@ def key_of_corpus(source: Source, settings: Mapping[str, Any], what: str) -> str
     return digest.hexdigest()[:32]
 
 
-def likely_size(source: Source) -> int | None:
+def estimate_size(source: Source) -> int | None:
     """Bytes of text that the files of `source` may hold; None where it is not made of files."""
     origins = source.origins()
     if not all(isinstance(origin, FileOrigin) for origin in origins):
@@ -152,7 +152,7 @@ class Gathering:
             if self._size > IN_MEMORY:
                 self._spill()
         except OSError as error:
-            raise cannot_keep(self.shelf, error) from error
+            raise make_storage_error(self.shelf, error) from error
 
     def finish(self) -> None:
         """Complete the columns, where there are any."""
@@ -160,7 +160,7 @@ class Gathering:
             for writer in self._writers:
                 writer.finish()
         except OSError as error:
-            raise cannot_keep(self.shelf, error) from error
+            raise make_storage_error(self.shelf, error) from error
 
     def keep_until_exit(self) -> None:
         """Leave the columns where they are until this process ends."""
@@ -169,7 +169,7 @@ class Gathering:
         atexit.register(lambda: held.close() if os.getpid() == process else None)
 
     def _spill(self) -> None:
-        self.folder = self._held.enter_context(scratch_folder(self.shelf))
+        self.folder = self._held.enter_context(make_scratch_folder(self.shelf))
         names = ("ids", "texts", "langs")[: 2 + self.with_langs]
         self._writers = [self._held.enter_context(ColumnWriter(self.folder / name)) for name in names]
         columns = (self.ids, self.texts, self.langs)
@@ -184,7 +184,7 @@ class Gathering:
             writer.append(value)
 
 
-def cannot_keep(shelf: Path, error: OSError) -> UsageError:
+def make_storage_error(shelf: Path, error: OSError) -> UsageError:
     """The error for a folder that cannot be written."""
     return UsageError(
         f"The texts of a corpus of over {IN_MEMORY / 2**20:,.0f} MiB are kept in {shelf}, which cannot be written: "
@@ -217,10 +217,10 @@ def read_corpus(source: Source, parse: Parse, intake: Intake, what: str) -> Corp
     cannot be kept.
     """
     # The key reads every byte, so it is made only where the corpus may be kept.
-    size = likely_size(source)
+    size = estimate_size(source)
     key = None
     if size is not None and size > IN_MEMORY:
-        key = key_of_corpus(source, intake.settings, what)
+        key = make_corpus_key(source, intake.settings, what)
     with ExitStack() as held:
         corpus = _find_kept(key, held) if key else None
         return _take_kept(corpus, intake) if corpus else _read_rows(source, parse, intake, what)
@@ -230,13 +230,13 @@ def limit_corpus(corpus: Corpus, limit: int | None, seed: int, required: Contain
     """What `limit` leaves of a corpus, drawn with `seed`; `required` ids stay in any case."""
     if limit is None:
         return corpus
-    places = drawn_places(corpus.ids, limit, seed, required)
+    places = draw_places(corpus.ids, limit, seed, required)
     if len(places) == len(corpus.ids):
         return corpus
     columns = (corpus.ids, corpus.texts, corpus.langs)
     if isinstance(corpus.ids, TextColumn):
         picked = Corpus(*(Picked(col, places) if isinstance(col, TextColumn) else None for col in columns))  # type: ignore[arg-type]
-        return _in_memory(picked) or picked
+        return _load_corpus(picked) or picked
     positions = places.tolist()
     return Corpus(*(col and tuple(col[i] for i in positions) for col in columns))  # type: ignore[arg-type]
 
@@ -256,7 +256,7 @@ def _find_kept(key: str, held: ExitStack) -> KeptCorpus | None:
         # A folder that cannot be written may still hold it.
         if kept := column.find_corpus(corpus_folder(), key):
             return kept
-        raise cannot_keep(corpus_folder(), error) from error
+        raise make_storage_error(corpus_folder(), error) from error
     return column.find_corpus(corpus_folder(), key)
 
 
@@ -279,7 +279,7 @@ def _read_rows(source: Source, parse: Parse, intake: Intake, what: str) -> Corpu
             gathered.add(key, text, lang)
         intake.tally.take(skipped=inner.tally.skipped())
         if not gathered.count:
-            raise nothing_usable(source, ids.count, intake.tally.skipped())
+            raise make_unusable_error(source, ids.count, intake.tally.skipped())
         gathered.finish()
         for error in ids.repeats(source):
             report_fault(error)
@@ -297,18 +297,18 @@ def _keep_corpus(gathered: Gathering, folder: Path, source: Source, inner: Intak
     noted = find_oddities(ids, texts)
     about = About(origins, len(ids), tuple(sorted(inner.langs)), inner.tally.skipped(), noted)
     # Rows with faults are missing from what was read now: no later run may find that.
-    key = None if is_collecting() else key_of_corpus(source, inner.settings, what)
+    key = None if is_collecting() else make_corpus_key(source, inner.settings, what)
     if key is None:
         gathered.keep_until_exit()
         return Corpus(ids, texts, langs, noted)
     try:
         kept = column.place_corpus(folder, about, corpus_folder() / key)
     except OSError as error:
-        raise cannot_keep(corpus_folder(), error) from error
+        raise make_storage_error(corpus_folder(), error) from error
     return Corpus(kept.ids, kept.texts, kept.langs, noted)
 
 
-def _in_memory(corpus: Corpus) -> Corpus | None:
+def _load_corpus(corpus: Corpus) -> Corpus | None:
     """The documents as tuples; None where they are too large for that."""
     rows: list[tuple[str, str]] = []
     size = 0

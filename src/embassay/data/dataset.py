@@ -14,7 +14,7 @@ from embassay.data import flat
 from embassay.data.flat import labelled_pairs, read_classified, read_pairs, read_paraphrases, read_summaries
 from embassay.data.intake import Intake, name_language
 from embassay.data.retrieval import Gains, read_reranking, retrieval_set
-from embassay.data.rows import Source, label_of, missing_column
+from embassay.data.rows import Source, label_of, make_missing_column_error
 from embassay.data.shapes import RETRIEVAL_PARTS, SHAPES, check_shape, missing_columns
 from embassay.data.views import Filtered
 from embassay.errors import DataError
@@ -211,7 +211,7 @@ class Dataset:
 
     def _lacking(self, shape: str, missing: tuple[str, ...]) -> DataError:
         if shape in self.parts:
-            return missing_column(self.parts[shape], missing[0])
+            return make_missing_column_error(self.parts[shape], missing[0])
         return DataError(
             f"the dataset {self.name!r} has no {shape}",
             expected=f"a table with {', '.join(missing)}",

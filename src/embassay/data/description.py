@@ -14,7 +14,7 @@ from embassay.data.dataset import Dataset
 from embassay.data.flat import Paired
 from embassay.data.lines import READING, Reading
 from embassay.data.retrieval import Gains
-from embassay.data.rows import Source, missing_column, nearest_name, plain_text, show_value
+from embassay.data.rows import Source, find_nearest_name, make_missing_column_error, plain_text, show_value
 from embassay.data.shapes import RETRIEVAL_PARTS, missing_columns
 from embassay.data.sources import SIDES, assemble_parts
 from embassay.data.tables import open_table
@@ -124,7 +124,7 @@ def open_description(path: Path, split: str | None, grades: str | None) -> Datas
     sources = [_entry_source(entry, folder, path, split) for entry in described.tables]
     # A split can only be chosen by a column of that name: without one, all rows would pass for it.
     if split is not None and not any("split" in source.columns() for source in sources):
-        raise missing_column(sources[0], "split")
+        raise make_missing_column_error(sources[0], "split")
     parts = assemble_parts(zip((entry.shapes for entry in described.tables), sources, strict=True))
     gains = next((Gains(entry.gains) for entry in described.tables if entry.gains is not None), Gains())
     return Dataset(
@@ -171,7 +171,7 @@ def _first_fault(path: Path, error: ValidationError) -> DataError:
         fields = [
             name for model in (DatasetFile, TableEntry, JoinEntry, PairsEntry) for name in model.model_fields
         ]
-        near = nearest_name(str(fault["loc"][-1]), fields)
+        near = find_nearest_name(str(fault["loc"][-1]), fields)
         return DataError(
             f"there is no field {where}{more}.",
             path=path,
@@ -221,7 +221,7 @@ def _entry_source(entry: TableEntry, folder: Path, description: Path, split: str
         source = Paired(source, tuple(entry.pairs.group), entry.pairs.rank)
     for shape in entry.shapes:
         if missing := missing_columns(shape, source.columns()):
-            raise missing_column(source, missing[0])
+            raise make_missing_column_error(source, missing[0])
     return Titled(source) if "corpus" in entry.shapes and "title" in source.columns() else source
 
 

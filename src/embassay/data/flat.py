@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 
 from embassay.data.corpus import limit_corpus, make_documents, read_corpus
-from embassay.data.intake import Intake, columns_of, nothing_usable
+from embassay.data.intake import Intake, collect_columns, make_unusable_error
 from embassay.data.rows import (
     Row,
     Source,
-    binary_of,
-    choice_of,
-    key_of,
     label_of,
-    missing_column,
+    make_cell_error,
+    make_missing_column_error,
     number_of,
+    read_binary_label,
+    read_choice,
+    read_key,
+    read_text,
+    read_texts,
     report_fault,
-    text_of,
-    texts_of,
-    wrong_cell,
 )
 from embassay.data.shapes import axis_columns
 from embassay.data.tables import unroll_lists
@@ -76,9 +76,9 @@ def _nested_items(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]
         item = _read_item(row, key, intake)
         written, rated = row.cells.get("summaries"), row.cells.get("relevance")
         if not isinstance(written, list):
-            raise wrong_cell(row, "summaries", "a list of texts")
+            raise make_cell_error(row, "summaries", "a list of texts")
         if not isinstance(rated, list) or len(rated) != len(written):
-            raise wrong_cell(row, "relevance", f"a list of {len(written)} numbers, one per summary")
+            raise make_cell_error(row, "relevance", f"a list of {len(written)} numbers, one per summary")
         if item is not None:
             for summary, relevance in zip(written, rated, strict=True):
                 _add_rating(item, key, _rating_row(row, summary, relevance), intake)
@@ -97,10 +97,10 @@ def _gather_rows(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
         distinct_columns((key_column, "text", "references", "summary", "relevance", *lang))
     ):
         try:
-            if key_column == "text" and text_of(row, "text") is None:
+            if key_column == "text" and read_text(row, "text") is None:
                 intake.tally.skip("no text", f"line {row.line}")
                 continue
-            key = key_of(row, key_column)
+            key = read_key(row, key_column)
             if key not in items:
                 items[key] = _read_item(row, key, intake)
             item = items[key]
@@ -114,7 +114,9 @@ def _gather_rows(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
 
 def _read_item(row: Row, key: str, intake: Intake) -> _Item | None:
     texts = intake.texts(row, key, "text")
-    return None if texts is None else _Item(texts[0], [text for text in texts_of(row, "references") if text])
+    return (
+        None if texts is None else _Item(texts[0], [text for text in read_texts(row, "references") if text])
+    )
 
 
 def _rating_row(row: Row, summary: Any, relevance: Any) -> Row:
@@ -122,7 +124,7 @@ def _rating_row(row: Row, summary: Any, relevance: Any) -> Row:
 
 
 def _add_rating(item: _Item, key: str, row: Row, intake: Intake) -> None:
-    summary, relevance = text_of(row, "summary"), number_of(row, "relevance")
+    summary, relevance = read_text(row, "summary"), number_of(row, "relevance")
     if summary is None or relevance is None:
         intake.tally.skip("summaries without text" if summary is None else "summaries without a rating", key)
         return
@@ -152,7 +154,7 @@ class Paired(View):
     def __post_init__(self) -> None:
         for column in (*self.group, self.rank, "id", "text", "summary"):
             if column not in self.source.columns():
-                raise missing_column(self.source, column)
+                raise make_missing_column_error(self.source, column)
 
     def columns(self) -> tuple[str, ...]:
         """The columns of a comparison."""
@@ -166,18 +168,18 @@ class Paired(View):
         for row in self.source.rows(
             distinct_columns(("id", "text", "summary", *lang, *self.group, self.rank))
         ):
-            groups.setdefault(tuple(key_of(row, column) for column in self.group), []).append(row)
+            groups.setdefault(tuple(read_key(row, column) for column in self.group), []).append(row)
         for members in groups.values():
             for first, second in combinations(members, 2):
                 yield self._compared(first, second)
 
     def _compared(self, left: Row, right: Row) -> Row:
-        ids = key_of(left, "id"), key_of(right, "id")
+        ids = read_key(left, "id"), read_key(right, "id")
         swapped = random_bytes(1, 0, "pairs", *ids)[0] & 1  # the seed of a run must not change the data
         first, second = (right, left) if swapped else (left, right)
         cells = {
             **first.cells,
-            "id": f"{key_of(first, 'id')} + {key_of(second, 'id')}",
+            "id": f"{read_key(first, 'id')} + {read_key(second, 'id')}",
             "summary_1": first.cells["summary"],
             "summary_2": second.cells["summary"],
             "choice": self._choice(first, second),
@@ -210,7 +212,7 @@ def read_summarised(source: Source, intake: Intake, limit: int | None, seed: int
         pair = intake.texts(row, key, "text", "summary")
         return pair and (*pair, label_of(row, "lang") or "")
 
-    ids, (texts, summaries, langs) = columns_of(
+    ids, (texts, summaries, langs) = collect_columns(
         intake.read(source, ["text", "summary"], parse, Draw(limit, seed)), 3
     )
     intake.note_texts(ids, texts)
@@ -225,14 +227,14 @@ def read_comparisons(source: Source, intake: Intake, limit: int | None, seed: in
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
         texts = intake.texts(row, key, "text", "summary_1", "summary_2")
-        choice = choice_of(row, "choice")
+        choice = read_choice(row, "choice")
         if texts is not None and choice is None:
             intake.tally.skip("tie or no choice", key)
         return None if texts is None or choice is None else (texts, choice)
 
     columns = ["text", "summary_1", "summary_2", "choice"]
     taken = intake.read(source, columns, parse, Draw(limit, seed))
-    ids, (sources, first, second) = columns_of([(key, texts) for key, (texts, _) in taken], 3)
+    ids, (sources, first, second) = collect_columns([(key, texts) for key, (texts, _) in taken], 3)
     for key, x, y in zip(ids, first, second, strict=True):
         if x == y:
             intake.tally.note("comparisons of identical summaries", key)
@@ -254,7 +256,7 @@ def read_ratings(source: Source, intake: Intake, limit: int | None, seed: int) -
         return None if all(value is None for value in values) else (texts, values)
 
     taken = intake.read(source, ["text", "summary", *axes.values()], parse, Draw(limit, seed))
-    ids, (sources, summaries) = columns_of([(key, texts) for key, (texts, _) in taken], 2)
+    ids, (sources, summaries) = collect_columns([(key, texts) for key, (texts, _) in taken], 2)
     table = np.array([values for _, (_, values) in taken], np.float64)
     return Ratings(ids, sources, summaries, {axis: table[:, i] for i, axis in enumerate(axes)})
 
@@ -313,14 +315,14 @@ def read_labelled(source: Source, intake: Intake, limit: int | None, seed: int) 
 
     columns = ["text", "label", *(["set"] if has_sets else [])]
     # All are read: the limit is for each set, and needs to know the labels in it.
-    ids, (texts, written, sets) = columns_of(intake.read(source, columns, parse, Draw(None, seed)), 3)
+    ids, (texts, written, sets) = collect_columns(intake.read(source, columns, parse, Draw(None, seed)), 3)
     labels = spellings.joined(written, intake)
     chosen_rows: list[int] = []
     for members in _sets_of_labels(labels, sets, ids, intake).values():
         chosen = draw_stratified([ids[m] for m in members], [labels[m] for m in members], limit, seed)
         chosen_rows.extend(members[i] for i in chosen)
     if not chosen_rows:
-        raise nothing_usable(source, len(ids), intake.tally.skipped())
+        raise make_unusable_error(source, len(ids), intake.tally.skipped())
     chosen_rows.sort()
     # A text of another set is no repeat: sets are clustered by themselves.
     intake.note_texts([ids[k] for k in chosen_rows], [f"{sets[k]}\0{texts[k]}" for k in chosen_rows])
@@ -361,7 +363,7 @@ def read_pairs(source: Source, intake: Intake, limit: int | None, seed: int) -> 
         return None if texts is None or score is None else (texts, score)
 
     taken = intake.read(source, ["text", "text2", "score"], parse, Draw(limit, seed))
-    ids, (first, second) = columns_of([(key, texts) for key, (texts, _) in taken], 2)
+    ids, (first, second) = collect_columns([(key, texts) for key, (texts, _) in taken], 2)
     scores = [score for _, (_, score) in taken]
     _note_repeats(ids, first, second, intake, scores)
     return ScoredPairs(ids, first, second, np.array(scores, np.float64))
@@ -378,7 +380,7 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
         texts = intake.texts(row, key, "text", "text2")
-        label = binary_of(
+        label = read_binary_label(
             row, "label",
             "If labels are words, name the one for pairs that mean the same: --map same=VALUE (all "
             "others count as different). If it is a typo, correct it or leave the row out."
@@ -405,7 +407,7 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
             for key in keys:
                 intake.tally.note(f"label {value}, counted as different", key)
     rows = draw_stratified([key for key, _ in taken], [str(label) for label in labels], limit, seed)
-    ids, (first, second) = columns_of([(taken[k][0], taken[k][1][0]) for k in rows], 2)
+    ids, (first, second) = collect_columns([(taken[k][0], taken[k][1][0]) for k in rows], 2)
     drawn = [labels[k] for k in rows]
     _note_repeats(ids, first, second, intake, drawn)
     return LabelledPairs(ids, first, second, np.array(drawn, np.int8))
@@ -523,7 +525,7 @@ def read_paraphrases(source: Source, intake: Intake, limit: int | None, seed: in
         wordings_of[text] = wordings
         draw.offer(text, (text, wordings))
     if not wordings_of:
-        raise nothing_usable(
+        raise make_unusable_error(
             source, sum(skip.count for skip in intake.tally.skipped()), intake.tally.skipped()
         )
     texts, rest = zip(*draw.taken(), strict=True)
@@ -536,8 +538,8 @@ def _rows_with_others(source: Source, intake: Intake) -> Iterator[tuple[Row, str
     for row in source.rows(distinct_columns((*columns, *columns.values(), *lang))):
         for column, others in columns.items():
             try:
-                text = text_of(row, column)
-                wordings = tuple(wording for wording in texts_of(row, others) if wording)
+                text = read_text(row, column)
+                wordings = tuple(wording for wording in read_texts(row, others) if wording)
             except DataError as error:
                 report_fault(error)
                 continue

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from embassay.data.column import LONG_TEXT, SeenIds
-from embassay.data.rows import Row, Source, key_of, label_of, report_fault, text_of
+from embassay.data.rows import Row, Source, label_of, read_key, read_text, report_fault
 from embassay.data.views import Draw, distinct_columns
 from embassay.errors import DataError
 from embassay.records import Skipped
@@ -90,7 +90,7 @@ class Intake:
             usable += 1
             draw.offer(key, (key, item))
         if not usable:
-            raise nothing_usable(source, ids.count, self.tally.skipped())
+            raise make_unusable_error(source, ids.count, self.tally.skipped())
         return draw.taken()
 
     def usable(
@@ -105,7 +105,7 @@ class Intake:
         for number, row in enumerate(source.rows(names), 1):
             try:
                 # Numbers are of all rows, so that an id does not depend on what was skipped before it.
-                key = key_of(row, "id") if has_ids else str(number)
+                key = read_key(row, "id") if has_ids else str(number)
                 seen.add(number, key, row)
                 item = parse(row, key)
             except DataError as error:
@@ -130,14 +130,14 @@ class Intake:
                 draw.offer(key, (key, item))
         if not usable:
             skipped = self.tally.skipped()
-            raise nothing_usable(source, sum(skip.count for skip in skipped), skipped)
+            raise make_unusable_error(source, sum(skip.count for skip in skipped), skipped)
         return draw.taken()
 
     def texts(self, row: Row, key: str, *columns: str) -> tuple[str, ...] | None:
         """The texts of these columns; None, and the row is counted, where one is missing or blank."""
         found: list[str] = []
         for column in columns:
-            text = text_of(row, column)
+            text = read_text(row, column)
             if text is None:
                 self.tally.skip(f"no {column}", key)
                 return None
@@ -160,7 +160,7 @@ class Intake:
             self.langs.add(lang)
 
 
-def columns_of(
+def collect_columns(
     taken: list[tuple[str, tuple[str, ...]]], width: int
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The ids, and `width` columns of texts, of rows that were read."""
@@ -168,7 +168,7 @@ def columns_of(
     return ids, [tuple(texts[i] for _, texts in taken) for i in range(width)]
 
 
-def nothing_usable(source: Source, count: int, skipped: tuple[Skipped, ...]) -> DataError:
+def make_unusable_error(source: Source, count: int, skipped: tuple[Skipped, ...]) -> DataError:
     """The error for a source with no usable row, with the reasons."""
     reasons = "; ".join(f"{skip.reason}: {skip.count}" for skip in skipped)
     return DataError(
@@ -191,7 +191,7 @@ def name_language(langs: set[str], declared: str = "") -> str:
     return "mul" if len(langs) > 1 else next(iter(langs), "und")
 
 
-def named_language(code: str) -> Language:
+def find_language(code: str) -> Language:
     """The language that a code of ISO 639 or a tag of BCP 47 names, by its shortest code; `und` for what names none.
 
     >>> str(named_language("deu")), str(named_language("fil")), str(named_language("Deutsch"))

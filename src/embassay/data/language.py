@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any
 
-from embassay.data.intake import named_language
+from embassay.data.intake import find_language
 
 _SHORTEST = 20
 """Characters from which on a language can be told; below, the script alone is looked at."""
@@ -70,7 +70,7 @@ def count_scripts(text: str) -> Counter[str]:
     Counter({'LATIN': 2, 'CJK': 2, 'GREEK': 1})
     """
     # Wide, narrow and mathematical letters are those that they stand for.
-    counts = Counter(map(_script_of, unicodedata.normalize("NFKC", text)))
+    counts = Counter(map(_find_script, unicodedata.normalize("NFKC", text)))
     del counts[""]
     return counts
 
@@ -113,13 +113,13 @@ def _kin_languages(lang: str) -> frozenset[str]:
 def _stated_languages(lang: str) -> frozenset[str]:
     """The languages that a label names: two letters where there are, none for `und` and `mul`."""
     parts = (part for part in re.split(r"[-_/+, ]", lang.lower()) if part)
-    codes = (named_language(part).prefer_macrolanguage().language or "und" for part in parts)
+    codes = (find_language(part).prefer_macrolanguage().language or "und" for part in parts)
     names = frozenset(_LABELS.get(code, code) for code in codes if len(code) in (2, 3))
     return names - {"und", "mul", "zxx"}
 
 
 @lru_cache(maxsize=65_536)
-def _script_of(sign: str) -> str:
+def _find_script(sign: str) -> str:
     """The script of a letter; "" for what is none."""
     if not sign.isalpha():
         return ""
@@ -163,7 +163,7 @@ def explain_foreign(wording: str, lang: str) -> str:
     return f"written in {best!r}, not in {lang!r}" if ruled_out and likely[best] >= _SURE else ""
 
 
-def likely_language(text: str) -> str:
+def detect_language(text: str) -> str:
     """The two letters of the language that a text seems to be in; empty where that is not sure, or nothing can tell."""
     if len(text) < 2 * _SHORTEST or _load_identifier() is None:
         return ""

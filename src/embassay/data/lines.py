@@ -15,9 +15,9 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from embassay.data.rows import FileOrigin, Origin, Row, collect_faults, nearest_name, report_fault
+from embassay.data.rows import FileOrigin, Origin, Row, collect_faults, find_nearest_name, report_fault
 from embassay.errors import DataError, UsageError
-from embassay.limits import COLUMNS, LINE, ROWS, TIMES, bounded_lines, is_pipe, unpacking
+from embassay.limits import COLUMNS, LINE, ROWS, TIMES, bounded_lines, is_pipe, open_gzip
 
 # Lines; a file of nothing else would be read to its end before anything is said.
 _BLANK = 100_000
@@ -127,7 +127,7 @@ def open_file(path: Path) -> IO[bytes]:
         found = "no gzip header" if named else "a gzip header"
         mend = "Rename it without .gz, or compress it." if named else "Add .gz to its name."
         raise DataError("the file is not what its name says", path=path, found=found, mend=mend)
-    return unpacking(path.open("rb"), path, path.stat().st_size) if named else path.open("rb")
+    return open_gzip(path.open("rb"), path, path.stat().st_size) if named else path.open("rb")
 
 
 def _decode_line(path: Path, number: int, line: bytes) -> str:
@@ -199,7 +199,7 @@ READING = ("quoting", "header", "delimiter")
 USUAL = Reading()
 
 
-def reading_of(mapping: Mapping[str, str]) -> tuple[Reading, dict[str, str]]:
+def split_mapping(mapping: Mapping[str, str]) -> tuple[Reading, dict[str, str]]:
     """How a mapping says that a table is read, and the columns that it maps.
 
     >>> reading_of({"header": "none", "text": "2"})[1]
@@ -507,7 +507,7 @@ class _RowLines:
         return line
 
 
-def told_apart(path: Path) -> str:
+def detect_delimiter(path: Path) -> str:
     """What separates the fields of a text file that does not say so by its name: the mark that makes equally many
     fields of its first lines, with quotes around fields or without, tabs before others. Else tabs where the first line
     has any; empty where there is none, or it cannot be read."""
@@ -517,12 +517,12 @@ def told_apart(path: Path) -> str:
         return ""
     marks = [name for name in ("tab", "bar", "semicolon", "comma") if lines and MARKS[name] in lines[0]]
     for name in marks:
-        if len({line.count(MARKS[name]) for line in lines}) == 1 or _are_even(lines, MARKS[name]):
+        if len({line.count(MARKS[name]) for line in lines}) == 1 or _have_even_fields(lines, MARKS[name]):
             return name
     return "tab" if "tab" in marks else ""
 
 
-def _are_even(lines: Sequence[str], mark: str) -> bool:
+def _have_even_fields(lines: Sequence[str], mark: str) -> bool:
     csv.field_size_limit(LINE.most)
     try:
         return len({len(fields) for fields in csv.reader(lines, delimiter=mark)}) == 1
@@ -530,6 +530,6 @@ def _are_even(lines: Sequence[str], mark: str) -> bool:
         return False
 
 
-def near_suffix(name: str, known: Sequence[str]) -> str:
+def find_nearest_suffix(name: str, known: Sequence[str]) -> str:
     """The known suffix that the end of a name is most like."""
-    return nearest_name("." + name.rpartition(".")[2], known) if "." in name else ""
+    return find_nearest_name("." + name.rpartition(".")[2], known) if "." in name else ""

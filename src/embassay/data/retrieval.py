@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 
 from embassay.data.corpus import limit_corpus, make_documents, read_corpus
-from embassay.data.intake import Intake, Tally, nothing_usable
+from embassay.data.intake import Intake, Tally, make_unusable_error
 from embassay.data.rows import (
     Origin,
     Row,
     Source,
-    key_of,
+    make_cell_error,
     number_of,
+    read_key,
+    read_text,
+    read_texts,
     report_fault,
     show_value,
-    text_of,
-    texts_of,
-    wrong_cell,
 )
 from embassay.data.views import Draw, check_limit, distinct_columns
 from embassay.errors import DataError, UsageError
@@ -82,7 +82,7 @@ class Gains:
         """The gain of a judgement, None if it is dropped; a value below 0 gains 0, as in trec_eval."""
         value = number_of(row, "relevance")
         if value is None:
-            raise wrong_cell(row, "relevance", "a number")
+            raise make_cell_error(row, "relevance", "a number")
         if self.table is None:
             if value < 0:
                 tally.note("judgements below 0, read as not relevant", key)
@@ -100,7 +100,7 @@ class Gains:
         return gain
 
 
-def fitting_map(values: Iterable[float]) -> str:
+def suggest_grade_map(values: Iterable[float]) -> str:
     """What to give `--grades` for judgements of these values; empty where no map is sure to mean what the file means.
 
     A named map where the values are just its own. Otherwise all that is 0 or less is not relevant (grade 1, gain 0),
@@ -154,7 +154,7 @@ def _gains_in_proportion(positive: Sequence[float]) -> list[int] | None:
 def map_advice(values: Iterable[float]) -> str:
     """What to do about judgements of these values: the map that fits them, or what somebody has to decide."""
     levels = sorted(set(values))
-    if fitting := fitting_map(levels):
+    if fitting := suggest_grade_map(levels):
         return f"The file's values fit --grades {fitting}; or write a map as value=grade,..."
     if set(levels) <= set(GRADE_MAPS["cranfield"]) and levels[0] < 0:
         return (
@@ -188,7 +188,7 @@ def retrieval_set(
     _note_unknown(parts["qrels"], judged, here, intake)
     answerable = [query for query in queries if _is_answerable(query, judged, here, intake)]
     if not answerable:
-        raise nothing_usable(parts["queries"], len(queries), intake.tally.skipped())
+        raise make_unusable_error(parts["queries"], len(queries), intake.tally.skipped())
     corpus = make_documents(limit_corpus(whole, limit, seed, relevant), intake)
     # Documents that the limit left out are no longer there to be found: their judgements go too, or recall would be of
     # what no system could return.
@@ -202,7 +202,7 @@ def retrieval_set(
 
 def _read_queries(source: Source, intake: Intake, seed: int) -> dict[str, str]:
     def parse(row: Row, key: str) -> str | None:
-        text = text_of(row, "text")
+        text = read_text(row, "text")
         if text is None:
             intake.tally.skip("queries without text", key)
         return text
@@ -215,7 +215,7 @@ def _read_judgements(source: Source, gains: Gains, queries: Container[str], inta
     unknown: dict[str, None] = {}
     for row in source.rows(("query_id", "doc_id", "relevance")):
         try:
-            query, doc = key_of(row, "query_id"), key_of(row, "doc_id")
+            query, doc = read_key(row, "query_id"), read_key(row, "doc_id")
             if query not in queries:
                 unknown[query] = None
                 intake.tally.skip("judgements of unknown queries", f"{query} {doc}")
@@ -226,22 +226,22 @@ def _read_judgements(source: Source, gains: Gains, queries: Container[str], inta
             continue
         # The same judgement twice is harmless; two that differ, nobody can choose between.
         if gain is not None and judged.setdefault(query, {}).setdefault(doc, gain) != gain:
-            report_fault(_judged_twice(row, query, doc, judged[query][doc], gain))
+            report_fault(_make_judged_twice_error(row, query, doc, judged[query][doc], gain))
     if unknown and not judged:
-        raise _foreign_ids(source, "query", unknown)
+        raise _make_foreign_ids_error(source, "query", unknown)
     if not judged:
-        raise nothing_usable(source, 0, intake.tally.skipped())
+        raise make_unusable_error(source, 0, intake.tally.skipped())
     return judged
 
 
 def _row_text(row: Row, _key: str, _intake: Intake) -> str:
-    return text_of(row, "text") or ""
+    return read_text(row, "text") or ""
 
 
 def _note_unknown(source: Source, judged: Judgements, known: Container[str], intake: Intake) -> None:
     unknown = [(query, doc) for query, grades in judged.items() for doc in grades if doc not in known]
     if unknown and len(unknown) == sum(len(grades) for grades in judged.values()):
-        raise _foreign_ids(source, "document", (doc for _, doc in unknown))
+        raise _make_foreign_ids_error(source, "document", (doc for _, doc in unknown))
     for query, doc in unknown:
         intake.tally.skip("judgements of unknown documents", f"{query} {doc}")
 
@@ -256,7 +256,7 @@ def _is_answerable(query: str, judged: Judgements, known: Container[str], intake
     return True
 
 
-def _judged_twice(row: Row, query: str, doc: str, before: float, gain: float) -> DataError:
+def _make_judged_twice_error(row: Row, query: str, doc: str, before: float, gain: float) -> DataError:
     return DataError(
         f"query {query!r} and document {doc!r} are judged twice, differently",
         path=row.path,
@@ -267,7 +267,7 @@ def _judged_twice(row: Row, query: str, doc: str, before: float, gain: float) ->
     )
 
 
-def _foreign_ids(source: Source, what: str, ids: Iterable[str]) -> DataError:
+def _make_foreign_ids_error(source: Source, what: str, ids: Iterable[str]) -> DataError:
     return DataError(
         f"no judgement names a known {what}",
         path=source.path,
@@ -315,12 +315,12 @@ class Candidates:
         # Texts of candidates only: the corpus may have millions of others.
         needed = {doc for docs in shown.values() for doc in docs}
         texts = {
-            key: text_of(row, "text")
+            key: read_text(row, "text")
             for row in self.corpus.rows(("id", "text"))
-            if (key := key_of(row, "id")) in needed
+            if (key := read_key(row, "id")) in needed
         }
         for row in self.queries.rows(("id", "text", *lang)):
-            key = key_of(row, "id")
+            key = read_key(row, "id")
             for doc in shown.get(key, ()):
                 cells = {
                     "query_id": key,
@@ -336,8 +336,8 @@ class Candidates:
         for row in self.qrels.rows(("query_id", "doc_id", "relevance")):
             gain = number_of(row, "relevance")
             if gain is None:
-                raise wrong_cell(row, "relevance", "a number")
-            judged.setdefault(key_of(row, "query_id"), {})[key_of(row, "doc_id")] = max(gain, 0.0)
+                raise make_cell_error(row, "relevance", "a number")
+            judged.setdefault(read_key(row, "query_id"), {})[read_key(row, "doc_id")] = max(gain, 0.0)
         return judged
 
 
@@ -346,8 +346,8 @@ def _shown_candidates(top_ranked: Source) -> dict[str, dict[str, None]]:
     column = "doc_ids" if "doc_ids" in top_ranked.columns() else "doc_id"
     for row in top_ranked.rows(("query_id", column)):
         docs = row.cells.get(column)
-        keys = [str(doc) for doc in docs] if isinstance(docs, list) else [key_of(row, column)]
-        shown.setdefault(key_of(row, "query_id"), {}).update(dict.fromkeys(keys))
+        keys = [str(doc) for doc in docs] if isinstance(docs, list) else [read_key(row, column)]
+        shown.setdefault(read_key(row, "query_id"), {}).update(dict.fromkeys(keys))
     return shown
 
 
@@ -379,9 +379,9 @@ def read_reranking(source: Source, intake: Intake, limit: int | None, seed: int)
 
 def _nested_items(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
     def parse(row: Row, key: str) -> _Item:
-        item = _Item([query for query in texts_of(row, "query") if query])
+        item = _Item([query for query in read_texts(row, "query") if query])
         for column, gain in (("positive", 1.0), ("negative", 0.0)):
-            for text in texts_of(row, column):
+            for text in read_texts(row, column):
                 _add_candidate(item, key, text, gain, intake)
         return item
 
@@ -394,14 +394,14 @@ def _gather_items(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]
     lang = ("lang",) if "lang" in source.columns() else ()
     for row in source.rows(distinct_columns((key_column, "query", "text", "label", *lang))):
         try:
-            if key_column == "query" and text_of(row, "query") is None:
+            if key_column == "query" and read_text(row, "query") is None:
                 intake.tally.skip("queries without text", f"line {row.line}")
                 continue
-            key, query = key_of(row, key_column), text_of(row, "query")
+            key, query = read_key(row, key_column), read_text(row, "query")
             item = items.setdefault(key, _Item())
             if query is not None and query not in item.queries:  # a query may have several wordings
                 item.queries.append(query)
-            _add_candidate(item, key, text_of(row, "text"), _candidate_gain(row, key, intake), intake)
+            _add_candidate(item, key, read_text(row, "text"), _candidate_gain(row, key, intake), intake)
             intake.see_lang(row)
         except DataError as error:
             report_fault(error)
@@ -411,7 +411,7 @@ def _gather_items(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]
 def _candidate_gain(row: Row, key: str, intake: Intake) -> float | None:
     value = number_of(row, "label")
     if value is not None and value < 0:
-        raise wrong_cell(row, "label", "0 for not relevant, or a gain above it")
+        raise make_cell_error(row, "label", "0 for not relevant, or a gain above it")
     if value is None:
         intake.tally.skip("candidates without a label", key)
     return value

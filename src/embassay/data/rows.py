@@ -135,7 +135,7 @@ class Source(Protocol):
 _DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
-def missing_column(source: Source, column: str, *, target: str = "") -> DataError:
+def make_missing_column_error(source: Source, column: str, *, target: str = "") -> DataError:
     """The error for a `column` that `source` lacks: what it has, and the --map that would mend it.
 
     `target` is the canonical name when `column` is what a mapping reads it from.
@@ -146,7 +146,7 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
     names = source.columns()
     lower = {name.lower(): name for name in names if name not in CALLED or name == "summary"}
     called = [lower[name] for name in CALLED.get(target or column, ()) if name in lower]
-    likely = called[0] if len(called) == 1 else "" if called else nearest_name(column, names, LIKE)
+    likely = called[0] if len(called) == 1 else "" if called else find_nearest_name(column, names, LIKE)
     pair = target or column, likely or "COLUMN"
     mend = (
         f"Name it with --map {pair[0]}={pair[1]} (in Python, mapping={{{pair[0]!r}: {pair[1]!r}}}; in a description, "
@@ -181,18 +181,18 @@ LIKE = 0.6
 """How like a column must be to the one that is wanted to be named in its place: `meta` is no `text`."""
 
 
-def nearest_name(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
+def find_nearest_name(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
     """The known name most like `name`, empty if none is near."""
     return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), "")
 
 
-def text_of(row: Row, column: str) -> str | None:
+def read_text(row: Row, column: str) -> str | None:
     """The text, or None if it is missing or blank. DataError if it is not a text."""
     value = row.cells.get(column)
     if value is None:
         return None
     if not isinstance(value, str):
-        raise wrong_cell(row, column, "a text")
+        raise make_cell_error(row, column, "a text")
     return None if is_blank(value) else value
 
 
@@ -212,13 +212,13 @@ def is_blank(text: str) -> bool:
     return not text.strip(_BLANK)
 
 
-def key_of(row: Row, column: str) -> str:
+def read_key(row: Row, column: str) -> str:
     """An identifier: a text or an integer, as text. DataError if there is none."""
     value = row.cells.get(column)
     if isinstance(value, int) and not isinstance(value, bool):  # True is an int to Python
         return str(value)
     if not isinstance(value, str) or not value.strip():
-        raise wrong_cell(row, column, "an identifier (text or integer)")
+        raise make_cell_error(row, column, "an identifier (text or integer)")
     return value
 
 
@@ -258,13 +258,13 @@ def number_of(row: Row, column: str) -> float | None:
     if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
         return None
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
-        raise wrong_cell(row, column, "a number")
+        raise make_cell_error(row, column, "a number")
     try:
         number = plain_number(value)
     except (ValueError, OverflowError):
-        raise wrong_cell(row, column, "a number", _spell_number(str(value).strip())) from None
+        raise make_cell_error(row, column, "a number", _spell_number(str(value).strip())) from None
     if math.isinf(number):
-        raise wrong_cell(row, column, "a finite number")
+        raise make_cell_error(row, column, "a finite number")
     return None if math.isnan(number) else number
 
 
@@ -284,7 +284,7 @@ _CHOICES: Mapping[str, int | None] = {
 """Words that say which of two summaries is better, in any case; None: neither."""
 
 
-def choice_of(row: Row, column: str) -> int | None:
+def read_choice(row: Row, column: str) -> int | None:
     """0 or 1, or a word that says it; None for a tie (missing, empty, NaN, or the word `tie`)."""
     value = row.cells.get(column)
     if isinstance(value, str) and (word := value.strip().lower()) in _CHOICES:
@@ -301,7 +301,7 @@ def choice_of(row: Row, column: str) -> int | None:
             if number == 2
             else ""
         )
-        raise wrong_cell(row, column, "0 (the first summary) or 1 (the second)", mend)
+        raise make_cell_error(row, column, "0 (the first summary) or 1 (the second)", mend)
     return int(number)
 
 
@@ -309,7 +309,7 @@ _WORDS = {"1": 1, "yes": 1, "y": 1, "true": 1, "t": 1, "0": 0, "no": 0, "n": 0, 
 """Words that say whether something is so, in any case."""
 
 
-def binary_of(row: Row, column: str, mend: str = "") -> int | None:
+def read_binary_label(row: Row, column: str, mend: str = "") -> int | None:
     """A label of 0 or 1, a truth value or one of `_WORDS`; None if it is missing, as in `number_of`. `mend` is said
     where it is another word."""
     value = row.cells.get(column)
@@ -323,10 +323,10 @@ def binary_of(row: Row, column: str, mend: str = "") -> int | None:
         number = math.inf
     if number in (None, 0, 1):
         return None if number is None else int(number)
-    raise wrong_cell(row, column, "0 or 1, yes or no, true or false", mend)
+    raise make_cell_error(row, column, "0 or 1, yes or no, true or false", mend)
 
 
-def texts_of(row: Row, column: str) -> list[str | None]:
+def read_texts(row: Row, column: str) -> list[str | None]:
     """A list of texts, None for the missing and the blank ones; a single text is a list of one.
 
     DataError if it is neither, or holds what is not a text.
@@ -334,7 +334,7 @@ def texts_of(row: Row, column: str) -> list[str | None]:
     value = row.cells.get(column)
     values = value if isinstance(value, list) else [] if value is None else [value]
     if not all(text is None or isinstance(text, str) for text in values):
-        raise wrong_cell(row, column, "texts")
+        raise make_cell_error(row, column, "texts")
     return [None if text is None or is_blank(text) else text for text in values]
 
 
@@ -342,7 +342,7 @@ def label_of(row: Row, column: str) -> str | None:
     """A label as text (3, "3" and 3.0 are one label, see `plain_text`); None if it is missing, empty or NaN."""
     value = row.cells.get(column)
     if value is not None and not isinstance(value, str | int | float):
-        raise wrong_cell(row, column, "a label (text or number)")
+        raise make_cell_error(row, column, "a label (text or number)")
     text = "" if value is None else plain_text(value)
     return None if not text or text.lower() == "nan" else text
 
@@ -367,7 +367,7 @@ def plain_text(value: Any) -> str:
     return str(int(whole[1])) if whole else text
 
 
-def wrong_cell(row: Row, column: str, expected: str, mend: str = "") -> DataError:
+def make_cell_error(row: Row, column: str, expected: str, mend: str = "") -> DataError:
     """The error for a cell that is not what its column needs."""
     return DataError(
         f"the value of {column!r} cannot be used",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from embassay.data.lines import READING
-from embassay.data.rows import nearest_name
+from embassay.data.rows import find_nearest_name
 from embassay.errors import UsageError
 
 AXES = ("overall", "accuracy", "coverage", "coherence")
@@ -210,7 +210,7 @@ def check_targets(mapping: Mapping[str, str]) -> None:
     columns |= {*AXES, *_OPTIONAL, *READING, "same"}
     for target in mapping:
         if target not in columns and target.removeprefix("axis.") in ("", target):
-            near = nearest_name(target, columns)
+            near = find_nearest_name(target, columns)
             raise UsageError(
                 f"No task reads a column called {target!r} (in --map {target}={mapping[target]}).",
                 mend=(f"Did you mean {near}? " if near else "")
@@ -221,7 +221,7 @@ def check_targets(mapping: Mapping[str, str]) -> None:
 def check_shape(shape: str) -> None:
     """UsageError if there is no such shape."""
     if shape not in SHAPES:
-        near = nearest_name(shape, SHAPES)
+        near = find_nearest_name(shape, SHAPES)
         raise UsageError(
             f"There is no shape called {shape!r}.",
             mend=f"{f'Did you mean {near}? ' if near else ''}Shapes are {', '.join(SHAPES)}.",

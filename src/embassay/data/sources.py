@@ -16,9 +16,9 @@ from embassay.data.catalogue import DATASETS
 from embassay.data.catalogue.entries import named_table
 from embassay.data.dataset import Dataset
 from embassay.data.flat import Tested
-from embassay.data.lines import reading_of
+from embassay.data.lines import split_mapping
 from embassay.data.retrieval import Candidates, Gains
-from embassay.data.rows import Row, Source, key_of, missing_column, nearest_name
+from embassay.data.rows import Row, Source, find_nearest_name, make_missing_column_error, read_key
 from embassay.data.shapes import (
     PARTS,
     RETRIEVAL_PARTS,
@@ -42,7 +42,7 @@ from embassay.data.views import (
     View,
 )
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_entries, forbidden, permission_mend
+from embassay.limits import bounded_entries, explain_permission, find_forbidden_path
 from embassay.records import Skipped
 
 
@@ -106,7 +106,7 @@ class Choices(View):
         """One row per document."""
         waiting: dict[str, Row] = {}
         for second in self.source.rows(("doc_id", "text", "summary", "preferred", "lang")):
-            document = key_of(second, "doc_id")
+            document = read_key(second, "doc_id")
             first = waiting.pop(document, None)
             if first is None:
                 waiting[document] = second
@@ -192,7 +192,7 @@ class Shown(View):
                 yield Row(rows[0].path, rows[0].line, {column: cells[column] for column in columns})
 
 
-def parts_of_table(raw: Source, mapping: Mapping[str, str], split: str | None) -> dict[str, Source]:
+def split_table_by_shape(raw: Source, mapping: Mapping[str, str], split: str | None) -> dict[str, Source]:
     """Shape -> the rows of `raw` under the mapped names, those of `split` where one is named.
 
     A classification keeps its rows to train on. What the mapping has as `same` is the label of pairs that are alike.
@@ -206,7 +206,7 @@ def parts_of_table(raw: Source, mapping: Mapping[str, str], split: str | None) -
     columns = source.columns()
     shapes = table_shapes(columns)
     if "text" not in columns and all(missing_columns(shape, columns) for shape in shapes):
-        raise missing_column(source, "text")
+        raise make_missing_column_error(source, "text")
     if split is None:
         return dict.fromkeys(shapes, source)
     parts: dict[str, Source] = dict.fromkeys(shapes, Filtered(source, {"split": frozenset({split})}))
@@ -260,11 +260,11 @@ def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, gra
     set to rerank. A folder without a corpus may hold two tables, `train` and the split (`test` unless one is named).
     DataError for a folder without these files.
     """
-    reading, columns = reading_of(mapping)
+    reading, columns = split_mapping(mapping)
     sides = [named_table(folder, side) for side in ("train", split or "test")]
     if all(sides) and not named_table(folder, "corpus"):
         return _open_sides(folder, [path for path in sides if path], mapping, grades)
-    paths = {part: _find_only(folder, part, _TABLES) for part in _parts_in(folder)}
+    paths = {part: _find_only(folder, part, _TABLES) for part in _find_parts(folder)}
     paths["qrels"], by_column = _find_qrels(folder, split)
     raw = {part: table_of(path, reading) for part, path in paths.items()}
     skipped: tuple[Skipped, ...] = ()
@@ -275,7 +275,7 @@ def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, gra
         raw["corpus"], skipped = documents, documents.contents.skipped
     for target, column in columns.items():
         if column and not any(column in source.columns() for source in raw.values()):
-            raise missing_column(
+            raise make_missing_column_error(
                 raw["qrels" if target in RETRIEVAL_PARTS["qrels"] else "corpus"], column, target=target
             )
     if ranked := named_table(folder, "top_ranked"):
@@ -294,7 +294,7 @@ def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, gra
     )
 
 
-def _parts_in(folder: Path) -> tuple[str, ...]:
+def _find_parts(folder: Path) -> tuple[str, ...]:
     """The parts that are tables; a folder `corpus` holds documents."""
     is_folder = (folder / "corpus").is_dir() and named_table(folder, "corpus") is None
     return ("queries",) if is_folder else ("corpus", "queries")
@@ -305,7 +305,7 @@ def _open_sides(folder: Path, paths: list[Path], mapping: Mapping[str, str], gra
         raise UsageError(
             f"{folder} has no judgements, so --grades cannot be used.", mend="Leave --grades out."
         )
-    reading, columns = reading_of(mapping)
+    reading, columns = split_mapping(mapping)
     tables = [
         (
             ["train"] if side == 0 else ["test", "labelled"],
@@ -323,7 +323,7 @@ def _map_part(part: str, raw: Source, mapping: Mapping[str, str]) -> Source:
     renamed = Renamed(raw, present)
     # After renaming, so that the error offers the mapping that is lacking.
     if missing := missing_columns(part, renamed.columns()):
-        raise missing_column(renamed, missing[0])
+        raise make_missing_column_error(renamed, missing[0])
     return Titled(renamed) if part == "corpus" and "title" in renamed.columns() else renamed
 
 
@@ -339,7 +339,7 @@ def _find_qrels(folder: Path, split: str | None) -> tuple[Path, bool]:
     # Of several never train by itself: systems may have been trained on it.
     chosen = split or ("test" if "test" in files else next(iter(files)) if len(files) == 1 else "")
     if chosen not in files:
-        near = nearest_name(chosen, files)
+        near = find_nearest_name(chosen, files)
         raise DataError(
             f"there are no qrels for the split {chosen!r}"
             if chosen
@@ -406,7 +406,7 @@ BUNDLED = "sample"
 """The dataset that commands take where none is named; a path of the name is written ./sample."""
 
 
-def own_first(spec: str, place: Path | None = None) -> str:
+def prefer_own_path(spec: str, place: Path | None = None) -> str:
     """What a user names: where it is a path that holds data and a name of the catalogue or a suite as well, `./spec`,
     with a warning; else as it is. `place` is where the path leads from a folder other than this.
 
@@ -461,10 +461,10 @@ def chosen_tasks(spec: str) -> tuple[str, tuple[str, ...]]:
 def _open_spec(spec: str, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
     # First, so that a file that somebody puts there does not change what a name means.
     if spec.partition("?")[0].partition(":")[0] in DATASETS:
-        return _from_catalogue(spec, {"mapping": mapping, "split": split, "grades": grades})
+        return _open_catalogue_dataset(spec, {"mapping": mapping, "split": split, "grades": grades})
     path = Path(spec).expanduser()
-    if (blocked := forbidden(path)) is not None:
-        raise DataError("You have no permission to read it", path=blocked, mend=permission_mend(blocked))
+    if (blocked := find_forbidden_path(path)) is not None:
+        raise DataError("You have no permission to read it", path=blocked, mend=explain_permission(blocked))
     if not path.exists():
         if documents := _cut_documents(spec, mapping, split, grades):
             return documents
@@ -534,15 +534,15 @@ def parse_mapping(text: str) -> dict[str, str]:
 def _open_table(path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
     if grades is not None:
         raise UsageError(f"{path} has no judgements, so --grades cannot be used.", mend="Leave --grades out.")
-    reading, columns = reading_of(mapping)
+    reading, columns = split_mapping(mapping)
     source = open_table(path, reading)
     name = path.name[: len(path.name) - len(known_suffix(path.name))]
     usual = usual_names(source.columns(), columns)
     settings = {"mapping": {**mapping, **usual}, "split": split}
-    return Dataset(name, parts_of_table(source, {**columns, **usual}, split), settings=settings)
+    return Dataset(name, split_table_by_shape(source, {**columns, **usual}, split), settings=settings)
 
 
-def _from_catalogue(spec: str, options: Mapping[str, Any]) -> Dataset:
+def _open_catalogue_dataset(spec: str, options: Mapping[str, Any]) -> Dataset:
     name = DATASETS.parse(spec).name
     # The builder's own arguments say which options it takes; a list beside them would fall behind.
     taken = inspect.signature(DATASETS.get(name).load()).parameters

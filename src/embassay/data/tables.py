@@ -15,12 +15,21 @@ from embassay.data.lines import (
     USUAL,
     Delimited,
     Reading,
-    near_suffix,
+    detect_delimiter,
+    find_nearest_suffix,
     open_file,
     text_lines,
-    told_apart,
 )
-from embassay.data.rows import FileOrigin, Origin, Row, Source, key_of, label_of, report_fault, wrong_cell
+from embassay.data.rows import (
+    FileOrigin,
+    Origin,
+    Row,
+    Source,
+    label_of,
+    make_cell_error,
+    read_key,
+    report_fault,
+)
 from embassay.data.views import View, distinct_columns
 from embassay.errors import DataError, UsageError
 from embassay.limits import COLUMNS, bounded_json
@@ -190,8 +199,8 @@ def open_table(path: Path, reading: Reading = USUAL) -> Source:
             raise DataError(
                 f"{packed} files are not read", path=path, mend=unpack.format(name=path.name, stem=path.stem)
             )
-    near = near_suffix(path.name, tuple(FORMATS))
-    mark = told_apart(path)
+    near = find_nearest_suffix(path.name, tuple(FORMATS))
+    mark = detect_delimiter(path)
     read_so = f" Or read it under this name: --map delimiter={mark}." if mark else ""
     raise DataError(
         "the name does not end in a known suffix", path=path, expected=", ".join(FORMATS),
@@ -216,7 +225,7 @@ def _text_file(path: Path, reading: Reading) -> Source:
         _, first = next(text_lines(path), (1, ""))
         if first.lstrip().startswith("{"):
             return JsonLines(path)
-    return Delimited(path, MARKS[told_apart(path) or "tab"], reading)
+    return Delimited(path, MARKS[detect_delimiter(path) or "tab"], reading)
 
 
 def _check_unmarked(path: Path, reading: Reading) -> Path:
@@ -262,7 +271,7 @@ class Unrolled(View):
         keys = [name for name in ("id", "set") if name in self.source.columns()]
         for number, row in enumerate(self.source.rows(distinct_columns((*columns, *self.lists, *keys))), 1):
             try:
-                key = key_of(row, "id") if "id" in keys else str(number)
+                key = read_key(row, "id") if "id" in keys else str(number)
                 group = f"{outer}/{key}" if "set" in keys and (outer := label_of(row, "set")) else key
                 values = self._values(row)
             except DataError as error:
@@ -277,7 +286,7 @@ class Unrolled(View):
         for name in self.lists:
             cell = row.cells.get(name)
             if not isinstance(cell, list):
-                raise wrong_cell(row, name, "a list, as in the first row")
+                raise make_cell_error(row, name, "a list, as in the first row")
             length = len(cell) if length is None else length
             if len(cell) != length:
                 raise DataError(

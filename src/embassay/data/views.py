@@ -16,11 +16,11 @@ from embassay.data.rows import (
     Origin,
     Row,
     Source,
-    key_of,
-    missing_column,
+    make_missing_column_error,
     number_of,
     plain_text,
-    text_of,
+    read_key,
+    read_text,
 )
 from embassay.errors import DataError, UsageError
 from embassay.randomness import random_bytes
@@ -74,7 +74,7 @@ def draw(ids: Sequence[str], limit: int | None, seed: int) -> list[int]:
     return chosen.taken()
 
 
-def drawn_places(
+def draw_places(
     ids: Sequence[str], limit: int, seed: int, required: Container[str] = ()
 ) -> NDArray[np.int64]:
     """Positions of what `Draw` takes of the ids, ascending, in 9 bytes an id."""
@@ -185,7 +185,7 @@ class Renamed(View):
     def __post_init__(self) -> None:
         for target, column in self.mapping.items():
             if column and column not in self.source.columns():
-                raise missing_column(self.source, column, target=target)
+                raise make_missing_column_error(self.source, column, target=target)
 
     def columns(self) -> tuple[str, ...]:
         """The mapped targets, the source's own columns, and canonical names of BEIR's."""
@@ -219,7 +219,7 @@ class Filtered(View):
     def __post_init__(self) -> None:
         for column in self.allowed:
             if column not in self.source.columns():
-                raise missing_column(self.source, column)
+                raise make_missing_column_error(self.source, column)
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows that pass; DataError with values that were found when none does."""
@@ -254,7 +254,7 @@ class Joined(View):
         for side, columns in ((self.source, (self.on,)), (self.other, (self.on, *self.added))):
             for column in columns:
                 if column not in side.columns():
-                    raise missing_column(side, column)
+                    raise make_missing_column_error(side, column)
         if taken := sorted(set(self.added) & set(self.source.columns())):
             raise DataError(
                 f"the joined column {taken[0]!r} is also a column of {self.source.path.name}.",
@@ -276,15 +276,15 @@ class Joined(View):
         # The other file is not even read where none of its columns is asked for.
         partners = self._partners(added) if added else {}
         for row in self.source.rows(distinct_columns((*(c for c in columns if c not in added), self.on))):
-            partner = partners.get(key_of(row, self.on))
+            partner = partners.get(read_key(row, self.on))
             yield row if partner is None else Row(row.path, row.line, {**row.cells, **partner.cells})
 
     def _partners(self, columns: tuple[str, ...]) -> dict[str, Row]:
         partners: dict[str, Row] = {}
         for row in self.other.rows((self.on, *columns)):
-            key = key_of(row, self.on)
+            key = read_key(row, self.on)
             if key in partners:
-                raise repeated_key(row, self.on, key, partners[key].line)
+                raise make_repeated_key_error(row, self.on, key, partners[key].line)
             partners[key] = row
         return partners
 
@@ -308,12 +308,12 @@ class Titled(View):
         """The rows with the joined text."""
         for row in self.source.rows(distinct_columns((*columns, "title", "text"))):
             # An article often lacks a title, and a stub its text.
-            parts = (text_of(row, "title"), text_of(row, "text"))
+            parts = (read_text(row, "title"), read_text(row, "text"))
             text = " ".join(part for part in parts if part is not None)
             yield Row(row.path, row.line, {**row.cells, "text": text})
 
 
-def repeated_key(row: Row, column: str, key: str, first_line: int) -> DataError:
+def make_repeated_key_error(row: Row, column: str, key: str, first_line: int) -> DataError:
     """The error for a key that appears twice."""
     return DataError(
         f"{column} {key!r} appears twice, first on line {first_line}.",

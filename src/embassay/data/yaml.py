@@ -66,7 +66,7 @@ class _Loader(_SAFE):  # type: ignore[misc,valid-type]
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("true|false"), ["t", "f"])
 
 
-def line_of(path: Path, place: Sequence[str | int]) -> int:
+def find_line(path: Path, place: Sequence[str | int]) -> int:
     """The line of a key or an entry of a file that `read_yaml` has read, or of the nearest that is there above it."""
     node: Any = yaml.compose(path.read_text("utf-8"), Loader=_Loader)
     line = 1 if node is None else node.start_mark.line + 1
@@ -145,10 +145,10 @@ def read_yaml(path: Path) -> Any:
             found=str(error),
             mend="Save it as UTF-8 where you can read it.",
         ) from error
-    return yaml_of(text, path)
+    return parse_yaml(text, path)
 
 
-def yaml_of(text: str, path: Path) -> Any:
+def parse_yaml(text: str, path: Path) -> Any:
     """What a text in YAML holds, `path` being the file that it is from; DataError as of `read_yaml`."""
     try:
         _check_size(text, path)

@@ -365,7 +365,7 @@ def entry_for(
     words = [row.value, *((row.ci_low, row.ci_high) if bounded else ())]
     return Entry(
         unit.change(row.value) if signed else unit.text(row.value),
-        f"n = {numbers.count(row.n)}" if n else interval,
+        f"n = {numbers.format_count(row.n)}" if n else interval,
         # What a page sorts by and copies: the value, and the ends of its interval.
         ",".join(f"{(word or 0.0) * unit.factor:.6g}" for word in words),
         step_of(row.value / heat) if heat else 0,

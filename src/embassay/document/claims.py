@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 from embassay.document.blocks import Part, Sentence, join_names
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import EQUAL, VERBS, Claim, first_in_parts
+from embassay.protocols.kernel.claims import EQUAL, VERBS, Claim, describe_first_in_parts
 from embassay.protocols.kernel.tables import POINTS, Unit
 
 Naming = Callable[[str], Part]
 """A system's name as a sentence shows it."""
 
 
-def first_in_words(
+def describe_first(
     claims: Sequence[Claim],
     naming: Naming,
     on: str,
@@ -24,12 +24,12 @@ def first_in_words(
 ) -> Sentence:
     """Who is first, alone may be, or may be beside others. `every` names those that the first one beats, `noun` those
     that may be first, `anyone` what is ranked."""
-    before, after = first_in_parts(claims[0], on, every=every, noun=noun, anyone=anyone)
+    before, after = describe_first_in_parts(claims[0], on, every=every, noun=noun, anyone=anyone)
     named: tuple[Part, ...] = (naming(claims[0].subject), after) if after else ()
     return (*([before] if before else []), *named)
 
 
-def also_first_in_words(
+def describe_also_first(
     claims: Sequence[Claim], named: Sequence[str], naming: Naming, most: int = 4
 ) -> Sentence:
     """Who may be first beside those that are `named` already; empty where nobody."""
@@ -38,11 +38,11 @@ def also_first_in_words(
         return ()
     parts: list[Part] = [naming(name) for name in others[:most]]
     if len(others) > most:
-        parts.append(f"{numbers.in_words(len(others) - most)} more")
+        parts.append(f"{numbers.spell_count(len(others) - most)} more")
     return (" ", *join_names(parts), " may also be first.")
 
 
-def gap_in_words(
+def describe_gap(
     claim: Claim,
     naming: Naming,
     value: Callable[[str], float],
@@ -62,7 +62,7 @@ def gap_in_words(
     gap += " in every resample" if is_certain else f" (95% interval {unit.said_interval(low, high)})"
     values: list[Sentence] = [(naming(name), f" {unit.write_value(value(name))}") for name in (a, b)]
     if claim.relation == "beats":
-        more = also_first_in_words(first, (a,), naming)
+        more = describe_also_first(first, (a,), naming)
         return (*values[0], f" {VERBS['beats']} ", *values[1], f", the next, by {gap}.", *more)
-    more = also_first_in_words(first, (a, b), naming)
+    more = describe_also_first(first, (a, b), naming)
     return (*values[0], " and ", *values[1], f" differ by {gap} and {apart}.", *more)

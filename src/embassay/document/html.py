@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from embassay.document import marks
 from embassay.document.blocks import Block, Column, Command, Entry, Link, Name, Part, Said, Table, Words
-from embassay.protocols.kernel.tables import printable
+from embassay.protocols.kernel.tables import make_printable
 
 TAGS = ("b", "bdi", "em", "small")
 
@@ -100,7 +100,7 @@ def tighten_html(html: str) -> str:
     Text from data holds no tag and no quote (it is escaped), so only what the templates say matches.
     """
     # Once for the whole page, in whatever block a name stands.
-    page: str = printable(html)
+    page: str = make_printable(html)
     head, data, tail = page.partition('<script type="application/json"')
     head = re.sub(r"\s*</(?:td|th|tr|thead|tbody|tfoot|li|dt|dd)>", "", head)
     head = re.sub(rf"</p>(?=\s*</?(?:{BLOCKS})\b)", "", head)

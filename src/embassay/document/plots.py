@@ -106,7 +106,7 @@ def draw_sign(track: Track) -> str:
     return f'<path class="ln {kind} d{track.nth}" d="M-11 0H11"/>{point}'
 
 
-def tracks_of(named: Sequence[tuple[Kind, Sequence[tuple[float, Result]]]], y: Scale) -> list[Track]:
+def make_tracks(named: Sequence[tuple[Kind, Sequence[tuple[float, Result]]]], y: Scale) -> list[Track]:
     """The results of systems of a kind, at places across (0 to 1), as lines with their bands."""
     seen: Counter[str] = Counter()
     tracks = []
@@ -185,7 +185,7 @@ def draw_lines(
     """The drawing of the first four; `ticks` are places across with their labels, `name` says what they are. With the
     line from the lowest corner to the highest where up and across are of one kind."""
     shown = [line for line in series if line.points][:MOST_LINES]
-    tracks = tracks_of([(line.kind, line.points) for line in shown], y)
+    tracks = make_tracks([(line.kind, line.points) for line in shown], y)
     parts = [
         draw_labels(y),
         draw_tracks(

@@ -105,7 +105,7 @@ def _draw_paragraph(block: Paragraph, room: Room) -> list[Text]:
     parts = (block.said,) if isinstance(block.said, str) else block.said
     if any(isinstance(part, Command) for part in parts):
         return [Text(plain_text(parts))]
-    return fold_text(plain_text(parts), room.width, room.unicode, _style_of(parts))
+    return fold_text(plain_text(parts), room.width, room.unicode, _choose_style(parts))
 
 
 def _draw_bullets(block: Bullets, room: Room) -> list[Text]:
@@ -118,12 +118,12 @@ def _draw_care(block: Care, room: Room) -> list[Text]:
     is one note, the last, and always there."""
     from rich.text import Text
 
-    legend = (" ".join(map(_said_plainly, block.more)),) if block.more else ()
+    legend = (" ".join(map(_plain_words, block.more)),) if block.more else ()
     shown = block.notes if room.wide else block.notes[: MOST_NOTES - len(legend)]
     lines = _draw_bullets(Bullets((*shown, *legend)), room)
     if more := len(block.notes) - len(shown):
         them = "it" if more == 1 else "them"
-        lines.append(Text(f"{numbers.counted(more, 'more note')}: --wide and the report show {them}"))
+        lines.append(Text(f"{numbers.format_counted(more, 'more note')}: --wide and the report show {them}"))
     return lines
 
 
@@ -182,7 +182,7 @@ def _draw_table(table: Table, room: Room) -> list[Text]:
     lines = [head, Text(rule), *(line for row in rows for line in _wrap_row(row, grid.columns, shown))]
     if hidden := count - len(shown):
         them = "it" if hidden == 1 else "them"
-        lines.append(Text(f"{numbers.counted(hidden, 'column')} hidden, --wide shows {them}"))
+        lines.append(Text(f"{numbers.format_counted(hidden, 'column')} hidden, --wide shows {them}"))
     return lines
 
 
@@ -233,8 +233,8 @@ def _draw_cell(entry: Entry, room: Room) -> Text:
     """A cell on one line without control characters: its text, and the interval of its value; coloured by its state."""
     from rich.text import Text
 
-    said = _said_plainly(entry.text) + (f" {entry.small}" if entry.small and entry.exact else "")
-    style = "bold" if entry.bold else STYLES.get(entry.style) or _style_of(entry.text)
+    said = _plain_words(entry.text) + (f" {entry.small}" if entry.small and entry.exact else "")
+    style = "bold" if entry.bold else STYLES.get(entry.style) or _choose_style(entry.text)
     text = _visible_text(said, room.unicode)
     if not room.unicode and style == STYLES["state failed"]:
         text = text.upper()
@@ -247,19 +247,19 @@ def _visible_text(text: str, unicode: bool) -> str:
     if unicode:
         return clean
     return (
-        numbers.plain(clean.lstrip(SIGNS) if clean[:1] in SIGNS[:-1] else clean)
+        numbers.to_ascii(clean.lstrip(SIGNS) if clean[:1] in SIGNS[:-1] else clean)
         .encode("ascii", "replace")
         .decode()
     )
 
 
-def _style_of(said: Said) -> str:
+def _choose_style(said: Said) -> str:
     """The style of words that stand apart."""
     words = said[0] if said and not isinstance(said, str) else None
     return STYLES.get(words.style, "") if isinstance(words, Words) else ""
 
 
-def _said_plainly(said: Said) -> str:
+def _plain_words(said: Said) -> str:
     return said if isinstance(said, str) else plain_text(said)
 
 

@@ -13,13 +13,20 @@ from typing import Any, Literal
 from embassay import __version__
 from embassay.errors import DataError, UsageError
 from embassay.interchange.papers import latex_table
-from embassay.interchange.tables import RunTables, find_runs, long_csv, long_parquet, wide_csv, wide_of
+from embassay.interchange.tables import (
+    RunTables,
+    find_runs,
+    long_csv,
+    long_parquet,
+    make_wide_table,
+    wide_csv,
+)
 from embassay.protocols.hume.exchange.export import MODEL
 from embassay.protocols.hume.published.paper import iso_639_3
-from embassay.protocols.kernel.outcome import bibtex
+from embassay.protocols.kernel.outcome import format_bibtex
 from embassay.protocols.mteb import Document, bundle_of, read_originals, write_documents
-from embassay.protocols.mteb.protocol import originals_of, with_script
-from embassay.protocols.mteb.survey import BLOCK, MAIN, json_text, model_meta, published_name, task_types
+from embassay.protocols.mteb.protocol import load_originals, with_script
+from embassay.protocols.mteb.survey import BLOCK, MAIN, format_json, model_meta, published_name, task_types
 from embassay.records import Result
 from embassay.runs.folder import digest_json, slugify_name, write_atomic
 
@@ -68,22 +75,22 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "") -
     if form == "figures":
         return _export_figures(runs, out, single, table)
     if table:
-        return _one_table(runs, table, out, single)
+        return _export_one_table(runs, table, out, single)
     writers: Mapping[Form, Callable[[Sequence[RunTables], Path, bool], Exported]] = {
         "mteb": _export_mteb, "csv": _export_csv, "latex": _export_latex, "parquet": _export_parquet
     }  # fmt: skip
     return writers[form](runs, out, single)
 
 
-def documents_of_runs(runs: Sequence[RunTables], left_out: list[LeftOut]) -> Iterator[Document]:
+def make_mteb_documents(runs: Sequence[RunTables], left_out: list[LeftOut]) -> Iterator[Document]:
     """The runs as documents of MTEB; imported ones as they were published."""
     for run in runs:
-        yield from read_originals(run.path) if run.protocol == "mteb" else documents_of_run(run, left_out)
+        yield from read_originals(run.path) if run.protocol == "mteb" else make_run_documents(run, left_out)
 
 
 def _export_mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
     left_out: list[LeftOut] = []
-    documents = documents_of_runs(runs, left_out)
+    documents = make_mteb_documents(runs, left_out)
     if single:
         records = bundle_of(documents)
         entries, files = len(records), 1
@@ -91,7 +98,7 @@ def _export_mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported
             head = {
                 key: value for run in runs if run.protocol == "mteb" for key, value in _mteb_head(run).items()
             }
-            text = json_text({**head, "n": entries, "results": records}, indent=1) + "\n"
+            text = format_json({**head, "n": entries, "results": records}, indent=1) + "\n"
             # No time inside: the same results are the same bytes.
             write_atomic(out, gzip.compress(text.encode("ascii"), mtime=0) if out.suffix == ".gz" else text)
     else:
@@ -107,17 +114,17 @@ def _export_mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported
 
 
 def _mteb_head(run: RunTables) -> Mapping[str, Any]:
-    return originals_of(run.path).head
+    return load_originals(run.path).head
 
 
 def _collect_metas(runs: Sequence[RunTables]) -> Mapping[Owner, Mapping[str, Any]]:
     metas: dict[Owner, Mapping[str, Any]] = {}
     for run in runs:
         if run.protocol == "mteb":
-            metas |= originals_of(run.path).metas
+            metas |= load_originals(run.path).metas
             continue
         for system in run.manifest.get("systems", ()):
-            name, revision = model_name(run.protocol, system["name"]), revision_of(run, system["name"])
+            name, revision = model_name(run.protocol, system["name"]), make_revision(run, system["name"])
             metas[name, revision, ""] = _make_meta(run, system, name, revision)
     return metas
 
@@ -134,12 +141,12 @@ def _export_csv(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
     write_atomic(out if single else out / "results.csv", long_csv(runs))
     if not single:
         for name, run in _name_files(runs).items():
-            write_atomic(out / f"{name}.csv", wide_csv(wide_of(run)))
+            write_atomic(out / f"{name}.csv", wide_csv(make_wide_table(run)))
     return Exported(out, 1 if single else len(runs) + 1, sum(len(run.rows) for run in runs))
 
 
 def _export_latex(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
-    tables = {name: wide_of(run) for name, run in _name_files(runs).items()}
+    tables = {name: make_wide_table(run) for name, run in _name_files(runs).items()}
     shown = sum(row is not None for table in tables.values() for cells in table.cells for row in cells)
     if single:
         write_atomic(out, "\n".join(map(latex_table, tables.values())) + comment_lines(cite_papers(runs)))
@@ -156,7 +163,7 @@ def _export_latex(runs: Sequence[RunTables], out: Path, single: bool) -> Exporte
     )
 
 
-def _one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -> Exported:
+def _export_one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -> Exported:
     """The table of that name, as each run wrote it."""
     paths = {name: run.path / "tables" / f"{table}.tex" for name, run in _name_files(runs).items()}
     texts = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
@@ -185,19 +192,19 @@ def _one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -
 
 def _name_figures(runs: Sequence[RunTables]) -> str:
     """What figures there are, under the names that --table takes."""
-    from embassay.interchange.papers import DRAWINGS, figures_of
+    from embassay.interchange.papers import DRAWINGS, make_figures
     from embassay.interchange.side_by_side import NAME, NUMBER
 
     numbers = {NAME: NUMBER, **{drawing.table: drawing.number for drawing in DRAWINGS if drawing.number}}
-    names = dict.fromkeys(drawn.name for run in runs for drawn in figures_of(run))
+    names = dict.fromkeys(drawn.name for run in runs for drawn in make_figures(run))
     said = [f"{name} ({numbers[name]})" if numbers.get(name, name) != name else name for name in names]
     return f"There is {', '.join(said)}." if said else "Export it as csv."
 
 
 def _export_figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> Exported:
-    from embassay.interchange.papers import figures_of
+    from embassay.interchange.papers import make_figures
 
-    figures = [(name, drawn) for name, run in _name_files(runs).items() for drawn in figures_of(run, table)]
+    figures = [(name, drawn) for name, run in _name_files(runs).items() for drawn in make_figures(run, table)]
     if not figures:
         raise UsageError(
             f"No run here has numbers for {f'the figure {table}' if table else 'a figure'}.",
@@ -234,7 +241,9 @@ def cite_papers(runs: Sequence[RunTables]) -> str:
         "@software{embassay,", "title = {Embassay: what embeddings, metrics and retrieval stacks understand},",
         f"year = {{2026}},\nversion = {{{__version__}}}\n}}\n"
     ]  # fmt: skip
-    return "\n".join(part for part in (bibtex(run.protocol for run in runs), "\n".join(papers)) if part)
+    return "\n".join(
+        part for part in (format_bibtex(run.protocol for run in runs), "\n".join(papers)) if part
+    )
 
 
 def comment_lines(text: str) -> str:
@@ -275,7 +284,7 @@ class LeftOut:
     reason: str
 
 
-def documents_of_run(run: RunTables, left_out: list[LeftOut]) -> Iterator[Document]:
+def make_run_documents(run: RunTables, left_out: list[LeftOut]) -> Iterator[Document]:
     """A document for each system, task and dataset: an entry for each subset and language that has a headline.
 
     `main_score` is the headline, NaN where it has no value; the other measures stand beside it, those of variants as
@@ -331,7 +340,7 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
     return [row for _, _, row in sorted(placed, key=lambda row: (runs[row[0]], row[1]))]
 
 
-def revision_of(run: RunTables, system: str) -> str:
+def make_revision(run: RunTables, system: str) -> str:
     """What stands for the revision of a system: a fingerprint of its identity, the same in all runs of it."""
     identities = {system["name"]: system.get("identity") for system in run.manifest.get("systems", ())}
     return digest_json(identities.get(system) or system)[:12]
@@ -364,7 +373,7 @@ def _make_document(run: RunTables, rows: Sequence[Numbered]) -> Document | None:
         "kg_co2_emissions": None,
         BLOCK: block,
     }
-    return Document(model_name(run.protocol, first.system), revision_of(run, first.system), body)
+    return Document(model_name(run.protocol, first.system), make_revision(run, first.system), body)
 
 
 def _is_published(run: RunTables) -> bool:

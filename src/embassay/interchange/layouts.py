@@ -100,7 +100,7 @@ def rename_columns(names: Mapping[str, str]) -> Callable[[str], str]:
     return lambda column: names.get(column, column.lower())
 
 
-def _of_column(name: str, of: Callable[[str], str] = str) -> Callable[[Row], str]:
+def _make_column_name(name: str, of: Callable[[str], str] = str) -> Callable[[Row], str]:
     return lambda row: of(row[name])
 
 
@@ -132,7 +132,7 @@ SAGE = tuple(
         f"table {number}",
         title,
         f"sage_table{number}",
-        _of_column("system", model_title),
+        _make_column_name("system", model_title),
         rename_columns(_SAGE),
         over=_SAGE_MEANS.get(number, Layout.over),
     )
@@ -170,7 +170,7 @@ def _set_of(row: Row) -> str:
     return f"{'9 STS datasets' if several else _set_title(dataset)}, {model_title(system)}"
 
 
-def _on_sts(row: Row) -> str:
+def _sts_title(row: Row) -> str:
     return model_title(row["system"]) if row["scope"] == "sts" else ""
 
 
@@ -195,21 +195,21 @@ def _seven_sets(row: str, column: str) -> Over | None:
 
 
 PTEB = (
-    Layout("table 1", "words per text", "pteb_table1", _of_column("dataset", _set_title), label="dataset"),
-    Layout("table 2", "judges: Spearman with people x 100", "pteb_table2", _of_column("Dataset", _set_title),
+    Layout("table 1", "words per text", "pteb_table1", _make_column_name("dataset", _set_title), label="dataset"),
+    Layout("table 2", "judges: Spearman with people x 100", "pteb_table2", _make_column_name("Dataset", _set_title),
            judge_title, "Dataset",
            over=mean_table("pteb-sts", "sts", "Average")),
     Layout("table 3", "judges by size", "pteb_table3", _format_parameters, rename_columns({"Score": "sts_score"}),
            "Judge",
            over=_MEAN_STS),
-    Layout("table 4", "paraphrasers", "pteb_table4", _of_column("Paraphraser", judge_title),
+    Layout("table 4", "paraphrasers", "pteb_table4", _make_column_name("Paraphraser", judge_title),
            rename_columns(_PARAPHRASERS), "Paraphraser",
            over=_MEAN_STS),
-    Layout("table 5", "the paraphraser by judge", "pteb_table5", _of_column("Judge", judge_title),
+    Layout("table 5", "the paraphraser by judge", "pteb_table5", _make_column_name("Judge", judge_title),
            rename_columns(_JUDGES), "Judge",
            over=_MEAN_STS),
     Layout("table 6", "STS", "pteb_table6", _set_of, over=mean_table("pteb-sts", "sts", "Average")),
-    Layout("table 7", "shifts, runs pooled", "pteb_table7", _on_sts, _SHIFT, over=_MEAN_STS),
+    Layout("table 7", "shifts, runs pooled", "pteb_table7", _sts_title, _SHIFT, over=_MEAN_STS),
     Layout("table 8", "encoders by size", "pteb_table8", _size_of_qwen, rename_columns({"vram_gib": "vram_gb"}),
            others=False,
            over=mean_table("pteb-en")),
@@ -219,7 +219,7 @@ PTEB = (
            rename_columns({"mean": "mean_similarity", "median": "median_similarity"}), "lang"),
     Layout("table 12", "prompts", "pteb_table12", lambda row: _PROMPTS.get(row["prompt"], row["prompt"]),
            over=_MEAN_STS),
-    Layout("table 14", "shifts, runs averaged", "pteb_table14", _on_sts, _SHIFT, over=_MEAN_STS)
+    Layout("table 14", "shifts, runs averaged", "pteb_table14", _sts_title, _SHIFT, over=_MEAN_STS)
 )  # fmt: skip
 
 # RAG ----------------------------------------------------------------------------------------------------------------
@@ -372,20 +372,51 @@ def _short_pair(row: Row) -> str:
 
 _HUME_SETS = ((4, "clustering"), (5, "classification"), (6, "reranking"), (7, "STS"))
 HUME = (
-    Layout("table 1", "people among models, by family and language", "hume_table1", _of_column("model", model_title),
-           label="model"),
+    Layout(
+        "table 1",
+        "people among models, by family and language",
+        "hume_table1",
+        _make_column_name("model", model_title),
+        label="model",
+    ),
     Layout("table 2", "language models by family", "hume_table2", _family_title, label="category"),
-    *(Layout(f"table {number}", title, f"hume_table{number}", _of_column("model", model_title), label="model")
-      for number, title in _HUME_SETS),
-    Layout("table 8", "people, pair by pair", "hume_table8", _pair_title,
-           rename_columns({"outside_interval": "significant"}),
-           "task"),
-    Layout("table 9", "sizes of models", "hume_table9", _of_column("model"), label="model"),
-    *(Layout(f"table {number}", f"language models on {title}", f"hume_table{number}", _short_pair, label="dataset")
-      for number, title in ((10, "classification"), (11, "reranking"), (12, "STS"))),
-    Layout("table 13", "language models and people: same difficulty?", "hume_table13",
-           lambda row: _LLMS.get(row["llm"], row["llm"]), label="llm")
-)  # fmt: skip
+    *(
+        Layout(
+            f"table {number}",
+            title,
+            f"hume_table{number}",
+            _make_column_name("model", model_title),
+            label="model",
+        )
+        for number, title in _HUME_SETS
+    ),
+    Layout(
+        "table 8",
+        "people, pair by pair",
+        "hume_table8",
+        _pair_title,
+        rename_columns({"outside_interval": "significant"}),
+        "task",
+    ),
+    Layout("table 9", "sizes of models", "hume_table9", _make_column_name("model"), label="model"),
+    *(
+        Layout(
+            f"table {number}",
+            f"language models on {title}",
+            f"hume_table{number}",
+            _short_pair,
+            label="dataset",
+        )
+        for number, title in ((10, "classification"), (11, "reranking"), (12, "STS"))
+    ),
+    Layout(
+        "table 13",
+        "language models and people: same difficulty?",
+        "hume_table13",
+        lambda row: _LLMS.get(row["llm"], row["llm"]),
+        label="llm",
+    ),
+)
 
 # HTEB ---------------------------------------------------------------------------------------------------------------
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from embassay.contracts import Kind
 from embassay.errors import UsageError
 from embassay.interchange.side_by_side import NAME, NUMBER, draw_texts, drawn_texts
-from embassay.interchange.tables import RunTables, ScoreColumn, Wide, find_runs, wide_of
+from embassay.interchange.tables import RunTables, ScoreColumn, Wide, find_runs, make_wide_table
 from embassay.limits import read_bounded
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.tables import Unit, escape, printable, unit_of
+from embassay.protocols.kernel.tables import Unit, choose_unit, escape_latex, make_printable
 from embassay.records import Result
 from embassay.runs.folder import write_atomic
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["DRAWINGS", "Drawing", "PaperFigure", "figures_of", "plot_figure"]
+__all__ = ["DRAWINGS", "Drawing", "PaperFigure", "make_figures", "plot_figure"]
 
 WIDEST = 4
 """Columns of values that fit a page; a table with more comes in parts."""
@@ -37,10 +37,12 @@ def value_with_interval(
     value: float, low: float | None, high: float | None, unit: Unit, *, bold: bool
 ) -> str:
     """A value in its unit, with its interval small beside it where there is one."""
-    text = escape(unit.text(value))
+    text = escape_latex(unit.text(value))
     text = rf"\textbf{{{text}}}" if bold else text
     return (
-        text if low is None or high is None else rf"{text} {{\scriptsize {escape(unit.interval(low, high))}}}"
+        text
+        if low is None or high is None
+        else rf"{text} {{\scriptsize {escape_latex(unit.interval(low, high))}}}"
     )
 
 
@@ -55,7 +57,7 @@ def latex_table(table: Wide) -> str:
     chosen = valued or [*every]
     empty = [i for i in every if i not in chosen]
     parts = [chosen[i : i + WIDEST] for i in range(0, len(chosen), WIDEST)]
-    head = rf"% Made by Embassay from {escape(table.run.name)}, manifest {table.run.manifest_digest}."
+    head = rf"% Made by Embassay from {escape_latex(table.run.name)}, manifest {table.run.manifest_digest}."
     lines = [head, r"% Needs \usepackage{booktabs,graphicx}."]
     for number, places in enumerate(parts, start=1):
         of = f", part {number} of {len(parts)}" if len(parts) > 1 else ""
@@ -70,7 +72,7 @@ def _is_valued(row: Result | None) -> bool:
 def _table_part(
     table: Wide, places: Sequence[int], of: str, number: int, empty: Sequence[int] = ()
 ) -> Iterator[str]:
-    unit, ranked = unit_of(table.run.protocol), any(table.ranks)
+    unit, ranked = choose_unit(table.run.protocol), any(table.ranks)
     yield from (r"\begin{table}", r"\centering", r"\small", r"\setlength{\tabcolsep}{4pt}")
     yield rf"\caption{{{_table_caption(table, unit, of)}}}"
     yield rf"\label{{tab:embassay-{_latex_label(table.run.name)}-{number}}}"
@@ -86,10 +88,10 @@ def _table_part(
             yield r"\midrule"
         values = [_format_cell(table.cells[i][j], system in table.first[j], unit) for j in places]
         rank = table.ranks[i]
-        place = [escape(numbers.rank(*rank)) if rank else ""] if ranked else []
-        yield " & ".join([*place, escape(system), *values]) + r" \\"
+        place = [escape_latex(numbers.format_rank(*rank)) if rank else ""] if ranked else []
+        yield " & ".join([*place, escape_latex(system), *values]) + r" \\"
     yield from (r"\bottomrule", r"\end{tabular}}")
-    if reasons := [*_missing_reasons(table, places), *_left_out(table, empty)]:
+    if reasons := [*_missing_reasons(table, places), *_describe_empty_columns(table, empty)]:
         yield r"\par\smallskip\footnotesize " + " ".join(reasons)
     yield r"\end{table}"
 
@@ -107,11 +109,11 @@ def _column_heads(columns: Sequence[ScoreColumn], before: Sequence[str]) -> Iter
 
 
 def _escape_words(name: str) -> str:
-    return escape(name.replace("_", " "))
+    return escape_latex(name.replace("_", " "))
 
 
 def _table_caption(table: Wide, unit: Unit, of: str) -> str:
-    sentences = [f"{escape(table.run.title)}{of}."]
+    sentences = [f"{escape_latex(table.run.title)}{of}."]
     if any(row is not None and row.ci_low is not None for cells in table.cells for row in cells):
         sentences.append(r"Values with 95\% intervals.")
     if unit.factor != 1:
@@ -140,16 +142,16 @@ def _missing_reasons(table: Wide, places: Sequence[int]) -> Iterator[str]:
             if row is not None and row.value is None:
                 reasons.setdefault(f"{table.columns[j].title}: {row.reason or 'no value'}", []).append(system)
     for reason, systems in reasons.items():
-        yield f"{escape(', '.join(systems))}, {escape(reason)}."
+        yield f"{escape_latex(', '.join(systems))}, {escape_latex(reason)}."
 
 
-def _left_out(table: Wide, empty: Sequence[int]) -> Iterator[str]:
+def _describe_empty_columns(table: Wide, empty: Sequence[int]) -> Iterator[str]:
     """Which columns nobody has a value in, each with its first reason."""
     for j in empty:
         reasons = dict.fromkeys(
             row.reason for cells in table.cells if (row := cells[j]) is not None and row.reason
         )
-        yield f"{_escape_words(table.columns[j].title)} is left out: {escape(next(iter(reasons), 'no value'))}."
+        yield f"{_escape_words(table.columns[j].title)} is left out: {escape_latex(next(iter(reasons), 'no value'))}."
 
 
 def _latex_label(text: str) -> str:
@@ -280,7 +282,7 @@ class PaperFigure:
         return self.files["svg"].decode("utf-8")
 
 
-def figures_of(run: RunTables, only: str = "") -> list[PaperFigure]:
+def make_figures(run: RunTables, only: str = "") -> list[PaperFigure]:
     """The figures that a run has numbers for: `scores`, then those of its tables; with `only` that one.
 
     UsageError without matplotlib.
@@ -292,7 +294,7 @@ def figures_of(run: RunTables, only: str = "") -> list[PaperFigure]:
         raise UsageError("Figures as files need matplotlib.", mend=mend) from error
     with mpl.rc_context(STYLE):
         scored = only in ("", "scores") and run.kind not in WITHOUT_SCORES
-        drawn = [*(_score_panels(run) if scored else ()), *_of_tables(run, only)]
+        drawn = [*(_score_panels(run) if scored else ()), *_table_figures(run, only)]
         if only in ("", NAME, NUMBER) and run.kind == "pteb" and (texts := list(drawn_texts(run.path))):
             drawn.append(_save_figure(NAME, draw_texts(texts), len(texts), 0))
         return drawn
@@ -301,14 +303,14 @@ def figures_of(run: RunTables, only: str = "") -> list[PaperFigure]:
 def plot_figure(folder: Path, name: str = "scores") -> PaperFigure:
     """One figure of a run folder. UsageError for one that it has no numbers for, with those there are."""
     run = find_runs([folder])[0]
-    figures = figures_of(run, name)
+    figures = make_figures(run, name)
     if not figures:
-        names = ", ".join(drawn.name for drawn in figures_of(run)) or "none"
+        names = ", ".join(drawn.name for drawn in make_figures(run)) or "none"
         raise UsageError(f"{folder} has no figure {name!r}.", mend=f"There is {names}.")
     return figures[0]
 
 
-def _of_tables(run: RunTables, only: str) -> Iterator[PaperFigure]:
+def _table_figures(run: RunTables, only: str) -> Iterator[PaperFigure]:
     for drawing in DRAWINGS:
         path = run.path / "tables" / f"{drawing.table}.csv"
         names = ("", drawing.table, drawing.table.removeprefix("rag_"), drawing.number)
@@ -323,7 +325,7 @@ def _kinds_of_systems(run: RunTables) -> dict[str, Kind]:
 
 def _score_panels(run: RunTables) -> Iterator[PaperFigure]:
     """A panel per task: every system's score with its interval, in the order of the run's table."""
-    table = wide_of(run)
+    table = make_wide_table(run)
     places = [
         i for i in table.over_datasets if any(_has_value(table, j, i) for j in range(len(table.systems)))
     ]
@@ -349,7 +351,7 @@ def _has_value(table: Wide, system: int, place: int) -> bool:
 
 
 def _draw_panel(axes: Axes, table: Wide, place: int, kinds: Mapping[str, Kind]) -> None:
-    unit, column = unit_of(table.run.protocol), table.columns[place]
+    unit, column = choose_unit(table.run.protocol), table.columns[place]
     marks = []
     for j, system in enumerate(table.systems[:MOST_ROWS]):
         row = table.cells[j][place]
@@ -388,7 +390,7 @@ def _draw_marks(axes: Axes, marks: Sequence[Mark], names: Sequence[str] = ()) ->
         if mark.value is not None:
             inside = colour if filled else "white"
             axes.plot([mark.value], [place], sign, color=colour, markersize=4.5, markerfacecolor=inside)
-    shown = [printable(name) for name in names or [mark.name for mark in marks]]
+    shown = [make_printable(name) for name in names or [mark.name for mark in marks]]
     axes.set_yticks(range(len(shown)), labels=shown)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.grid(axis="x", color="#DDE1E6", linewidth=0.6)
@@ -493,7 +495,7 @@ def _draw_lines(
             shown += 1
     upright = max(map(len, heads), default=0) > 10
     axes.set_xticks(
-        range(len(heads)), labels=list(map(printable, heads)), rotation=90 if upright else 0, fontsize=7
+        range(len(heads)), labels=list(map(make_printable, heads)), rotation=90 if upright else 0, fontsize=7
     )
     axes.grid(axis="y", color="#DDE1E6", linewidth=0.6)
     axes.set_title(drawing.title)
@@ -511,7 +513,7 @@ def _read_number(row: Mapping[str, str], name: str) -> float | None:
 
 
 def _row_name(drawing: Drawing, row: Mapping[str, str]) -> str:
-    return str(printable(", ".join(row[name] for name in drawing.names if row[name])))
+    return str(make_printable(", ".join(row[name] for name in drawing.names if row[name])))
 
 
 def _row_kind(row: Mapping[str, str], kinds: Mapping[str, Kind]) -> str:
@@ -539,5 +541,7 @@ def _save_figure(name: str, figure: Figure, rows: int, left: int) -> PaperFigure
             warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)
             figure.savefig(buffer, format=end, metadata=said)
         # Names of strangers may hold what XML cannot.
-        files[end] = printable(buffer.getvalue().decode()).encode() if end == "svg" else buffer.getvalue()
+        files[end] = (
+            make_printable(buffer.getvalue().decode()).encode() if end == "svg" else buffer.getvalue()
+        )
     return PaperFigure(name, files, rows, left)

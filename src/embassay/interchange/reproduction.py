@@ -415,7 +415,7 @@ def compare_tables(paper: str, runs: Sequence[Path]) -> list[ReproducedTable]:
     return tables
 
 
-def settings_of(recipe: Recipe, runs: Iterable[Path]) -> list[str]:
+def find_other_settings(recipe: Recipe, runs: Iterable[Path]) -> list[str]:
     """Of every run that was made otherwise than by the paper's command what it was told in its place."""
     return [
         f"{run} was made with {' and '.join(told)}: means over its sets are not compared."
@@ -424,7 +424,7 @@ def settings_of(recipe: Recipe, runs: Iterable[Path]) -> list[str]:
     ]
 
 
-def suites_of(runs: Iterable[Path]) -> list[str]:
+def describe_suites(runs: Iterable[Path]) -> list[str]:
     """What the runs have of the suites that they name: `14 of 15 sets of beir.`"""
     return [str(suite["said"]) for run in runs for suite in _read_manifest(run).get("suites", ())]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embassay.errors import EmbassayError
-from embassay.protocols.kernel.tables import printable, score
-from embassay.protocols.pteb.drops import SideBySide, side_by_side
+from embassay.protocols.kernel.tables import format_score, make_printable
+from embassay.protocols.pteb.drops import SideBySide, draw_side_by_side
 from embassay.protocols.wordings.sets import ParaphraseSet
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def drawn_texts(run: Path) -> Iterator[SideBySide]:
         if source is None or dataset is None:
             return
         seeds = kept.seeds(source.name, dataset)[:RUNS]
-        yield from side_by_side({seed: kept.rows(source.name, dataset, seed) for seed in seeds}, count=TEXTS)
+        yield from draw_side_by_side(
+            {seed: kept.rows(source.name, dataset, seed) for seed in seeds}, count=TEXTS
+        )
     except EmbassayError:
         return
 
@@ -60,7 +62,7 @@ def _lines_of(text: SideBySide) -> Iterator[tuple[str, str, bool]]:
     yield from ((line, "", True) for line in _wrap(text.text))
     for wording in text.wordings:
         said = wording.wording or f"({wording.outcome})"
-        distance = "" if wording.edit_distance is None else score(wording.edit_distance, 2)
+        distance = "" if wording.edit_distance is None else format_score(wording.edit_distance, 2)
         first, *more = _wrap(f"{wording.seed}: {said}")
         yield first, distance, False
         yield from ((f"      {line}", "", False) for line in more)
@@ -68,4 +70,4 @@ def _lines_of(text: SideBySide) -> Iterator[tuple[str, str, bool]]:
 
 
 def _wrap(said: str) -> list[str]:
-    return textwrap.wrap(printable(" ".join(said.split())), ACROSS)[:4] or [""]
+    return textwrap.wrap(make_printable(" ".join(said.split())), ACROSS)[:4] or [""]

@@ -13,7 +13,7 @@ from embassay.data.rows import escape_formula
 from embassay.errors import DataError
 from embassay.limits import read_bounded, record_json
 from embassay.protocols.kernel.comparisons import OVERALL, read_standings
-from embassay.protocols.kernel.tables import csv_row
+from embassay.protocols.kernel.tables import format_csv_row
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, digest_json, run_folders
 
@@ -188,7 +188,7 @@ def _cell_values(row: Result | None) -> tuple[Any, ...]:
 
 
 def _csv_text(lines: Sequence[Sequence[Any]]) -> str:
-    return "".join(csv_row(map(escape_formula, line)) for line in lines)
+    return "".join(format_csv_row(map(escape_formula, line)) for line in lines)
 
 
 _UNGROUPED = (9, 0)
@@ -238,7 +238,7 @@ class Wide:
         return places or tuple(range(len(self.columns)))
 
 
-def wide_of(run: RunTables) -> Wide:
+def make_wide_table(run: RunTables) -> Wide:
     """The table of a run. Headlines alone where its tasks have one, else every measure; variants are not in it."""
     rows = [row for row in run.rows if not row.variant and not row.subset]
     rows = [row for row in rows if run.headline_of(row.task) in (None, row.measure)]

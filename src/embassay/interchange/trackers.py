@@ -17,7 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import ModelError, UsageError
-from embassay.interchange.tables import RunTables, ScoreColumn, find_runs, long_parquet, wide_csv, wide_of
+from embassay.interchange.tables import (
+    RunTables,
+    ScoreColumn,
+    find_runs,
+    long_parquet,
+    make_wide_table,
+    wide_csv,
+)
 from embassay.records import Result
 from embassay.runs.folder import to_json, write_atomic
 
@@ -43,9 +50,9 @@ class TrackedHeadline:
     row: Result
 
 
-def values_of(run: RunTables) -> list[TrackedHeadline]:
+def list_headlines(run: RunTables) -> list[TrackedHeadline]:
     """The headlines of a run, missing ones too, system by system."""
-    table = wide_of(run)
+    table = make_wide_table(run)
     return [
         TrackedHeadline(system, column, row)
         for system, cells in zip(table.systems, table.cells, strict=True)
@@ -54,7 +61,7 @@ def values_of(run: RunTables) -> list[TrackedHeadline]:
     ]
 
 
-def numbers_of(value: TrackedHeadline) -> dict[str, float]:
+def split_headline(value: TrackedHeadline) -> dict[str, float]:
     """The numbers of a headline by their kind: value (an empty name), low, high, n; none where it has no value."""
     row = value.row
     if row.value is None:
@@ -63,7 +70,7 @@ def numbers_of(value: TrackedHeadline) -> dict[str, float]:
     return {kind: float(number) for kind, number in named.items() if number is not None}
 
 
-def parameters_of(run: RunTables) -> dict[str, str]:
+def list_parameters(run: RunTables) -> dict[str, str]:
     """What the run was asked for, on which data: flat names, texts without secrets, in the order of the manifest."""
     data = {str(row.get("name")): row.get("fingerprint") for row in run.manifest.get("datasets", ())}
     parameters = {
@@ -88,7 +95,7 @@ def describe_run(run: RunTables) -> dict[str, str]:
     }
 
 
-def files_of(run: RunTables) -> Iterator[tuple[str, Path | bytes]]:
+def list_files(run: RunTables) -> Iterator[tuple[str, Path | bytes]]:
     """The files to keep: name and where it is, or what it holds. The report, if the run has one; its tables; manifest
     and all results."""
     if (run.path / REPORT).is_file():
@@ -97,7 +104,7 @@ def files_of(run: RunTables) -> Iterator[tuple[str, Path | bytes]]:
         if path.is_file():
             yield f"tables/{path.name}", path
     yield "manifest.json", (to_json(redact_secrets(run.manifest), indent=1) + "\n").encode("utf-8")
-    yield "headlines.csv", wide_csv(wide_of(run)).encode("utf-8")
+    yield "headlines.csv", wide_csv(make_wide_table(run)).encode("utf-8")
     yield "results.parquet", long_parquet([run])
 
 
@@ -257,12 +264,14 @@ def _log_to_mlflow(client: Any, place: str, run: RunTables) -> Logged:
         if known is not None
         else _create_run(client, place, run, run.name, {**tags, SYSTEM: ""})
     )
-    _write_mlflow(client, top, {}, parameters_of(run) if known is None else {}, tags)
-    for system, values in _by_system(values_of(run)).items():
+    _write_mlflow(client, top, {}, list_parameters(run) if known is None else {}, tags)
+    for system, values in _by_system(list_headlines(run)).items():
         nested = _find_logged(client, place, run.identity, system)
         own = {RUN: run.identity, SYSTEM: system, "mlflow.parentRunId": top}
         run_id = nested.info.run_id if nested is not None else _create_run(client, place, run, system, own)
-        metrics = {metric_name(value, kind): x for value in values for kind, x in numbers_of(value).items()}
+        metrics = {
+            metric_name(value, kind): x for value in values for kind, x in split_headline(value).items()
+        }
         missing = {
             f"missing.{metric_name(value)}": value.row.reason or "no value"
             for value in values
@@ -319,7 +328,7 @@ def _clean_name(text: str) -> str:
 
 def _upload_files(client: Any, run_id: str, run: RunTables) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for name, content in files_of(run):
+        for name, content in list_files(run):
             path = content if isinstance(content, Path) else Path(folder) / Path(name).name
             if isinstance(content, bytes):
                 path.write_bytes(content)
@@ -400,24 +409,27 @@ def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, onlin
         x_disable_meta=True, x_disable_stats=True, x_disable_machine_info=True, x_save_requirements=False,
         host=""
     )  # fmt: skip
-    config = {**parameters_of(run), **{f"embassay.{name}": text for name, text in describe_run(run).items()}}
+    config = {
+        **list_parameters(run),
+        **{f"embassay.{name}": text for name, text in describe_run(run).items()},
+    }
     opened = library.init(
         project=project, id=run.identity, name=run.name, group=run.protocol, job_type=run.kind, config=config,
         dir=str(out), mode="online" if online else "offline", resume="allow" if online else None, settings=settings,
         reinit="create_new"
     )  # fmt: skip
     try:
-        values = values_of(run)
+        values = list_headlines(run)
         table = [[value.system, value.column.title, *_row_cells(value.row)] for value in values]
         opened.log({"headlines": library.Table(columns=list(_HEADS), data=table)})
         for value in values:
             name = f"{value.system}/{value.column.title.replace(' ', '/')}"
-            opened.summary.update({f"{name} {kind}".strip(): x for kind, x in numbers_of(value).items()})
+            opened.summary.update({f"{name} {kind}".strip(): x for kind, x in split_headline(value).items()})
         kept = library.Artifact(
             f"{run.kind}-{run.identity[:12]}", type="embassay-run", metadata=describe_run(run)
         )
         with tempfile.TemporaryDirectory() as folder:
-            for name, content in files_of(run):
+            for name, content in list_files(run):
                 path = content if isinstance(content, Path) else Path(folder) / Path(name).name
                 if isinstance(content, bytes):
                     path.write_bytes(content)

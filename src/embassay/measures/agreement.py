@@ -165,14 +165,14 @@ def _coded(ratings: Ratings, level: Level) -> tuple[Floats, NDArray[np.int64]]:
     if level not in ("nominal", "ordinal", "interval"):
         raise UsageError(f"The level is {level!r}.", mend="Use nominal, ordinal or interval.")
     seen = dict.fromkeys(value for row in rows for value in row if value is not None)
-    codes_by = {value: code for code, value in enumerate(seen if level == "nominal" else _sorted(seen))}
+    codes_by = {value: code for code, value in enumerate(seen if level == "nominal" else _sort_values(seen))}
     codes = [[-1 if value is None else codes_by[value] for value in row] for row in rows]
     # Nominal values may be anything, and only whether they are equal counts.
     values = range(len(codes_by)) if level == "nominal" else codes_by
     return np.array(list(values), dtype=np.float64), np.array(codes, dtype=np.int64)
 
 
-def _sorted(known: dict[Hashable, None]) -> list[float]:
+def _sort_values(known: dict[Hashable, None]) -> list[float]:
     numbers = [float(value) for value in known if isinstance(value, int | float | np.number)]
     if len(numbers) < len(known):
         raise UsageError("A rating is not a number.", mend="Give numbers, or use the level nominal.")
@@ -305,17 +305,17 @@ def cohen_kappa(
     if weights not in (None, "linear", "quadratic"):
         raise UsageError(f"The weights are {weights!r}.", mend="Use linear, quadratic or None.")
     left, right = common(x, y)
-    codes_of = {value: code for code, value in enumerate(_scale({*left, *right}, weights, scale))}
+    codes_of = {value: code for code, value in enumerate(_check_scale({*left, *right}, weights, scale))}
     unknown = {*left, *right} - codes_of.keys()
     if unknown:
         raise UsageError(f"{sorted(map(str, unknown))} is not on the scale.", mend="Name every value there.")
     table = np.zeros((len(codes_of), len(codes_of)))
     for a, b in zip(left, right, strict=True):
         table[codes_of[a], codes_of[b]] += 1
-    return _kappa(table, _apart(len(codes_of), weights))
+    return _kappa(table, _disagreement_weights(len(codes_of), weights))
 
 
-def _scale(
+def _check_scale(
     found: set[Hashable], weights: Weights | None, scale: Sequence[Hashable] | None
 ) -> Sequence[Hashable]:
     if scale is not None or weights is None:
@@ -328,7 +328,7 @@ def _scale(
         ) from None
 
 
-def _apart(n: int, weights: Weights | None) -> Floats:
+def _disagreement_weights(n: int, weights: Weights | None) -> Floats:
     apart = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(np.float64)
     return np.minimum(apart, 1) if weights is None else apart if weights == "linear" else apart**2
 
@@ -371,7 +371,9 @@ def gwet_ac2(
         raise UsageError(f"{unknown} is not on the scale.", mend="Name every value there.")
     codes = np.array([[-1 if v is None else places[v] for v in row] for row in rows], dtype=np.int64)  # type: ignore[index]
     each = (codes[:, :, None] == np.arange(len(places))).sum(axis=0).astype(np.float64)
-    alike = 1 - _apart(len(places), weights) / max(1.0, float(_apart(len(places), weights).max()))
+    alike = 1 - _disagreement_weights(len(places), weights) / max(
+        1.0, float(_disagreement_weights(len(places), weights).max())
+    )
     parts = _agreement_per_item(each, alike)
     drawn = np.ones((1, len(each))) if counts is None else np.asarray(counts, dtype=np.float64)
     if drawn.ndim != 2 or drawn.shape[1] != len(each):
@@ -459,7 +461,7 @@ def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgr
             "Agreement needs two raters.", mend="Give two raters or more, or report the agreement as NA."
         )
     pairs = [
-        (_checked(query, first[query]), _checked(query, second[query]))
+        (_check_marks(query, first[query]), _check_marks(query, second[query]))
         for first, second in combinations(raters, 2)
         if len(first.keys() & second.keys()) >= min_shared
         for query in sorted(first.keys() & second.keys())
@@ -486,7 +488,7 @@ def _correlation(one: Sequence[int], other: Sequence[int]) -> float:
     return float(spearman(one, other))
 
 
-def _checked(query: str, marks: Sequence[int]) -> Sequence[int]:
+def _check_marks(query: str, marks: Sequence[int]) -> Sequence[int]:
     if any(mark not in (0, 1) for mark in marks):
         raise UsageError(f"The marks of query {query} are {list(marks)}.", mend="Use 0 and 1.")
     return marks

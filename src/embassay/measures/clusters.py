@@ -55,7 +55,7 @@ def _digest(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def in_place(order: NDArray[np.int64], clusters: NDArray[np.int64]) -> NDArray[np.int64]:
+def restore_item_order(order: NDArray[np.int64], clusters: NDArray[np.int64]) -> NDArray[np.int64]:
     """Clusters of items that were clustered in this order, (n,), as the items stand; labels count from 0 in the order
     of each cluster's first item.
 
@@ -174,9 +174,9 @@ def ari(labels: Groups, clusters: Groups) -> float:
     table = _table(labels, clusters)
     if not table.n:
         return float("nan")
-    together = _pairs(table.cells)
-    class_only = _pairs(table.classes) - together
-    cluster_only = _pairs(table.clusters) - together
+    together = _count_pairs(table.cells)
+    class_only = _count_pairs(table.classes) - together
+    cluster_only = _count_pairs(table.clusters) - together
     if not class_only and not cluster_only:
         return 1.0
     apart = table.n * (table.n - 1) // 2 - together - class_only - cluster_only
@@ -206,12 +206,12 @@ def ami(labels: Groups, clusters: Groups) -> float:
     """
     from sklearn.metrics import adjusted_mutual_info_score
 
-    first, second = _codes(labels), _codes(clusters)
+    first, second = _encode_groups(labels), _encode_groups(clusters)
     _check_lengths(first, second)
     return float(adjusted_mutual_info_score(first, second)) if len(first) else float("nan")
 
 
-def _codes(groups: Groups) -> NDArray[np.int64]:
+def _encode_groups(groups: Groups) -> NDArray[np.int64]:
     """0, 1, 2 ... per distinct value. Values are told apart as Python does: "1" is not 1."""
     if isinstance(groups, np.ndarray) and groups.dtype != object:
         return np.unique(groups, return_inverse=True)[1].astype(np.int64)
@@ -220,7 +220,7 @@ def _codes(groups: Groups) -> NDArray[np.int64]:
 
 
 def _table(labels: Groups, clusters: Groups) -> _ContingencyTable:
-    first, second = _codes(labels), _codes(clusters)
+    first, second = _encode_groups(labels), _encode_groups(clusters)
     _check_lengths(first, second)
     width = int(second.max(initial=0)) + 1
     cells = np.unique(first * width + second, return_counts=True)[1]
@@ -242,6 +242,6 @@ def _entropy(sizes: NDArray[np.int64], n: int) -> float:
     return float(-(shares * np.log(shares)).sum())
 
 
-def _pairs(sizes: NDArray[np.int64]) -> int:
+def _count_pairs(sizes: NDArray[np.int64]) -> int:
     """Pairs of items that are in one group."""
     return int((sizes * (sizes - 1) // 2).sum())

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.measures.judgements import Retrieved, Values, check_choice, check_cutoff, in_order
+from embassay.measures.judgements import Retrieved, Values, check_choice, check_cutoff, rank_documents
 from embassay.measures.registry import measure
 
 
@@ -109,7 +109,7 @@ def overlap(a: Lists, b: Lists, k: int) -> Values:
     >>> overlap(["d1", "d2", "d3", "d4", "d5"], ["d2", "d1", "d3", "d6", "d4"], 5)
     0.8
     """
-    firsts, seconds, many = _both(a, b, k)
+    firsts, seconds, many = _first_ids(a, b, k)
     shared = [len(set(first) & set(second)) for first, second in zip(firsts, seconds, strict=True)]
     values = np.array(shared, dtype=np.float64) / k
     return values if many else float(values[0])
@@ -127,7 +127,7 @@ def list_tau(a: Lists, b: Lists, k: int, items: Items = "common") -> Values:
     (0.666667, 0.6)
     """
     check_choice("items", items, get_args(Items))
-    firsts, seconds, many = _both(a, b, k)
+    firsts, seconds, many = _first_ids(a, b, k)
     left, right = _ranks(firsts, seconds, k, items)
     values = tau_b(left, right)
     return values if many else float(values[0])
@@ -165,19 +165,19 @@ def _long_tau_b(x: Floats, y: Floats) -> float:
     return float(kendalltau(x[defined], y[defined]).statistic) if defined.sum() > 1 else float("nan")
 
 
-def _both(a: Lists, b: Lists, k: int) -> tuple[list[list[str]], list[list[str]], bool]:
+def _first_ids(a: Lists, b: Lists, k: int) -> tuple[list[list[str]], list[list[str]], bool]:
     """The first `k` distinct ids of each query on both sides, and whether they are of many queries."""
     check_cutoff(k)
     many = [_is_many(ranking) for ranking in (a, b)]
     if True in many and False in many:
         raise UsageError("One ranking is of one query, the other of many.", mend="Give both alike.")
     if True not in many:
-        return [in_order(a)[:k]], [in_order(b)[:k]], False  # type: ignore[arg-type]
+        return [rank_documents(a)[:k]], [rank_documents(b)[:k]], False  # type: ignore[arg-type]
     firsts: Mapping[str, Retrieved] = a  # type: ignore[assignment]
     seconds: Mapping[str, Retrieved] = b  # type: ignore[assignment]
     return (
-        [in_order(ranking)[:k] for ranking in firsts.values()],
-        [in_order(seconds.get(query, ()))[:k] for query in firsts],
+        [rank_documents(ranking)[:k] for ranking in firsts.values()],
+        [rank_documents(seconds.get(query, ()))[:k] for query in firsts],
         True,
     )
 
@@ -241,14 +241,14 @@ def edit_distances(a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cpdist
 
-    pairs = [_spelled(first, second) for first, second in zip(a, b, strict=True)]
+    pairs = [_encode_words(first, second) for first, second in zip(a, b, strict=True)]
     left, right = zip(*pairs, strict=True)
     return np.asarray(
         cpdist(left, right, scorer=Levenshtein.normalized_distance, dtype=np.float64, workers=_ALL_CORES)
     )
 
 
-def _spelled(a: str, b: str) -> tuple[str, str]:
+def _encode_words(a: str, b: str) -> tuple[str, str]:
     """Both texts with every word as one character, equal characters for equal words: strings are compared
     fastest, and exactly, as hashes of words would not be."""
     letters: dict[str, str] = {}

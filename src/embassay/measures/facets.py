@@ -22,10 +22,10 @@ from embassay.measures.judgements import (
     One,
     Retrieved,
     Values,
-    are_many,
+    are_many_queries,
     check_cutoff,
     grade,
-    in_order,
+    rank_documents,
 )
 from embassay.measures.registry import measure
 
@@ -55,13 +55,13 @@ def _facet_alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5) -> Flo
 @_of_facets("Redundancy", direction="lower", undefined=NONE_FOUND, source="ours")
 def _redundancy(graded: Graded, *, cutoff: int) -> Floats:
     """Share of those first documents that have facets which add none that doesn't stand above."""
-    return np.array([_repeated(query) for query in _queries(graded, cutoff)], dtype=np.float64)
+    return np.array([_query_redundancy(query) for query in _queries(graded, cutoff)], dtype=np.float64)
 
 
 @_of_facets("Complementarity", direction="higher", undefined=NONE_FOUND, source="ours")
 def _complementarity(graded: Graded, *, cutoff: int) -> Floats:
     """Share of the facets covered by the first documents that the best of these lacks: 0 where one has them all."""
-    return np.array([_completed(query) for query in _queries(graded, cutoff)], dtype=np.float64)
+    return np.array([_query_complementarity(query) for query in _queries(graded, cutoff)], dtype=np.float64)
 
 
 def facet_recall(facets: FacetsOf | Mapping[str, FacetsOf], retrieved: One, k: int) -> Values:
@@ -121,7 +121,7 @@ def complementarity(facets: FacetsOf | Mapping[str, FacetsOf], retrieved: One, k
 
 def grade_facets(facets: FacetsOf | Mapping[str, FacetsOf], retrieved: One) -> Graded:
     """What was retrieved, with facets in place of grades."""
-    many = are_many(facets, retrieved)
+    many = are_many_queries(facets, retrieved)
     by_query: Mapping[str, FacetsOf] = facets if many else {"": facets}  # type: ignore[assignment]
     lists: Mapping[str, Retrieved] = retrieved if many else {"": retrieved}  # type: ignore[assignment, dict-item]
     rankings = {query: lists.get(query, ()) for query in by_query}
@@ -131,7 +131,7 @@ def grade_facets(facets: FacetsOf | Mapping[str, FacetsOf], retrieved: One) -> G
     rows: list[tuple[int, int, int]] = []
     names: dict[str, int] = {}
     for place, (query, documents) in enumerate(by_query.items()):
-        ranked = in_order(rankings[query])
+        ranked = rank_documents(rankings[query])
         top[place, : len(ranked)] = [codes.setdefault(document, len(codes)) for document in ranked]
         for document, own in sorted(documents.items()):
             code = codes.setdefault(document, len(codes))
@@ -171,7 +171,7 @@ def _recall(query: Query) -> float:
     return len(frozenset().union(*first)) / len(every) if every else float("nan")
 
 
-def _repeated(query: Query) -> float:
+def _query_redundancy(query: Query) -> float:
     having = [own for own in query[0] if own]
     above: set[int] = set()
     adds_none = 0
@@ -181,7 +181,7 @@ def _repeated(query: Query) -> float:
     return adds_none / len(having) if having else float("nan")
 
 
-def _completed(query: Query) -> float:
+def _query_complementarity(query: Query) -> float:
     covered = frozenset().union(*query[0])
     if not covered:
         return float("nan")
@@ -193,35 +193,36 @@ def _ndcg(query: Query, cutoff: int, alpha: float) -> float:
     if not pool:
         return float("nan")
     gained = _discounted(first, alpha)
-    return min(gained / _discounted(_ideal(pool, cutoff, alpha), alpha), 1.0)
+    return min(gained / _discounted(_ideal_order(pool, cutoff, alpha), alpha), 1.0)
 
 
 def _discounted(ranked: Collection[frozenset[int]], alpha: float) -> float:
     seen: dict[int, int] = {}
     total = 0.0
     for rank, own in enumerate(ranked, start=1):
-        total += _worth(own, seen, alpha) / float(np.log2(1 + rank))
-        _see(own, seen)
+        total += _facet_gain(own, seen, alpha) / float(np.log2(1 + rank))
+        _count_seen_facets(own, seen)
     return total
 
 
-def _worth(own: Collection[int], seen: Mapping[int, int], alpha: float) -> float:
+def _facet_gain(own: Collection[int], seen: Mapping[int, int], alpha: float) -> float:
     return float(sum((1 - alpha) ** seen.get(facet, 0) for facet in own))
 
 
-def _see(own: Collection[int], seen: dict[int, int]) -> None:
+def _count_seen_facets(own: Collection[int], seen: dict[int, int]) -> None:
     for facet in own:
         seen[facet] = seen.get(facet, 0) + 1
 
 
-def _ideal(pool: Mapping[int, frozenset[int]], cutoff: int, alpha: float) -> list[frozenset[int]]:
+def _ideal_order(pool: Mapping[int, frozenset[int]], cutoff: int, alpha: float) -> list[frozenset[int]]:
     """The facets of the documents in the usual greedy order: each time the one that is worth most."""
     left, seen = list(pool.values()), dict[int, int]()
     chosen: list[frozenset[int]] = []
     while left and len(chosen) < cutoff:
         best = max(
-            range(len(left)), key=lambda place: (_worth(left[place], seen, alpha), len(left[place]), -place)
+            range(len(left)),
+            key=lambda place: (_facet_gain(left[place], seen, alpha), len(left[place]), -place),
         )
         chosen.append(left.pop(best))
-        _see(chosen[-1], seen)
+        _count_seen_facets(chosen[-1], seen)
     return chosen

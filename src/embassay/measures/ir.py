@@ -101,10 +101,10 @@ class Provider(ir_measures.Provider):  # type: ignore[misc]
         return Evaluator(measures, qrels)
 
 
-def _declared(name: str, ours: str) -> Ours:
+def _declare_measure(name: str, ours: str) -> Ours:
     """A measure that nobody has called yet, with what it can be told."""
     entry = MEASURES.get(ours)
-    parameters = dict(_settings(entry.load()))
+    parameters = dict(_list_parameters(entry.load()))
     kind = type(
         f"_{name}",
         (Ours,),
@@ -121,11 +121,11 @@ def _declared(name: str, ours: str) -> Ours:
     return declared
 
 
-def _settings(function: Any) -> Iterator[tuple[str, Any]]:
+def _list_parameters(function: Any) -> Iterator[tuple[str, Any]]:
     """The parameters of a measure; those of a dataclass in its place."""
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         if is_dataclass(parameter.default) and not isinstance(parameter.default, type):
-            yield from _settings(type(parameter.default))
+            yield from _list_parameters(type(parameter.default))
         elif name == "cutoff":
             required = parameter.default is inspect.Parameter.empty
             yield name, ir_measures.ParamInfo(dtype=int, required=required, desc="ranking cutoff threshold")
@@ -140,17 +140,17 @@ def _parameter(annotation: Any, default: Any) -> Any:
     return ir_measures.ParamInfo(dtype=(int, float) if annotation is float else annotation, default=default)
 
 
-RAnWG = _declared("RAnWG", "RA-nWG")
-RAnWGNovelty = _declared("RAnWGNovelty", "RA-nWG-novelty")
-NRecall = _declared("NRecall", "N-Recall")
-Precision4 = _declared("Precision4", "Precision4+")
-Harm = _declared("Harm", "Harm")
-Hit = _declared("Hit", "Hit")
-PROC = _declared("PROC", "PROC")
+RAnWG = _declare_measure("RAnWG", "RA-nWG")
+RAnWGNovelty = _declare_measure("RAnWGNovelty", "RA-nWG-novelty")
+NRecall = _declare_measure("NRecall", "N-Recall")
+Precision4 = _declare_measure("Precision4", "Precision4+")
+Harm = _declare_measure("Harm", "Harm")
+Hit = _declare_measure("Hit", "Hit")
+PROC = _declare_measure("PROC", "PROC")
 DECLARED = (RAnWG, RAnWGNovelty, NRecall, Precision4, Harm, Hit, PROC)
 
 
-def _register() -> Provider:
+def _register_measures() -> Provider:
     """Make all of them known to ir_measures."""
     for ours in DECLARED:
         anything = {name: ir_measures.providers.base.Any() for name in ours.SUPPORTED_PARAMS}
@@ -162,4 +162,4 @@ def _register() -> Provider:
     return registered
 
 
-provider = _register()
+provider = _register_measures()

@@ -64,12 +64,12 @@ def judge(qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str
 
     Raises UsageError for a score that is NaN or a gain that is not finite.
     """
-    many = are_many(qrels, retrieved)
+    many = are_many_queries(qrels, retrieved)
     judgements: dict[str, Gains] = dict(qrels if many else {"": qrels})  # type: ignore[arg-type, dict-item]
     runs: Mapping[str, Retrieved] = retrieved if many else {"": retrieved}  # type: ignore[assignment, dict-item]
     names = list(judgements)
     sizes = np.fromiter(map(len, judgements.values()), np.int64, len(names))
-    gain = numbers(map(methodcaller("values"), judgements.values()), int(sizes.sum()))
+    gain = join_numbers(map(methodcaller("values"), judgements.values()), int(sizes.sum()))
     query = np.repeat(np.arange(len(names)), sizes)
     check_each(np.isfinite(gain), "gain", names, query, "a finite number")
     relevant = gain > 0
@@ -128,7 +128,7 @@ def order_in_group(group: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.arange(len(group)) - np.searchsorted(group, group) + 1
 
 
-def are_many(qrels: Mapping[str, object], retrieved: object) -> bool:
+def are_many_queries(qrels: Mapping[str, object], retrieved: object) -> bool:
     """Whether the mappings are of queries and not of documents; without any judgement, what was retrieved tells."""
     if qrels:
         return isinstance(next(iter(qrels.values())), Mapping)
@@ -136,7 +136,7 @@ def are_many(qrels: Mapping[str, object], retrieved: object) -> bool:
     return isinstance(first, Sequence | Mapping)
 
 
-def in_order(ranking: Retrieved) -> list[str]:
+def rank_documents(ranking: Retrieved) -> list[str]:
     """The distinct ids of one ranking, best first; ties as in `judge`.
 
     >>> in_order({"a": 0.5, "b": 0.9, "c": 0.5}), in_order(["a", "b", "a"])
@@ -205,11 +205,11 @@ def find_ranks(
     """
     sizes = np.fromiter(map(len, runs), np.int64, len(runs))
     owner = np.repeat(np.arange(len(runs)), sizes)
-    scores = numbers(map(methodcaller("values"), runs), len(owner))
+    scores = join_numbers(map(methodcaller("values"), runs), len(owner))
     check_each(~np.isnan(scores), "score", list(wanted), owner, "a number")
-    looked_up = numbers(map(_scores_of, wanted.values(), runs), len(query))
+    looked_up = join_numbers(map(_scores_of, wanted.values(), runs), len(query))
     ranked = np.flatnonzero(chosen & ~np.isnan(looked_up))
-    keys, sought = _keys(owner, scores), _keys(query[ranked], looked_up[ranked])
+    keys, sought = _sort_keys(owner, scores), _sort_keys(query[ranked], looked_up[ranked])
     # The better ones are counted instead of ranking everything: one sorted array serves all queries.
     ordered = np.sort(keys)
     end = np.searchsorted(ordered, sought, side="right")
@@ -220,11 +220,11 @@ def find_ranks(
     if len(tied):
         wanted_at = ranked[tied]
         hits = _Hits(query[wanted_at], wanted_at, np.searchsorted(ordered, sought[tied]), end[tied])
-        rank[wanted_at] += _better_ties(wanted.values(), runs, keys, hits)
+        rank[wanted_at] += _count_better_ties(wanted.values(), runs, keys, hits)
     return rank
 
 
-def numbers(columns: Iterable[Iterable[float]], n: int) -> NDArray[np.float64]:
+def join_numbers(columns: Iterable[Iterable[float]], n: int) -> NDArray[np.float64]:
     """The `n` numbers of all columns in a row. Raises UsageError for a word."""
     try:
         return np.fromiter(chain.from_iterable(columns), np.float64, n)
@@ -248,7 +248,7 @@ def _scores_of(documents: Iterable[str], run: Scores) -> Iterable[float]:
     return map(run.get, documents, repeat(np.nan))
 
 
-def _keys(query: Ints, scores: NDArray[np.float64]) -> NDArray[np.uint64]:
+def _sort_keys(query: Ints, scores: NDArray[np.float64]) -> NDArray[np.uint64]:
     """Integers that sort as (query, score in single precision)."""
     with np.errstate(over="ignore"):
         # Adding 0 turns -0 into 0, which compares equal but has other bits.
@@ -259,7 +259,7 @@ def _keys(query: Ints, scores: NDArray[np.float64]) -> NDArray[np.uint64]:
     return query.astype(np.uint64) << np.uint64(32) | ascending
 
 
-def _better_ties(
+def _count_better_ties(
     wanted: Iterable[Iterable[str]], runs: list[Scores], keys: NDArray[np.uint64], hits: _Hits
 ) -> Ints:
     """How many documents of the same query and score have a greater id, for each of the hits.
@@ -494,7 +494,7 @@ def pool_sizes(graded: Graded) -> Ints:
     return graded.pool.sum(axis=1) if graded.pool_sizes is None else graded.pool_sizes
 
 
-def over(part: Floats | Ints, whole: Floats | Ints) -> Floats:
+def divide_where_positive(part: Floats | Ints, whole: Floats | Ints) -> Floats:
     """`part` over `whole`, (q,), NaN where `whole` is not above 0."""
     result = np.full(len(whole), np.nan)
     np.divide(part, whole, out=result, where=np.asarray(whole) > 0)
@@ -578,12 +578,12 @@ def grade(
     >>> found.counts.tolist(), found.top.tolist()
     ([[1, 0, 0, 1, 1]], [[1, 0, 5]])
     """
-    many = are_many(grades, retrieved)
+    many = are_many_queries(grades, retrieved)
     pools: Mapping[str, Grades] = grades if many else {"": grades}  # type: ignore[assignment, dict-item]
     names = list(pools)
     sizes = np.fromiter(map(len, pools.values()), np.int64, len(names))
     query = np.repeat(np.arange(len(names)), sizes)
-    values = numbers(map(methodcaller("values"), pools.values()), len(query))
+    values = join_numbers(map(methodcaller("values"), pools.values()), len(query))
     check_each(np.isin(values, GRADES), "grade", names, query, "1, 2, 3, 4 or 5; map other scales first")
     lists = _by_query(retrieved, names, many)
     runs = [score_by_rank(ranking) for ranking in lists]
@@ -594,7 +594,7 @@ def grade(
     return Graded(
         _counts(query, values, len(names)),
         top,
-        None if restricted is None else _inside(pools, restricted, query, values),
+        None if restricted is None else _count_restricted_grades(pools, restricted, query, values),
         None if source is None else _sources(pools, runs, source, top.shape[1]),
         many,
         None if restricted is None else np.fromiter(map(len, restricted), np.int64, len(names)),
@@ -632,7 +632,9 @@ def _counts(query: Ints, each: Floats, queries: int) -> Ints:
     return np.bincount(cells, minlength=queries * len(GRADES)).reshape(queries, len(GRADES))
 
 
-def _inside(pools: Mapping[str, Grades], restricted: list[Scores], query: Ints, each: Floats) -> Ints:
+def _count_restricted_grades(
+    pools: Mapping[str, Grades], restricted: list[Scores], query: Ints, each: Floats
+) -> Ints:
     """Grades of the documents that the restricted pools hold, (q, 5)."""
     inside = np.fromiter(
         chain.from_iterable(
@@ -650,8 +652,8 @@ def _sources(pools: Mapping[str, Grades], runs: list[Scores], source: Facet, wid
     top = np.full((len(runs), width), ABSENT, dtype=np.int64)
     pool: list[int] = []
     for row, run, (query, grades) in zip(top, runs, pools.items(), strict=True):
-        of = _function(source, query)
-        row[: len(run)] = [codes.setdefault(of(document), len(codes)) for document in in_order(run)]
+        of = _make_source_function(source, query)
+        row[: len(run)] = [codes.setdefault(of(document), len(codes)) for document in rank_documents(run)]
         pool += [codes.setdefault(of(document), len(codes)) for document in grades]
     return Sources(
         top,
@@ -661,7 +663,7 @@ def _sources(pools: Mapping[str, Grades], runs: list[Scores], source: Facet, wid
     )
 
 
-def _function(source: Facet, query: str) -> Callable[[str], Hashable]:
+def _make_source_function(source: Facet, query: str) -> Callable[[str], Hashable]:
     """The source of a document of this query, by its id."""
     if not isinstance(source, Mapping):
         return source

@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.machine import compiled
+from embassay.machine import compile_lazily
 
 Counts = NDArray[np.int64]
 Groups = NDArray[np.int64]
 
 
-@compiled
+@compile_lazily
 def spearman_of_counts(x: Groups, y: Groups, counts: Counts) -> NDArray[np.float64]:
     """Rank correlation of every row of counts; `x` and `y` are the items' places among the distinct values."""
     values = np.empty(len(counts))
@@ -31,7 +31,7 @@ def spearman_of_counts(x: Groups, y: Groups, counts: Counts) -> NDArray[np.float
     return values
 
 
-@compiled
+@compile_lazily
 def _centred_ranks(group: Groups, drawn: Counts, ranks: NDArray[np.float64]) -> float:
     """Write each group's mean rank less the mean of all into `ranks`, and return the sum of their squares."""
     ranks[:] = 0.0
@@ -48,7 +48,7 @@ def _centred_ranks(group: Groups, drawn: Counts, ranks: NDArray[np.float64]) -> 
     return squares
 
 
-@compiled
+@compile_lazily
 def average_precision_of_counts(
     order: NDArray[np.int64], last: NDArray[np.bool_], labels: NDArray[np.bool_], counts: Counts
 ) -> NDArray[np.float64]:
@@ -75,7 +75,7 @@ Distances = NDArray[np.float32]
 Places = NDArray[np.int64]
 
 
-@compiled
+@compile_lazily
 def first_neighbours(distances: Distances, n: int) -> tuple[Places, Distances, bool]:
     """Of each item the nearest other (the lowest of several), its distance, and whether all are finite."""
     nearest = np.full(n, -1, dtype=np.int64)
@@ -96,7 +96,7 @@ def first_neighbours(distances: Distances, n: int) -> tuple[Places, Distances, b
     return nearest, near, finite
 
 
-@compiled
+@compile_lazily
 def merge_all(distances: Distances, nearest: Places, near: Distances) -> tuple[Places, Places, Distances]:
     """The n - 1 merges in the order the nearest-neighbour chain finds them: lower place, upper place (which
     the merged cluster takes) and height. All three arguments are overwritten."""
@@ -138,7 +138,7 @@ def merge_all(distances: Distances, nearest: Places, near: Distances) -> tuple[P
     return lower, upper, heights
 
 
-@compiled
+@compile_lazily
 def _nearest(distances: Distances, starts: Places, left: Places, place: int) -> tuple[int, np.float32]:
     """The nearest of the clusters `left`, the lowest of several, and its distance."""
     at = _place_of(left, place)
@@ -155,7 +155,7 @@ def _nearest(distances: Distances, starts: Places, left: Places, place: int) -> 
     return nearest, near
 
 
-@compiled
+@compile_lazily
 def _merge(distances: Distances, starts: Places, left: Places, low: int, high: int) -> tuple[int, np.float32]:
     """Give `high` the larger of its distance and that of `low` to every other cluster; the nearest of them,
     the lowest of several, and its distance."""
@@ -182,14 +182,14 @@ def _merge(distances: Distances, starts: Places, left: Places, low: int, high: i
     return nearest, near
 
 
-@compiled
+@compile_lazily
 def _drop(left: Places, place: int) -> None:
     """Move what follows `place` one forward; the last stays."""
     for at in range(_place_of(left, place), len(left) - 1):
         left[at] = left[at + 1]
 
 
-@compiled
+@compile_lazily
 def _place_of(left: Places, place: int) -> int:
     """Where `place` stands in `left`, which is ascending and holds it. (numba takes seconds to compile its own
     `np.searchsorted`.)"""

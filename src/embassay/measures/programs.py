@@ -26,9 +26,9 @@ from embassay.measures.judgements import (
     Pools,
     Unjudged,
     Values,
+    divide_where_positive,
     grade,
     order_in_group,
-    over,
     retrieved_counts,
     retrieved_sizes,
     treat_unjudged,
@@ -58,7 +58,7 @@ def _rbp(graded: Graded, *, p: float = 0.8, rel: int = RELEVANT) -> Floats:
 def _alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5, rel: int = RELEVANT) -> Floats:
     """nDCG in which a document of a source that stands above already is worth less by `alpha`."""
     known_sources(graded)
-    return _through(graded, "alpha_nDCG", rel, cutoff=cutoff, alpha=alpha)
+    return _ir_measures_values(graded, "alpha_nDCG", rel, cutoff=cutoff, alpha=alpha)
 
 
 @_of_relevant(
@@ -67,7 +67,7 @@ def _alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5, rel: int = R
 def _nrbp(graded: Graded, *, alpha: float = 0.5, beta: float = 0.5, rel: int = RELEVANT) -> Floats:
     """Rank-biased precision in which a document of a source that stands above already is worth less by `alpha`."""
     known_sources(graded)
-    return _through(graded, "NRBP", rel, alpha=alpha, beta=beta)
+    return _ir_measures_values(graded, "NRBP", rel, alpha=alpha, beta=beta)
 
 
 def rbp(grades: Pools, retrieved: One, p: float = 0.8, level: int = RELEVANT) -> Values:
@@ -117,7 +117,7 @@ def library_for(what: str) -> Any:
     return ir_measures
 
 
-def _through(graded: Graded, name: str, rel: int, **parameters: float) -> Floats:
+def _ir_measures_values(graded: Graded, name: str, rel: int, **parameters: float) -> Floats:
     """The values of a measure of ir_measures, (q,)."""
     library = library_for(f"{name} and its like")
     defined = from_grade(graded.counts, rel) > 0
@@ -143,7 +143,7 @@ def _qrels(graded: Graded, record: Callable[..., Any]) -> list[Any]:
     else:
         query, code = graded.sources.query, graded.sources.code
         level = graded.sources.grade.astype(np.int64)
-    columns = (query, level, code, _numbered(query, level, code))
+    columns = (query, level, code, _number_repeats(query, level, code))
     return [
         record(str(q), f"{g}-{c}-{n}", g, str(c))
         for q, g, c, n in zip(*(column.tolist() for column in columns), strict=True)
@@ -155,14 +155,14 @@ def _run(graded: Graded, record: Callable[..., Any]) -> list[Any]:
     query, rank = np.nonzero(graded.top != ABSENT)
     level = graded.top[query, rank].astype(np.int64)
     code = np.zeros(len(query), np.int64) if graded.sources is None else graded.sources.top[query, rank]
-    columns = (query, rank, level, code, _numbered(query, level, code))
+    columns = (query, rank, level, code, _number_repeats(query, level, code))
     return [
         record(str(q), f"{g}-{c}-{n}", float(-r))  # distinct scores: nothing is left to their rule for ties
         for q, r, g, c, n in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
 
-def _numbered(*keys: Ints) -> Ints:
+def _number_repeats(*keys: Ints) -> Ints:
     """1, 2, 3 ... among the entries that are equal in all `keys`."""
     order = np.lexsort(keys)
     changes = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
@@ -209,7 +209,7 @@ def udcg_of(
     counts, sizes = retrieved_counts(treated, cutoff), retrieved_sizes(treated, cutoff)
     distraction = np.array([0.0, second, third, third, third])
     gains = np.where(np.arange(1, 6) >= rel, 1.0, -gamma * distraction)
-    return 1 / (1 + np.exp(-over(counts @ gains, sizes)))
+    return 1 / (1 + np.exp(-divide_where_positive(counts @ gains, sizes)))
 
 
 def measured_udcg(relevant: ArrayLike, answered: ArrayLike, *, gamma: float = 1 / 3) -> float:

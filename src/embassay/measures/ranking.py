@@ -23,10 +23,10 @@ from embassay.measures.judgements import (
     Retrieved,
     Values,
     check_cutoff,
+    divide_where_positive,
     judge,
     judge_arrays,
     order_in_group,
-    over,
 )
 from embassay.measures.registry import measure
 
@@ -149,7 +149,7 @@ def _ndcg(judged: Judged, *, cutoff: int | None = None, gain: Gain = "linear") -
     best = _discounted(judged, judged.ideal, cutoff, gain)
     reached = _discounted(judged, judged.found, cutoff, gain)
     # The same gains summed in another order may pass 1 in the last bit.
-    return np.minimum(over(reached, best), 1.0)
+    return np.minimum(divide_where_positive(reached, best), 1.0)
 
 
 @_ranking("AP", source="trec_eval map, map_cut")
@@ -159,7 +159,7 @@ def _average_precision(
     """Mean precision at the ranks of the relevant documents."""
     places = _relevant(judged, judged.found, rel)
     precisions = np.where(_inside(places, cutoff), order_in_group(places.query) / places.rank, 0.0)
-    return over(_sums(places, precisions, judged.queries), _number_relevant(judged, rel))
+    return divide_where_positive(_sums(places, precisions, judged.queries), _number_relevant(judged, rel))
 
 
 @_ranking("RR", source="trec_eval recip_rank")
@@ -174,7 +174,7 @@ def _reciprocal_rank(judged: Judged, *, cutoff: int | None = None, rel: Level = 
 @_ranking("R", source="trec_eval recall")
 def _recall(judged: Judged, *, cutoff: int | None = None, rel: Level = None) -> NDArray[np.float64]:
     """Share of the relevant documents that was found."""
-    return over(_hits(judged, cutoff, rel), _number_relevant(judged, rel))
+    return divide_where_positive(_hits(judged, cutoff, rel), _number_relevant(judged, rel))
 
 
 @_ranking("P", source="trec_eval P")

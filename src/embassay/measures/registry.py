@@ -55,7 +55,7 @@ _TREC_NAMES = {"ndcg_cut": "nDCG", "map_cut": "AP", "recall": "R", "P": "P"}
 _N_RECALL = re.compile(r"N-Recall(?P<level>[1-5])\+")
 
 
-def canonical(spec: Spec) -> Spec:
+def canonical_spec(spec: Spec) -> Spec:
     """`spec` by the name that the measure has here.
 
     >>> from embassay.spec import CALL
@@ -153,13 +153,13 @@ class _Measures(Registry[Measure]):
 
     def parse(self, text: str) -> Spec:
         """The spec of `text` under the name it has here."""
-        spec = canonical(self.style.parse(text))
+        spec = canonical_spec(self.style.parse(text))
         self.get(spec.name)
         return spec
 
     def build(self, spec: Spec | str, also: Iterable[str] = (), /, **context: Any) -> Measure:
         """The measure that `spec` names, under any of its names."""
-        return super().build(canonical(spec) if isinstance(spec, Spec) else spec, also, **context)
+        return super().build(canonical_spec(spec) if isinstance(spec, Spec) else spec, also, **context)
 
 
 MEASURES: Registry[Measure] = _Measures("measure", CALL, [["spec", "compute"]])
@@ -252,7 +252,7 @@ def _factory(name: str, function: Callable[..., Any], *, has_facets: bool) -> Ca
     kind = FacetMeasure if has_facets else kinds.get(parameters[0].annotation, Measure)
 
     def factory(**given: Any) -> Measure:
-        chosen = _chosen(options, given)
+        chosen = _changed_options(options, given)
         if "cutoff" in chosen and chosen["cutoff"] is None:
             raise UsageError(f"The measure {name} needs a cutoff.", mend=f"Write {name}@10.")
         cutoff = given.get("cutoff")
@@ -266,7 +266,7 @@ def _factory(name: str, function: Callable[..., Any], *, has_facets: bool) -> Ca
     return factory
 
 
-def _chosen(options: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> dict[str, Value]:
+def _changed_options(options: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> dict[str, Value]:
     """What is given and not the default; of a dataclass those fields."""
     chosen: dict[str, Value] = {}
     for option in options:

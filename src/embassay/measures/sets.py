@@ -37,11 +37,11 @@ from embassay.measures.judgements import (
     best_sum,
     check_choice,
     check_cutoff,
+    divide_where_positive,
     grade,
     is_fallback,
     is_inverted,
     order_in_group,
-    over,
     pool_counts,
     pool_sizes,
     retrieved_counts,
@@ -76,7 +76,7 @@ def ra_nwg_of(
     weight = weights(graded.counts, weighting)
     best = best_sum(weight, graded.counts if normalise_by == "graded" else pool_counts(graded), cutoff)
     reached = retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff)
-    return over((weight * reached).sum(axis=1), best)
+    return divide_where_positive((weight * reached).sum(axis=1), best)
 
 
 @_set("N-Recall4+", direction="higher", undefined="no document has grade 4 or 5")
@@ -95,7 +95,7 @@ def _n_recall5(graded: Graded, *, cutoff: int, unjudged: Unjudged = "zero") -> F
 def n_recall_of(graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "zero") -> Floats:
     """Share of the documents of grade `rel` or higher that was found, of as many as fit."""
     reached = from_grade(retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff), rel)
-    return over(reached, np.minimum(cutoff, from_grade(graded.counts, rel)))
+    return divide_where_positive(reached, np.minimum(cutoff, from_grade(graded.counts, rel)))
 
 
 @_set("Precision4+", direction="higher", undefined=_NEVER)
@@ -110,7 +110,7 @@ def precision_of(
     """Share of the first documents that have grade 4 or 5."""
     treated = treat_unjudged(graded, unjudged, cutoff)
     reached = from_grade(retrieved_counts(treated, cutoff), rel)
-    return over(reached, length(retrieved_sizes(treated), cutoff, short_list_denominator))
+    return divide_where_positive(reached, length(retrieved_sizes(treated), cutoff, short_list_denominator))
 
 
 @_set("Harm", direction="lower", undefined=_NEVER)
@@ -126,7 +126,7 @@ def harm_of(
     check_grade(rel)
     treated = treat_unjudged(graded, unjudged, cutoff)
     harmful = retrieved_counts(treated, cutoff)[:, :rel].sum(axis=1)
-    return over(harmful, length(retrieved_sizes(treated), cutoff, short_list_denominator))
+    return divide_where_positive(harmful, length(retrieved_sizes(treated), cutoff, short_list_denominator))
 
 
 @_set("Hit", direction="higher", undefined="no document has grade 4 or 5")
@@ -142,7 +142,9 @@ def hit_of(
 @_set("Judged", direction="higher", undefined="nothing was retrieved")
 def judged_of(graded: Graded, *, cutoff: int | None = None) -> Floats:
     """Share of the first documents that have a grade."""
-    return over(retrieved_counts(graded, cutoff).sum(axis=1), retrieved_sizes(graded, cutoff))
+    return divide_where_positive(
+        retrieved_counts(graded, cutoff).sum(axis=1), retrieved_sizes(graded, cutoff)
+    )
 
 
 def feasible_hits(graded: Graded, k: int, rel: int = RELEVANT) -> NDArray[np.bool_]:
@@ -193,12 +195,12 @@ def proc_of(
     pool = pool_counts(graded)
     if of == "RA-nWG":
         weight = weights(graded.counts, weighting)
-        return over(best_sum(weight, pool, cutoff), best_sum(weight, graded.counts, cutoff))
+        return divide_where_positive(best_sum(weight, pool, cutoff), best_sum(weight, graded.counts, cutoff))
     rel = 5 if of == "N-Recall5" else 4
     reachable = np.minimum(cutoff, from_grade(pool, rel))
     if of == "Precision4+":
-        return over(reachable, length(pool_sizes(graded), cutoff, short_list_denominator))
-    return over(reachable, np.minimum(cutoff, from_grade(graded.counts, rel)))
+        return divide_where_positive(reachable, length(pool_sizes(graded), cutoff, short_list_denominator))
+    return divide_where_positive(reachable, np.minimum(cutoff, from_grade(graded.counts, rel)))
 
 
 Occurrence = Literal["best", "rank"]
@@ -252,7 +254,9 @@ def novelty_of(
         best = best_sum(weight, graded.counts, cutoff)
     else:
         best = _best(weight, sources, cutoff, novelty.beta)
-    return over(_gain(treat_unjudged(graded, unjudged, cutoff), weight, cutoff, novelty), best)
+    return divide_where_positive(
+        _gain(treat_unjudged(graded, unjudged, cutoff), weight, cutoff, novelty), best
+    )
 
 
 def known_sources(graded: Graded) -> Sources:
@@ -382,10 +386,10 @@ def sensitivity_grid(
         )
         for i in range(len(grid))
     )
-    return _summed_up(k, cells, usual, np.abs(scores - scores[usual]), list(systems), taus)
+    return _summarise_grid(k, cells, usual, np.abs(scores - scores[usual]), list(systems), taus)
 
 
-def _summed_up(
+def _summarise_grid(
     k: int, cells: tuple[SettingScores, ...], default: int, changes: Floats, systems: list[str], taus: Floats
 ) -> Sensitivity:
     defined = ~np.isnan(changes)
@@ -404,7 +408,7 @@ def _summed_up(
 
 def _values(counts: Ints, found: Ints, k: int, weighting: Weighting) -> Floats:
     weight = weights(counts, weighting)
-    return over((weight * found).sum(axis=1), best_sum(weight, counts, k))
+    return divide_where_positive((weight * found).sum(axis=1), best_sum(weight, counts, k))
 
 
 def _places(scores: Floats) -> Floats:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from embassay.errors import DataError
-from embassay.limits import ROWS, TABLE, Ratio, reading, timed
+from embassay.limits import ROWS, TABLE, Ratio, announce_reading, limit_time
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,8 +67,8 @@ def request_tables(
     whole = False
     named = path or (source if isinstance(source, Path) else None)
     try:
-        with reading("Parquet" if named is None else named.name, "row") as progress:
-            for frame in timed(reader.tables(source, columns, named, mend, rows), named, "table"):
+        with announce_reading("Parquet" if named is None else named.name, "row") as progress:
+            for frame in limit_time(reader.tables(source, columns, named, mend, rows), named, "table"):
                 progress.done += len(frame)
                 yield frame
         whole = True

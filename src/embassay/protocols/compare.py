@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, between_bounds
+from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, clip_difference
 from embassay.protocols.kernel.estimates import DEFINED
-from embassay.protocols.kernel.outcome import in_words
+from embassay.protocols.kernel.outcome import render_view
 from embassay.protocols.run_values import (
     PerItem,
     Place,
@@ -22,10 +22,10 @@ from embassay.protocols.run_values import (
     Side,
     check_names,
     higher_is_better,
+    is_wanted,
     read_values,
-    wanted,
 )
-from embassay.runs.folder import folder_tails
+from embassay.runs.folder import shorten_folder_names
 from embassay.stats import (
     Estimate,
     Freedom,
@@ -45,7 +45,7 @@ from embassay.stats import (
     wilcoxon,
 )
 from embassay.stats.intervals import ROUNDING, shared_degrees, shared_freedom
-from embassay.stats.ranks import ranges_of
+from embassay.stats.ranks import make_rank_ranges
 
 METHOD = "paired bootstrap: t test of the difference with its bootstrap standard error"
 UNPAIRED = "t test of the difference with the bootstrap standard errors of both runs"
@@ -74,7 +74,7 @@ class Contrast:
 
     `difference` is None where a side has no value, the rest NaN where there is no interval; `reason` says why. Where
     every resample gives the same difference nothing is tested either: `error` is 0. `n` is the smaller number of items.
-    `p_adjusted`, `smallest` and `tests`, the size of its family, are filled over a table by `adjusted`.
+    `p_adjusted`, `smallest` and `tests`, the size of its family, are filled over a table by `adjust_contrasts`.
     `judged_less` is the one of which fewer passages are graded: it is not declared worse.
     """
 
@@ -101,7 +101,7 @@ class Contrast:
     judged_less: str = ""
 
 
-def contrast(
+def compare_sides(
     a: Side, b: Side, *, paired: bool = True, most: float | None = None, seed: int = 1337
 ) -> Contrast:
     """Compare two sides of one place. Without pairing the errors of both add up, and items are not compared. `most` are
@@ -118,16 +118,16 @@ def contrast(
         return replace(made, reason="the two were scored by different methods")
     difference = float(first.value or 0.0) - float(second.value or 0.0)
     free = freedom_of_difference(first.resampled, second.resampled, paired=paired, most=most)
-    error = _error(first.replicates, second.replicates, free, paired)
+    error = _difference_error(first.replicates, second.replicates, free, paired)
     made = replace(made, difference=difference, by_item=_by_item(a.items, b.items, seed) if paired else None)
     if math.isnan(error):
         return replace(made, reason="no interval: there is nothing to resample")
-    if error <= ROUNDING * _scale(made):
-        apart = 0.0 if abs(difference) <= ROUNDING * _scale(made) else difference
+    if error <= ROUNDING * _error_scale(made):
+        apart = 0.0 if abs(difference) <= ROUNDING * _error_scale(made) else difference
         return replace(made, difference=apart, error=0.0, reason=_unvaried_difference(apart))
     half = t_quantile(0.975, free.df) * error
-    low, high = between_bounds(difference - half, difference + half, first, second)
-    p = t_test(difference, error, _scale(made), free.df)[1]
+    low, high = clip_difference(difference - half, difference + half, first, second)
+    p = t_test(difference, error, _error_scale(made), free.df)[1]
     return replace(
         made, low=low, high=high, error=error, df=free.df, p=p, p_adjusted=p,
         smallest=smallest_difference(error, df=free.df), method=METHOD if paired else UNPAIRED
@@ -159,7 +159,7 @@ def _unvaried_difference(difference: float) -> str:
     return f"no test: {why}"
 
 
-def one_sided(found: Contrast) -> float:
+def one_sided_p(found: Contrast) -> float:
     """p of the test that `a` is no worse than `b`: small where a is worse. NaN without an interval.
 
     >>> made = Contrast("a", "b", "t", "", "m", 0.5, 0.6, -0.1, error=0.05)
@@ -168,7 +168,7 @@ def one_sided(found: Contrast) -> float:
     """
     if found.difference is None or math.isnan(found.error):
         return _NONE
-    score, _ = t_test(found.difference, found.error, _scale(found), found.df)
+    score, _ = t_test(found.difference, found.error, _error_scale(found), found.df)
     if found.error == 0:
         return 0.0 if score < 0 else 1.0
     return t_tail(-score, found.df)
@@ -179,7 +179,7 @@ def without_test(found: Contrast, reason: str) -> Contrast:
     return replace(found, p=_NONE, p_adjusted=_NONE, smallest=_NONE, low=_NONE, high=_NONE, reason=reason)
 
 
-def corrected(found: Contrast, p_adjusted: float, tests: int) -> Contrast:
+def correct_contrast(found: Contrast, p_adjusted: float, tests: int) -> Contrast:
     """The contrast as one of so many tests, each of which must hold at 5% over all of them: what it detects is what the
     hardest step of Holm's lets through.
 
@@ -191,11 +191,11 @@ def corrected(found: Contrast, p_adjusted: float, tests: int) -> Contrast:
     return replace(found, p_adjusted=p_adjusted, tests=tests, smallest=smallest)
 
 
-def _scale(found: Contrast) -> float:
+def _error_scale(found: Contrast) -> float:
     return max(abs(found.value_a or 0.0), abs(found.value_b or 0.0))
 
 
-def _error(first: Floats, second: Floats, free: Freedom, paired: bool) -> float:
+def _difference_error(first: Floats, second: Floats, free: Freedom, paired: bool) -> float:
     if not len(first) or not len(second):
         return _NONE
     if not paired:
@@ -260,23 +260,23 @@ class Field:
     method: str = METHOD
 
 
-def fields(
+def list_fields(
     run: RunValues, tasks: Sequence[str] = (), datasets: Sequence[str] = (), measures: Sequence[str] = ()
 ) -> Iterator[Field]:
     """Every place of a run as fields, one per group of systems. UsageError for a name that is not in the run."""
     check_names(run, tasks, measures, datasets)
     for place in run.places:
-        if not wanted(place, tasks, measures) or (datasets and place[1] not in datasets):
+        if not is_wanted(place, tasks, measures) or (datasets and place[1] not in datasets):
             continue
         every = run.at(place)
         for group in dict.fromkeys(one.group for one in every):
             own = [one for one in every if one.group == group]
-            made = field_of(place, group, own, run.no_verdict(place), run)
+            made = make_field(place, group, own, run.no_verdict(place), run)
             how = next((known.method for known in run.known if known.place == place), METHOD)
             yield replace(made, floor=run.floor(place, higher=higher_is_better(place[2])), method=how)
 
 
-def field_of(
+def make_field(
     place: Place,
     group: str,
     standings: Sequence[Standing],
@@ -294,7 +294,7 @@ def field_of(
         for standing in standings
         if standing.headline.value is None
     )
-    entrants = tuple(_entrant(one) for one in known)
+    entrants = tuple(_make_entrant(one) for one in known)
     draws, reason = shared_draws(known)
     reason = reason or no_verdict
     if reason:
@@ -302,7 +302,7 @@ def field_of(
     values = np.array([one.headline.value for one in known], dtype=np.float64)
     strata = [one.headline.resampled for one in known]
     tests = pair_tests(known, run)
-    ranges = ranges_of(
+    ranges = make_rank_ranges(
         [replace(test, difference=sign * test.difference) for test in tests], len(known), alpha=ALPHA
     )
     free = shared_freedom(strata) or freedom_of_difference(strata[0], strata[1])
@@ -314,7 +314,7 @@ def field_of(
     return Field(task, dataset, measure, group, entrants, _groups(tests, len(known)), missing)
 
 
-def _entrant(one: Standing) -> Entrant:
+def _make_entrant(one: Standing) -> Entrant:
     low, high = one.headline.interval
     return Entrant(one.system, float(one.headline.value or 0.0), low, high, one.headline.n)
 
@@ -423,17 +423,17 @@ def compare_systems(
     if a == b and second is None:
         raise UsageError(f"{a!r} is compared with itself.", mend="Name two systems, or a second run.")
     check_names(first, tasks, measures)
-    how = pairing(first.manifest, other.manifest) if second else Pairing(True)
+    how = compare_manifests(first.manifest, other.manifest) if second else Pairing(True)
     found = []
     for place in dict.fromkeys((*first.places, *other.places)):
         sides = first.side(place, a), other.side(place, b)
-        if sides[0] is not None and sides[1] is not None and wanted(place, tasks, measures):
+        if sides[0] is not None and sides[1] is not None and is_wanted(place, tasks, measures):
             why = first.no_verdict(place) or other.no_verdict(place)
             most = None if second else most_degrees(first.at(place), sides[0].standing.group)
             stated = None if second else known_contrast(first, sides[0], sides[1], seed)
-            paired = pairing_at(how, place, first, other).paired if second else True
-            made = stated or contrast(sides[0], sides[1], paired=paired, most=most, seed=seed)
-            if data := other_data(first, other, place):
+            paired = compare_manifests_at(how, place, first, other).paired if second else True
+            made = stated or compare_sides(sides[0], sides[1], paired=paired, most=most, seed=seed)
+            if data := explain_other_data(first, other, place):
                 made = replace(without_test(made, data), difference=None, error=_NONE, by_item=None)
             made = without_test(made, f"no verdict: {why}") if why and not data else made
             # Within one run the record itself says who is judged less; across two it is worked out here.
@@ -443,19 +443,19 @@ def compare_systems(
             f"{a} and {b} have nothing in common to compare.",
             mend="Give two systems or runs of one protocol.",
         )
-    contrasts = adjusted(found)
-    among = None if second else _among(first, leading(contrasts), a, b)
-    return PairOfSystems(contrasts, tuple(_across(contrasts, seed)), how, among)
+    contrasts = adjust_contrasts(found)
+    among = None if second else _find_ranks(first, choose_verdict(contrasts), a, b)
+    return PairOfSystems(contrasts, tuple(_compare_over_datasets(contrasts, seed)), how, among)
 
 
-def other_data(first: RunValues, second: RunValues, place: Place) -> str:
+def explain_other_data(first: RunValues, second: RunValues, place: Place) -> str:
     """Why a mean over datasets does not compare two runs: they have it over different ones, so that their difference
     is one of texts, not of systems. Empty where it does."""
     task, dataset, _ = place
     ours, theirs = first.datasets_of(task), second.datasets_of(task)
     if dataset or ours == theirs:
         return ""
-    runs = zip(folder_tails([first.path, second.path]), (ours - theirs, theirs - ours), strict=True)
+    runs = zip(shorten_folder_names([first.path, second.path]), (ours - theirs, theirs - ours), strict=True)
     only = [
         f"{', '.join(sorted(names)[:3])}{' ...' * (len(names) > 3)} only in {run}"
         for run, names in runs
@@ -464,13 +464,13 @@ def other_data(first: RunValues, second: RunValues, place: Place) -> str:
     return f"the runs have other data: {'; '.join(only)}"
 
 
-def leading(contrasts: Sequence[Contrast]) -> Contrast:
+def choose_verdict(contrasts: Sequence[Contrast]) -> Contrast:
     """What the verdict is on: the first difference over datasets that has a value."""
     known = [one for one in contrasts if one.difference is not None]
     return next((one for one in known if not one.dataset), (known or contrasts)[0])
 
 
-def _among(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:
+def _find_ranks(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:
     """What the run's ranks say of the two at the place of a contrast; None where they rank only these, or not both."""
     place = (one.task, one.dataset, one.measure)
     groups = {own.group for own in run.at(place) if own.system in (a, b)}
@@ -489,12 +489,12 @@ def _name_runs(made: Contrast, first: RunValues, second: RunValues) -> Contrast:
     less = first.less_judged(second, made.measure, (made.a, made.b), made.difference)
     a, b = made.a, made.b
     if a == b:
-        before, after = folder_tails([first.path, second.path])
+        before, after = shorten_folder_names([first.path, second.path])
         a, b = f"{a} ({before})", f"{b} ({after})"
     return replace(made, a=a, b=b, judged_less={"first": a, "second": b}.get(less, ""))
 
 
-def adjusted(contrasts: Iterable[Contrast]) -> tuple[Contrast, ...]:
+def adjust_contrasts(contrasts: Iterable[Contrast]) -> tuple[Contrast, ...]:
     """The same with p corrected by Holm within each family, over those that have one: the overall score alone, the
     parts that it is made of, and the datasets of these."""
     every = list(contrasts)
@@ -505,11 +505,11 @@ def adjusted(contrasts: Iterable[Contrast]) -> tuple[Contrast, ...]:
     for family in families.values():
         known = holm([every[i].p for i in family])
         for i, p_adjusted in zip(family, known, strict=True):
-            every[i] = corrected(every[i], p_adjusted, len(family))
+            every[i] = correct_contrast(every[i], p_adjusted, len(family))
     return tuple(every)
 
 
-def _across(contrasts: Sequence[Contrast], seed: int) -> Iterable[Across]:
+def _compare_over_datasets(contrasts: Sequence[Contrast], seed: int) -> Iterable[Across]:
     of_task: dict[tuple[str, str], list[float]] = {}
     for one in contrasts:
         if one.dataset and one.difference is not None:
@@ -533,7 +533,7 @@ class Pairing:
     reason: str = ""
 
 
-def pairing(first: Mapping[str, Any], second: Mapping[str, Any]) -> Pairing:
+def compare_manifests(first: Mapping[str, Any], second: Mapping[str, Any]) -> Pairing:
     """Compare the manifests of two runs.
 
     >>> run = {"protocol": "sage", "arguments": {"seed": 1}, "datasets": [{"name": "a", "fingerprint": "f"}]}
@@ -558,7 +558,7 @@ def pairing(first: Mapping[str, Any], second: Mapping[str, Any]) -> Pairing:
     return Pairing(True)
 
 
-def pairing_at(how: Pairing, place: Place, first: RunValues, second: RunValues) -> Pairing:
+def compare_manifests_at(how: Pairing, place: Place, first: RunValues, second: RunValues) -> Pairing:
     """The same at one place: a value that is no mean over items, or items drawn in other groups, pair with nothing."""
     if not how.paired:
         return how
@@ -579,7 +579,7 @@ class InFolder(Protocol):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two systems (`pair`), or all systems of a run (`fields`). Printed, it is what the command says."""
+    """Two systems (`pair`), or all systems of a run (`list_fields`). Printed, it is what the command says."""
 
     protocol: str
     pair: PairOfSystems | None = None
@@ -596,12 +596,12 @@ class Comparison:
         """The contrast that the verdict is about. UsageError for all systems of a run, which have none."""
         if not self.contrasts:
             raise UsageError("A difference needs two systems.", mend="Name two systems.")
-        return leading(self.contrasts)
+        return choose_verdict(self.contrasts)
 
     def __str__(self) -> str:
         """Verdict, table and notes in 80 columns."""
         view = "pair_view" if self.pair else "fields_view"
-        return in_words(view, self.pair or self.fields, self.protocol)
+        return render_view(view, self.pair or self.fields, self.protocol)
 
 
 def compare(
@@ -626,7 +626,7 @@ def compare(
         names = [str(run) for run in runs[1:] if isinstance(run, str | Path) and not Path(run).exists()]
         by = f" Systems are named by a and b: -a {names[0]} -b {names[1]}." if len(names) == 2 else ""
         raise UsageError(f"{len(runs)} runs are given.", mend=f"Give one run, or two.{by}")
-    folders = [folder_of(run) for run in runs]
+    folders = [find_run_folder(run) for run in runs]
     if len(folders) == 2 and not any(folder.exists() for folder in folders):
         raise UsageError(
             f"{folders[0]} and {folders[1]} are no folders of runs.",
@@ -635,7 +635,7 @@ def compare(
     read = [read_values(folder) for folder in folders]
     protocol = read[0].protocol
     if a is None and b is None and len(read) == 1:
-        return Comparison(protocol, fields=tuple(fields(read[0], tasks, datasets, measures)))
+        return Comparison(protocol, fields=tuple(list_fields(read[0], tasks, datasets, measures)))
     if datasets:
         raise UsageError(
             "A dataset is chosen, and two systems are compared over all of them.",
@@ -649,7 +649,7 @@ def compare(
     return Comparison(protocol, pair)
 
 
-def folder_of(run: str | Path | InFolder) -> Path:
+def find_run_folder(run: str | Path | InFolder) -> Path:
     """The folder of a run that is given as a path or as a run. UsageError for a run that kept none."""
     if isinstance(run, str | Path):
         return Path(run)
@@ -670,16 +670,16 @@ __all__ = [
     "Place",
     "RunValues",
     "Side",
-    "adjusted",
+    "adjust_contrasts",
+    "choose_verdict",
     "compare",
+    "compare_manifests",
+    "compare_manifests_at",
+    "compare_sides",
     "compare_systems",
-    "contrast",
-    "fields",
-    "folder_of",
+    "find_run_folder",
     "higher_is_better",
-    "leading",
-    "one_sided",
-    "pairing",
-    "pairing_at",
+    "list_fields",
+    "one_sided_p",
     "read_values",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from embassay.protocols.compare import Contrast, Field, higher_is_better
-from embassay.protocols.kernel.claims import Claim, above_references, state_contenders, state_pair
+from embassay.protocols.kernel.claims import Claim, select_above_references, state_contenders, state_pair
 from embassay.protocols.kernel.comparisons import ALPHA
 
 
@@ -22,7 +22,7 @@ def contrast_claim(found: Contrast) -> Claim:
 def field_claims(field: Field) -> tuple[Claim, ...]:
     """Who may be first in a field, of those that score above every reference, if any does; none without ranks."""
     able = {entrant.system: entrant for entrant in field.entrants if entrant.rank_low == 1}
-    first = above_references(
+    first = select_above_references(
         list(able),
         lambda name: able[name].value,
         field.floor,

@@ -16,27 +16,27 @@ from embassay.protocols.compare import (
     Place,
     RunValues,
     Side,
-    contrast,
-    folder_of,
+    compare_manifests,
+    compare_manifests_at,
+    compare_sides,
+    explain_other_data,
+    find_run_folder,
     higher_is_better,
-    one_sided,
-    other_data,
-    pairing,
-    pairing_at,
+    one_sided_p,
     read_values,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import MISSING_LABELS, Claim, select_kind, state_count
 from embassay.protocols.kernel.comparisons import OVERALL
-from embassay.protocols.kernel.outcome import in_words
-from embassay.protocols.kernel.quantities import REACH, found_at
-from embassay.protocols.kernel.tables import counted
-from embassay.protocols.run_values import wanted
+from embassay.protocols.kernel.outcome import render_view
+from embassay.protocols.kernel.quantities import REACH, forecast_difference
+from embassay.protocols.kernel.tables import format_counted
+from embassay.protocols.run_values import is_wanted
 from embassay.protocols.thresholds import Bar, ThresholdRows, read_bar, read_rows
 from embassay.records import Result
 from embassay.runs.folder import run_folders
 from embassay.stats import holm
-from embassay.stats.few_labels import Outlook, outlook
+from embassay.stats.few_labels import Outlook, forecast_labels
 
 MORE = (50, 400)
 """How many more items are told of where a bar is undecided."""
@@ -92,7 +92,7 @@ def state_verdicts(verdicts: Sequence[BarVerdict]) -> tuple[Claim, ...]:
     return (*counts, *tested)
 
 
-def summary(verdicts: Sequence[BarVerdict]) -> str:
+def summarise_verdicts(verdicts: Sequence[BarVerdict]) -> str:
     """How it went; what was not tested counts for neither side.
 
     >>> one = [BarVerdict("a", met, None) for met in (True, True, None)]
@@ -111,15 +111,15 @@ def summary(verdicts: Sequence[BarVerdict]) -> str:
         who = "and" if fatal == untested else f"{fatal} of which"
         rest += f" {who} {'fails' if fatal == 1 else 'fail'} the gate"
     if missed:
-        return f"{missed} of {counted(every, 'threshold')} missed{rest}"
+        return f"{missed} of {format_counted(every, 'threshold')} missed{rest}"
     if rest:
-        return f"{met} of {counted(every, 'threshold')} {'is' if met == 1 else 'are'} met{rest}"
-    return "The threshold is met" if every == 1 else f"All {counted(every, 'threshold')} are met"
+        return f"{met} of {format_counted(every, 'threshold')} {'is' if met == 1 else 'are'} met{rest}"
+    return "The threshold is met" if every == 1 else f"All {format_counted(every, 'threshold')} are met"
 
 
-def value_text(verdict: BarVerdict) -> str:
+def format_value(verdict: BarVerdict) -> str:
     """The value with its interval as people read it."""
-    unit = numbers.unit_of(verdict.scale)
+    unit = numbers.choose_unit(verdict.scale)
     if verdict.value is None:
         return "n/a"
     text = unit.change(verdict.value) if verdict.is_change else unit.text(verdict.value)
@@ -131,7 +131,7 @@ def value_text(verdict: BarVerdict) -> str:
 UNPAIRED = "the errors of both runs add up, so only a larger drop is detected"
 
 
-def word(verdict: BarVerdict) -> str:
+def name_verdict(verdict: BarVerdict) -> str:
     """Met, missed or not tested (in capitals where the gate fails for it), whether it was near, and whether its test
     was weaker than it could be."""
     return (
@@ -141,7 +141,7 @@ def word(verdict: BarVerdict) -> str:
     )
 
 
-def more(verdict: BarVerdict) -> str:
+def advise_more_items(verdict: BarVerdict) -> str:
     """What more items would buy for a bar that lies inside the interval, or for a fall that is no loss yet: how wide it
     would be, and the chance of a decision; empty for others.
 
@@ -149,7 +149,7 @@ def more(verdict: BarVerdict) -> str:
     'undecided at n 100; with 50 more ± 0.049, a chance of 1%; with 400 more ± 0.027, a chance of 33%'
     """
     if verdict.ahead:
-        return _steps(verdict, verdict.ahead)
+        return _format_steps(verdict, verdict.ahead)
     if (
         not verdict.near
         or verdict.is_change
@@ -159,19 +159,19 @@ def more(verdict: BarVerdict) -> str:
     ):
         return ""
     half, away = (verdict.high - verdict.low) / 2, abs(verdict.value - read_bar(verdict.bar).number)
-    steps = outlook(away, half, verdict.n, 10**9, steps=MORE, finite=False)
-    return _steps(verdict, steps) if steps else ""
+    steps = forecast_labels(away, half, verdict.n, 10**9, steps=MORE, finite=False)
+    return _format_steps(verdict, steps) if steps else ""
 
 
-def _steps(verdict: BarVerdict, steps: Sequence[Outlook]) -> str:
-    unit = numbers.unit_of(verdict.scale)
+def _format_steps(verdict: BarVerdict, steps: Sequence[Outlook]) -> str:
+    unit = numbers.choose_unit(verdict.scale)
     told = [
         f"with {step.more} more ± {unit.text(step.half)}, a chance of {step.chance:.0%}" for step in steps
     ]
     return "; ".join([f"undecided at n {verdict.n:,}", *told])
 
 
-def why(verdict: BarVerdict) -> str:
+def explain_verdict(verdict: BarVerdict) -> str:
     """Why it was missed or not tested, and why it was not paired."""
     return "; ".join(
         filter(None, (verdict.reason, f"not paired: {verdict.unpaired}" if verdict.unpaired else ""))
@@ -181,7 +181,7 @@ def why(verdict: BarVerdict) -> str:
 def as_junit(verdicts: Sequence[BarVerdict]) -> str:
     """A test suite of one case per bar, XML. What is not tested is an error where the gate stops for it, else
     skipped."""
-    kinds = [_kind(one) for one in verdicts]
+    kinds = [_verdict_kind(one) for one in verdicts]
     suite = ElementTree.Element(
         "testsuite",
         name="embassay gate",
@@ -191,19 +191,23 @@ def as_junit(verdicts: Sequence[BarVerdict]) -> str:
         skipped=str(kinds.count("skipped")),
     )
     for verdict, kind in zip(verdicts, kinds, strict=True):
-        name = _clean(verdict.bar + " (unpaired)" * bool(verdict.unpaired))
+        name = _strip_control_characters(verdict.bar + " (unpaired)" * bool(verdict.unpaired))
         case = ElementTree.SubElement(suite, "testcase", classname="embassay.gate", name=name)
         if kind:
-            told = ElementTree.SubElement(case, kind, message=_clean(why(verdict)), type="bar")
-            told.text = _clean(f"{verdict.bar}: {value_text(verdict)} (n = {verdict.n}); {why(verdict)}")
+            told = ElementTree.SubElement(
+                case, kind, message=_strip_control_characters(explain_verdict(verdict)), type="bar"
+            )
+            told.text = _strip_control_characters(
+                f"{verdict.bar}: {format_value(verdict)} (n = {verdict.n}); {explain_verdict(verdict)}"
+            )
         if verdict.unpaired:
             said = ElementTree.SubElement(case, "system-out")
-            said.text = _clean(f"Not paired ({verdict.unpaired}): {UNPAIRED}.")
+            said.text = _strip_control_characters(f"Not paired ({verdict.unpaired}): {UNPAIRED}.")
     ElementTree.indent(suite)
     return "<?xml version='1.0' encoding='utf-8'?>\n" + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-def _kind(verdict: BarVerdict) -> str:
+def _verdict_kind(verdict: BarVerdict) -> str:
     if verdict.met is None:
         return "error" if verdict.stops else "skipped"
     return "" if verdict.met else "failure"
@@ -212,13 +216,14 @@ def _kind(verdict: BarVerdict) -> str:
 def as_markdown(verdicts: Sequence[BarVerdict]) -> str:
     """A heading that says how it went, and a table."""
     lines = [
-        f"### Embassay gate: {summary(verdicts)}",
+        f"### Embassay gate: {summarise_verdicts(verdicts)}",
         "",
         "| Threshold | Value, 95% | n | Verdict | Why |",
         "|---|---:|---:|---|---|",
     ]
     lines += [
-        f"| `{_cell(verdict.bar)}` | {value_text(verdict)} | {verdict.n:,} | {word(verdict)} | {_cell(why(verdict))} |"
+        f"| `{_escape_cell(verdict.bar)}` | {format_value(verdict)} | {verdict.n:,} | "
+        f"{name_verdict(verdict)} | {_escape_cell(explain_verdict(verdict))} |"
         for verdict in verdicts
     ]
     lines += [
@@ -230,11 +235,17 @@ def as_markdown(verdicts: Sequence[BarVerdict]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cell(text: str) -> str:
-    return _clean(text).replace("|", "\\|").replace("`", "'").replace("<", "&lt;").replace("\n", " ")
+def _escape_cell(text: str) -> str:
+    return (
+        _strip_control_characters(text)
+        .replace("|", "\\|")
+        .replace("`", "'")
+        .replace("<", "&lt;")
+        .replace("\n", " ")
+    )
 
 
-def _clean(text: str) -> str:
+def _strip_control_characters(text: str) -> str:
     """Without the control characters that XML cannot hold."""
     return "".join(one if one.isprintable() or one in "\t\n" else " " for one in text)
 
@@ -256,7 +267,7 @@ class _Test:
     """Why a fall is no verdict: less is graded of the one that may be behind for that alone."""
 
 
-def judged_against(
+def judge_against(
     now: RunValues,
     base: RunValues,
     *,
@@ -281,16 +292,16 @@ def judged_against(
             mend="Give runs of one protocol.",
         )
     base.check(systems)
-    how = pairing(now.manifest, base.manifest)
+    how = compare_manifests(now.manifest, base.manifest)
     tests = [
-        _tested(now, base, place, system, how=pairing_at(how, place, now, base), margin=margin)
-        for place in _comparable(now, base, _places(base, tasks, measures))
+        _test_place(now, base, place, system, how=compare_manifests_at(how, place, now, base), margin=margin)
+        for place in _comparable_places(now, base, _list_places(base, tasks, measures))
         for system in systems or [one.system for one in base.at(place)]
         if _has_value(base, place, system) or _has_value(now, place, system)
     ]
     if not tests:
         raise UsageError(f"{base.path} has nothing to compare with.", mend="Leave out -s, -t or -m.")
-    return tuple(_verdicts(tests, alpha, margin, now.protocol))
+    return tuple(_make_verdicts(tests, alpha, margin, now.protocol))
 
 
 def _has_value(run: RunValues, place: Place, system: str) -> bool:
@@ -298,32 +309,32 @@ def _has_value(run: RunValues, place: Place, system: str) -> bool:
     return found is not None and found.headline.value is not None
 
 
-def _places(base: RunValues, tasks: Sequence[str], measures: Sequence[str]) -> list[Place]:
+def _list_places(base: RunValues, tasks: Sequence[str], measures: Sequence[str]) -> list[Place]:
     """Over datasets, where the run has that; a run of one kind of dataset has its own only."""
-    named = [place for place in base.places if wanted(place, tasks, measures)]
+    named = [place for place in base.places if is_wanted(place, tasks, measures)]
     return [place for place in named if not place[1]] or named
 
 
-def _comparable(now: RunValues, base: RunValues, places: Sequence[Place]) -> Iterator[Place]:
+def _comparable_places(now: RunValues, base: RunValues, places: Sequence[Place]) -> Iterator[Place]:
     """The places, with those over datasets that are not the same in both runs taken apart into the datasets that both
     have; as they are where they have none, or are overall."""
     for place in places:
         task, _, measure = place
         shared = base.datasets_of(task) & now.datasets_of(task)
-        if not other_data(now, base, place) or task == OVERALL or not shared:
+        if not explain_other_data(now, base, place) or task == OVERALL or not shared:
             yield place
             continue
         yield from ((task, name, measure) for name in sorted(shared))
 
 
-def _tested(
+def _test_place(
     now: RunValues, base: RunValues, place: Place, system: str, *, how: Pairing, margin: float
 ) -> _Test:
     """Every test says by itself whether it is paired: of one run some measures may be, and others not."""
-    return replace(_of_both(now, base, place, system, how.paired, margin), unpaired=how.reason)
+    return replace(_test_both_runs(now, base, place, system, how.paired, margin), unpaired=how.reason)
 
 
-def _of_both(
+def _test_both_runs(
     now: RunValues, base: RunValues, place: Place, system: str, paired: bool, margin: float
 ) -> _Test:
     before, after = base.standing(place, system), now.standing(place, system)
@@ -332,10 +343,10 @@ def _of_both(
     if after is None or after.headline.value is None:
         why = after.headline.reason if after else "not in this run (-s judges only the systems that it names)"
         return _Test(place, system, None, reason=f"no value now: {why}", stops=True)
-    if data := other_data(now, base, place):
+    if data := explain_other_data(now, base, place):
         shared = base.datasets_of(place[0]) & now.datasets_of(place[0])
         return _Test(place, system, None, reason=data, stops=not shared)
-    found = contrast(Side(after), Side(before), paired=paired)
+    found = compare_sides(Side(after), Side(before), paired=paired)
     sign = 1.0 if higher_is_better(place[2]) else -1.0
     shifted = replace(found, difference=sign * (found.difference or 0.0) + margin)
     if math.isnan(found.p):
@@ -347,7 +358,7 @@ def _of_both(
         return _Test(place, system, found, reason=why, stops=fell)
     fall = max(0.0, -(shifted.difference or 0.0))
     return _Test(
-        place, system, found, one_sided(shifted), fall=fall, ungraded=_say_ungraded(found, now, base)
+        place, system, found, one_sided_p(shifted), fall=fall, ungraded=_say_ungraded(found, now, base)
     )
 
 
@@ -358,7 +369,9 @@ def _say_ungraded(found: Contrast, now: RunValues, base: RunValues) -> str:
     return f"fewer of its passages {when} before: {MISSING_LABELS.removesuffix('.')}" if when else ""
 
 
-def _verdicts(tests: Sequence[_Test], alpha: float, margin: float, protocol: str) -> Iterator[BarVerdict]:
+def _make_verdicts(
+    tests: Sequence[_Test], alpha: float, margin: float, protocol: str
+) -> Iterator[BarVerdict]:
     tested = [one.p for one in tests if one.p < 1]
     corrected = iter(holm(tested) if tested else ())
     measures: dict[str, set[str]] = {}
@@ -370,19 +383,21 @@ def _verdicts(tests: Sequence[_Test], alpha: float, margin: float, protocol: str
         inside = f"{test.system},dataset={dataset}" if dataset else test.system
         bar = f"{protocol}.{what}[{inside}] no worse" + (f" than -{margin:g}" if margin else "")
         p = next(corrected) if test.p < 1 else test.p
-        made = _verdict(test, bar, p, alpha, protocol)
-        yield replace(made, ahead=_ahead(test, alpha / len(tested))) if made.met and test.fall else made
+        made = _make_verdict(test, bar, p, alpha, protocol)
+        yield (
+            replace(made, ahead=_forecast_fall(test, alpha / len(tested))) if made.met and test.fall else made
+        )
 
 
-def _ahead(test: _Test, alpha: float) -> tuple[Outlook, ...]:
+def _forecast_fall(test: _Test, alpha: float) -> tuple[Outlook, ...]:
     """What more items would buy for a fall that is not found: half of the 95% interval of the difference, and the
     chance that a one-sided test at `alpha` finds it."""
     if test.found is None or not test.found.error > 0:
         return ()
-    return found_at(test.fall, REACH * test.found.error, test.found.n, alpha, MORE)
+    return forecast_difference(test.fall, REACH * test.found.error, test.found.n, alpha, MORE)
 
 
-def _verdict(test: _Test, bar: str, p: float, alpha: float, protocol: str) -> BarVerdict:
+def _make_verdict(test: _Test, bar: str, p: float, alpha: float, protocol: str) -> BarVerdict:
     found = test.found
     made = BarVerdict(bar, None, None, reason=test.reason, scale=protocol, is_change=True, stops=test.stops)
     if found is None:
@@ -399,7 +414,7 @@ def _verdict(test: _Test, bar: str, p: float, alpha: float, protocol: str) -> Ba
     return replace(made, met=not worse, reason=reason, unpaired=test.unpaired, stops=worse)
 
 
-def judged_bars(bars: Sequence[Bar], rows: ThresholdRows) -> Iterator[BarVerdict]:
+def judge_bars(bars: Sequence[Bar], rows: ThresholdRows) -> Iterator[BarVerdict]:
     """The verdict on every bar. Without a value, or the interval that it asks for, a bar is not tested, and the gate
     stops: what was asked for is not shown. UsageError for a bar that means no row."""
     for bar in bars:
@@ -466,7 +481,7 @@ class Gate:
 
     def __str__(self) -> str:
         """Verdict and table in 80 columns."""
-        return in_words("gate_view", self.verdicts, self.judge)
+        return render_view("gate_view", self.verdicts, self.judge)
 
 
 def read_names(pairs: Sequence[str]) -> dict[str, str]:
@@ -512,12 +527,12 @@ def gate(
         )
     if not 0 < alpha < 1:
         raise UsageError(f"alpha is {alpha:g}.", mend="Give a number between 0 and 1.")
-    folder = folder_of(run)
+    folder = find_run_folder(run)
     read = [read_bar(text) for text in bars]
-    verdicts = list(judged_bars(read, read_rows(folder))) if read else []
+    verdicts = list(judge_bars(read, read_rows(folder))) if read else []
     if no_worse_than is not None:
-        verdicts += judged_against(
-            read_values(folder), read_values(folder_of(no_worse_than)).rename(names), alpha=alpha, margin=margin,
+        verdicts += judge_against(
+            read_values(folder), read_values(find_run_folder(no_worse_than)).rename(names), alpha=alpha, margin=margin,
             systems=systems, tasks=tasks, measures=measures
         )  # fmt: skip
     return Gate(tuple(verdicts), tuple(judge_off(folder)))
@@ -529,7 +544,7 @@ __all__ = [
     "as_junit",
     "as_markdown",
     "gate",
-    "judged_against",
-    "judged_bars",
+    "judge_against",
+    "judge_bars",
     "read_names",
 ]

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import nearest_name
+from embassay.data.rows import find_nearest_name
 from embassay.errors import DataError, UsageError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.comparisons import (
@@ -21,15 +21,15 @@ from embassay.protocols.kernel.comparisons import (
     Headline,
     Standing,
     by_place,
-    known_by_nothing,
+    explain_missing_verdict,
     read_standings,
 )
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from embassay.spec import QUERY
 from embassay.stats import PairTest, resample_means, t_test
-from embassay.stats.ranks import corrected_family
+from embassay.stats.ranks import correct_family
 
 Place = tuple[str, str, str]
 
@@ -164,7 +164,7 @@ class RunValues:
             for standing in self.standings
             if standing.place == place and standing.group == REFERENCE
         ]
-        return known_by_nothing(place[0], [one.headline for one in self.at(place)], references)
+        return explain_missing_verdict(place[0], [one.headline for one in self.at(place)], references)
 
     def standing(self, place: Place, system: str) -> Standing | None:
         """A system at a place; None where it is not there."""
@@ -205,7 +205,7 @@ class RunValues:
         known = [
             (pair, contrast) for pair, contrast in zip(pairs, stated, strict=True) if contrast is not None
         ]
-        tests = corrected_family([contrast.as_test(*pair) for pair, contrast in known], 1.0)
+        tests = correct_family([contrast.as_test(*pair) for pair, contrast in known], 1.0)
         spared = [bool(contrast.judged_less) for _, contrast in known]
         return tuple(
             replace(test, p_adjusted=1.0) if is_spared else test
@@ -247,7 +247,7 @@ class RunValues:
         """UsageError for a system that the run has not."""
         for name in systems:
             if name not in {standing.system for standing in self.standings}:
-                near = nearest_name(name, self.systems)
+                near = find_nearest_name(name, self.systems)
                 raise UsageError(
                     f"{self.path} has no system {name!r}.",
                     mend=f"Did you mean {near!r}?" if near else f"It has {', '.join(self.systems)}.",
@@ -302,13 +302,13 @@ def read_values(folder: Path) -> RunValues:
     standings = read_standings(folder)
     if not standings and manifest.get("protocol") == "rag":
         seed = int((manifest.get("arguments") or {}).get("seed") or 0)
-        standings = tuple(from_items(items, run.read_results(), seed))
+        standings = tuple(make_item_standings(items, run.read_results(), seed))
     if not standings:
-        raise DataError("This run has no headlines to compare", path=folder, mend=_instead(manifest))
+        raise DataError("This run has no headlines to compare", path=folder, mend=_suggest_instead(manifest))
     return RunValues(folder, manifest, standings, items)
 
 
-def _instead(manifest: Mapping[str, Any]) -> str:
+def _suggest_instead(manifest: Mapping[str, Any]) -> str:
     """What to do with a run that has nothing to compare: one that has ended never writes any."""
     if manifest.get("kind") == "sweep":
         return "A sweep compares its own stacks; see its report."
@@ -319,16 +319,16 @@ def _instead(manifest: Mapping[str, Any]) -> str:
 
 def _scoring_values(folder: Path, manifest: Mapping[str, Any], items: ItemValues) -> RunValues:
     """Of a scoring: its record says what `rag score` said, corrected by people's grades or not."""
-    from embassay.protocols.rag.scoring.standings import contrasts_of, read_scored
+    from embassay.protocols.rag.scoring.standings import list_contrasts, read_scored
 
     scored = read_scored(folder)
     return RunValues(
-        folder, manifest, scored.standings, items, tuple(contrasts_of(scored)), scored.unpaired, scored.groups,
+        folder, manifest, scored.standings, items, tuple(list_contrasts(scored)), scored.unpaired, scored.groups,
         scored.ungraded
     )  # fmt: skip
 
 
-def wanted(place: Place, tasks: Sequence[str], measures: Sequence[str]) -> bool:
+def is_wanted(place: Place, tasks: Sequence[str], measures: Sequence[str]) -> bool:
     """Whether a place is among those named; none named is all."""
     task, _, measure = place
     return (not tasks or task in tasks) and (not measures or measure in measures)
@@ -343,7 +343,7 @@ def check_names(
         known = [name for name in dict.fromkeys(place[part] for place in run.places) if name]
         for name in names:
             if name not in known:
-                near = nearest_name(name, known)
+                near = find_nearest_name(name, known)
                 raise UsageError(
                     f"{run.path} has no {noun} {name!r}.",
                     mend=f"Did you mean {near!r}?" if near else f"It has {', '.join(known)}.",
@@ -370,7 +370,7 @@ class ItemValues:
         """Values by (variant, measure) and item; over the repeats of a cell the mean."""
         key = task, dataset, system
         if key not in self._read:
-            self._read[key] = _measures(self._run.items_path(*key))
+            self._read[key] = _item_measures(self._run.items_path(*key))
         return self._read[key]
 
     def behind(self, task: str, dataset: str, system: str, value: float) -> PerItem | None:
@@ -387,7 +387,7 @@ class ItemValues:
         return None
 
 
-def from_items(items: ItemValues, rows: list[Result], seed: int) -> Iterator[Standing]:
+def make_item_standings(items: ItemValues, rows: list[Result], seed: int) -> Iterator[Standing]:
     """Headlines of a run that keeps none: its rows that are means over items, with replicates of those.
 
     All systems of a dataset are resampled together, over the items that they share.
@@ -399,13 +399,13 @@ def from_items(items: ItemValues, rows: list[Result], seed: int) -> Iterator[Sta
     for (task, dataset, measure), own in at.items():
         every = {row.system: items.of(task, dataset, row.system).get(("", measure)) for row in own}
         behind = {system: values for system, values in every.items() if values is not None}
-        replicates = _together(list(behind.values()), seed, task, dataset) if behind else []
+        replicates = _resample_together(list(behind.values()), seed, task, dataset) if behind else []
         for row, draws in zip((row for row in own if row.system in behind), replicates, strict=True):
             headline = Headline(row.system, row.value, row.n, draws, "bootstrap over items", row.reason)
             yield Standing(task, dataset, measure, headline)
 
 
-def _together(
+def _resample_together(
     values: list[dict[str, float]], seed: int, task: str, dataset: str
 ) -> list[NDArray[np.float64]]:
     """Replicates of the mean of each, over the items that have a value in all: none for fewer than two."""
@@ -413,18 +413,20 @@ def _together(
     if len(shared) < 2:
         return [np.empty(0) for _ in values]
     columns = np.array([[own[item] for own in values] for item in sorted(shared)])
-    rng = generator(seed, "compare", task, dataset)
+    rng = make_generator(seed, "compare", task, dataset)
     return list(resample_means(columns, n_resamples=RESAMPLES, rng=rng).T)
 
 
-def _measures(single: Path) -> dict[tuple[str, str], dict[str, float]]:
+def _item_measures(single: Path) -> dict[tuple[str, str], dict[str, float]]:
     if single.is_file():
-        return _averaged([_read(single)])
+        return _average_tables([_read_items(single)])
     repeats = single.with_suffix("")
-    return _averaged([_read(path) for path in sorted(repeats.glob("*.parquet")) if path.stem != "original"])
+    return _average_tables(
+        [_read_items(path) for path in sorted(repeats.glob("*.parquet")) if path.stem != "original"]
+    )
 
 
-def _averaged(
+def _average_tables(
     tables: list[dict[tuple[str, str], dict[str, float]]],
 ) -> dict[tuple[str, str], dict[str, float]]:
     if len(tables) < 2:
@@ -439,7 +441,7 @@ def _averaged(
     }
 
 
-def _read(path: Path) -> dict[tuple[str, str], dict[str, float]]:
+def _read_items(path: Path) -> dict[tuple[str, str], dict[str, float]]:
     try:
         table = read_parquet(path)
     except (DataError, OSError) as error:

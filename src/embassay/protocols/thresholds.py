@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from embassay.data.rows import nearest_name
+from embassay.data.rows import find_nearest_name
 from embassay.errors import DataError, UsageError
-from embassay.protocols.compare import InFolder, folder_of
+from embassay.protocols.compare import InFolder, find_run_folder
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import read_standings
-from embassay.protocols.run_values import read_costs, wanted
+from embassay.protocols.run_values import is_wanted, read_costs
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, run_folders
 
@@ -98,10 +98,10 @@ class ThresholdRows:
         """The row that a bar means. Raises UsageError where there is none, or more than one."""
         rows: Sequence[Result] = self.results
         for column in ("protocol", "task", "system"):
-            rows = _having(rows, column, getattr(bar, column), bar)
-        rows = _having(rows, "measure", bar.measure, bar) if bar.measure else self._headline(rows, bar)
+            rows = _select_rows(rows, column, getattr(bar, column), bar)
+        rows = _select_rows(rows, "measure", bar.measure, bar) if bar.measure else self._headline(rows, bar)
         for column in KEYS:
-            rows = _narrowed(rows, column, bar)
+            rows = _narrow_rows(rows, column, bar)
         if len(rows) > 1:
             raise UsageError(
                 f"{bar.text} matches {len(rows)} rows.", mend="Name more of dataset, variant, subset, lang."
@@ -112,7 +112,7 @@ class ThresholdRows:
     def _check_number(self, bar: Bar, row: Result) -> None:
         """UsageError for a bar in points, as tables show them, on a headline that counts from 0 to 1."""
         is_headline = (bar.protocol, bar.task, row.measure) in self.headlines
-        if is_headline and numbers.unit_of(bar.protocol) is numbers.POINTS and abs(bar.number) > 1:
+        if is_headline and numbers.choose_unit(bar.protocol) is numbers.POINTS and abs(bar.number) > 1:
             raise UsageError(
                 f"{bar.text}: no score can reach {bar.number:g}. Thresholds count from 0 to 1; tables show points.",
                 mend=f"Write {bar.number / 100:g}.",
@@ -148,23 +148,23 @@ def read_rows(folder: Path) -> ThresholdRows:
     return ThresholdRows(tuple(results), frozenset(headlines))
 
 
-def _having(rows: Sequence[Result], column: str, value: str, bar: Bar) -> Sequence[Result]:
+def _select_rows(rows: Sequence[Result], column: str, value: str, bar: Bar) -> Sequence[Result]:
     found = [row for row in rows if getattr(row, column) == value]
     if found:
         return found
     known = list(dict.fromkeys(str(getattr(row, column)) for row in rows))
-    near = nearest_name(value, known)
+    near = find_nearest_name(value, known)
     raise UsageError(
         f"{bar.text}: no result has the {column} {value!r}.",
         mend=f"Did you mean {near!r}?" if near else f"There are {', '.join(map(repr, known[:8]))}.",
     )
 
 
-def _narrowed(rows: Sequence[Result], column: str, bar: Bar) -> Sequence[Result]:
+def _narrow_rows(rows: Sequence[Result], column: str, bar: Bar) -> Sequence[Result]:
     """By what the bar says; else the rows over all, where there are any; a single value needs no naming."""
     # What a threshold does not say is over all, or the only one.
     if column in bar.where:
-        return _having(rows, column, bar.where[column], bar)
+        return _select_rows(rows, column, bar.where[column], bar)
     values = list(dict.fromkeys(getattr(row, column) for row in rows))
     if "" in values:
         return [row for row in rows if getattr(row, column) == ""]
@@ -188,12 +188,12 @@ def list_scores(
 
     DataError for a folder without a run.
     """
-    rows = read_rows(folder_of(run))
+    rows = read_rows(find_run_folder(run))
     asked = [
         row
         for row in rows.results
         if (not systems or row.system in systems)
-        and wanted((row.task, row.dataset, row.measure), tasks, measures)
+        and is_wanted((row.task, row.dataset, row.measure), tasks, measures)
     ]
     if not (tasks or measures):
         # A run of one task may have no headline: then all that is over everything.

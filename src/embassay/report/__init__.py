@@ -27,7 +27,7 @@ def write_report(
     same results as another), and per page of another package that cannot be shown. Raises DataError when a folder
     holds no run, or one of another schema.
     """
-    from embassay.registry import attribute
+    from embassay.registry import import_attribute
     from embassay.report.runs import read_runs
 
     folders = [Path(run)] if isinstance(run, str | Path) else [Path(folder) for folder in run]
@@ -36,7 +36,9 @@ def write_report(
         tell(f"Left out: {left.path} ({left.reason}).")
     name = "summary" if summary else "report"
     target = Path(out) if out is not None else _common_folder(folders) / f"{name}.html"
-    written: Path = attribute(f"embassay.report.{'summary' if summary else 'html'}:write_page")(runs, target)
+    written: Path = import_attribute(f"embassay.report.{'summary' if summary else 'html'}:write_page")(
+        runs, target
+    )
     for made in () if summary else runs:
         if why := made.brought[1]:
             tell(f"The page of {made.title} cannot be shown: {why}")

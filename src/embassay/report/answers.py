@@ -1,10 +1,10 @@
 """The first screen: the questions a reader comes with, each answered in one line, or said to be open with what would
 decide it.
 
-`answers_of` computes everything that a page, a terminal or a print shows of them, once. An answer rests on the paired
-resamples that its run kept: *ahead* is the share of them in which the leader scores clearly above every other system
-(`clear_lead`); it is `sure` where the run's own tests leave the leader the first place alone, `likely` from 80 of 100,
-else open.
+`answer_questions` computes everything that a page, a terminal or a print shows of them, once. An answer rests on the
+paired resamples that its run kept: *ahead* is the share of them in which the leader scores clearly above every other
+system (`clear_lead`); it is `sure` where the run's own tests leave the leader the first place alone, `likely` from 80
+of 100, else open.
 """
 
 from __future__ import annotations
@@ -20,15 +20,22 @@ from embassay.document.marks import LogScale, Scale
 from embassay.protocols.kernel import tables
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.tables import SCORE, Unit
-from embassay.report.cards.evidence import LEAST_COLLECTIONS, LIKELY, Basis, Contender, Evidence, evidence_on
-from embassay.report.runs import ReportRun, sweep_of
+from embassay.report.cards.evidence import (
+    LEAST_COLLECTIONS,
+    LIKELY,
+    Basis,
+    Contender,
+    Evidence,
+    collect_evidence,
+)
+from embassay.report.runs import ReportRun, read_sweep_findings
 from embassay.stats import clear_lead
-from embassay.stats.intervals import items_to_decide
+from embassay.stats.intervals import count_items_to_decide
 
 if TYPE_CHECKING:
     from embassay.protocols.rag.sweep.findings.record import StackFacts
 
-__all__ = ["Answer", "Contender", "answers_of", "recommend_systems"]
+__all__ = ["Answer", "Contender", "answer_questions", "recommend_systems"]
 
 Level = Literal["sure", "likely", "open", "not run"]
 NEARLY_ALL = 99.5
@@ -167,12 +174,12 @@ class Answer:
         said = self.note or _explain_lead(self)
         if not self.beside:
             return said
-        return f"{said}. {tables.capitalised(self.beside)}" if ";" in said else f"{said}; {self.beside}"
+        return f"{said}. {tables.capitalise(self.beside)}" if ";" in said else f"{said}; {self.beside}"
 
     @property
     def sentence(self) -> str:
         """The same with a capital, unless a system's name comes first."""
-        return tables.capitalised(self.how_sure, [contender.name for contender in self.all])
+        return tables.capitalise(self.how_sure, [contender.name for contender in self.all])
 
     @property
     def out(self) -> tuple[str, ...]:
@@ -234,20 +241,22 @@ def _has_few_collections(answer: Answer) -> bool:
 
 
 def _add_sample_size(ahead: str, answer: Answer) -> str:
-    few = tables.counted(answer.n, answer.question.noun)
+    few = tables.format_counted(answer.n, answer.question.noun)
     return f"{ahead.removesuffix(' resamples')}, from only {few}" if _has_few_collections(answer) else ahead
 
 
-def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
+def answer_questions(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
     """One answer per question, in their order, from the first of the runs that has evidence; empty where none has."""
     # A sweep and a choice are told by their own recommendation, which knows the limits; beside others they answer too.
     if len(runs) == 1 and runs[0].record.kind in ("sweep", "choose"):
         return ()
-    evidence = {question.name: next(evidence_on(question.name, runs), None) for question in QUESTIONS[:-1]}
+    evidence = {
+        question.name: next(collect_evidence(question.name, runs), None) for question in QUESTIONS[:-1]
+    }
     answers = [_make_answer(question, evidence[question.name]) for question in QUESTIONS[:-1]]
     if all(answer.level == "not run" for answer in answers):
         return ()
-    return (*answers, times_of(runs, answers[0]))
+    return (*answers, answer_time(runs, answers[0]))
 
 
 def _make_answer(question: Question, evidence: Evidence | None) -> Answer:
@@ -315,7 +324,7 @@ def _items_needed(evidence: Evidence, names: Sequence[str]) -> int | None:
         return None
     pairs = math.comb(len(evidence.contenders), 2)
     error = evidence.free.error(apart)
-    wanted = items_to_decide(error, evidence.n, difference, tests=pairs, df=evidence.free.df)
+    wanted = count_items_to_decide(error, evidence.n, difference, tests=pairs, df=evidence.free.df)
     if wanted is None or not 0 < wanted <= MOST_MORE:
         return None
     # Two digits and upwards: more would claim to know what is an estimate from one sample.
@@ -323,11 +332,11 @@ def _items_needed(evidence: Evidence, names: Sequence[str]) -> int | None:
     return math.ceil(wanted / step) * step
 
 
-def times_of(runs: Sequence[ReportRun], search: Answer) -> Answer:
+def answer_time(runs: Sequence[ReportRun], search: Answer) -> Answer:
     """How long a query takes, of a sweep: each encoder's fastest stack. A system that search rules out is not chosen,
     however fast it is."""
     question = QUESTIONS[-1]
-    swept = next(((run, result) for run in runs if (result := sweep_of(run)) is not None), None)
+    swept = next(((run, result) for run in runs if (result := read_sweep_findings(run)) is not None), None)
     if swept is None:
         return Answer(question, "not run")
     run, findings = swept
@@ -348,18 +357,18 @@ def times_of(runs: Sequence[ReportRun], search: Answer) -> Answer:
     able = [row for row in top if search.level == "not run" or row.name in search.may]
     if not able:
         return Answer(question, "not run")
-    words = _said_of_time(able, fastest)
+    words = _describe_times(able, fastest)
     beaten = {row.name for row in search.all} - {*search.may}
     ruled = [row.name for row in top if row.name in beaten and row.value < able[0].value]
     if ruled:
         words += f"; {ruled[0]} is faster, finds less"
     n = len(findings.parts[0].stacks)
     first = (able[0].name,)
-    level, percentile = _sure_of_time(able), findings.asked.percentile
+    level, percentile = _rate_time_certainty(able), findings.asked.percentile
     return Answer(question, level, first, n, None, None, top, MILLISECONDS, words, run.slug, percentile)
 
 
-def _sure_of_time(able: Sequence[Contender]) -> Level:
+def _rate_time_certainty(able: Sequence[Contender]) -> Level:
     if len(able) < 2:
         return "sure"
     first, second = able[:2]
@@ -368,7 +377,7 @@ def _sure_of_time(able: Sequence[Contender]) -> Level:
     return "sure" if first.high < second.low else "open"
 
 
-def _said_of_time(able: Sequence[Contender], stacks: Mapping[str, StackFacts]) -> str:
+def _describe_times(able: Sequence[Contender], stacks: Mapping[str, StackFacts]) -> str:
     times = [
         f"{_format_time(able[0])} a query",
         *(f"{contender.name} {_format_time(contender)}" for contender in able[1:2]),
@@ -412,7 +421,7 @@ def place_systems(
 
 
 def _place_contender(answer: Answer, contender: Contender) -> Place:
-    rank = tables.rank(*contender.ranks) if contender.ranks else ""
+    rank = tables.format_rank(*contender.ranks) if contender.ranks else ""
     bounded = contender.low is not None and contender.high is not None
     interval = answer.unit.interval(contender.low or 0.0, contender.high or 0.0) if bounded else ""
     return Place(
@@ -493,7 +502,7 @@ def _say_undecided(quality: Sequence[Answer], answers: Sequence[Answer]) -> str:
     many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
     among = f"{'between' if len(names) == 2 else 'among'} {_join_parts(many)}"
     fast = next((row.names[0] for row in answers if row.question.name == "price" and row.names), "")
-    out = f"; out: {_join_parts(_few_of(main.out))}" if main.out else ""
+    out = f"; out: {_join_parts(_name_first_few(main.out))}" if main.out else ""
     decide = f"; about {main.more:,} more {main.question.noun}s would decide" if main.more else ""
     faster = f"; take the faster, {fast}" if fast in names and not decide else ""
     return f"These data do not decide {among}{out}{decide}{faster}"
@@ -504,7 +513,7 @@ def _say_unasked(quality: Sequence[Answer], answered: Sequence[Answer]) -> str:
     first = "; ".join(f"{WHERE[answer.question.name]} {_say_leaders(answer)}" for answer in answered)
     never_first = set.intersection(*(set(answer.out) for answer in answered))
     out = [name for name in answered[0].out if name in never_first]
-    ruled = f"; out everywhere: {_join_parts(_few_of(out))}" if out else ""
+    ruled = f"; out everywhere: {_join_parts(_name_first_few(out))}" if out else ""
     command = f"embassay {quality[0].question.command}"
     opening = "These runs do not show which system finds most, so none is recommended"
     return f"{opening}: {first}{ruled}. To choose, run {command}"
@@ -512,10 +521,10 @@ def _say_unasked(quality: Sequence[Answer], answered: Sequence[Answer]) -> str:
 
 def _say_leaders(answer: Answer) -> str:
     """Who may be first, or that nobody leads."""
-    return "nobody leads" if answer.note else f"{_join_parts(_few_of(answer.may))} may be first"
+    return "nobody leads" if answer.note else f"{_join_parts(_name_first_few(answer.may))} may be first"
 
 
-def _few_of(names: Sequence[str], most: int = 3) -> list[str]:
+def _name_first_few(names: Sequence[str], most: int = 3) -> list[str]:
     """The first few, and how many more."""
     return [*names[:most], *([f"{len(names) - most} others"] if len(names) > most else [])]
 

@@ -26,7 +26,7 @@ from embassay.document.blocks import (
 )
 from embassay.document.marks import Scale, interval_mark, kind_shape, scale_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import above_references
+from embassay.protocols.kernel.claims import select_above_references
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
 from embassay.records import Result
 from embassay.report.record import APART, FEW, KINDS, OVERALL, Cell, Record, System, label_names
@@ -66,7 +66,7 @@ def has_board(kind: str) -> bool:
     return kind in PLACES or kind in DECLARED or kind not in KINDS
 
 
-def all_tasks(record: Record) -> tuple[BoardTask, ...]:
+def list_tasks(record: Record) -> tuple[BoardTask, ...]:
     """Every task of the run's protocol, in the order of its page."""
     if record.kind not in PLACES:
         return tuple(_declared_tasks(record)) if has_board(record.kind) else ()
@@ -96,12 +96,12 @@ def _declared_tasks(record: Record) -> Iterator[BoardTask]:
             )
 
 
-def present_tasks(record: Record) -> tuple[BoardTask, ...]:
+def list_present_tasks(record: Record) -> tuple[BoardTask, ...]:
     """The tasks that the run has, in the order of the page."""
-    return tuple(task for task in all_tasks(record) if record.datasets(task.name))
+    return tuple(task for task in list_tasks(record) if record.datasets(task.name))
 
 
-def item_count(record: Record, task: BoardTask, system: str) -> int:
+def count_items(record: Record, task: BoardTask, system: str) -> int:
     """How many items a system's score on a task rests on: the sum over its datasets."""
     rows = (
         record.find(task.name, system, task.headline, dataset=data) for data in record.datasets(task.name)
@@ -243,12 +243,12 @@ def passing_systems(board: Board, names: Sequence[str], task: str = "") -> tuple
         return row.lead.value if place is None or task == board.lead else row.tasks[place].value
 
     floor = max((known for row in board.references if (known := value(row)) is not None), default=None)
-    return above_references(names, lambda name: value(board.row(name)), floor)
+    return select_above_references(names, lambda name: value(board.row(name)), floor)
 
 
 def make_board(record: Record) -> Board:
     """The board of a record."""
-    tasks = present_tasks(record)
+    tasks = list_present_tasks(record)
     lead = leading_scope(record)
     title = (
         "Overall" if lead == OVERALL else next((task.short for task in tasks if task.name == lead), "Overall")
@@ -257,7 +257,7 @@ def make_board(record: Record) -> Board:
     rows = [_make_row(record, system, lead, tasks, label_of[system.name]) for system in record.systems]
     complete = [row for row in rows if row.system.ranked and row.lead.value is not None]
     # The tests' own order and not the values': a page and comparisons.json must agree in ties.
-    complete = _in_order(record, lead, complete)
+    complete = _order_rows(record, lead, complete)
     aside = () if record.scope(lead).name.endswith(APART) else record.scope(lead + APART).systems
     missing = [row for row in rows if row.system.ranked and row.lead.value is None]
     references = [row for row in rows if not row.system.ranked]
@@ -270,7 +270,7 @@ def make_board(record: Record) -> Board:
     )  # fmt: skip
 
 
-def _in_order(record: Record, lead: str, rows: list[Row]) -> list[Row]:
+def _order_rows(record: Record, lead: str, rows: list[Row]) -> list[Row]:
     """Complete rows in the order of their scope, then by value."""
     names = (*record.scope(lead).systems, *record.scope(lead + APART).systems)
     # Backwards, so that a name in both scopes keeps its first place.
@@ -280,7 +280,7 @@ def _in_order(record: Record, lead: str, rows: list[Row]) -> list[Row]:
 
 def leading_scope(record: Record) -> str:
     """`overall`; in a run whose tasks are too few for one, the first that a ranked system has finished."""
-    tasks, names = present_tasks(record), [system.name for system in record.ranked_systems]
+    tasks, names = list_present_tasks(record), [system.name for system in record.ranked_systems]
     beyond = getattr(import_module(PLACES[record.kind]), "BEYOND", ()) if record.kind in PLACES else ()
     counted = {task.name for task in tasks} - {task.name for task in beyond}
     # SAGE's overall score needs all five of its tasks; others have one from two on.
@@ -299,7 +299,7 @@ def task_value(record: Record, system: System, task: BoardTask) -> Value:
     row = record.find(task.name, system.name, task.headline)
     if row is not None and row.value is not None:
         best = system.ranked and system.name in record.scope(task.name).best
-        few = item_count(record, task, system.name) < FEW
+        few = count_items(record, task, system.name) < FEW
         return Value("value", row, best, few=few, unit=task.printed)
     return missing_value(record, record.cells_of(task.name, system.name), row)
 
@@ -326,7 +326,7 @@ def missing_value(record: Record, cells: Sequence[Cell], row: Result | None) -> 
 def _make_row(record: Record, system: System, lead: str, tasks: tuple[BoardTask, ...], label: str) -> Row:
     values = tuple(task_value(record, system, task) for task in tasks)
     ranges = record.rank_range(lead, system.name)
-    rank = numbers.rank(*ranges) if ranges and system.ranked else ""
+    rank = numbers.format_rank(*ranges) if ranges and system.ranked else ""
     if lead != OVERALL:
         place = [task.name for task in tasks].index(lead)
         return Row(system, label, rank, values[place], values)
@@ -351,7 +351,7 @@ def _partial_mean(
     row = record.find(OVERALL, system.name, "mean_of_present")
     if row is None or row.value is None:
         if finished := sum(value.value is not None for value in values):
-            return f"{finished} of {numbers.counted(len(tasks), 'task')} finished"
+            return f"{finished} of {numbers.format_counted(len(tasks), 'task')} finished"
         headlines = {task.name: task.headline for task in tasks}
         some = any(
             dataset and not variant and name == system.name and headlines.get(of) == measure
@@ -369,7 +369,7 @@ def _partial_mean(
         ended = all(cell.status == "done" for cell in record.cells if cell.system == system.name)
         return (next(why, "") if ended else "") or "no finished task"
     counted = f"{row.n} finished tasks" if row.n > 1 else "one finished task"
-    return f"mean of the {counted} {numbers.score(row.value)}"
+    return f"mean of the {counted} {numbers.format_score(row.value)}"
 
 
 TOP = 12
@@ -378,7 +378,7 @@ TOP = 12
 MOST_MISSING = 12
 
 
-def missing_here(record: Record, board: Board) -> Iterator[Block]:
+def list_missing_values(record: Record, board: Board) -> Iterator[Block]:
     """Every value of the board that is missing, with its reason, and how to go on; nothing where all are there."""
     missing = [
         (row, task, value)
@@ -433,12 +433,12 @@ def value_table(
         for column in wanted
         if any(_find_result(record, task, row, column) is not None for row in rows)
     ]
-    looked_up = [[_looked_up(record, task, row, column) for column in shown] for row in rows]
+    looked_up = [[_find_value(record, task, row, column) for column in shown] for row in rows]
     scales = [
         scale_of(collect_ends(values), factor=task.printed.factor) for values in zip(*looked_up, strict=True)
     ]
     lines = tuple(
-        line_of(
+        make_line(
             row,
             tuple(
                 _shaded_entry(value, scale, column) if is_shaded else _marked_entry(value, scale, row.system.kind)
@@ -471,7 +471,7 @@ def _explain_undefined(rows: Sequence[Row], columns: Sequence[Sequence[Value]]) 
     return " ".join(f"n/a: {reason} ({', '.join(names)})." for reason, names in reasons.items())
 
 
-def line_of(row: Row, entries: tuple[Entry, ...], place: int, rows: Sequence[Row]) -> Line:
+def make_line(row: Row, entries: tuple[Entry, ...], place: int, rows: Sequence[Row]) -> Line:
     """A system's line at its place among the rows: those beyond the first twelve are shown when asked for."""
     contenders = sum(row.system.ranked for row in rows)
     more = "more" if TOP <= place < contenders else "reference" if not row.system.ranked else ""
@@ -482,7 +482,7 @@ def _find_result(record: Record, task: BoardTask, row: Row, want: Wanted) -> Res
     return record.find(task.name, row.system.name, want.measure, dataset=want.dataset, variant=want.variant)
 
 
-def _looked_up(record: Record, task: BoardTask, row: Row, column: Wanted) -> Value:
+def _find_value(record: Record, task: BoardTask, row: Row, column: Wanted) -> Value:
     result = _find_result(record, task, row, column)
     if result is not None and result.value is not None:
         return Value("value", result, unit=task.printed)

@@ -27,7 +27,7 @@ from embassay.document.blocks import (
 )
 from embassay.document.marks import SHARES
 from embassay.protocols.calibration.check import CalibrationCheck, PromiseCheck
-from embassay.protocols.calibration.options import costs_of
+from embassay.protocols.calibration.options import parse_costs
 from embassay.protocols.calibration.probability import Translation
 from embassay.protocols.calibration.protocol import CHANCE, GIVEN, HALF
 from embassay.protocols.calibration.shift import FEATURES
@@ -37,7 +37,7 @@ from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import Board, Row
 from embassay.report.cards.findings import Finding, make_finding
-from embassay.report.notes import care_blocks, notes_of, outlook_table
+from embassay.report.notes import care_blocks, list_notes, outlook_table
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun
 from embassay.stats.few_labels import Outlook
@@ -75,13 +75,13 @@ WORDINGS = {
 }  # fmt: skip
 
 
-def task_of(record: Record) -> str:
+def find_task(record: Record) -> str:
     """Whether pairs were calibrated, or what runs retrieved."""
     return "answers" if record.datasets("answers") else "pairs"
 
 
 def _wording_for(record: Record) -> Wording:
-    return WORDINGS[task_of(record)]
+    return WORDINGS[find_task(record)]
 
 
 SMALL = 0.05
@@ -93,7 +93,7 @@ def calibration_verdict(record: Record, board: Board) -> Verdict:
     rows = [row for row in board.ranked if row.lead.value is not None]
     if not rows:
         return Verdict(("Nothing could be calibrated",), ((_explain_absence(record),),))
-    datasets = record.datasets(task_of(record))
+    datasets = record.datasets(find_task(record))
     best = _find_leader(record, rows, datasets)
     bars = [row for dataset in datasets if (row := _cutoff_row(record, best, dataset, PRECISION)) is not None]
     held = [row for row in bars if row.value is not None]
@@ -130,7 +130,7 @@ def _promise_claim(
 
 
 def _promise_sentence(record: Record, best: Row, claim: Claim) -> Sentence:
-    aim, name = numbers.percent(claim.margin), Name(best.label, best.system.index)
+    aim, name = numbers.format_percent(claim.margin), Name(best.label, best.system.index)
     if claim.relation == "misses":
         of_one = ("No threshold of ", name, f" is sure to keep {aim} precision")
         of_all = (f"No threshold of any of {claim.of} systems is sure to keep {aim} precision",)
@@ -144,7 +144,7 @@ def _recall_claims(record: Record, best: Row, held: Sequence[Result]) -> tuple[C
     """What share the first promised threshold finds; none without one."""
     for result in held[:1]:
         where = {"dataset": result.dataset, "variant": PRECISION}
-        recall = record.find(task_of(record), best.system.name, "sample_recall", **where)
+        recall = record.find(find_task(record), best.system.name, "sample_recall", **where)
         if recall is not None and recall.value is not None:
             return (state_value(best.system.name, "sample_recall", recall.value, kind=result.dataset),)
     return ()
@@ -170,8 +170,8 @@ def _held_promises(record: Record, row: Row, datasets: Sequence[str]) -> list[Re
 def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     """That it has a threshold that keeps the precision asked for."""
     record, row = run.record, run.board.row(system)
-    datasets = record.datasets(task_of(record))
-    aim = numbers.percent(record.arguments["options"]["precision"])
+    datasets = record.datasets(find_task(record))
+    aim = numbers.format_percent(record.arguments["options"]["precision"])
     if held := _held_promises(record, row, datasets):
         said = f"keeps {aim} precision from {SCORE.text(held[0].value or 0.0)} on ({held[0].dataset})"
         more = f", on {len(held)} of {len(datasets)} datasets" if len(datasets) > 1 else ""
@@ -181,9 +181,9 @@ def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
 def weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     """That no threshold of it is sure to keep it."""
     record, row = run.record, run.board.row(system)
-    datasets = record.datasets(task_of(record))
+    datasets = record.datasets(find_task(record))
     if datasets and row.lead.value is not None and not _held_promises(record, row, datasets):
-        aim = numbers.percent(record.arguments["options"]["precision"])
+        aim = numbers.format_percent(record.arguments["options"]["precision"])
         yield make_finding(run, f"has no threshold that is sure to keep {aim} precision", weight=2)
 
 
@@ -191,17 +191,19 @@ def _promise_sentences(
     record: Record, best: Row, bars: Sequence[Result], reached: Sequence[Claim]
 ) -> Iterator[Sentence]:
     """How sure the threshold is and what it finds, or why there is none."""
-    confidence = numbers.percent(record.arguments["options"]["confidence"])
+    confidence = numbers.format_percent(record.arguments["options"]["confidence"])
     for result in bars[:1]:
         if result.value is None:
             yield (f"{result.reason[:1].upper()}{result.reason[1:]}.",)
             continue
-        finds = "".join(f", and finds {numbers.percent(claim.value or 0.0)} of them" for claim in reached)
-        where = f" on {result.dataset}" if len(record.datasets(task_of(record))) > 1 else ""
+        finds = "".join(
+            f", and finds {numbers.format_percent(claim.value or 0.0)} of them" for claim in reached
+        )
+        where = f" on {result.dataset}" if len(record.datasets(find_task(record))) > 1 else ""
         yield (
             f"That holds with {confidence} confidence for {_wording_for(record).units} like these{finds}{where}.",
         )
-        if said := _over_samples(record, best.system.name, result):
+        if said := _describe_confidence(record, best.system.name, result):
             yield (said,)
 
 
@@ -215,25 +217,27 @@ def _skill_sentence(record: Record, best: Row, claim: Claim) -> Sentence:
     return (f"Its {words.measure} removes {best.lead.text}", interval, of)
 
 
-def _over_samples(record: Record, system: str, threshold: Result) -> str:
+def _describe_confidence(record: Record, system: str, threshold: Result) -> str:
     """What the confidence is over, and what this sample has above the threshold."""
     where = {"dataset": threshold.dataset, "variant": PRECISION}
-    given = record.find(task_of(record), system, GIVEN, **where)
-    seen = record.find(task_of(record), system, "sample_precision", **where)
+    given = record.find(find_task(record), system, GIVEN, **where)
+    seen = record.find(find_task(record), system, "sample_precision", **where)
     if given is None or given.value is None or seen is None or seen.value is None:
         return ""
     broken = 1 - record.arguments["options"]["confidence"]
     interval = (
-        "" if seen.ci_low is None or seen.ci_high is None else f" ({_in_percent(seen.ci_low, seen.ci_high)})"
+        ""
+        if seen.ci_low is None or seen.ci_high is None
+        else f" ({_format_percent_range(seen.ci_low, seen.ci_high)})"
     )
-    gives = f"{numbers.percent(given.value)} of those like this one give a threshold"
-    breaks = f"at most {numbers.percent(broken)} of all give one that breaks its guarantee"
-    share = f"{numbers.percent(seen.value)}{interval} of the {seen.n:,} accepted {_wording_for(record).are}"
+    gives = f"{numbers.format_percent(given.value)} of those like this one give a threshold"
+    breaks = f"at most {numbers.format_percent(broken)} of all give one that breaks its guarantee"
+    share = f"{numbers.format_percent(seen.value)}{interval} of the {seen.n:,} accepted {_wording_for(record).are}"
     return f"Confidence is over samples of labels: {gives}, and {breaks}. Here {share}."
 
 
-def _in_percent(low: float, high: float) -> str:
-    return f"{numbers.percent(low)}–{numbers.percent(high)}"
+def _format_percent_range(low: float, high: float) -> str:
+    return f"{numbers.format_percent(low)}–{numbers.format_percent(high)}"
 
 
 def _worst_claims(record: Record, best: Row, datasets: Sequence[str]) -> tuple[Claim, ...]:
@@ -266,7 +270,7 @@ def _explain_absence(record: Record) -> str:
 
 
 def _cutoff_row(record: Record, row: Row, dataset: str, measure: str) -> Result | None:
-    return record.find(task_of(record), row.system.name, "threshold", dataset=dataset, variant=measure)
+    return record.find(find_task(record), row.system.name, "threshold", dataset=dataset, variant=measure)
 
 
 def _find_gaps(record: Record, system: str, dataset: str) -> Iterator[Result]:
@@ -280,13 +284,13 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: thresholds, how well probabilities held, and where they stop."""
     del alone
     record, board = run.record, run.board
-    datasets, words = record.datasets(task_of(record)), _wording_for(record)
+    datasets, words = record.datasets(find_task(record)), _wording_for(record)
     yield Facts.of(
-        "", "Calibration", numbers.counted(len(record.ranked_systems), "system"),
-        numbers.counted(len(datasets), "dataset"), numbers.date(record.manifest.get("updated", ""))
+        "", "Calibration", numbers.format_counted(len(record.ranked_systems), "system"),
+        numbers.format_counted(len(datasets), "dataset"), numbers.format_date(record.manifest.get("updated", ""))
     )  # fmt: skip
     yield calibration_verdict(record, board)
-    yield from care_blocks(notes_of(record), run.mark)
+    yield from care_blocks(list_notes(record), run.mark)
     yield Heading("Thresholds with a guarantee", "calibration-thresholds")
     yield Text(
         f"{words.accept} The guarantee holds for {words.units} drawn like these; the figures beside "
@@ -351,12 +355,12 @@ def _threshold_table(record: Record, board: Board, dataset: str) -> Table:
 
 
 def _promise_entries(record: Record, row: Row, dataset: str) -> Iterator[Said | Entry]:
-    skill = record.find(task_of(record), row.system.name, "skill", dataset=dataset)
+    skill = record.find(find_task(record), row.system.name, "skill", dataset=dataset)
     yield _value_entry(skill)
     for measure, other in ((PRECISION, RECALL), (RECALL, PRECISION)):
         yield _value_entry(_cutoff_row(record, row, dataset, measure))
         result = record.find(
-            task_of(record), row.system.name, f"sample_{other}", dataset=dataset, variant=measure
+            find_task(record), row.system.name, f"sample_{other}", dataset=dataset, variant=measure
         )
         yield _format_share(result.value if result is not None else None)
 
@@ -390,23 +394,24 @@ def _reliability_figure(record: Record, board: Board, dataset: str) -> Figure | 
 def _tradeoff_figures(record: Record, board: Board, dataset: str) -> Iterator[Figure]:
     """Of the best systems: precision at every recall, and what is promised; of several datasets the best one alone."""
     aim = record.arguments["options"]["precision"]
-    most = MOST_TRADEOFFS if len(record.datasets(task_of(record))) == 1 else 1
+    most = MOST_TRADEOFFS if len(record.datasets(find_task(record))) == 1 else 1
     for row in [row for row in board.ranked if row.lead.value is not None][:most]:
         points = tuple(_tradeoff_points(record, row.system.name, dataset))
         if not points:
             continue
         series = [plots.Series("seen", points, row.system.kind)]
         reached = record.find(
-            task_of(record), row.system.name, "sample_recall", dataset=dataset, variant=PRECISION
+            find_task(record), row.system.name, "sample_recall", dataset=dataset, variant=PRECISION
         )
         threshold = _cutoff_row(record, row, dataset, PRECISION)
-        summary = f"No threshold of {row.label} guarantees {numbers.percent(aim)} precision."
+        summary = f"No threshold of {row.label} guarantees {numbers.format_percent(aim)} precision."
         if reached is not None and reached.value is not None and threshold is not None:
             bar = replace(reached, value=aim, ci_low=None, ci_high=None)
             series.append(plots.Series("promised", ((0.0, bar), (reached.value, bar)), row.system.kind))
             summary = (
-                f"{row.label}: at least {numbers.percent(aim)} is guaranteed from {SCORE.text(threshold.value or 0.0)} "
-                f"on, which finds {numbers.percent(reached.value)} of these labels."
+                f"{row.label}: at least {numbers.format_percent(aim)} is guaranteed from "
+                f"{SCORE.text(threshold.value or 0.0)} "
+                f"on, which finds {numbers.format_percent(reached.value)} of these labels."
             )
         ticks = [(place / 4, f"{25 * place}") for place in range(5)]
         yield Figure(
@@ -430,13 +435,13 @@ def _cost_blocks(record: Record, board: Board) -> Iterator[Block]:
     """Where mistakes cost least, beside accepting all and nothing; no block where no cost was asked for."""
     pair = (
         replace(_cost_table(record, board, dataset), title=dataset)
-        for dataset in record.datasets(task_of(record))
+        for dataset in record.datasets(find_task(record))
     )
     tables = [table for table in pair if table.lines]
     if not tables:
         return
-    wrong, missed = (f"{cost:g}" for cost in costs_of(record.arguments["options"]["cost"]))
-    confidence = numbers.percent(record.arguments["options"]["confidence"])
+    wrong, missed = (f"{cost:g}" for cost in parse_costs(record.arguments["options"]["cost"]))
+    confidence = numbers.format_percent(record.arguments["options"]["confidence"])
     yield Heading("Where mistakes cost least", "calibration-costs")
     yield Text(
         f"{_wording_for(record).mistakes.format(wrong=wrong, missed=missed)} The threshold was chosen on half of the "
@@ -452,7 +457,7 @@ def _cost_table(record: Record, board: Board, dataset: str) -> Table:
     rows: list[list[Said | Entry]] = []
     for row in board.ranked:
         least, whole, none = (
-            record.find(task_of(record), row.system.name, "cost", dataset=dataset, variant=variant)
+            record.find(find_task(record), row.system.name, "cost", dataset=dataset, variant=variant)
             for variant in (COST, "accept all", "accept nothing")
         )
         threshold = _cutoff_row(record, row, dataset, COST)
@@ -493,9 +498,13 @@ def _gap_entry(row: Result | None) -> Entry:
     if row is None or row.value is None:
         return Entry(numbers.NONE, why="too few pairs" if row is None else row.reason)
     low, high = row.ci_low, row.ci_high
-    small = "" if low is None or high is None else f"{numbers.change(low, 2)} to {numbers.change(high, 2)}"
+    small = (
+        ""
+        if low is None or high is None
+        else f"{numbers.format_change(low, 2)} to {numbers.format_change(high, 2)}"
+    )
     exact = [str(value) for value in (row.value, low, high) if value is not None]
-    return Entry(numbers.change(row.value, 2), small, ",".join(exact))
+    return Entry(numbers.format_change(row.value, 2), small, ",".join(exact))
 
 
 def calibration_view(run: Path, record: Record, board: Board, price: float | None = None) -> Iterator[Block]:
@@ -503,7 +512,7 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
     the files are."""
     yield calibration_verdict(record, board)
     notes = []
-    datasets = record.datasets(task_of(record))
+    datasets = record.datasets(find_task(record))
     for dataset in datasets:
         table = _threshold_table(record, board, dataset)
         yield replace(table, title=dataset) if len(datasets) > 1 else table
@@ -514,7 +523,7 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
                 for result in results
                 if result and result.reason
             ]
-    notes += [note.plain for note in notes_of(record)]
+    notes += [note.plain for note in list_notes(record)]
     yield from (cost for cost in _cost_blocks(record, board) if not isinstance(cost, Heading))
     yield Care(tuple(notes), more=("Recall and precision beside a threshold are those of the sample.",))
     for dataset in datasets:
@@ -532,7 +541,7 @@ def checked_view(checked: CalibrationCheck) -> Iterator[Block]:
         if not likeness.is_alike
         else "These pairs look like those of the calibration"
     )
-    sentences = [(f"{of}; {numbers.counted(likeness.n, 'new pair')}.",)]
+    sentences = [(f"{of}; {numbers.format_counted(likeness.n, 'new pair')}.",)]
     sentences += [(_outcome_words(promise),) for promise in broken or checked.kept]
     yield Verdict((heading,), tuple(sentences))
     heads: list[str | Column] = [
@@ -550,10 +559,12 @@ def checked_view(checked: CalibrationCheck) -> Iterator[Block]:
         for difference in likeness.differences
     )
     yield Table.of("likeness", heads, rows)
-    shares = ", ".join(f"{measure} {numbers.percent(share)}" for measure, share in checked.accepted.items())
+    shares = ", ".join(
+        f"{measure} {numbers.format_percent(share)}" for measure, share in checked.accepted.items()
+    )
     notes = [f"New pairs accepted at the threshold of each guarantee: {shares}."] if shares else []
     if checked.left_out:
-        notes.append(f"{numbers.counted(checked.left_out, 'pair')} with an empty text left out.")
+        notes.append(f"{numbers.format_counted(checked.left_out, 'pair')} with an empty text left out.")
     if not likeness.is_alike:
         notes.append("Label some of the new pairs and calibrate on them.")
     elif not checked.kept:
@@ -565,11 +576,11 @@ def checked_view(checked: CalibrationCheck) -> Iterator[Block]:
 
 def _outcome_words(promise: PromiseCheck) -> str:
     """What was promised, and what new labels show."""
-    asked = f"At least {numbers.percent(promise.aim)} {promise.measure} was guaranteed"
+    asked = f"At least {numbers.format_percent(promise.aim)} {promise.measure} was guaranteed"
     if promise.share is None:
         return f"{asked}; here it is undefined: nothing is accepted."
-    ends = f"{numbers.percent(promise.low)}–{numbers.percent(promise.high)}"
-    return f"{asked}; here it is {numbers.percent(promise.share)} ({ends}, n {promise.n:,})."
+    ends = f"{numbers.format_percent(promise.low)}–{numbers.format_percent(promise.high)}"
+    return f"{asked}; here it is {numbers.format_percent(promise.share)} ({ends}, n {promise.n:,})."
 
 
 def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
@@ -589,9 +600,9 @@ def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
             translation.target,
             translation.dataset,
             f"{SCORE.text(translation.value)} {SCORE.interval(translation.low, translation.high)}",
-            numbers.percent(translation.agree),
+            numbers.format_percent(translation.agree),
             *(_format_share(translation.precision[place]) for place in (1, 0)),
-            numbers.count(translation.n),
+            numbers.format_count(translation.n),
             *((_format_score(translation.elsewhere), _format_offset(translation.off)) if apart else ()),
         ]
         for translation in found
@@ -609,7 +620,7 @@ def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
 
 
 def _format_offset(value: float | None) -> str:
-    return numbers.NONE if value is None else numbers.change(value, 2)
+    return numbers.NONE if value is None else numbers.format_change(value, 2)
 
 
 def _format_score(value: float | None) -> str:
@@ -617,4 +628,4 @@ def _format_score(value: float | None) -> str:
 
 
 def _format_share(value: float | None) -> str:
-    return numbers.NONE if value is None else numbers.percent(value)
+    return numbers.NONE if value is None else numbers.format_percent(value)

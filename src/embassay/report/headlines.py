@@ -17,7 +17,7 @@ from embassay.protocols.kernel.tables import Unit
 from embassay.records import Result
 from embassay.report.board import Value, collect_ends, has_board
 from embassay.report.record import APART, OVERALL, Record, System
-from embassay.report.runs import ReportRun, score_of, summary_of, systems_of
+from embassay.report.runs import ReportRun, number_systems, read_hume_summary, score_of
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.record import Summary
@@ -41,7 +41,7 @@ class Leader:
     @property
     def rank_range(self) -> str:
         """`1–2`; empty without a rank."""
-        return numbers.rank(*self.rank) if self.rank else ""
+        return numbers.format_rank(*self.rank) if self.rank else ""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def leading_record(run: ReportRun) -> Leading | None:
     return made if made is not None and made.leaders else None
 
 
-def shared_systems(every: Sequence[Leading]) -> Mapping[str, Kind]:
+def list_shared_systems(every: Sequence[Leading]) -> Mapping[str, Kind]:
     """The systems that a table of several runs shows, with their kind, references last: those of the first run, and
     those in two or more. The others are left to the table of their run, unless no two runs share any."""
     kinds: dict[str, list[Kind]] = {}
@@ -109,9 +109,9 @@ def _scoring_leading(run: ReportRun) -> Leading | None:
     score = score_of(run)
     if score is None:
         return None
-    from embassay.report.rag.tables import TASK, unit_of
+    from embassay.report.rag.tables import TASK, choose_unit
 
-    record, unit, best = run.record, unit_of(score.headline), run.record.scope(TASK).best
+    record, unit, best = run.record, choose_unit(score.headline), run.record.scope(TASK).best
     leaders = {}
     for system in record.systems:
         row = record.find(TASK, system.name, score.headline, dataset=score.judgements.name)
@@ -125,7 +125,7 @@ def _scoring_leading(run: ReportRun) -> Leading | None:
 def _hume_leading(run: ReportRun) -> Leading | None:
     """HUME: the mean over all pairs. Models are ranked by paired tests over the items, like everywhere; people stand
     among them by the mean, as the study's table has it (specification 8)."""
-    summary = summary_of(run)
+    summary = read_hume_summary(run)
     if summary is None:
         return None
     from embassay.protocols.hume.results.markdown import POINTS
@@ -147,7 +147,7 @@ def _hume_leading(run: ReportRun) -> Leading | None:
         )  # fmt: skip
         value = Value("value", row, place.system in best, unit=POINTS)
         leaders[place.system] = _make_leader(record, OVERALL, System(0, place.system, place.kind), value)
-    measure = f"mean of {numbers.counted(len(summary.pairs), 'pair')}"
+    measure = f"mean of {numbers.format_counted(len(summary.pairs), 'pair')}"
     return Leading(run.title, measure, POINTS, leaders, _name_people(summary))
 
 
@@ -169,7 +169,7 @@ def _make_leader(record: Record, scope: str, system: System, value: Value, note:
     return Leader(system.kind, value, rank, apart, note)
 
 
-def leading_of(runs: Sequence[ReportRun]) -> Iterator[Leading]:
+def list_leading(runs: Sequence[ReportRun]) -> Iterator[Leading]:
     """Those of the runs that have one."""
     yield from (made for run in runs if (made := leading_record(run)) is not None)
 
@@ -180,7 +180,7 @@ _APART = "*"
 def headlines_view(found: Sequence[Leading], width: int = 80) -> Iterator[Block]:
     """A row per system, two columns per run; side by side as far as `width` allows, then in tables below one another,
     so that nothing is hidden."""
-    systems = tuple(shared_systems(found))
+    systems = tuple(list_shared_systems(found))
     yield from (_leaders_table(part, systems) for part in _split_runs(found, systems, width))
     yield Bullets(tuple(_leaders_notes(found)))
 
@@ -234,9 +234,9 @@ def _leaders_notes(leads: Sequence[Leading]) -> Iterator[str]:
     for run in leads:
         if run.people:
             yield f"{run.run}: {run.measure}; {run.people}."
-    alone = len({name for run in leads for name in run.leaders} - set(shared_systems(leads)))
+    alone = len({name for run in leads for name in run.leaders} - set(list_shared_systems(leads)))
     if alone:
-        yield f"{numbers.counted(alone, 'system')} in one later run only: see that run's table."
+        yield f"{numbers.format_counted(alone, 'system')} in one later run only: see that run's table."
 
 
 MOST_ROWS = 300
@@ -276,11 +276,11 @@ class Together:
 
 def combine_leaders(runs: Sequence[ReportRun]) -> Together | None:
     """The table; None where fewer than two runs have a figure of a system."""
-    leads = list(leading_of(runs))
+    leads = list(list_leading(runs))
     if len(leads) < 2:
         return None
-    kinds = shared_systems(leads)
-    labels = {system.name: (label, system.index) for system, label in systems_of(runs)}
+    kinds = list_shared_systems(leads)
+    labels = {system.name: (label, system.index) for system, label in number_systems(runs)}
     names = list(kinds)[:MOST_ROWS]
     columns = [run for run in leads if any(name in run.leaders for name in names)]
     return Together(

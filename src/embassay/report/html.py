@@ -22,10 +22,10 @@ from embassay.document.blocks import clip_text, fold_table, with_brackets
 from embassay.document.html import read_assets, tighten_html
 from embassay.document.marks import SHARES, Scale
 from embassay.protocols.kernel import tables as numbers
-from embassay.registry import attribute
+from embassay.registry import import_attribute
 from embassay.report.board import Value
 from embassay.report.record import APART, KINDS
-from embassay.report.runs import ReportRun, declared_page, systems_of
+from embassay.report.runs import ReportRun, declared_page, number_systems
 from embassay.runs.folder import write_atomic
 
 
@@ -73,7 +73,7 @@ class Section:
         return [Page(self, run, content) for run, content in made if content]
 
     def _content(self, *arguments: Any) -> Any:
-        made = attribute(self.builder)(*arguments)
+        made = import_attribute(self.builder)(*arguments)
         return made if self.template else tuple(made)
 
 
@@ -113,10 +113,10 @@ TEMPLATES = {"pteb": "pteb.html", "sweep": "sweep.html", "hume": "hume.html"}
 FIRST = Section("overview", "Overview", "embassay.report.overview:make_overview", template="overview.html")
 LAST = (
     Section("watch", "Watch", "embassay.report.watch.timeline:watch_page"),
-    Section("systems", "Systems", "embassay.report.cards.card:cards_of", template="systems.html"),
-    Section("items", "Items", "embassay.report.items:items_of", data=True, template="items.html"),
-    Section("reading", "Reading", "embassay.report.kinds:reading_of", group="How to read"),
-    Section("method", "Method", "embassay.report.method:methods_of", template="method.html", group="How to read")
+    Section("systems", "Systems", "embassay.report.cards.card:make_cards", template="systems.html"),
+    Section("items", "Items", "embassay.report.items:make_item_pages", data=True, template="items.html"),
+    Section("reading", "Reading", "embassay.report.kinds:explain_reading", group="How to read"),
+    Section("method", "Method", "embassay.report.method:make_methods_page", template="method.html", group="How to read")
 )  # fmt: skip
 """The pages of every report, before and after those of its kinds of run."""
 
@@ -136,7 +136,7 @@ def write_page(runs: Sequence[ReportRun], target: Path) -> Path:
     return target
 
 
-def sections(runs: Sequence[ReportRun]) -> tuple[Section, ...]:
+def list_sections(runs: Sequence[ReportRun]) -> tuple[Section, ...]:
     """Those of a report, in the order of the navigation: the kinds of other packages after ours."""
     kinds = dict.fromkeys(run.record.kind for run in runs)
     ours, others = filter(kinds.__contains__, KINDS), (kind for kind in kinds if kind not in KINDS)
@@ -153,7 +153,7 @@ def navigation_entries(pages: Sequence[Page]) -> dict[str, list[Page]]:
 
 def render_page(runs: Sequence[ReportRun]) -> str:
     """The whole page."""
-    pages = [page for section in sections(runs) for page in section.pages(runs)]
+    pages = [page for section in list_sections(runs) for page in section.pages(runs)]
     html = tighten_html(
         make_environment()
         .get_template("frame.html")
@@ -162,7 +162,7 @@ def render_page(runs: Sequence[ReportRun]) -> str:
             name=" and ".join(dict.fromkeys(run.record.manifest.get("name", "") for run in runs)),
             pages=pages,
             entries=navigation_entries(pages),
-            data=json_block(page_data(runs)),
+            data=escape_json_block(page_data(runs)),
         )
     )
     styles = (*STYLES, *ANSWERS) if len(runs) > 1 or "<table class=answers>" in html else STYLES
@@ -187,7 +187,7 @@ def security_policy(style: str, script: str) -> str:
     )
 
 
-def json_block(value: Any) -> Markup:
+def escape_json_block(value: Any) -> Markup:
     """JSON that can stand in a script element: no `<` can end it, no line separator can break it."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for sign in ("<", "\u2028", "\u2029"):
@@ -208,7 +208,7 @@ def page_data(runs: Sequence[ReportRun]) -> dict[str, Any]:
         "alpha": runs[0].record.alpha,
         "systems": [
             {"name": system.name, "label": label, "kind": marks.CLASSES[system.kind]}
-            for system, label in systems_of(runs)
+            for system, label in number_systems(runs)
         ],
         "scopes": [scope for run in runs for scope in _scopes_data(run, several=len(runs) > 1)],
     }

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
-from embassay.randomness import generator
-from embassay.registry import attribute
+from embassay.randomness import make_generator
+from embassay.registry import import_attribute
 from embassay.report.board import Board
 from embassay.report.record import Record, System
 from embassay.report.runs import ReportRun
@@ -358,7 +358,7 @@ def measured_groups(record: Record) -> Iterator[ItemGroup]:
                 yield group
 
 
-def values(source: ItemSource) -> Part:
+def list_item_texts(source: ItemSource) -> Part:
     """The texts of every item by field, none where the run and its study have none."""
     texts = _read_texts(source)
     names = [name for name in texts if any(texts[name].values())]
@@ -478,7 +478,7 @@ def pick_items(group: ItemGroup, most: int, seed: int) -> NDArray[np.int64]:
         if len(worst) >= most // 2:
             break
     rest = np.setdiff1d(np.arange(n), np.fromiter(worst, dtype=np.int64))
-    rng = generator(seed, "report", group.kind.name, group.dataset)
+    rng = make_generator(seed, "report", group.kind.name, group.dataset)
     drawn = rng.choice(rest, size=most - len(worst), replace=False)
     return np.sort(np.concatenate([np.fromiter(worst, dtype=np.int64), drawn]))
 
@@ -515,10 +515,10 @@ class ItemPage:
 
 def item_page(record: Record, board: Board) -> ItemPage | None:
     """The page of a record; None when the run kept no items."""
-    return items_of((ReportRun(record, board),))
+    return make_item_pages((ReportRun(record, board),))
 
 
-def items_of(runs: Sequence[ReportRun]) -> ItemPage | None:
+def make_item_pages(runs: Sequence[ReportRun]) -> ItemPage | None:
     """The page of all runs; None when none kept items."""
     offered = [(run, group) for run in runs for group in read_groups(run.record) if group.ids]
     if not offered:
@@ -543,8 +543,10 @@ def items_of(runs: Sequence[ReportRun]) -> ItemPage | None:
     total = sum(len(group.ids) for group in groups)
     systems = {system.name for group in groups for system in group.systems}
     return ItemPage(
-        facts=(numbers.counted(total, "item"), numbers.counted(len(systems), "system")),
-        left_out=tuple(_left_out(groups, chosen) if len(runs) == 1 else _left_out_of_several(groups, chosen)),
+        facts=(numbers.format_counted(total, "item"), numbers.format_counted(len(systems), "system")),
+        left_out=tuple(
+            _describe_left_out(groups, chosen) if len(runs) == 1 else _summarise_left_out(groups, chosen)
+        ),
         worst=tuple(worst),
         data={
             **excerpts.packed(),
@@ -583,7 +585,7 @@ def _group_data(
 def _part_builder(name: str) -> Callable[[ItemSource], Part]:
     """What makes the part of a kind of item; of SAGE's by the kind's name."""
     module = {"reworded": "pteb.drops", "values": "items"}.get(name, "sage.edits")
-    return attribute(f"embassay.report.{module}:{name}")  # type: ignore[no-any-return]
+    return import_attribute(f"embassay.report.{module}:{name}")  # type: ignore[no-any-return]
 
 
 def _scale_integers(column: Sequence[float]) -> list[int | None]:
@@ -591,12 +593,12 @@ def _scale_integers(column: Sequence[float]) -> list[int | None]:
     return [None if value != value else round(value * SCALE) for value in column]
 
 
-def _left_out(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
+def _describe_left_out(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
     """Which groups are shown in part, and which part."""
     return [
         (
-            f"{group.kind.title}, {group.dataset}: {numbers.count(len(rows))} of "
-            f"{numbers.counted(len(group.ids), group.kind.noun)}, half of them the worst by every "
+            f"{group.kind.title}, {group.dataset}: {numbers.format_count(len(rows))} of "
+            f"{numbers.format_counted(len(group.ids), group.kind.noun)}, half of them the worst by every "
             "measure, half drawn with the seed. All are in items/."
         )
         for group, rows in zip(groups, chosen, strict=True)
@@ -604,15 +606,15 @@ def _left_out(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) 
     ]
 
 
-def _left_out_of_several(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
+def _summarise_left_out(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
     """The same in one sentence."""
     shown, total = sum(map(len, chosen)), sum(len(group.ids) for group in groups)
     if shown == total:
         return []
     return [
         (
-            f"This report of several runs shows {numbers.count(shown)} of "
-            f"{numbers.counted(total, 'item')}: where not all, half of them the worst by every measure, "
+            f"This report of several runs shows {numbers.format_count(shown)} of "
+            f"{numbers.format_counted(total, 'item')}: where not all, half of them the worst by every measure, "
             "half drawn with the seed. The report of each run has more, its folder items/ all."
         )
     ]
@@ -637,7 +639,7 @@ def _worst_items(
         worst.append(
             Worst(
                 index, m, texts["title"], measure.title, texts["ids"][place],
-                numbers.score(float(means[place])), _first_text(texts, place, excerpts),
+                numbers.format_score(float(means[place])), _first_text(texts, place, excerpts),
             )
         )  # fmt: skip
     return worst

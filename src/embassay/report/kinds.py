@@ -10,7 +10,7 @@ from typing import Any
 from embassay.document.blocks import Block, Bullets, Facts, Heading, Link, Term, Terms, Text, Verdict, Words
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.record import FEW, KINDS, Record
-from embassay.report.runs import ReportRun, title_of
+from embassay.report.runs import ReportRun, kind_title
 
 FILES = (
     "comparisons.json, items/ (a value per item), tables/ (CSV and Markdown), and results.jsonl (every number with "
@@ -195,7 +195,7 @@ BY_PEOPLE = (
 """How the intervals of a scoring were made whose judge people’s grades correct."""
 
 
-def wording_of(record: Record) -> Wording:
+def choose_wording(record: Record) -> Wording:
     """What the page of methods says of a run: that of its kind, with the intervals that this run has."""
     wording = WORDINGS.get(record.kind, OTHER)
     if record.kind == "score" and (record.path / CORRECTED).is_file():
@@ -239,7 +239,7 @@ OPTIONS = {
 """Where the options of the other commands say their defaults and what they decide."""
 
 
-def defaults_of(kind: str) -> Mapping[str, tuple[Any, str]]:
+def option_defaults(kind: str) -> Mapping[str, tuple[Any, str]]:
     """Every option of a kind of run with its default and what it decides."""
     if kind == "sage":
         return PAPER_DEFAULTS
@@ -414,7 +414,7 @@ SCALES = {
 """By the kinds of run."""
 
 
-def reading_of(runs: Sequence[ReportRun]) -> Iterator[Block]:
+def explain_reading(runs: Sequence[ReportRun]) -> Iterator[Block]:
     """The page of a report: marks and verbs, and the scales of the kinds of run that it has."""
     record = runs[0].record
     kinds = {run.record.kind for run in runs}
@@ -436,7 +436,7 @@ def reading_of(runs: Sequence[ReportRun]) -> Iterator[Block]:
     for kind in KINDS:
         if kind in kinds & set(SCALES):
             scale = SCALES[kind]
-            yield Heading(title_of(kind), f"reading-{kind}", 3)
+            yield Heading(kind_title(kind), f"reading-{kind}", 3)
             yield Text((Words(scale.question, "b"), f" {scale.means}"), style="")
             yield Bullets(scale.does_not, style="")
 

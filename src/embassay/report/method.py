@@ -11,16 +11,16 @@ from typing import Any
 from embassay.document.blocks import join_names, plain_text
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.outcome import Citation, citations
+from embassay.protocols.kernel.outcome import Citation, list_citations
 from embassay.protocols.run_values import read_costs
 from embassay.report.board import Board, BoardTask, has_board
-from embassay.report.kinds import Wording, defaults_of, wording_of
-from embassay.report.notes import Note, notes_of
+from embassay.report.kinds import Wording, choose_wording, option_defaults
+from embassay.report.notes import Note, list_notes
 from embassay.report.record import Cell, Record, label_names
 from embassay.report.runs import ReportRun, UnreadFolder
 from embassay.runs.folder import MANIFEST
-from embassay.runs.memory import in_words
-from embassay.runs.spending import format_dollars, in_one_line
+from embassay.runs.memory import format_memory
+from embassay.runs.spending import format_dollars, summarise_spending
 
 FIGURES = ("texts to encode", "tokens", "requests", "cost", "time")
 
@@ -54,9 +54,9 @@ def measure_taken(record: Record, board: Board) -> tuple[Taken, ...]:
             Taken(
                 row.label,
                 row.lead.text,
-                f"{numbers.duration(time.value)} ({numbers.counted(time.n, 'cell')})",
+                f"{numbers.format_duration(time.value)} ({numbers.format_counted(time.n, 'cell')})",
                 _per_pair([cell for cell in paired if cell.seconds is not None]),
-                numbers.NONE if memory is None else in_words(int(memory * 2**20)),
+                numbers.NONE if memory is None else format_memory(int(memory * 2**20)),
                 numbers.NONE if vector is None else f"{vector:,g} bytes",
             )
         )
@@ -68,7 +68,7 @@ def _per_pair(cells: Sequence[Cell]) -> str:
     if not pairs:
         return numbers.NONE
     seconds = sum(cell.seconds or 0.0 for cell in cells) / pairs
-    return f"{1000 * seconds:.2g} ms (n = {numbers.count(pairs)})"
+    return f"{1000 * seconds:.2g} ms (n = {numbers.format_count(pairs)})"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def list_costs(record: Record) -> tuple[Cost, ...]:
 def say_paid(record: Record) -> str:
     """What all sessions have paid, in one sentence; empty where nothing was sent."""
     spent = record.manifest.get("spent")
-    return in_one_line(spent) if spent else ""
+    return summarise_spending(spent) if spent else ""
 
 
 def _actual_use(record: Record, system: str, spent: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -138,16 +138,16 @@ def _plan_figures(plan: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[t
     nothing = (numbers.NONE, numbers.NONE)
     about = "" if plan["exact"] else "about "
     embeds = plan["disk_bytes"] or plan["cached"] or actual["texts"]
-    texts = (numbers.count(plan["texts"] - plan["cached"]), numbers.count(actual["texts"]))
+    texts = (numbers.format_count(plan["texts"] - plan["cached"]), numbers.format_count(actual["texts"]))
     money = tuple(
         "price unknown" if usd is None else format_dollars(usd) for usd in (plan["usd"], actual["usd"])
     )
     return (
         texts if embeds else nothing,
-        both("tokens", numbers.count, about) if plan["requests"] is not None else nothing,
-        both("requests", numbers.count),
+        both("tokens", numbers.format_count, about) if plan["requests"] is not None else nothing,
+        both("requests", numbers.format_count),
         (money[0], money[1]),
-        both("seconds", numbers.duration, "about "),
+        both("seconds", numbers.format_duration, "about "),
     )
 
 
@@ -155,9 +155,9 @@ def _say_calls(spent: Mapping[str, Any] | None) -> str:
     if not spent or not spent["requests"]:
         return ""
     parts = [
-        numbers.counted(spent["retries"], "retry"),
-        f"{numbers.counted(spent['failed'], 'call')} failed finally",
-        f"{numbers.duration(spent['seconds'])} of waiting, summed over parallel requests",
+        numbers.format_counted(spent["retries"], "retry"),
+        f"{numbers.format_counted(spent['failed'], 'call')} failed finally",
+        f"{numbers.format_duration(spent['seconds'])} of waiting, summed over parallel requests",
     ]
     return ", ".join(parts)
 
@@ -167,7 +167,7 @@ SAMPLE = "that of Embassay"
 DESCRIPTIONS = (".yaml", ".yml")
 
 
-def licence_of(source: str) -> str:
+def find_licence(source: str) -> str:
     """In words, of the dataset that `source` gives: a catalogue name, or a path.
 
     >>> licence_of("sample"), licence_of("my/questions.jsonl")
@@ -264,9 +264,9 @@ def method_page(record: Record, board: Board, *, mark: str = "", title: str = ""
     return MethodPage(
         title=title,
         mark=mark,
-        wording=wording_of(record),
+        wording=choose_wording(record),
         datasets=tuple(_dataset_facts(dataset) for dataset in record.manifest.get("datasets", ())),
-        notes=notes_of(record),
+        notes=list_notes(record),
         tasks=board.tasks if has_board(record.kind) else (),
         choices=_option_choices(record),
         sessions=tuple(_session_facts(session) for session in record.manifest.get("sessions", ())),
@@ -288,13 +288,13 @@ def _dataset_facts(plain: Mapping[str, Any]) -> DatasetFacts:
     tasks = []
     for task, facts in (plain.get("tasks") or {}).items():
         left_out = sum(skip["count"] for skip in facts.get("skipped", ()))
-        words = f"n = {numbers.count(facts.get('n', 0))}"
-        tasks.append((task, words + (f", {numbers.count(left_out)} left out" if left_out else "")))
+        words = f"n = {numbers.format_count(facts.get('n', 0))}"
+        tasks.append((task, words + (f", {numbers.format_count(left_out)} left out" if left_out else "")))
     return DatasetFacts(
         plain["name"],
         plain.get("source", ""),
         plain.get("lang", ""),
-        licence_of(plain.get("source", "")),
+        find_licence(plain.get("source", "")),
         plain.get("fingerprint", ""),
         tuple(tasks),
     )
@@ -304,7 +304,7 @@ def _option_choices(record: Record) -> tuple[OpenPoint, ...]:
     options = record.arguments.get("options") or {}
     choices = [
         OpenPoint(name, words, _said_value(options.get(name, default)), options.get(name, default) == default)
-        for name, (default, words) in defaults_of(record.kind).items()
+        for name, (default, words) in option_defaults(record.kind).items()
     ]
     tokenizer = (record.manifest.get("tokenizer") or {}).get("name")
     if record.kind == "sage" and tokenizer:
@@ -322,11 +322,11 @@ def _said_value(value: Any) -> str:
 def _session_facts(plain: Mapping[str, Any]) -> Session:
     encoded, cached = plain.get("texts_encoded", 0), plain.get("texts_cached", 0)
     return Session(
-        numbers.moment(plain.get("started", "")),
-        numbers.duration(plain.get("seconds") or 0),
+        numbers.format_time(plain.get("started", "")),
+        numbers.format_duration(plain.get("seconds") or 0),
         plain.get("workers", 1),
         plain.get("cells_done", 0),
-        f"{numbers.count(encoded)} encoded, {numbers.count(cached)} from the cache",
+        f"{numbers.format_count(encoded)} encoded, {numbers.format_count(cached)} from the cache",
     )
 
 
@@ -338,8 +338,8 @@ def _run_facts(record: Record) -> tuple[tuple[str, str], ...]:
     named = (
         ("run", manifest.get("name")),
         ("state", manifest.get("status")),
-        ("begun", numbers.moment(manifest.get("created", ""))),
-        ("last written", numbers.moment(manifest.get("updated", ""))),
+        ("begun", numbers.format_time(manifest.get("created", ""))),
+        ("last written", numbers.format_time(manifest.get("updated", ""))),
         ("seed", arguments.get("seed")),
         ("items per dataset", "all" if limit is None else f"at most {limit}, drawn with the seed"),
         *_paraphraser_facts(record),
@@ -359,7 +359,9 @@ def _say_memory(record: Record) -> str | None:
     process held."""
     promise = record.manifest.get("memory")
     if isinstance(promise, Mapping):
-        held, promised = (in_words(int(promise.get(name) or 0)) for name in ("held_bytes", "promised_bytes"))
+        held, promised = (
+            format_memory(int(promise.get(name) or 0)) for name in ("held_bytes", "promised_bytes")
+        )
         return (
             f"{held}, of {promised} promised"
             if promise.get("kept")
@@ -368,7 +370,7 @@ def _say_memory(record: Record) -> str | None:
     peaks = [
         size for cell in record.manifest.get("cells", ()) if isinstance(size := cell.get("peak_bytes"), int)
     ]
-    return f"{in_words(max(peaks))}, by the process of a cell" if peaks else None
+    return f"{format_memory(max(peaks))}, by the process of a cell" if peaks else None
 
 
 def _manifest_digest(record: Record) -> str | None:
@@ -386,7 +388,9 @@ def _paraphraser_facts(record: Record) -> list[tuple[str, Any]]:
     what = "paraphrases" if record.kind == "pteb" else "transformations"
     for source in record.manifest.get(what, {}).get("sources", ()):
         runs = max((len(seeds) for seeds in source.get("seeds", {}).values()), default=0)
-        choices.append((f"{what}, {source['name']}", f"{numbers.counted(runs, 'run')}; {source['identity']}"))
+        choices.append(
+            (f"{what}, {source['name']}", f"{numbers.format_counted(runs, 'run')}; {source['identity']}")
+        )
         prompt = source.get("prompt")
         if isinstance(prompt, Mapping) and source.get("paraphraser") not in WITHOUT_PROMPT:
             words = " ".join(filter(None, (prompt.get("text"), prompt.get("addition"))))
@@ -443,20 +447,20 @@ class Methods:
     files: tuple[Said, ...]
 
 
-def methods_of(runs: Sequence[ReportRun]) -> Methods:
+def make_methods_page(runs: Sequence[ReportRun]) -> Methods:
     """The page of all runs."""
     parts = [method_page(run.record, run.board, mark=run.mark, title=run.title) for run in runs]
     later = [_without_repeats(parts[0], part) for part in parts[1:]]
     return Methods(
         parts=(*parts[:1], *later),
         left=runs[0].left,
-        citations=citations({run.record.kind for run in runs}),
-        commands=_said_by_runs(parts, lambda page: page.command),
+        citations=list_citations({run.record.kind for run in runs}),
+        commands=_group_sentences_by_run(parts, lambda page: page.command),
         quiet=plain_text(join_names([part.title for part in parts if not part.notes])),
         datasets=_shared_datasets(parts),
-        intervals=_said_by_runs(parts, lambda page: page.wording.intervals),
-        tests=_said_by_runs(parts, _test_sentence),
-        files=_said_by_runs(parts, lambda page: page.wording.files),
+        intervals=_group_sentences_by_run(parts, lambda page: page.wording.intervals),
+        tests=_group_sentences_by_run(parts, _test_sentence),
+        files=_group_sentences_by_run(parts, lambda page: page.wording.files),
     )
 
 
@@ -479,7 +483,9 @@ def _test_sentence(page: MethodPage) -> str:
     )
 
 
-def _said_by_runs(parts: Sequence[MethodPage], text: Callable[[MethodPage], str]) -> tuple[Said, ...]:
+def _group_sentences_by_run(
+    parts: Sequence[MethodPage], text: Callable[[MethodPage], str]
+) -> tuple[Said, ...]:
     """The sentences of all parts, each once, with the runs that it is of."""
     by_text: dict[str, list[str]] = {}
     for part in parts:

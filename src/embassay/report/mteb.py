@@ -10,7 +10,7 @@ from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import Board
-from embassay.report.notes import care_blocks, notes_of
+from embassay.report.notes import care_blocks, list_notes
 from embassay.report.record import OVERALL, Record, label_names
 from embassay.report.runs import ReportRun
 
@@ -23,11 +23,11 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: means by type of task, then every task, a table per type."""
     del alone
     record = run.record
-    types, names, notes = _task_types(record), _name_order(record), notes_of(record)
+    types, names, notes = _task_types(record), _name_order(record), list_notes(record)
     yield Facts.of(
-        "mteb", "MTEB, published results", numbers.counted(len(names), "system"),
-        numbers.counted(sum(len(record.datasets(kind)) for kind in types), "task"),
-        numbers.date(record.manifest.get("updated", ""))
+        "mteb", "MTEB, published results", numbers.format_counted(len(names), "system"),
+        numbers.format_counted(sum(len(record.datasets(kind)) for kind in types), "task"),
+        numbers.format_date(record.manifest.get("updated", ""))
     )  # fmt: skip
     yield mteb_verdict(record, run.board)
     yield from care_blocks(notes, run.mark)
@@ -45,7 +45,10 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 def mteb_verdict(record: Record, _: Board) -> Verdict:
     """How much was published, and whose mean is the highest: a fact, no finding."""
     tasks = sum(len(record.datasets(kind)) for kind in _task_types(record))
-    heading = f"{numbers.counted(len(_name_order(record)), 'system')} on {numbers.counted(tasks, 'task')}, as published"
+    heading = (
+        f"{numbers.format_counted(len(_name_order(record)), 'system')} on "
+        f"{numbers.format_counted(tasks, 'task')}, as published"
+    )
     untested = ("Published scores come without the items behind them: no interval, no test, no rank.",)
     claims = _highest_claims(record)
     return Verdict((heading,), (*_highest_sentences(record, claims), untested), claims)
@@ -67,7 +70,7 @@ def _highest_claims(record: Record) -> tuple[Claim, ...]:
 def _highest_sentences(record: Record, claims: Sequence[Claim]) -> Iterator[Sentence]:
     label = label_names([entry.name for entry in record.systems])
     for claim in claims:
-        of, value = numbers.counted(claim.of, "system"), SCORE.write_value(claim.value or 0.0)
+        of, value = numbers.format_counted(claim.of, "system"), SCORE.write_value(claim.value or 0.0)
         who = Name(label[claim.subject], record.by_name[claim.subject].index)
         yield (f"Among {of} with every task, the highest mean is {value}, of ", who, ".")
 
@@ -137,10 +140,13 @@ def _score_entry(row: Result | None) -> Entry:
 def _left_out(record: Record, names: Sequence[str], types: Sequence[str]) -> list[str]:
     notes = []
     if len(names) > MOST_ROWS:
-        notes.append(f"{numbers.count(len(names) - MOST_ROWS)} of {numbers.counted(len(names), 'system')}")
+        notes.append(
+            f"{numbers.format_count(len(names) - MOST_ROWS)} of {numbers.format_counted(len(names), 'system')}"
+        )
     wide = [kind for kind in types if len(record.datasets(kind)) > MOST_COLUMNS]
     notes += [
-        f"{len(record.datasets(kind)) - MOST_COLUMNS} of {numbers.counted(len(record.datasets(kind)), 'task')} of "
+        f"{len(record.datasets(kind)) - MOST_COLUMNS} of "
+        f"{numbers.format_counted(len(record.datasets(kind)), 'task')} of "
         f"{_type_word(kind).lower()}"
         for kind in wide
     ]

@@ -9,8 +9,8 @@ from itertools import groupby
 from embassay.document.blocks import Care, Entry, Line, Link, Table, join_names, number_columns, plain_text
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.estimates import ONE_SET
-from embassay.protocols.kernel.quantities import undecided
-from embassay.report.board import all_tasks, leading_scope
+from embassay.protocols.kernel.quantities import forecast_undecided
+from embassay.report.board import leading_scope, list_tasks
 from embassay.report.record import FEW, OVERALL, Record, label_names
 from embassay.report.runs import ReportRun
 from embassay.stats.few_labels import Outlook
@@ -50,9 +50,9 @@ def care_blocks(notes: Sequence[Note], mark: str = "", most: int = 3) -> Iterato
         yield Care(tuple(note.plain for note in notes[:most]), more=(more,) if more else ())
 
 
-def gathered_notes(runs: Sequence[ReportRun]) -> tuple[Note, ...]:
+def gather_notes(runs: Sequence[ReportRun]) -> tuple[Note, ...]:
     """The notes of all runs, each with its run where there are several; the gravest first."""
-    notes = [(run, note) for run in runs for note in notes_of(run.record)]
+    notes = [(run, note) for run in runs for note in list_notes(run.record)]
     left = [Note("left out", f"{folder.path} is left out: {folder.reason}.") for folder in runs[0].left]
     if len(runs) == 1:
         return (*left, *(note for _, note in notes))
@@ -72,31 +72,31 @@ def weigh_notes(notes: Sequence[Note], slugs: Collection[str]) -> tuple[tuple[No
     return (*first, *(note for note in notes if note not in first)), len(first)
 
 
-def notes_of(record: Record) -> tuple[Note, ...]:
+def list_notes(record: Record) -> tuple[Note, ...]:
     """All notes, the gravest first."""
     if record.kind in RAG:
         from embassay.report.rag.tables import rag_notes
 
         return tuple(Note(*parts) for parts in rag_notes(record))
     if record.kind == "hume":
-        return tuple(_of_hume(record))
+        return tuple(_hume_notes(record))
     if record.kind == "mteb":
-        return tuple(_of_mteb(record))
+        return tuple(_mteb_notes(record))
     return (
-        *_of_suites(record),
-        *_failed_notes(record), *_waiting_notes(record), *_unwritten_notes(record), *_no_overall(record),
-        *_of_protocol(record),
+        *_suite_notes(record),
+        *_failed_notes(record), *_waiting_notes(record), *_unwritten_notes(record), *_missing_overall_notes(record),
+        *_protocol_notes(record),
         *_truncated_notes(record),
         *_small_notes(record),
-        *_few_sets(record), *_skipped_notes(record), *_warning_notes(record), *_comparison_notes(record)
+        *_few_sets_notes(record), *_skipped_notes(record), *_warning_notes(record), *_comparison_notes(record)
     )  # fmt: skip
 
 
-def _of_mteb(record: Record) -> Iterator[Note]:
+def _mteb_notes(record: Record) -> Iterator[Note]:
     """What is known of published results: files that could not be read, tasks with several versions of their data."""
     imported = record.manifest.get("imported") or {}
     if faults := imported.get("faults"):
-        what = f"{numbers.counted(faults, 'file')} could not be read."
+        what = f"{numbers.format_counted(faults, 'file')} could not be read."
         yield Note("lost", what, "Their scores are missing.", "`embassay import` names them.")
     warned = [
         f"{dataset['name']}: {warning}"
@@ -106,7 +106,10 @@ def _of_mteb(record: Record) -> Iterator[Note]:
     ]
     if len(warned) > MOST_WARNINGS:
         tasks = {warning.partition(":")[0] for warning in warned}
-        what = f"{len(tasks)} of {numbers.counted(len(record.manifest['datasets']), 'task')} have warnings, the first:"
+        what = (
+            f"{len(tasks)} of {numbers.format_counted(len(record.manifest['datasets']), 'task')} have "
+            "warnings, the first:"
+        )
         yield Note(
             "warning", f"{what} {warned[0]}.", "Scores on other versions of the data cannot be compared."
         )
@@ -115,13 +118,13 @@ def _of_mteb(record: Record) -> Iterator[Note]:
         system.name for system in record.systems if record.value(OVERALL, system.name, OVERALL) is None
     ]
     if missing and len(missing) < len(record.systems):
-        what = f"{len(missing)} of {numbers.counted(len(record.systems), 'system')} lack a task."
+        what = f"{len(missing)} of {numbers.format_counted(len(record.systems), 'system')} lack a task."
         yield Note("partial", what, "They have no mean over all tasks and come last.")
     for warning in record.manifest.get("warnings", ()):
         yield Note("warning", str(warning))
 
 
-def _of_hume(record: Record) -> Iterator[Note]:
+def _hume_notes(record: Record) -> Iterator[Note]:
     """Those of its record; what its datasets warn of is among them."""
     from embassay.protocols.hume.record import FILE, read_summary
     from embassay.report.hume.conclusions import hume_notes
@@ -147,25 +150,25 @@ def _failed_notes(record: Record) -> Iterator[Note]:
         where = ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
         yield Note(
             "failed",
-            f"{len(cells)} of {numbers.counted(len(record.cells), 'cell')} failed: "
+            f"{len(cells)} of {numbers.format_counted(len(record.cells), 'cell')} failed: "
             f"{label.get(system, system)}, {where} ({reason or 'no reason was recorded'}).",
             "The system is not ranked where a value is missing.",
             "Repeat the command to try again.",
         )
 
 
-def _of_suites(record: Record) -> Iterator[Note]:
+def _suite_notes(record: Record) -> Iterator[Note]:
     """What a run lacks of the suites that it names."""
-    from embassay.protocols.kernel.plan import notes
+    from embassay.protocols.kernel.plan import list_suite_notes
 
-    for what, consequence, mend in notes(record.manifest.get("suites") or ()):
+    for what, consequence, mend in list_suite_notes(record.manifest.get("suites") or ()):
         yield Note("partial", what, consequence, mend)
 
 
 def _unwritten_notes(record: Record) -> Iterator[Note]:
     """Noisy questions that a rewriter of a probe made nothing of."""
     for name, failed in (record.manifest.get("rewriting_failures") or {}).items():
-        what = numbers.counted(failed["texts"], "noisy question")
+        what = numbers.format_counted(failed["texts"], "noisy question")
         yield Note(
             "lost",
             f"{what} could not be rewritten by {name} ({failed['first']}).",
@@ -179,7 +182,7 @@ def _waiting_notes(record: Record) -> Iterator[Note]:
     if waiting:
         yield Note(
             "not run",
-            f"{waiting} of {numbers.counted(len(record.cells), 'cell')} "
+            f"{waiting} of {numbers.format_counted(len(record.cells), 'cell')} "
             + ("has" if waiting == 1 else "have")
             + " not run yet.",
             "Scores over all datasets are missing where a cell is.",
@@ -187,15 +190,15 @@ def _waiting_notes(record: Record) -> Iterator[Note]:
         )
 
 
-def _no_overall(record: Record) -> Iterator[Note]:
-    absent = [task.name for task in all_tasks(record) if not record.datasets(task.name)]
+def _missing_overall_notes(record: Record) -> Iterator[Note]:
+    absent = [task.name for task in list_tasks(record) if not record.datasets(task.name)]
     if record.kind == "sage" and absent and leading_scope(record) != OVERALL:
         verb = "was" if len(absent) == 1 else "were"
         what = f"No overall score: {plain_text(join_names(absent))} {verb} not part of the run."
         yield Note("partial", what, "Overall is the mean of all five tasks.")
 
 
-def _of_protocol(record: Record) -> Iterator[Note]:
+def _protocol_notes(record: Record) -> Iterator[Note]:
     """What only this protocol has to say."""
     if record.kind == "pteb":
         from embassay.report.pteb.notes import pteb_notes
@@ -214,11 +217,11 @@ def _truncated_notes(record: Record) -> Iterator[Note]:
         seen = sum(cell.counts.get("texts_encoded", 0) + cell.counts.get("texts_cached", 0) for cell in cells)
         tasks = ", ".join(dict.fromkeys(cell.task for cell in cells if cell.counts.get("texts_truncated")))
         limit = system.facts.get("max_tokens")
-        how_many = numbers.share(cut / seen, seen) if seen >= cut else numbers.count(cut)
+        how_many = numbers.format_share(cut / seen, seen) if seen >= cut else numbers.format_count(cut)
         yield Note(
             "truncated",
             f"{how_many} texts were cut at the input limit of {label[system.name]}"
-            + (f", {numbers.count(limit)} tokens" if limit else "")
+            + (f", {numbers.format_count(limit)} tokens" if limit else "")
             + f" ({tasks}).",
             "Text beyond the limit does not count in its similarities.",
         )
@@ -227,7 +230,7 @@ def _truncated_notes(record: Record) -> Iterator[Note]:
 def _small_notes(record: Record) -> Iterator[Note]:
     """Headlines of few items: one note of those whose values are grey, one of those whose intervals are wide."""
     tasks: dict[tuple[int, str], set[str]] = {}
-    by_name = {task.name: task for task in all_tasks(record)}
+    by_name = {task.name: task for task in list_tasks(record)}
     for row in record.rows.values():
         task = by_name.get(row.task)
         is_headline = task is not None and row.measure == task.headline and not row.variant and not row.subset
@@ -249,7 +252,7 @@ def _small_notes(record: Record) -> Iterator[Note]:
             )
 
 
-def _few_sets(record: Record) -> Iterator[Note]:
+def _few_sets_notes(record: Record) -> Iterator[Note]:
     """Clustering is resampled over sets: with few of them its intervals and tests are rough. One set alone is resampled
     over its texts, and its n counts them."""
     rows = [
@@ -261,7 +264,7 @@ def _few_sets(record: Record) -> Iterator[Note]:
         row.n for row in rows if row is not None and row.value is not None and ONE_SET not in row.method
     }
     if counts and max(counts) < FEW:
-        what = f"Clustering intervals come from {numbers.counted(max(counts), 'set')}."
+        what = f"Clustering intervals come from {numbers.format_counted(max(counts), 'set')}."
         yield Note("small n", what, "They and the ranks are rough.", "More sets help, not more texts.")
 
 
@@ -280,12 +283,13 @@ def _skipped_notes(record: Record) -> Iterator[Note]:
             lost[key] = max(lost.get(key, 0), *counts.values())
     for (task_name, dataset, reason), count in lost.items():
         yield Note(
-            "skipped", f"{numbers.counted(count, 'item')} of {dataset} left out of {task_name}: {reason}."
+            "skipped",
+            f"{numbers.format_counted(count, 'item')} of {dataset} left out of {task_name}: {reason}.",
         )
     label = label_names([system.name for system in record.systems])
     for (task_name, dataset, reason), counts in of_systems.items():
         for system, count in counts.items() if (task_name, dataset, reason) not in lost else ():
-            what = f"{numbers.counted(count, 'item')} of {dataset} left out of {task_name}"
+            what = f"{numbers.format_counted(count, 'item')} of {dataset} left out of {task_name}"
             yield Note("skipped", f"{what} for {label[system]} alone: {reason}.")
 
 
@@ -351,7 +355,7 @@ def outlook_table(
                 *(() if labels is None else (Entry(f"about {outlook.more * each:,.0f}"),)),
                 *(() if price is None else (Entry(f"${outlook.more * each * price:,.2f}"),)),
                 Entry(f"± {unit.text(outlook.half)}"),
-                *((Entry(numbers.percent(outlook.chance)),) if chance else ()),
+                *((Entry(numbers.format_percent(outlook.chance)),) if chance else ()),
             ),
         )
         for name, outlook, each in zip([f"{name}: " for name in names] or [""] * len(rows), rows, takes, strict=True)
@@ -380,7 +384,11 @@ def open_table(
 ) -> Table:  # fmt: skip
     """What more units would buy for each difference, those that are nearest to a decision first, `most` of them."""
     nearest = sorted(found, key=lambda gap: -abs(gap.difference) / gap.half)[:most]
-    steps = [(gap, step) for gap in nearest for step in undecided(gap.difference, gap.half, gap.n, gap.tests)]
+    steps = [
+        (gap, step)
+        for gap in nearest
+        for step in forecast_undecided(gap.difference, gap.half, gap.n, gap.tests)
+    ]
     labelled = all(gap.labels for gap in nearest)
     names = [gap.name for gap, _ in steps if gap.name]
     return outlook_table(

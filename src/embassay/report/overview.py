@@ -21,14 +21,21 @@ from embassay.document.blocks import (
     join_names,
     plain_text,
 )
-from embassay.document.claims import first_in_words, gap_in_words
+from embassay.document.claims import describe_first, describe_gap
 from embassay.document.marks import Scale, scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, Relation, state_contenders, state_count, state_pair
-from embassay.protocols.kernel.comparisons import ALPHA, untold
+from embassay.protocols.kernel.comparisons import ALPHA, describe_undecided_pair
 from embassay.protocols.kernel.tables import POINTS, Unit
-from embassay.registry import attribute
-from embassay.report.answers import LEAST_ITEMS, Answer, Place, answers_of, place_systems, recommend_systems
+from embassay.registry import import_attribute
+from embassay.report.answers import (
+    LEAST_ITEMS,
+    Answer,
+    Place,
+    answer_questions,
+    place_systems,
+    recommend_systems,
+)
 from embassay.report.board import (
     Board,
     BoardTask,
@@ -41,7 +48,7 @@ from embassay.report.board import (
     value_table,
 )
 from embassay.report.headlines import Together, combine_leaders
-from embassay.report.notes import Note, gathered_notes, weigh_notes
+from embassay.report.notes import Note, gather_notes, weigh_notes
 from embassay.report.record import OVERALL, Pair, Record, Scope
 from embassay.report.runs import ReportRun, declared_page
 
@@ -101,20 +108,20 @@ class Forest:
     unit: Unit
 
 
-def forest_of(record: Record, board: Board) -> Forest | None:
+def make_forest(record: Record, board: Board) -> Forest | None:
     """The best system of the leading scope against each other ranked one; None where nothing is compared."""
     scope = record.scope(board.lead)
     if not scope.pairs or not board.ranked or not board.tasks:
         return None
     base = board.ranked[0]
     pairs = [(row, scope.pair(row.system.name, base.system.name)) for row in board.ranked[1:]]
-    rows = [ForestRow(row, pair, verb_for(pair, record.alpha)) for row, pair in pairs if pair is not None]
+    rows = [ForestRow(row, pair, choose_verb(pair, record.alpha)) for row, pair in pairs if pair is not None]
     edges = [edge for row in rows for edge in (row.pair.ci_low, row.pair.ci_high)]
     scale = scale_of([*edges, 0.0], within=None, factor=board.unit.factor)
     return Forest(base, board.lead_title, scale, tuple(rows), board.unit)
 
 
-def verb_for(pair: Pair, alpha: float) -> str:
+def choose_verb(pair: Pair, alpha: float) -> str:
     """What the test says of a - b, in the report's own verbs."""
     if pair.p_adjusted >= alpha:
         return "cannot be told apart"
@@ -164,7 +171,9 @@ def tasks_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a protocol of another package: its finding, its tasks by dataset, and the tables it wrote."""
     record, board = run.record, run.board
     tasks, systems = len(board.tasks), len(record.ranked_systems)
-    yield Facts.of("", run.title, numbers.counted(tasks, "task"), numbers.counted(systems, "system"))
+    yield Facts.of(
+        "", run.title, numbers.format_counted(tasks, "task"), numbers.format_counted(systems, "system")
+    )
     yield board_verdict(record, board)
     if panes := tuple(_by_dataset(record, board)):
         yield Heading("By dataset", f"{record.kind}-datasets")
@@ -233,11 +242,11 @@ class Overview:
 
 def make_overview(runs: Sequence[ReportRun]) -> Overview:
     """The page of a report."""
-    from embassay.report.summary import conditions_of
+    from embassay.report.summary import describe_conditions
 
     first = runs[0]
-    notes = gathered_notes(runs)
-    answers = answers_of(runs)
+    notes = gather_notes(runs)
+    answers = answer_questions(runs)
     asked = tuple(answer for answer in answers if answer.level != "not run")
     if len(runs) == 1:
         # The finding of one run is its headline; that it depends on the question is worth saying from two on.
@@ -252,13 +261,13 @@ def make_overview(runs: Sequence[ReportRun]) -> Overview:
         together=combine_leaders(runs) if len(runs) > 1 else None,
         shown=show_board(first.board),
         cards=tuple(card for run in runs for card in _run_cards(run, several=len(runs) > 1)),
-        forest=forest_of(first.record, first.board),
-        unrounded=_rounds_apart(first.board),
+        forest=make_forest(first.record, first.board),
+        unrounded=_rounding_hides_difference(first.board),
         footer=_page_footer(runs),
         answers=answers if len(runs) > 1 else asked if answers else (),
         use=recommend_systems(answers),
         changing=changing,
-        conditions=conditions_of(runs, answers) if len(runs) > 1 and answers else (),
+        conditions=describe_conditions(runs, answers) if len(runs) > 1 and answers else (),
     )
 
 
@@ -308,12 +317,12 @@ def run_verdict(run: ReportRun) -> Verdict:
 def _own_verdict(run: ReportRun) -> Verdict:
     record, board = run.record, run.board
     if place := VERDICTS.get(record.kind) or PAGELESS.get(record.kind):
-        return _on_suites(record, attribute(f"embassay.report.{place}")(record, board))
+        return _qualify_by_suites(record, import_attribute(f"embassay.report.{place}")(record, board))
     verdicts = (verdict for verdict in run.brought[0] if isinstance(verdict, Verdict))
     return next(verdicts, None) or board_verdict(record, board)
 
 
-def _on_suites(record: Record, verdict: Verdict) -> Verdict:
+def _qualify_by_suites(record: Record, verdict: Verdict) -> Verdict:
     """The verdict, with what it rests on where the run lacks sets of a suite."""
     lacking = [
         suite["said"]
@@ -331,18 +340,18 @@ def _report_facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     datasets = list(
         dict.fromkeys(data["name"] for record in records for data in record.manifest.get("datasets", ()))
     )
-    named = ", ".join(datasets) if len(datasets) <= 3 else numbers.counted(len(datasets), "dataset")
+    named = ", ".join(datasets) if len(datasets) <= 3 else numbers.format_counted(len(datasets), "dataset")
     suites = [suite["said"].rstrip(".") for run in records for suite in run.manifest.get("suites") or ()]
     named = ", ".join((*dict.fromkeys(suites), named))
     seeds = {record.arguments.get("seed") for record in records}
     seed = next(iter(seeds)) if len(seeds) == 1 else None
     scored = sum(len(record.systems) for record in records if record.kind == "score")
     facts = (
-        numbers.counted(len(systems), "system") if systems else "",
-        numbers.counted(scored, "retrieval run") if scored else "",
+        numbers.format_counted(len(systems), "system") if systems else "",
+        numbers.format_counted(scored, "retrieval run") if scored else "",
         plain_text(join_names([run.title for run in runs])) if len(runs) > 1 else "",
         named,
-        numbers.date(max(record.manifest.get("updated", "") for record in records)),
+        numbers.format_date(max(record.manifest.get("updated", "") for record in records)),
         f"seed {seed}" if seed is not None else "",
     )
     return tuple(fact for fact in facts if fact)
@@ -361,14 +370,14 @@ def _run_cards(run: ReportRun, *, several: bool) -> list[Card]:
     return [Card(run.slug, run.title, question, _own_verdict(run))]
 
 
-def _rounds_apart(board: Board) -> bool:
+def _rounding_hides_difference(board: Board) -> bool:
     """Whether the printed difference of the first two is not the difference of their printed values."""
     if len(board.ranked) < 2:
         return False
     a, b = (row.lead.value or 0.0 for row in board.ranked[:2])
     places, factor = board.unit.prose, board.unit.factor
     apart = round(a * factor, places) - round(b * factor, places)
-    return numbers.score((a - b) * factor, places) != numbers.score(apart, places)
+    return numbers.format_score((a - b) * factor, places) != numbers.format_score(apart, places)
 
 
 def _page_footer(runs: Sequence[ReportRun]) -> tuple[str, ...]:
@@ -378,9 +387,12 @@ def _page_footer(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     seconds = sum(session.get("seconds") or 0 for session in sessions)
     cores = manifest.get("hardware", {}).get("cores")
     parts = [f"embassay {manifest.get('embassay', '')}"]
-    parts += [f"{numbers.count(texts)} texts encoded"] if texts else []
+    parts += [f"{numbers.format_count(texts)} texts encoded"] if texts else []
     if seconds:
-        parts.append(numbers.duration(seconds) + (f" on {numbers.counted(cores, 'core')}" if cores else ""))
+        parts.append(
+            numbers.format_duration(seconds)
+            + (f" on {numbers.format_counted(cores, 'core')}" if cores else "")
+        )
     return tuple(parts)
 
 
@@ -389,7 +401,7 @@ NOUNS = {"embedding": "encoder", "classical": "classical metric", "llm": "langua
 
 def board_verdict(record: Record, board: Board) -> Verdict:
     """The verdict on the whole run."""
-    return _on_suites(record, _ranked_verdict(record, board))
+    return _qualify_by_suites(record, _ranked_verdict(record, board))
 
 
 def _ranked_verdict(record: Record, board: Board) -> Verdict:
@@ -400,13 +412,13 @@ def _ranked_verdict(record: Record, board: Board) -> Verdict:
         return _single_verdict(board)
     if not board.has_ranks:
         return _unranked_verdict(board, scope)
-    if 0 < (items := _items_behind(record, board.lead)) < LEAST_ITEMS:
-        return _too_few(record, board, items)
+    if 0 < (items := _count_items(record, board.lead)) < LEAST_ITEMS:
+        return _make_too_few_verdict(record, board, items)
     first, gap = first_claims(record, board), _gap_claim(record, board, scope)
     classical, leaders = _classical_claims(board, scope, first), _leader_claims(record, board, first)
-    every = noun_of(board.ranked) if board.apart else "system"
-    noun = noun_of([board.row(claim.subject) for claim in first])
-    heading = first_in_words(first, board.naming, _ranking_place(record, board), every=every, noun=noun)
+    every = name_group(board.ranked) if board.apart else "system"
+    noun = name_group([board.row(claim.subject) for claim in first])
+    heading = describe_first(first, board.naming, _ranking_place(record, board), every=every, noun=noun)
     lede = [
         _gap_sentence(board, scope, gap, first),
         _classical_sentence(classical),
@@ -459,15 +471,15 @@ def _leader_claims(record: Record, board: Board, first: Sequence[Claim]) -> tupl
     return tuple(claim for claims in alone.values() for claim in claims)
 
 
-def _items_behind(record: Record, task: str) -> int:
+def _count_items(record: Record, task: str) -> int:
     """The items that a task was measured on, over its datasets; 0 for overall, or where it is not recorded."""
     datasets = record.manifest.get("datasets", ())
     return sum(int(((dataset.get("tasks") or {}).get(task) or {}).get("n") or 0) for dataset in datasets)
 
 
-def _too_few(record: Record, board: Board, items: int) -> Verdict:
+def _make_too_few_verdict(record: Record, board: Board, items: int) -> Verdict:
     """The ranks stay in the table; no system is said to beat another, as in the answers of several runs."""
-    said = numbers.counted(items, "item")
+    said = numbers.format_counted(items, "item")
     heading = f"{said} {'is' if items == 1 else 'are'} too few to show which is first{_ranking_place(record, board)}"
     rest = tuple(row.system.name for row in board.ranked[2:])
     claims = [replace(_score_claim(board, row), relation="most", others=rest) for row in board.ranked[:2]]
@@ -483,7 +495,7 @@ def _too_few(record: Record, board: Board, items: int) -> Verdict:
     return Verdict((heading,), (lede,), tuple(claims))
 
 
-def noun_of(rows: Sequence[Row]) -> str:
+def name_group(rows: Sequence[Row]) -> str:
     """What a group of systems is called: by its kind when they share one, else systems."""
     kinds = {row.system.kind for row in rows}
     return NOUNS.get(kinds.pop(), "system") if len(kinds) == 1 else "system"
@@ -503,8 +515,8 @@ def _gap_sentence(board: Board, scope: Scope, gap: Sequence[Claim], first: Seque
         return ()
     [claim] = gap
     pair = scope.pair(claim.subject, claim.others[0])
-    apart = "" if pair is None else untold(pair.p, pair.p_adjusted, len(scope.ranges))
-    return gap_in_words(
+    apart = "" if pair is None else describe_undecided_pair(pair.p, pair.p_adjusted, len(scope.ranges))
+    return describe_gap(
         claim, board.naming, lambda system: board.row(system).lead.value or 0.0, board.unit, apart, first
     )
 
@@ -512,7 +524,7 @@ def _gap_sentence(board: Board, scope: Scope, gap: Sequence[Claim], first: Seque
 def _classical_sentence(claims: Sequence[Claim]) -> Sentence:
     if not claims:
         return ()
-    who = {1: "It beats", 2: "Both beat"}.get(len(claims), f"All {numbers.in_words(len(claims))} beat")
+    who = {1: "It beats", 2: "Both beat"}.get(len(claims), f"All {numbers.spell_count(len(claims))} beat")
     what = "the classical metric" if len(claims[0].others) == 1 else "every classical metric"
     return (f"{who} {what}.",)
 
@@ -560,7 +572,7 @@ def _unranked_verdict(board: Board, scope: Scope) -> Verdict:
 
 def _unfinished_verdict(record: Record) -> Verdict:
     claim = state_count("finished", sum(cell.status == "done" for cell in record.cells), len(record.cells))
-    cells = f"{numbers.count(claim.n)} of {numbers.counted(claim.of, 'cell')}"
+    cells = f"{numbers.format_count(claim.n)} of {numbers.format_counted(claim.of, 'cell')}"
     command = Command(record.manifest.get("command", ""))
     if not claim.n:
         lede = (f"{cells}. Run ", command, " again: this page fills as cells finish.")

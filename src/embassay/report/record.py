@@ -13,7 +13,7 @@ from embassay.contracts import Kind
 from embassay.errors import DataError
 from embassay.limits import read_bounded, record_json
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, folder_tails
+from embassay.runs.folder import RunFolder, shorten_folder_names
 
 OVERALL = "overall"
 _KINDS_IN_WORDS = """
@@ -152,7 +152,7 @@ class Record:
     @cached_property
     def kind(self) -> str:
         """One of KINDS: the protocol, or for PTEB and RAG the command that made the run."""
-        return kind_of({**self.manifest, "protocol": self.manifest.get("protocol") or self.protocols[0]})
+        return run_kind({**self.manifest, "protocol": self.manifest.get("protocol") or self.protocols[0]})
 
     def find(
         self, task: str, system: str, measure: str, *, dataset: str = "", variant: str = "", subset: str = ""
@@ -207,7 +207,7 @@ class Record:
         return {key: tuple(cells) for key, cells in groups.items()}
 
 
-def kind_of(manifest: Mapping[str, Any]) -> str:
+def run_kind(manifest: Mapping[str, Any]) -> str:
     """The protocol, or for PTEB and RAG the command that made the run.
 
     >>> kind_of({"protocol": "sage"}), kind_of({"protocol": "rag", "kind": "score"})
@@ -369,7 +369,7 @@ def run_names(kind: str, folders: Sequence[Path]) -> list[str]:
     >>> run_names("sage", [Path("may/sage"), Path("june/sage")])
     ['may/sage', 'june/sage']
     """
-    names = list(folder_tails(folders))
+    names = list(shorten_folder_names(folders))
     deep = any("/" in name for name in names)
     short = names if deep else [name.removeprefix(kind).lstrip("-_. ") or name for name in names]
     return short if len(set(short)) == len(set(names)) else names

@@ -47,7 +47,7 @@ def find_records(paths: Sequence[Path]) -> RunCollection:
     records: dict[Path, Record] = {}
     left: dict[Path, UnreadFolder] = {}
     for path in paths:
-        for folder, record in _runs_of(path):
+        for folder, record in _find_runs(path):
             if isinstance(record, Record):
                 records.setdefault(folder.resolve(), record)
             else:
@@ -55,7 +55,7 @@ def find_records(paths: Sequence[Path]) -> RunCollection:
     return RunCollection(tuple(records.values()), tuple(left.values()))
 
 
-def _runs_of(path: Path) -> list[tuple[Path, Record | DataError]]:
+def _find_runs(path: Path) -> list[tuple[Path, Record | DataError]]:
     """The run that a path is, or all in it: each with its record or why there is none."""
     if (path / MANIFEST).exists() or not path.is_dir():
         return [(path, read_record(path))]
@@ -67,10 +67,13 @@ def _runs_of(path: Path) -> list[tuple[Path, Record | DataError]]:
             records.append((folder, error))
     if any(isinstance(run, Record) for _, run in records):
         return records
-    raise next((data_error for _, data_error in records if isinstance(data_error, DataError)), _no_run(path))
+    raise next(
+        (data_error for _, data_error in records if isinstance(data_error, DataError)),
+        _make_no_run_error(path),
+    )
 
 
-def _no_run(path: Path) -> DataError:
+def _make_no_run_error(path: Path) -> DataError:
     return DataError(
         "there is no run here", path=path, expected="the folder of a run, or one that holds runs",
         mend="Name the folder that a run command wrote with --out."
@@ -116,7 +119,7 @@ def declared_page(kind: str) -> Entry[Iterable[Block]] | None:
         return None
 
 
-def title_of(kind: str) -> str:
+def kind_title(kind: str) -> str:
     """What a kind of run is called."""
     entry = declared_page(kind)
     return dict(entry.facts).get("title", kind) if entry else kind
@@ -142,7 +145,7 @@ class ReportRun:
     @property
     def title(self) -> str:
         """What its protocol or command is called, with the run's own name where there are others of its kind."""
-        title = title_of(self.record.kind)
+        title = kind_title(self.record.kind)
         return f"{title} ({self.called})" if self.called else title
 
     @property
@@ -208,7 +211,7 @@ def gather_runs(records: Sequence[Record]) -> tuple[ReportRun, ...]:
     made: list[ReportRun] = []
     for i, record in enumerate(records):
         systems = tuple(
-            replace(system, index=numbered[system.name], kind=_kind_of(system, kinds))
+            replace(system, index=numbered[system.name], kind=_system_kind(system, kinds))
             for system in record.systems
         )
         shared = record if systems == record.systems else replace(record, systems=systems)
@@ -219,7 +222,7 @@ def gather_runs(records: Sequence[Record]) -> tuple[ReportRun, ...]:
     return tuple(made)
 
 
-def _kind_of(system: System, known: Mapping[str, Kind]) -> Kind:
+def _system_kind(system: System, known: Mapping[str, Kind]) -> Kind:
     """The kind of a system. A file of rankings says none: that of the system of its name, in this report or of ours,
     and `hybrid` where names joined by + are of words and of vectors."""
     if system.kind != "run":
@@ -254,14 +257,14 @@ def _is_same(first: Record, second: Record) -> bool:
     return first.kind == second.kind and bool(first.rows) and first.rows == second.rows
 
 
-def systems_of(runs: Sequence[ReportRun]) -> tuple[tuple[System, str], ...]:
+def number_systems(runs: Sequence[ReportRun]) -> tuple[tuple[System, str], ...]:
     """Every system of the report by its number, with its label."""
     by_index = {system.index: system for run in reversed(runs) for system in run.record.systems}
     label = label_names([by_index[index].name for index in sorted(by_index)])
     return tuple((by_index[index], label[by_index[index].name]) for index in sorted(by_index))
 
 
-def rows_of(runs: Sequence[ReportRun]) -> tuple[Row, ...]:
+def list_board_rows(runs: Sequence[ReportRun]) -> tuple[Row, ...]:
     """The board rows of every system, in the order of the boards, each system once."""
     by_name: dict[str, Row] = {}
     for run in runs:
@@ -287,7 +290,7 @@ def _has_results(record: Record) -> bool:
 SCORE, SUMMARY, FINDINGS = "score.json", "summary.json", "sweep.json"
 
 
-def summary_of(run: ReportRun) -> Summary | None:
+def read_hume_summary(run: ReportRun) -> Summary | None:
     """The record of a HUME run; None for another run, or where it is not written yet."""
     path = run.record.path / SUMMARY
     return (
@@ -303,7 +306,7 @@ def score_of(run: ReportRun) -> Score | None:
     return _cached_score(path, *_file_state(path)) if run.record.kind == "score" and path.is_file() else None
 
 
-def sweep_of(run: ReportRun) -> Findings | None:
+def read_sweep_findings(run: ReportRun) -> Findings | None:
     """The record of a sweep; None for another run, or where it is not written yet."""
     path = run.record.path / FINDINGS
     if run.record.kind != "sweep" or not path.is_file():

@@ -33,14 +33,21 @@ from embassay.document.blocks import (
 from embassay.document.html import read_assets, tighten_html
 from embassay.document.marks import CLASSES, LogScale, Scale, log_scale, scale_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.answers import QUESTIONS, Answer, Contender, answers_of, recommend_systems, times_of
+from embassay.report.answers import (
+    QUESTIONS,
+    Answer,
+    Contender,
+    answer_questions,
+    answer_time,
+    recommend_systems,
+)
 from embassay.report.board import Value
 from embassay.report.html import POLICY_PLACE, STYLE_PLACE, make_environment, security_policy
-from embassay.report.method import OWN, SAMPLE, licence_of
-from embassay.report.notes import gathered_notes
+from embassay.report.method import OWN, SAMPLE, find_licence
+from embassay.report.notes import gather_notes
 from embassay.report.overview import run_verdict
 from embassay.report.record import OVERALL, label_names
-from embassay.report.runs import ReportRun, sweep_of
+from embassay.report.runs import ReportRun, read_sweep_findings
 from embassay.runs.folder import write_atomic
 from embassay.runs.spending import format_dollars
 
@@ -119,26 +126,29 @@ def write_page(runs: Sequence[ReportRun], target: Path) -> Path:
 
 def render_summary(runs: Sequence[ReportRun]) -> str:
     """The whole file: style inlined, no script, nothing fetched."""
-    page = tighten_html(make_environment().get_template("summary.html").render(page=summary_of_runs(runs)))
+    page = tighten_html(make_environment().get_template("summary.html").render(page=summarise_runs(runs)))
     style = read_assets("embassay.report", STYLES) + marks.place_rules(page)
     # Before both places stands no text of data, which could hold the same words.
     return page.replace(POLICY_PLACE, security_policy(style, ""), 1).replace(STYLE_PLACE, style, 1)
 
 
-def summary_of_runs(runs: Sequence[ReportRun]) -> Summary:
+def summarise_runs(runs: Sequence[ReportRun]) -> Summary:
     """What both pages show."""
-    answers = answers_of(runs)
+    answers = answer_questions(runs)
     manifest = runs[0].record.manifest
     names = dict.fromkeys(run.record.manifest.get("name", "") for run in runs)
     updated = max(run.record.manifest.get("updated", "") for run in runs)
-    title = next(iter(names)) if len(names) == 1 else numbers.counted(len(runs), "run")
+    title = next(iter(names)) if len(names) == 1 else numbers.format_counted(len(runs), "run")
     systems = {system.name for run in runs for system in run.record.ranked_systems}
-    notes = len(gathered_notes(runs))
+    notes = len(gather_notes(runs))
     return Summary(
-        head=f"{title} · {numbers.date(updated)}",
-        systems=f"{numbers.counted(len(systems), 'system')} · {plain_text(join_names([run.title for run in runs]))}",
+        head=f"{title} · {numbers.format_date(updated)}",
+        systems=(
+            f"{numbers.format_counted(len(systems), 'system')} · "
+            f"{plain_text(join_names([run.title for run in runs]))}"
+        ),
         foot=f"Embassay {manifest.get('embassay', '')}"
-        + (f" · {numbers.counted(notes, 'note')} in the full report" if notes else ""),
+        + (f" · {numbers.format_counted(notes, 'note')} in the full report" if notes else ""),
         answers=answers,
         use=recommend_systems(answers) if answers else _lone_finding(runs),
         first=tuple(_first_blocks(runs, answers)),
@@ -177,7 +187,7 @@ def _first_blocks(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Itera
             yield Heading((f"{run.title}: ", *verdict.heading))
         yield Bullets(verdict.lede)
         yield from _terminal_tables(run)
-    traded = _fastest_stacks(runs, times_of(runs, Answer(QUESTIONS[0], "not run")))
+    traded = _fastest_stacks(runs, answer_time(runs, Answer(QUESTIONS[0], "not run")))
     if len(traded) > 1:
         yield _trade_figure(runs, traded)
 
@@ -223,7 +233,7 @@ def _row_entries(line: Line, columns: Sequence[str | Column]) -> tuple[Entry, ..
 
 def _fastest_stacks(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, ...]:
     """The fastest stack of each encoder of the first sweep, by time."""
-    findings = next((swept for run in runs if (swept := sweep_of(run)) is not None), None)
+    findings = next((swept for run in runs if (swept := read_sweep_findings(run)) is not None), None)
     if findings is None:
         return ()
     stacks, traded = findings.parts[0].stacks, []
@@ -248,14 +258,14 @@ def _say_trade(fast: Traded, best: Traded, measure: str) -> str:
 
 
 def _trade_figure(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure:
-    findings = next(swept for run in runs if (swept := sweep_of(run)) is not None)
+    findings = next(swept for run in runs if (swept := read_sweep_findings(run)) is not None)
     asked = findings.asked
     fast, best = traded[0], max(traded, key=lambda row: row.quality)
     title = _say_trade(fast, best, asked.measure)
     words = "; ".join(
-        f"{row.system.name}: {numbers.score(row.quality)}, {row.system.value:.3g} ms" for row in traded
+        f"{row.system.name}: {numbers.format_score(row.quality)}, {row.system.value:.3g} ms" for row in traded
     )
-    n = numbers.counted(findings.parts[0].queries, "query")
+    n = numbers.format_counted(findings.parts[0].queries, "query")
     small = f"{asked.measure} of each encoder’s fastest stack, {n}. Tick: score; bar: 95% interval."
     drawing = _draw_trade(traded, f"ms a query at p{asked.percentile:g} (log scale)")
     return Figure(title, Markup(drawing), words, small)
@@ -291,7 +301,7 @@ def _draw_bar(row: Traded, x: LogScale, y: Scale) -> str:
     return (
         f'{bar}<svg x="{at}" y="{down}" overflow="visible"><path class="tick" d="M-9 0H9"/>'
         f'<text class="name" x="14" y="-1">{escape(row.system.name)}</text>'
-        f'<text x="14" y="14">{numbers.score(row.quality)}</text></svg>'
+        f'<text x="14" y="14">{numbers.format_score(row.quality)}</text></svg>'
     )
 
 
@@ -337,7 +347,7 @@ def _second_blocks(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iter
     head, tail = tuple(_condition_blocks(runs, answers)), tuple(_closing_blocks(runs, answers))
     room = ROOM - sum(map(_count_rows, (*head, *tail)))
     tasks = tuple(_task_tables(runs[0], room - 3)) if answers and len(runs) == 1 else ()
-    notes = gathered_notes(runs)[: MOST_NOTES - MOST_NOTES // 2 * bool(answers)]
+    notes = gather_notes(runs)[: MOST_NOTES - MOST_NOTES // 2 * bool(answers)]
     care = Bullets(tuple(_shorten_names(note.plain, _answer_labels(answers)) for note in notes))
     fits = not answers or _count_rows(care) + 2 <= room - sum(map(_count_rows, tasks))
     yield from (*head, *tasks)
@@ -404,7 +414,7 @@ def _count_rows(block: Block) -> int:
     return 2
 
 
-def conditions_of(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> tuple[Sentence, ...]:
+def describe_conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> tuple[Sentence, ...]:
     """What the recommendation of several runs holds under, then what was not tested, a sentence each."""
     held = ((f"It holds if {condition}.",) for condition in _list_conditions(runs, answers))
     never = (
@@ -422,10 +432,10 @@ def _list_conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> It
         if answer.level in ("sure", "likely", "open") and answer.question.name == "search":
             yield f"your questions resemble the {answer.n} that were asked"
     for name, limit in _token_limits(runs):
-        yield f"your texts are shorter than {numbers.count(limit)} tokens: {name} cuts longer ones"
+        yield f"your texts are shorter than {numbers.format_count(limit)} tokens: {name} cuts longer ones"
     if answers and answers[-1].level != "not run":
         hardware = runs[0].record.manifest.get("hardware", {})
-        cores = numbers.counted(hardware.get("cores") or 1, "core")
+        cores = numbers.format_counted(hardware.get("cores") or 1, "core")
         machine = f"{cores}, {hardware.get('cpu', 'processor unknown')}"
         yield f"you run on a machine like this one ({machine}); elsewhere, measure again"
 
@@ -455,7 +465,7 @@ def _all_sample(runs: Sequence[ReportRun]) -> bool:
 
 def _token_limits(runs: Sequence[ReportRun]) -> list[tuple[str, int]]:
     """Of the systems that are in an answer: the most tokens that each reads of a text."""
-    leading = {name for answer in answers_of(runs) for name in answer.names}
+    leading = {name for answer in answer_questions(runs) for name in answer.names}
     counts: dict[str, int] = {}
     for run in runs:
         for system in run.record.systems:
@@ -470,7 +480,7 @@ def _tested_table(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Table
     for answer in answers:
         if answer.level != "not run":
             noun = "stack" if answer.question.name == "price" else answer.question.noun
-            items, source = numbers.counted(answer.n, noun), _source_words(by_slug[answer.slug])
+            items, source = numbers.format_counted(answer.n, noun), _source_words(by_slug[answer.slug])
             lines.append(Line(answer.question.asks, (Entry(items), Entry(source))))
     if not answers:
         lines = [Line(run.title, (Entry(_items_words(run)), Entry(_source_words(run)))) for run in runs]
@@ -486,8 +496,8 @@ def _items_words(run: ReportRun) -> str:
         for task, facts in (dataset.get("tasks") or {}).items():
             counts[task] = counts.get(task, 0) + facts.get("n", 0)
     if len(counts) == 1:
-        return numbers.counted(next(iter(counts.values())), "item")
-    return ", ".join(f"{task} {numbers.count(n)}" for task, n in counts.items())
+        return numbers.format_counted(next(iter(counts.values())), "item")
+    return ", ".join(f"{task} {numbers.format_count(n)}" for task, n in counts.items())
 
 
 WHOSE = {OWN: "own data", SAMPLE: "the sample of Embassay"}
@@ -497,8 +507,8 @@ def _source_words(run: ReportRun) -> str:
     """Its dataset with whose it is, or its licence; several are counted."""
     datasets: Sequence[Mapping[str, Any]] = run.record.manifest.get("datasets", ())
     if len(datasets) != 1:
-        return numbers.counted(len(datasets), "dataset")
-    licence = licence_of(datasets[0].get("source", ""))
+        return numbers.format_counted(len(datasets), "dataset")
+    licence = find_licence(datasets[0].get("source", ""))
     return f"{datasets[0]['name']}, {WHOSE.get(licence, licence)}"
 
 
@@ -528,13 +538,13 @@ def _cost_lines(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterato
         session.get("seconds") or 0 for manifest in manifests for session in manifest.get("sessions", ())
     )
     spent = [(manifest.get("spent") or {}).get("usd", 0.0) for manifest in manifests]
-    cores = numbers.counted((manifests[0].get("hardware") or {}).get("cores") or 1, "core")
+    cores = numbers.format_counted((manifests[0].get("hardware") or {}).get("cores") or 1, "core")
     money = "price unknown" if None in spent else format_dollars(sum(spent))
-    time = f"{numbers.duration(seconds)} on {cores}" if seconds else "time not recorded"
+    time = f"{numbers.format_duration(seconds)} on {cores}" if seconds else "time not recorded"
     yield Line("This evaluation", (Entry(f"{time}; {money}"),))
     for answer in answers:
         if answer.level != "sure" and answer.more:
-            more = f"about {numbers.counted(answer.more, f'more {answer.question.noun}')}"
+            more = f"about {numbers.format_counted(answer.more, f'more {answer.question.noun}')}"
             words = f"{more}, if the difference stays as measured"
             yield Line(f"To decide: {answer.question.short.lower()}", (Entry(words),))
     if answers and answers[-1].level != "not run":

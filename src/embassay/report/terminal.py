@@ -24,7 +24,7 @@ from embassay.document.blocks import (
     number_columns,
     plain_text,
 )
-from embassay.document.claims import first_in_words
+from embassay.document.claims import describe_first
 from embassay.document.marks import scale_of
 from embassay.document.terminal import drawable_blocks, fold_text
 from embassay.protocols.compare import (
@@ -35,11 +35,19 @@ from embassay.protocols.compare import (
     Entrant,
     Field,
     PairOfSystems,
+    choose_verdict,
     higher_is_better,
-    leading,
 )
 from embassay.protocols.compare_claims import contrast_claim, field_claims
-from embassay.protocols.gate import UNPAIRED, BarVerdict, more, state_verdicts, summary, value_text, word
+from embassay.protocols.gate import (
+    UNPAIRED,
+    BarVerdict,
+    advise_more_items,
+    format_value,
+    name_verdict,
+    state_verdicts,
+    summarise_verdicts,
+)
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import LOWER, MISSING_LABELS, VERBS
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
@@ -66,7 +74,7 @@ APART = "*"
 def run_view(run: Path, wide: bool = False, price: float | None = None) -> Iterator[Block]:
     """A run: verdict, table, notes, where its report is; what more labels would cost at a `price` each. DataError where
     the folder holds no run."""
-    from embassay.report.notes import notes_of
+    from embassay.report.notes import list_notes
     from embassay.report.overview import run_verdict
     from embassay.report.record import read_record
     from embassay.report.runs import gather_runs
@@ -106,7 +114,7 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
     yield from (block for block in drawable_blocks(blocks) if not isinstance(block, Verdict))
     notes = [why] if why else []
     notes += [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
-    yield Care((*notes, *(note.plain for note in notes_of(record))), more=tuple(_reference_lines(board)))
+    yield Care((*notes, *(note.plain for note in list_notes(record))), more=tuple(_reference_lines(board)))
     yield from report_place(Path(run))
 
 
@@ -144,9 +152,9 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
     """The answers that runs give, a line each, and what to use; empty where they give none."""
     from rich.text import Text as Styled
 
-    from embassay.report.answers import answers_of, recommend_systems
+    from embassay.report.answers import answer_questions, recommend_systems
 
-    answers = answers_of(runs)
+    answers = answer_questions(runs)
     if not answers:
         return Styled("")
     asks = max(len(answer.question.short) for answer in answers) + 4
@@ -179,22 +187,28 @@ def _asked_scope(runs: Sequence[ReportRun], dot: str) -> str:
     """How many systems were asked, and on which data, behind the heading of the answers."""
     systems = {system.name for run in runs for system in run.record.ranked_systems}
     datasets = {dataset["name"] for run in runs for dataset in run.record.manifest.get("datasets", ())}
-    told = [numbers.counted(len(systems), "system")] if systems else []
+    told = [numbers.format_counted(len(systems), "system")] if systems else []
     told += (
-        [*datasets] if len(datasets) == 1 else [numbers.counted(len(datasets), "dataset")] if datasets else []
+        [*datasets]
+        if len(datasets) == 1
+        else [numbers.format_counted(len(datasets), "dataset")]
+        if datasets
+        else []
     )
     return "".join(dot + part for part in told)
 
 
 def care_view(runs: Sequence[ReportRun], most: int = 3) -> Iterator[Block]:
     """The first notes of all runs, those that can change an answer first, under a heading that counts them."""
-    from embassay.report.answers import answers_of
-    from embassay.report.notes import gathered_notes, weigh_notes
+    from embassay.report.answers import answer_questions
+    from embassay.report.notes import gather_notes, weigh_notes
 
-    asked = {answer.slug for answer in answers_of(runs) if answer.level != "not run"}
-    notes, _ = weigh_notes(gathered_notes(runs), asked)
+    asked = {answer.slug for answer in answer_questions(runs) if answer.level != "not run"}
+    notes, _ = weigh_notes(gather_notes(runs), asked)
     if notes:
-        yield Verdict((f"Read with care ({min(most, len(notes))} of {numbers.counted(len(notes), 'note')})",))
+        yield Verdict(
+            (f"Read with care ({min(most, len(notes))} of {numbers.format_counted(len(notes), 'note')})",)
+        )
         yield Bullets(tuple(note.plain for note in notes[:most]))
 
 
@@ -275,13 +289,13 @@ _FEW = 5
 
 def pair_view(pair: PairOfSystems, protocol: str) -> Iterator[Block]:
     """Two systems, place by place."""
-    unit = numbers.unit_of(protocol)
-    first = leading(pair.contrasts)
+    unit = numbers.choose_unit(protocol)
+    first = choose_verdict(pair.contrasts)
     claims = () if math.isnan(first.p) else (contrast_claim(first),)
     yield Verdict((contrast_verdict(first, unit, pair.among),), claims=claims)
     yield _pair_table(pair.contrasts, unit)
     yield Bullets(tuple(_pair_notes(pair, unit)))
-    yield from _next_items(leading(pair.contrasts), unit)
+    yield from _next_items(choose_verdict(pair.contrasts), unit)
 
 
 def _next_items(contrast: Contrast, unit: numbers.Unit) -> Iterator[Block]:
@@ -319,38 +333,40 @@ def contrast_verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None
     if math.isnan(contrast.p):
         return (
             f"{contrast.a} minus {contrast.b} {where}: {unit.change(contrast.difference)}; {contrast.reason}."
-            f"{_judged_less(contrast)}"
+            f"{_explain_less_judged(contrast)}"
         )
     claim = contrast_claim(contrast)
     other = _other_answer(claim.relation == "beats", among)
     if claim.relation in ("beats", "higher"):
         is_up = contrast.difference >= 0
         ends = (contrast.low, contrast.high) if is_up else (-contrast.high, -contrast.low)
-        size = f"{unit.text(abs(contrast.difference))} ({unit.interval(*ends)}), {_p_in_words(contrast)}"
+        size = f"{unit.text(abs(contrast.difference))} ({unit.interval(*ends)}), {_describe_p(contrast)}"
         if claim.relation == "beats":
             return f"{claim.subject} {VERBS['beats']} {claim.others[0]} {where} by {size}{other}."
         verb = VERBS["higher"] if higher_is_better(contrast.measure) else LOWER
-        return f"{claim.subject} {verb} {claim.others[0]} {where} by {size}{other}.{_judged_less(contrast)}"
+        return f"{claim.subject} {verb} {claim.others[0]} {where} by {size}{other}.{_explain_less_judged(contrast)}"
     return (
         f"{claim.subject} {VERBS['level']} {claim.others[0]} {where}: the difference is "
         f"{unit.change(contrast.difference)} ({unit.interval(contrast.low, contrast.high)}), "
-        f"{_p_in_words(contrast)}{other}; detectable with 80% power: {unit.text(contrast.smallest)}."
+        f"{_describe_p(contrast)}{other}; detectable with 80% power: {unit.text(contrast.smallest)}."
     )
 
 
-def _judged_less(contrast: Contrast) -> str:
+def _explain_less_judged(contrast: Contrast) -> str:
     """Why a run that is behind is not declared worse."""
     if not contrast.judged_less:
         return ""
     return f" Fewer passages of {contrast.judged_less} are graded: {MISSING_LABELS}"
 
 
-def _p_in_words(contrast: Contrast) -> str:
+def _describe_p(contrast: Contrast) -> str:
     """p with its family, and alone where that says otherwise."""
-    corrected = f"p {numbers.p_value(contrast.p_adjusted)}"
+    corrected = f"p {numbers.format_p_value(contrast.p_adjusted)}"
     if contrast.tests == 1:
         return corrected
-    alone = f"; alone p {numbers.p_value(contrast.p)}" if contrast.p < ALPHA <= contrast.p_adjusted else ""
+    alone = (
+        f"; alone p {numbers.format_p_value(contrast.p)}" if contrast.p < ALPHA <= contrast.p_adjusted else ""
+    )
     return f"{corrected} among {contrast.tests} (Holm){alone}"
 
 
@@ -358,10 +374,12 @@ def _other_answer(told: bool, among: Among | None) -> str:
     if among is None or among.apart == told:
         return ""
     answer = "yes" if among.apart else "no"
-    return f"; among all {among.pairs} pairs of the run {answer} (p {numbers.p_value(among.p_adjusted)})"
+    return (
+        f"; among all {among.pairs} pairs of the run {answer} (p {numbers.format_p_value(among.p_adjusted)})"
+    )
 
 
-def _how_ranked(found: Sequence[Field]) -> str:
+def _explain_ranks(found: Sequence[Field]) -> str:
     """By which tests ranks and groups are, and what they mean."""
     methods = list(dict.fromkeys(field.method for field in found if field.entrants and not field.reason))
     how = "; ".join(methods) or METHOD
@@ -373,13 +391,13 @@ def _how_ranked(found: Sequence[Field]) -> str:
 
 def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
     """All systems of each field."""
-    unit = numbers.unit_of(protocol)
+    unit = numbers.choose_unit(protocol)
     # An overall score that a run of few tasks has not must not come first.
     for field in sorted(found, key=lambda entry: not entry.entrants):
         yield Verdict((_field_headline(field),), claims=field_claims(field))
         yield _field_table(field, unit)
         yield Bullets(tuple(_field_notes(field)))
-    yield Text(_how_ranked(found))
+    yield Text(_explain_ranks(found))
 
 
 def _pair_table(contrasts: Sequence[Contrast], unit: numbers.Unit) -> Table:
@@ -414,12 +432,12 @@ def _contrast_row(contrast: Contrast, unit: numbers.Unit) -> Iterator[str]:
         yield _p_words(contrast.p_adjusted)
         yield from (_value_words(contrast.value_a, unit), _value_words(contrast.value_b, unit))
         yield unit.text(contrast.smallest) if certain else "n/a"
-        yield numbers.count(contrast.n)
+        yield numbers.format_count(contrast.n)
     items = contrast.by_item
     if items is None:
         yield from (numbers.NONE,) * 3
         return
-    yield "n/a" if math.isnan(items.effect) else numbers.change(items.effect, 2)
+    yield "n/a" if math.isnan(items.effect) else numbers.format_change(items.effect, 2)
     yield _p_words(items.randomization_p)
     yield _p_words(items.wilcoxon_p)
 
@@ -427,7 +445,7 @@ def _contrast_row(contrast: Contrast, unit: numbers.Unit) -> Iterator[str]:
 def _pair_notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
     how = next(filter(None, (contrast.method for contrast in pair.contrasts)), "")
     test = f"{how}{_freedom_words(pair)}" if how else "no test"
-    yield f"Differences are first minus second; {test}. {_corrected_together(pair)}"
+    yield f"Differences are first minus second; {test}. {_describe_correction(pair)}"
     yield (
         "Detectable: the smallest true difference that this test, with its correction, finds with 80% power at 5%."
     )
@@ -435,7 +453,7 @@ def _pair_notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
         apart = "tell" if pair.among.apart else "do not tell"
         yield (
             f"The run's ranks test all {pair.among.pairs} pairs (Holm): they {apart} the two apart, "
-            f"p {numbers.p_value(pair.among.p_adjusted)}."
+            f"p {numbers.format_p_value(pair.among.p_adjusted)}."
         )
     if any(contrast.by_item for contrast in pair.contrasts):
         yield (
@@ -451,7 +469,7 @@ def _pair_notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
         yield _across_sentence(several, unit)
 
 
-def _corrected_together(pair: PairOfSystems) -> str:
+def _describe_correction(pair: PairOfSystems) -> str:
     """Which rows are corrected together."""
     tested = [contrast for contrast in pair.contrasts if not math.isnan(contrast.p)]
     parts = {bool(contrast.dataset): contrast.tests for contrast in tested if contrast.task != OVERALL}
@@ -491,7 +509,7 @@ def _field_headline(field: Field) -> str:
     if not claims:
         return f"{title}. No ranks: {field.reason or 'no system has a value'}."
     if len(claims) == 1:
-        return f"{title}. {plain_text(first_in_words(claims, str, ''))}."
+        return f"{title}. {plain_text(describe_first(claims, str, ''))}."
     names = [claim.subject for claim in claims]
     return f"{title}. {', '.join(names[:-1])} and {names[-1]} may be first."
 
@@ -516,8 +534,8 @@ def _field_row(field: Field, place: int, unit: numbers.Unit, first: Container[st
     letters = [chr(ord("a") + i % 26) for i, (low, high) in enumerate(field.groups) if low <= place <= high]
     return [
         _entrant_rank(entrant), entrant.system, Entry(_entrant_interval(entrant, unit), bold=entrant.system in first),
-        numbers.NONE if entrant.best is None else numbers.percent(entrant.best), "".join(letters),
-        numbers.count(entrant.n)
+        numbers.NONE if entrant.best is None else numbers.format_percent(entrant.best), "".join(letters),
+        numbers.format_count(entrant.n)
     ]  # fmt: skip
 
 
@@ -528,7 +546,7 @@ def _field_notes(field: Field) -> Iterable[str]:
 def _entrant_rank(entrant: Entrant) -> str:
     if entrant.rank_low is None or entrant.rank_high is None:
         return numbers.NONE
-    return numbers.rank(entrant.rank_low, entrant.rank_high)
+    return numbers.format_rank(entrant.rank_low, entrant.rank_high)
 
 
 def _entrant_interval(entrant: Entrant, unit: numbers.Unit) -> str:
@@ -543,16 +561,21 @@ def _value_words(value: float | None, unit: numbers.Unit) -> str:
 
 
 def _p_words(p: float) -> str:
-    return "n/a" if math.isnan(p) else numbers.p_value(p)
+    return "n/a" if math.isnan(p) else numbers.format_p_value(p)
 
 
 def gate_view(verdicts: Sequence[BarVerdict], judge: Sequence[str] = ()) -> Iterator[Block]:
     """The verdicts, a row each, why one has none, and where the `judge` is off."""
-    yield Verdict((f"{summary(verdicts)}.",), claims=state_verdicts(verdicts))
+    yield Verdict((f"{summarise_verdicts(verdicts)}.",), claims=state_verdicts(verdicts))
     heads: list[str | Column] = ["Threshold", "Verdict", *number_columns("Value, 95%", "n")]
     stops = {True: "state failed", False: ""}
     rows: list[list[Said | Entry]] = [
-        [row.bar, Entry(word(row), style=stops[row.stops]), value_text(row), numbers.count(row.n)]
+        [
+            row.bar,
+            Entry(name_verdict(row), style=stops[row.stops]),
+            format_value(row),
+            numbers.format_count(row.n),
+        ]
         for row in verdicts
     ]
     yield Table.of("gate", heads, rows)
@@ -563,12 +586,12 @@ def scores_view(scores: Sequence[tuple[str, Result]]) -> Iterator[Block]:
     """What a threshold can be on, a row each."""
     rows: list[list[Said | Entry]] = []
     for name, row in scores:
-        unit = numbers.unit_of(row.protocol)
+        unit = numbers.choose_unit(row.protocol)
         value = "n/a" if row.value is None else unit.text(row.value)
         ends = ""
         if row.ci_low is not None and row.ci_high is not None:
             ends = f" {unit.interval(row.ci_low, row.ci_high)}"
-        rows.append([name, f"{value}{ends}", numbers.count(row.n)])
+        rows.append([name, f"{value}{ends}", numbers.format_count(row.n)])
     yield Table.of("gate", ["Threshold on", *number_columns("Value, 95%", "n")], rows)
     yield Text(("Behind the name: >=0.45, <=0.3@upper. Other measures and tasks: -m, -t.",))
 
@@ -577,6 +600,6 @@ def _gate_notes(verdicts: Sequence[BarVerdict]) -> Iterator[str]:
     yield from (f"{verdict.bar}: {verdict.reason}." for verdict in verdicts if verdict.reason)
     if any(verdict.near for verdict in verdicts):
         yield "Near: the threshold lies inside the interval, so another sample could have said otherwise."
-    yield from (f"{verdict.bar}: {told}." for verdict in verdicts if (told := more(verdict)))
+    yield from (f"{verdict.bar}: {told}." for verdict in verdicts if (told := advise_more_items(verdict)))
     reasons = dict.fromkeys(verdict.unpaired for verdict in verdicts if verdict.unpaired)
     yield from (f"Unpaired ({reason}): {UNPAIRED}." for reason in reasons)

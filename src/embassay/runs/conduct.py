@@ -123,9 +123,9 @@ class Conduct:
     ) -> Iterator[str]:
         # A half shows both faults for a third of the price; all of them are asked for again only to tell which it is.
         half = max(1, len(texts) // 2)
-        if not _differs(before[:half], encoder.encode(texts[:half], role=role)):
+        if not _have_different_answers(before[:half], encoder.encode(texts[:half], role=role)):
             return
-        if half == len(texts) or _differs(before, encoder.encode(texts, role=role)):
+        if half == len(texts) or _have_different_answers(before, encoder.encode(texts, role=role)):
             yield (
                 f"{encoder.name}: the same {len(texts)} texts got different vectors when encoded "
                 "again; its scores cannot be repeated"
@@ -137,7 +137,7 @@ class Conduct:
             )
 
 
-def _differs(before: Any, after: Any) -> bool:
+def _have_different_answers(before: Any, after: Any) -> bool:
     before, after = before.astype(np.float64), after.astype(np.float64)
     apart = np.linalg.norm(before - after, axis=1)
     # 1e-30: two zero vectors do not differ

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Encoder, Ragged, Role, ragged
+from embassay.contracts import Encoder, Ragged, Role, make_ragged
 from embassay.errors import ModelError, TextRefused
 from embassay.runs.conduct import Conduct, RaggedConduct
 from embassay.runs.memory import Footprint, check_memory
@@ -484,7 +484,7 @@ def unpack_ragged(kept: Vectors, width: int) -> Ragged | None:
     ends = n + width * np.cumsum(counts)
     if (counts < 0).any() or (n and not len(flat) - n < ends[-1] <= len(flat)):
         return None
-    return ragged(
+    return make_ragged(
         [flat[end - width * c : end].reshape(c, width) for c, end in zip(counts, ends, strict=True)]
     )
 
@@ -521,7 +521,7 @@ class CachedRagged(CachedEncoder):
                 for text, vector in zip(chunks[position], of_chunk, strict=True)
                 for i in places[text]
             ]
-            yield [i for i, _ in rows], ragged([vector for _, vector in rows])
+            yield [i for i, _ in rows], make_ragged([vector for _, vector in rows])
 
     def _room(self, distinct: int, texts: int) -> Ragged:
         check_memory(Footprint({f"the vectors of {texts:,} texts": 4 * distinct * self.floats}))
@@ -535,14 +535,14 @@ class CachedRagged(CachedEncoder):
         self.cache.write(key, self.identity, pack_ragged(vectors))
 
     def _lost(self) -> Ragged:
-        return ragged([np.full((1, self.width), np.nan, dtype=np.float32)])
+        return make_ragged([np.full((1, self.width), np.nan, dtype=np.float32)])
 
     def _checked(self, vectors: Any, n: int) -> Ragged:
         if len(vectors) != n or any(vector.ndim != 2 or vector.shape[1] != self.width for vector in vectors):
             raise ModelError(f"The encoder {self.name!r} gave no rows of {self.width} values for {n} texts.")
         if not all(np.isfinite(vector).all() for vector in vectors):
             raise ModelError(f"The encoder {self.name!r} gave values that are not finite.")
-        return ragged([np.ascontiguousarray(vector, dtype=np.float32) for vector in vectors])
+        return make_ragged([np.ascontiguousarray(vector, dtype=np.float32) for vector in vectors])
 
 
 class _Lazy(Sequence[Sequence[str]]):

@@ -61,7 +61,7 @@ class Hope:
         return self._failures >= _HOPELESS
 
 
-async def all_of(
+async def run_jobs(
     jobs: Iterable[Callable[[], Awaitable[T]]],
     *,
     at_once: int = 256,
@@ -242,7 +242,7 @@ def lost_attempt(reason: str) -> Attempt:
 
 
 def _without_outcome(error: BaseException, seconds: float) -> Attempt:
-    return Attempt(None, in_words(error), "".join(traceback.format_exception(error)), seconds)
+    return Attempt(None, describe_error(error), "".join(traceback.format_exception(error)), seconds)
 
 
 def _write_items(cell: Cell, outcome: TaskOutcome, folder: RunFolder) -> None:
@@ -252,7 +252,7 @@ def _write_items(cell: Cell, outcome: TaskOutcome, folder: RunFolder) -> None:
             write_columns(folder.items_path(*where, variant=cell.variant), columns)
 
 
-def in_words(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """What went wrong, in one line, and where, if it was in code that was registered from outside."""
     if isinstance(error, EmbassayError):
         return str(error)
@@ -367,10 +367,10 @@ class Crew:
         chosen = self.chosen
         if isinstance(chosen, Ray):
             if self._cluster is None:
-                from embassay.runs.cluster.engine import over_ray
+                from embassay.runs.cluster.engine import join_ray
 
                 cluster = self._held.enter_context(
-                    over_ray(chosen, self._folder, self._files, self._identities)
+                    join_ray(chosen, self._folder, self._files, self._identities)
                 )
                 self._cluster, self._facts = cluster, cluster.facts
             return self._cluster
@@ -483,11 +483,11 @@ _worker: dict[str, Any] = {}
 
 
 def _start_worker(events: Any, folder: str, work: Work) -> None:
-    be_a_worker()
+    prepare_worker()
     _worker.update(events=events, folder=RunFolder(Path(folder)), work=work)
 
 
-def be_a_worker() -> None:
+def prepare_worker() -> None:
     """Leave Ctrl-C and a terminal that closes to the parent, and end when it ends, however it does."""
     # Both reach the whole group; only the parent answers them.
     for number in (signal.SIGINT, *HANGUP):

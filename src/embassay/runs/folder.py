@@ -35,7 +35,7 @@ RANKINGS = ".rankings"
 _PARQUET = b"PAR1"
 
 
-def folder_tails(folders: Sequence[Path]) -> tuple[str, ...]:
+def shorten_folder_names(folders: Sequence[Path]) -> tuple[str, ...]:
     """The name of each folder, with as many of the folders above it as tell them apart; equal for a folder that is
     given twice.
 
@@ -88,14 +88,14 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     temporary.replace(path)
 
 
-def private_folder(path: Path) -> Path:
+def make_private_folder(path: Path) -> Path:
     """The folder, made where it is missing: each one that is made is for its owner only."""
     for folder in reversed([parent for parent in (path, *path.parents) if not parent.exists()]):
         folder.mkdir(mode=0o700, exist_ok=True)
     return path
 
 
-def private_file(path: Path) -> Path:
+def make_private_file(path: Path) -> Path:
     """The file, made empty where it is missing: for its owner only, unless its folder is one that a group writes."""
     if not path.exists() and not path.parent.stat().st_mode & stat.S_IWGRP:
         with suppress(FileExistsError):

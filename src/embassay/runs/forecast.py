@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Encoder, Kind, Ranked, RemoteEncoder, Role, Spread, Tokenizer
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
-from embassay.runs.memory import in_words as size_in_words
+from embassay.runs.memory import format_memory as size_in_words
 from embassay.runs.memory import memory_promise
 from embassay.runs.spending import format_dollars
 
@@ -207,7 +207,9 @@ class Needs:
                 self._seen.add(key)
                 fresh += chunk
                 chunks += any(chunk)
-        tokens, counted = tokens_of(fresh, self._tokenizer, most=self.encoder.max_tokens, sample=self._sample)
+        tokens, counted = count_tokens(
+            fresh, self._tokenizer, most=self.encoder.max_tokens, sample=self._sample
+        )
         distinct = len(set(texts))
         self._so_far += Need(distinct, distinct - len(fresh), tokens, chunks, counted and self._own)
 
@@ -217,7 +219,7 @@ class Needs:
         return need
 
 
-def tokens_of(
+def count_tokens(
     texts: Sequence[str], tokenizer: Tokenizer, *, most: int | None = None, sample: int = SAMPLED
 ) -> tuple[int, bool]:
     """The tokens of the texts together, at most `most` of each, and whether all of them were counted: of more than
@@ -234,7 +236,7 @@ def tokens_of(
     return round(counted / share) if share else counted, False
 
 
-def encoder_behind(system: object) -> RemoteEncoder | None:
+def find_remote_encoder(system: object) -> RemoteEncoder | None:
     """The encoder behind a server that is inside `system`; None where all is done on this machine."""
     part = getattr(system, "encoder", None)
     while part is not None and not hasattr(part, "encode_chunks"):
@@ -269,7 +271,7 @@ def forecast_table(forecasts: Forecasts) -> tuple[list[str], list[list[str]]]:
     ]  # fmt: skip
 
 
-def in_words(forecasts: Forecasts) -> Iterator[str]:
+def describe_forecasts(forecasts: Forecasts) -> Iterator[str]:
     """What is left out, the sums, a line for each system that sends requests, and what they rest on."""
     yield from forecasts.notes
     paid = [forecast for forecast in forecasts.by_system() if forecast.requests is not None]
@@ -291,7 +293,7 @@ def in_words(forecasts: Forecasts) -> Iterator[str]:
         f"of embeddings, {money}."
     )
     if most := max((cell.memory_bytes for cell in forecasts.cells), default=0):
-        yield from _of_memory(most)
+        yield from _describe_memory(most)
     if paid:
         yield (
             f"Nothing was sent. A server's time comes from its rpm and tpm if given; otherwise {ANSWER_SECONDS} s a "
@@ -301,7 +303,7 @@ def in_words(forecasts: Forecasts) -> Iterator[str]:
         )
 
 
-def _of_memory(most: int) -> Iterator[str]:
+def _describe_memory(most: int) -> Iterator[str]:
     """What a cell holds at most, and whether that is what was promised."""
     promised = memory_promise()
     holds = f"A cell holds {size_in_words(most)} of memory at most"

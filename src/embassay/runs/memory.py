@@ -44,11 +44,11 @@ class PeakMemory:
     def bytes(self) -> int | None:
         """So far; None where the system does not tell."""
         # Some sandboxes tell what is held now in the place of the peak.
-        self._most = max(self._most, (_since_begun() if self._begun else None) or _peak_memory() or 0)
+        self._most = max(self._most, (_peak_since_start() if self._begun else None) or _peak_memory() or 0)
         return self._most or None
 
 
-def _since_begun() -> int | None:
+def _peak_since_start() -> int | None:
     try:
         lines = _STATUS.read_text().splitlines()
     except OSError:
@@ -105,7 +105,7 @@ class Watch:
         self.most = max(
             self.most,
             (resident_memory() or 0) + below,
-            (_since_begun() or _peak_memory() or 0) if not below else 0,
+            (_peak_since_start() or _peak_memory() or 0) if not below else 0,
         )
 
     def _go_on(self) -> None:
@@ -224,7 +224,7 @@ class Footprint:
         """The largest part, and the others from 16 MiB, by size."""
         large = sorted(self.parts.items(), key=lambda part: -part[1])
         shown = [(purpose, size) for i, (purpose, size) in enumerate(large) if not i or size >= 2**24]
-        return ", ".join(f"{in_words(size)} for {purpose}" for purpose, size in shown)
+        return ", ".join(f"{format_memory(size)} for {purpose}" for purpose, size in shown)
 
 
 def parse_size(text: str) -> int:
@@ -243,13 +243,13 @@ def parse_size(text: str) -> int:
     amount = round(float(match[1]) * _UNITS[match[2].lower()])
     if amount < LEAST:
         raise UsageError(
-            f"--memory is {in_words(amount)}, in which no run fits.",
-            mend=f"Promise at least {in_words(LEAST)}: the program itself takes most of that.",
+            f"--memory is {format_memory(amount)}, in which no run fits.",
+            mend=f"Promise at least {format_memory(LEAST)}: the program itself takes most of that.",
         )
     return amount
 
 
-def in_words(amount: int) -> str:
+def format_memory(amount: int) -> str:
     """`3.2 GiB`, `140 MiB`.
 
     >>> in_words(3_400_000_000), in_words(1_000_000)
@@ -335,14 +335,14 @@ class _Stopper:
 
 def _broken_promise(held: int, most: int, *, kept: bool = False) -> UsageError:
     return UsageError(
-        f"It reached {in_words(held)}, more than the {in_words(most)} promised, and was stopped."
+        f"It reached {format_memory(held)}, more than the {format_memory(most)} promised, and was stopped."
         + (" Finished work is kept." if kept else ""),
         mend="Give it less data (--limit, if the command has one), or raise --memory.",
     )
 
 
 @contextmanager
-def room_for(need: Footprint) -> Iterator[None]:
+def reserve_room(need: Footprint) -> Iterator[None]:
     """Inside, the work has the room that it needs; it is waited for while other processes of the run hold it.
     UsageError, with the figure, where the work does not fit even alone."""
     most = memory_promise()
@@ -360,8 +360,9 @@ def room_for(need: Footprint) -> Iterator[None]:
         # Nobody else is in a cell, so waiting would never end.
         if claims.alone():
             raise UsageError(
-                f"It would hold up to {in_words(held + need.bytes)} beside the {in_words(claims.others())} of the "
-                f"run's other processes, more than the {in_words(most)} promised ({need}).",
+                f"It would hold up to {format_memory(held + need.bytes)} beside the "
+                f"{format_memory(claims.others())} of the "
+                f"run's other processes, more than the {format_memory(most)} promised ({need}).",
                 mend="Use fewer --workers, or raise --memory.",
             )
         time.sleep(_PERIOD)
@@ -375,13 +376,14 @@ def check_memory(need: Footprint) -> None:
     """UsageError, with the figure, where work that is about to begin would break the promise by itself."""
     most = memory_promise()
     if most is not None and (held := resident_memory() or 0) + need.bytes > most:
-        raise _too_much(need, held, most)
+        raise _make_memory_error(need, held, most)
 
 
-def _too_much(need: Footprint, held: int, most: int) -> UsageError:
+def _make_memory_error(need: Footprint, held: int, most: int) -> UsageError:
     return UsageError(
-        f"It would hold up to {in_words(held + need.bytes)}, more than the {in_words(most)} promised: {need}, and "
-        f"{in_words(held)} that the program and the data take already.",
+        f"It would hold up to {format_memory(held + need.bytes)}, more than the {format_memory(most)} "
+        f"promised: {need}, and "
+        f"{format_memory(held)} that the program and the data take already.",
         mend=f"{need.mend.rstrip('.')}, or raise --memory.",
     )
 
@@ -400,6 +402,6 @@ def memory_warning(told: Mapping[str, Any] | None) -> str:
     if told is None or told["kept"]:
         return ""
     return (
-        f"The run held {in_words(told['held_bytes'])} at its most, more than the "
-        f"{in_words(told['promised_bytes'])} promised with --memory. Its results are not affected."
+        f"The run held {format_memory(told['held_bytes'])} at its most, more than the "
+        f"{format_memory(told['promised_bytes'])} promised with --memory. Its results are not affected."
     )

@@ -244,7 +244,7 @@ def _read_spent(line: Mapping[str, Any]) -> Spent:
     return Spent(**{name: line[name] for name in asdict(Spent()) if name in line})
 
 
-def in_one_line(spent: Mapping[str, Any]) -> str:
+def summarise_spending(spent: Mapping[str, Any]) -> str:
     """What a manifest's `spent` comes to; empty where nothing was sent.
 
     >>> in_one_line({"usd": 0.0125, "max_usd": 2.0, "systems": {"a": {"requests": 12, "input_tokens": 3400}}})

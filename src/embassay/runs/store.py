@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from embassay.contracts import ChatModel, Completion, Message, Reranker, Sampling, Usage
 from embassay.errors import ModelError, Unanswered, Why
 from embassay.machine import cache_folder
-from embassay.runs.execution import Failure, all_of
-from embassay.runs.folder import private_file, private_folder
+from embassay.runs.execution import Failure, run_jobs
+from embassay.runs.folder import make_private_file, make_private_folder
 
 _BUSY_SECONDS = 60
 
@@ -75,8 +75,8 @@ class Store:
         """The store in the file `path`, made when absent; by default in `cache_folder()`."""
         file = Path(path) if path is not None else cache_folder() / cls.file
         try:
-            private_folder(file.parent)
-            return cls(file, cls._connect(private_file(file)))
+            make_private_folder(file.parent)
+            return cls(file, cls._connect(make_private_file(file)))
         # SQLite words its complaint of a damaged file with what it found there, which need be no text.
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             store = cls(file, cls._connect_read_only(file))
@@ -652,7 +652,7 @@ async def ask_all(
     flight has been yielded.
     """
     jobs = (partial(_ask_model, chat, question) for question in questions)
-    async for position, outcome in all_of(jobs, at_once=at_once, progress=progress):
+    async for position, outcome in run_jobs(jobs, at_once=at_once, progress=progress):
         yield position, outcome
 
 

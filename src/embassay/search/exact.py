@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked, Spread
 from embassay.errors import ModelError, UsageError
-from embassay.machine import card, cores
+from embassay.machine import choose_card, count_cores
 
 
 def top_k(scores: NDArray[np.floating[Any]], k: int) -> Ranked:
@@ -99,7 +99,7 @@ def cut_blocks(n: int, size: int) -> Iterator[slice]:
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
-def in_threads(work: Callable[[slice], T], parts: Sequence[slice], threads: int) -> list[T]:
+def run_in_threads(work: Callable[[slice], T], parts: Sequence[slice], threads: int) -> list[T]:
     """`work` of each part, in the order of the parts."""
     if threads == 1 or len(parts) == 1:
         return [work(part) for part in parts]
@@ -132,7 +132,7 @@ def ranked_blocks(
 
 
 def _rank_parts(score: RowScores, parts: Sequence[slice], k: int, threads: int) -> Ranked:
-    return stack_rankings(in_threads(lambda rows: top_k(score(rows), k), parts, threads))
+    return stack_rankings(run_in_threads(lambda rows: top_k(score(rows), k), parts, threads))
 
 
 def condensed_blocks(distances: RowScores, n: int, *, threads: int) -> NDArray[np.float32]:
@@ -149,7 +149,7 @@ def condensed_blocks(distances: RowScores, n: int, *, threads: int) -> NDArray[n
             start = row * (2 * n - row - 1) // 2
             out[start : start + n - 1 - row] = block[place, place + 1 :]
 
-    in_threads(fill, list(cut_blocks(n, max(1, _BLOCK_CELLS // max(1, n)))), threads)
+    run_in_threads(fill, list(cut_blocks(n, max(1, _BLOCK_CELLS // max(1, n)))), threads)
     return np.maximum(out, 0, out=out)
 
 
@@ -169,7 +169,7 @@ def cut_shards(documents: int) -> list[slice]:
     return list(cut_blocks(documents, SHARD)) or [slice(0, 0)]
 
 
-def over_shards(work: Callable[[A], B], shards: Iterable[A], spread: Spread | None) -> Iterator[B]:
+def run_over_shards(work: Callable[[A], B], shards: Iterable[A], spread: Spread | None) -> Iterator[B]:
     """`work` of each shard, in order; in this process, one after the other, without a `spread`."""
     return map(work, shards) if spread is None else spread.map(work, shards)
 
@@ -247,7 +247,7 @@ class Candidates:
     def _in_parts(self, work: Callable[[slice], None], width: int) -> None:
         rows = len(self.queries)
         threads = min(self.threads, max(1, rows * width // _LEAST_WORK))
-        in_threads(work, list(cut_blocks(rows, -(-rows // threads) or 1)), threads)
+        run_in_threads(work, list(cut_blocks(rows, -(-rows // threads) or 1)), threads)
 
     def _of(self, rows: slice) -> tuple[NDArray[Any], ...]:
         return self.columns[rows], self.scores[rows], self.counts[rows], self.best[rows], self.margins[rows]
@@ -278,7 +278,7 @@ class Candidates:
             products_of_pairs(self.queries, rows[part], vectors, out[part])
 
         parts = list(cut_blocks(len(rows), max(1, _DECIDED_CELLS // max(1, self.queries.shape[1]))))
-        in_threads(work, parts, self.threads)
+        run_in_threads(work, parts, self.threads)
         return out
 
     def _sorted(self, rows: Numbers) -> Ranked:
@@ -331,8 +331,8 @@ def exact_search_shards(
     longest: float | None = None,
 ) -> Ranked:
     """`exact_search` in shards (n_i, d) as if they were stacked. They are read once, in order, and each is done with
-    when the next is asked for, so that only one has to be in memory. `longest` is `longest_of` all shards where it is
-    known: half of the work for a single query."""
+    when the next is asked for, so that only one has to be in memory. `longest` is the `bound_longest_row` of all shards where
+    it is known: half of the work for a single query."""
     queries = np.ascontiguousarray(queries, dtype=np.float32)
     _check_vectors(queries, queries, k)
     nothing = Ranked(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
@@ -341,10 +341,10 @@ def exact_search_shards(
     for shard in shards:
         _check_vectors(queries, shard, k)
         vectors = np.asarray(shard, dtype=np.float32)
-        ahead = _on_card(queries, vectors, nothing, offset)
+        ahead = _search_on_card(queries, vectors, nothing, offset)
         if ahead is None:
             search = _Search(queries, lengths, vectors, nothing, offset, longest, block)
-            parts = _over_queries(
+            parts = _search_query_blocks(
                 search, len(queries), max(1, min(_QUERY_BLOCK, _ROOM_CELLS // candidate_room(k)))
             )
             ahead = stack_rankings(parts) if parts else nothing
@@ -353,29 +353,29 @@ def exact_search_shards(
     return nothing
 
 
-def _on_card(queries: Floats, vectors: Floats, before: Ranked, offset: int) -> Ranked | None:
+def _search_on_card(queries: Floats, vectors: Floats, before: Ranked, offset: int) -> Ranked | None:
     """The same from a CUDA card; None where there is none, it is not worth the way, or it has no room."""
     from embassay.search import card as on_card
 
-    device = card() if on_card.is_worthwhile(len(queries), len(vectors)) else None
+    device = choose_card() if on_card.is_worthwhile(len(queries), len(vectors)) else None
     return None if device is None else on_card.search_on_card(device, queries, vectors, before, offset)
 
 
-def _over_queries(search: _Search, queries: int, size: int) -> list[Ranked]:
+def _search_query_blocks(search: _Search, queries: int, size: int) -> list[Ranked]:
     """The blocks of queries: many of them side by side, each by one thread, which beats multiplying with all threads
     in turns with looking through the products; a few, or while another search does that, one after the other."""
-    with side_by_side(enough=queries >= cores() * _LEAST_QUERIES) as threads:
+    with limit_matrix_threads(enough=queries >= count_cores() * _LEAST_QUERIES) as threads:
         if threads == 1:
-            return [search(rows, _PRODUCTS, cores()) for rows in cut_blocks(queries, size)]
+            return [search(rows, _PRODUCTS, count_cores()) for rows in cut_blocks(queries, size)]
         parts = list(cut_blocks(queries, min(size, -(-queries // threads))))
-        return in_threads(lambda rows: search(rows, _PRODUCTS // threads, 1), parts, threads)
+        return run_in_threads(lambda rows: search(rows, _PRODUCTS // threads, 1), parts, threads)
 
 
 @contextmanager
-def side_by_side(*, enough: bool = True) -> Iterator[int]:
+def limit_matrix_threads(*, enough: bool = True) -> Iterator[int]:
     """How many threads may multiply matrices, each alone: all cores, if there is `enough` for them to do; else 1, and
     BLAS spreads each product over the cores itself."""
-    threads = cores()
+    threads = count_cores()
     if threads == 1 or not enough or not _SIDE_BY_SIDE.acquire(blocking=False):
         yield 1
         return
@@ -389,7 +389,7 @@ def side_by_side(*, enough: bool = True) -> Iterator[int]:
         _SIDE_BY_SIDE.release()
 
 
-def longest_of(vectors: Floats) -> float:
+def bound_longest_row(vectors: Floats) -> float:
     """A bound on the length of the longest row, for `exact_search_shards`. ModelError for values that are not finite.
 
     >>> longest_of(np.array([[3, 4], [0, 0]], np.float32)) - 5 < 1e-5
@@ -403,7 +403,7 @@ def longest_of(vectors: Floats) -> float:
 @dataclass(frozen=True)
 class _Search:
     """All queries and their lengths against one array, whose rows are numbered from `offset`, after what was found
-    `before`; `known` is `longest_of` the array where that is known."""
+    `before`; `known` is `bound_longest_row` the array where that is known."""
 
     queries: Floats
     lengths: NDArray[np.float64]

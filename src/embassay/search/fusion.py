@@ -102,7 +102,7 @@ class Fused:
     ranks: tuple[int | None, ...]
 
 
-def rrf(rankings: Sequence[Sequence[str]], c: float = 60.0) -> list[Fused]:
+def fuse_by_reciprocal_rank(rankings: Sequence[Sequence[str]], c: float = 60.0) -> list[Fused]:
     """The union of rankings (best first, ids) by the sum of 1 / (c + rank), ranks from 1, 0 for a list without it.
 
     Ties go to the better rank in the first list, then in the second, and so on, then to the lower id. An id that a list

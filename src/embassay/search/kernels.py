@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.machine import compiled
+from embassay.machine import compile_lazily
 
 Array = NDArray[Any]
 
@@ -23,14 +23,14 @@ _STRIDE = 64
 """So many products are compared at once before any of them is looked at."""
 
 
-@compiled
+@compile_lazily
 def _rounded_down(value: float) -> Any:
     """The highest float32 that is not above `value`."""
     near = np.float32(value)
     return np.nextafter(near, np.float32(-np.inf)) if near > value else near
 
 
-@compiled
+@compile_lazily
 def _any_reaches(stride: Array, bar: float) -> bool:
     """Whether one of `_STRIDE` products is at least `bar`: a loop of fixed length and integers as wide as the products,
     so that it is compiled to vector instructions."""
@@ -40,7 +40,7 @@ def _any_reaches(stride: Array, bar: float) -> bool:
     return bool(passing > 0)
 
 
-@compiled
+@compile_lazily
 def narrow_row(columns: Array, scores: Array, counts: Array, row: int, k: int, margin: float) -> float:
     """Drop the candidates of a row that are further than `margin` below its k-th best; the k-th best score, -inf where
     there are fewer."""
@@ -57,7 +57,7 @@ def narrow_row(columns: Array, scores: Array, counts: Array, row: int, k: int, m
     return float(kth)
 
 
-@compiled
+@compile_lazily
 def _kth_highest(values: Array, k: int) -> Any:
     """The k-th highest of `values`, which are moved about and hold no NaN (Hoare 1961). numba takes seconds to compile
     its own `np.partition`."""
@@ -82,7 +82,7 @@ def _kth_highest(values: Array, k: int) -> Any:
     return values[k - 1]
 
 
-@compiled
+@compile_lazily
 def narrow_all(candidates: tuple[Array, ...], k: int) -> None:
     """`narrow_row` in every row of `candidates` (see `scan_products`)."""
     columns, scores, counts, best, margins = candidates
@@ -90,7 +90,7 @@ def narrow_all(candidates: tuple[Array, ...], k: int) -> None:
         best[row] = max(best[row], narrow_row(columns, scores, counts, row, k, margins[row]))
 
 
-@compiled
+@compile_lazily
 def scan_products(products: Array, first: int, places: Array, candidates: tuple[Array, ...], k: int) -> None:
     """Add to each row's candidates the `products` (rows, block) that are not more than its margin below its k-th best.
 
@@ -124,7 +124,7 @@ def scan_products(products: Array, first: int, places: Array, candidates: tuple[
         places[row], counts[row] = place, count
 
 
-@compiled
+@compile_lazily
 def products_of_pairs(left: Array, rows: Array, right: Array, out: Array) -> None:
     """The inner product of `left[rows[i]]` and `right[i]` in float64, always summed in the same order."""
     dim = left.shape[1]
@@ -147,7 +147,7 @@ def products_of_pairs(left: Array, rows: Array, right: Array, out: Array) -> Non
         out[i] = ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 
-@compiled
+@compile_lazily
 def _first_above(rows: Array, start: int, end: int, lowest: int) -> int:
     """The first place in `rows[start:end]`, ascending, that holds more than `lowest`; `end` if none does."""
     while start < end:
@@ -159,7 +159,7 @@ def _first_above(rows: Array, start: int, end: int, lowest: int) -> int:
     return start
 
 
-@compiled
+@compile_lazily
 def add_overlaps(
     starts: Array, terms: Array, counts: Array, lowest: Array,
     index_starts: Array, index_rows: Array, index_counts: Array, out: Array
@@ -173,7 +173,7 @@ def add_overlaps(
                 out[r, index_rows[p]] += min(count, index_counts[p])
 
 
-@compiled
+@compile_lazily
 def add_products(
     starts: Array, terms: Array, weights: Array, lowest: Array,
     index_starts: Array, index_rows: Array, index_weights: Array, out: Array
@@ -187,7 +187,7 @@ def add_products(
                 out[r, index_rows[p]] += weight * index_weights[p]
 
 
-@compiled
+@compile_lazily
 def pair_overlaps(
     starts: Array, terms: Array, a_counts: Array, b_counts: Array, a: Array, b: Array, out: Array
 ) -> None:
@@ -205,7 +205,7 @@ def pair_overlaps(
                 j += 1
 
 
-@compiled
+@compile_lazily
 def products_of_two(  # noqa: PLR0913 - numba takes arrays, no records
     starts: Array, terms: Array, weights: Array, other_starts: Array, other_terms: Array, other_weights: Array,
     a: Array, b: Array, out: Array
@@ -224,7 +224,7 @@ def products_of_two(  # noqa: PLR0913 - numba takes arrays, no records
                 j += 1
 
 
-@compiled
+@compile_lazily
 def sums_of_largest(products: Array, queries: Array, documents: Array, out: Array) -> None:
     """Into `out[q, d]` the sum, over the columns `queries[q]:queries[q + 1]` of `products`, of the largest value in the
     rows `documents[d]:documents[d + 1]`; -1 for each column where there are no rows."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked
 from embassay.errors import ModelError, UsageError
-from embassay.search.exact import SCORE_DECIMALS, cut_blocks, in_threads, side_by_side
+from embassay.search.exact import SCORE_DECIMALS, cut_blocks, limit_matrix_threads, run_in_threads
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -86,8 +86,8 @@ def maxsim_pairs(left: TokenVectors, right: TokenVectors, a: Ints, b: Ints) -> N
         for i in range(part.start, part.stop):
             out[i] = maxsim(left.tokens(a[i]), right.tokens(b[i]))
 
-    with side_by_side(enough=len(a) > 64) as threads:
-        in_threads(work, list(cut_blocks(len(a), 64)), threads)
+    with limit_matrix_threads(enough=len(a) > 64) as threads:
+        run_in_threads(work, list(cut_blocks(len(a), 64)), threads)
     return out
 
 
@@ -168,7 +168,7 @@ def _fill_scores(out: Floats, queries: TokenVectors, documents: TokenVectors) ->
 
     def work(part: slice) -> None:
         for rows, columns in tasks[part]:
-            asked, values = _values_of(queries, rows), _values_of(documents, columns)
+            asked, values = _token_values(queries, rows), _token_values(documents, columns)
             products = values @ asked.T
             starts = (
                 queries.starts[rows.start : rows.stop + 1],
@@ -176,9 +176,9 @@ def _fill_scores(out: Floats, queries: TokenVectors, documents: TokenVectors) ->
             )
             sums_of_largest(products, starts[0] - starts[0][0], starts[1] - starts[1][0], out[rows, columns])
 
-    with side_by_side(enough=len(tasks) > 1) as threads:
-        in_threads(work, list(cut_blocks(len(tasks), 1)), threads)
+    with limit_matrix_threads(enough=len(tasks) > 1) as threads:
+        run_in_threads(work, list(cut_blocks(len(tasks), 1)), threads)
 
 
-def _values_of(vectors: TokenVectors, texts: slice) -> Floats:
+def _token_values(vectors: TokenVectors, texts: slice) -> Floats:
     return vectors.values[vectors.starts[texts.start] : vectors.starts[texts.stop]]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked
 from embassay.errors import ModelError, UsageError
-from embassay.machine import cores
+from embassay.machine import count_cores
 from embassay.search.exact import CANDIDATE_BLOCK, SCORE_DECIMALS, RowScores, cut_blocks, ranked_blocks
 
 Summed = Literal["overlaps", "products"]
@@ -139,4 +139,4 @@ class InvertedIndex:
             index = self.parts[candidates.start // CANDIDATE_BLOCK]
             return lambda rows: np.round(accumulate_sums("products", queries, index, rows), SCORE_DECIMALS)
 
-        return ranked_blocks(prepare, (len(queries), self.n), k, threads=cores())
+        return ranked_blocks(prepare, (len(queries), self.n), k, threads=count_cores())

@@ -60,7 +60,7 @@ class Beta:
         """By maximum likelihood."""
         middle = float(np.median(scores))
         scale = float(scores.std()) or 1.0  # scores that are all equal
-        up, down = _sides(scores, middle, scale)
+        up, down = _log_sides(scores, middle, scale)
         signs = np.where(same, 1.0, -1.0)
 
         def loss(weights: Values) -> tuple[float, Values]:
@@ -80,12 +80,12 @@ class Beta:
         return cls(middle, scale, fitted.x)
 
     def __call__(self, scores: Values) -> Values:
-        up, down = _sides(scores, self.middle, self.scale)
+        up, down = _log_sides(scores, self.middle, self.scale)
         a, b, c = self.weights
         return np.asarray(expit(a * up + b * down + c))
 
 
-def _sides(scores: Values, middle: float, scale: float) -> tuple[Values, Values]:
+def _log_sides(scores: Values, middle: float, scale: float) -> tuple[Values, Values]:
     """log u and -log(1 - u) of u = expit of the standardised score."""
     standardised = (scores - middle) / scale
     return -np.logaddexp(0.0, -standardised), np.logaddexp(0.0, standardised)
@@ -111,7 +111,7 @@ class Isotonic:
         return np.asarray(np.interp(scores, self.knots, self.levels))
 
 
-def fit(kind: Kind, scores: Values, same: Labels) -> Curve:
+def fit_calibration(kind: Kind, scores: Values, same: Labels) -> Curve:
     """The curve of a kind through scores (n,) and whether each pair is the same (n,)."""
     return (Beta if kind == "beta" else Isotonic).fit(scores, same)
 
@@ -126,7 +126,7 @@ class CurveChoice:
     losses: dict[Kind, float]
 
 
-def choose(scores: Values, same: Labels, groups: Groups, rng: np.random.Generator) -> CurveChoice:
+def choose_curve(scores: Values, same: Labels, groups: Groups, rng: np.random.Generator) -> CurveChoice:
     """By cross-validation in `FOLDS` parts; pairs of one group (n,) are in one part."""
     units = np.arange(len(scores)) if groups is None else groups
     part = (rng.permutation(int(units.max()) + 1) % FOLDS)[units]
@@ -134,7 +134,7 @@ def choose(scores: Values, same: Labels, groups: Groups, rng: np.random.Generato
     for fold in range(FOLDS):
         out = part == fold
         for kind in KINDS:
-            foretold[kind][out] = fit(kind, scores[~out], same[~out])(scores[out])
+            foretold[kind][out] = fit_calibration(kind, scores[~out], same[~out])(scores[out])
     losses = {kind: float(log_losses(foretold[kind], same).mean()) for kind in KINDS}
     # Of equal losses the first kind: beta, which is smooth.
     kind = min(KINDS, key=lambda kind: losses[kind])
@@ -157,22 +157,24 @@ class Bin:
     high: float
 
 
-def bins(probability: Values, same: Labels, count: int = 10) -> Iterator[Bin]:
+def make_bins(probability: Values, same: Labels, count: int = 10) -> Iterator[Bin]:
     """As many pairs in each; equal probabilities may fall into two, in the order of the pairs."""
     # The last digits of a fit are the machine's, and would order what is equal.
     order = np.argsort(probability.round(9), kind="stable")
     for rows in np.array_split(order, min(count, len(order))):
         hits = int(same[rows].sum())
-        low, high = exact(hits, len(rows), 0.95)
+        low, high = clopper_pearson(hits, len(rows), 0.95)
         yield Bin(len(rows), float(probability[rows].mean()), hits / len(rows), low, high)
 
 
 def calibration_error(probability: Values, same: Labels, count: int = 10) -> float:
     """Mean distance of what was foretold from what came true, over bins of as many pairs (ECE)."""
-    return sum(part.n * abs(part.foretold - part.came) for part in bins(probability, same, count)) / len(same)
+    return sum(part.n * abs(part.foretold - part.came) for part in make_bins(probability, same, count)) / len(
+        same
+    )
 
 
-def exact(hits: float, n: int, confidence: float) -> tuple[float, float]:
+def clopper_pearson(hits: float, n: int, confidence: float) -> tuple[float, float]:
     """The interval of a share by Clopper and Pearson; `hits` may be an expected number.
 
     >>> low, high = exact(9, 10, 0.95)
@@ -185,7 +187,9 @@ def exact(hits: float, n: int, confidence: float) -> tuple[float, float]:
     return low, high
 
 
-def band(at: Values, scores: Values, same: Labels, confidence: float = 0.95) -> tuple[Values, Values]:
+def confidence_band(
+    at: Values, scores: Values, same: Labels, confidence: float = 0.95
+) -> tuple[Values, Values]:
     """Low and high ends (m,) of the probability at the scores `at` (m,).
 
     The probability at a score is at least that of the pairs that score less, and at most that of those that score more:
@@ -226,8 +230,8 @@ BANDS = 20
 @dataclass(frozen=True)
 class Threshold:
     """Accept what scores `value` or more. `value` is None where no threshold keeps the promise; then `labels` is about
-    how many labels would do (None: no number, by the curve), `best` the highest precision of the curve, `most`
-    what the pairs at the top may have at most, and `ahead` what more labels would buy: half of the interval of a
+    how many labels would do (None: no number, by the curve), `best` the highest precision of the curve,
+    `most` what the pairs at the top may have at most, and `ahead` what more labels would buy: half of the interval of a
     probability, and the chance of a threshold.
 
     `n` are the labels, `accepted` how many of them the threshold accepts, `right` how many of these are the same;
@@ -265,7 +269,7 @@ class Threshold:
         return self.right / self.positives if self.positives else None
 
 
-def precise(
+def find_precise_threshold(
     scores: Scores, same: Labels, aim: float, confidence: float, rng: np.random.Generator
 ) -> Threshold:
     """The laxest threshold above which at least `aim` of all pairs are the same, with `confidence`.
@@ -280,7 +284,7 @@ def precise(
     is a start, and which one N and labels below it tell, since a start is chosen by labels below it. Whatever these
     are, the N pairs above are right with the aim, and the rest with no more: it passes in at most 1 - confidence.
     """
-    _check(aim, confidence)
+    _check_aim(aim, confidence)
     n, alpha = len(scores), 1 - confidence
     # Equal scores in a drawn order: that of a file may tell the labels.
     order = np.lexsort((rng.permutation(n), -scores))
@@ -288,15 +292,15 @@ def precise(
     last = np.flatnonzero(
         np.append(ranked[1:] != ranked[:-1], True)
     )  # of one score, all are accepted or none
-    starts, later = _places(n, aim, alpha)
-    sizes = np.append(starts[_first(right, last, starts, aim) :], later)
+    starts, later = _test_places(n, aim, alpha)
+    sizes = np.append(starts[_find_first_start(right, last, starts, aim) :], later)
     ends = last[np.searchsorted(last, sizes)]
     # The pair at place `ends` sets the threshold and is not counted: `ends` pairs lie before it.
     failed = np.flatnonzero(binom.sf(right[ends - 1] - 1, ends, aim) > alpha)
     # The first that fails ends the test: trying on would spend the confidence twice.
     kept = ends[: failed[0]] if len(failed) else ends
     threshold = Threshold("precision", aim, confidence, None, n, int(same.sum()))
-    return _at(threshold, float(ranked[kept[-1]]), scores, same) if len(kept) else threshold
+    return _make_threshold(threshold, float(ranked[kept[-1]]), scores, same) if len(kept) else threshold
 
 
 LEAST_CHANCE = 0.3
@@ -309,7 +313,7 @@ TRIES = 100
 def with_chance(
     threshold: Threshold, scores: Scores, probability: Values, rng: np.random.Generator
 ) -> Threshold:
-    """A threshold of `precise` with the chance of one, withheld where it is below `LEAST_CHANCE`.
+    """A threshold of `find_precise_threshold` with the chance of one, withheld where it is below `LEAST_CHANCE`.
 
     The promise is broken in at most 1 - confidence of all samples of labels. Where hardly a sample gives a threshold,
     most of those given may be the broken ones. New samples have scores (n,) like these, and are the same with a
@@ -321,14 +325,19 @@ def with_chance(
     for _ in range(TRIES):
         rows = rng.integers(0, n, n)
         same = rng.random(n) < probability[rows]
-        given += precise(scores[rows], same, threshold.aim, threshold.confidence, rng).value is not None
+        given += (
+            find_precise_threshold(scores[rows], same, threshold.aim, threshold.confidence, rng).value
+            is not None
+        )
     chance = given / TRIES
     if chance >= LEAST_CHANCE:
         return replace(threshold, chance=chance)
     return replace(threshold, value=None, accepted=0, right=0, chance=chance)
 
 
-def _first(right: NDArray[np.int64], last: NDArray[np.int64], starts: NDArray[np.int64], aim: float) -> int:
+def _find_first_start(
+    right: NDArray[np.int64], last: NDArray[np.int64], starts: NDArray[np.int64], aim: float
+) -> int:
     """At which of the `starts` the test begins: the laxest below which as many pairs again are `NEAR` the aim. `right`
     (n,) counts from the highest score on, and scores end at the places `last`."""
     for start in range(len(starts) - 1, 0, -1):
@@ -338,26 +347,26 @@ def _first(right: NDArray[np.int64], last: NDArray[np.int64], starts: NDArray[np
     return 0
 
 
-def _places(n: int, aim: float, alpha: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _test_places(n: int, aim: float, alpha: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the test may begin, and what is tried after: how many pairs are accepted, from few to many; it depends on
     nothing but n."""
-    starts = np.array(_starts(n, aim, alpha), dtype=np.int64)
+    starts = np.array(_threshold_starts(n, aim, alpha), dtype=np.int64)
     if not len(starts):
         return starts, starts
     return starts, np.append(np.arange(starts[-1], n - 1, max(1, n // STEPS)), n - 1)[1:]
 
 
-def _fewest(aim: float, alpha: float) -> int:
+def _count_fewest_pairs(aim: float, alpha: float) -> int:
     """Pairs that show the aim if all are right."""
     return math.ceil(math.log(alpha) / math.log(aim))
 
 
 @lru_cache(maxsize=1_000)
-def _starts(n: int, aim: float, alpha: float) -> tuple[int, ...]:
+def _threshold_starts(n: int, aim: float, alpha: float) -> tuple[int, ...]:
     """Pairs that the first threshold may accept, of n, from few to many: as few as show the aim, and twice, four times
     ... as many, up to a tenth, where mistakes can be borne; of the sizes that bear as many the smallest, or some labels
     more would make the promise harder to keep. Empty where n are too few."""
-    size, fewest = n // 10, _fewest(aim, alpha)
+    size, fewest = n // 10, _count_fewest_pairs(aim, alpha)
     sizes = {fewest}
     while size > fewest:
         sizes.add(size)
@@ -369,12 +378,12 @@ def _starts(n: int, aim: float, alpha: float) -> tuple[int, ...]:
     return tuple(sorted(allowed)) if max(allowed) < n else ()
 
 
-def sensitive(scores: Scores, same: Labels, aim: float, confidence: float) -> Threshold:
+def find_sensitive_threshold(scores: Scores, same: Labels, aim: float, confidence: float) -> Threshold:
     """The strictest threshold that accepts at least `aim` of all that is the same, with `confidence`.
 
     `scores` and `same` (n,) are of independent pairs; no assumption on how the probability runs is needed.
     """
-    _check(aim, confidence)
+    _check_aim(aim, confidence)
     positives = np.sort(scores[same])
     missed = int(binom.ppf(1 - confidence, len(positives), 1 - aim))
     # The j-th smallest is safe where at least j of them fall below the true quantile with that confidence.
@@ -383,7 +392,7 @@ def sensitive(scores: Scores, same: Labels, aim: float, confidence: float) -> Th
     threshold = Threshold("recall", aim, confidence, None, len(scores), len(positives))
     if missed == 0:
         return threshold
-    return _at(threshold, float(positives[missed - 1]), scores, same)
+    return _make_threshold(threshold, float(positives[missed - 1]), scores, same)
 
 
 @dataclass(frozen=True)
@@ -403,7 +412,7 @@ class Cost:
     never: float
 
 
-def cheapest(
+def find_cheapest_threshold(
     scores: Scores, same: Labels, wrong: float, missed: float, confidence: float, rng: np.random.Generator
 ) -> Cost:
     """The threshold at which mistakes cost least, chosen on half of the pairs; what they cost is told of the others.
@@ -433,7 +442,7 @@ def cheapest(
     )  # fmt: skip
 
 
-def more_for(chance: Callable[[int], float]) -> int | None:
+def count_labels_for_chance(chance: Callable[[int], float]) -> int | None:
     """How many more labels there have to be for a `chance` (more labels -> share) of `POWER`; None above
     `MOST_LABELS`."""
     high = 1
@@ -448,33 +457,33 @@ def more_for(chance: Callable[[int], float]) -> int | None:
     return high
 
 
-def top_of(n: int, aim: float, confidence: float) -> int:
+def count_pairs_to_accept(n: int, aim: float, confidence: float) -> int:
     """How many pairs, of n, a threshold has to accept at least: as many as show the aim if all are right, but no more
     than a tenth, for with many labels a tenth is enough.
 
     >>> top_of(1_000, 0.9, 0.95), top_of(84, 0.9, 0.95)
     (29, 9)
     """
-    return min(_fewest(aim, 1 - confidence), math.ceil(n / 10))
+    return min(_count_fewest_pairs(aim, 1 - confidence), math.ceil(n / 10))
 
 
-def best(probability: Values, aim: float, confidence: float) -> float:
+def mean_top_probability(probability: Values, aim: float, confidence: float) -> float:
     """The mean probability of the pairs at the top, of those with a `probability` (n,): hardly a threshold that
-    `precise` tries has a higher precision, with many labels."""
+    `find_precise_threshold` tries has a higher precision, with many labels."""
     n = len(probability)
-    return float(np.sort(probability)[::-1][: top_of(n, aim, confidence)].mean())
+    return float(np.sort(probability)[::-1][: count_pairs_to_accept(n, aim, confidence)].mean())
 
 
 def recall_chance(positives: int, n: int, aim: float, confidence: float) -> Callable[[int], float]:
-    """The chance that `sensitive` finds a threshold, by how many labels there are beside the `n` of which `positives`
-    are the same; as many of the new ones are taken to be."""
+    """The chance that `find_sensitive_threshold` finds a threshold, by how many labels there are beside the `n` of
+    which `positives` are the same; as many of the new ones are taken to be."""
     # From so many positives on the lowest of them is a threshold.
     needed = math.ceil(math.log(1 - confidence) / math.log(aim))
     return lambda more: float(binom.sf(needed - positives - 1, more, positives / n))
 
 
 class PrecisionChance:
-    """The chance that `precise` finds a threshold with some more labels beside those there are.
+    """The chance that `find_precise_threshold` finds a threshold with some more labels beside those there are.
 
     It finds one where its first test is passed. `scores` and `same` (n,) are kept; new pairs have scores like them, and
     are the same with a `probability` (n,) that rises with the score: by a smooth curve, for a step of a few right pairs
@@ -497,7 +506,7 @@ class PrecisionChance:
     def __call__(self, more: int) -> float:
         """Over the starts, the laxest first: the chance that the test begins there, and that it passes."""
         total, unspent = 0.0, 1.0
-        starts = _starts(self._n + more, self._aim, self._alpha)
+        starts = _threshold_starts(self._n + more, self._aim, self._alpha)
         for begin in reversed(starts):
             chance = self._begins(begin, more) if begin > starts[0] else 1.0
             # A start that is hardly reached is not worth its sum.
@@ -553,24 +562,24 @@ class PrecisionChance:
         return accepted, np.minimum(old, accepted), end
 
 
-def mean_half(scores: Scores, probability: Values, n: int, rng: np.random.Generator) -> float:
-    """Half of the interval of a probability, as `band` would have it of `n` labels: the mean over the pairs (m,), whose
-    scores and fitted probabilities are drawn from."""
+def mean_half_width(scores: Scores, probability: Values, n: int, rng: np.random.Generator) -> float:
+    """Half of the interval of a probability, as `confidence_band` would have it of `n` labels: the mean over the pairs
+    (m,), whose scores and fitted probabilities are drawn from."""
     at, total = np.quantile(scores, (np.arange(GRID) + 0.5) / GRID), 0.0
     for _ in range(BANDS):
         # Scores first, then labels: the order decides what a seed gives.
         rows = rng.integers(0, len(scores), n)
-        low, high = band(at, scores[rows], rng.random(n) < probability[rows])
+        low, high = confidence_band(at, scores[rows], rng.random(n) < probability[rows])
         total += float((high - low).mean()) / 2
     return total / BANDS
 
 
-def _at(threshold: Threshold, value: float, scores: Scores, same: Labels) -> Threshold:
+def _make_threshold(threshold: Threshold, value: float, scores: Scores, same: Labels) -> Threshold:
     accepted = scores >= value
     return replace(threshold, value=value, accepted=int(accepted.sum()), right=int((accepted & same).sum()))
 
 
-def _check(aim: float, confidence: float) -> None:
+def _check_aim(aim: float, confidence: float) -> None:
     for name, value in (("aim", aim), ("confidence", confidence)):
         if not 0 < value < 1:
             raise UsageError(f"The {name} is {value:g}.", mend="It is a share between 0 and 1, such as 0.9.")

@@ -44,7 +44,7 @@ def median_votes(votes: ArrayLike) -> Ints:
     >>> median_votes([[1, 2, 5], [4, 5, MISSING], [MISSING] * 3]).tolist()
     [2, 4, -1]
     """
-    table = _votes(votes)
+    table = _check_votes(votes)
     ordered = np.sort(np.where(table == MISSING, np.iinfo(np.int64).max, table), axis=1)
     counts = (table != MISSING).sum(axis=1)
     middle = np.maximum(counts - 1, 0) // 2
@@ -63,13 +63,13 @@ def dawid_skene(votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING)
     >>> found.labels.tolist()
     [0, 1, 0, 1]
     """
-    table = _votes(votes)
+    table = _check_votes(votes)
     if table.shape[1] < 2 or not (table != MISSING).any() or table.max() >= classes or smoothing < 0:
         raise UsageError(
             f"Votes {table.shape} of up to {table.max(initial=MISSING)} cannot form a consensus of {classes} classes.",
             mend="Give two judges or more, and classes of 0 or more.",
         )
-    one_hot = _one_hot(table, classes)
+    one_hot = _encode_one_hot(table, classes)
     counts = one_hot.sum(axis=1)
     posterior = np.full((len(table), classes), 1.0 / classes)
     np.divide(
@@ -78,7 +78,7 @@ def dawid_skene(votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING)
     before, rounds, converged = -np.inf, 0, False
     enough = ENOUGH * float(counts.sum())
     while rounds < ROUNDS and not converged:
-        prior, confusion = _learned(posterior, one_hot, smoothing)
+        prior, confusion = _maximise(posterior, one_hot, smoothing)
         posterior, likelihood = _expect_classes(prior, confusion, one_hot)
         rounds += 1
         converged = isfinite(before) and likelihood - before <= enough
@@ -86,7 +86,7 @@ def dawid_skene(votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING)
     return Consensus(posterior.argmax(axis=1), posterior, prior, confusion, rounds, converged)
 
 
-def _votes(votes: ArrayLike) -> Ints:
+def _check_votes(votes: ArrayLike) -> Ints:
     table = np.asarray(votes)
     if (
         table.ndim != 2
@@ -97,12 +97,12 @@ def _votes(votes: ArrayLike) -> Ints:
     return table.astype(np.int64)
 
 
-def _one_hot(votes: Ints, classes: int) -> Floats:
+def _encode_one_hot(votes: Ints, classes: int) -> Floats:
     """(n, judges, classes): 1 where a judge said so."""
     return np.asarray(votes[:, :, None] == np.arange(classes), dtype=np.float64)
 
 
-def _learned(posterior: Floats, one_hot: Floats, smoothing: float) -> tuple[Floats, Floats]:
+def _maximise(posterior: Floats, one_hot: Floats, smoothing: float) -> tuple[Floats, Floats]:
     """M step: shares of classes, and how each judge answers to each."""
     prior = posterior.mean(axis=0)
     counts = np.einsum("nt,njs->jts", posterior, one_hot) + smoothing

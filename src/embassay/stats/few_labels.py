@@ -86,13 +86,13 @@ class Corrected:
         """The two-sided p-value of a mean of 0, NaN without an error."""
         if not self.error > 0:
             return float("nan")
-        return 2 * t_tail(abs(_straight(self.value.value / self.error, self.lean)), self.freedom)
+        return 2 * t_tail(abs(_remove_skewness(self.value.value / self.error, self.lean)), self.freedom)
 
     def ends(self, confidence: float = 0.95) -> tuple[float, float]:
         """Of the interval of `value`, whatever the bounds of a label are; arms have the confidence it was made with."""
         if self.arms is not None:
             return self.value.value - self.arms[0], self.value.value + self.arms[1]
-        return _ends(self.value.value, self.error**2, self.freedom, self.lean, confidence)
+        return _interval_ends(self.value.value, self.error**2, self.freedom, self.lean, confidence)
 
     @property
     def helps(self) -> bool:
@@ -116,7 +116,7 @@ class _Labelled:
         return float((self.weight * a) @ b)
 
 
-def corrected(
+def corrected_mean(
     people: Floats,
     judge: Floats,
     every: Floats,
@@ -154,11 +154,13 @@ def corrected(
         mean = Mean(float(people.mean()) if n else float("nan"), float("nan"), float("nan"))
         return Corrected(mean, mean, _mean_of_known(every), 0.0, n, total, float(n))
     if refusals.total and not refusals.are_known:
-        return _unknown(people, judge, every, (groups, every_groups), refusals, bounds, confidence)
-    return _known(people, judge, every, (groups, every_groups), refusals, bounds, confidence)
+        return _estimate_with_unknown_refusals(
+            people, judge, every, (groups, every_groups), refusals, bounds, confidence
+        )
+    return _estimate_with_labels(people, judge, every, (groups, every_groups), refusals, bounds, confidence)
 
 
-def _known(
+def _estimate_with_labels(
     people: Floats,
     judge: Floats,
     every: Floats,
@@ -172,32 +174,34 @@ def _known(
     groups, every_groups = grouped
     judged = _mean_of_known(every)
     judge, every, weight = refusals.filled(people, judge, every)
-    rows = _rows(people, judge, every, np.arange(n) if groups is None else groups, bounds, weight)
+    rows = _label_rows(people, judge, every, np.arange(n) if groups is None else groups, bounds, weight)
     skewed = len(rows.y) == n  # The corners do for labels of few values.
-    free = _freedom(groups, every_groups, n, exact=skewed or groups is not None)
-    own_mean, variance, off = _alone(rows)
-    (value, better), slope, left = _regressed(rows, every)
+    free = _degrees_of_freedom(groups, every_groups, n, exact=skewed or groups is not None)
+    own_mean, variance, off = _mean_of_people(rows)
+    (value, better), slope, left = _regression_mean(rows, every)
     if groups is not None or refusals.total:
         # Units of no group are independent of the labels, for want of better.
         all_units = n + np.arange(total) if every_groups is None else every_groups
-        variance = max(variance, _left_out(rows, every, all_units, _people_mean))
-        better = max(better, _left_out(rows, every, all_units, _regression)) if slope else better
+        variance = max(variance, _jackknife_variance(rows, every, all_units, _people_mean))
+        better = max(better, _jackknife_variance(rows, every, all_units, _regression)) if slope else better
     unseen = refusals.unseen(people, bounds)
     variance, better = variance + unseen, better + unseen
-    half = _half(variance, free(1), confidence)
-    lean = _lean(off, rows.group) if skewed or groups is not None else 0.0
+    half = _half_width(variance, free(1), confidence)
+    lean = _skewness(off, rows.group) if skewed or groups is not None else 0.0
     # What a good judge leaves is mostly 0, and its own skewness is chance: it leans as people's labels do, by as much
     # as is left of them.
     leans = [lean, lean * left**1.5]
-    alone = _interval(own_mean, _ends(own_mean, variance, free(1), leans[0], confidence), bounds)
-    ends, arms = _ends(value, better, free(2), leans[1], confidence), None
-    half_corrected = _half(better, free(2), confidence)
+    alone = _make_interval(
+        own_mean, _interval_ends(own_mean, variance, free(1), leans[0], confidence), bounds
+    )
+    ends, arms = _interval_ends(value, better, free(2), leans[1], confidence), None
+    half_corrected = _half_width(better, free(2), confidence)
     is_plain = groups is None and not refusals.total and left <= _LITTLE
-    if is_plain and (by_shares := _ends_of_two(people, judge, every, bounds, confidence)):
+    if is_plain and (by_shares := _two_valued_ends(people, judge, every, bounds, confidence)):
         ends, half_corrected = by_shares, (by_shares[1] - by_shares[0]) / 2
         arms = value - by_shares[0], by_shares[1] - value
     if slope != 0.0 and half_corrected < half:
-        narrowed = _interval(value, ends, bounds)
+        narrowed = _make_interval(value, ends, bounds)
         # Cut off at a bound, the interval of people alone may be the narrower one.
         if narrowed.width <= alone.width:
             # No judge is worth more than labels of all units.
@@ -269,7 +273,7 @@ def _mean_of_known(values: Floats) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def _unknown(
+def _estimate_with_unknown_refusals(
     people: Floats,
     judge: Floats,
     every: Floats,
@@ -282,7 +286,7 @@ def _unknown(
     nothing that is known."""
     answered, labelled = ~refusals.every, ~refusals.labelled
     groups, every_groups = grouped
-    judged = corrected(
+    judged = corrected_mean(
         people[labelled], judge[labelled], every[answered], bounds=bounds,
         groups=None if groups is None else groups[labelled],
         every_groups=None if every_groups is None else every_groups[answered], confidence=confidence
@@ -302,12 +306,12 @@ def _unknown(
         alone.high + share * (bounds[1] - alone.high),
     )
     return replace(
-        judged, value=_interval(value, ends, bounds), alone=widened, n=n, total=total, error=error,
+        judged, value=_make_interval(value, ends, bounds), alone=widened, n=n, total=total, error=error,
         arms=(value - ends[0], ends[1] - value)
     )  # fmt: skip
 
 
-def _ends_of_two(
+def _two_valued_ends(
     people: Floats, judge: Floats, every: Floats, bounds: tuple[float, float], confidence: float
 ) -> tuple[float, float] | None:
     """The ends of an interval from the shares of people's labels where the judge says the one thing and where it says
@@ -326,7 +330,10 @@ def _ends_of_two(
         above += (weight * ((_jeffreys(1 - tail, k, n) if k < n else 1.0) - share)) ** 2
         shares.append(share)
     # How often the judge says either is of a sample, too.
-    drawn = _half((shares[1] - shares[0]) ** 2 * second * (1 - second) / len(every), np.inf, confidence) ** 2
+    drawn = (
+        _half_width((shares[1] - shares[0]) ** 2 * second * (1 - second) / len(every), np.inf, confidence)
+        ** 2
+    )
     middle = shares[0] + second * (shares[1] - shares[0])
     ends = middle - (below + drawn) ** 0.5, middle + (above + drawn) ** 0.5
     return low + (high - low) * ends[0], low + (high - low) * ends[1]
@@ -338,7 +345,7 @@ def _jeffreys(quantile: float, hits: int, n: int) -> float:
     return float(betaincinv(hits + 0.5, n - hits + 0.5, quantile))
 
 
-def _rows(
+def _label_rows(
     people: Floats, judge: Floats, every: Floats, group: Groups, bounds: tuple[float, float], weight: Floats
 ) -> _Labelled:
     """The labels, with two more in the corners where they have few values: a share of 0 of 30 is not surely 0."""
@@ -353,7 +360,7 @@ def _rows(
     )  # fmt: skip
 
 
-def _freedom(
+def _degrees_of_freedom(
     groups: Groups | None, every_groups: Groups | None, n: int, *, exact: bool
 ) -> Callable[[int], float]:
     """Degrees of freedom, less what was fitted. A share alone tells how far its labels spread: there are as many as you
@@ -366,7 +373,7 @@ def _freedom(
     return lambda fitted: max(count - fitted, 1.0) if exact else np.inf
 
 
-def _alone(rows: _Labelled) -> tuple[float, float, Floats]:
+def _mean_of_people(rows: _Labelled) -> tuple[float, float, Floats]:
     """The mean of people's labels, its variance, and what each label adds to its error."""
     count, mean = rows.weight.sum(), rows.mean(rows.y)
     off = rows.y - mean
@@ -374,7 +381,7 @@ def _alone(rows: _Labelled) -> tuple[float, float, Floats]:
     return mean, variance, rows.weight * off / count
 
 
-def _regressed(rows: _Labelled, every: Floats) -> tuple[tuple[float, float], float, float]:
+def _regression_mean(rows: _Labelled, every: Floats) -> tuple[tuple[float, float], float, float]:
     """The mean corrected by the judge and its variance; the slope, 0 where the judge tells nothing; and the share of
     the labels' variance that it leaves."""
     count, center, mean = rows.weight.sum(), rows.mean(rows.x), rows.mean(rows.y)
@@ -398,7 +405,7 @@ Sums = dict[str, Floats]
 group or of all but each."""
 
 
-def _left_out(
+def _jackknife_variance(
     rows: _Labelled, every: Floats, every_groups: Groups, estimate: Callable[[Sums], Floats]
 ) -> float:
     """The variance of an estimate over groups, by leaving out each in turn (the jackknife). Of few groups the root of
@@ -433,11 +440,11 @@ def _regression(sums: Sums) -> Floats:
     return np.asarray(mean + slope * (judge - center))
 
 
-def _half(variance: float, freedom: float, confidence: float) -> float:
+def _half_width(variance: float, freedom: float, confidence: float) -> float:
     return float(t_quantile((1 + confidence) / 2, freedom) * np.sqrt(variance))
 
 
-def _lean(influence: Floats, group: Groups) -> float:
+def _skewness(influence: Floats, group: Groups) -> float:
     """The skewness of a sum of influences that are independent between groups: of a mean, that of one over the root of
     their number."""
     _, place = np.unique(group, return_inverse=True)
@@ -450,25 +457,25 @@ _STRAIGHT = 1e-6
 """So little skewness is none."""
 
 
-def _straight(t: float, lean: float) -> float:
+def _remove_skewness(t: float, lean: float) -> float:
     """What a mean over its error would be without the skewness."""
     return t + lean * t**2 / 3 + lean**2 * t**3 / 27 + lean / 6
 
 
-def _turned(q: float, lean: float) -> float:
+def _restore_skewness(q: float, lean: float) -> float:
     """The reverse."""
     return q if abs(lean) < _STRAIGHT else 3 / lean * (float(np.cbrt(1 + lean * (q - lean / 6))) - 1)
 
 
-def _ends(
+def _interval_ends(
     value: float, variance: float, freedom: float, lean: float, confidence: float
 ) -> tuple[float, float]:
     """Of an interval by Student's t, turned for skewness."""
     q, error = t_quantile((1 + confidence) / 2, freedom), variance**0.5
-    return value - _turned(q, lean) * error, value - _turned(-q, lean) * error
+    return value - _restore_skewness(q, lean) * error, value - _restore_skewness(-q, lean) * error
 
 
-def _interval(value: float, ends: tuple[float, float], bounds: tuple[float, float]) -> Mean:
+def _make_interval(value: float, ends: tuple[float, float], bounds: tuple[float, float]) -> Mean:
     inside = min(max(value, bounds[0]), bounds[1])
     return Mean(inside, max(ends[0], bounds[0]), min(ends[1], bounds[1]))
 
@@ -487,7 +494,7 @@ NEARER = 1.15
 89, 95 and 100% so many standard errors nearer."""
 
 
-def outlook(
+def forecast_labels(
     distance: float,
     half: float,
     n: int,

@@ -30,7 +30,7 @@ def linear_mean(values: Floats, weight: Floats) -> Linear:
     """
     total = weight.sum()
     if not total > 0:
-        return _undefined(len(values))
+        return _make_undefined(len(values))
     mean = float(weight @ values / total)
     return Linear(mean, values - mean)
 
@@ -44,17 +44,17 @@ def linear_spearman(first: Floats, second: Floats, weight: Floats) -> Linear:
     """
     total = weight.sum()
     if not total > 0:
-        return _undefined(len(first))
+        return _make_undefined(len(first))
     share = weight / total
     u, w = (_centred_rank(values, share) for values in (first, second))
     spread_u, spread_w, shared = float(share @ u**2), float(share @ w**2), float(share @ (u * w))
     if spread_u * spread_w <= 1e-18:
-        return _undefined(len(first))
+        return _make_undefined(len(first))
     rho = shared / (spread_u * spread_w) ** 0.5
     # An item counts by its own ranks, and by what it does to the ranks of those above it.
-    together = u * w + _above(first, w, share) + _above(second, u, share) - 3 * shared
-    alone_u = u**2 + 2 * _above(first, u, share) - 3 * spread_u
-    alone_w = w**2 + 2 * _above(second, w, share) - 3 * spread_w
+    together = u * w + _sum_above(first, w, share) + _sum_above(second, u, share) - 3 * shared
+    alone_u = u**2 + 2 * _sum_above(first, u, share) - 3 * spread_u
+    alone_w = w**2 + 2 * _sum_above(second, w, share) - 3 * spread_w
     influence = together / (spread_u * spread_w) ** 0.5
     influence -= rho / 2 * (alone_u / spread_u + alone_w / spread_w)
     return Linear(rho, influence)
@@ -69,52 +69,52 @@ def linear_average_precision(labels: Floats, scores: Floats, weight: Floats) -> 
     """
     total = weight.sum()
     if not total > 0:
-        return _undefined(len(scores))
+        return _make_undefined(len(scores))
     share, hit = weight / total, (labels > 0).astype(np.float64)
     positive = float(share @ hit)
     if not positive > 0:
-        return _undefined(len(scores))
-    reached, of_hits = (_at_or_above(scores, share * part) for part in (np.ones_like(hit), hit))
+        return _make_undefined(len(scores))
+    reached, of_hits = (_sum_at_or_above(scores, share * part) for part in (np.ones_like(hit), hit))
     # A hit of no weight above all others would be the first.
     precision = np.divide(of_hits, reached, out=hit.copy(), where=reached > 0)
     summed = float(share @ (hit * precision))
     # At each hit, what an item at or above it does to the precision there.
     per_hit = np.divide(share * hit, reached, out=np.zeros_like(reached), where=reached > 0)
-    gained = hit * _at_or_below(scores, per_hit) - _at_or_below(scores, per_hit * precision)
+    gained = hit * _sum_at_or_below(scores, per_hit) - _sum_at_or_below(scores, per_hit * precision)
     value = summed / positive
     influence = (hit * precision - summed + gained) / positive - value * (hit - positive) / positive
     # Of the sum, the part that is in every item's share.
     return Linear(value, influence - float(share @ influence))
 
 
-def _undefined(n: int) -> Linear:
+def _make_undefined(n: int) -> Linear:
     return Linear(float("nan"), np.zeros(n))
 
 
 def _centred_rank(values: Floats, share: Floats) -> Floats:
     """The share of what is lower and half of what is equal, less a half."""
-    below = 1.0 - _at_or_above(values, share)
-    return below + _equal(values, share) / 2 - 0.5
+    below = 1.0 - _sum_at_or_above(values, share)
+    return below + _sum_equal(values, share) / 2 - 0.5
 
 
-def _above(values: Floats, of: Floats, share: Floats) -> Floats:
+def _sum_above(values: Floats, of: Floats, share: Floats) -> Floats:
     """For each item the sum of `of` over those above it, and half of that over those equal to it, by their share."""
     weighed = share * of
-    return _at_or_above(values, weighed) - _equal(values, weighed) / 2
+    return _sum_at_or_above(values, weighed) - _sum_equal(values, weighed) / 2
 
 
-def _at_or_above(values: Floats, summed: Floats) -> Floats:
+def _sum_at_or_above(values: Floats, summed: Floats) -> Floats:
     """For each item the sum over those with its value or a higher one."""
     _, place = np.unique(values, return_inverse=True)
     by_value = np.bincount(place, weights=summed)
     return np.asarray(np.cumsum(by_value[::-1])[::-1][place])
 
 
-def _at_or_below(values: Floats, summed: Floats) -> Floats:
+def _sum_at_or_below(values: Floats, summed: Floats) -> Floats:
     _, place = np.unique(values, return_inverse=True)
     return np.asarray(np.cumsum(np.bincount(place, weights=summed))[place])
 
 
-def _equal(values: Floats, summed: Floats) -> Floats:
+def _sum_equal(values: Floats, summed: Floats) -> Floats:
     _, place = np.unique(values, return_inverse=True)
     return np.asarray(np.bincount(place, weights=summed)[place])

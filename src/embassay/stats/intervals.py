@@ -43,7 +43,7 @@ def freedom_of_units(units: int) -> Freedom:
     return NORMAL if units < 2 else Freedom(float(units - 1), math.sqrt(units / (units - 1)))
 
 
-def freedom(strata: Sequence[Stratum]) -> Freedom:
+def degrees_of_freedom(strata: Sequence[Stratum]) -> Freedom:
     """Of a sum over strata; normal without any. Where none of them varies, of the one of fewest units.
 
     The rule takes each stratum's share of the variance for known. A stratum of few units whose variance happens to come
@@ -65,7 +65,10 @@ def freedom(strata: Sequence[Stratum]) -> Freedom:
     if not total > 0:
         # No spread is seen, and so few units cannot show that there is none.
         return Freedom(float(min(units for units, _ in raw) - 1), 1.0) if raw else NORMAL
-    expected = [(units, var * _expected(units - 1)) for var, (units, _) in zip(mended, raw, strict=True)]
+    expected = [
+        (units, var * _expected_variance_ratio(units - 1))
+        for var, (units, _) in zip(mended, raw, strict=True)
+    ]
     return Freedom(_satterthwaite(expected), math.sqrt(total / sum(variance for _, variance in raw)))
 
 
@@ -79,12 +82,12 @@ def freedom_of_difference(
     fewer degrees and the larger factor count.
     """
     if not paired:
-        return freedom([*a, *b])
-    if _layout(a) != _layout(b):
-        first, second = freedom(a), freedom(b)
+        return degrees_of_freedom([*a, *b])
+    if _strata_layout(a) != _strata_layout(b):
+        first, second = degrees_of_freedom(a), degrees_of_freedom(b)
         return Freedom(min(first.df, second.df), max(first.factor, second.factor))
     differences = [Stratum(min(x.units, y.units), x.draws - y.draws) for x, y in zip(a, b, strict=True)]
-    free = freedom(differences)
+    free = degrees_of_freedom(differences)
     if most is None or free.factor == 1.0:
         return free
     raw = [(stratum.units, _variance(stratum.draws)) for stratum in differences if stratum.units > 1]
@@ -105,7 +108,7 @@ def shared_freedom(strata: Sequence[Sequence[Stratum]]) -> Freedom | None:
     (7, 19)
     """
     many = len(strata)
-    if many < 3 or len({_layout(stratum) for stratum in strata}) != 1:
+    if many < 3 or len({_strata_layout(stratum) for stratum in strata}) != 1:
         return None
     raw = []
     for shared in zip(*strata, strict=True):
@@ -123,7 +126,7 @@ def shared_freedom(strata: Sequence[Sequence[Stratum]]) -> Freedom | None:
     if not total > 0:
         return None
     # Each unit has m - 1 independent differences of m systems.
-    expected = [(units, var * _expected((units - 1) * (many - 1))) for units, var in mended]
+    expected = [(units, var * _expected_variance_ratio((units - 1) * (many - 1))) for units, var in mended]
     return Freedom(_satterthwaite(expected), math.sqrt(total / sum(var for _, var in raw)))
 
 
@@ -133,7 +136,7 @@ def shared_degrees(strata: Sequence[Sequence[Stratum]]) -> float | None:
     return None if free is None else free.df
 
 
-def _layout(strata: Sequence[Stratum]) -> tuple[int, ...]:
+def _strata_layout(strata: Sequence[Stratum]) -> tuple[int, ...]:
     """What two lists of strata must share to be paired."""
     return tuple(len(stratum.draws) for stratum in strata)
 
@@ -144,24 +147,24 @@ def _satterthwaite(variances: Sequence[tuple[int, float]]) -> float:
     return sum(variance for _, variance in variances) ** 2 / spread if spread > 0 else math.inf
 
 
-def strata_of(part: Component) -> tuple[Stratum, ...]:
+def component_strata(part: Component) -> tuple[Stratum, ...]:
     """What was resampled for a component: its strata, or its units together; nothing where it has no replicates."""
     if part.strata or not len(part.replicates):
         return part.strata
-    return (Stratum(resampled_units(part), part.replicates[:KEPT]),)
+    return (Stratum(count_resampled_units(part), part.replicates[:KEPT]),)
 
 
-def resampled_units(part: Component) -> int:
+def count_resampled_units(part: Component) -> int:
     """How many units were resampled: the items, where nothing else is said."""
     return part.n if part.units is None else part.units
 
 
-def scaled(strata: Sequence[Stratum], weight: float) -> tuple[Stratum, ...]:
+def scale_strata(strata: Sequence[Stratum], weight: float) -> tuple[Stratum, ...]:
     """What they add to a mean in which their sum has this weight."""
     return tuple(Stratum(stratum.units, weight * stratum.draws) for stratum in strata)
 
 
-def _expected(df: int) -> float:
+def _expected_variance_ratio(df: int) -> float:
     """The variance to be expected over the one that was seen, with so many degrees of freedom. For one and two it is
     not bounded: what holds a test at 5% in simulation stands in."""
     return df / (df - 2) if df > 2 else {1: 20.0, 2: 5.0}[df]
@@ -194,7 +197,7 @@ class Significance(Estimate):
     p: float
 
 
-def sample(x: ArrayLike, name: str = "x", *, most_dimensions: int = 1) -> NDArray[np.float64]:
+def check_sample(x: ArrayLike, name: str = "x", *, most_dimensions: int = 1) -> NDArray[np.float64]:
     """`x` as an array (n,), or (n, m) with two `most_dimensions`, of finite floats; UsageError otherwise."""
     values = np.asarray(x, dtype=np.float64)
     if not 1 <= values.ndim <= most_dimensions or not values.size:
@@ -212,7 +215,7 @@ def sample(x: ArrayLike, name: str = "x", *, most_dimensions: int = 1) -> NDArra
 
 def paired_differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     """`a - b` item by item, (n,); UsageError where the two do not have the same items."""
-    first, second = sample(a, "a"), sample(b, "b")
+    first, second = check_sample(a, "a"), check_sample(b, "b")
     if len(first) != len(second):
         raise UsageError(
             f"a has {len(first)} items and b has {len(second)}.",
@@ -221,7 +224,7 @@ def paired_differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     return first - second
 
 
-def critical(confidence: float) -> float:
+def critical_value(confidence: float) -> float:
     """Standard normal quantile of a two-sided interval: 1.96 for 0.95."""
     check_confidence(confidence)
     return NormalDist().inv_cdf(0.5 + confidence / 2)
@@ -251,7 +254,7 @@ def wilson(p: float, n: int, *, confidence: float = 0.95) -> Estimate:
     """
     if not 0 <= p <= 1 or n < 1:
         raise UsageError(f"A share of {p} of {n} items has no interval.", mend="Give 0 <= p <= 1 and n >= 1.")
-    z = critical(confidence)
+    z = critical_value(confidence)
     scale = 1 + z * z / n
     centre = (p + z * z / (2 * n)) / scale
     half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / scale
@@ -279,7 +282,7 @@ def fisher_z(r: float, n: int, *, confidence: float = 0.95, error: Error = "fish
     if error not in ("fisher", "bonett-wright"):
         raise UsageError(f"The error is {error!r}.", mend="Use fisher or bonett-wright.")
     spread = 1.0 if error == "fisher" else 1 + r * r / 2
-    half = critical(confidence) * math.sqrt(spread / (n - 3))
+    half = critical_value(confidence) * math.sqrt(spread / (n - 3))
     # math.atanh raises at -1 and 1, where the interval is the point.
     centre = math.atanh(r) if abs(r) < 1 else math.copysign(math.inf, r)
     name = "Fisher z" if error == "fisher" else "Bonett-Wright"
@@ -297,7 +300,7 @@ def observed_range(values: ArrayLike, n: int, of: str = "values") -> Estimate:
     >>> observed_range([0.631687, 0.352622], 30, "annotators").method
     'range of 2 annotators'
     """
-    sampled = sample(values, "values")
+    sampled = check_sample(values, "values")
     return Estimate(
         float(sampled.mean()), float(sampled.min()), float(sampled.max()), n, f"range of {len(sampled)} {of}"
     )
@@ -367,7 +370,7 @@ def smallest_difference(
     >>> round(smallest_difference(0.01, df=4), 4)
     0.0372
     """
-    _check(error, alpha, power)
+    _check_power(error, alpha, power)
     return (t_quantile(1 - alpha / 2, df) + t_quantile(power, df)) * error
 
 
@@ -394,7 +397,7 @@ is too large on average. Of forecasts of 80% on real collections so many came tr
 48, 44 and 33% with the lead as it is, 69, 81 and 80% lowered by 0.84, and 79, 91 and 95% by this (docs/how_sure.md)."""
 
 
-def items_to_decide(
+def count_items_to_decide(
     error: float, n: int, lead: float, *, tests: int = 1, df: float = math.inf
 ) -> float | None:
     """How many items beside the `n` would tell the leader from the next in 80 of 100 studies, where `n` give a `lead`
@@ -411,7 +414,7 @@ def items_to_decide(
     return n * (least / lowered) ** 2 - n
 
 
-def _check(error: float, alpha: float, power: float) -> None:
+def _check_power(error: float, alpha: float, power: float) -> None:
     if not error >= 0 or not 0 < alpha < 1 or not 0 < power < 1:
         raise UsageError(
             f"A standard error of {error}, alpha {alpha} and power {power} do not fit together.",

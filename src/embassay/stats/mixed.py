@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.stats.intervals import Estimate, check_confidence, sample, t_quantile
+from embassay.stats.intervals import Estimate, check_confidence, check_sample, t_quantile
 
 Floats = NDArray[np.float64]
 
@@ -56,10 +56,10 @@ def mixed_mean(
     (-0.0533, -0.128, 0.021, 2.0)
     """
     check_confidence(confidence)
-    values = sample(y, "y")
+    values = check_sample(y, "y")
     design = {"rows": _indicators(rows, len(values)), "columns": _indicators(columns, len(values))}
     _check_once(rows, columns)
-    shares = _weights(weights, design["rows"])
+    shares = _check_weights(weights, design["rows"])
     estimate = float(shares @ values)
     # Values that differ in the last bits would have variances that are rounding.
     if np.ptp(values) <= _ROUNDING * np.abs(values).max():
@@ -67,8 +67,8 @@ def mixed_mean(
     if len(values) == 1:
         nan = float("nan")
         return MixedMean(estimate, nan, nan, 1, "no interval from one value", nan, nan, nan, nan)
-    fit = _fitted(values - estimate, design)  # no form depends on the mean
-    low, high, df = _interval(estimate, fit, shares, confidence)
+    fit = _fit_variances(values - estimate, design)  # no form depends on the mean
+    low, high, df = _satterthwaite_interval(estimate, fit, shares, confidence)
     method = f"mixed effects of row and column, t with {df:.1f} degrees of freedom (Satterthwaite)"
     if not fit.variances.any():
         method = "mixed effects of row and column: no variation"
@@ -91,12 +91,12 @@ class _VarianceFit:
     absent: dict[str, float]
 
 
-def _fitted(values: Floats, design: dict[str, Floats]) -> _VarianceFit:
+def _fit_variances(values: Floats, design: dict[str, Floats]) -> _VarianceFit:
     """The largest model whose components can be estimated and are not negative."""
     absent: dict[str, float] = {}
     names = ["rows", "columns"]
     while True:
-        forms, covariances = _forms([design[name] for name in names], len(values))
+        forms, covariances = _quadratic_forms([design[name] for name in names], len(values))
         freedom = np.trace(forms, axis1=1, axis2=2)
         # What has no degree of freedom of its own cannot be estimated; without any left for the residual, the columns
         # (runs) are what it cannot be told from.
@@ -115,16 +115,18 @@ def _fitted(values: Floats, design: dict[str, Floats]) -> _VarianceFit:
     return _VarianceFit((*names, "residual"), np.maximum(variances, 0), covariances, solved, absent)
 
 
-def _forms(effects: list[Floats], n: int) -> tuple[Floats, Floats]:
+def _quadratic_forms(effects: list[Floats], n: int) -> tuple[Floats, Floats]:
     """The sums of squares of each effect, adjusted for the others, and of the residual, as matrices (k, n, n); and the
     covariance of the values per unit of each variance, (k, n, n)."""
-    everything = _projection(effects, n)
-    adjusted = [everything - _projection(effects[:i] + effects[i + 1 :], n) for i in range(len(effects))]
+    everything = _projection_matrix(effects, n)
+    adjusted = [
+        everything - _projection_matrix(effects[:i] + effects[i + 1 :], n) for i in range(len(effects))
+    ]
     identity = np.eye(n)
     return np.stack([*adjusted, identity - everything]), np.stack([*(z @ z.T for z in effects), identity])
 
 
-def _projection(effects: list[Floats], n: int) -> Floats:
+def _projection_matrix(effects: list[Floats], n: int) -> Floats:
     """Onto the space of the mean and the effects, (n, n)."""
     directions, sizes, _ = np.linalg.svd(np.column_stack([np.ones(n), *effects]), full_matrices=False)
     # Indicators overlap, as rows and columns both sum to 1: no solve takes such a matrix.
@@ -132,7 +134,7 @@ def _projection(effects: list[Floats], n: int) -> Floats:
     return np.asarray(basis @ basis.T)
 
 
-def _interval(
+def _satterthwaite_interval(
     estimate: float, fit: _VarianceFit, shares: Floats, confidence: float
 ) -> tuple[float, float, float]:
     """Lower and upper end, and Satterthwaite's degrees of freedom 2 V^2 / var(V) of V = var(shares y)."""
@@ -163,10 +165,10 @@ def _check_once(rows: Sequence[Hashable], columns: Sequence[Hashable]) -> None:
         pairs.add(pair)
 
 
-def _weights(weights: ArrayLike | None, rows: Floats) -> Floats:
+def _check_weights(weights: ArrayLike | None, rows: Floats) -> Floats:
     if weights is None:
         return np.asarray((rows / rows.sum(axis=0)).sum(axis=1) / rows.shape[1])
-    shares = sample(weights, "weights")
+    shares = check_sample(weights, "weights")
     if len(shares) != len(rows) or abs(shares.sum() - 1) > 1e-9:
         raise UsageError(
             f"{len(shares)} weights for {len(rows)} values sum to {shares.sum():g}.",

@@ -24,7 +24,7 @@ from embassay.stats.intervals import (
     t_quantile,
     t_test,
 )
-from embassay.stats.resampling import DEFAULT_SEED, resample_means, stream
+from embassay.stats.resampling import DEFAULT_SEED, resample_means, resampling_generator
 from embassay.stats.tests import holm
 
 Scores = Mapping[str, ArrayLike] | Sequence[ArrayLike] | NDArray[np.float64]
@@ -83,10 +83,10 @@ def p_of_signs(df: float) -> float:
     return 2.0**-df if math.isfinite(df) else 0.0
 
 
-def corrected_family(tests: Sequence[PairTest], scale: float) -> tuple[PairTest, ...]:
+def correct_family(tests: Sequence[PairTest], scale: float) -> tuple[PairTest, ...]:
     """The tests of all pairs of a comparison, corrected by Holm over those that differ on some item."""
     tested = [test.error > ROUNDING * scale or test.statistic != 0 for test in tests]
-    adjusted = corrected_pairs([test.p for test in tests], tested)
+    adjusted = correct_pairs([test.p for test in tests], tested)
     return tuple(replace(test, p_adjusted=p) for test, p in zip(tests, adjusted, strict=True))
 
 
@@ -111,7 +111,7 @@ def compare_replicates(
     >>> round(pair.difference, 3), pair.p_adjusted < 0.001
     (0.2, True)
     """
-    draws, values = _checked(replicates, estimates)
+    draws, values = _check_replicates(replicates, estimates)
     check_confidence(confidence)
     scale = float(np.abs(values).max(initial=0))
     most, tests = shared_degrees(strata), []
@@ -119,10 +119,10 @@ def compare_replicates(
         free = freedom_of_difference(strata[a], strata[b], most=most) if strata else NORMAL
         apart = float(values[a] - values[b]), draws[a] - draws[b]
         tests.append(paired_test(a, b, *apart, free, scale=scale, confidence=confidence))
-    return corrected_family(tests, scale)
+    return correct_family(tests, scale)
 
 
-def corrected_pairs(p: Sequence[float], tested: Sequence[bool]) -> list[float]:
+def correct_pairs(p: Sequence[float], tested: Sequence[bool]) -> list[float]:
     """p of pairs, corrected by Holm over those that are `tested`; 1 for the others.
 
     >>> corrected_pairs([0.03, 0.01, 1.0], [True, True, False])
@@ -150,10 +150,12 @@ def rank_ranges(
     ((1, 1), (2, 3), (2, 3))
     """
     pairs = compare_replicates(replicates, estimates, strata=strata)
-    return ranges_of(pairs, len(np.atleast_1d(np.asarray(estimates))), alpha=alpha)
+    return make_rank_ranges(pairs, len(np.atleast_1d(np.asarray(estimates))), alpha=alpha)
 
 
-def ranges_of(pairs: Sequence[PairTest], systems: int, *, alpha: float = 0.05) -> tuple[tuple[int, int], ...]:
+def make_rank_ranges(
+    pairs: Sequence[PairTest], systems: int, *, alpha: float = 0.05
+) -> tuple[tuple[int, int], ...]:
     """`rank_ranges` of so many systems from the tests of their pairs, differences being higher where better."""
     beaten_by, beats = [0] * systems, [0] * systems
     for pair in pairs:
@@ -183,8 +185,8 @@ def rank_intervals(
     >>> [(rank.estimate, rank.low, rank.high) for rank in rank_intervals(scores)]
     [(1.0, 1.0, 1.0), (3.0, 2.0, 3.0), (2.0, 2.0, 3.0)]
     """
-    table = _table(scores)
-    replicates = resample_means(table.T, n_resamples=n_resamples, rng=stream(seed, rng)).T
+    table = _make_table(scores)
+    replicates = resample_means(table.T, n_resamples=n_resamples, rng=resampling_generator(seed, rng)).T
     means = table.mean(axis=1)
     strata = [(Stratum(table.shape[1], row[:KEPT]),) for row in replicates]
     ranges = rank_ranges(replicates, means, strata=strata, alpha=alpha)
@@ -195,7 +197,9 @@ def rank_intervals(
     )
 
 
-def _checked(replicates: ArrayLike, estimates: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _check_replicates(
+    replicates: ArrayLike, estimates: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     draws, values = np.asarray(replicates, dtype=np.float64), np.asarray(estimates, dtype=np.float64)
     if values.ndim != 1 or draws.ndim != 2 or len(draws) != len(values) or draws.shape[1] < 2:
         raise UsageError(
@@ -209,7 +213,7 @@ def _checked(replicates: ArrayLike, estimates: ArrayLike) -> tuple[NDArray[np.fl
     return draws, values
 
 
-def _table(scores: Scores) -> NDArray[np.float64]:
+def _make_table(scores: Scores) -> NDArray[np.float64]:
     rows = scores.values() if isinstance(scores, Mapping) else scores
     table = [np.asarray(row, dtype=np.float64) for row in rows]
     shapes = {row.shape for row in table}
@@ -288,7 +292,7 @@ def best_shares(
     draws, values = _checked_draws(replicates), np.asarray(estimates, dtype=np.float64)
     scale = np.full(draws.shape[1], freedom.factor)
     if np.isfinite(freedom.df):
-        scale *= np.sqrt(freedom.df / stream(seed, rng).chisquare(freedom.df, draws.shape[1]))
+        scale *= np.sqrt(freedom.df / resampling_generator(seed, rng).chisquare(freedom.df, draws.shape[1]))
     moved = values[:, None] + scale * (draws - draws.mean(axis=1, keepdims=True))
     top = moved >= moved.max(axis=0) - _ROUNDING * np.abs(values).max()
     return np.asarray((top / top.sum(axis=0)).mean(axis=1))

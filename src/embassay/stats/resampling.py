@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.stats.intervals import (
     NORMAL,
     Estimate,
     Freedom,
     Significance,
     check_confidence,
+    check_sample,
     paired_differences,
-    sample,
     t_quantile,
 )
 
@@ -119,7 +119,7 @@ def resample_means(
     >>> resample_means([[1.0, 2.0], [3.0, 6.0]], n_resamples=4, rng=generator(1)).shape
     (4, 2)
     """
-    values = sample(columns, "columns", most_dimensions=2)
+    values = check_sample(columns, "columns", most_dimensions=2)
     values = np.ascontiguousarray(values.reshape(len(values), -1))
     if groups is not None:
         # A group has as many rows as it has, so that a resample's mean is of their sums and of their number.
@@ -129,9 +129,9 @@ def resample_means(
     n, m = values.shape
     means = np.empty((n_resamples, m))
     done = 0
-    for rows in resampled_rows(n, n_resamples, rng, most=min(_PRODUCTS // (n * m), _DRAWS // n)):
+    for rows in draw_resamples(n, n_resamples, rng, most=min(_PRODUCTS // (n * m), _DRAWS // n)):
         # Counts as floats: whole numbers have no fast product.
-        means[done : done + len(rows)] = row_counts(rows).astype(np.float64) @ values
+        means[done : done + len(rows)] = count_rows(rows).astype(np.float64) @ values
         done += len(rows)
     means /= n
     return means
@@ -198,7 +198,7 @@ def percentile_interval(replicates: ArrayLike, confidence: float = 0.95) -> tupl
             f"The replicates have the shape {values.shape}.", mend="Give one number per resample."
         )
     undefined = np.isnan(values)
-    if undefined.mean() > MOST_UNDEFINED or unvaried(values):
+    if undefined.mean() > MOST_UNDEFINED or is_constant(values):
         return float("nan"), float("nan")
     low, high = np.quantile(values[~undefined], [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
@@ -207,7 +207,7 @@ def percentile_interval(replicates: ArrayLike, confidence: float = 0.95) -> tupl
 UNVARIED = "no interval: every resample gives the same"
 
 
-def unvaried(replicates: NDArray[np.float64]) -> bool:
+def is_constant(replicates: NDArray[np.float64]) -> bool:
     """Whether the replicates are one value, but for the last bits of a float; one replicate is."""
     defined = replicates[np.isfinite(replicates)]
     return len(defined) > 0 and float(np.ptp(defined)) <= _ROUNDING * max(1.0, float(np.abs(defined).max()))
@@ -233,17 +233,17 @@ def bootstrap_ci(
     >>> result.estimate, result.n, result.low < 0.45 < result.high
     (0.45, 4, True)
     """
-    values = sample(x, most_dimensions=2)
+    values = check_sample(x, most_dimensions=2)
     estimate = float(statistic(values))
     if len(values) == 1:
         return Estimate(estimate, float("nan"), float("nan"), 1, "no interval from one item")
-    source = stream(seed, rng)
+    source = resampling_generator(seed, rng)
     if statistic is np.mean and values.ndim == 1:
         replicates = resample_means(values, n_resamples=n_resamples, rng=source)[:, 0]
     else:
         replicates = _replicates(values, statistic, n_resamples, source)
     low, high = percentile_interval(replicates, confidence)
-    method = UNVARIED if unvaried(replicates) else _method(confidence, n_resamples)
+    method = UNVARIED if is_constant(replicates) else _describe_method(confidence, n_resamples)
     return Estimate(estimate, low, high, len(values), method)
 
 
@@ -272,24 +272,26 @@ def paired_bootstrap(
     if n == 1:
         nan = float("nan")
         return Significance(estimate, nan, nan, 1, "no interval from one item", estimate, nan)
-    replicates = resample_means(differences, n_resamples=n_resamples, rng=stream(seed, rng))[:, 0]
+    replicates = resample_means(differences, n_resamples=n_resamples, rng=resampling_generator(seed, rng))[
+        :, 0
+    ]
     low, high = percentile_interval(replicates, confidence)
     smaller = min(int((replicates <= 0).sum()), int((replicates >= 0).sum()))
     p = min(1.0, 2 * (smaller + 1) / (n_resamples + 1))
-    method = UNVARIED if unvaried(replicates) else f"paired {_method(confidence, n_resamples)}"
+    method = UNVARIED if is_constant(replicates) else f"paired {_describe_method(confidence, n_resamples)}"
     return Significance(estimate, low, high, n, method, estimate, p)
 
 
-def stream(seed: int, rng: np.random.Generator | None) -> np.random.Generator:
+def resampling_generator(seed: int, rng: np.random.Generator | None) -> np.random.Generator:
     """`rng`, or the stream of `seed` that all resampling of this package shares."""
-    return generator(seed, "resample") if rng is None else rng
+    return make_generator(seed, "resample") if rng is None else rng
 
 
-def _method(confidence: float, n_resamples: int) -> str:
+def _describe_method(confidence: float, n_resamples: int) -> str:
     return f"{confidence:.0%} percentile bootstrap, {n_resamples} resamples"
 
 
-def resampled_rows(
+def draw_resamples(
     n: int, n_resamples: int, rng: np.random.Generator, *, most: int
 ) -> Iterator[NDArray[np.int64]]:
     """The rows each resample of n rows draws: arrays of up to `most` (but at least 1) resamples, (b, n)."""
@@ -300,12 +302,12 @@ def resampled_rows(
         yield rng.integers(0, n, size=(min(step, n_resamples - start), n))
 
 
-def rows_of_resamples(n: int, n_resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_all_resamples(n: int, n_resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """The same in one array, (n_resamples, n): where all resamples are wanted at once and are few."""
-    return next(resampled_rows(n, n_resamples, rng, most=n_resamples))
+    return next(draw_resamples(n, n_resamples, rng, most=n_resamples))
 
 
-def row_counts(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def count_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """How often each of n rows was drawn: (b, n) row numbers -> (b, n) counts. `rows` is used up."""
     n = rows.shape[1]
     # Each resample gets numbers of its own, so that one count serves all.
@@ -316,7 +318,7 @@ def row_counts(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 def _replicates(
     values: NDArray[np.float64], statistic: Statistic, n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    blocks = resampled_rows(len(values), n_resamples, rng, most=_DRAWS // len(values))
+    blocks = draw_resamples(len(values), n_resamples, rng, most=_DRAWS // len(values))
     if values.ndim == 1 and _takes_axis(statistic):
         return np.concatenate([np.asarray(statistic(values[rows], axis=-1)) for rows in blocks])
     return np.array([statistic(values[row]) for rows in blocks for row in rows], dtype=np.float64)
@@ -366,8 +368,10 @@ def resample_defined_means(
     sums = np.empty((n_resamples, table_and_masks.shape[1]))
     done = 0
     n = len(table_and_masks)
-    for rows in resampled_rows(n, n_resamples, rng, most=_MASKED_DRAWS // n):
-        sums[done : done + len(rows)] = _product(row_counts(rows).astype(np.float64), table_and_masks)
+    for rows in draw_resamples(n, n_resamples, rng, most=_MASKED_DRAWS // n):
+        sums[done : done + len(rows)] = _multiply_in_tiles(
+            count_rows(rows).astype(np.float64), table_and_masks
+        )
         done += len(rows)
     counts = sums[:, table.shape[1] :][:, which.ravel()]
     means = np.full((n_resamples, table.shape[1]), np.nan)
@@ -399,12 +403,12 @@ def sign_flip_p(
         # A bit per sign: numbers from 0 to 1 would use up many times the stream.
         bits = np.unpackbits(np.frombuffer(rng.bytes((drawn + 7) // 8), np.uint8), count=drawn)
         # Turning some signs takes twice the sum of these away.
-        signed = total - 2 * _product(bits.reshape(-1, len(table)).astype(np.float64), table)
+        signed = total - 2 * _multiply_in_tiles(bits.reshape(-1, len(table)).astype(np.float64), table)
         extreme += (np.abs(signed) >= least).sum(axis=0)
     return np.asarray((extreme + 1) / (n_resamples + 1))
 
 
-def _product(counts: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
+def _multiply_in_tiles(counts: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
     """`counts` (b, n) times `columns` (n, m), in tiles."""
     b, n = counts.shape
     step = max(1, _PRODUCTS // (_TILE * columns.shape[1]))

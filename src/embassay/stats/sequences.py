@@ -53,7 +53,7 @@ class Draws:
 _NAMES = ("values", "known", "found", "low", "high", "rest_low", "rest_high")
 
 
-def joined(parts: Sequence[Draws]) -> Draws:
+def join_draws(parts: Sequence[Draws]) -> Draws:
     """Draws of blocks, one after the other."""
     return Draws(*(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES))
 
@@ -69,34 +69,39 @@ class Remainder:
     weight: Floats
 
 
-def block_order(weight: Floats, rng: np.random.Generator) -> Ints:
+def draw_block_order(weight: Floats, rng: np.random.Generator) -> Ints:
     """All items in the order in which successive draws with chances proportional to `weight` (n,) take them."""
     # Exponential clocks: the next to ring has a chance proportional to its rate (Efraimidis and Spirakis 2006).
     return np.argsort(rng.standard_exponential(len(weight)) / weight, kind="stable")
 
 
-def block(left: Remainder, order: Ints, values: Floats, known: Floats) -> Draws:
+def make_block(left: Remainder, order: Ints, values: Floats, known: Floats) -> Draws:
     """The draws of a block: `order` (t,) places in `left`, `values` (t, k) what was seen there, `known` (k,) the sum of
     all values drawn before the block."""
     t = len(order)
     weight = left.weight[order]
     left_over = np.ones(len(left.weight), dtype=bool)
     left_over[order] = False
-    remaining = left.weight[left_over].sum() + _tail(weight[:, None])[:, 0]
+    remaining = left.weight[left_over].sum() + _tail_sums(weight[:, None])[:, 0]
     chance = weight / remaining
-    rest = left.foretold[left_over].sum(axis=0) + _tail(left.foretold[order])
+    rest = left.foretold[left_over].sum(axis=0) + _tail_sums(left.foretold[order])
     found = (values - left.foretold[order]) / chance[:, None] + rest
     least = ((left.low - left.foretold) / left.weight[:, None]).min(axis=0)
     most = ((left.high - left.foretold) / left.weight[:, None]).max(axis=0)
     before = known + np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])[:t]
     low, high = left.low[order], left.high[order]
     return Draws(
-        values, before, found, remaining[:, None] * least + rest, remaining[:, None] * most + rest,
-        left.low[left_over].sum(axis=0) + _tail(low) - low, left.high[left_over].sum(axis=0) + _tail(high) - high
-    )  # fmt: skip
+        values,
+        before,
+        found,
+        remaining[:, None] * least + rest,
+        remaining[:, None] * most + rest,
+        left.low[left_over].sum(axis=0) + _tail_sums(low) - low,
+        left.high[left_over].sum(axis=0) + _tail_sums(high) - high,
+    )
 
 
-def _tail(values: Floats) -> Floats:
+def _tail_sums(values: Floats) -> Floats:
     """Sums from each row to the last."""
     return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])
 
@@ -130,7 +135,7 @@ class Interval:
     high: float
 
 
-def interval(draws: Draws, column: int, low: float, high: float, alpha: float) -> Interval:
+def confidence_interval(draws: Draws, column: int, low: float, high: float, alpha: float) -> Interval:
     """The totals between `low` and `high` (the bounds before any draw) that no bet at any look has ruled out."""
     if not len(draws):
         return Interval((low + high) / 2, low, high)
@@ -138,31 +143,31 @@ def interval(draws: Draws, column: int, low: float, high: float, alpha: float) -
     seen = own.known + own.values
     low, high = max(low, float((seen + own.rest_low).max())), min(high, float((seen + own.rest_high).min()))
     high = max(low, high)  # rounding, once all is drawn
-    least, most = (_end(own, low, high, alpha, above=above) for above in (True, False))
+    least, most = (_find_end(own, low, high, alpha, above=above) for above in (True, False))
     least, most = min(least, most), max(least, most)
-    return Interval(min(max(estimate(own)[0], least), most), least, most)
+    return Interval(min(max(estimate_totals(own)[0], least), most), least, most)
 
 
-def _end(draws: Draws, low: float, high: float, alpha: float, *, above: bool) -> float:
+def _find_end(draws: Draws, low: float, high: float, alpha: float, *, above: bool) -> float:
     """The outermost total that the bet does not rule out, by halving: a stake falls as its total is harder to beat."""
     out, inside = (low, high) if above else (high, low)
-    if not _ruled_out(draws, out, alpha, above=above):
+    if not _is_ruled_out(draws, out, alpha, above=above):
         return out
     for _ in range(HALVINGS):
         middle = (out + inside) / 2
-        if _ruled_out(draws, middle, alpha, above=above):
+        if _is_ruled_out(draws, middle, alpha, above=above):
             out = middle
         else:
             inside = middle
     return out
 
 
-def _ruled_out(draws: Draws, total: float, alpha: float, *, above: bool) -> bool:
+def _is_ruled_out(draws: Draws, total: float, alpha: float, *, above: bool) -> bool:
     # Two bets, one to each side, share alpha.
     return bool(log_stakes(draws, np.array([total]), above=above).max() >= math.log(2 / alpha))
 
 
-def estimate(draws: Draws) -> Floats:
+def estimate_totals(draws: Draws) -> Floats:
     """What the totals (k,) are thought to be: what is known with the estimates of what was left, a mean over draws in
     which those of less spread count more."""
     weight = np.maximum(draws.high - draws.low, _TINY) ** -2
@@ -179,7 +184,7 @@ class Verdicts:
     certain: NDArray[np.bool_]
 
 
-def verdicts(draws: Draws, bars: Floats, alpha: float) -> Verdicts:
+def decide_totals(draws: Draws, bars: Floats, alpha: float) -> Verdicts:
     """Which totals are above or below `bars` (k,), with false ones in at most `alpha` (k,) or a number of all studies,
     whenever it is looked at."""
     k = len(bars)
@@ -191,9 +196,9 @@ def verdicts(draws: Draws, bars: Floats, alpha: float) -> Verdicts:
     sure_above, sure_below = seen + draws.rest_low > bars + _TINY, seen + draws.rest_high < bars - _TINY
     above = (log_stakes(draws, bars, above=True) >= limit) | sure_above
     below = (log_stakes(draws, bars, above=False) >= limit) | sure_below
-    return Verdicts(_first(above), _first(below), np.asarray((sure_above | sure_below).any(axis=0)))
+    return Verdicts(_find_first(above), _find_first(below), np.asarray((sure_above | sure_below).any(axis=0)))
 
 
-def _first(true: NDArray[np.bool_]) -> Ints:
+def _find_first(true: NDArray[np.bool_]) -> Ints:
     """How many draws it took, per column, -1 where it never came."""
     return np.where(true.any(axis=0), true.argmax(axis=0) + 1, -1)

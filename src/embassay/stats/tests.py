@@ -13,11 +13,17 @@ from embassay.stats.intervals import (
     Estimate,
     Significance,
     check_confidence,
-    critical,
+    check_sample,
+    critical_value,
     paired_differences,
-    sample,
 )
-from embassay.stats.resampling import DEFAULT_SEED, percentile_interval, resampled_rows, row_counts, stream
+from embassay.stats.resampling import (
+    DEFAULT_SEED,
+    count_rows,
+    draw_resamples,
+    percentile_interval,
+    resampling_generator,
+)
 
 
 def holm(p: ArrayLike) -> list[float]:
@@ -71,7 +77,9 @@ def randomization_test(
     differences = paired_differences(a, b)
     estimate, n = float(differences.mean()), len(differences)
     every = 2**n <= n_resamples
-    patterns = _all_patterns(n) if every else _random_patterns(n, n_resamples, stream(seed, rng))
+    patterns = (
+        _all_patterns(n) if every else _random_patterns(n, n_resamples, resampling_generator(seed, rng))
+    )
     columns = np.column_stack([differences, differences - estimate])
     means = np.abs(np.concatenate([_signed_means(pattern, columns) for pattern in patterns]))
     extreme = int((means[:, 0] >= abs(estimate) - _ROUNDING * np.abs(differences).max()).sum())
@@ -117,7 +125,7 @@ def walsh_averages(d: ArrayLike) -> Floats:
     >>> walsh_averages([0, 0, 10]).tolist()
     [0.0, 0.0, 0.0, 5.0, 5.0, 10.0]
     """
-    values = sample(d, "d")
+    values = check_sample(d, "d")
     if len(values) > _MOST_WALSH:
         raise UsageError(
             f"There are {len(values)} differences, and their pairs are too many above {_MOST_WALSH}.",
@@ -145,12 +153,12 @@ def hodges_lehmann(
     >>> hodges_lehmann([0, 0, 10]).estimate
     2.5
     """
-    values = sample(d, "d")
+    values = check_sample(d, "d")
     averages = walsh_averages(values)
     estimate = float(np.median(averages))
     if len(values) == 1:
         return Estimate(estimate, float("nan"), float("nan"), 1, "no interval from one item")
-    replicates = _shift_replicates(values, averages, n_resamples, stream(seed, rng))
+    replicates = _shift_replicates(values, averages, n_resamples, resampling_generator(seed, rng))
     low, high = percentile_interval(replicates, confidence)
     method = f"median of Walsh averages, {confidence:.0%} percentile bootstrap, {n_resamples} resamples"
     return Estimate(estimate, low, high, len(values), method)
@@ -171,7 +179,7 @@ def wilcoxon(d: ArrayLike, *, confidence: float = 0.95) -> Significance:
     >>> result.statistic, result.p, result.method
     (1.0, 0.0625, 'exact signed-rank test')
     """
-    values = sample(d, "d")
+    values = check_sample(d, "d")
     moved = values[values != 0]
     ranks, ties = _ranks(np.abs(moved))
     positive = float(ranks[moved > 0].sum())
@@ -188,7 +196,7 @@ def wilcoxon(d: ArrayLike, *, confidence: float = 0.95) -> Significance:
         nan = float("nan")
         return Significance(nan, nan, nan, len(values), f"{method}; shift not estimated", statistic, p)
     averages = walsh_averages(values)
-    low, high = _inverted(averages, len(values), 1 - confidence, exact=exact)
+    low, high = _invert_test(averages, len(values), 1 - confidence, exact=exact)
     return Significance(float(np.median(averages)), low, high, len(values), method, statistic, p)
 
 
@@ -205,8 +213,8 @@ def _shift_replicates(values: Floats, averages: Floats, n_resamples: int, rng: n
     itself = np.flatnonzero(first == second)
     middle = [(len(averages) - 1) // 2, len(averages) // 2]
     replicates = []
-    for rows in resampled_rows(n, n_resamples, rng, most=_CELLS // len(averages)):
-        counts = row_counts(rows).astype(np.int32)  # their sum is at most 5000 * 5001 / 2
+    for rows in draw_resamples(n, n_resamples, rng, most=_CELLS // len(averages)):
+        counts = count_rows(rows).astype(np.int32)  # their sum is at most 5000 * 5001 / 2
         weights = np.take(counts, first, axis=1)
         weights *= np.take(counts, second, axis=1)
         weights[:, itself] += counts[:, first[itself]]
@@ -233,7 +241,7 @@ def _subset_sums(ranks: Floats) -> Floats:
     return shares
 
 
-def _spread(n: int, ties: list[int]) -> float:
+def _rank_sum_deviation(n: int, ties: list[int]) -> float:
     """Standard deviation of a rank sum under the null hypothesis."""
     return math.sqrt(n * (n + 1) * (2 * n + 1) / 24 - sum(t**3 - t for t in ties) / 48)
 
@@ -241,15 +249,15 @@ def _spread(n: int, ties: list[int]) -> float:
 def _normal_p(statistic: float, n: int, ties: list[int]) -> float:
     if not n:
         return 1.0
-    return math.erfc(abs(statistic - n * (n + 1) / 4) / _spread(n, ties) / math.sqrt(2))
+    return math.erfc(abs(statistic - n * (n + 1) / 4) / _rank_sum_deviation(n, ties) / math.sqrt(2))
 
 
-def _inverted(averages: Floats, n: int, alpha: float, *, exact: bool) -> tuple[float, float]:
+def _invert_test(averages: Floats, n: int, alpha: float, *, exact: bool) -> tuple[float, float]:
     """The shifts that the test does not reject: Walsh averages at equal distance from both ends."""
     if exact:
         outside = int((2 * np.cumsum(_subset_sums(np.arange(1.0, n + 1))) <= alpha).sum())
     else:
-        outside = math.floor(n * (n + 1) / 4 - critical(1 - alpha) * _spread(n, [])) + 1
+        outside = math.floor(n * (n + 1) / 4 - critical_value(1 - alpha) * _rank_sum_deviation(n, [])) + 1
     if outside < 1:
         return -math.inf, math.inf
     return float(averages[outside - 1]), float(averages[-outside])

@@ -25,7 +25,7 @@ __all__ = ["SYSTEMS", "open_system"]
 SYSTEMS: Registry[Encoder | Similarity] = Registry(
     "system",
     makes=[["encode", "count_truncated"], ["pairs", "distances", "search", "search_shards"]],
-    advice="embassay.systems.models:advice",
+    advice="embassay.systems.models:advise_name",
 )
 """Every system by name. A factory makes a Similarity, or an Encoder, which is then compared by cosine or as it says."""
 
@@ -179,8 +179,14 @@ SYSTEMS.add(
     kind="reference",
 )
 
-TOKENIZERS.add("wordllama", "embassay.systems.models:wordllama", "the pieces that wordllama averages over")
-TOKENIZERS.add("minilm", "embassay.systems.models:minilm", "the word pieces that minilm reads, in lower case")
+TOKENIZERS.add(
+    "wordllama", "embassay.systems.models:load_wordllama_tokenizer", "the pieces that wordllama averages over"
+)
+TOKENIZERS.add(
+    "minilm",
+    "embassay.systems.models:load_minilm_tokenizer",
+    "the word pieces that minilm reads, in lower case",
+)
 
 WITHOUT_VECTORS = ("classical", "reference", "ensemble")
 """Kinds of systems that no transform of vectors is for."""
@@ -192,7 +198,7 @@ _encoders: dict[tuple[Spec, Ledger | None], Encoder] = {}
 where it costs money."""
 
 
-def forget(text: str) -> None:
+def forget_system(text: str) -> None:
     """Make what a spec string names anew when it is next opened."""
     spec = SYSTEMS.parse(text)
     for key in [key for key in _encoders if key[0] == spec]:
@@ -225,14 +231,14 @@ def open_system(
     spec = SYSTEMS.parse(text)
     rest, cleanup = SYSTEMS.split(spec, Cleanup)
     model, transform = SYSTEMS.split(rest, Transform)
-    exact = SYSTEMS.parse(sized(SYSTEMS.format(model), transform.dims))
+    exact = SYSTEMS.parse(add_dims(SYSTEMS.format(model), transform.dims))
     # The model's own shorter vectors are another encoder; those that are cut here share one cache of the full ones.
     if exact != model:
         model, transform = exact, replace(transform, dims=None)
     opened = partial(
         open_system, tokenizer=tokenizer, wrap=wrap, seed=seed, ledger=ledger, pair_corpus=pair_corpus
     )
-    away = _made_elsewhere(model, elsewhere)
+    away = _find_vector_source(model, elsewhere)
     built = away or _make_model(
         model, ledger, tokenizer=tokenizer, seed=seed, pair_corpus=pair_corpus, opened=opened
     )
@@ -240,7 +246,7 @@ def open_system(
         encoder = cast(Encoder, built)
         if cleanup.steps and away is None:
             encoder = _clean_encoder(encoder, model, cleanup)
-        return _similarity_by(wrap(encoder), encoder, spec, transform, compared)
+        return _make_similarity(wrap(encoder), encoder, spec, transform, compared)
     if model != rest:
         raise UsageError(
             f"{', '.join(rest.params.keys() - model.params.keys())} is for vectors, and {spec.name!r} has none.",
@@ -257,7 +263,7 @@ def _clean_encoder(encoder: Encoder, model: Spec, cleanup: Cleanup) -> Encoder:
     return CleanEncoder(encoder, cleanup, name=SYSTEMS.format(replace(model, params=params)))
 
 
-def _similarity_by(
+def _make_similarity(
     encoder: Encoder, made: Encoder, spec: Spec, transform: Transform, compared: Compared
 ) -> Similarity:
     """The similarity of an encoder's vectors; `made` is the encoder without what it was wrapped in."""
@@ -272,7 +278,7 @@ def _similarity_by(
 
 def _ragged_similarity(encoder: Any, model: Any, spec: Spec, transform: Transform) -> Similarity:
     """The similarity of an encoder that gives many vectors for a text."""
-    from embassay.systems.multivector import similarity_of
+    from embassay.systems.multivector import make_ragged_similarity
 
     if transform.changes:
         raise UsageError(
@@ -280,20 +286,20 @@ def _ragged_similarity(encoder: Any, model: Any, spec: Spec, transform: Transfor
             f"{spec.name!r} has many.",
             mend="Leave it out.",
         )
-    return similarity_of(encoder, model, name=SYSTEMS.format(spec))
+    return make_ragged_similarity(encoder, model, name=SYSTEMS.format(spec))
 
 
-def sized(text: str, dims: int | None) -> str:
+def add_dims(text: str, dims: int | None) -> str:
     """The spec string with the model's own parameter for vectors of `dims`, where it has one and the vendor says that
     the model was trained for this size; else as it is, and its usual vectors are cut.
 
     >>> sized("voyage:voyage-3-large", 2048), sized("voyage:voyage-3-large", 300), sized("minilm", 128)
     ('voyage:voyage-3-large?dimensions=2048', 'voyage:voyage-3-large', 'minilm')
     """
-    from embassay.systems.models import known_model
+    from embassay.systems.models import find_known_model
 
     spec = SYSTEMS.parse(text)
-    facts = known_model(spec.target) or known_model(spec.target.partition(":")[0])
+    facts = find_known_model(spec.target) or find_known_model(spec.target.partition(":")[0])
     if (
         dims is None
         or facts is None
@@ -306,7 +312,7 @@ def sized(text: str, dims: int | None) -> str:
     return SYSTEMS.format(replace(spec, params={**spec.params, "dimensions": dims}))
 
 
-def prompted(text: str, task: str) -> str:
+def add_prompt(text: str, task: str) -> str:
     """The spec string with the prompt that the model ships for a task, where such prompts are read; else as it is.
 
     >>> prompted("st:ORG/MODEL", "sts"), prompted("minilm", "sts")
@@ -318,7 +324,7 @@ def prompted(text: str, task: str) -> str:
     return SYSTEMS.format(replace(spec, params={**spec.params, "task": task}))
 
 
-def _made_elsewhere(model: Spec, elsewhere: Callable[[bool], Encoder | None]) -> Encoder | None:
+def _find_vector_source(model: Spec, elsewhere: Callable[[bool], Encoder | None]) -> Encoder | None:
     """The encoder that `model` names, if it is one, and one that runs on a machine of ours."""
     entry = SYSTEMS.get(model.name)
     facts = dict(entry.facts)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Encoder, Ranked, Role, Spread
 from embassay.errors import UsageError
 from embassay.search import exact_search
-from embassay.search.exact import over_shards
+from embassay.search.exact import run_over_shards
 
 Vectors = NDArray[np.float32]
 _LONG = 1e30
@@ -112,16 +112,16 @@ def scale_rows(vectors: Vectors) -> Vectors:
     >>> scale_rows(np.array([[3.0, 4.0]], dtype=np.float32)).round(2).tolist()
     [[0.6000000238418579, 0.800000011920929]]
     """
-    lengths = lengths_of(vectors)
+    lengths = row_lengths(vectors)
     # A length that float32 cannot hold, or holds with few digits: by a power of two, which costs no digit.
     for beyond, factor in ((lengths > _LONG, 2.0**-64), ((lengths > 0) & (lengths < 1 / _LONG), 2.0**64)):
         if beyond.any():
             vectors = np.where(beyond[:, None], vectors * np.float32(factor), vectors)
-            lengths = lengths_of(vectors)
+            lengths = row_lengths(vectors)
     return _divide_rows(vectors, lengths.astype(np.float32))
 
 
-def lengths_of(vectors: Vectors) -> NDArray[np.float64]:
+def row_lengths(vectors: Vectors) -> NDArray[np.float64]:
     """The length of each row, (n,)."""
     return np.asarray(np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)))
 
@@ -215,8 +215,8 @@ class Cosine:
         """`search` in each shard, in order; a shard is one call of the encoder, and only one shard's vectors are in
         memory at a time."""
         work = _ShardSearch(self, self._unit(queries, "query"), k)
-        accounts = part_with("accept", self.encoder)
-        for ranked, account in over_shards(work, shards, spread):
+        accounts = find_part_with("accept", self.encoder)
+        for ranked, account in run_over_shards(work, shards, spread):
             if account is not None and accounts is not None:
                 accounts.accept(account)
             yield ranked
@@ -240,18 +240,18 @@ class _ShardSearch:
     def __call__(self, shard: Sequence[str]) -> tuple[Ranked, Any]:
         """The best k of the shard; what its encoder counted, unless it counted at home (`CachedEncoder.account`)."""
         ranked = _search_encoded(self.queries, self.system._unit(list(shard), "document"), self.k)
-        accounts = part_with("accept", self.system.encoder)
+        accounts = find_part_with("accept", self.system.encoder)
         return ranked, None if accounts is None else accounts.account()
 
 
 def failed_texts(encoder: Any) -> dict[str, str]:
     """The texts that an encoder could not encode so far, with the reason; an empty text needs none."""
-    part = part_with("failures", encoder)
+    part = find_part_with("failures", encoder)
     failed: Mapping[str, str] = {} if part is None else part.failures
     return {text: reason for text, reason in failed.items() if text}
 
 
-def part_with(name: str, encoder: Any) -> Any:
+def find_part_with(name: str, encoder: Any) -> Any:
     """The outermost part of an encoder that has an attribute called `name`; None where no part has."""
     while encoder is not None and not hasattr(encoder, name):
         encoder = getattr(encoder, "encoder", None)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Kind, Ranked, Similarity, Spread
 from embassay.errors import UsageError
 from embassay.search import merge
-from embassay.systems.cosine import part_with
+from embassay.systems.cosine import find_part_with
 
 Floats = NDArray[np.float64]
 VERSION = 1
@@ -105,7 +105,7 @@ class Ensemble:
         self.weights = _parse_weights(str(weights), len(specs))
         self.members = [opened(spec) for spec in specs]
         for member in self.members:
-            if part_with("price", getattr(member, "encoder", None)) is not None:
+            if find_part_with("price", getattr(member, "encoder", None)) is not None:
                 raise UsageError(
                     f"{member.name!r} is behind a server, and an ensemble's members run here.",
                     mend="Use members that run on this machine.",

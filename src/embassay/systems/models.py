@@ -17,7 +17,7 @@ from typing import Any
 
 from embassay.contracts import Role, Tokenizer
 from embassay.errors import ModelError, UsageError
-from embassay.limits import bounded_entries, bounded_json, forbidden, permission_mend
+from embassay.limits import bounded_entries, bounded_json, explain_permission, find_forbidden_path
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class KnownModel:
         return {"query": self.query_prompt, "document": self.document_prompt, None: self.prompt}[role]
 
 
-def known_model(name: str) -> KnownModel | None:
+def find_known_model(name: str) -> KnownModel | None:
     """The model of this name, in any case: as it is listed, an alias, or a hub name without its owner.
 
     >>> known_model("multilingual-e5-small").query_prompt
@@ -73,7 +73,7 @@ FAMILIES: Mapping[str, tuple[str, str]] = {
 """Families whose texts need prompts -> what their models' names look like, and the known model that stands for them."""
 
 
-def family_of(name: str) -> str:
+def model_family(name: str) -> str:
     """The family that a model's name belongs to, by whatever name a server or a folder has it; "" for none of them.
 
     >>> family_of("multilingual-e5-small-q4"), family_of("my_BGE-base-en"), family_of("bge-m3")
@@ -86,7 +86,7 @@ def family_of(name: str) -> str:
 def model_with_prompts(name: str) -> KnownModel:
     """The known model whose prompts `family=name` asks for: that of a family, or one by its own name. UsageError for
     any other."""
-    model = known_model(FAMILIES[name.lower()][1] if name.lower() in FAMILIES else name)
+    model = find_known_model(FAMILIES[name.lower()][1] if name.lower() in FAMILIES else name)
     if model is None:
         raise UsageError(
             f"family={name} is neither a family of models nor a known model.",
@@ -114,7 +114,7 @@ VENDORS = (*SPECS.values(), "ollama")
 """Systems that a stranger may write with a slash in place of the colon."""
 
 
-def advice(text: str) -> str:
+def advise_name(text: str) -> str:
     """What to write in place of a system that is not known: the name of a model needs what runs it before it.
 
     >>> advice("BAAI/bge-m3")
@@ -122,7 +122,7 @@ def advice(text: str) -> str:
     >>> advice("minilm,bm25")
     'Every system has its own -s: -s minilm -s bm25. '
     """
-    if meant := _on_disk(text) or _called_otherwise(text) or _suggest_together(text):
+    if meant := _describe_on_disk(text) or _find_other_name(text) or _suggest_together(text):
         return meant
     names = [name.strip() for name in text.split(",")]
     if len(names) > 1 and all(names) and "?" not in text:
@@ -130,7 +130,7 @@ def advice(text: str) -> str:
     vendor, _, rest = text.partition("/")
     if rest and vendor.lower() in VENDORS:
         return f"A model of {vendor} is -s {vendor.lower()}:{rest}. "
-    model = known_model(text.partition("?")[0])
+    model = find_known_model(text.partition("?")[0])
     if model is not None and model.vendor in SPECS:
         if model.dims is None:
             encoders = _encoder_names(model)
@@ -141,7 +141,9 @@ def advice(text: str) -> str:
     if model is not None or text.count("/") == 1:
         name = model.name if model and "/" not in text else text
         bundled = (
-            "; `minilm` is that model without torch" if name.lower().endswith("all-minilm-l6-v2") else ""
+            "; `minilm` is that model without torch"
+            if name.lower().endswith("all-minilm-l6-v2")
+            else ""
         )
         return f"A model of the Hugging Face hub or of a folder is -s st:{name}{bundled}. "
     return ""
@@ -164,7 +166,7 @@ def mend_of_folder(folder: Path, target: str) -> str:
     return f"It is -s {KINDS[kind]}:{target}. " if kind in KINDS else ""
 
 
-def _on_disk(text: str) -> str:
+def _describe_on_disk(text: str) -> str:
     folder = Path(text.partition("?")[0]).expanduser()
     try:
         if "/" not in text or not folder.is_dir():
@@ -185,7 +187,7 @@ CALLED = {
 FUSED = ("hybrid", "rrf", "fusion", "fuse")
 
 
-def _called_otherwise(text: str) -> str:
+def _find_other_name(text: str) -> str:
     from embassay.systems.rerankers import RERANKERS
 
     if text.startswith(("http://", "https://")):
@@ -208,13 +210,13 @@ def _suggest_together(text: str) -> str:
     return f"Several systems as one are -s 'ensemble:{members}{'?of=ranks' if fused else ''}'. "
 
 
-def chat_advice(text: str) -> str:
+def advise_chat_name(text: str) -> str:
     """The same for a language model.
 
     >>> chat_advice("gemma3:27b")
     'A model of an Ollama server is ollama:gemma3:27b. '
     """
-    model = known_model(text.partition("?")[0])
+    model = find_known_model(text.partition("?")[0])
     if model is not None and model.vendor == "OpenAI":
         return f"A language model of OpenAI is openai:{text}. "
     name, colon, tag = text.partition("?")[0].partition(":")
@@ -227,12 +229,14 @@ TAG = re.compile(r"\d+(x\d+)?(\.\d+)?[bm]\b|latest\b")
 
 def _encoder_names(model: KnownModel) -> str:
     return ", ".join(
-        f"{SPECS[row.vendor]}:{row.name}" for row in known_models() if row.vendor == model.vendor and row.dims
+        f"{SPECS[row.vendor]}:{row.name}"
+        for row in list_known_models()
+        if row.vendor == model.vendor and row.dims
     )
 
 
 @cache
-def known_models() -> tuple[KnownModel, ...]:
+def list_known_models() -> tuple[KnownModel, ...]:
     """All of them, in the order of the table."""
     import tomllib
 
@@ -250,20 +254,20 @@ def _make_model(group: Mapping[str, Any], row: Mapping[str, Any]) -> KnownModel:
 @cache
 def _by_name() -> Mapping[str, KnownModel]:
     # Full names last, so that they win over what is only short for another.
-    short = {model.name.rpartition("/")[2]: model for model in known_models()}
-    by_alias = {alias: model for model in known_models() for alias in model.aliases}
-    full = {model.name: model for model in known_models()}
+    short = {model.name.rpartition("/")[2]: model for model in list_known_models()}
+    by_alias = {alias: model for model in list_known_models() for alias in model.aliases}
+    full = {model.name: model for model in list_known_models()}
     return {name.lower(): model for name, model in (*short.items(), *by_alias.items(), *full.items())}
 
 
-def wordllama() -> Tokenizer:
+def load_wordllama_tokenizer() -> Tokenizer:
     """wordllama's own tokenizer; ModelError when its files cannot be read."""
     from embassay.systems.encoders.wordllama import WordLlama
 
     return _own_tokenizer_of(WordLlama())
 
 
-def minilm() -> Tokenizer:
+def load_minilm_tokenizer() -> Tokenizer:
     """minilm's own tokenizer; ModelError when its packages are missing."""
     from embassay.systems.encoders.minilm import MiniLM
 
@@ -383,7 +387,7 @@ def find_weights(target: str, revision: str | None = None, *, system: str) -> Mo
                 f"{target} is a folder, and a folder has no revision.", mend="Leave revision out."
             )
         return ModelWeights(str(folder), folder_identity(folder))
-    listed = known_model(target)
+    listed = find_known_model(target)
     repository = listed.name if listed is not None else target
     if target.startswith((".", "/", "~")) or target.count("/") > 1:
         raise ModelError(f"There is no folder {target}.", mend=f"Name the model's folder: {system}:./folder.")
@@ -431,7 +435,7 @@ def read_configuration(weights: ModelWeights, name: str = "config.json") -> dict
     return held if isinstance(held, dict) else {}
 
 
-def foreign_code(weights: ModelWeights) -> tuple[str, ...]:
+def find_foreign_code(weights: ModelWeights) -> tuple[str, ...]:
     """The repositories other than its own that a model's configuration takes code from."""
     path = fetch_weights(weights, ("config.json",)) / "config.json"
     if not path.is_file():
@@ -447,8 +451,8 @@ def foreign_code(weights: ModelWeights) -> tuple[str, ...]:
 
 def folder_identity(folder: Path) -> str:
     """The checksum of all files that a model may be made of, their names included; ModelError where none are."""
-    if (blocked := forbidden(folder)) is not None:
-        raise ModelError(f"You have no permission to read {blocked}.", mend=permission_mend(blocked))
+    if (blocked := find_forbidden_path(folder)) is not None:
+        raise ModelError(f"You have no permission to read {blocked}.", mend=explain_permission(blocked))
     digest = hashlib.sha256()
     files = [path for path in sorted(bounded_entries(folder.rglob("*"), folder)) if _is_counted(path, folder)]
     if not files:

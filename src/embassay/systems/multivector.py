@@ -15,11 +15,11 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import IndexFacts, Ragged, RaggedEncoder, Ranked, Role, Spread, ragged
+from embassay.contracts import IndexFacts, Ragged, RaggedEncoder, Ranked, Role, Spread, make_ragged
 from embassay.search.exact import RowScores, condensed_blocks, cut_blocks
 from embassay.search.maxsim import PART_TOKENS, TokenVectors, maxsim_matrix, maxsim_pairs, maxsim_search
 from embassay.search.sparse import InvertedIndex, Sparse, accumulate_sums, products_of_rows
-from embassay.systems.cosine import failed_texts, part_with, scale_rows
+from embassay.systems.cosine import failed_texts, find_part_with, scale_rows
 from embassay.systems.lexical.bags import check_pairs
 
 Ints = NDArray[np.int64]
@@ -67,13 +67,13 @@ class RaggedSimilarity(ABC):
         # Where both are empty they are equal.
         values[[not x or not y for x, y in zip(a, b, strict=True)]] = 0
         values[[x == y for x, y in zip(a, b, strict=True)]] = 1
-        values[lost_texts(left) | lost_texts(right)] = np.nan
+        values[find_lost_texts(left) | find_lost_texts(right)] = np.nan
         return values.astype(np.float32)
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed; equal texts have exactly 0."""
         rows = self.rows(texts)
-        gone, similar = lost_texts(rows), self._similar(rows)
+        gone, similar = find_lost_texts(rows), self._similar(rows)
         empty = np.array([not text for text in texts], dtype=bool)
         number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         which = np.array([number[text] for text in texts], dtype=np.int64)
@@ -105,7 +105,7 @@ class RaggedSimilarity(ABC):
 
     def stream(self, texts: Sequence[str], role: Role | None) -> Iterator[Found]:
         """Places and rows of some texts at a time, in any order."""
-        cached = part_with("stream", self.encoder)
+        cached = find_part_with("stream", self.encoder)
         if cached is not None:
             for places, rows in cached.stream(texts, role):
                 yield places, self._without_empty([texts[place] for place in places], rows)
@@ -115,7 +115,7 @@ class RaggedSimilarity(ABC):
 
     def _without_empty(self, texts: Sequence[str], rows: Ragged) -> Ragged:
         nothing = np.empty((0, self.model.width), dtype=np.float32)
-        return ragged([row if text else nothing for text, row in zip(texts, rows, strict=True)])
+        return make_ragged([row if text else nothing for text, row in zip(texts, rows, strict=True)])
 
     @abstractmethod
     def _compared(self, left: Ragged, right: Ragged) -> Floats:
@@ -143,7 +143,7 @@ class _ShardSearch:
     k: int
 
     def __call__(self, shard: Sequence[str]) -> Ranked:
-        readable = np.flatnonzero(~lost_texts(self.queries))
+        readable = np.flatnonzero(~find_lost_texts(self.queries))
         documents = _without_lost(self.system.stream(list(shard), "document"))
         part = self.system.searched(self.queries[readable], documents, len(shard), self.k)
         indices = np.full((len(self.queries), self.k), -1, dtype=np.int64)
@@ -189,7 +189,7 @@ class MaxSim(RaggedSimilarity):
         tokens = self._units(rows)
 
         def similar(part: slice) -> NDArray[np.float32]:
-            these, rest = (_tokens_of(tokens, part), _tokens_of(tokens, slice(part.start, len(tokens))))
+            these, rest = (_part_tokens(tokens, part), _part_tokens(tokens, slice(part.start, len(tokens))))
             forward = maxsim_matrix(these, rest) / np.maximum(these.lengths, 1)[:, None]
             back = maxsim_matrix(rest, these).T / np.maximum(rest.lengths, 1)[None, :]
             return np.asarray((forward + back) / 2, dtype=np.float32)
@@ -200,7 +200,7 @@ class MaxSim(RaggedSimilarity):
         """The token vectors as they are."""
         began, places = perf_counter(), np.arange(len(rows))
         tokens = TokenVectors.of(list(rows), self.model.width)
-        parts = [(places[part], _tokens_of(tokens, part)) for part in tokens.blocks(PART_TOKENS)]
+        parts = [(places[part], _part_tokens(tokens, part)) for part in tokens.blocks(PART_TOKENS)]
 
         def find(queries: Ragged, k: int) -> Ranked:
             return self._scaled(TokenVectors.of(list(queries), self.model.width), parts, k)
@@ -234,7 +234,7 @@ def _mean_maxima(left: TokenVectors, right: TokenVectors, both: Ints) -> Floats:
     return np.asarray(maxsim_pairs(left, right, both, both) / np.maximum(left.lengths, 1))
 
 
-def _tokens_of(tokens: TokenVectors, part: slice) -> TokenVectors:
+def _part_tokens(tokens: TokenVectors, part: slice) -> TokenVectors:
     starts = tokens.starts[part.start : part.stop + 1]
     return TokenVectors(starts - starts[0], tokens.values[starts[0] : starts[-1]])
 
@@ -297,7 +297,7 @@ class SparseProduct(RaggedSimilarity):
             for i, text in zip(places, texts, strict=True):
                 rows[i] = text
         filled = np.array([i for i, row in enumerate(rows) if row is not None], dtype=np.int64)
-        ranked = self.index(ragged([row for row in rows if row is not None])).search(queries, k)
+        ranked = self.index(make_ragged([row for row in rows if row is not None])).search(queries, k)
         return Ranked(np.append(filled, -1)[ranked.indices], ranked.scores)
 
     def _weights(self, rows: Ragged) -> Sparse:
@@ -309,13 +309,13 @@ class SparseProduct(RaggedSimilarity):
         return weights.scaled(weights.lengths)
 
 
-def similarity_of(encoder: Any, model: Any, *, name: str) -> RaggedSimilarity:
+def make_ragged_similarity(encoder: Any, model: Any, *, name: str) -> RaggedSimilarity:
     """What an encoder of ragged vectors is compared by; `encoder` is the `model`, or it behind a cache."""
     of = MaxSim if model.kind == "tokens" else SparseProduct
     return of(cast(RaggedEncoder, encoder), model=model, name=name)
 
 
-def lost_texts(rows: Ragged) -> NDArray[np.bool_]:
+def find_lost_texts(rows: Ragged) -> NDArray[np.bool_]:
     """Which texts could not be encoded, (n,)."""
     return np.array([len(row) > 0 and bool(np.isnan(row[0, 0])) for row in rows], dtype=bool)
 
@@ -323,5 +323,5 @@ def lost_texts(rows: Ragged) -> NDArray[np.bool_]:
 def _without_lost(found: Iterator[Found]) -> Iterator[Found]:
     """What comes, without texts that were lost."""
     for places, rows in found:
-        readable = np.flatnonzero(~lost_texts(rows)).tolist()
+        readable = np.flatnonzero(~find_lost_texts(rows)).tolist()
         yield [places[row] for row in readable], rows[readable]

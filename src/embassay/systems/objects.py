@@ -182,10 +182,10 @@ def open_given(target: str) -> GivenEncoder:
 def _keep_object(model: Any, name: str) -> str:
     kept = _given.get(name)
     if kept is None or kept.model is not model:
-        from embassay.systems import forget
+        from embassay.systems import forget_system
 
         _given[name] = GivenEncoder(model, name)
-        forget(f"own:{name}")  # or the opened system would go on with the earlier object
+        forget_system(f"own:{name}")  # or the opened system would go on with the earlier object
     return f"own:{name}"
 
 

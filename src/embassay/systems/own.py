@@ -17,9 +17,9 @@ from embassay.systems.cosine import (
     Cosine,
     Transform,
     Vectors,
-    lengths_of,
-    part_with,
+    find_part_with,
     ranked_among_all,
+    row_lengths,
     scale_rows,
 )
 
@@ -34,22 +34,22 @@ _ROWS = 256
 def own_similarity(encoder: Any) -> str:
     """The name of the similarity that a model was made for: a key of `NAMES`, or `cosine`, also where it says nothing,
     and where its vectors are brought to one length or are rounded, which leaves no lengths to compare."""
-    stating = part_with("similarity", encoder)
+    stating = find_part_with("similarity", encoder)
     stated = COSINE if stating is None else stating.similarity
     name = str(getattr(stated, "value", stated))
-    transform = getattr(part_with("transform", encoder), "transform", None)
+    transform = getattr(find_part_with("transform", encoder), "transform", None)
     transform = transform if isinstance(transform, Transform) else Transform()
     rounded_off = transform.quantize != "float32"
     at_length_1 = transform.normalize and name != "manhattan"
     return COSINE if name not in NAMES or rounded_off or at_length_1 else name
 
 
-def cosines_of_others(system: Any) -> dict[str, str]:
+def list_replaced_similarities(system: Any) -> dict[str, str]:
     """The systems whose vectors are compared by cosine though their model was made for another similarity: name -> a
     key of `NAMES`. The system itself, or the members of an ensemble, whose similarities need the cosine's scale."""
     others: dict[str, str] = {}
     for member in getattr(system, "members", ()):
-        others |= cosines_of_others(member)
+        others |= list_replaced_similarities(member)
     if isinstance(system, Cosine) and not isinstance(system, ByOwn):
         by = own_similarity(system.encoder)
         others |= {} if by == COSINE else {system.name: by}
@@ -82,7 +82,7 @@ def round_scores(scores: Floats) -> Floats:
 
 def power_of_two(vectors: Vectors) -> Any:
     """About the length of the longest row; 1 where there is none."""
-    lengths = lengths_of(np.asarray(vectors, dtype=np.float64))
+    lengths = row_lengths(np.asarray(vectors, dtype=np.float64))
     longest = np.nanmax(lengths, initial=0)
     return np.float64(2.0 ** np.ceil(np.log2(longest)) if longest else 1.0)
 
@@ -197,19 +197,19 @@ class InnerProductLayout:
             return self.queries(vectors)
         away = (np.asarray(vectors, np.float64) - self.middle) / self.unit
         half = np.square(away).sum(axis=1, keepdims=True) / 2
-        return _at_length_1(np.hstack([away, -half]))
+        return _scale_to_unit(np.hstack([away, -half]))
 
     def queries(self, vectors: Vectors) -> Vectors:
         """Queries (n, d), as they are searched for."""
         if self.by == COSINE:
             return scale_rows(vectors)
         if self.by == "dot":
-            return _at_length_1(vectors)
+            return _scale_to_unit(vectors)
         away = (np.asarray(vectors, np.float64) - self.middle) / self.unit
-        return _at_length_1(np.hstack([away, np.ones((len(away), 1))]))
+        return _scale_to_unit(np.hstack([away, np.ones((len(away), 1))]))
 
 
-def _at_length_1(vectors: Any) -> Vectors:
+def _scale_to_unit(vectors: Any) -> Vectors:
     """The longest at about 1, and the others by the same power of two: scores are rounded to 1e-6 in a search."""
     return _as_float32(vectors / power_of_two(vectors))
 

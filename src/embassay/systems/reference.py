@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Kind, Ranked, Spread
-from embassay.machine import cores
+from embassay.machine import count_cores
 from embassay.randomness import random_bytes
-from embassay.search.exact import RowScores, condensed_blocks, over_shards, ranked_blocks
+from embassay.search.exact import RowScores, condensed_blocks, ranked_blocks, run_over_shards
 from embassay.systems.lexical.bags import check_pairs
 
 _MANTISSA_BITS = 53
@@ -97,7 +97,7 @@ class RandomScores:
         return condensed_blocks(
             lambda rows: 1 - _hash_similarity(hashes[rows, None], hashes[None, rows.start :]),
             len(texts),
-            threads=cores(),
+            threads=count_cores(),
         )
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
@@ -108,7 +108,7 @@ class RandomScores:
         self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order."""
-        return over_shards(partial(self._search, self._hashes(queries)[:, None], k), shards, spread)
+        return run_over_shards(partial(self._search, self._hashes(queries)[:, None], k), shards, spread)
 
     def _search(self, left: NDArray[np.uint64], k: int, corpus: Sequence[str]) -> Ranked:
         """The best k of the corpus for the hashes of queries (q, 1)."""
@@ -117,7 +117,7 @@ class RandomScores:
         def prepare(columns: slice) -> RowScores:
             return lambda rows: _hash_similarity(left[rows], right[columns])
 
-        return ranked_blocks(prepare, (len(left), len(right)), k, threads=cores())
+        return ranked_blocks(prepare, (len(left), len(right)), k, threads=count_cores())
 
     def _hashes(self, texts: Sequence[str]) -> NDArray[np.uint64]:
         digests = b"".join(random_bytes(8, self.seed, "random similarity", text) for text in texts)

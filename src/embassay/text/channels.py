@@ -114,7 +114,7 @@ def transcribe_speech(text: str, draw: Draw, share: float) -> str:
     numbers = _draw_shares(draw, 2 * len(words))
     heard = []
     for word, happens, what in zip(words, numbers[::2], numbers[1::2], strict=True):
-        others = _sounding_alike().get(word, ())
+        others = _load_homophones().get(word, ())
         heard.append(others[int(what * len(others))] if others and happens < share else word)
     return " ".join(heard)
 
@@ -145,7 +145,7 @@ ALIKE = """
 
 
 @cache
-def _sounding_alike() -> Mapping[str, tuple[str, ...]]:
+def _load_homophones() -> Mapping[str, tuple[str, ...]]:
     """Word -> those of the same sound."""
     groups = [group.split("/") for group in ALIKE.split()]
     return {word: tuple(other for other in group if other != word) for group in groups for word in group}

@@ -56,13 +56,13 @@ def sentence_ends(text: str) -> Iterator[int]:
     [21, 26, 37]
     """
     for match in _END.finditer(text):
-        if match.end() < len(text) and not (match["stop"] and _goes_on(text, match)):
+        if match.end() < len(text) and not (match["stop"] and _sentence_goes_on(text, match)):
             yield match.end()
     if text:
         yield len(text)
 
 
-def _goes_on(text: str, match: re.Match[str]) -> bool:
+def _sentence_goes_on(text: str, match: re.Match[str]) -> bool:
     """Whether the sentence goes on after this full stop."""
     if text[match.start()] != "." or not match["stop"].isspace() or match["stop"].count("\n") > 1:
         return False
@@ -201,15 +201,15 @@ class Breadcrumb:
         >>> str(Breadcrumb("jet-noise", ("Results", "Far field"), "On jets", "A. Lee", "1961"))
         'jet-noise > Results > Far field > On jets, A. Lee, 1961'
         """
-        source = ", ".join(filter(None, map(_one_line, (self.title, self.authors, self.date))))
-        return " > ".join(filter(None, (*map(_one_line, (self.paper, *self.sections)), source)))
+        source = ", ".join(filter(None, map(_join_lines, (self.title, self.authors, self.date))))
+        return " > ".join(filter(None, (*map(_join_lines, (self.paper, *self.sections)), source)))
 
     def inside(self, path: tuple[str, ...]) -> Breadcrumb:
         """The breadcrumb of a section of the text."""
         return Breadcrumb(self.paper, (*self.sections, *path), self.title, self.authors, self.date)
 
 
-def _one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 

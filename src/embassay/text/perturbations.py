@@ -83,7 +83,7 @@ _SHORTEST, _LONGEST = 4, 18  # words in a sentence
 
 
 @lru_cache(maxsize=8)
-def needle_text(words: int) -> str:
+def repeat_needle(words: int) -> str:
     """The needle with at least `words` words; a longer one begins with the shorter one.
 
     >>> needle_text(1)[:27], needle_text(1000).startswith(needle_text(200))
@@ -97,12 +97,12 @@ def make_needle(tokenizer: Tokenizer, count: int) -> str:
     """The first `count` tokens of the needle, at least one."""
     # Every tokenizer gives at least one token per word, and the lengths are powers of two: what a document
     # gets depends on its own length only, not on the documents before it.
-    text = needle_text(1 << max(12, count.bit_length()))
+    text = repeat_needle(1 << max(12, count.bit_length()))
     ends = piece_ends(tokenizer)(text)
     return text[: ends[count - 1]]  # in ASCII, bytes are characters
 
 
-def needle_of(text: str, tokenizer: Tokenizer, count: int) -> str:
+def cut_needle(text: str, tokenizer: Tokenizer, count: int) -> str:
     """The first `count` tokens of a given needle. UsageError where it has fewer: repeated, it would be another one."""
     ends = piece_ends(tokenizer)(text)
     if count > len(ends):
@@ -172,7 +172,7 @@ def insert_needle(text: str, tokenizer: Tokenizer, p: float, q: float, given: st
     """
     count = max(1, floor_share(p, len(piece_ends(tokenizer)(text))))
     at = floor_share(q, len(text))
-    inserted = needle_of(given, tokenizer, count) if given else make_needle(tokenizer, count)
+    inserted = cut_needle(given, tokenizer, count) if given else make_needle(tokenizer, count)
     return text[:at] + inserted + text[at:]
 
 
@@ -242,7 +242,7 @@ def capitalize(text: str, draw: Draw) -> str:
 def capitalize_exactly(text: str, draw: Draw) -> str:
     """A quarter of the characters, rounded down, drawn without replacement, become upper case [A24]."""
     case_bits = np.zeros(len(text), np.uint8)
-    case_bits[permutation(len(text), draw)[: len(text) // 4]] = _CASE_BIT
+    case_bits[random_order(len(text), draw)[: len(text) // 4]] = _CASE_BIT
     return _raise_case(text, case_bits)
 
 
@@ -328,7 +328,7 @@ _DIGITS = bytes.maketrans(b"eiao", b"3140")
 _DIGITS_BOTH_CASES = bytes.maketrans(b"eiaoEIAO", b"31403140")
 
 
-def numerize(text: str, _draw: Draw, both_cases: bool = False) -> str:
+def numerize_text(text: str, _draw: Draw, both_cases: bool = False) -> str:
     """e becomes 3, i 1, a 4 and o 0; capitals too with `both_cases` (SAGE, section 5).
 
     Letters with accents are other characters and stay.
@@ -362,11 +362,11 @@ def _shuffle_parts(parts: list[str], draw: Draw) -> Sequence[str]:
     """The parts in random order; under two parts take nothing from the stream."""
     if len(parts) < 2:
         return parts
-    shuffled: tuple[str, ...] = itemgetter(*permutation(len(parts), draw))(parts)
+    shuffled: tuple[str, ...] = itemgetter(*random_order(len(parts), draw))(parts)
     return shuffled
 
 
-def permutation(n: int, draw: Draw) -> list[int]:
+def random_order(n: int, draw: Draw) -> list[int]:
     """A random order of n things: that of n little-endian 32-bit keys, equal ones by position."""
     # Sorted keys and not numpy's shuffle, whose stream may differ between its versions.
     keys = np.empty(n, "<u8")
@@ -480,7 +480,7 @@ def _delete10(
 @PERTURBATIONS.register("numerize", "e, i, a and o become 3, 1, 4 and 0", kind="superficial")
 def _numerize(both_cases: bool = False) -> Perturbation:
     name = _spell_name("numerize", both_cases=True) if both_cases else "numerize"
-    return Perturbation(name, "superficial", f"{name}/1", partial(numerize, both_cases=both_cases))
+    return Perturbation(name, "superficial", f"{name}/1", partial(numerize_text, both_cases=both_cases))
 
 
 @PERTURBATIONS.register("negate", "auxiliaries negated, negated ones affirmed", kind="semantic")

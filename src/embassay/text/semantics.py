@@ -64,7 +64,7 @@ _NOT = "(?:" + "|".join(_spell_cases("not")) + ")"
 _PATTERN = re.compile(rf"({_stem_pattern()})(\s+{_NOT}|{_NT}|(?<=[cC][aA][nN]){_NOT})?\b")
 
 
-def negate(text: str) -> str:
+def negate_text(text: str) -> str:
     """`text` with every auxiliary of the table negated, every negated one affirmed.
 
     One alternation, longest first, at word boundaries, in one pass, so that no rule undoes another. Found in
@@ -260,7 +260,7 @@ _WORDS = {"en": frozenset(_ENGLISH_WORDS)} | {
 }
 
 
-def language_of(lang: str) -> str:
+def parse_language(lang: str) -> str:
     """The language of `LANGUAGES` that a code (`eng`, `fr-CA`) names; empty where there are no rules for it.
 
     >>> language_of("eng"), language_of("fr-CA"), language_of("rus")
@@ -269,7 +269,7 @@ def language_of(lang: str) -> str:
     return _CODES.get(re.split(r"[-_]", lang.strip().lower())[0], "")
 
 
-def language_in(text: str) -> str:
+def detect_language(text: str) -> str:
     """Which of `LANGUAGES` a text is in, by the most of its function words; empty where it has none, or as many of two.
     Of equals English is taken, so that an English text of few words is negated as before.
 
@@ -288,17 +288,17 @@ def language_in(text: str) -> str:
 def negate_in(text: str, lang: str = "") -> str:
     """`text` negated by the rules of `lang`, a code, or where that is empty of the language that it is in.
 
-    English as `negate`; of German, Spanish and French one verb of each clause, or the negation that is there goes. A
-    text in a language without rules stays as it is, and so does one without any verb of the tables.
+    English as `negate_text`; of German, Spanish and French one verb of each clause, or the negation that is there goes.
+    A text in a language without rules stays as it is, and so does one without any verb of the tables.
 
     >>> negate_in("Le ciel est bleu, il n'y a pas de vent.")
     "Le ciel n'est pas bleu, il y a de vent."
     >>> negate_in("Das ist gut.", "deu"), negate_in("Se puede.", "es")
     ('Das ist nicht gut.', 'No se puede.')
     """
-    language = language_of(lang) if lang else language_in(text)
+    language = parse_language(lang) if lang else detect_language(text)
     if language == "en":
-        return negate(text)
+        return negate_text(text)
     return _GRAMMARS[language].negate(text) if language else text
 
 
@@ -450,7 +450,9 @@ def change_facts(text: str, draw: Draw) -> str:
     drawn = draw(4 * len(distinct)) if distinct else b""
     keys = [int.from_bytes(drawn[4 * i : 4 * i + 4], "little") for i in range(len(distinct))]
     new = {
-        fact: _other_fact(*fact, key) for fact, key in zip(distinct, keys, strict=True) if fact[0] != "name"
+        fact: _draw_other_fact(*fact, key)
+        for fact, key in zip(distinct, keys, strict=True)
+        if fact[0] != "name"
     }
     new |= _exchange_names(
         [(fact[1], key) for fact, key in zip(distinct, keys, strict=True) if fact[0] == "name"]
@@ -474,7 +476,7 @@ def _find_facts(text: str) -> Iterator[tuple[int, int, str, str]]:
         yield match.start(), match.end(), kind, words
 
 
-def _other_fact(kind: str, text: str, key: int) -> str:
+def _draw_other_fact(kind: str, text: str, key: int) -> str:
     """Another number, or another word of the same list."""
     if kind == "listed":
         words = next(listed for listed in _LISTS if text in listed)

@@ -336,7 +336,7 @@ def _shared_cl100k() -> Cl100k:
     return Cl100k()
 
 
-def at_hand() -> bool:
+def is_vocabulary_cached() -> bool:
     """Whether the vocabulary lies where it is looked for, so that nothing has to be downloaded."""
     path = _cached_file()
     return path is not None and path.exists()

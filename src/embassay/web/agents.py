@@ -80,7 +80,7 @@ class AgentTools:
     async def check_data(self, path: str, columns: Mapping[str, str] | None = None) -> str:
         """What a file or folder can be used for, and what is wrong with it. `columns` maps our names to the file's,
         such as {"text": "body"}."""
-        return await self._read(["data", "check", self._inside(path), *_mapped(columns), "--json"])
+        return await self._read(["data", "check", self._inside(path), *_map_columns(columns), "--json"])
 
     async def plan_run(self, run: WantedRun) -> str:
         """Time, tokens and price of a run of `sage` or `pteb`. Nothing is computed, sent or written."""
@@ -103,8 +103,10 @@ class AgentTools:
         """Score retrieval runs (TREC, JSONL, CSV, Parquet) by graded judgements, with intervals and paired tests."""
         code, scored, complaint = await self._score(qrels, runs, measures)
         if scored is None:
-            return _mark(complaint, code)
-        return _mark(json.dumps({**scored, "per_query": "see explain_question"}, ensure_ascii=False), code)
+            return _mark_as_data(complaint, code)
+        return _mark_as_data(
+            json.dumps({**scored, "per_query": "see explain_question"}, ensure_ascii=False), code
+        )
 
     async def explain_question(
         self, qrels: str, runs: list[str], query_id: str, measures: list[str] | None = None
@@ -112,11 +114,11 @@ class AgentTools:
         """What each run scores on one question. One question shows what happened, not which run is better."""
         code, scored, complaint = await self._score(qrels, runs, measures)
         if scored is None:
-            return _mark(complaint, code)
+            return _mark_as_data(complaint, code)
         rows = [row for row in scored["per_query"] if row["query_id"] == query_id]
         if not rows:
-            return _mark(f"No run has a value for the question {query_id!r}.", 4)
-        return _mark(json.dumps(rows, ensure_ascii=False))
+            return _mark_as_data(f"No run has a value for the question {query_id!r}.", 4)
+        return _mark_as_data(json.dumps(rows, ensure_ascii=False))
 
     async def _score(
         self, qrels: str, runs: Sequence[str], measures: Sequence[str] | None
@@ -162,7 +164,7 @@ class AgentTools:
             words.append("--original-only" if run.paraphraser is None else f"--paraphraser={run.paraphraser}")
         words += [] if run.limit is None else [f"--limit={run.limit}"]
         words += [] if run.tokenizer is None else [f"--tokenizer={run.tokenizer}"]
-        return words + _mapped(run.columns)
+        return words + _map_columns(run.columns)
 
     def _known_or_inside(self, name: str) -> str:
         """A catalogue's name as it is; a path only if it is inside of the folder."""
@@ -184,7 +186,7 @@ class AgentTools:
     async def _read(self, words: Sequence[str]) -> str:
         """What a command that writes nothing says."""
         code, said, complaint = await self._start(words)
-        return _mark(said if said else complaint, code)
+        return _mark_as_data(said if said else complaint, code)
 
     async def _make(self, words: Sequence[str], out: str) -> str:
         """What a command that makes a run says."""
@@ -194,12 +196,12 @@ class AgentTools:
                 mend="Ask the user to start it with --allow-runs; plan_run works without.",
             )
         run = Path(self._inside(out))
-        earlier = _spent_in(run)
+        earlier = _read_spending(run)
         # The limit of a run holds for all its sessions; what earlier ones cost is not this server's.
         most = max(self.limits.max_cost - self.spent, 0.0) + earlier
         code, said, complaint = await self._start([*words, f"--max-cost={most:.6f}"])
-        self.spent += max(_spent_in(run) - earlier, 0.0)
-        return _mark(said if said else complaint, code)
+        self.spent += max(_read_spending(run) - earlier, 0.0)
+        return _mark_as_data(said if said else complaint, code)
 
     async def _start(self, words: Sequence[str]) -> tuple[int, str, str]:
         """Exit code, output and messages of a command, in the server's folder."""
@@ -222,11 +224,11 @@ class AgentTools:
         return process.returncode or 0, said.decode(errors="replace"), complaint.decode(errors="replace")
 
 
-def _mapped(columns: Mapping[str, str] | None) -> list[str]:
+def _map_columns(columns: Mapping[str, str] | None) -> list[str]:
     return [f"--map={ours}={theirs}" for ours, theirs in (columns or {}).items()]
 
 
-def _spent_in(run: Path) -> float:
+def _read_spending(run: Path) -> float:
     """US dollars that the manifest of a run says were, or may be, billed in all its sessions; 0 if there is none."""
     try:
         spent = json.loads((run / "manifest.json").read_text(encoding="utf-8")).get("spent") or {}
@@ -235,7 +237,7 @@ def _spent_in(run: Path) -> float:
     return float(spent.get("usd") or 0.0) + float(spent.get("possible_usd") or 0.0)
 
 
-def _mark(said: str, code: int = 0) -> str:
+def _mark_as_data(said: str, code: int = 0) -> str:
     """An answer between markers that no data can have guessed, with its exit code."""
     mark = secrets.token_hex(4)
     cut = said[:LONGEST]

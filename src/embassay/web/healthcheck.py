@@ -16,7 +16,7 @@ PORTS = {("serve",): 8760, ("hume", "serve"): 8000}
 _SECONDS = 4
 
 
-def port_of(command: Sequence[str]) -> int | None:
+def find_port(command: Sequence[str]) -> int | None:
     """Where a command line of `embassay` serves; None where it serves nothing.
 
     >>> port_of(["python", "/opt/embassay/bin/embassay", "serve", "/runs", "--port=80"])
@@ -44,7 +44,7 @@ def _named_port(options: Sequence[str]) -> int | None:
 
 def main(process: Path = Path("/proc/1/cmdline")) -> int:
     """0 where all is well, else 1 and why on stderr."""
-    port = port_of(process.read_bytes().decode(errors="replace").split("\0"))
+    port = find_port(process.read_bytes().decode(errors="replace").split("\0"))
     if port is None:
         return 0
     try:

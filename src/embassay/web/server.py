@@ -80,7 +80,7 @@ class Guard:
         if body is None:
             await send_refusal(answer, 413, f"A request may have at most {self._options.most_bytes} bytes.")
             return
-        await self._app(scope, _again(body, receive), answer)
+        await self._app(scope, _replay_body(body, receive), answer)
 
     def _is_host(self, host: str) -> bool:
         return not self._options.hosts or host_name(host) in self._options.hosts
@@ -113,7 +113,7 @@ def host_name(host: str) -> str:
     return host.partition(":")[0].lower()
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     """The body as one message, then whatever comes."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -228,7 +228,7 @@ def open_socket(host: str, port: int) -> socket.socket:
         )[0]
         return _listening_socket(family, kind, protocol, address)
     except OSError as error:
-        raise _cannot_listen(host, port, error) from None
+        raise _make_listen_error(host, port, error) from None
 
 
 def _listening_socket(family: int, kind: int, protocol: int, address: Any) -> socket.socket:
@@ -263,7 +263,7 @@ def hosts_answered(host: str, public_url: str | None, more: tuple[str, ...]) -> 
     return tuple(dict.fromkeys((*LOCAL_NAMES, *bound, *named)))
 
 
-def origin_of(url: str) -> str:
+def url_origin(url: str) -> str:
     """Host and port of an address, as browsers name the origin of a page.
 
     >>> origin_of("https://Annotate.example.org/study")
@@ -391,10 +391,12 @@ class _Impatient:
 def _impatient_protocol() -> type[Any]:
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-    return type("Impatient", (_Impatient, AutoHTTPProtocol), {"most": max(8, _files_allowed() - _OWN_FILES)})
+    return type(
+        "Impatient", (_Impatient, AutoHTTPProtocol), {"most": max(8, _raise_file_limit() - _OWN_FILES)}
+    )
 
 
-def _files_allowed() -> int:
+def _raise_file_limit() -> int:
     """How many files the process may have open, once it has asked for as many as it may ask for."""
     try:
         import resource
@@ -412,7 +414,7 @@ def _raise_interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _cannot_listen(host: str, port: int, error: OSError) -> UsageError:
+def _make_listen_error(host: str, port: int, error: OSError) -> UsageError:
     where = f"{host or 'all addresses'}, port {port}"
     if error.errno == errno.EADDRINUSE:
         return UsageError(

@@ -9,7 +9,7 @@ import pytest
 
 from embassay.data import DATASETS, open_dataset
 from embassay.data.catalogue.entries import all_entries
-from embassay.data.catalogue.suites import Suite, all_suites, members_of, suite_of
+from embassay.data.catalogue.suites import Suite, all_suites, find_members, find_suite
 from embassay.errors import DataError, EmbassayError, UsageError
 
 REFERENCE = Path(__file__).parents[3] / ".." / "shared" / "reference"
@@ -222,12 +222,12 @@ def test_no_suite_has_the_name_of_a_dataset() -> None:
 
 def test_tasks_and_an_empty_choice() -> None:
     """`?tasks=` keeps some; none that fits is an error which says what there is."""
-    some = suite_of("sage?tasks=robustness,preference")
+    some = find_suite("sage?tasks=robustness,preference")
     assert some is not None
     assert list(some.sets) == ["summarize-from-feedback", "billsum", "cnn-dailymail", "sumpubmed"]
     assert all(set(one.tasks) <= {"robustness", "preference"} for one in some.members)
     with pytest.raises(UsageError, match="nothing for sts") as caught:
-        suite_of("beir?tasks=sts")
+        find_suite("beir?tasks=sts")
     assert "retrieval" in caught.value.mend
 
 
@@ -263,14 +263,14 @@ def _own(tmp_path: Path, text: str) -> str:
 
 def test_a_suite_of_ones_own(tmp_path: Path) -> None:
     """Files beside it, datasets of the catalogue and other suites, in groups and in some languages."""
-    suite = suite_of(_own(tmp_path, OWN))
+    suite = find_suite(_own(tmp_path, OWN))
     assert suite is not None
     assert suite.sets == ("mail", "sts17", "twitterhjerne")
     assert [one.spec() for one in suite.members] == [
         f"{tmp_path / 'pairs.jsonl'}?tasks=sts", f"{tmp_path / 'more.jsonl'}?tasks=sts",
         "sts17?lang=en-en,es-es&tasks=sts", "twitterhjerne?tasks=retrieval",
     ]  # fmt: skip
-    records, own = members_of([str(tmp_path / "ours.yaml"), "scifact"])
+    records, own = find_members([str(tmp_path / "ours.yaml"), "scifact"])
     assert [one.name for one in records] == ["sts17", "twitterhjerne", "scifact"]
     assert len(own) == 2
 
@@ -279,8 +279,8 @@ def test_a_description_is_no_suite(tmp_path: Path) -> None:
     """A YAML file without members is a dataset's."""
     path = tmp_path / "one.yaml"
     path.write_text("name: one\ntables: []\n")
-    assert suite_of(str(path)) is None
-    assert suite_of(str(tmp_path / "absent.yaml")) is None
+    assert find_suite(str(path)) is None
+    assert find_suite(str(tmp_path / "absent.yaml")) is None
 
 
 @pytest.mark.parametrize(
@@ -306,6 +306,6 @@ def test_a_description_is_no_suite(tmp_path: Path) -> None:
 def test_faults_are_said_with_the_file(tmp_path: Path, text: str, said: str) -> None:
     """One line that names the file, and what is wrong in it."""
     with pytest.raises(EmbassayError, match=said) as caught:
-        suite_of(_own(tmp_path, text))
+        find_suite(_own(tmp_path, text))
     assert isinstance(caught.value, DataError)
     assert "ours.yaml" in caught.value.message

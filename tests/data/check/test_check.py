@@ -11,9 +11,9 @@ import pytest
 from embassay.data import SHAPES, open_dataset
 from embassay.data.check import Check
 from embassay.data.check import figures as texts
-from embassay.data.check.figures import count_values, off_scale, spread_of
+from embassay.data.check.figures import count_values, find_off_scale_scores, spread_of
 from embassay.data.check.files import Stops
-from embassay.data.check.inspection import TASKS, near_misses
+from embassay.data.check.inspection import TASKS, find_near_misses
 from embassay.errors import DataError, UsageError
 
 
@@ -140,9 +140,9 @@ def test_progress_is_told(tmp_path: Path) -> None:
 def test_near_misses(columns: list[str], mapping: dict[str, str], mends: dict[str, str]) -> None:
     """Columns called otherwise are offered for those that are missing, with all of the --map."""
     known = [*columns, *mapping]
-    found = {miss.shape: miss.mend for miss in near_misses(known, mapping)}
+    found = {miss.shape: miss.mend for miss in find_near_misses(known, mapping)}
     assert mends.items() <= found.items()
-    for miss in near_misses(known, mapping):
+    for miss in find_near_misses(known, mapping):
         named = dict(pair.split("=") for pair in miss.mend.removeprefix("--map ").split(","))
         assert set(miss.missing) <= set(named)
         assert set(named.values()) <= set(columns)
@@ -150,8 +150,8 @@ def test_near_misses(columns: list[str], mapping: dict[str, str], mends: dict[st
 
 def test_no_offers_without_a_likeness() -> None:
     """A column whose name says nothing is not offered; where nothing fits, the nearest shape says what it needs."""
-    assert near_misses(["text", "price"], {}) == ()
-    (miss,) = near_misses(["price", "colour"], {})
+    assert find_near_misses(["text", "price"], {}) == ()
+    (miss,) = find_near_misses(["price", "colour"], {})
     assert (miss.shape, miss.missing, miss.mend) == ("documents", ("text",), "")
 
 
@@ -183,7 +183,7 @@ def test_figures() -> None:
     """1, 2, 3, 10: median 2.5, mean 4; of 21 scores one is off the scale 0 to 1; b appears twice."""
     told = spread_of(np.array([10, 1, 2, 3, np.nan]))
     assert (told.n, told.least, told.median, told.most, told.mean) == (4, 1, 2.5, 10, 4)
-    assert off_scale([0.5] * 20 + [40]) == ((0, 1), 1)
-    assert off_scale([0.1, 0.9]) is None
-    assert off_scale(np.array([np.nan])) is None
+    assert find_off_scale_scores([0.5] * 20 + [40]) == ((0, 1), 1)
+    assert find_off_scale_scores([0.1, 0.9]) is None
+    assert find_off_scale_scores(np.array([np.nan])) is None
     assert list(count_values(["a", "b", "b"]).counts.items()) == [("b", 2), ("a", 1)]

@@ -277,7 +277,7 @@ def test_many_make_it_at_once(tmp_path: Path) -> None:
 
 def test_written_parts_are_left_alone(tmp_path: Path) -> None:
     """What is being written is not taken for what a killed process left."""
-    with column.scratch_folder(tmp_path) as folder:
+    with column.make_scratch_folder(tmp_path) as folder:
         (folder / "texts").write_text("half")
         assert column.clear_parts(tmp_path) == 0
         assert (folder / "texts").exists()

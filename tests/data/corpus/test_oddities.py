@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from embassay.data.column import find_oddities, find_repeats
 from embassay.data.intake import Tally
-from embassay.data.views import Draw, drawn_places
+from embassay.data.views import Draw, draw_places
 
 FEW = st.sampled_from(["", "a", "b", "c", "dd", "e" * 12])
 
@@ -45,4 +45,4 @@ def test_drawn_places(ids: set[str], limit: int, seed: int) -> None:
     drawn = Draw[int](limit, seed, required)
     for place, key in enumerate(ordered):
         drawn.offer(key, place)
-    assert drawn_places(ordered, limit, seed, required).tolist() == drawn.taken()
+    assert draw_places(ordered, limit, seed, required).tolist() == drawn.taken()

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.judged_runs import Entries, Known, entries_of, read_run
-from embassay.data.judged_runs.engines import hits_of
-from embassay.data.judged_runs.spans import are_spans, by_evidence, qrels_of, read_spans
+from embassay.data.judged_runs import Entries, Known, read_held_entries, read_run
+from embassay.data.judged_runs.engines import read_hits
+from embassay.data.judged_runs.spans import are_spans, by_evidence, make_qrels, read_spans
 from embassay.data.judged_runs.texts import _normalise_blanks
 from embassay.errors import DataError
 
@@ -263,7 +263,7 @@ def test_evidence_is_found_however_documents_are_cut(judged: Path) -> None:
     """Whole, in a larger passage, and half of it; less than half is none."""
     spans = read_spans(judged)
     assert are_spans(judged)
-    assert sorted(qrels_of(spans, judged).frame.rows()) == [
+    assert sorted(make_qrels(spans, judged).frame.rows()) == [
         ("q", "a.md[100:200]", 5.0), ("q", "a.md[900:1000]", 3.0), ("q", "b.md[0:50]", 1.0),
     ]  # fmt: skip
     for start, end, found in (
@@ -273,7 +273,7 @@ def test_evidence_is_found_however_documents_are_cut(judged: Path) -> None:
         (160, 400, False),
         (50, 149, False),
     ):
-        held = by_evidence(entries_of({"q": ["x"]}, "run", "r"), spans, {"x": ("a.md", start, end)})
+        held = by_evidence(read_held_entries({"q": ["x"]}, "run", "r"), spans, {"x": ("a.md", start, end)})
         assert (held.run.frame["doc"][0] == "a.md[100:200]") is found
         assert (held.matched, held.unmatched) == (int(found), int(not found))
 
@@ -286,7 +286,7 @@ def test_evidence_counts_once_and_the_best_of_several(judged: Path) -> None:
         "all": ("a.md", 0, 2000),
         "none": ("c.md", 0, 9),
     }
-    run = entries_of({"q": ["one", "two", "all", "none", "lost"]}, "run", "r")
+    run = read_held_entries({"q": ["one", "two", "all", "none", "lost"]}, "run", "r")
     held = by_evidence(run, read_spans(judged), places)
     assert held.run.frame["doc"].to_list() == ["a.md[100:200]", "two!again", "a.md[900:1000]", "none", "lost"]
     assert (held.matched, held.unmatched, held.unplaced) == (3, 1, 1)
@@ -306,16 +306,16 @@ def test_rows_that_name_no_document() -> None:
     """ES|QL leaves ids out unless they are asked for: the refusal says how."""
     columns, values = [{"name": "title"}, {"name": "price"}], [["Refunds", 3]]
     with pytest.raises(DataError, match=r"METADATA _id") as raised:
-        hits_of(
+        read_hits(
             Path("run.json"),
             json.dumps({"query_id": "q1", "columns": columns, "values": values}).encode(),
             {},
         )
     assert raised.value.found == "title, price"
     partial = {"query_id": "q1", "columns": [{"name": "_id"}], "values": [["d1"]], "is_partial": True}
-    assert hits_of(Path("run.json"), json.dumps(partial).encode(), {})[0].is_partial
+    assert read_hits(Path("run.json"), json.dumps(partial).encode(), {})[0].is_partial
     mapped = {"query_id": "q1", "columns": [{"name": "key.keyword"}], "values": [["d1"]]}
-    [hit] = hits_of(Path("run.json"), json.dumps(mapped).encode(), {"doc_id": "key.keyword"})
+    [hit] = read_hits(Path("run.json"), json.dumps(mapped).encode(), {"doc_id": "key.keyword"})
     assert hit.ids == {"key.keyword": "d1"}
 
 

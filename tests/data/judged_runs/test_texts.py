@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from embassay.data.judged_runs.texts import Known, bare_text
+from embassay.data.judged_runs.texts import Known, normalize_text
 
 TWINS = [
     ("The plug-in works with C++ only.", "The plug-in works with C# only."),
@@ -166,5 +166,5 @@ def test_nothing_is_found_by_a_text_of_nothing() -> None:
 
 def test_plain_texts() -> None:
     """What is passed over last, and what is not."""
-    assert bare_text("See [the page](http://a.b) at 5 p.m., “now”!") == "see the page at 5 p.m now"
-    assert bare_text("2*3*4 = 24; f(x)!") == "2*3*4 = 24 f(x)!"
+    assert normalize_text("See [the page](http://a.b) at 5 p.m., “now”!") == "see the page at 5 p.m now"
+    assert normalize_text("2*3*4 = 24; f(x)!") == "2*3*4 = 24 f(x)!"

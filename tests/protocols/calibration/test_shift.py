@@ -18,8 +18,8 @@ from embassay.protocols.calibration.shift import (
     WATCHED,
     Watch,
     compare_pairs,
+    keep_reference,
     pair_features,
-    reference_of,
 )
 
 WORDS = [
@@ -74,7 +74,7 @@ def test_a_file_keeps_numbers_and_no_texts(saved: Path) -> None:
     assert not any(word in json.dumps(plain["reference"]) for word in WORDS)
     assert {len(values) for values in plain["reference"].values()} == {300}
     assert (
-        len(reference_of({"similarity": np.arange(2000.0)}, np.random.default_rng(0))["similarity"]) == KEPT
+        len(keep_reference({"similarity": np.arange(2000.0)}, np.random.default_rng(0))["similarity"]) == KEPT
     )
 
 
@@ -114,7 +114,7 @@ def test_accepting_other_pairs_warns_and_like_ones_do_not(saved: Path) -> None:
 
 
 def test_single_pairs_are_compared_when_there_are_many() -> None:
-    reference = reference_of({"similarity": np.random.default_rng(0).random(400)}, np.random.default_rng(1))
+    reference = keep_reference({"similarity": np.random.default_rng(0).random(400)}, np.random.default_rng(1))
     watch = Watch(reference)
     said = [watch.see({"similarity": np.array([0.99])}) for _ in range(WATCHED)]
     assert not any(said[:-1])
@@ -146,6 +146,6 @@ def test_false_alarms(draws: int, most: int) -> None:
     rng, found = np.random.default_rng(11), 0
     for _ in range(draws):
         whole = {"similarity": rng.integers(0, 20, 400) / 20, "length": rng.lognormal(4, 0.5, 400).round()}
-        reference = reference_of({name: values[:300] for name, values in whole.items()}, rng)
+        reference = keep_reference({name: values[:300] for name, values in whole.items()}, rng)
         found += not compare_pairs(reference, {name: values[300:] for name, values in whole.items()}).is_alike
     assert found <= most

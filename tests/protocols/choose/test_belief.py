@@ -10,11 +10,11 @@ from embassay.protocols.choose.belief import (
     Evidence,
     SignalWeights,
     contrast_basis,
+    count_labels_needed,
     error_spread,
     fit_weights,
     form_belief,
     gather_evidence,
-    labels_for,
     update_belief,
 )
 from embassay.protocols.choose.conclusions import shipped_fit
@@ -99,11 +99,11 @@ def test_a_few_labels_move_it_part_of_the_way() -> None:
 def test_more_labels_leave_less_regret() -> None:
     """And the number is the first that is enough."""
     found = belief(0.31, 0.3, 0.3)
-    enough, regrets = labels_for(found, 0.1 * AGREEMENT, 0.01)
+    enough, regrets = count_labels_needed(found, 0.1 * AGREEMENT, 0.01)
     values = list(regrets.values())
     assert values[0] > values[-1]
     assert enough is None or regrets[enough] <= 0.01
-    assert labels_for(found, 0.1 * AGREEMENT, 0.9)[0] == 10
+    assert count_labels_needed(found, 0.1 * AGREEMENT, 0.9)[0] == 10
 
 
 def test_the_weights_of_made_collections_are_found_again() -> None:

@@ -17,7 +17,7 @@ import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.choose import ChoiceOptions
 from embassay.protocols.choose.conclusions import SystemAnswers, make_standing, shipped_fit
-from embassay.protocols.choose.questions import FITTED, asked_of, cell_options
+from embassay.protocols.choose.questions import FITTED, cell_options, read_user_questions
 from embassay.protocols.kernel.outcome import Run
 from embassay.records import Result
 from embassay.report.terminal import run_view
@@ -383,10 +383,10 @@ def test_money_that_ends_while_questions_are_written_keeps_them(folder: Path, tm
 
 def test_a_golden_set_goes_on_from_a_choice(run: Run, folder: Path) -> None:
     """Its pools have what the likeliest systems found, and its lowest grade is no gain."""
-    from embassay.report.rag.choice import next_commands
+    from embassay.report.rag.choice import suggest_commands
     from embassay.report.record import read_record
 
-    golden, again = next_commands(read_record(run.path))
+    golden, again = suggest_commands(read_record(run.path))
     words = golden.split()
     added = [Path(words[place + 1]) for place, word in enumerate(words) if word == "--add-run"]
     assert {path.stem for path in added} <= {*SYSTEMS}
@@ -413,7 +413,7 @@ def test_a_golden_set_goes_on_from_a_choice(run: Run, folder: Path) -> None:
     labelled = eb.choose(SYSTEMS, folder / "corpus.jsonl", out=folder / "run-labelled", options=options)
     assert told_of(labelled)["corpus"]["judged"] > 0
     assert "--labels" in again
-    gains = asked_of(cell_options(options, "")).qrels
+    gains = read_user_questions(cell_options(options, "")).qrels
     assert min(min(own.values()) for own in gains.values()) == 0
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import embassay as eb
-from embassay.protocols.compare import RunValues, compare_systems, fields, read_values
+from embassay.protocols.compare import RunValues, compare_systems, list_fields, read_values
 from embassay.protocols.compare_claims import contrast_claim, field_claims
-from embassay.protocols.gate import BarVerdict, judged_against
+from embassay.protocols.gate import BarVerdict, judge_against
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report.terminal import contrast_verdict
 
@@ -31,7 +31,7 @@ def test_a_run_that_is_judged_less_is_not_worse_in_a_comparison(tmp_path: Path) 
     said = contrast_verdict(one, SCORE, found.among)
     assert said.startswith("old scores higher than new")
     assert "missing labels" in said
-    field = next(iter(fields(run, measures=["nDCG@10"])))
+    field = next(iter(list_fields(run, measures=["nDCG@10"])))
     assert [(entrant.rank_low, entrant.rank_high) for entrant in field.entrants] == [(1, 2), (1, 2)]
     assert {claim.subject for claim in field_claims(field)} == {"old", "new"}
     # And a run that is judged alike is worse: the same documents, in the worst order or nearly so.
@@ -65,7 +65,7 @@ def _score_alone(folder: Path, ranked: Any, **options: Any) -> RunValues:
 
 
 def _gate(now: RunValues, base: RunValues, measure: str) -> BarVerdict:
-    [verdict] = judged_against(now, base, measures=[measure])
+    [verdict] = judge_against(now, base, measures=[measure])
     return verdict
 
 

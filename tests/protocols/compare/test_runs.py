@@ -13,12 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.compare import compare_systems, field_of, fields, pair_tests, pairing, read_values
+from embassay.protocols.compare import (
+    compare_manifests,
+    compare_systems,
+    list_fields,
+    make_field,
+    pair_tests,
+    read_values,
+)
 from embassay.protocols.kernel.comparisons import (
     REFERENCE,
     Headline,
     Standing,
-    compared,
+    compare_headlines,
     read_standings,
     write_standings,
 )
@@ -50,12 +57,12 @@ def test_two_systems(tmp_path: Path) -> None:
 
 def test_all_systems(tmp_path: Path) -> None:
     run = read_values(write_run(tmp_path / "run", VALUES))
-    found = next(one for one in fields(run) if one.task == TASK)
+    found = next(one for one in list_fields(run) if one.task == TASK)
     assert {one.system for one in found.entrants[:2]} == {"good", "twin"}
     assert [(one.rank_low, one.rank_high) for one in found.entrants] == [(1, 2), (1, 2), (3, 3)]
     assert found.groups == ((0, 1),)
     assert sum(one.best or 0 for one in found.entrants) == pytest.approx(1)
-    assert next(iter(fields(run, measures=[MEASURE]))).measure == MEASURE
+    assert next(iter(list_fields(run, measures=[MEASURE]))).measure == MEASURE
 
 
 def test_the_overall_score_is_tested_alone_and_parts_among_themselves(tmp_path: Path) -> None:
@@ -95,7 +102,7 @@ def test_one_question_has_one_answer_or_names_the_family(tmp_path: Path) -> None
     values["s1"] = values["s0"] - 0.055 + noise - noise.mean()
     run = read_values(write_run(tmp_path / "run", values))
     found = compare_systems(run, "s0", "s1")
-    pairs = compared([one.headline for one in run.at(("overall", "", "overall"))])["pairs"]
+    pairs = compare_headlines([one.headline for one in run.at(("overall", "", "overall"))])["pairs"]
     [same] = [one for one in pairs if {one["a"], one["b"]} == {"s0", "s1"}]
     assert found.among is not None
     assert found.among.pairs == 15
@@ -117,7 +124,7 @@ def test_nothing_but_the_corrected_test_tells_two_apart(seed: int) -> None:
         Standing(TASK, "", MEASURE, Headline(f"s{i}", float(column.mean()), len(sets), own))
         for i, (column, own) in enumerate(zip(sets.T, draws, strict=True))
     ]
-    found = field_of((TASK, "", MEASURE), "", known)
+    found = make_field((TASK, "", MEASURE), "", known)
     tests = pair_tests(known)
     assert [test.p_adjusted for test in tests] == holm([test.p for test in tests])
     apart = sum(test.p_adjusted < 0.05 for test in tests)
@@ -133,7 +140,7 @@ def test_no_verdict_where_a_reference_reaches_the_leader(tmp_path: Path) -> None
         standings = [Standing(task, "", MEASURE, own[name]) for name in ("good", "poor")]
         write_standings(path, [*standings, Standing(task, "", MEASURE, constant, REFERENCE)])
         run = read_values(path)
-        [field] = fields(run)
+        [field] = list_fields(run)
         [pair] = compare_systems(run, "good", "poor").contrasts
         assert (field.entrants[0].rank_low is not None) == tested
         assert math.isnan(pair.p) != tested
@@ -149,7 +156,7 @@ def test_lower_is_better_turns_the_ranks(tmp_path: Path) -> None:
         Standing("score", "d", "Harm@10", one.headline) for one in read_standings(path) if one.task == TASK
     ]
     write_standings(path, standings)
-    [found] = fields(read_values(path))
+    [found] = list_fields(read_values(path))
     assert found.entrants[0].system == "poor"
     assert found.entrants[0].rank_high == 1
 
@@ -203,7 +210,7 @@ def test_names_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="with itself"):
         compare_systems(run, "good", "good")
     with pytest.raises(UsageError, match="no task 'x'"):
-        list(fields(run, tasks=["x"]))
+        list(list_fields(run, tasks=["x"]))
 
 
 def test_folders_that_hold_nothing(tmp_path: Path) -> None:
@@ -228,10 +235,10 @@ def test_every_bit_of_a_replicate_is_kept(tmp_path: Path) -> None:
 
 def test_pairing_asks_for_the_same_items() -> None:
     run = {"protocol": "sage", "arguments": {"seed": 1, "limit": 5}, "datasets": []}
-    assert pairing(run, json.loads(json.dumps(run))).paired
-    assert "limit differs" in pairing(run, {**run, "arguments": {"seed": 1, "limit": 6}}).reason
-    assert "other rules" in pairing(run, {**run, "resampling": 2}).reason
-    assert "protocol differs" in pairing(run, {**run, "protocol": "pteb"}).reason
+    assert compare_manifests(run, json.loads(json.dumps(run))).paired
+    assert "limit differs" in compare_manifests(run, {**run, "arguments": {"seed": 1, "limit": 6}}).reason
+    assert "other rules" in compare_manifests(run, {**run, "resampling": 2}).reason
+    assert "protocol differs" in compare_manifests(run, {**run, "protocol": "pteb"}).reason
 
 
 def test_a_system_in_two_runs_is_compared_on_the_datasets_of_both(tmp_path: Path) -> None:

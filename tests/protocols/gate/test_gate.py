@@ -17,11 +17,11 @@ from embassay.protocols.gate import (
     as_junit,
     as_markdown,
     gate,
-    judged_against,
-    judged_bars,
+    judge_against,
+    judge_bars,
+    name_verdict,
     read_names,
-    summary,
-    word,
+    summarise_verdicts,
 )
 from embassay.protocols.kernel.comparisons import read_standings, write_standings
 from embassay.protocols.thresholds import list_scores, read_bar, read_rows
@@ -35,7 +35,7 @@ ITEMS = np.random.default_rng(5).uniform(0.3, 0.7, 300)
 
 
 def verdict(run: Path, text: str) -> BarVerdict:
-    [found] = judged_bars([read_bar(text)], read_rows(run))
+    [found] = judge_bars([read_bar(text)], read_rows(run))
     return found
 
 
@@ -78,7 +78,7 @@ def test_what_is_not_tested_is_not_among_the_bars_that_are_met(tmp_path: Path) -
     same = {"a": ITEMS, "still": np.full(300, 0.5)}
     base = read_values(write_run(tmp_path / "base", same))
     now = read_values(write_run(tmp_path / "now", same))
-    found = judged_against(now, base)
+    found = judge_against(now, base)
     assert {one.bar: (one.met, one.stops) for one in found} == {
         "sage.overall[a] no worse": (True, False), f"sage.{TASK}[a] no worse": (True, False),
         "sage.overall[still] no worse": (None, False), f"sage.{TASK}[still] no worse": (None, False),
@@ -88,7 +88,7 @@ def test_what_is_not_tested_is_not_among_the_bars_that_are_met(tmp_path: Path) -
     suite = ElementTree.fromstring(as_junit(found))
     assert [suite.get(kind) for kind in ("tests", "failures", "errors", "skipped")] == ["4", "0", "0", "2"]
     fallen = read_values(write_run(tmp_path / "fallen", {"a": ITEMS, "still": np.full(300, 0.1)}))
-    worse = {one.bar: (one.met, one.stops) for one in judged_against(fallen, base, tasks=["overall"])}
+    worse = {one.bar: (one.met, one.stops) for one in judge_against(fallen, base, tasks=["overall"])}
     assert worse["sage.overall[still] no worse"] == (None, True)
 
 
@@ -97,8 +97,8 @@ def test_items_that_did_not_change_correct_nothing(tmp_path: Path) -> None:
     noise = np.random.default_rng(6).normal(0, 0.05, 300)
     base = read_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
     now = read_values(write_run(tmp_path / "now", {"a": ITEMS - 0.01 + noise, "b": ITEMS}))
-    alone = judged_against(now, base, systems=["a"], tasks=["overall"])
-    beside = judged_against(now, base, tasks=["overall"])
+    alone = judge_against(now, base, systems=["a"], tasks=["overall"])
+    beside = judge_against(now, base, tasks=["overall"])
     assert alone[0].reason
     assert alone[0].reason == beside[0].reason
 
@@ -109,8 +109,8 @@ def test_tests_are_corrected_together(tmp_path: Path) -> None:
     fallen = ITEMS + (noise - noise.mean()) - 2.1 * noise.std() / np.sqrt(300)
     base = read_values(write_run(tmp_path / "base", dict.fromkeys("abcdefgh", ITEMS)))
     now = read_values(write_run(tmp_path / "now", dict.fromkeys("abcdefgh", fallen)))
-    assert [one.met for one in judged_against(now, base, systems=["a"], tasks=["overall"])] == [False]
-    assert [one.met for one in judged_against(now, base, tasks=["overall"])] == [True] * 8
+    assert [one.met for one in judge_against(now, base, systems=["a"], tasks=["overall"])] == [False]
+    assert [one.met for one in judge_against(now, base, tasks=["overall"])] == [True] * 8
 
 
 def test_a_fall_that_is_no_loss_yet_says_what_more_items_would_buy(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_fall_that_is_no_loss_yet_says_what_more_items_would_buy(tmp_path: Pat
     now = read_values(
         write_run(tmp_path / "now", dict.fromkeys("abcdefg", ITEMS + change) | {"h": ITEMS - change})
     )
-    *fallen, risen = judged_against(now, base, tasks=["overall"])
+    *fallen, risen = judge_against(now, base, tasks=["overall"])
     for one in fallen:
         fifty, many = one.ahead
         assert (fifty.more, many.more) == (50, 400)
@@ -133,9 +133,9 @@ def test_a_fall_that_is_no_loss_yet_says_what_more_items_would_buy(tmp_path: Pat
         assert 0 < fifty.chance < many.chance < 1
     assert risen.ahead == ()
     assert "with 400 more" in printed(gate_view((*fallen, risen)), width=120)
-    [found] = judged_against(now, base, systems=["a"], tasks=["overall"])
+    [found] = judge_against(now, base, systems=["a"], tasks=["overall"])
     assert (found.met, found.ahead) == (False, ())
-    assert not any(one.ahead for one in judged_against(now, base, tasks=["overall"], margin=0.1))
+    assert not any(one.ahead for one in judge_against(now, base, tasks=["overall"], margin=0.1))
 
 
 def test_several_runs_of_a_folder(tmp_path: Path) -> None:
@@ -161,13 +161,13 @@ def test_no_worse(tmp_path: Path) -> None:
     noise = np.random.default_rng(6).normal(0, 0.02, 300)
     base = read_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
     now = read_values(write_run(tmp_path / "now", {"a": ITEMS - 0.02 + noise, "b": ITEMS + 0.02 + noise}))
-    verdicts = {one.bar: one for one in judged_against(now, base)}
+    verdicts = {one.bar: one for one in judge_against(now, base)}
     assert {bar: one.met for bar, one in verdicts.items()} == {
         "sage.overall[a] no worse": False, "sage.overall[b] no worse": True,
         f"sage.{TASK}[a] no worse": False, f"sage.{TASK}[b] no worse": True,
     }  # fmt: skip
-    assert all(one.met for one in judged_against(now, base, margin=0.03))
-    assert len(judged_against(now, base, systems=["b"], tasks=[TASK])) == 1
+    assert all(one.met for one in judge_against(now, base, margin=0.03))
+    assert len(judge_against(now, base, systems=["b"], tasks=[TASK])) == 1
 
 
 def test_a_system_may_have_had_another_name(tmp_path: Path) -> None:
@@ -200,17 +200,19 @@ def test_what_is_listed_can_be_a_threshold(tmp_path: Path) -> None:
 def test_what_is_gone_is_not_tested_and_stops(tmp_path: Path) -> None:
     base = read_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
     now = read_values(write_run(tmp_path / "now", {"a": ITEMS}))
-    found = {one.bar: one for one in judged_against(now, base)}
+    found = {one.bar: one for one in judge_against(now, base)}
     assert found["sage.overall[b] no worse"].reason.startswith("no value now: not in this run")
     assert found["sage.overall[b] no worse"].met is None
     assert found["sage.overall[b] no worse"].stops
     # Of two that are not tested alike, the one that fails the gate is told apart, in the table and in the first line.
-    words = {bar: word(one) for bar, one in found.items()}
-    assert words["sage.overall[b] no worse"] != word(BarVerdict("x", None, None))
+    words = {bar: name_verdict(one) for bar, one in found.items()}
+    assert words["sage.overall[b] no worse"] != name_verdict(BarVerdict("x", None, None))
     fatal = [one for one in found.values() if one.met is None and one.stops]
     harmless = [replace(one, stops=False) for one in fatal]
-    assert summary(fatal) != summary(harmless)
-    assert summary([*found.values(), BarVerdict("x", None, None)]) != summary([*found.values()])
+    assert summarise_verdicts(fatal) != summarise_verdicts(harmless)
+    assert summarise_verdicts([*found.values(), BarVerdict("x", None, None)]) != summarise_verdicts(
+        [*found.values()]
+    )
 
 
 def test_what_never_had_a_value_is_no_bar(tmp_path: Path) -> None:
@@ -225,7 +227,7 @@ def test_what_never_had_a_value_is_no_bar(tmp_path: Path) -> None:
                 for one in standings
             ],
         )
-    found = judged_against(read_values(made[1]), read_values(made[0]))
+    found = judge_against(read_values(made[1]), read_values(made[0]))
     assert [one.bar for one in found] == [f"sage.{TASK}[a] no worse"]
 
 
@@ -233,7 +235,7 @@ def test_a_test_that_is_not_paired_says_so_everywhere(tmp_path: Path) -> None:
     """Met or missed: in the line of each bar of table, Markdown and JUnit, with the reason."""
     now = read_values(write_run(tmp_path / "now", {"a": ITEMS, "b": ITEMS - 0.2}, arguments={"limit": 5}))
     base = read_values(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}, arguments={"limit": 9}))
-    found = judged_against(now, base)
+    found = judge_against(now, base)
     assert {one.met for one in found} == {True, False}
     assert all(one.unpaired.startswith("limit differs: 5 and 9") for one in found)
     table = printed(gate_view(found), width=120)
@@ -246,7 +248,7 @@ def test_a_test_that_is_not_paired_says_so_everywhere(tmp_path: Path) -> None:
     cases = ElementTree.fromstring(as_junit(found).encode()).findall("testcase")
     assert all(case.attrib["name"].endswith("(unpaired)") for case in cases)
     assert all("limit differs" in (case.findtext("system-out") or "") for case in cases)
-    paired = printed(gate_view(judged_against(base, base)), width=120)
+    paired = printed(gate_view(judge_against(base, base)), width=120)
     assert "npaired" not in paired
 
 
@@ -271,7 +273,7 @@ def test_runs_of_other_data_are_not_compared(tmp_path: Path) -> None:
     fallen = dict.fromkeys("ab", ITEMS - 0.2)
     old = read_values(write_run(tmp_path / "old", {"a": ITEMS, "b": ITEMS}, datasets=[data("june")]))
     new = read_values(write_run(tmp_path / "new", fallen, datasets=[data("july")]))
-    found = judged_against(new, old)
+    found = judge_against(new, old)
     assert {own.met for own in found} == {None}
     assert all(own.stops and "june only in old" in own.reason for own in found)
 
@@ -282,12 +284,12 @@ def test_a_run_that_has_grown_is_judged_on_the_datasets_of_both(tmp_path: Path) 
     path = write_run(tmp_path / "new", {"a": fallen}, datasets=[data("june"), data("july")])
     more = [replace(one, dataset="june") for one in read_standings(path) if one.task == TASK]
     write_standings(path, [*read_standings(path), *more])
-    overall, own = judged_against(read_values(path), old)
+    overall, own = judge_against(read_values(path), old)
     assert (overall.met, overall.stops) == (None, False)
     assert "july only in new" in overall.reason
     assert own.bar == f"sage.{TASK}[a,dataset=june] no worse"
     assert own.met is False
-    same = judged_against(old, old)
+    same = judge_against(old, old)
     assert [one.met for one in same] == [True, True]
 
 

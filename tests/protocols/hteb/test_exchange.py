@@ -16,7 +16,7 @@ from embassay.protocols.hteb.layout import (
     file_hash,
     file_names,
     generator_folder,
-    generator_of,
+    parse_generator,
 )
 from embassay.protocols.hteb.options import TRANSFORMATIONS, HtebOptions, HtebRequest
 from embassay.protocols.wordings.sets import ParaphraseSet
@@ -53,7 +53,7 @@ def test_files_are_called_as_those_that_were_published():
 def test_a_generator_is_found_again_by_its_folder(model):
     """No separator, no reserved name, and nothing lost."""
     name = generator_folder(model)
-    assert generator_of(name) == model
+    assert parse_generator(name) == model
     assert re.fullmatch(r"[A-Za-z0-9_.~-]+", name)
     assert name.upper() != "CON"
     assert not name.endswith(".")

@@ -16,11 +16,11 @@ from embassay.protocols.hteb.options import (
     HtebOptions,
     TransformOptions,
     as_reference,
-    candidates,
-    instruction,
+    format_instruction,
+    language_names,
     language_of_dataset,
     language_of_text,
-    names_of,
+    other_languages,
     read_families,
     read_transformations,
 )
@@ -59,23 +59,23 @@ def test_texts_go_to_the_languages_of_the_reference():
 
 def test_a_text_never_goes_to_its_own_language():
     """The source is no candidate, unless it is the only one; pivots begin with English."""
-    assert candidates(TARGETS, ["Arabic"]) == TARGETS[:4]
-    assert candidates(["Arabic"], ["Arabic"]) == ("Arabic",)
+    assert other_languages(TARGETS, ["Arabic"]) == TARGETS[:4]
+    assert other_languages(["Arabic"], ["Arabic"]) == ("Arabic",)
     assert ("English", *TARGETS) == PIVOTS
 
 
 def test_varieties_of_arabic():
     """They are Arabic, or, as in the reference, languages that may be translated to Arabic."""
     for code in ("arb", "arq", "ary"):
-        assert candidates(TARGETS, names_of(code)) == TARGETS[:4]
-        assert candidates(TARGETS, names_of(code, varieties=True)) == TARGETS
+        assert other_languages(TARGETS, language_names(code)) == TARGETS[:4]
+        assert other_languages(TARGETS, language_names(code, varieties=True)) == TARGETS
 
 
 @pytest.mark.parametrize("transformation", TRANSFORMATIONS.values(), ids=lambda one: one.name)
 def test_every_step_has_an_instruction_that_forbids_answering(transformation):
     """And that asks for the text alone; translations name both languages."""
     for step in transformation.steps:
-        said = instruction(step, "English", "German")
+        said = format_instruction(step, "English", "German")
         assert "{" not in said
         assert "never answer" in said
         assert ("from English to German" in said) == (step == "translation")

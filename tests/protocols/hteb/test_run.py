@@ -19,10 +19,10 @@ from embassay.protocols.hteb.options import (
     HtebOptions,
     HtebRequest,
     TransformOptions,
-    on_axis,
+    select_axis,
 )
 from embassay.protocols.hteb.profiles import TOTAL, Profiles, RunTransformation, axis_part
-from embassay.protocols.hteb.protocol import Hteb, HtebPlan, datasets_of
+from embassay.protocols.hteb.protocol import Hteb, HtebPlan, open_datasets
 from embassay.protocols.hteb.slots import read_reference
 from embassay.protocols.wordings.scores import RunDataset, RunLayout, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet
@@ -70,7 +70,7 @@ def test_axes_are_plain_means_and_the_total_is_theirs(finished):
     for measure in ("overall", "delta"):
         of = {part: value(done, part, measure) for part in (*TRANSFORMATIONS, *map(axis_part, AXES), TOTAL)}
         for axis in AXES:
-            assert of[axis_part(axis)] == pytest.approx(np.mean([of[one] for one in on_axis(axis)]))
+            assert of[axis_part(axis)] == pytest.approx(np.mean([of[one] for one in select_axis(axis)]))
         assert of[TOTAL] == pytest.approx(np.mean([of[axis_part(axis)] for axis in AXES]))
     assert value(done, TOTAL, "delta") == pytest.approx(
         value(done, TOTAL, "overall") - value(done, TOTAL, "original")
@@ -234,7 +234,7 @@ def test_a_corpus_is_transformed_title_and_body_apart(transformer, tmp_path):
 def test_ordinals_of_pairs_count_left_sentences_first(pairs):
     """Left i is i and right i is n + i; blanks have none."""
     request = HtebRequest((), datasets=(str(pairs(5)),))
-    plan = HtebPlan(request, (), datasets_of(request)[0])
+    plan = HtebPlan(request, (), open_datasets(request)[0])
     [slots] = plan.slots(plan.datasets[0])
     assert [row[3] for row in slots.rows] == list(range(10))
     assert [row[0] for row in slots.rows[:5]] == [f"first:p{i}" for i in range(5)]
@@ -426,7 +426,7 @@ def test_the_english_suite_has_semrel_in_english_or_as_the_reference_in_all_lang
     options = HtebOptions(semrel=semrel)
     for suite, expected in (("hteb-en", languages), ("hteb-multi", 14), ("hteb", 14)):
         request = HtebRequest((), datasets=(suite,), tasks=("sts",), options=options)
-        datasets, _ = datasets_of(request)
+        datasets, _ = open_datasets(request)
         [one] = [dataset for dataset in datasets if dataset.name == "semrel2024"]
         assert len(one.languages["sts"]) == expected
 

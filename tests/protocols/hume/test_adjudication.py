@@ -12,7 +12,7 @@ from embassay.data import open_dataset
 from embassay.errors import UsageError
 from embassay.protocols import hume, pteb
 from embassay.protocols.hume.adjudication import correct_gold, export_gold, find_disputes
-from embassay.protocols.hume.collection import all_rows
+from embassay.protocols.hume.collection import read_all_rows
 from embassay.protocols.hume.options import GoldKind
 from embassay.protocols.hume.store import AnswerStore, Draft, open_store, stored_annotations
 from embassay.protocols.hume.study import Family, StudyFolder, read_study
@@ -51,11 +51,11 @@ class Case:
         self.say(who, self.items[place], value, flag, comment, "adjudicator")
 
     def disputes(self) -> list[Any]:
-        return list(find_disputes(self.folder, self.task, all_rows(self.folder)))
+        return list(find_disputes(self.folder, self.task, read_all_rows(self.folder)))
 
     def corrections(self, kind: GoldKind = "adjudicated") -> dict[int, Any]:
         made = self.store.decisions()
-        found = correct_gold(self.folder, self.task, self.gold, all_rows(self.folder), made, kind)
+        found = correct_gold(self.folder, self.task, self.gold, read_all_rows(self.folder), made, kind)
         return {self.items.index(one.item): one for one in found}
 
 
@@ -86,9 +86,19 @@ def test_the_farthest_apart_come_first_and_names_nowhere(mood: Case) -> None:
 
 def test_decisions_are_no_annotations(mood: Case) -> None:
     """Neither score, agreement, export nor disputes count them."""
-    before = (mood.disputes(), all_rows(mood.folder), stored_annotations(mood.store), mood.store.annotators())
+    before = (
+        mood.disputes(),
+        read_all_rows(mood.folder),
+        stored_annotations(mood.store),
+        mood.store.annotators(),
+    )
     mood.decide(2, 1)
-    after = (mood.disputes(), all_rows(mood.folder), stored_annotations(mood.store), mood.store.annotators())
+    after = (
+        mood.disputes(),
+        read_all_rows(mood.folder),
+        stored_annotations(mood.store),
+        mood.store.annotators(),
+    )
     assert after == before
     assert [one.id for one in mood.store.adjudicators()] == ["judy"]
     with pytest.raises(UsageError, match="judy is an adjudicator"):
@@ -139,7 +149,7 @@ def test_scripts_that_answer_are_no_people(tmp_path: Path) -> None:
     case = Case(tmp_path / "study", "classification")
     case.annotate("one")
     case.annotate("two", i0=_other(case, 0), i1=_other(case, 1))
-    rows = [row.model_copy(update={"kind": "simulated"}) for row in all_rows(case.folder)]
+    rows = [row.model_copy(update={"kind": "simulated"}) for row in read_all_rows(case.folder)]
     assert [one.simulated for one in find_disputes(case.folder, case.task, rows)] == [True, True]
     rows = [
         row.model_copy(update={"kind": "person"})

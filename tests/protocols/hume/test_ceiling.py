@@ -12,16 +12,16 @@ from scipy.stats import spearmanr
 from embassay.errors import UsageError
 from embassay.measures import spearman, v_measure
 from embassay.protocols.hume.ceiling import (
-    against_people,
-    among_people,
+    compare_with_left_out_people,
     human_ceiling,
     share_of_people,
+    share_of_people_below,
     soft_score,
 )
 from embassay.protocols.hume.resampling import People
 from embassay.protocols.hume.results.contestants import as_bar
 from embassay.protocols.hume.study import Family, TaskSpec
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 
 R1, R2 = [0, 1, 1, 3, 5, 4, 2, 4], [2, 0, 2, 1, 4, 5, 4, 3]
 
@@ -101,7 +101,7 @@ def test_none() -> None:
 @pytest.mark.parametrize("family", ["classification", "clustering", "sts", "reranking"])
 def test_a_copy_of_a_person_is_near_the_ceiling(family: Family) -> None:
     """A system that answers as one more such person scores as people do against each other."""
-    rng = generator(8, "copy")
+    rng = make_generator(8, "copy")
 
     def rater() -> list:
         noisy = [i % 4 if rng.random() < 0.7 else int(rng.integers(4)) for i in range(600)]
@@ -113,7 +113,7 @@ def test_a_copy_of_a_person_is_near_the_ceiling(family: Family) -> None:
 
     study, system = people(family, rater(), rater(), rater()), rater()
     answers = {f"{i:02}": value for i, value in enumerate(system)}
-    assert against_people(study, answers).estimate == pytest.approx(
+    assert compare_with_left_out_people(study, answers).estimate == pytest.approx(
         human_ceiling(study).value.estimate, abs=0.05
     )
 
@@ -128,30 +128,32 @@ def test_a_soft_score_is_the_share_of_people_who_say_so() -> None:
     answers = {f"{i:02}": float(value) for i, value in enumerate([0, 2, 1, 3, 5, 4, 2, 3])}
     expected = sum(spearmanr(rated, list(answers.values())).statistic for rated in (R1, R2)) / 2
     assert soft_score(two, answers).estimate == pytest.approx(expected)
-    assert soft_score(two, answers).estimate == pytest.approx(against_people(two, answers).estimate)
+    assert soft_score(two, answers).estimate == pytest.approx(
+        compare_with_left_out_people(two, answers).estimate
+    )
     assert math.isnan(soft_score(people("sts", R1), answers).estimate)
 
 
 def test_against_people_needs_two() -> None:
     """One annotator cannot be left out; no common item says so."""
-    assert math.isnan(against_people(people("sts", R1), {"00": 1.0}).estimate)
-    assert "answer of the system" in against_people(people("sts", R1, R2), {}).reason
+    assert math.isnan(compare_with_left_out_people(people("sts", R1), {"00": 1.0}).estimate)
+    assert "answer of the system" in compare_with_left_out_people(people("sts", R1, R2), {}).reason
 
 
 def test_among_people() -> None:
     """Ties count half, and two people leave nearly everything open."""
-    assert among_people(0.5, [0.4, 0.5, 0.6, 0.5]).estimate == 0.5
-    two = among_people(0.9, [0.4, 0.5])
+    assert share_of_people_below(0.5, [0.4, 0.5, 0.6, 0.5]).estimate == 0.5
+    two = share_of_people_below(0.9, [0.4, 0.5])
     # Clopper and Pearson's lower end of 2 of 2 solves p^2 = .025.
     assert (two.low, two.high) == (pytest.approx(math.sqrt(0.025)), 1.0)
-    assert among_people(0.1, [0.4]).high == pytest.approx(0.975)
-    assert share_of_people(0.5, 4) == among_people(0.5, [0.4, 0.5, 0.6, 0.5])
+    assert share_of_people_below(0.1, [0.4]).high == pytest.approx(0.975)
+    assert share_of_people(0.5, 4) == share_of_people_below(0.5, [0.4, 0.5, 0.6, 0.5])
     with pytest.raises(UsageError, match="share of"):
         share_of_people(1.2, 2)
     with pytest.raises(UsageError, match="no score"):
-        among_people(math.nan, [0.5])
+        share_of_people_below(math.nan, [0.5])
     with pytest.raises(UsageError, match="annotators"):
-        among_people(0.5, [])
+        share_of_people_below(0.5, [])
 
 
 @given(st.integers(1, 8), st.floats(0.001, 0.999))
@@ -159,7 +161,7 @@ def test_among_people_holds_its_level(k: int, share: float) -> None:
     """Over all outcomes of k people, the interval holds the true share in at least 95%."""
     held = 0.0
     for below in range(k + 1):
-        found = among_people(0.5, [0.0] * below + [1.0] * (k - below))
+        found = share_of_people_below(0.5, [0.0] * below + [1.0] * (k - below))
         if found.low <= share <= found.high:
             held += math.comb(k, below) * share**below * (1 - share) ** (k - below)
     assert held >= 0.95 - 1e-9

@@ -18,11 +18,11 @@ from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.profiles import (
     UNSAID,
-    asked_of,
-    checked_profile,
+    check_profile,
+    find_withheld_groups,
+    profile_questions,
     profile_table,
-    profiles_of,
-    withheld_groups,
+    read_profiles,
     write_profiles,
 )
 from embassay.protocols.hume.store import Draft, open_store
@@ -55,23 +55,23 @@ def _rows(folder: StudyFolder, scores: dict[str, float], smallest: int) -> dict[
         family="classification", dataset="mood", lang="eng",
         annotators=[SimpleNamespace(id=name, score=score, items=6) for name, score in scores.items()],
     )  # fmt: skip
-    table = profile_table(folder.study, [pair], profiles_of(folder), smallest)  # type: ignore[list-item]
+    table = profile_table(folder.study, [pair], read_profiles(folder), smallest)  # type: ignore[list-item]
     return {str(row[4]): row[5:] for row in table.rows}
 
 
 def test_nothing_is_asked_or_taken_that_the_study_does_not_ask(tmp_path: Path) -> None:
     """Of language once for each language; another question, and an answer that is none, are refused by name."""
     folder = _asking(tmp_path / "s", "language", "age")
-    assert [one.key for one in asked_of(folder.study)] == ["language:eng", "age"]
-    assert checked_profile(folder.study, {"age": "25–34", "language:eng": ""}) == {
+    assert [one.key for one in profile_questions(folder.study)] == ["language:eng", "age"]
+    assert check_profile(folder.study, {"age": "25–34", "language:eng": ""}) == {
         "age": "25–34",
         "language:eng": "",
     }
     for wrong in ({"gender": "woman"}, {"age": "old"}, {"language:dan": "native"}):
         with pytest.raises(DataError):
-            checked_profile(folder.study, wrong)
+            check_profile(folder.study, wrong)
     plain = read_study(small_study(tmp_path / "plain", 6))
-    assert (asked_of(plain.study), profiles_of(plain)) == ((), {})
+    assert (profile_questions(plain.study), read_profiles(plain)) == ((), {})
 
 
 def test_a_study_that_asks_nothing_has_the_bytes_it_always_had(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_store_of_an_earlier_version_is_read(tmp_path: Path) -> None:
         connection.execute("DROP TABLE profiles")
     connection.close()
     before = (folder.path / "answers.sqlite3").read_bytes()
-    assert profiles_of(folder) == {}
+    assert read_profiles(folder) == {}
     assert (folder.path / "answers.sqlite3").read_bytes() == before
 
 
@@ -101,7 +101,7 @@ def test_an_answer_can_be_changed_and_taken_back(tmp_path: Path) -> None:
     store.tell_profile("ann", {"language:eng": "good", "age": "25–34"})
     store.tell_profile("ann", {"language:eng": "native", "age": ""})
     store.close()
-    assert profiles_of(folder) == {"ann": {"language:eng": "native"}}
+    assert read_profiles(folder) == {"ann": {"language:eng": "native"}}
 
 
 def test_means_of_groups_with_students_interval(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_small_groups_are_withheld_and_cannot_be_reckoned(tmp_path: Path) -> Non
 @given(st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 12)), st.integers(2, 6))
 def test_what_is_withheld_is_never_one_group_beside_others(sizes: dict[str, int], smallest: int) -> None:
     """Every group that is too small is in it, and it is alone only where there is no other."""
-    hidden = withheld_groups(sizes, smallest)
+    hidden = find_withheld_groups(sizes, smallest)
     assert {name for name, n in sizes.items() if n < smallest} <= set(hidden)
     assert len(hidden) != 1 or len(sizes) == 1
 
@@ -151,7 +151,7 @@ def test_profiles_are_in_no_file_that_did_not_ask_for_them(tmp_path: Path) -> No
     assert (tmp_path / "all.csv").read_text().count("near-native") == 36
     back = _asking(tmp_path / "back", "language")
     import_files(back.path, [tmp_path / "all.jsonl"])
-    assert profiles_of(back) == profiles_of(folder)
+    assert read_profiles(back) == read_profiles(folder)
     silent = read_study(small_study(tmp_path / "silent", 6, families=("classification",)))
     done = import_files(silent.path, [tmp_path / "all.jsonl"])
     assert done.left_out == {"profile, which the study does not ask for": 6}
@@ -167,7 +167,7 @@ def test_a_line_that_is_no_answer_is_named(tmp_path: Path) -> None:
     folder = _asking(tmp_path / "s", "language")
     write_profiles(folder.path, {"ann": {"language:eng": "fluent"}})
     with pytest.raises(DataError, match=r"profiles.jsonl:1: 'fluent' is not an answer"):
-        profiles_of(folder)
+        read_profiles(folder)
     (folder.path / "profiles.jsonl").unlink()
     file = tmp_path / "in.jsonl"
     file.write_text(

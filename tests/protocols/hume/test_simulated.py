@@ -16,11 +16,11 @@ from embassay.measures import ari
 from embassay.protocols.hume.collection import (
     KIND,
     check_nobody_answered,
-    on_scale,
+    nearest_step,
+    simulate_annotators,
     simulate_rows,
-    simulated_rows,
 )
-from embassay.protocols.hume.sampling import SampleRequest, TaskRequest, sample
+from embassay.protocols.hume.sampling import SampleRequest, TaskRequest, draw_study
 from embassay.protocols.hume.store import Draft, open_store
 from embassay.protocols.hume.study import (
     FAMILIES,
@@ -114,7 +114,7 @@ def test_ratings_err_by_a_share_of_the_scale() -> None:
 def test_on_scale(rating: float, scale: Scale) -> None:
     """A step of the scale, and none is nearer."""
     steps = [scale.low + k * scale.step for k in range(int((scale.high - scale.low) / scale.step + 1e-9) + 1)]
-    near = on_scale(rating, scale)
+    near = nearest_step(rating, scale)
     assert any(near == pytest.approx(step) for step in steps)
     assert abs(near - rating) <= min(abs(step - rating) for step in steps) + 1e-9
 
@@ -142,11 +142,11 @@ def test_noise_is_a_share(noise: float) -> None:
 
 def test_scripts_never_stand_beside_people(tmp_path: Path) -> None:
     """A study that people have answered, in a file or on its pages, is refused; scripts may answer again."""
-    drawn = sample(
+    drawn = draw_study(
         SampleRequest(name="s", tasks=[TaskRequest(data="sample", family=["sts"], n=5, lang=["eng"])])
     )
     folder = read_study(write_study(tmp_path / "s", drawn.study, drawn.items, drawn.gold))
-    write_annotations(folder.path, KIND, simulated_rows(folder, 2, noise=0.1, seed=1))
+    write_annotations(folder.path, KIND, simulate_annotators(folder, 2, noise=0.1, seed=1))
     check_nobody_answered(folder)
     own = AnnotationRow(item_id=folder.items[0].id, annotator_id="ann", value=3.0)
     file = write_annotations(folder.path, "ann", [own])

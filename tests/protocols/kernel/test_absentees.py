@@ -12,7 +12,13 @@ from typer.testing import CliRunner
 from embassay.cli.main import app, with_commands
 from embassay.data import open_dataset
 from embassay.data.catalogue.entries import EntryRecord, all_entries
-from embassay.data.catalogue.miniature import Amounts, count_items, shape_of, token_density, write_miniature
+from embassay.data.catalogue.miniature import (
+    Amounts,
+    choose_shape,
+    count_items,
+    token_density,
+    write_miniature,
+)
 from embassay.data.catalogue.suites import all_suites
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.absentees import Absent
@@ -33,7 +39,7 @@ def nothing_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path / "none"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    inputs.dataset.cache_clear()
+    inputs.open_request_dataset.cache_clear()
 
 
 def _planned(command: list[str]) -> dict:
@@ -111,7 +117,7 @@ def test_a_miniature_is_of_its_shape(name: str, tmp_path: Path) -> None:
     record = all_entries()[name]
     size = Absent(record).sizes[0]
     opened = open_dataset(str(write_miniature(record, (), size, tmp_path)))
-    shape = shape_of(record)
+    shape = choose_shape(record)
     assert not opened.missing(shape)
     loaded = opened.load(shape)
     assert not loaded.skipped

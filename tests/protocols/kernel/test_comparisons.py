@@ -8,8 +8,8 @@ import pytest
 from embassay.protocols.kernel.comparisons import (
     Headline,
     Standing,
-    compared,
-    mean_component,
+    average_components,
+    compare_headlines,
     read_standings,
     write_standings,
 )
@@ -19,7 +19,7 @@ from embassay.records import Component
 def test_mean_over_datasets_pairs_the_resamples():
     """Replicate b of the mean is the mean of the replicates b; a dataset without an interval is held fixed."""
     parts = [Component(0.2, 10, np.array([0.1, 0.3])), Component(0.6, 5)]
-    mean = mean_component(parts, harmonic=False)
+    mean = average_components(parts, harmonic=False)
     assert (mean.value, mean.n) == (pytest.approx(0.4), 15)
     np.testing.assert_allclose(mean.replicates, [0.35, 0.45])
 
@@ -27,7 +27,7 @@ def test_mean_over_datasets_pairs_the_resamples():
 def test_harmonic_mean_over_datasets_is_zero_with_a_zero():
     """The option of [A20]: one dataset that keeps nothing makes it 0."""
     parts = [Component(0.5, 1, np.array([0.5])), Component(0.0, 1, np.array([0.0]))]
-    assert mean_component(parts, harmonic=True).value == 0
+    assert average_components(parts, harmonic=True).value == 0
 
 
 def test_systems_far_apart_are_ranked_and_equal_ones_are_not():
@@ -40,7 +40,7 @@ def test_systems_far_apart_are_ranked_and_equal_ones_are_not():
         Headline("b", 0.5, 9, 0.5 + noise + rng.normal(0, 0.01, 500)),
         Headline("gone", None, 0, np.empty(0), reason="failed"),
     ]
-    scope = compared(headlines)
+    scope = compare_headlines(headlines)
     assert scope["systems"] == ["a", "b", "worst"]
     assert list(zip(scope["rank_low"], scope["rank_high"], strict=True)) == [(1, 2), (1, 2), (3, 3)]
     assert scope["best"] == ["a", "b"]
@@ -49,10 +49,10 @@ def test_systems_far_apart_are_ranked_and_equal_ones_are_not():
 
 def test_no_interval_no_ranks():
     """A single clustering set cannot be resampled, so nobody is ranked on it, and it says why."""
-    scope = compared([Headline("a", 0.5, 9, np.empty(0)), Headline("b", 0.4, 9, np.empty(0))])
+    scope = compare_headlines([Headline("a", 0.5, 9, np.empty(0)), Headline("b", 0.4, 9, np.empty(0))])
     assert scope["rank_low"] == []
     assert "no interval" in scope["reason"]
-    assert "fewer than two" in compared([Headline("a", 0.5, 9, np.empty(0))])["reason"]
+    assert "fewer than two" in compare_headlines([Headline("a", 0.5, 9, np.empty(0))])["reason"]
 
 
 def test_an_interval_does_not_leave_the_range_of_its_measure(tmp_path) -> None:

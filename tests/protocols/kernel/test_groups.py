@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.kernel.estimates import estimate
-from embassay.protocols.kernel.groups import groups_of, named_groups, tied, words
+from embassay.protocols.kernel.estimates import bootstrap_estimate
+from embassay.protocols.kernel.groups import describe_bootstrap, find_groups, group_items_by_name, tie_items
 from embassay.protocols.tasks.task import PtebContext, PtebOptions
 from embassay.records import Documents, Ratings, RetrievalSet, ScoredPairs
 from embassay.text import open_tokenizer
@@ -21,21 +21,24 @@ def pairs(*texts: tuple[str, str]) -> ScoredPairs:
 
 def test_pairs_that_share_a_text_on_either_side() -> None:
     data = pairs(("a", "b"), ("c", "d"), ("e", "a"), *((f"x{i}", f"y{i}") for i in range(9)))
-    labels = groups_of(data)
+    labels = find_groups(data)
     assert labels is not None
     assert labels.tolist() == [0, 1, 0, *range(2, 11)]
-    assert {one for one, name in named_groups(data).items() if name == "p0"} == {"p0", "p2"}
-    assert groups_of(pairs(("a", "b"), ("c", "d"))) is None
-    assert named_groups(pairs(("a", "b"), ("c", "d"))) == {}
+    assert {one for one, name in group_items_by_name(data).items() if name == "p0"} == {"p0", "p2"}
+    assert find_groups(pairs(("a", "b"), ("c", "d"))) is None
+    assert group_items_by_name(pairs(("a", "b"), ("c", "d"))) == {}
 
 
 def test_ratings_of_one_source() -> None:
     ids = tuple("abcd")
     data = Ratings(ids, ("s", "s", "t", "t"), ids, {"x": np.zeros(4)})
-    labels = groups_of(data)
+    labels = find_groups(data)
     assert labels is not None
     assert labels.tolist() == [0, 0, 1, 1]
-    assert words("ratings", Ratings, labels) == "cluster bootstrap over 2 groups of ratings of one source"
+    assert (
+        describe_bootstrap("ratings", Ratings, labels)
+        == "cluster bootstrap over 2 groups of ratings of one source"
+    )
 
 
 def test_a_document_relevant_to_most_queries_ties_only_its_doubles() -> None:
@@ -43,7 +46,7 @@ def test_a_document_relevant_to_most_queries_ties_only_its_doubles() -> None:
     ids = tuple(f"q{i}" for i in range(20))
     qrels = {one: {"popular": 1.0, f"d{i // 2 if i < 2 else i}": 2.0, "no": 0.0} for i, one in enumerate(ids)}
     docs = Documents(("popular",), ("text",))
-    labels = groups_of(RetrievalSet(docs, Documents(ids, ids), qrels))
+    labels = find_groups(RetrievalSet(docs, Documents(ids, ids), qrels))
     assert labels is not None
     assert labels.tolist() == [0, 0, *range(1, 19)]
 
@@ -52,14 +55,14 @@ def test_the_most_frequent_documents_tie_nobody_where_they_tie_too_many() -> Non
     """Two hubs, each relevant to half of the queries, are left out; what two queries share beside them still ties."""
     ids = tuple(f"q{i}" for i in range(20))
     qrels = {one: {f"hub{i % 2}": 1.0, f"d{i // 2 if i < 4 else i}": 1.0} for i, one in enumerate(ids)}
-    labels = groups_of(RetrievalSet(Documents(("hub0",), ("text",)), Documents(ids, ids), qrels))
+    labels = find_groups(RetrievalSet(Documents(("hub0",), ("text",)), Documents(ids, ids), qrels))
     assert labels is not None
     assert labels.tolist() == [0, 0, 1, 1, *range(2, 18)]
 
 
 def test_doubles_stay_together_whatever_else_is_left_out() -> None:
     """Twelve questions that all have the one relevant document are one unit."""
-    labels = tied([{"one"}] * 12)
+    labels = tie_items([{"one"}] * 12)
     assert labels is not None
     assert labels.tolist() == [0] * 12
 
@@ -67,14 +70,14 @@ def test_doubles_stay_together_whatever_else_is_left_out() -> None:
 def test_questions_of_the_same_words_are_one_group() -> None:
     """Whatever is relevant to them: case and blanks are no difference."""
     ids, texts = ("a", "b", "c", "d"), ("Who won?", "who  won?", "When?", "")
-    labels = groups_of(RetrievalSet(Documents(("x",), ("text",)), Documents(ids, texts), {}))
+    labels = find_groups(RetrievalSet(Documents(("x",), ("text",)), Documents(ids, texts), {}))
     assert labels is not None
     assert labels.tolist() == [0, 0, 1, 2]
 
 
 @given(st.lists(st.sets(st.sampled_from("abcdefghij"), max_size=3), max_size=30))
 def test_whoever_shares_nothing_is_alone(shared: list[set[str]]) -> None:
-    labels = tied(shared)
+    labels = tie_items(shared)
     if labels is None:
         return
     assert sorted(set(labels.tolist())) == list(range(labels.max() + 1))
@@ -99,7 +102,7 @@ def test_summaries_of_one_source_are_no_items_of_their_own() -> None:
         values = np.repeat(rng.normal(0, 1, 40), 8) + rng.normal(0, 1, 320)
         context = PtebContext(f"{world}", open_tokenizer("words"), 1, PtebOptions(resamples=300))
         for place, groups in enumerate((None, labels)):
-            row = estimate(
+            row = bootstrap_estimate(
                 values[:, None], lambda means: means[..., 0], context, "items", groups=groups
             ).score("m")
             assert row.ci_low is not None
@@ -113,7 +116,11 @@ def test_summaries_of_one_source_are_no_items_of_their_own() -> None:
 def test_lost_items_leave_their_group() -> None:
     values = np.array([[1.0], [np.nan], [3.0], [5.0]])
     context = PtebContext("d", open_tokenizer("words"), 1, PtebOptions(resamples=50))
-    found = estimate(values, lambda means: means[..., 0], context, "items", groups=np.array([0, 1, 2, 2]))
+    found = bootstrap_estimate(
+        values, lambda means: means[..., 0], context, "items", groups=np.array([0, 1, 2, 2])
+    )
     assert (found.n, found.units, found.value) == (3, 2, 3.0)
-    one = estimate(values, lambda means: means[..., 0], context, "items", groups=np.array([0, 0, 0, 0]))
+    one = bootstrap_estimate(
+        values, lambda means: means[..., 0], context, "items", groups=np.array([0, 0, 0, 0])
+    )
     assert not len(one.replicates)

@@ -21,7 +21,7 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.sage.options import Request
 from embassay.protocols.sage.protocol import Sage
 from embassay.protocols.tasks.task import PtebOptions
-from embassay.report.notes import notes_of
+from embassay.report.notes import list_notes
 from embassay.report.record import read_record
 
 
@@ -142,7 +142,7 @@ def test_what_is_missing_is_said(part: Path, tmp_path: Path) -> None:
     absent = {one["dataset"]: one["set"] for one in told["parts"] if not one["present"]}
     assert absent == {"nfcorpus": "nfcorpus", "cqadupstack-tex": "cqadupstack"}
     record = read_record(run.path)
-    first = notes_of(record)[0]
+    first = list_notes(record)[0]
     assert "13 of 15" in first.what
     assert "nfcorpus" in first.what
     assert "data fetch beir" in first.mend
@@ -186,7 +186,7 @@ def test_nothing_of_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """An empty mirror is planned as far as that goes; a run of it is an error that says what fetches it."""
     monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    inputs.dataset.cache_clear()
+    inputs.open_request_dataset.cache_clear()
     request = Request(("jaccard",), datasets=("cqadupstack", "sample"), tokenizer="words",
                       options=sage.SageOptions())  # fmt: skip
     foreseen = Sage().foreseen(request)

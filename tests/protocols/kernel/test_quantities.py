@@ -7,12 +7,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from embassay.protocols.kernel.quantities import ahead, biases, biases_table, quantities_table, quantity
-from embassay.stats.few_labels import corrected
+from embassay.protocols.kernel.quantities import (
+    biases_table,
+    estimate_quantity,
+    forecast_people_labels,
+    measure_biases,
+    quantities_table,
+)
+from embassay.stats.few_labels import corrected_mean
 
 
 def of(people, judge, every, **more):
-    return quantity(
+    return estimate_quantity(
         "mean",
         np.asarray(people, float),
         np.asarray(judge, float),
@@ -34,7 +40,7 @@ def test_it_is_the_corrected_mean(grades) -> None:
     """A good judge makes the interval narrower, and is worth labels; one that says one thing is of not help."""
     people, judge = grades
     found = of(people[:60], judge[:60], judge)
-    whole = corrected(people[:60], judge[:60], judge, bounds=(1, 5))
+    whole = corrected_mean(people[:60], judge[:60], judge, bounds=(1, 5))
     assert (found.value, found.low, found.high) == (whole.value.value, whole.value.low, whole.value.high)
     assert found.is_helped
     assert 60 < found.worth <= 400
@@ -49,31 +55,31 @@ def test_few_labels_have_no_interval() -> None:
     few = of([1, 2], [1, 2], [1, 2, 3, 4])
     assert (few.low, few.high, few.alone_low) == (None, None, None)
     assert "5 are needed" in few.use
-    assert ahead(few) == ()
+    assert forecast_people_labels(few) == ()
 
 
 def test_where_a_judge_is_off(grades) -> None:
     """By what it says, and of all; too few have no interval."""
     people, judge = grades
-    found = biases(people, judge)
+    found = measure_biases(people, judge)
     assert [one.said for one in found] == [*sorted({str(int(one)) for one in judge}), "all"]
     assert found[-1].mean == pytest.approx((judge - people).mean())
     assert sum(one.n for one in found[:-1]) == len(people)
-    assert biases(people[:2], judge[:2])[0].low is None
-    assert biases(people[:0], judge[:0]) == ()
+    assert measure_biases(people[:2], judge[:2])[0].low is None
+    assert measure_biases(people[:0], judge[:0]) == ()
     strata = ["first" if place % 3 else "later" for place in range(len(people))]
-    apart = {one.said: one for one in biases(people, judge, strata)}
+    apart = {one.said: one for one in measure_biases(people, judge, strata)}
     assert apart["first"].n + apart["later"].n == apart["all"].n == len(people)
     late = [place for place, name in enumerate(strata) if name == "later"]
     assert apart["later"].mean == pytest.approx((judge - people)[late].mean())
-    assert biases(people, judge, ["one"] * len(people)) == found
+    assert measure_biases(people, judge, ["one"] * len(people)) == found
 
 
 def test_what_more_labels_buy(grades) -> None:
     """Intervals shrink to nothing where all is labelled; a bar is left with a chance that grows."""
     people, judge = grades
     found = of(people[:60], judge[:60], judge)
-    rows = ahead(found, found.value + 0.1)
+    rows = forecast_people_labels(found, found.value + 0.1)
     assert [one.more for one in rows] == [50, 100, 200, 340]
     assert all(a.half > b.half and a.chance <= b.chance for a, b in pairwise(rows))
     assert rows[-1].half == 0
@@ -85,5 +91,5 @@ def test_tables_have_a_row_each(grades) -> None:
     table = quantities_table("x", "X", [("judge", found)])
     assert len(table.rows) == 1
     assert len(table.rows[0]) == len(table.columns)
-    off = biases(people, judge)
+    off = measure_biases(people, judge)
     assert len(biases_table("y", [("judge", one) for one in off]).rows) == len(off)

@@ -16,7 +16,7 @@ from embassay.protocols.kernel.tables import (
     ColumnTable,
     Printed,
     check_table_name,
-    csv_text,
+    format_csv,
     interval_fields,
     number,
     points,
@@ -140,7 +140,7 @@ def test_a_table_is_kept_in_three_forms(tmp_path):
 @given(st.lists(st.lists(texts, min_size=2, max_size=2), min_size=1))
 def test_csv_is_read_as_it_was_written(rows):
     """Commas, quotes and line ends in names included; what a spreadsheet would compute is kept from it."""
-    read = list(csv.reader(io.StringIO(csv_text(rows), newline="")))
+    read = list(csv.reader(io.StringIO(format_csv(rows), newline="")))
     assert [[unescape_formula(cell) for cell in row] for row in read] == [
         [unescape_formula(cell) for cell in row] for row in rows
     ]
@@ -150,4 +150,4 @@ def test_csv_is_read_as_it_was_written(rows):
 def test_numbers_of_numpy_are_digits_in_a_table() -> None:
     """They print as Python's own, to the last digit."""
     rows = [[np.float64(0.25), np.int64(3), np.bool_(True), np.float32(0.5)]]
-    assert csv_text(rows) == "0.25,3,True,0.5\n"
+    assert format_csv(rows) == "0.25,3,True,0.5\n"

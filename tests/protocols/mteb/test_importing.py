@@ -20,7 +20,7 @@ from embassay.protocols.compare import compare_systems, read_values
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.mteb import bundle_of, import_results, read_originals
 from embassay.protocols.mteb.protocol import with_script
-from embassay.protocols.mteb.survey import same, task_types
+from embassay.protocols.mteb.survey import are_same_json, task_types
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from published_sample import bundle, record, records, task_file
@@ -147,7 +147,7 @@ def test_the_manifest_names_systems_data_and_oddities(run: Path) -> None:
 
 
 def test_the_documents_are_kept_whole_and_the_bytes_are_the_same_again(run: Path, tmp_path: Path) -> None:
-    assert same(bundle_of(read_originals(run)), records())
+    assert are_same_json(bundle_of(read_originals(run)), records())
     again = import_results(tmp_path / "x.json", tmp_path / "again").folder
     for name in ("results.jsonl", "originals.jsonl.gz", "comparisons.json", "headlines.parquet"):
         assert (run / name).read_bytes() == (again / name).read_bytes()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.mteb.survey import SurveyProgress, folder_of, model_of, read_documents
+from embassay.protocols.mteb.survey import SurveyProgress, folder_model, model_folder, read_documents
 from published_sample import bundle, task_file
 
 
@@ -46,12 +46,12 @@ def test_the_account_of_a_model_names_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", ["intfloat/e5-base", "a/b c", "st:./x?y=1", "a/b/c", "ä/ö"])
 def test_folders_are_safe_and_distinct(model: str) -> None:
-    folder = folder_of(model)
+    folder = model_folder(model)
     assert "/" not in folder
     assert folder not in ("", ".", "..")
     if model == "intfloat/e5-base":
-        assert model_of(folder) == model
-    assert len({folder_of(name) for name in ("a/b", "a:b", "a?b", "a b")}) == 4
+        assert folder_model(folder) == model
+    assert len({model_folder(name) for name in ("a/b", "a:b", "a?b", "a b")}) == 4
 
 
 BROKEN = {

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from embassay.protocols.pteb.checks import (
     answer_fault,
-    asks,
+    count_numbers,
+    find_names,
+    find_slot_fault,
     is_near_copy,
-    names,
-    numbers,
-    slot_fault,
+    is_question,
 )
 from embassay.protocols.pteb.paraphrasing import judge_answer
 from embassay.protocols.wordings.records import Generation, Paraphrase, quality_rows
@@ -55,20 +55,22 @@ def test_wordings_are_let_through(text, wording):
 
 def test_numbers_are_compared_by_value():
     """Digits, words and ordinals; what is also a word is none."""
-    assert numbers("on May 21st at 07:05") == numbers("at seven past five on the twenty-first") | {"5": 1}
-    assert not numbers("one first second, none of them")
-    assert slot_fault("a table for nine", "a table for 9 people") == ""
-    assert "'9' is lost" in slot_fault("a table for nine", "a table for several")
-    assert "'4' is new" in slot_fault("a table for nine", "a table for nine at 4")
+    assert count_numbers("on May 21st at 07:05") == count_numbers(
+        "at seven past five on the twenty-first"
+    ) | {"5": 1}
+    assert not count_numbers("one first second, none of them")
+    assert find_slot_fault("a table for nine", "a table for 9 people") == ""
+    assert "'9' is lost" in find_slot_fault("a table for nine", "a table for several")
+    assert "'4' is new" in find_slot_fault("a table for nine", "a table for nine at 4")
 
 
 def test_names_may_change_their_case_and_no_more():
     """Short abbreviations may be written out; the first word of a sentence is no name."""
-    assert names("Rain in Osage City, OH. Will it?") == {"osage", "city"}
-    assert slot_fault("Will it rain in Osage, OH?", "is rain likely in osage ohio") == ""
-    assert "'osage' is lost" in slot_fault("Will it rain in Osage?", "will it rain there")
-    assert "'texas' is new" in slot_fault("Will it rain in Osage?", "Will it rain in Osage, Texas?")
-    assert slot_fault("will it rain", "Will Bill Get Wet") == ""
+    assert find_names("Rain in Osage City, OH. Will it?") == {"osage", "city"}
+    assert find_slot_fault("Will it rain in Osage, OH?", "is rain likely in osage ohio") == ""
+    assert "'osage' is lost" in find_slot_fault("Will it rain in Osage?", "will it rain there")
+    assert "'texas' is new" in find_slot_fault("Will it rain in Osage?", "Will it rain in Osage, Texas?")
+    assert find_slot_fault("will it rain", "Will Bill Get Wet") == ""
     assert (
         judge_answer("Will it rain in Osage?", "Will it be wet?", lang="en", meaning=True).outcome
         == "slot lost"
@@ -96,6 +98,6 @@ def test_rows_of_meaning_are_there_where_it_was_looked_at():
 def test_a_text_is_no_fault_of_its_own(text):
     """The same again answers nothing and loses nothing."""
     assert answer_fault(text, text) == ""
-    assert slot_fault(text, text) == ""
+    assert find_slot_fault(text, text) == ""
     assert is_near_copy(text, text)
-    assert asks(text) == asks(text.strip())
+    assert is_question(text) == is_question(text.strip())

@@ -5,7 +5,7 @@ import pytest
 
 import embassay as eb
 from embassay.protocols.pteb.protocol import Pteb
-from embassay.systems.remote import NoCalls, keyless
+from embassay.systems.remote import NoCalls, open_without_keys
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def request_of(scored):
 
 
 def planned(request):
-    with keyless():
+    with open_without_keys():
         return Pteb().foreseen(request, NoCalls())
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import embassay as eb
 from embassay.errors import UsageError
-from embassay.protocols.pteb.freshness import Texts, excess_beyond, excess_loss
+from embassay.protocols.pteb.freshness import Texts, excess_loss, subtract_untrained_excess
 from paper_runs import write_pairs
 
 
@@ -60,16 +60,16 @@ def test_what_untrained_metrics_lose_too_is_no_memory() -> None:
     model = excess_loss("mean", [texts("old", [0.3, 0.5], [0.4, 0.5])], fresh)
     assert plain[0].difference is not None
     assert plain[0].difference.estimate == pytest.approx(0.1)
-    beyond = excess_beyond(model, plain)
+    beyond = subtract_untrained_excess(model, plain)
     assert beyond is not None
     assert beyond.estimate == pytest.approx(0.2)
     assert beyond.low < 0.2 < beyond.high
     # The same items are drawn for both, so what both lose does not widen it.
     assert model.difference is not None
     assert beyond.high - beyond.low < model.difference.high - model.difference.low
-    assert excess_beyond(model, []) is None
+    assert subtract_untrained_excess(model, []) is None
     other = excess_loss("mean", [texts("old", [0.3], [0.2])], fresh)
-    assert excess_beyond(model, [other]) is None
+    assert subtract_untrained_excess(model, [other]) is None
 
 
 def test_a_distance_that_only_one_kind_has_is_left_out() -> None:

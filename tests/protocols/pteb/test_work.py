@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.wordings.records import Paraphrase
-from embassay.protocols.wordings.work import as_it_is, in_other_words, language_at, task
+from embassay.protocols.wordings.work import as_it_is, find_task, language_at, replace_texts
 from embassay.records import ScoredPairs
 
 OUTCOMES = ("ok", "copied", "empty", "too long", "wrong language", "thinking", "refused", "failed", "missing")
@@ -33,7 +33,7 @@ def known(data, outcomes):
 def test_a_pair_is_kept_exactly_if_both_texts_have_a_wording(outcomes):
     """Both sides hold the items of which every text is usable; over 3 of 40 texts without one there is a reason."""
     data = scored(20)
-    worded = in_other_words(task("sts"), data, "en", known(data, outcomes))
+    worded = replace_texts(find_task("sts"), data, "en", known(data, outcomes))
     usable = [outcome in OUTCOMES[:2] for outcome in outcomes]
     kept = [data.ids[i] for i in range(20) if usable[i] and usable[20 + i]]
     assert list(worded.reworded.original.ids) == list(worded.reworded.paraphrased.ids) == kept
@@ -58,7 +58,7 @@ def test_the_share_that_may_be_lost(pairs, failed, most, scored_):
     """5% or what the option says; of fewer than 100 texts three or half, with a warning."""
     data = scored(pairs)
     outcomes = ["refused"] * failed + ["ok"] * (2 * pairs - failed)
-    worded = in_other_words(task("sts"), data, "en", known(data, outcomes), most_lost=most)
+    worded = replace_texts(find_task("sts"), data, "en", known(data, outcomes), most_lost=most)
     assert bool(worded.reason) is not scored_
     assert bool(worded.warning) == (scored_ and failed > most * 2 * pairs)
 
@@ -67,7 +67,7 @@ def test_the_reason_counts_each_kind():
     """So that a user sees what to mend."""
     data = scored(20)
     outcomes = ["refused"] * 3 + ["too long"] * 2 + ["ok"] * 35
-    reason = in_other_words(task("sts"), data, "en", known(data, outcomes)).reason
+    reason = replace_texts(find_task("sts"), data, "en", known(data, outcomes)).reason
     assert reason == (
         "5 of 40 texts (12.5%) could not be rewritten: 3 refused, 2 too long (over 5%, so no score)"
     )
@@ -78,7 +78,7 @@ def test_a_text_that_the_set_lacks_is_missing():
     data = scored(20)
     wordings = known(data, ["ok"] * 40)
     del wordings["en", "second 3", ""]
-    worded = in_other_words(task("sts"), data, "en", wordings)
+    worded = replace_texts(find_task("sts"), data, "en", wordings)
     assert "p3" not in worded.reworded.original.ids
     assert not worded.reason
 
@@ -86,8 +86,8 @@ def test_a_text_that_the_set_lacks_is_missing():
 def test_originals_stand_in_on_request_only():
     """`keep_failed`: all items, the failed text as it was, no reason; the count stays."""
     data = scored(20)
-    worded = in_other_words(
-        task("sts"), data, "en", known(data, ["refused"] * 10 + ["ok"] * 30), keep_failed=True
+    worded = replace_texts(
+        find_task("sts"), data, "en", known(data, ["refused"] * 10 + ["ok"] * 30), keep_failed=True
     )
     assert worded.reworded.paraphrased.first[:2] == ("first 0", "first 1")
     assert (worded.reworded.kept, worded.reason, worded.counts["texts_not_worded"]) == (20, "", 10)
@@ -96,8 +96,8 @@ def test_originals_stand_in_on_request_only():
 def test_excluded_copies_are_no_failures():
     """They leave both sides, but do not count towards the 5%."""
     data = scored(20)
-    worded = in_other_words(
-        task("sts"), data, "en", known(data, ["copied"] * 8 + ["ok"] * 32), exclude_copied=True
+    worded = replace_texts(
+        find_task("sts"), data, "en", known(data, ["copied"] * 8 + ["ok"] * 32), exclude_copied=True
     )
     assert (worded.reworded.kept, worded.reason) == (12, "")
 
@@ -109,7 +109,7 @@ def test_a_wording_of_a_place_comes_before_that_of_the_text():
         ("en", text, ""): Paraphrase(text, "en", "", f"{text}!", "ok") for text in ("same", "one", "other")
     }
     wordings["en", "same", "sts:first:p1"] = Paraphrase("same", "en", "sts:first:p1", "equal", "ok")
-    worded = in_other_words(task("sts"), data, "en", wordings)
+    worded = replace_texts(find_task("sts"), data, "en", wordings)
     assert worded.reworded.paraphrased.first == ("same!", "equal")
 
 
@@ -120,14 +120,14 @@ def test_blanks_before_punctuation_go_on_both_sides():
         ("en", text, ""): Paraphrase(text, "en", "", f"so , {text}", "ok")
         for text in (*data.first, *data.second)
     }
-    worded = in_other_words(task("sts"), data, "en", wordings, tidy=True)
+    worded = replace_texts(find_task("sts"), data, "en", wordings, tidy=True)
     assert (worded.reworded.original.first, worded.reworded.original.second) == (
         ("a man (old).",),
         ("a dog!",),
     )
     assert worded.reworded.paraphrased.first == ("so, a man (old).",)
-    assert as_it_is(task("sts"), data, tidy=True).reworded.paraphrased.second == ("a dog!",)
-    assert as_it_is(task("sts"), data).reworded.paraphrased is data
+    assert as_it_is(find_task("sts"), data, tidy=True).reworded.paraphrased.second == ("a dog!",)
+    assert as_it_is(find_task("sts"), data).reworded.paraphrased is data
 
 
 @pytest.mark.parametrize(
@@ -149,5 +149,5 @@ def test_a_sentence_shared_by_two_language_pairs_is_asked_once():
         ("en", "a cat", ""): Paraphrase("a cat", "en", "", "one cat", "ok"),
         ("de", "eine Katze", ""): Paraphrase("eine Katze", "de", "", "ein Kätzchen", "ok"),
     }
-    worded = in_other_words(task("sts"), data, "en-de", wordings)
+    worded = replace_texts(find_task("sts"), data, "en-de", wordings)
     assert worded.reworded.paraphrased.second == ("ein Kätzchen",)

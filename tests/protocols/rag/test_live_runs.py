@@ -16,7 +16,7 @@ import pytest
 
 import embassay
 from embassay.errors import BudgetExceeded, ModelError, UsageError
-from embassay.protocols.rag.live_runs import AGAIN, LiveRun, Questions, live_runs, make_row
+from embassay.protocols.rag.live_runs import AGAIN, LiveRun, Questions, make_live_runs, make_row
 from embassay.systems.remote import Limits
 from embassay.systems.retrievers import LiveAnswer, Manners
 from embassay.systems.retrievers.function import FunctionRetriever
@@ -30,7 +30,7 @@ def ask(
     out: Path | None, function: Any, questions: dict[str, str] = ASKED, depth: int = 3, **manners: Any
 ) -> LiveRun:
     retriever = FunctionRetriever(function, depth, "here:find", Manners(1, **{"attempts": 1, **manners}))
-    with live_runs([retriever], Questions(questions, depth), out) as runs:
+    with make_live_runs([retriever], Questions(questions, depth), out) as runs:
         return runs[0]
 
 
@@ -116,7 +116,7 @@ def test_the_money_ends_it(tmp_path: Path) -> None:
         (tmp_path / "find.json").write_text(json.dumps(said))
         with (
             pytest.raises(BudgetExceeded),
-            live_runs([str(tmp_path / "find.json")], Questions(ASKED, 3), tmp_path, max_usd=0.55),
+            make_live_runs([str(tmp_path / "find.json")], Questions(ASKED, 3), tmp_path, max_usd=0.55),
         ):
             raise AssertionError("not reached")
     assert len((tmp_path / "retrieved" / "find.jsonl").read_text().splitlines()) == 5

@@ -12,9 +12,9 @@ import pytest
 import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.rag.golden.corpus import reading_memory, search_memory
-from embassay.protocols.rag.sweep.config import request_of
+from embassay.protocols.rag.sweep.config import parse_request
 from embassay.protocols.rag.sweep.grid import forecast_of
-from embassay.protocols.rag.tradeoffs import words_bytes
+from embassay.protocols.rag.tradeoffs import estimate_word_index_bytes
 from embassay.runs.memory import LIMIT, PeakMemory, promise_memory, resident_memory
 from embassay.search.bm25 import BM25Index
 from embassay.systems import open_system
@@ -63,7 +63,7 @@ def test_an_index_of_words_takes_no_more_than_estimated():
     rng, known = np.random.default_rng(1), [f"word{i}" for i in range(3000)]
     texts = [" ".join(rng.choice(known, 60)) for _ in range(3_000)]
     asked = [" ".join(rng.choice(known, 6)) for _ in range(20)]
-    sizes = [words_bytes(texts[:n], n, asked) for n in (1_500, 3_000)]
+    sizes = [estimate_word_index_bytes(texts[:n], n, asked) for n in (1_500, 3_000)]
     assert sizes[1] == pytest.approx(2 * sizes[0], rel=0.05)
     ids = [str(i) for i in range(len(texts))]
     BM25Index.of(ids[:10], texts[:10], asked=asked)
@@ -78,7 +78,7 @@ def test_a_sweep_grows_with_passages_chunks_indexes_and_words(tmp_path, corpus):
     def planned(**more):
         return max(
             cell.memory_bytes
-            for cell in forecast_of(request_of(config(corpus, **more)), NoCalls()).work.cells
+            for cell in forecast_of(parse_request(config(corpus, **more)), NoCalls()).work.cells
         )
 
     plain = planned(mode="dense")

@@ -15,11 +15,11 @@ from embassay.errors import UsageError
 from embassay.protocols.sage.attack import (
     Orders,
     change_word,
-    evaluate,
-    flips_by_chance,
+    estimate_chance_flips,
+    evaluate_system,
+    find_smallest_edits,
     order_pairs,
     order_summaries,
-    smallest_edits,
 )
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.tasks import SageContext
@@ -77,7 +77,7 @@ def test_small_errors_keep_the_word_recognisable() -> None:
 def test_as_few_changes_as_there_can_be(limit: float) -> None:
     """Against all ways to change up to three words; letters count alone, so that the search by steps is exact."""
     text = "the tide turns at noon"
-    [attack] = smallest_edits(Common(), [text], [text], np.array([limit]), budget=3)
+    [attack] = find_smallest_edits(Common(), [text], [text], np.array([limit]), budget=3)
     words = text.split()
 
     def variants(count: int) -> Any:
@@ -99,31 +99,33 @@ def test_a_wider_search_never_needs_more() -> None:
         ["a tide turns again at noon", "noon is the turn of tides"],
     )
     limits = np.array([0.05, 0.02])
-    narrow, wide = (smallest_edits(Common(), first, second, limits, budget=4, beam=beam) for beam in (1, 8))
+    narrow, wide = (
+        find_smallest_edits(Common(), first, second, limits, budget=4, beam=beam) for beam in (1, 8)
+    )
     for one, other in zip(narrow, wide, strict=True):
         assert other.flips >= one.flips
         assert not one.flips or other.changes <= one.changes
 
 
 def test_what_cannot_be_changed_is_not_flipped() -> None:
-    [attack] = smallest_edits(Common(), ["7 8"], ["7 8"], np.array([0.5]))
+    [attack] = find_smallest_edits(Common(), ["7 8"], ["7 8"], np.array([0.5]))
     assert (attack.text, attack.changes, attack.flips) == ("7 8", 0, False)
     with pytest.raises(UsageError, match="budget"):
-        smallest_edits(Common(), ["a"], ["a"], np.array([0.5]), budget=0)
+        find_smallest_edits(Common(), ["a"], ["a"], np.array([0.5]), budget=0)
 
 
 def test_chance_grows_with_the_number_of_changes() -> None:
     """The same draws at every number, by the seed and the item alone."""
     orders = Orders(("1", "2"), ("the tide turns",) * 2, ("the tide turns",) * 2, ("x", "y"), ("x", "y"))
     limits = np.array([0.8, 0.5])
-    shares = flips_by_chance(Common(), orders, limits, 3, 7)
+    shares = estimate_chance_flips(Common(), orders, limits, 3, 7)
     assert shares.shape == (2, 3)
     assert (np.diff(shares, axis=1) >= 0).all()
     assert 0 <= shares.min() <= shares.max() <= 1
-    assert np.array_equal(shares, flips_by_chance(Common(), orders, limits, 3, 7))
+    assert np.array_equal(shares, estimate_chance_flips(Common(), orders, limits, 3, 7))
     swapped = Orders(*(tuple(reversed(column)) for column in (orders.ids, orders.first, orders.second,
                                                               orders.lower_first, orders.lower_second)))  # fmt: skip
-    assert np.array_equal(shares[::-1], flips_by_chance(Common(), swapped, limits[::-1], 3, 7))
+    assert np.array_equal(shares[::-1], estimate_chance_flips(Common(), swapped, limits[::-1], 3, 7))
 
 
 def test_an_order_that_is_wrong_at_first_is_not_attacked() -> None:
@@ -132,7 +134,7 @@ def test_an_order_that_is_wrong_at_first_is_not_attacked() -> None:
         ("1", "2", "3"), ("tide", "tide", "tide"), ("tide", "moon", "tide"), ("x", "x", "y"), ("q", "x", "y")
     )
     context = SageContext("mine", open_tokenizer("words"), 7, SageOptions(resamples=50, attack_budget=2))
-    outcome = evaluate(Common(), data, context)
+    outcome = evaluate_system(Common(), data, context)
     value = {(score.measure, score.variant): (score.value, score.n) for score in outcome.scores}
     assert value["right", ""] == (pytest.approx(1 / 3), 3)
     assert value["flipped", "changes=1"][1] == 1

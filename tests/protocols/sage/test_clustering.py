@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.kernel.estimates import UNVARIED
-from embassay.protocols.sage.clustering import evaluate
+from embassay.protocols.sage.clustering import evaluate_system
 from embassay.records import LabelledTexts
 
 
@@ -25,7 +25,7 @@ def same_initial(a, b):
 
 def test_v_measure_per_set_and_their_mean(pairwise, context, score):
     """A perfect set and one with no information: 1, 0 and 0.5 with an interval over sets."""
-    outcome = evaluate(pairwise(same_initial), TWO_SETS, context())
+    outcome = evaluate_system(pairwise(same_initial), TWO_SETS, context())
     assert score(outcome, "v_measure", "set", "1").value == pytest.approx(1)
     assert score(outcome, "v_measure", "set", "2").value == pytest.approx(0, abs=1e-9)
     headline = score(outcome, "v_measure")
@@ -40,7 +40,7 @@ def test_few_sets_have_the_t_interval_not_their_range(pairwise, context, score):
     rows = labelled(
         *[(f"{letter}{i}", "xxyy"[i], name) for name, letters in sets for i, letter in enumerate(letters)]
     )
-    outcome = evaluate(pairwise(same_initial), rows, context(resamples=4000))
+    outcome = evaluate_system(pairwise(same_initial), rows, context(resamples=4000))
     values = [score(outcome, "v_measure", "set", name).value for name, _ in sets]
     headline, half = score(outcome, "v_measure"), 4.3027 * np.std(values, ddof=1) / np.sqrt(3)
     assert headline.value == pytest.approx(np.mean(values))
@@ -53,7 +53,7 @@ def test_few_sets_have_the_t_interval_not_their_range(pairwise, context, score):
 def test_one_set_is_resampled_over_its_texts(pairwise, context, score, name):
     """Its texts, clusters held: an interval about the value, named as such; two systems share the draws."""
     rows = labelled(*[(f"{'az'[i % 2 if i % 7 else (i + 1) % 2]}{i}", "xy"[i % 2], name) for i in range(60)])
-    first, second = (evaluate(pairwise(same_initial, name=name), rows, context()) for name in "ab")
+    first, second = (evaluate_system(pairwise(same_initial, name=name), rows, context()) for name in "ab")
     headline, component = score(first, "v_measure"), first.components["v_measure"]
     assert 0 < headline.ci_low < headline.value < headline.ci_high < 1
     assert headline.method == "bootstrap over 60 texts of the one set, clusters held"
@@ -65,7 +65,7 @@ def test_one_set_is_resampled_over_its_texts(pairwise, context, score, name):
 def test_one_set_without_a_mistake_has_no_interval(pairwise, context, score):
     """Every resample is perfect too; none of them says how far it may be from perfect elsewhere."""
     rows = labelled(*[(f"{'az'[i % 2]}{i}", "xy"[i % 2], "1") for i in range(20)])
-    headline = score(evaluate(pairwise(same_initial), rows, context()), "v_measure")
+    headline = score(evaluate_system(pairwise(same_initial), rows, context()), "v_measure")
     assert headline.value == pytest.approx(1)
     assert (headline.ci_low, headline.ci_high) == (None, None)
     assert headline.method.endswith(UNVARIED)
@@ -73,7 +73,7 @@ def test_one_set_without_a_mistake_has_no_interval(pairwise, context, score):
 
 def test_sets_of_one_label_are_skipped(pairwise, context, score):
     """They say nothing; with no other set the value is undefined, with a reason."""
-    outcome = evaluate(pairwise(same_initial), labelled(("a", "x", "1"), ("b", "x", "1")), context())
+    outcome = evaluate_system(pairwise(same_initial), labelled(("a", "x", "1"), ("b", "x", "1")), context())
     assert score(outcome, "v_measure").value is None
     assert outcome.skipped[0].examples == ("1",)
 
@@ -83,7 +83,7 @@ def test_large_sets_are_capped_by_kind(pairwise, context):
     rows = labelled(*[(f"{'az'[i % 2]}{i}", "xy"[i % 2], "1") for i in range(40)])
     options = context(string_cap=10, embedding_cap=20)
     for kind, size in (("classical", 10), ("embedding", 20)):
-        outcome = evaluate(pairwise(same_initial, kind=kind), rows, options)
+        outcome = evaluate_system(pairwise(same_initial, kind=kind), rows, options)
         assert outcome.counts["texts"] == size
         assert f"{size} of 40 texts" in outcome.warnings[0]
 
@@ -97,7 +97,7 @@ def test_equal_distances_know_no_order_of_rows(pairwise, context, score, similar
     """Texts that are all equally far from each other: sorted by label, mixed or backwards, the value is the same."""
     values = set()
     for rows in (sorted(ALIKE, key=lambda row: row[1]), ALIKE, ALIKE[::-1]):
-        outcome = evaluate(pairwise(similar), labelled(*rows), context())
+        outcome = evaluate_system(pairwise(similar), labelled(*rows), context())
         values.add(score(outcome, "v_measure").value)
         clusters = outcome.items["value"][-len(rows) :]
         assert clusters[0] == 0

@@ -8,7 +8,7 @@ import pytest
 from embassay.errors import UsageError
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.retrieval import Corpora
-from embassay.protocols.sage.tasks import RETRIEVAL_EDITS, chosen_edits, corpora_length, edited
+from embassay.protocols.sage.tasks import RETRIEVAL_EDITS, corpora_length, edit_documents, parse_edits
 from embassay.records import Documents
 from embassay.search import exact as sharding
 
@@ -32,7 +32,10 @@ def test_shards_side_by_side_are_the_edited_corpus(context):
     sent = [cloudpickle.loads(cloudpickle.dumps(shard)) for shard in corpora]
     for shards in (corpora, sent):
         texts = [text for shard in shards for text in shard]
-        expected = [*CORPUS.texts, *(t for edit in RETRIEVAL_EDITS for t in edited(edit, CORPUS, made))]
+        expected = [
+            *CORPUS.texts,
+            *(t for edit in RETRIEVAL_EDITS for t in edit_documents(edit, CORPUS, made)),
+        ]
         assert texts == expected
     with pytest.raises(IndexError):
         corpora[57]
@@ -74,7 +77,7 @@ def test_a_choice_of_edits(context):
     assert Corpora(CORPUS, made).edits == ("capitalize", "delete10", "insertion:p=0.15,q=1")
     assert corpora_length(made) == pytest.approx(4.15)
     assert made.options.as_dict()["retrieval_edits"] == "capitalize,delete10,insertion:p=0.15,q=1"
-    assert len(chosen_edits("removal,negate")) == 7
+    assert len(parse_edits("removal,negate")) == 7
     everything = SageOptions(retrieval_edits=",".join(reversed(RETRIEVAL_EDITS)))
     assert everything == SageOptions()
     assert "retrieval_edits" not in everything.as_dict()

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import embassay as eb
-from embassay.protocols.sage.guards import GUARDS, TIME, cheapest_guard, lowest_threshold
+from embassay.protocols.sage.guards import GUARDS, TIME, find_cheapest_guard, find_lowest_threshold
 from embassay.protocols.sage.options import SageOptions
 from embassay.records import Result
 
@@ -46,16 +46,16 @@ COUNTS = {f"{TIME}cleaning": 40, f"{TIME}hybrid": 900, f"{TIME}rerank": 700}
 )
 def test_the_cheapest_that_keeps_enough(values: dict[str, float | None], chosen: str | None) -> None:
     """By time among those that answer every question; refusing comes last."""
-    assert cheapest_guard(rows_of(**values), "typos", COUNTS, 0.95) == chosen
+    assert find_cheapest_guard(rows_of(**values), "typos", COUNTS, 0.95) == chosen
 
 
 def test_a_threshold_refuses_a_fifth_at_most() -> None:
     sure = np.array([0.9, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0])
     values = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
-    assert lowest_threshold(sure, values, 0.5) == -np.inf  # enough without
-    assert lowest_threshold(sure, values, 0.75) == 0.2
-    assert lowest_threshold(sure, values, 1.0) == 0.3  # the best that it may do
-    assert lowest_threshold(np.empty(0), np.empty(0), 1.0) == -np.inf
+    assert find_lowest_threshold(sure, values, 0.5) == -np.inf  # enough without
+    assert find_lowest_threshold(sure, values, 0.75) == 0.2
+    assert find_lowest_threshold(sure, values, 1.0) == 0.3  # the best that it may do
+    assert find_lowest_threshold(np.empty(0), np.empty(0), 1.0) == -np.inf
 
 
 def run_guards(system: str, options: SageOptions, out: Path) -> Any:

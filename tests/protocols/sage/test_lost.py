@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.protocols.kernel.estimates import estimate
+from embassay.protocols.kernel.estimates import bootstrap_estimate
 from embassay.protocols.sage import clustering, preference, retrieval, robustness, sensitivity
 from embassay.protocols.sage.preference import Preferences
 from embassay.records import Comparisons, Documents, LabelledTexts, Ratings, RetrievalSet
@@ -77,8 +77,8 @@ def test_lost_rows_stay_paired(context):
     columns = np.random.default_rng(3).random((50, 2))
     broken = columns.copy()
     broken[[4, 9]] = np.nan
-    whole = estimate(columns, lambda means: means[..., 0], context(), "documents")
-    rest = estimate(broken, lambda means: means[..., 0], context(), "documents")
+    whole = bootstrap_estimate(columns, lambda means: means[..., 0], context(), "documents")
+    rest = bootstrap_estimate(broken, lambda means: means[..., 0], context(), "documents")
     assert rest.n == 48
     assert rest.value == pytest.approx(columns[np.isfinite(broken[:, 0]), 0].mean())
     assert np.corrcoef(whole.replicates, rest.replicates)[0, 1] > 0.9
@@ -99,9 +99,9 @@ def test_comparisons_and_ratings_lose_their_rows(context, score):
 
     everything = np.arange(len(TEXTS))
     # A text stands in two comparisons (as source, and as another's second summary), and in one rating.
-    found = preference.evaluate(system("number 17 "), data(everything), context())
-    compared = preference.evaluate(system(), data(np.delete(everything, [16, 17])), context())
-    rated = preference.evaluate(system(), data(np.delete(everything, [17])), context())
+    found = preference.evaluate_system(system("number 17 "), data(everything), context())
+    compared = preference.evaluate_system(system(), data(np.delete(everything, [16, 17])), context())
+    rated = preference.evaluate_system(system(), data(np.delete(everything, [17])), context())
     for name in preference.CHOICES:
         assert score(found, name).value == pytest.approx(score(compared, name).value)
     assert score(found, "score", "clarity").value == pytest.approx(score(rated, "score", "clarity").value)
@@ -116,9 +116,9 @@ def test_a_lost_member_drops_itself(context, score):
         take = lambda column: tuple(column[i] for i in rows)  # noqa: E731
         return LabelledTexts(take(IDS), take(TEXTS), take(labels), ("",) * len(rows))
 
-    found = clustering.evaluate(system("number 17 ", "number 30 "), data(range(90)), context())
+    found = clustering.evaluate_system(system("number 17 ", "number 30 "), data(range(90)), context())
     rest = [i for i in range(90) if i not in (17, 30)]
-    expected = clustering.evaluate(system(), data(rest), context())
+    expected = clustering.evaluate_system(system(), data(rest), context())
     assert score(found, "v_measure").value == score(expected, "v_measure").value
     assert (score(found, "v_measure").n, found.skipped[0].count) == (88, 2)
 
@@ -137,9 +137,9 @@ def test_lost_documents_and_queries(context, score):
         return RetrievalSet(corpus, names, judged)
 
     whole = list(range(90))
-    found = retrieval.evaluate(system("number 17 ", "no. 40"), data(whole, whole), context())
+    found = retrieval.evaluate_system(system("number 17 ", "no. 40"), data(whole, whole), context())
     rest = [i for i in whole if i != 17]
-    expected = retrieval.evaluate(system(), data(rest, [i for i in rest if i != 40]), context())
+    expected = retrieval.evaluate_system(system(), data(rest, [i for i in rest if i != 40]), context())
     for one in expected.scores:
         assert score(found, one.measure, one.variant).value == pytest.approx(one.value, abs=1e-12)
         assert score(found, one.measure, one.variant).n == one.n

@@ -6,7 +6,7 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from embassay.protocols.sage.retrieval import evaluate, harmonic_retention, merged, retention
+from embassay.protocols.sage.retrieval import evaluate_system, harmonic_retention, merge_versions, retention
 from embassay.protocols.sage.tasks import RETRIEVAL_EDITS
 from embassay.records import Documents, RetrievalSet
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
@@ -40,10 +40,10 @@ def test_merging_puts_the_original_before_its_copies(ranked):
         ranked([[0, 1]], [[0.9, 0.7]]),
         ranked([[2, -1]], [[0.9, -np.inf]]),
     ]
-    shard, index, score = merged(shards, 4)
+    shard, index, score = merge_versions(shards, 4)
     assert (shard[0].tolist(), index[0].tolist()) == ([0, 1, 2, 1], [0, 0, 2, 1])
     assert score[0].tolist() == [0.9, 0.9, 0.9, 0.7]
-    shard, _, _ = merged(shards, 4, copies_first=True)
+    shard, _, _ = merge_versions(shards, 4, copies_first=True)
     assert shard[0].tolist() == [1, 2, 0, 1]
 
 
@@ -53,10 +53,10 @@ def test_a_system_blind_to_edits_keeps_little_of_an_augmented_corpus(pairwise, c
     def by_number(query, document):
         return float(query.strip("word") in document.lower().replace("0", "o") or query in document)
 
-    outcome = evaluate(pairwise(lambda q, d: float(q in d)), DATA, context())
+    outcome = evaluate_system(pairwise(lambda q, d: float(q in d)), DATA, context())
     assert score(outcome, "ndcg@10", "original").value > 0
     assert score(outcome, "tie_share", "augmented").value == 1
-    worst = evaluate(pairwise(lambda q, d: float(q in d)), DATA, context(ties="worst"))
+    worst = evaluate_system(pairwise(lambda q, d: float(q in d)), DATA, context(ties="worst"))
     assert score(worst, "retention").value < score(outcome, "retention").value
 
 
@@ -68,7 +68,7 @@ def test_replaced_corpora_of_an_unshaken_system_keep_everything(pairwise, contex
         number = int(query.removeprefix("word"))
         return 1.0 if texts.get(document) == number else 0.0
 
-    outcome = evaluate(pairwise(oracle), DATA, context())
+    outcome = evaluate_system(pairwise(oracle), DATA, context())
     assert score(outcome, "ndcg@10", "augmented").value == score(outcome, "ndcg@10", "original").value
     assert score(outcome, "retention").value == 1
     assert score(outcome, "retention", "augmented").value == 1
@@ -77,8 +77,11 @@ def test_replaced_corpora_of_an_unshaken_system_keep_everything(pairwise, contex
 
 def test_zero_clean_ndcg_is_undefined(pairwise, context, score):
     """A share of nothing has no value: a reason instead."""
-    outcome = evaluate(pairwise(lambda q, d: -float(len(d)) if "word3" in d or "word7" in d or "word1" in d else 1.0),
-                       RetrievalSet(CORPUS, QUERIES, {"q1": {"d3": 1.0}, "q2": {"d7": 1.0}}), context())  # fmt: skip
+    outcome = evaluate_system(
+        pairwise(lambda q, d: -float(len(d)) if "word3" in d or "word7" in d or "word1" in d else 1.0),
+        RetrievalSet(CORPUS, QUERIES, {"q1": {"d3": 1.0}, "q2": {"d7": 1.0}}),
+        context(),
+    )
     if score(outcome, "ndcg@10", "original").value == 0:
         assert score(outcome, "retention").value is None
         assert "nDCG@10 is 0" in score(outcome, "retention").reason
@@ -99,13 +102,13 @@ def test_without_its_own_document_a_query_has_the_corpus_without_it(pairwise, co
     data = RetrievalSet(CORPUS, asked, {"d3": {"d3": 1.0, "d5": 1.0, "d11": 2.0}})
     rows = [row for row in range(12) if row != 3]
     rest = Documents(tuple(CORPUS.ids[row] for row in rows), tuple(CORPUS.texts[row] for row in rows))
-    alone = evaluate(system, RetrievalSet(rest, asked, {"d3": {"d5": 1.0, "d11": 2.0}}), context())
-    found = evaluate(system, data, context(exclude_self=True))
+    alone = evaluate_system(system, RetrievalSet(rest, asked, {"d3": {"d5": 1.0, "d11": 2.0}}), context())
+    found = evaluate_system(system, data, context(exclude_self=True))
     values = [(one.measure, one.variant, one.value) for one in found.scores]
     assert values == [(one.measure, one.variant, one.value) for one in alone.scores]
     assert "d3" not in found.rankings["doc_id"]
     assert (
-        score(evaluate(system, data, context()), "ndcg@10", "original").value
+        score(evaluate_system(system, data, context()), "ndcg@10", "original").value
         != score(found, "ndcg@10", "original").value
     )
     assert "own document left out" in score(found, "retention").method
@@ -115,7 +118,7 @@ def test_a_query_with_nothing_relevant_but_itself_does_not_count(pairwise, conte
     """It is left out and counted."""
     asked = Documents(("d3", "q2"), (CORPUS.texts[3], "word7"))
     data = RetrievalSet(CORPUS, asked, {"d3": {"d3": 1.0}, "q2": {"d7": 1.0}})
-    found = evaluate(pairwise(lambda q, d: float(q in d)), data, context(exclude_self=True))
+    found = evaluate_system(pairwise(lambda q, d: float(q in d)), data, context(exclude_self=True))
     (left,) = (one for one in found.skipped if "left unchanged" not in one.reason)
     assert (left.count, left.examples) == (1, ("d3",))
     assert score(found, "ndcg@10", "original").value == 1
@@ -123,7 +126,7 @@ def test_a_query_with_nothing_relevant_but_itself_does_not_count(pairwise, conte
 
 def test_rankings_name_originals_and_copies(pairwise, context):
     """What was found is kept: document, which edit made the copy, score and gain, clean and augmented."""
-    outcome = evaluate(pairwise(lambda q, d: float(q in d)), DATA, context())
+    outcome = evaluate_system(pairwise(lambda q, d: float(q in d)), DATA, context())
     rows = [
         dict(zip(outcome.rankings, row, strict=True)) for row in zip(*outcome.rankings.values(), strict=True)
     ]
@@ -161,11 +164,14 @@ def test_shards_and_other_processes_change_nothing(name, context, monkeypatch):
     """The same scores, items and rankings from one shard, from many, and from many done elsewhere."""
     system = open_system(name, tokenizer=open_tokenizer("words"))
     made = context(resamples=20)
-    whole = evaluate(system, DATA, made)
+    whole = evaluate_system(system, DATA, made)
     monkeypatch.setattr(sharding, "SHARD", 5)
     spread = Elsewhere()
     assert whole.skipped
-    for other in (evaluate(system, DATA, made), evaluate(system, DATA, replace(made, spread=spread))):
+    for other in (
+        evaluate_system(system, DATA, made),
+        evaluate_system(system, DATA, replace(made, spread=spread)),
+    ):
         assert other.scores == whole.scores
         assert other.items == whole.items
         assert other.rankings == whole.rankings
@@ -184,7 +190,7 @@ def test_what_copies_of_an_encoder_did_is_counted_at_home(tmp_path, context, mon
             WordLlama(), EmbeddingCache.open(tmp_path / place / "e.sqlite"),
             progress=advanced.append, kept=kept.append,
         )  # fmt: skip
-        outcome = evaluate(Cosine(encoder), DATA, replace(context(resamples=20), spread=spread))
+        outcome = evaluate_system(Cosine(encoder), DATA, replace(context(resamples=20), spread=spread))
         counts = (encoder.counts.encoded, encoder.counts.cached, encoder.counts.truncated)
         told.append((counts, sum(advanced), sum(kept), outcome.scores))
     assert told[0] == told[1]
@@ -207,7 +213,7 @@ def test_a_copy_that_an_edit_left_as_it_was_is_none(pairwise, context, score):
         changed.update({document} - set(MIXED.texts))
         return 0.9 if document == MIXED.texts[0] else 0.5 if document in MIXED.texts else 0.1
 
-    found = evaluate(pairwise(similar), ASKED, context(retrieval_edits="negate,word_shuffle"))
+    found = evaluate_system(pairwise(similar), ASKED, context(retrieval_edits="negate,word_shuffle"))
     said = {one.reason: (one.count, one.examples) for one in found.skipped}
     assert said == {
         "negate: copies left unchanged": (2, ("ru", "one")),
@@ -227,15 +233,15 @@ def test_an_edit_that_changes_no_document_is_no_evidence(pairwise, context, scor
     system = pairwise(lambda _, document: 1.0 if document.startswith("Кот") else 0.5)
     heard = []
     made = replace(context(retrieval_edits="negate,capitalize"), advance=heard.append)
-    found = evaluate(system, asked, made)
+    found = evaluate_system(system, asked, made)
     row = score(found, "retention", "replaced:negate")
     assert (row.value, row.reason) == (None, "the edit changed no document")
     assert found.counts["texts"] == 2 * 2
     assert score(found, "retention").method.startswith("1 of 18 edits, ")
     assert heard[0] == 2
-    alone = evaluate(system, asked, context(retrieval_edits="capitalize"))
+    alone = evaluate_system(system, asked, context(retrieval_edits="capitalize"))
     assert score(found, "retention").value == score(alone, "retention").value
-    nothing = evaluate(system, asked, context(retrieval_edits="negate"))
+    nothing = evaluate_system(system, asked, context(retrieval_edits="negate"))
     assert [(one.value, one.reason) for one in nothing.scores] == [(None, "no edit changed any document")]
     assert nothing.components["retention"].reason == "no edit changed any document"
 
@@ -247,13 +253,13 @@ def test_a_row_is_negated_in_the_language_that_it_states(pairwise, context):
     corpus = Documents(("a", "b", "c"), texts, langs=("fr", "de", ""))
     asked = replace(ASKED, corpus=corpus, qrels={"q": {"a": 1.0}})
     made = replace(context(retrieval_edits="negate"), lang="en")
-    evaluate(pairwise(lambda _, document: seen.append(document) or 0.5), asked, made)
+    evaluate_system(pairwise(lambda _, document: seen.append(document) or 0.5), asked, made)
     assert {"Il n'est pas ici.", "Es ist nicht da.", "It is not here."} <= set(seen)
 
 
 def test_a_choice_of_edits_makes_fewer_corpora(pairwise, context, score):
     """Two versions beside the clean one; every number that rests on them says so."""
-    outcome = evaluate(
+    outcome = evaluate_system(
         pairwise(lambda q, d: float(q in d)), DATA, context(retrieval_edits="delete10,capitalize")
     )
     assert outcome.counts["texts"] == 3 * 12
@@ -271,12 +277,12 @@ def test_a_choice_of_edits_makes_fewer_corpora(pairwise, context, score):
 def test_the_clean_score_knows_nothing_of_the_copies(name, context, score):
     """nDCG on the clean corpus, and each replaced one, are the same whichever edits are searched beside them."""
     system = open_system(name, tokenizer=open_tokenizer("words"))
-    whole = evaluate(system, DATA, context(resamples=20))
+    whole = evaluate_system(system, DATA, context(resamples=20))
     found = system.search(DATA.queries.texts, DATA.corpus.texts, 10)
     kept = [row for row in _rows(whole) if row["version"] == "original"]
     assert [row["score"] for row in kept if row["query_id"] == "q1"] == found.scores[0].tolist()
     for edits in ("capitalize", "insertion:p=0.5,q=0,removal"):
-        part = evaluate(system, DATA, context(resamples=20, retrieval_edits=edits))
+        part = evaluate_system(system, DATA, context(resamples=20, retrieval_edits=edits))
         assert score(part, "ndcg@10", "original").value == score(whole, "ndcg@10", "original").value
         assert [row for row in _rows(part) if row["version"] == "original"] == kept
         for edit in part_edits(part):

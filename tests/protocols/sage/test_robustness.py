@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from embassay.protocols.sage.robustness import evaluate, relations
+from embassay.protocols.sage.robustness import evaluate_system, find_relations
 from embassay.records import Documents
 
 TEXT = "The river is high today. It will rise again tomorrow! Nobody can say when it may fall? We must wait."
@@ -30,22 +30,22 @@ def test_all_three_relations_hold_for_an_ideal_system():
         sentence_shuffle=0.3,
         word_shuffle=0.1,
     )
-    assert relations(ideal).tolist() == [[True, True, True]]
+    assert find_relations(ideal).tolist() == [[True, True, True]]
 
 
 def test_relations_are_strict_and_use_the_extremes():
     """Equality is no win; one bad edit breaks the extreme but not the average [A14]."""
     tied = similarities()
-    assert relations(tied).tolist() == [[False, False, False]]
+    assert find_relations(tied).tolist() == [[False, False, False]]
     one_bad = similarities(capitalize=0.9, delete10=0.9, numerize=0.1, summary=0.4, negate=0.45,
                            sentence_shuffle=0.1, word_shuffle=0.1)  # fmt: skip
-    assert relations(one_bad).tolist() == [[False, False, False]]
-    assert relations(one_bad, extremes=False).tolist() == [[True, True, True]]
+    assert find_relations(one_bad).tolist() == [[False, False, False]]
+    assert find_relations(one_bad, extremes=False).tolist() == [[True, True, True]]
 
 
 def test_a_constant_system_scores_nothing(pairwise, context, score):
     """A system that always answers 1 wins no strict comparison."""
-    outcome = evaluate(pairwise(lambda a, b: 1.0), DOCUMENTS, context())
+    outcome = evaluate_system(pairwise(lambda a, b: 1.0), DOCUMENTS, context())
     assert score(outcome, "robustness").value == 0
     assert score(outcome, "share", "all_three").value == 0
 
@@ -53,13 +53,13 @@ def test_a_constant_system_scores_nothing(pairwise, context, score):
 def test_float_noise_does_not_decide(pairwise, context, score):
     """Differences under 1e-6 are no differences."""
     noisy = pairwise(lambda a, b: 1.0 + (hash(b) % 7) * 1e-8)
-    assert score(evaluate(noisy, DOCUMENTS, context()), "robustness").value == 0
+    assert score(evaluate_system(noisy, DOCUMENTS, context()), "robustness").value == 0
 
 
 def test_a_measure_of_kept_text_saturates_at_one_third(pairwise, context, score):
     """A metric that only sees how much text is kept has noise above the summary and nothing else: 1/3 [A13]."""
     kept = pairwise(lambda a, b: 1 - abs(len(a) - len(b)) / max(len(a), len(b)) - (a != b) * 1e-3)
-    outcome = evaluate(kept, DOCUMENTS, context())
+    outcome = evaluate_system(kept, DOCUMENTS, context())
     assert score(outcome, "share", "superficial_over_summary").value == 1
     assert score(outcome, "share", "summary_over_semantic").value == 0
     assert score(outcome, "robustness").value == pytest.approx(1 / 3)
@@ -67,7 +67,7 @@ def test_a_measure_of_kept_text_saturates_at_one_third(pairwise, context, score)
 
 def test_every_edit_has_its_rows_and_items(pairwise, context, score):
     """Mean similarity per edit, its side of the summary, and one item per document and row."""
-    outcome = evaluate(pairwise(lambda a, b: float(a == b)), DOCUMENTS, context())
+    outcome = evaluate_system(pairwise(lambda a, b: float(a == b)), DOCUMENTS, context())
     assert score(outcome, "similarity", "original").value == 1
     assert score(outcome, "above_summary", "capitalize").value == 0
     assert score(outcome, "below_summary", "negate").value == 0
@@ -86,7 +86,7 @@ def test_every_version_is_a_batch_of_its_own(pairwise, context):
             batches.append((tuple(a), tuple(b)))
             return super().pairs(a, b)
 
-    evaluate(Noting(lambda a, b: float(a == b)), DOCUMENTS, context())
+    evaluate_system(Noting(lambda a, b: float(a == b)), DOCUMENTS, context())
     assert len(batches) == 8
     assert {a for a, _ in batches} == {DOCUMENTS.texts}
     assert (DOCUMENTS.texts, DOCUMENTS.summaries) in batches
@@ -101,7 +101,7 @@ def test_edits_of_2024_are_other_texts(pairwise, context):
         system = pairwise(lambda a, b: float(a == b))
         plain = system.pairs
         system.pairs = lambda a, b: seen.setdefault(len(seen), (a, b)) and plain(a, b)
-        evaluate(system, DOCUMENTS, context(**options))
+        evaluate_system(system, DOCUMENTS, context(**options))
         return [tuple(pair[1]) for pair in seen.values()]
 
     assert of(text_tokens=5) == of()
@@ -122,14 +122,14 @@ def test_an_edit_that_changes_nothing_is_no_evidence(pairwise, context, score):
         same = sorted(a.lower().split()) == sorted(b.lower().split())
         return 1.0 if b in texts else 0.1 if (same and a.lower() != b.lower()) or " not " in b else 0.9
 
-    outcome = evaluate(pairwise(similar), data, context())
+    outcome = evaluate_system(pairwise(similar), data, context())
     skipped = {one.reason.partition(":")[0]: one for one in outcome.skipped}
     assert (skipped["negate"].count, skipped["negate"].examples) == (2, ("b", "c"))
     assert skipped["word_shuffle"].examples == skipped["sentence_shuffle"].examples == ("c",)
     assert score(outcome, "below_summary", "negate").n == 1
     assert score(outcome, "above_summary", "numerize").n == 3
     assert score(outcome, "robustness").n == 2
-    nothing = evaluate(pairwise(similar), Documents(("c",), (one,), ("Po.",)), context())
+    nothing = evaluate_system(pairwise(similar), Documents(("c",), (one,), ("Po.",)), context())
     assert score(nothing, "robustness").value is None
     assert score(nothing, "below_summary", "negate").value is None
 
@@ -138,7 +138,11 @@ def test_relations_without_an_edit_are_those_of_the_others():
     """An edit that does not count is neither the extreme nor part of the mean."""
     found = similarities(capitalize=0.9, delete10=0.9, numerize=0.9, summary=0.6, negate=np.nan,
                          sentence_shuffle=0.3, word_shuffle=0.1)  # fmt: skip
-    assert relations(found).tolist() == relations(found, extremes=False).tolist() == [[True, True, True]]
+    assert (
+        find_relations(found).tolist()
+        == find_relations(found, extremes=False).tolist()
+        == [[True, True, True]]
+    )
 
 
 def test_the_language_of_the_data_chooses_the_rules(pairwise, context):
@@ -147,7 +151,7 @@ def test_the_language_of_the_data_chooses_the_rules(pairwise, context):
     seen: dict[str, list[str]] = {}
     for lang in ("fra", "mul", "rus"):
         texts = seen.setdefault(lang, [])
-        evaluate(
+        evaluate_system(
             pairwise(lambda _, b, texts=texts: texts.append(b) or 0.5), data, replace(context(), lang=lang)
         )
     denied = "Le chat n'est pas sur la table, no?"
@@ -166,8 +170,8 @@ def test_further_edits_have_rows_and_no_part_in_the_score(pairwise, context, sco
         one, other = set(a.split()), set(b.split())
         return len(one & other) / len(one | other)
 
-    plain = evaluate(pairwise(similar), data, context())
-    more = evaluate(pairwise(similar), data, context(further_edits="facts,synonyms"))
+    plain = evaluate_system(pairwise(similar), data, context())
+    more = evaluate_system(pairwise(similar), data, context(further_edits="facts,synonyms"))
     for measure, variant in [("robustness", ""), ("share", "all_three"), ("similarity", "negate")]:
         assert score(more, measure, variant).value == score(plain, measure, variant).value
     own = {(one.measure, one.variant) for one in more.scores} - {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.sage.sensitivity import evaluate, expected, isotonic
+from embassay.protocols.sage.sensitivity import evaluate_system, expected_similarity, fit_isotonic
 from embassay.records import Documents
 from embassay.text import open_tokenizer
 
@@ -24,13 +24,15 @@ def tokens(text):
 
 def test_the_curve():
     """1/(1+p) by default, 1-p as the option [A15]."""
-    np.testing.assert_allclose(expected(np.array([0.15, 0.5, 1.0])), [0.8696, 0.6667, 0.5], atol=5e-5)
-    np.testing.assert_allclose(expected(np.array([0.15, 0.9]), "linear"), [0.85, 0.1])
+    np.testing.assert_allclose(
+        expected_similarity(np.array([0.15, 0.5, 1.0])), [0.8696, 0.6667, 0.5], atol=5e-5
+    )
+    np.testing.assert_allclose(expected_similarity(np.array([0.15, 0.9]), "linear"), [0.85, 0.1])
 
 
 def test_a_constant_one_scores_what_the_spec_says(pairwise, context, score):
     """Always 1: insertion 0.6787, removal 0.6875, to 1e-4; so the score is not 0 for an insensitive metric."""
-    outcome = evaluate(pairwise(lambda a, b: 1.0), LONG, context())
+    outcome = evaluate_system(pairwise(lambda a, b: 1.0), LONG, context())
     assert score(outcome, "sensitivity", "insertion").value == pytest.approx(0.6787, abs=1e-4)
     assert score(outcome, "sensitivity", "removal").value == pytest.approx(0.6875, abs=1e-4)
     assert score(outcome, "falls_at_every_step", "insertion").value == 0
@@ -39,7 +41,7 @@ def test_a_constant_one_scores_what_the_spec_says(pairwise, context, score):
 def test_an_ideal_f_measure_scores_the_closed_form(pairwise, context, score):
     """2M/(|x|+|y|) over tokens: 0.8798 and 0.8687, to 1e-4; and it falls at every step."""
     f_measure = pairwise(lambda a, b: 2 * min(tokens(a), tokens(b)) / (tokens(a) + tokens(b)))
-    outcome = evaluate(f_measure, LONG, context())
+    outcome = evaluate_system(f_measure, LONG, context())
     assert score(outcome, "sensitivity", "insertion").value == pytest.approx(0.8798, abs=1e-4)
     assert score(outcome, "sensitivity", "removal").value == pytest.approx(0.8687, abs=1e-4)
     assert score(outcome, "sensitivity").value == pytest.approx((0.8798 + 0.8687) / 2, abs=1e-4)
@@ -49,7 +51,7 @@ def test_an_ideal_f_measure_scores_the_closed_form(pairwise, context, score):
 def test_calibration_removes_the_scale(pairwise, context, score):
     """After the best monotone rescaling an F measure is almost perfect: only its scale was off."""
     squeezed = pairwise(lambda a, b: 0.9 + 0.05 * tokens(a) / (tokens(a) + abs(tokens(a) - tokens(b))))
-    outcome = evaluate(squeezed, LONG, context())
+    outcome = evaluate_system(squeezed, LONG, context())
     assert score(outcome, "sensitivity", "insertion").value < 0.8
     assert score(outcome, "sensitivity_calibrated", "insertion").value > 0.99
 
@@ -57,7 +59,7 @@ def test_calibration_removes_the_scale(pairwise, context, score):
 def test_tiny_documents_are_skipped_and_counted(pairwise, context):
     """Documents of under two tokens are left out, with their ids."""
     documents = Documents((*LONG.ids, "tiny"), (*LONG.texts, "one"))
-    outcome = evaluate(pairwise(lambda a, b: 1.0), documents, context())
+    outcome = evaluate_system(pairwise(lambda a, b: 1.0), documents, context())
     assert [(skip.reason, skip.count, skip.examples) for skip in outcome.skipped] == [
         ("under two tokens", 1, ("tiny",))
     ]
@@ -66,7 +68,7 @@ def test_tiny_documents_are_skipped_and_counted(pairwise, context):
 
 def test_no_document_that_is_long_enough(pairwise, context):
     """No score, with the reason, and no part with a value: NaN is in nothing."""
-    outcome = evaluate(pairwise(lambda a, b: 1.0), Documents(("a", "b"), ("one", "two")), context())
+    outcome = evaluate_system(pairwise(lambda a, b: 1.0), Documents(("a", "b"), ("one", "two")), context())
     assert {score.value for score in outcome.scores} == {None}
     assert {score.reason for score in outcome.scores} == {"no item can be scored"}
     assert [part.value for part in outcome.components.values()] == [None, None]
@@ -84,18 +86,20 @@ def test_a_needle_of_ones_own(pairwise, context, score, tmp_path):
     assert options.as_dict() != context().options.as_dict()
     seen = []
     system = pairwise(lambda a, b: seen.append(b) or 1.0)
-    evaluate(system, Documents(("a", "b"), ("one two three four", "five six")), context(needle=str(path)))
+    evaluate_system(
+        system, Documents(("a", "b"), ("one two three four", "five six")), context(needle=str(path))
+    )
     assert "alpha beta gamma alphaone two three four" in seen
     path.write_text("too short", "utf-8")
     with pytest.raises(UsageError, match=r"2 tokens.*1,350"):
-        evaluate(system, LONG, context(needle=str(path)))
+        evaluate_system(system, LONG, context(needle=str(path)))
 
 
 def test_documents_are_cut_before_they_are_edited(pairwise, context):
     """With `text_tokens` no version is longer than twice as many."""
     lengths = []
     system = pairwise(lambda a, b: lengths.append((tokens(a), tokens(b))) or 1.0)
-    evaluate(system, LONG, context(text_tokens=20))
+    evaluate_system(system, LONG, context(text_tokens=20))
     assert {a for a, _ in lengths} == {20}
     assert max(b for _, b in lengths) <= 41
 
@@ -110,6 +114,6 @@ def test_the_monotone_map_is_that_of_scikit_learn(digits):
     for n in (2, 3, 20, 400):
         x = np.round(random.random(n), digits)
         x[n // 2 :] = np.nextafter(x[: n - n // 2], 2)
-        y, at = random.choice(expected(np.arange(8) / 8), n) + x, random.random((9, 5)) * 1.4 - 0.2
+        y, at = random.choice(expected_similarity(np.arange(8) / 8), n) + x, random.random((9, 5)) * 1.4 - 0.2
         theirs = IsotonicRegression(out_of_bounds="clip").fit(x, y).predict(at.ravel()).reshape(at.shape)
-        np.testing.assert_allclose(isotonic(x, y, at), theirs, rtol=1e-14)
+        np.testing.assert_allclose(fit_isotonic(x, y, at), theirs, rtol=1e-14)

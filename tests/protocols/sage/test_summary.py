@@ -5,7 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from embassay.protocols.kernel.comparisons import Headline, _compared, _task_headline, standings, summarise
+from embassay.protocols.kernel.comparisons import (
+    Headline,
+    _compare_scope,
+    _task_headline,
+    make_standings,
+    summarise_run,
+)
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.protocol import Sage
@@ -54,13 +60,13 @@ def test_a_group_of_datasets_counts_as_one():
 
 def test_a_group_is_shown_beside_its_members():
     """It has rows and standings of its own."""
-    rows, _ = summarise(Sage(), plan(), records())
+    rows, _ = summarise_run(Sage(), plan(), records())
     [row] = [one for one in rows if (one.dataset, one.system) == ("forums", "good")]
     assert row.value == pytest.approx(0.4)
     assert (row.task, row.measure) == ("retrieval", "retention")
     places = {
         one.dataset: one.headline.value
-        for one in standings(Sage(), plan(), records())
+        for one in make_standings(Sage(), plan(), records())
         if one.system == "good"
     }
     assert places["forums"] == pytest.approx(0.4)
@@ -77,10 +83,10 @@ def headlines(**values):
 def test_no_verdict_where_a_reference_reaches_the_leader():
     """`constant` keeps all of what it never found: nobody is ranked on retrieval, and the reason names clean nDCG."""
     equal = headlines(good=1.0, poor=0.2, constant=1.0)
-    found = _compared(plan(), "retrieval", equal, ["good", "poor"])
+    found = _compare_scope(plan(), "retrieval", equal, ["good", "poor"])
     assert (found["pairs"], found["best"], found["rank_low"]) == ([], [], [])
     assert "constant" in found["reason"]
     assert "nDCG@10 on the clean corpus" in found["reason"]
-    assert _compared(plan(), "robustness", equal, ["good", "poor"])["best"] == ["good"]
+    assert _compare_scope(plan(), "robustness", equal, ["good", "poor"])["best"] == ["good"]
     below = headlines(good=1.0, poor=0.2, constant=0.5)
-    assert _compared(plan(), "retrieval", below, ["good", "poor"])["best"] == ["good"]
+    assert _compare_scope(plan(), "retrieval", below, ["good", "poor"])["best"] == ["good"]

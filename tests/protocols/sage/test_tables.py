@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.kernel.comparisons import Headline, Standing
-from embassay.protocols.sage.tables import SageTable, best_table, group_table, tables
+from embassay.protocols.sage.tables import SageTable, best_table, group_table, make_tables
 from embassay.records import Result
 
 KINDS = {"minilm": "embedding", "a,b": "classical", "constant": "reference"}
@@ -17,7 +17,7 @@ def row(task, dataset, system, measure, value, variant=""):
 
 
 def made(rows):
-    return {table.name: table for table in tables(rows, KINDS)}
+    return {table.name: table for table in make_tables(rows, KINDS)}
 
 
 def test_table_1_has_the_paper_s_columns():

@@ -37,7 +37,7 @@ def test_it_is_scikit_learns_regression(sample, context):
 
     data = sample("classification")
     system = open_system("wordllama", tokenizer=open_tokenizer("words"))
-    outcome = classification.evaluate(system, data, context())
+    outcome = classification.evaluate_system(system, data, context())
     model = LogisticRegression(random_state=1337, max_iter=100)
     model.fit(system.encoder.encode(data.train.texts), data.train.labels)
     right = model.predict(system.encoder.encode(data.test.texts)) == np.array(data.test.labels)
@@ -65,7 +65,7 @@ def test_neighbours_are_an_option(sample, context):
     """And named in the method."""
     system = open_system("jaccard", tokenizer=open_tokenizer("words"))
     rows = [
-        classification.evaluate(system, sample("classification"), context(neighbours=k)).scores[0]
+        classification.evaluate_system(system, sample("classification"), context(neighbours=k)).scores[0]
         for k in (1, 10)
     ]
     assert [row.method for row in rows] == [
@@ -91,7 +91,7 @@ def test_labels_are_texts_and_need_not_be_known(bag, context):
     """Labels that sort or look like numbers stay what they are; a test label that is not trained on is missed."""
     train = side(["a a", "b b", "a c", "b d"], ["10", "9", "10", "9"], "t")
     test = side(["a", "b", "a b"], ["10", "9", "11"], "q")
-    outcome = classification.evaluate(bag(), Classification(train, test), context())
+    outcome = classification.evaluate_system(bag(), Classification(train, test), context())
     assert outcome.items["value"] == [1.0, 1.0, 0.0]
 
 
@@ -111,7 +111,7 @@ def test_training_rows_are_lost_apart_from_test_rows(sample):
     """A failed training text drops its row alone, on both sides of the comparison; test texts are the items."""
     data = sample("classification")
     gone = {f"train:{data.train.ids[3]}", f"test:{data.test.ids[0]}"}
-    result = classification.reword(data, lambda place, text: None if place in gone else text)
+    result = classification.replace_texts(data, lambda place, text: None if place in gone else text)
     assert (result.kept, result.items) == (53, 54)
     assert (
         result.original.train.ids

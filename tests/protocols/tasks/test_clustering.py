@@ -23,7 +23,7 @@ def test_it_is_scikit_learns_k_means(sample, context):
     """With as many clusters as labels, batches of 500 and the seed; the mean over sets, resampled over sets."""
     data = sample("clustering")
     system = open_system("wordllama", tokenizer=open_tokenizer("words"))
-    outcome = clustering.evaluate(system, data, context())
+    outcome = clustering.evaluate_system(system, data, context())
     expected = []
     for name in sorted(set(data.sets)):
         rows = of_set(data, name)
@@ -48,7 +48,7 @@ def test_complete_linkage_without_vectors(sample, context):
 
     data = sample("clustering")
     system = open_system("levenshtein", tokenizer=open_tokenizer("words"))
-    outcome = clustering.evaluate(system, data, context())
+    outcome = clustering.evaluate_system(system, data, context())
 
     def digest(row):
         words = " ".join(sorted(data.texts[row].lower().split()))
@@ -73,19 +73,20 @@ def test_a_single_set_is_resampled_over_its_texts(sample, context):
         ("1",) * len(rows) + ("alone",) * 2,
     )
     system = open_system("wordllama", tokenizer=open_tokenizer("words"))
-    outcome = clustering.evaluate(system, extra, context())
+    outcome = clustering.evaluate_system(system, extra, context())
     (row,) = outcome.scores
     assert row.n == 40
     assert 0 <= row.ci_low < row.value < row.ci_high <= 1
     assert row.method == "k-means, bootstrap over 40 texts of the one set, clusters held"
-    again = clustering.evaluate(system, extra, context()).components["v_measure"]
+    again = clustering.evaluate_system(system, extra, context()).components["v_measure"]
     assert (outcome.components["v_measure"].replicates == again.replicates).all()
     assert [(left.reason, left.count, left.examples) for left in outcome.skipped] == [
         ("sets with a single label", 1, ("alone",))
     ]
     one_label = LabelledTexts(extra.ids, extra.texts, ("food",) * 42, extra.sets)
     assert (
-        clustering.evaluate(system, one_label, context()).scores[0].reason == "no set with two labels or more"
+        clustering.evaluate_system(system, one_label, context()).scores[0].reason
+        == "no set with two labels or more"
     )
 
 
@@ -94,7 +95,7 @@ def test_a_large_set_is_drawn_by_label_for_systems_without_vectors(sample, conte
     data = sample("clustering")
     names = ("jaccard", "random", "wordllama")
     jaccard, rand, words = (
-        clustering.evaluate(
+        clustering.evaluate_system(
             open_system(name, tokenizer=open_tokenizer("words")), data, context(clustering_cap=20)
         )
         for name in names
@@ -114,7 +115,7 @@ def test_fewer_different_vectors_than_labels(context, bag):
     """Clusters may be empty; what is equal is together."""
     texts = ("a", "a", "b", "b", "a", "b")
     data = LabelledTexts(tuple("abcdef"), texts, ("1", "2", "3", "4", "1", "2"), ("",) * 6)
-    outcome = clustering.evaluate(bag(), data, context())
+    outcome = clustering.evaluate_system(bag(), data, context())
     assert 0 <= outcome.scores[0].value <= 1
     clusters = dict(zip(outcome.items["item_id"], outcome.items["value"], strict=True))
     assert clusters["a"] == clusters["b"] == clusters["e"] != clusters["c"]
@@ -130,7 +131,7 @@ def test_a_text_in_many_sets_is_encoded_once(bag, context):
         tuple(str(i % 2) for i in range(70)),
     )
     system = bag()
-    clustering.evaluate(system, data, context())
+    clustering.evaluate_system(system, data, context())
     assert system.encoder.calls == [(list(dict.fromkeys(texts)), None)]
 
 
@@ -142,7 +143,7 @@ def test_a_set_left_with_one_label_does_not_count(bag, context):
         (*("x",) * 29, "y", *("01"[i % 2] for i in range(30))),
         (*("first",) * 30, *("second",) * 30),
     )
-    outcome = clustering.evaluate(bag("odd"), data, context())
+    outcome = clustering.evaluate_system(bag("odd"), data, context())
     assert [(left.reason, left.examples) for left in outcome.skipped] == [
         ("texts that could not be encoded: Too long: 9,000 tokens", ("t29",)),
         ("sets with a single label", ("first",)),
@@ -155,11 +156,11 @@ def test_a_system_that_is_not_told_k_finds_the_groups_that_are_there() -> None:
     rng = np.random.default_rng(3)
     points = np.concatenate([rng.normal(place, 0.1, (6, 2)) for place in ((0, 0), (5, 0), (0, 5), (5, 5))])
     points = points.astype(np.float32)
-    found = clustering.found_clusters(24, lambda k: clustering.k_means(points, k, 7), points, "euclidean")
+    found = clustering.find_clusters(24, lambda k: clustering.k_means(points, k, 7), points, "euclidean")
     assert v_measure_score([i // 6 for i in range(24)], found) == 1.0
     scores = {k: silhouette_score(points, clustering.k_means(points, k, 7)) for k in range(2, 13)}
     assert max(scores, key=lambda k: scores[k]) == 4
-    one = clustering.found_clusters(4, lambda _: np.zeros(4, np.int64), points[:4], "euclidean")
+    one = clustering.find_clusters(4, lambda _: np.zeros(4, np.int64), points[:4], "euclidean")
     assert one.tolist() == [0] * 4
 
 
@@ -167,10 +168,10 @@ def test_a_system_that_is_not_told_k_finds_the_groups_that_are_there() -> None:
 def test_without_k_the_method_says_so(sample, context, system):
     """And nothing else of the outcome is missing; with k it is what it was."""
     data, one = sample("clustering"), open_system(system, tokenizer=open_tokenizer("words"))
-    found = clustering.evaluate(one, data, context(), give_k=False).scores[0]
+    found = clustering.evaluate_system(one, data, context(), give_k=False).scores[0]
     assert "number of clusters by silhouette" in found.method
     assert 0 <= found.value <= 1
-    assert "silhouette" not in clustering.evaluate(one, data, context()).scores[0].method
+    assert "silhouette" not in clustering.evaluate_system(one, data, context()).scores[0].method
 
 
 @pytest.mark.parametrize("how", ["jaccard", "constant"])
@@ -183,5 +184,5 @@ def test_equal_distances_know_no_order_of_rows(how, context):
         texts, labels = zip(*ordered, strict=True)
         ids = tuple(f"{name}{place}" for place in range(len(ordered)))
         data = LabelledTexts(ids, texts, labels, ("",) * len(ordered))
-        values.add(clustering.evaluate(system, data, context()).scores[0].value)
+        values.add(clustering.evaluate_system(system, data, context()).scores[0].value)
     assert len(values) == 1

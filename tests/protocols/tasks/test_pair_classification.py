@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score
 
 from embassay.protocols.tasks import TASKS, pair_classification
 from embassay.records import LabelledPairs
-from embassay.stats.resampling import resampled_rows
+from embassay.stats.resampling import draw_resamples
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
@@ -19,9 +19,9 @@ def test_the_value_and_every_resample_are_scikit_learns(context, sample):
     system = open_system("jaccard", tokenizer=open_tokenizer("words"))
     similar = system.pairs(data.first, data.second).astype(float).round(6)
     assert len(set(similar)) < len(data)
-    found = pair_classification.evaluate(system, data, context()).components["average_precision"]
+    found = pair_classification.evaluate_system(system, data, context()).components["average_precision"]
     assert found.value == pytest.approx(average_precision_score(data.labels, similar), abs=1e-12)
-    rows = np.concatenate(list(resampled_rows(len(data), 200, context().stream("pairs"), most=200)))
+    rows = np.concatenate(list(draw_resamples(len(data), 200, context().stream("pairs"), most=200)))
     expected = [average_precision_score(data.labels[row], similar[row]) for row in rows]
     np.testing.assert_allclose(found.replicates, expected, atol=1e-12)
 
@@ -30,7 +30,7 @@ def test_chance_is_the_share_of_pairs_that_belong_together(context, sample):
     """A similarity that says nothing scores it, whatever the order of the pairs."""
     data = sample("pair_classification")
     value = (
-        pair_classification.evaluate(
+        pair_classification.evaluate_system(
             open_system("constant", tokenizer=open_tokenizer("words")), data, context()
         )
         .scores[0]

@@ -35,7 +35,7 @@ def query(*candidates, texts=("1|q",)):
 
 
 def value(data, context):
-    return reranking.evaluate(Numbers(), data, context()).scores[0].value
+    return reranking.evaluate_system(Numbers(), data, context()).scores[0].value
 
 
 def test_hand_worked(context):
@@ -63,7 +63,7 @@ def test_several_texts_of_a_query(context):
 def test_the_mean_is_over_queries(sample, context):
     """Items are the precision of each query, whose mean is the score; resamples are of queries."""
     system = open_system("wordllama", tokenizer=open_tokenizer("words"))
-    outcome = reranking.evaluate(system, sample("reranking"), context())
+    outcome = reranking.evaluate_system(system, sample("reranking"), context())
     assert outcome.scores[0].value == pytest.approx(np.mean(outcome.items["value"]))
     assert set(outcome.items["measure"]) == {"ap"}
     assert outcome.scores[0].n == 36
@@ -73,9 +73,9 @@ def test_every_distinct_text_is_encoded_once(bag, sample, context):
     """Candidates that many queries share cost nothing twice."""
     data = sample("reranking")
     system = bag()
-    reranking.evaluate(system, data, context())
+    reranking.evaluate_system(system, data, context())
     (call,) = system.encoder.calls
-    assert sorted(call[0]) == sorted({text for _, text in reranking.texts(data)})
+    assert sorted(call[0]) == sorted({text for _, text in reranking.list_texts(data)})
 
 
 def many(n=40):
@@ -91,7 +91,7 @@ def many(n=40):
 def test_lost_encodings(bag, context):
     """A lost candidate drops itself, the only relevant one its query; one of two query texts leaves the other."""
     data = many()
-    outcome = reranking.evaluate(bag("never7", "yes9", "other3"), data, context())
+    outcome = reranking.evaluate_system(bag("never7", "yes9", "other3"), data, context())
     assert [(left.reason, left.count, left.examples) for left in outcome.skipped] == [
         ("candidates that could not be encoded: Too long: 9,000 tokens", 2, ("q7:2", "q9:0")),
         (reranking.ONE_SIDED, 1, ("q9",)),
@@ -99,7 +99,7 @@ def test_lost_encodings(bag, context):
     assert outcome.scores[0].n == 39
     assert outcome.items["value"][9] is None
     assert outcome.items["value"][3] == 1.0
-    both = reranking.evaluate(bag("word3 apple", "other3"), data, context())
+    both = reranking.evaluate_system(bag("word3 apple", "other3"), data, context())
     assert both.skipped[0].reason.startswith("queries that could not be encoded")
     assert (both.skipped[0].examples, both.scores[0].n) == (("q3",), 39)
 
@@ -108,7 +108,7 @@ def test_lost_wordings():
     """The same rules for texts without a usable paraphrase, on both sides alike."""
     data = many()
     gone = {"candidate:q7:2", "candidate:q9:0", "query:q3:1", "query:q5:0", "query:q5:1"}
-    result = reranking.reword(data, lambda place, text: None if place in gone else text.upper())
+    result = reranking.replace_texts(data, lambda place, text: None if place in gone else text.upper())
     assert (result.kept, result.items) == (38, 40)
     assert (
         result.original.ids == result.paraphrased.ids == tuple(f"q{i}" for i in range(40) if i not in (5, 9))
@@ -133,9 +133,9 @@ def test_ties_as_one_step_are_scikit_learns(context):
         if not (gains > 0).any():
             continue
         expected = average_precision_score(gains > 0, scores)
-        assert reranking.ties_as_one_step(gains, scores) == pytest.approx(expected)
-        assert reranking.worst_of_ties(gains, scores) <= expected + 1e-12
+        assert reranking.average_precision_by_steps(gains, scores) == pytest.approx(expected)
+        assert reranking.average_precision_of_worst_order(gains, scores) <= expected + 1e-12
     data = query((0.9, 0), (0.5, 1), (0.5, 0), (0.5, 0), (0.1, 1))
-    done = reranking.evaluate(Numbers(), data, context(), reranking.ties_as_one_step)
+    done = reranking.evaluate_system(Numbers(), data, context(), reranking.average_precision_by_steps)
     assert done.scores[0].value == pytest.approx(average_precision_score([0, 1, 0, 0, 1], [9, 5, 5, 5, 1]))
     assert value(data, context) == pytest.approx((1 / 4 + 2 / 5) / 2)

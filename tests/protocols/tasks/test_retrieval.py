@@ -33,7 +33,7 @@ def corpus_of_itself(relevant, n=30):
 
 
 def ndcg(data, context):
-    return retrieval.evaluate(Order(), data, context).scores[0]
+    return retrieval.evaluate_system(Order(), data, context).scores[0]
 
 
 def test_the_own_document(context):
@@ -81,13 +81,13 @@ def test_queries_alone_are_reworded(sample):
     """The corpus is the same object, its texts are never asked for, and the judgements follow the queries."""
     data = sample("retrieval")
     asked = []
-    result = retrieval.reword(data, lambda place, text: asked.append((place, text)) or f"other {text}")
+    result = retrieval.replace_texts(data, lambda place, text: asked.append((place, text)) or f"other {text}")
     assert [text for _, text in asked] == list(data.queries.texts)
     assert all(place.startswith("query:") for place, _ in asked)
     assert result.paraphrased.corpus is data.corpus
     assert result.paraphrased.queries.ids == data.queries.ids
     gone = f"query:{data.queries.ids[4]}"
-    part = retrieval.reword(data, lambda place, text: None if place == gone else text)
+    part = retrieval.replace_texts(data, lambda place, text: None if place == gone else text)
     assert part.original.queries.ids == part.paraphrased.queries.ids
     assert part.original.corpus is part.paraphrased.corpus is data.corpus
     assert set(part.original.qrels) == set(part.original.queries.ids)
@@ -98,8 +98,10 @@ def test_the_corpus_is_the_same_call_before_and_after(bag, sample, context):
     """So its vectors are kept ones when only queries change."""
     data = sample("retrieval")
     system = bag()
-    retrieval.evaluate(system, data, context())
-    retrieval.evaluate(system, retrieval.reword(data, lambda _, text: text.upper()).paraphrased, context())
+    retrieval.evaluate_system(system, data, context())
+    retrieval.evaluate_system(
+        system, retrieval.replace_texts(data, lambda _, text: text.upper()).paraphrased, context()
+    )
     calls = system.encoder.calls
     assert [role for _, role in calls] == ["query", "document"] * 2
     assert calls[1] == calls[3]
@@ -137,7 +139,7 @@ def test_lost_documents_and_queries(bag, context):
         },
     )
     assert outcome.scores[0].value == pytest.approx(
-        retrieval.evaluate(bag(), alone, context()).scores[0].value
+        retrieval.evaluate_system(bag(), alone, context()).scores[0].value
     )
 
 
@@ -146,4 +148,4 @@ def test_a_small_corpus(context):
     data = RetrievalSet(Documents(("a", "b"), ("x", "y")), Documents(("q",), ("z",)), {"q": {"b": 1.0}})
     for name in ("wordllama", "bm25", "constant"):
         system = open_system(name, tokenizer=open_tokenizer("words"))
-        assert 0 < retrieval.evaluate(system, data, context()).scores[0].value <= 1
+        assert 0 < retrieval.evaluate_system(system, data, context()).scores[0].value <= 1

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from embassay.protocols.kernel.groups import named_groups
+from embassay.protocols.kernel.groups import group_items_by_name
 from embassay.protocols.tasks import sts
 from embassay.records import ScoredPairs
 from embassay.stats import corrected_interval, freedom_of_units
-from embassay.stats.resampling import resampled_rows
+from embassay.stats.resampling import draw_resamples
 from embassay.systems.cosine import Cosine
 
 
@@ -43,10 +43,10 @@ def test_the_value_and_every_resample_are_scipys(context):
     """Resamples are those of the run's stream; ties of similarity and gold share ranks."""
     rng = np.random.default_rng(5)
     gold, similar = rng.integers(0, 6, 60), rng.random(60).round(1)
-    outcome = sts.evaluate(Given(similar), pairs(gold), context())
+    outcome = sts.evaluate_system(Given(similar), pairs(gold), context())
     found = outcome.components["spearman"]
     assert found.value == pytest.approx(spearmanr(similar, gold)[0], abs=1e-12)
-    rows = np.concatenate(list(resampled_rows(60, 200, context().stream("pairs"), most=200)))
+    rows = np.concatenate(list(draw_resamples(60, 200, context().stream("pairs"), most=200)))
     expected = [spearmanr(similar[row], gold[row])[0] for row in rows]
     np.testing.assert_allclose(found.replicates, expected, atol=1e-12)
     ends = corrected_interval(expected, found.value, freedom_of_units(60))
@@ -59,9 +59,11 @@ def test_pairs_that_share_a_text_are_drawn_together(context):
     rng, n = np.random.default_rng(5), 60
     gold, similar = rng.integers(0, 6, n), rng.random(n)
     data = replace(pairs(gold), first=tuple(f"text {i // 2}" for i in range(n)))
-    outcome = sts.evaluate(Given(similar), pairs(gold), replace(context(), groups=named_groups(data)))
+    outcome = sts.evaluate_system(
+        Given(similar), pairs(gold), replace(context(), groups=group_items_by_name(data))
+    )
     found = outcome.components["spearman"]
-    rows = np.concatenate(list(resampled_rows(30, 200, context().stream("pairs"), most=200)))
+    rows = np.concatenate(list(draw_resamples(30, 200, context().stream("pairs"), most=200)))
     both = [np.column_stack([2 * row, 2 * row + 1]).ravel() for row in rows]
     expected = [spearmanr(similar[row], gold[row])[0] for row in both]
     np.testing.assert_allclose(found.replicates, expected, atol=1e-12)
@@ -71,7 +73,7 @@ def test_pairs_that_share_a_text_are_drawn_together(context):
 
 def test_items_are_similarity_and_gold(context):
     """Of every pair, under its id, for what is made of them later."""
-    outcome = sts.evaluate(Given([0.1, 0.9, 0.5]), pairs([1, 5, 2]), context())
+    outcome = sts.evaluate_system(Given([0.1, 0.9, 0.5]), pairs([1, 5, 2]), context())
     assert outcome.items == {
         "item_id": ["p0", "p1", "p2"] * 2,
         "variant": [""] * 6,
@@ -84,7 +86,7 @@ def test_float_noise_decides_nothing(context):
     """Similarities that differ by less than 1e-6 are equal."""
     noisy = [0.5 + 2e-8, 0.5 - 3e-8, 0.5, 0.7]
     values = [
-        sts.evaluate(Given(one), pairs([4, 2, 1, 5]), context()).scores[0].value
+        sts.evaluate_system(Given(one), pairs([4, 2, 1, 5]), context()).scores[0].value
         for one in (noisy, [0.5] * 3 + [0.7])
     ]
     assert values[0] == values[1]
@@ -99,7 +101,7 @@ def test_a_lost_pair_is_drawn_and_left_out(bag, context):
         tuple(f"p{i}" for i in range(80)), *(tuple(side) for side in zip(*said, strict=True)), rng.random(80)
     )
     marked = ScoredPairs(data.ids, ("rare " + data.first[0], *data.first[1:]), data.second, data.scores)
-    whole, lost = (sts.evaluate(one, marked, context()) for one in (bag(), bag("rare")))
+    whole, lost = (sts.evaluate_system(one, marked, context()) for one in (bag(), bag("rare")))
     assert (lost.scores[0].n, lost.skipped[0].count, lost.skipped[0].examples) == (79, 1, ("p0",))
     replicates = [one.components["spearman"].replicates for one in (whole, lost)]
     assert np.corrcoef(*replicates)[0, 1] > 0.95
@@ -117,7 +119,7 @@ def test_a_lost_pair_is_drawn_and_left_out(bag, context):
 )
 def test_what_does_not_vary_has_no_correlation(similar, gold, reason, context):
     """Never 0: no value, and the reason."""
-    outcome = sts.evaluate(Given(similar), pairs(gold), context())
+    outcome = sts.evaluate_system(Given(similar), pairs(gold), context())
     assert (outcome.scores[0].value, outcome.scores[0].reason) == (None, reason)
     assert outcome.components["spearman"].reason == reason
 
@@ -126,5 +128,5 @@ def test_equal_texts_are_encoded_once(bag, context):
     """A text on both sides, or in many pairs, is asked for once."""
     data = ScoredPairs(("a", "b", "c"), ("x y", "x y", "z"), ("z", "x y", "q"), np.array([1.0, 5.0, 2.0]))
     system = bag()
-    sts.evaluate(system, data, context())
+    sts.evaluate_system(system, data, context())
     assert system.encoder.calls == [(["x y", "z", "q"], None)]

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from embassay.protocols.tasks import summarization
 from embassay.records import JudgedSummaries
-from embassay.stats.resampling import resampled_rows
+from embassay.stats.resampling import draw_resamples
 from embassay.systems.cosine import Cosine
 
 WORDS = [f"w{i}" for i in range(15)]
@@ -46,10 +46,10 @@ def test_pooled_over_all_summaries(bag, context):
     """One correlation of all; a resample draws texts, each with all its summaries."""
     data = judged()
     similar, gold = best(bag, data), np.array(data.relevance)
-    outcome = summarization.evaluate(bag(), data, context())
+    outcome = summarization.evaluate_system(bag(), data, context())
     found = outcome.components["spearman"]
     assert found.value == pytest.approx(spearmanr(similar.ravel(), gold.ravel())[0], abs=1e-9)
-    rows = np.concatenate(list(resampled_rows(40, 200, context().stream("texts"), most=200)))
+    rows = np.concatenate(list(draw_resamples(40, 200, context().stream("texts"), most=200)))
     expected = [spearmanr(similar[row].ravel(), gold[row].ravel())[0] for row in rows]
     np.testing.assert_allclose(found.replicates, expected, atol=1e-9)
     assert outcome.scores[0].method == "pooled, cluster bootstrap over 40 texts"
@@ -63,7 +63,7 @@ def test_per_text(bag, context):
         data.ids, data.texts, data.references, data.summaries, (np.full(8, 3.0), *data.relevance[1:])
     )
     similar = best(bag, flat)
-    outcome = summarization.evaluate(bag(), flat, context(summaries="per-text"))
+    outcome = summarization.evaluate_system(bag(), flat, context(summaries="per-text"))
     each = [spearmanr(a, b)[0] for a, b in zip(similar[1:], flat.relevance[1:], strict=True)]
     assert outcome.scores[0].value == pytest.approx(np.mean(each), abs=1e-9)
     assert outcome.scores[0].method == "mean per text, bootstrap over texts"
@@ -71,13 +71,13 @@ def test_per_text(bag, context):
         ("texts whose ratings or similarities do not vary", 1, ("d0",))
     ]
     single = judged(summaries=1)
-    row = summarization.evaluate(bag(), single, context(summaries="per-text")).scores[0]
+    row = summarization.evaluate_system(bag(), single, context(summaries="per-text")).scores[0]
     assert (row.value, row.reason) == (None, "no text has ratings and similarities that vary")
 
 
 def test_items_name_text_and_number(bag, context):
     """Similarity and rating of every machine summary."""
-    outcome = summarization.evaluate(bag(), judged(2, summaries=2), context())
+    outcome = summarization.evaluate_system(bag(), judged(2, summaries=2), context())
     assert outcome.items["item_id"] == ["d0:0", "d0:1", "d1:0", "d1:1"] * 2
     assert outcome.items["measure"] == ["similarity"] * 4 + ["gold"] * 4
 
@@ -87,10 +87,10 @@ def test_lost_encodings(how, bag, context):
     """A lost summary drops itself, a lost reference leaves the others, and without any its text drops out."""
     data = judged()
     marks = ("s3.1 ", "r5.0 ", "r7.0 ", "r7.1 ", "r7.2 ")
-    outcome = summarization.evaluate(bag(*marks), data, context(summaries=how))
+    outcome = summarization.evaluate_system(bag(*marks), data, context(summaries=how))
     gone = {"summary:d3:1", "reference:d5:0", *(f"reference:d7:{i}" for i in range(3))}
-    rest = summarization.reword(data, lambda place, text: None if place in gone else text)
-    expected = summarization.evaluate(bag(), rest.original, context(summaries=how))
+    rest = summarization.replace_texts(data, lambda place, text: None if place in gone else text)
+    expected = summarization.evaluate_system(bag(), rest.original, context(summaries=how))
     assert outcome.scores[0].value == pytest.approx(expected.scores[0].value, abs=1e-12)
     assert outcome.scores[0].n == expected.scores[0].n == 155
     assert [(left.reason, left.count) for left in outcome.skipped[:3]] == [

@@ -11,7 +11,7 @@ from embassay.protocols.watch.options import CheckRequest, OwnData
 from embassay.protocols.watch.own import OwnTexts
 from embassay.protocols.watch.plan import plan_check
 from embassay.protocols.watch.recording import items_for, tokens_of
-from embassay.systems.models import known_models
+from embassay.systems.models import list_known_models
 from watched_systems import WORDS, made, recorded
 
 
@@ -28,7 +28,7 @@ def test_a_nightly_check_of_any_listed_model_is_under_a_cent() -> None:
     tokens = tokens_of(items_for("vectors", _long_texts(), OwnData()))
     prices = [
         model.usd_per_million_input
-        for model in known_models()
+        for model in list_known_models()
         if model.dims is not None and model.usd_per_million_input is not None
     ]
     assert len(prices) > 5

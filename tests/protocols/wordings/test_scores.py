@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.protocols.kernel.estimates import interval
-from embassay.protocols.wordings.scores import Runs, RunSource, on_dataset, over
-from embassay.stats.intervals import freedom
+from embassay.protocols.kernel.estimates import bootstrap_interval
+from embassay.protocols.wordings.scores import Runs, RunSource, average_levels, level_on_dataset
+from embassay.stats.intervals import degrees_of_freedom
 
 
 def runs(scores, originals, *, label="", noise=None, n=50):
@@ -20,7 +20,7 @@ def runs(scores, originals, *, label="", noise=None, n=50):
 
 
 def level(*sources, system="a", seed=1):
-    return on_dataset("d", system, sources, seed=seed, resamples=400)
+    return level_on_dataset("d", system, sources, seed=seed, resamples=400)
 
 
 def test_score_drop_and_standard_deviation():
@@ -47,7 +47,7 @@ def test_items_that_cannot_be_drawn_leave_the_runs():
     assert found.score.replicates.std() > 0
     assert "items held fixed" in found.score.method
     alone = level(runs([0.6], [0.9]))
-    assert interval(alone.score.replicates) == (None, None)
+    assert bootstrap_interval(alone.score.replicates) == (None, None)
     assert "nothing to resample" in alone.score.method
 
 
@@ -83,7 +83,7 @@ def test_over_datasets_the_runs_are_paired_by_number():
     """The spread is that of the mean over datasets, over the runs that all have."""
     first = level(runs([0.6, 0.8], [0.9] * 2))
     second = level(runs([0.4, 0.2, 0.9], [0.5] * 3))
-    found = over([("one", first), ("two", second)], "a", noun="dataset")
+    found = average_levels([("one", first), ("two", second)], "a", noun="dataset")
     assert found.score.value == pytest.approx(np.mean([0.7, 0.5]))
     np.testing.assert_allclose(found.runs[0], [0.5, 0.5])
     assert found.sd == pytest.approx(0)
@@ -93,7 +93,7 @@ def test_nothing_missing_is_averaged_away():
     """One run without a score, but there is none for the dataset, nor over datasets; the reason goes along."""
     broken = Runs(RunSource("", {}), reason="paraphrase:seed=1338: 6% without usable wording")
     assert level(broken).score.reason.endswith("usable wording")
-    found = over([("one", level(runs([0.5], [0.5]))), ("two", level(broken))], "a", noun="dataset")
+    found = average_levels([("one", level(runs([0.5], [0.5]))), ("two", level(broken))], "a", noun="dataset")
     assert not found.present
     assert found.score.reason == "two: paraphrase:seed=1338: 6% without usable wording"
 
@@ -112,9 +112,9 @@ def covered(case, worlds):
         source = RunSource("", {"d": tuple(range(many))})
         originals = np.tile(items, (many, 1))
         made = Runs(source, worded.mean(1), originals.mean(1), worded @ counts.T, originals @ counts.T, n)
-        found = on_dataset("d", "a", [made], seed=seed, resamples=300)
+        found = level_on_dataset("d", "a", [made], seed=seed, resamples=300)
         for place, part in enumerate((found.score, found.delta)):
-            low, high = interval(part.replicates)
+            low, high = bootstrap_interval(part.replicates)
             hits[place] += low <= 0 <= high
     return hits / worlds
 
@@ -138,13 +138,13 @@ def test_items_and_runs_are_what_was_resampled():
     noise = np.random.default_rng(0).normal(0, 1e-4, size=400)
     found = level(runs([0.6, 0.7, 0.8], [0.9] * 3, noise=noise, n=100)).score
     assert [one.units for one in found.resampled] == [100, 3]
-    assert freedom(found.resampled).df == pytest.approx(2, rel=0.01)
+    assert degrees_of_freedom(found.resampled).df == pytest.approx(2, rel=0.01)
     several = level(
         runs([0.6, 0.7], [0.9] * 2, label="by=x", noise=noise),
         runs([0.5, 0.6], [0.9] * 2, label="by=y", noise=noise),
     ).score
     assert [one.units for one in several.resampled] == [50, 2, 2]
-    over_both = over(
+    over_both = average_levels(
         [("one", level(runs([0.6], [0.6], noise=noise))), ("two", level(runs([0.6], [0.6])))], "a", noun="d"
     )
     assert [one.units for one in over_both.score.resampled] == [50]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from embassay.errors import UsageError
-from embassay.protocols.wordings.scores import half_widths, more_runs_needed, over_runs
+from embassay.protocols.wordings.scores import half_width_over_runs, half_widths, more_runs_needed
 
 
 @given(st.integers(1, 4), st.integers(2, 12), st.integers(0, 2**32 - 1))
@@ -63,8 +63,8 @@ def test_what_is_refused():
 def test_over_runs_is_the_half_width_and_several_sources_are_averaged() -> None:
     """Of one source the same interval; of two equal ones the standard error of their mean, with all their freedom."""
     drops = np.array([-0.010, -0.012, -0.014, -0.009])
-    assert over_runs([drops]) == pytest.approx(half_widths([drops])[0])
+    assert half_width_over_runs([drops]) == pytest.approx(half_widths([drops])[0])
     both = stats.t.ppf(0.975, 6) * np.std(drops, ddof=1) / 2 / np.sqrt(2)
-    assert over_runs([drops, drops]) == pytest.approx(both)
-    assert over_runs([drops, drops[:1]]) is None
-    assert over_runs([]) is None
+    assert half_width_over_runs([drops, drops]) == pytest.approx(both)
+    assert half_width_over_runs([drops, drops[:1]]) is None
+    assert half_width_over_runs([]) is None

@@ -9,7 +9,7 @@ import pytest
 
 import embassay as eb
 from embassay.document.blocks import Figure, Verdict, plain_text
-from embassay.protocols.kernel.tables import change, score
+from embassay.protocols.kernel.tables import format_change, format_score
 from embassay.report import write_report
 from embassay.report.rag.name_probe import PERCENTS, names_page
 from embassay.report.rag.probes import noise_page, probe_view
@@ -48,7 +48,7 @@ def test_forests_have_every_ablation_in_its_group(names: Path) -> None:
     rows = {line.label: [plain_text(one.text) for one in line.entries] for line in forests[0].lines}
     assert len(rows) == 10
     _, percent, _, margin, *_ = rows["hard name mask"]
-    assert percent.startswith(change(-100.0, 1))
+    assert percent.startswith(format_change(-100.0, 1))
     assert margin == "0.000"
     found = run.record.find(
         "names", "jaccard", "d_name change %", dataset="bundled-en", variant="gibberish_name"
@@ -66,8 +66,8 @@ def test_the_verdict_says_what_the_rows_say(names: Path, noise: Path) -> None:
     said = " ".join(map(plain_text, verdict.lede))
     assert len(plain_text(verdict.heading)) <= 80
     rows = [row for key, row in run.record.rows.items() if key[3] == "" and key[5] == "d_name"]
-    assert score(max(row.value or 0 for row in rows)) in said
-    assert score(min(row.value or 0 for row in rows)) in said
+    assert format_score(max(row.value or 0 for row in rows)) in said
+    assert format_score(min(row.value or 0 for row in rows)) in said
     assert "exactly 0" in said
     (verdict,) = every(noise_page(only(noise), True), Verdict)
     assert len(plain_text(verdict.heading)) <= 80

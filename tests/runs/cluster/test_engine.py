@@ -42,7 +42,7 @@ def cluster():
 @pytest.fixture
 def crew(cluster, tmp_path):
     """The engine on that cluster."""
-    with engine.over_ray(Ray(cluster.address), RunFolder(tmp_path)) as one:
+    with engine.join_ray(Ray(cluster.address), RunFolder(tmp_path)) as one:
         yield one
 
 
@@ -162,13 +162,13 @@ def test_a_run_that_is_stopped_leaves_nothing_and_goes_on(cluster, tmp_path):
         raise KeyboardInterrupt
 
     jobs = (f"encode {tmp_path / 'cache'}", "map", "score 30")
-    with engine.over_ray(Ray(cluster.address), RunFolder(tmp_path)) as one, pytest.raises(KeyboardInterrupt):
+    with engine.join_ray(Ray(cluster.address), RunFolder(tmp_path)) as one, pytest.raises(KeyboardInterrupt):
         done(one, jobs, Ear(12, stop))
     deadline = time.monotonic() + 60
     while at_work(cluster.head_node):
         assert time.monotonic() < deadline, at_work(cluster.head_node)
         time.sleep(0.2)
-    with engine.over_ray(Ray(cluster.address), RunFolder(tmp_path)) as one:
+    with engine.join_ray(Ray(cluster.address), RunFolder(tmp_path)) as one:
         same(tmp_path, jobs[:2], done(one, jobs[:2], Ear()))
 
 
@@ -223,7 +223,7 @@ def test_a_node_that_does_not_see_a_file_says_so(cluster, tmp_path):
 def test_an_encoder_that_is_another_on_the_nodes(cluster, tmp_path):
     """Its vectors would stand under the key of the driver's: the cell fails, with both identities."""
     named = {"s0": "cosine(slow:1)", "s1": "cosine(slow:2)"}
-    with engine.over_ray(Ray(cluster.address), RunFolder(tmp_path), (), named) as one:
+    with engine.join_ray(Ray(cluster.address), RunFolder(tmp_path), (), named) as one:
         found = done(one, [f"encode {tmp_path / 'cache'}"] * 2, Ear())
     assert found["s0"].done
     assert "slow:1, where cosine(slow:2) was expected" in found["s1"].reason

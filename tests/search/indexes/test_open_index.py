@@ -6,7 +6,7 @@ import pytest
 from embassay.errors import UsageError
 from embassay.search.exact import exact_search
 from embassay.search.indexes import INDEXES, open_index
-from embassay.search.indexes.store import digest_of
+from embassay.search.indexes.store import hash_vectors
 
 
 def vectors(n=50, d=8, seed=1):
@@ -29,10 +29,10 @@ def test_flat_is_exact_search_whatever_the_shards():
 def test_the_digest_follows_values_and_shape_but_not_shards():
     """Cut otherwise: the same. Another value, or the same bytes in another shape: another."""
     corpus = vectors()
-    assert digest_of(corpus) == digest_of([corpus[:3], corpus[3:]])
+    assert hash_vectors(corpus) == hash_vectors([corpus[:3], corpus[3:]])
     other = corpus.copy()
     other[49, 7] += 1
-    assert len({digest_of(one) for one in (corpus, other, corpus.reshape(25, 16))}) == 3
+    assert len({hash_vectors(one) for one in (corpus, other, corpus.reshape(25, 16))}) == 3
 
 
 @pytest.mark.parametrize(

@@ -155,9 +155,9 @@ class Interrupted:
 def test_a_table_that_is_half_loaded_is_never_seen(opened, corpus, queries, server):
     """Stopped while it loads: nothing is there, and the next one loads it all."""
     from embassay.search.indexes.pgvector import PgVector, VectorLayout, copy_rows
-    from embassay.search.indexes.store import digest_of
+    from embassay.search.indexes.store import hash_vectors
 
-    digest = digest_of(corpus)
+    digest = hash_vectors(corpus)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "embassay.search.indexes.pgvector.copy_rows",

@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 from embassay.contracts import Message
 from embassay.systems.chat.answers import (
     Unfit,
-    first_fenced,
-    found_json,
+    find_first_fence,
+    find_json,
     without_blocks,
     without_fence,
     without_thinking,
@@ -57,14 +57,14 @@ def test_thinking_is_taken_off(text, answer):
 )
 def test_json_is_found(text, found):
     """In a fence, among words, with braces in strings; the first that is whole."""
-    assert found_json(text) == found
+    assert find_json(text) == found
 
 
 @pytest.mark.parametrize("text", ["", "no", '{"a": 1', "{a}"])
 def test_no_json(text):
     """Is unfit."""
     with pytest.raises(Unfit):
-        found_json(text)
+        find_json(text)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_fence_around_the_whole(text, inner):
 )
 def test_the_first_fence(text, inner):
     """Without the name of its language; None where none is closed."""
-    assert first_fenced(text) == inner
+    assert find_first_fence(text) == inner
 
 
 def test_blocks_are_taken_out_anywhere():

@@ -12,7 +12,7 @@ import pytest
 from embassay.errors import ModelError
 from embassay.systems import open_system
 from embassay.systems.encoders.colbert import MultiVector
-from embassay.systems.encoders.splade import Splade, active_terms
+from embassay.systems.encoders.splade import Splade, select_active_terms
 from embassay.systems.rerankers import open_reranker
 from embassay.text import open_tokenizer
 
@@ -231,8 +231,8 @@ def test_what_nobody_has_trained_is_refused(parts, tmp_path):
 def test_active_terms():
     """The largest ones, the lower term of equal weights."""
     weights = np.array([0, 3, 1, 3, 2], dtype=np.float32)
-    assert active_terms(weights, 2).tolist() == [[1.0, 3.0], [3.0, 3.0]]
-    assert active_terms(weights, 1).tolist() == [[1.0, 3.0]]
+    assert select_active_terms(weights, 2).tolist() == [[1.0, 3.0], [3.0, 3.0]]
+    assert select_active_terms(weights, 1).tolist() == [[1.0, 3.0]]
 
 
 @pytest.mark.nightly

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import ModelError, UsageError
-from embassay.protocols.kernel.inputs import bare_encoder
+from embassay.protocols.kernel.inputs import open_bare_encoder
 from embassay.systems.encoders import batches
 from embassay.systems.encoders.onnx import Onnx
 
@@ -216,7 +216,7 @@ def test_the_prompt_for_a_task_and_weights_that_are_loaded_once(tiny):
     """`task=` is one of a few; where the model ships no prompt for it nothing changes, and nothing is encoded twice."""
     write_json(tiny, config_sentence_transformers={"prompts": {"STS": "one ", "query": "two "}})
     plain, sts, clustering = (
-        bare_encoder(f"onnx:{tiny}?pooling=max{more}", "words", 1)
+        open_bare_encoder(f"onnx:{tiny}?pooling=max{more}", "words", 1)
         for more in ("", "&task=sts", "&task=clustering")
     )
     assert np.array_equal(sts.encode(["ten"]), plain.encode(["one ten"]))
@@ -224,7 +224,7 @@ def test_the_prompt_for_a_task_and_weights_that_are_loaded_once(tiny):
     assert sts._run is plain._run
     assert sts.identity != plain.identity == clustering.identity
     with pytest.raises(UsageError, match="task"):
-        bare_encoder(f"onnx:{tiny}?pooling=max&task=stss", "words", 1)
+        open_bare_encoder(f"onnx:{tiny}?pooling=max&task=stss", "words", 1)
 
 
 def test_identity_is_the_content_and_the_parameters(tiny, tmp_path):

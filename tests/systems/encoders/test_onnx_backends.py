@@ -16,7 +16,7 @@ from embassay.systems import open_system
 from embassay.systems.encoders import batches
 from embassay.systems.encoders.minilm import MiniLM
 from embassay.systems.encoders.onnx import Onnx
-from embassay.systems.encoders.onnx_model import openvino_of
+from embassay.systems.encoders.onnx_model import find_openvino
 from embassay.text import open_tokenizer
 
 from .test_minilm import Oracle
@@ -72,7 +72,7 @@ class TestOpenVino:
         by_itself, onnx = MiniLM().identity, opened(backend="onnx").identity
         assert by_itself == opened(backend="openvino").identity
         assert by_itself.startswith(onnx + ":openvino-2")
-        assert (openvino_of(onnx), openvino_of(f"cosine({by_itself})")) == (
+        assert (find_openvino(onnx), find_openvino(f"cosine({by_itself})")) == (
             None,
             by_itself.rpartition(":")[2],
         )
@@ -186,8 +186,8 @@ class TestFolders:
     def test_half_precision_is_left_to_onnxruntime(self, tmp_path):
         """OpenVINO would compute it in float32, and give other vectors."""
         folder = _halved(write_tiny(tmp_path / "tiny"))
-        assert openvino_of(Onnx(str(folder), pooling="mean").identity) is None
-        assert openvino_of(Onnx(str(folder), pooling="mean", backend="openvino").identity)
+        assert find_openvino(Onnx(str(folder), pooling="mean").identity) is None
+        assert find_openvino(Onnx(str(folder), pooling="mean", backend="openvino").identity)
 
     def test_what_is_no_graph(self, tmp_path):
         """One line that names the file and the backend that was asked for."""

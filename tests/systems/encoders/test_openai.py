@@ -18,7 +18,7 @@ from embassay.systems import SYSTEMS
 from embassay.systems.encoders.openai import OpenAIEncoder
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.http import Server
-from embassay.systems.remote.ledger import most_tokens
+from embassay.systems.remote.ledger import bound_tokens
 from embassay.text.tokenizers import Cl100k
 from stub import Faults, Problem, StubServer
 from stub.vectors import tokens, vector
@@ -336,7 +336,7 @@ def test_the_budget_stops_within_a_batch_of_the_cap():
     """Everything finished is given first; what is left of the cap would not have paid for another request."""
     chunks = [[f"word{i} {j}" for j in range(10)] for i in range(120)]
     a_batch, cap = 20 * 1000 / 1e6, 30.5 * 20 * 1000 / 1e6
-    bound = max(most_tokens(chunk) for chunk in chunks) * 1000 / 1e6
+    bound = max(bound_tokens(chunk) for chunk in chunks) * 1000 / 1e6
     ledger, done = Ledger(max_usd=cap), []
     with StubServer(latency=0.01) as stub:
         encoder = opened(stub, ledger, dimensions=64, price=1000)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from embassay.systems.encoders.batches import Prompts, choose_prompts
-from embassay.systems.models import known_model
+from embassay.systems.models import find_known_model
 
-E5 = known_model("intfloat/e5-base-v2")
+E5 = find_known_model("intfloat/e5-base-v2")
 
 
 def test_what_is_known_serves_where_the_model_says_nothing():

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from embassay.systems.remote.calls import Malformed, Refused, asked_wait, classify_error, error_message
+from embassay.systems.remote.calls import Malformed, Refused, classify_error, error_message, read_wait
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_bug_is_no_failure():
 )
 def test_how_long_to_wait(headers, seconds):
     """Seconds, milliseconds, or a date."""
-    assert asked_wait(headers, now=datetime(2026, 1, 1, tzinfo=UTC)) == seconds
+    assert read_wait(headers, now=datetime(2026, 1, 1, tzinfo=UTC)) == seconds
 
 
 def test_how_long_google_wants_to_wait():

@@ -8,8 +8,8 @@ from urllib.parse import quote
 import pytest
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.remote import Address, keyless, read_key, redacted
-from embassay.systems.remote.http import openai_address
+from embassay.systems.remote import Address, open_without_keys, read_key, redact_keys
+from embassay.systems.remote.http import find_openai_address
 
 
 def test_the_first_that_is_set(monkeypatch):
@@ -19,14 +19,14 @@ def test_the_first_that_is_set(monkeypatch):
     monkeypatch.delenv("A_KEY", raising=False)
     assert read_key("V", ("A_KEY", "B_KEY")) == "bbbbbbbb"
     assert read_key("V", ("A_KEY", "B_KEY"), key="MINE") == "mmmmmmmm"
-    assert redacted("with bbbbbbbb and mmmmmmmm") == "with [key] and [key]"
+    assert redact_keys("with bbbbbbbb and mmmmmmmm") == "with [key] and [key]"
 
 
 def test_a_short_key_is_not_taken_out_of_words(monkeypatch):
     """Local servers are told any letter for a key."""
     monkeypatch.setenv("SHORT_KEY", "k")
     read_key("V", ["SHORT_KEY"])
-    assert redacted("thinking needs k, key=k") == "thinking needs [key], key=[key]"
+    assert redact_keys("thinking needs k, key=k") == "thinking needs [key], key=[key]"
 
 
 def test_no_key(monkeypatch):
@@ -58,8 +58,8 @@ def test_a_key_in_place_of_its_name(key):
 )
 def test_what_looks_like_a_key_is_not_shown(text):
     """Even one that this process has not read."""
-    assert "[key]" in redacted(text)
-    assert "3456" not in redacted(text)
+    assert "[key]" in redact_keys(text)
+    assert "3456" not in redact_keys(text)
 
 
 def test_addresses():
@@ -89,7 +89,7 @@ def test_no_secret_in_an_address(url):
 def test_a_plan_needs_no_key(monkeypatch):
     """Inside `keyless` a missing key is no error; outside it is one again."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with keyless():
+    with open_without_keys():
         assert read_key("OpenAI", ["OPENAI_API_KEY"])
     with pytest.raises(ModelError, match="OPENAI_API_KEY is not set"):
         read_key("OpenAI", ["OPENAI_API_KEY"])
@@ -105,7 +105,7 @@ def test_a_key_that_comes_back_in_another_form(monkeypatch) -> None:
         secret.swapcase(), secret.encode().hex(), " ".join(secret), " ".join(secret[::-1]),
     )  # fmt: skip
     for form in forms:
-        assert redacted(f"wrong: {form}!") == "wrong: [key]!"
+        assert redact_keys(f"wrong: {form}!") == "wrong: [key]!"
 
 
 @pytest.mark.parametrize("before", ["", "u:", "me:", "user:"])
@@ -115,7 +115,7 @@ def test_a_key_in_base64_among_others(before, behind, monkeypatch) -> None:
     secret = "Zq7/secret+value=99"
     monkeypatch.setenv("MY_KEY", secret)
     read_key("x", ["MY_KEY"])
-    left = redacted(base64.b64encode(f"{before}{secret}{behind}".encode()).decode())
+    left = redact_keys(base64.b64encode(f"{before}{secret}{behind}".encode()).decode())
     assert "[key]" in left
     assert len(left.replace("[key]", "").rstrip("=")) <= len(f"{before}{behind}") * 4 / 3 + 5
 
@@ -126,10 +126,10 @@ def test_a_key_in_base64_among_others(before, behind, monkeypatch) -> None:
 def test_a_key_in_the_path_of_an_address_is_not_kept(path, monkeypatch) -> None:
     """What a command says is refused; what the environment says shows a digest in its place."""
     with pytest.raises(UsageError, match="looks like a key") as caught:
-        openai_address(f"http://host/{path}")
+        find_openai_address(f"http://host/{path}")
     assert not any(part in str(caught.value) for part in path.split("/") if part != "v1")
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://host/{path}")
-    found = openai_address(None)
+    found = find_openai_address(None)
     assert found.url == f"http://host/{path}"
     assert "hidden-" in found.place
     assert not any(part in found.place for part in path.split("/") if part != "v1")
@@ -137,4 +137,4 @@ def test_a_key_in_the_path_of_an_address_is_not_kept(path, monkeypatch) -> None:
 
 @pytest.mark.parametrize("path", ["v1", "api/openai/v1beta", "deployments/gpt-4o-mini-2024-07-18", "ollama"])
 def test_paths_of_models_are_no_keys(path) -> None:
-    assert openai_address(f"http://host/{path}").place == f"host/{path}"
+    assert find_openai_address(f"http://host/{path}").place == f"host/{path}"

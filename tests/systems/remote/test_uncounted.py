@@ -13,7 +13,7 @@ import pytest
 
 from embassay.contracts import Message, Sampling, Usage
 from embassay.errors import BudgetExceeded
-from embassay.runs.spending import Spending, in_one_line
+from embassay.runs.spending import Spending, summarise_spending
 from embassay.systems import SYSTEMS
 from embassay.systems.chat import open_chat
 from embassay.systems.remote import Ledger, wait_for
@@ -106,9 +106,9 @@ def test_what_is_not_said_is_estimated(ask, model, usage, tmp_path):
     assert totals.possible_usd > 2 * totals.usd
     (spent,) = spending.by_account().values()
     assert (spent.estimated, spent.usd, spent.possible_usd) == (1, totals.usd, totals.possible_usd)
-    from embassay.protocols.kernel.outcome import spent as of_run
+    from embassay.protocols.kernel.outcome import describe_spending as of_run
 
-    told = in_one_line(of_run(spending, None))
+    told = summarise_spending(of_run(spending, None))
     assert "about" in told
     assert "1 requests: those are estimated" in told
     assert Spending(tmp_path / "spending.jsonl", "t").counted_usd == pytest.approx(ledger.spent_usd)

@@ -9,7 +9,7 @@ import pytest
 
 from embassay.errors import ModelError, UsageError
 from embassay.systems.rerankers import cross_encoder as module
-from embassay.systems.rerankers.cross_encoder import CrossEncoder, _one_each
+from embassay.systems.rerankers.cross_encoder import CrossEncoder, _check_one_score_each
 
 WEIGHTS = SimpleNamespace(identity="weights", location="here", commit=None, cached=True)
 slow = [pytest.mark.torch, pytest.mark.slow, pytest.mark.minilm]
@@ -109,10 +109,10 @@ def test_a_name_is_needed():
 def test_several_labels_are_no_score():
     """A model for entailment gives three values: which one ranks, nobody says."""
     with pytest.raises(ModelError, match="3 values per pair"):
-        _one_each(np.zeros((2, 3), dtype=np.float32), 2, "m")
+        _check_one_score_each(np.zeros((2, 3), dtype=np.float32), 2, "m")
 
 
 def test_scores_must_be_finite():
     """NaN would sort anywhere."""
     with pytest.raises(ModelError, match="not finite"):
-        _one_each(np.array([1.0, np.nan], dtype=np.float32), 2, "m")
+        _check_one_score_each(np.array([1.0, np.nan], dtype=np.float32), 2, "m")

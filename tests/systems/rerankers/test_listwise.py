@@ -10,7 +10,7 @@ import pytest
 from embassay.errors import TextRefused, UsageError
 from embassay.systems.remote import Ledger
 from embassay.systems.rerankers import open_reranker
-from embassay.systems.rerankers.listwise import complete_ranking, list_windows, ranking_of
+from embassay.systems.rerankers.listwise import complete_ranking, list_windows, make_ranking_model
 from embassay.text import open_tokenizer
 from stub import StubServer
 
@@ -167,5 +167,5 @@ def test_pure_parts():
     """Numbers become positions; the schema bounds them."""
     assert complete_ranking([2, 3, 1], 3) == ([1, 2, 0], 0)
     assert complete_ranking([], 2) == ([0, 1], 2)
-    schema = ranking_of(5).model_json_schema()
+    schema = make_ranking_model(5).model_json_schema()
     assert schema["properties"]["ranking"]["items"] == {"maximum": 5, "minimum": 1, "type": "integer"}

@@ -13,7 +13,7 @@ import pytest
 
 from embassay.errors import ModelError, UsageError
 from embassay.systems.remote import wait_for
-from embassay.systems.retrievers import Manners, open_retriever, plain_answer
+from embassay.systems.retrievers import Manners, answer_as_json, open_retriever
 from embassay.systems.retrievers.function import FunctionRetriever
 
 ONCE = Manners(1, attempts=1)
@@ -68,11 +68,11 @@ class Node:
 
 def test_what_functions_give_becomes_json() -> None:
     """Pairs, arrays, objects that can write themselves."""
-    assert plain_answer([("d7", 0.5), "d2"]) == [["d7", 0.5], "d2"]
-    assert plain_answer(np.array(["d1", "d2"])) == ["d1", "d2"]
-    assert plain_answer([(np.int64(7), np.float32(0.5))]) == [[7, 0.5]]
-    assert plain_answer([Hit("d1", 0.25)]) == [["d1", 0.25]]
-    assert plain_answer(Node(name) for name in "ab") == [{"id_": "a"}, {"id_": "b"}]
+    assert answer_as_json([("d7", 0.5), "d2"]) == [["d7", 0.5], "d2"]
+    assert answer_as_json(np.array(["d1", "d2"])) == ["d1", "d2"]
+    assert answer_as_json([(np.int64(7), np.float32(0.5))]) == [[7, 0.5]]
+    assert answer_as_json([Hit("d1", 0.25)]) == [["d1", 0.25]]
+    assert answer_as_json(Node(name) for name in "ab") == [{"id_": "a"}, {"id_": "b"}]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from embassay.errors import ModelError, UsageError
 from embassay.systems.remote import wait_for
 from embassay.systems.retrievers import open_retriever
-from embassay.systems.retrievers.mcp import question_argument, read_texts
+from embassay.systems.retrievers.mcp import find_question_argument, read_texts
 from stub.retrieving import find
 
 pytestmark = [
@@ -63,8 +63,8 @@ def test_what_cannot_be_used(target: str, kind: type[Exception], reason: str) ->
 def test_the_question_is_found_among_the_arguments() -> None:
     """By a usual name before the only text."""
     text = {"type": "string"}
-    assert question_argument({"tenant": text, "query": text}, ["tenant"]) == "query"
-    assert question_argument({"tenant": text, "needle": text}, ["needle"]) == "needle"
+    assert find_question_argument({"tenant": text, "query": text}, ["tenant"]) == "query"
+    assert find_question_argument({"tenant": text, "needle": text}, ["needle"]) == "needle"
 
 
 def test_texts_are_documents_unless_they_are_json() -> None:

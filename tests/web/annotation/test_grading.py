@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from embassay.data.judged_runs import entries_of
+from embassay.data.judged_runs import read_held_entries
 from embassay.protocols.rag.decision.course import DecisionTerms
-from embassay.protocols.rag.decision.population import population_of
+from embassay.protocols.rag.decision.population import make_population
 from embassay.protocols.rag.decision.protocol import (
     DecisionStudy,
     StudyTexts,
@@ -32,8 +32,9 @@ def made_study(path, block=6):
     queries = [f"q{i}" for i in range(QUERIES)]
     right = {query: {f"{query}-a{i}": 5.0 - i for i in range(3)} for query in queries}
     wrong = {query: {f"{query}-b{i}": 5.0 - i for i in range(3)} for query in queries}
-    population = population_of(
-        {"good": entries_of(right, "run", "good"), "bad": entries_of(wrong, "run", "bad")}, "Precision4+@3"
+    population = make_population(
+        {"good": read_held_entries(right, "run", "good"), "bad": read_held_entries(wrong, "run", "bad")},
+        "Precision4+@3",
     )
     # No two are alike: whoever waits for the next one waits for another text.
     documents = {

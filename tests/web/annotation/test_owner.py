@@ -9,7 +9,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.measures import agreement_band
-from embassay.protocols.hume.collection import annotation_of, collect_annotations
+from embassay.protocols.hume.collection import collect_annotations, make_annotation
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.scoring import people_agreement
@@ -127,7 +127,7 @@ def test_export_is_what_is_collected_and_can_be_imported(ann, bob, owner, study,
     bob.answer("topics-00", "-a", 2)
     found = collect_annotations(read_study(study))
     rows = [AnnotationRow(**json.loads(line)) for line in owner.get("annotations.jsonl").text.splitlines()]
-    assert [annotation_of(row) for row in rows] == list(found)
+    assert [make_annotation(row) for row in rows] == list(found)
     assert len(found) == 3
     answer = owner.get("annotations.csv")
     assert answer.headers["content-disposition"] == 'attachment; filename="annotations.csv"'

@@ -13,7 +13,7 @@ import pytest
 
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.runs.folder import RunFolder
-from embassay.web.leaderboard.board import facts_of
+from embassay.web.leaderboard.board import collect_facts
 from embassay.web.leaderboard.library import Library
 from embassay.web.leaderboard.page.rows import lead_systems
 from embassay.web.leaderboard.routes import Service
@@ -153,7 +153,7 @@ def test_memory_of_a_stack_is_that_of_its_index():
         },
         described={}, work_of={},
     )  # fmt: skip
-    told = {name: facts_of(Entrant(name, run, (), True)) for name in run.stacks}
+    told = {name: collect_facts(Entrant(name, run, (), True)) for name in run.stacks}
     assert {name: one.index_mb for name, one in told.items()} == {
         "measured": 5.5,
         "formula": 2.5,

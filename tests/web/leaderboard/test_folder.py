@@ -7,11 +7,11 @@ import json
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.compare import pairing
+from embassay.protocols.compare import compare_manifests
 from embassay.web.leaderboard import library as library_module
-from embassay.web.leaderboard.folders import find_folders, read_run, title_of, version_of
+from embassay.web.leaderboard.folders import board_title, board_version, find_folders, read_run
 from embassay.web.leaderboard.library import Library
-from embassay.web.leaderboard.table import cell_of, columns_of, find_entrants
+from embassay.web.leaderboard.table import find_entrants, make_cell, make_columns
 from leaderboard_runs import EARLY, LATE, TASKS, Running, write_sage
 
 
@@ -138,8 +138,8 @@ def test_runs_that_cannot_be_paired_are_on_different_boards(tmp_path, changed) -
     """The version tells apart all that comparisons refuse to pair."""
     first = _read(write_sage(tmp_path / "a", {"s": 0.5}))
     second = _read(_change(write_sage(tmp_path / "b", {"t": 0.5}), **changed))
-    assert not pairing(first.manifest, second.manifest).paired
-    assert version_of(first) != version_of(second)
+    assert not compare_manifests(first.manifest, second.manifest).paired
+    assert board_version(first) != board_version(second)
 
 
 def test_runs_of_other_systems_are_on_one_board(tmp_path) -> None:
@@ -147,8 +147,8 @@ def test_runs_of_other_systems_are_on_one_board(tmp_path) -> None:
     first = _read(write_sage(tmp_path / "a", {"s": 0.5}))
     told = {"seed": 1337, "limit": None, "tasks": [], "systems": ["t"], "datasets": ["./elsewhere/sample"]}
     second = _read(_change(write_sage(tmp_path / "b", {"t": 0.5}, updated=LATE), arguments=told))
-    assert version_of(first) == version_of(second)
-    assert title_of(second) == "SAGE on sample"
+    assert board_version(first) == board_version(second)
+    assert board_title(second) == "SAGE on sample"
 
 
 def test_half_a_line_is_not_read_while_a_run_goes_on(tmp_path) -> None:
@@ -169,13 +169,13 @@ def test_states_of_cells(tmp_path) -> None:
     running.end_cell("s", "preference", 0.5)
     running.fail_cell("s", "retrieval", "no memory")
     run = _read(tmp_path / "r")
-    columns = {one.key: one for one in columns_of("sage", [run])}
+    columns = {one.key: one for one in make_columns("sage", [run])}
     first, second = find_entrants([run])
-    assert cell_of(first, columns["preference"]).state == "done"
-    assert cell_of(first, columns["preference"])[:4] == cell_of(first, columns["preference/sample"])[:4]
-    assert cell_of(first, columns["retrieval"])[4:] == ("failed", "no memory")
-    assert cell_of(first, columns["overall"])[4:] == ("failed", "retrieval, sample: no memory")
-    assert cell_of(second, columns["overall"])[4:] == ("running", "0 of 5 cells")
+    assert make_cell(first, columns["preference"]).state == "done"
+    assert make_cell(first, columns["preference"])[:4] == make_cell(first, columns["preference/sample"])[:4]
+    assert make_cell(first, columns["retrieval"])[4:] == ("failed", "no memory")
+    assert make_cell(first, columns["overall"])[4:] == ("failed", "retrieval, sample: no memory")
+    assert make_cell(second, columns["overall"])[4:] == ("running", "0 of 5 cells")
     assert [one.key for one in columns.values() if one.overview] == ["overall", *TASKS]
 
 

@@ -42,7 +42,7 @@ def test_a_page_follows_its_board(tmp_path, serve, page) -> None:
     page.goto(base)
     row = page.locator("#board tbody tr", has_text="fresh")
     running.end_cell("fresh", "preference", 0.8)
-    value = numbers.score(server.until(lambda: server.board()["cells"]["preference"][-1][0]))
+    value = numbers.format_score(server.until(lambda: server.board()["cells"]["preference"][-1][0]))
     assert value not in row.inner_text()
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     row.get_by_text(value).first.wait_for(timeout=60_000)

@@ -162,7 +162,7 @@ def test_every_number_of_the_verdict_is_on_the_board(tmp_path) -> None:
     library.refresh()
     board = library.board(library.view().boards.boards[0].id).board
     first = [one.name for one in board.systems if (board.ranks["overall"][one.index] or (0,))[0] == 1]
-    printed = [numbers.score(cell.value) for cell in board.cells["overall"][:2]]
+    printed = [numbers.format_score(cell.value) for cell in board.cells["overall"][:2]]
     said = re.findall(r"\d\.\d{3}", board.verdict.lede)
     assert said[:2] == printed
     named = [name for name in levels if name in board.verdict.title]

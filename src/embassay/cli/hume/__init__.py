@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embassay.cli.hume import results, study
-from embassay.cli.options import App, stopping_at_memory, within_memory
+from embassay.cli.options import App, add_memory_option, stopping_at_memory
 
 app = App("HUME: how well would people do on the same items?")
 
@@ -14,7 +14,7 @@ def group() -> None:
 
 
 app.command("annotate")(stopping_at_memory(study.annotate))
-app.command("score")(within_memory(results.score))
+app.command("score")(add_memory_option(results.score))
 app.command("sample")(stopping_at_memory(study.sample))
 app.command("hybrid")(stopping_at_memory(study.hybrid))
 app.command("simulate")(stopping_at_memory(study.simulate))

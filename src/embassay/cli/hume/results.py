@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embassay.cli.hume.study import STUDY
-from embassay.cli.options import WorkerOptions, default_out, of_records
+from embassay.cli.options import WorkerOptions, add_record_options, make_default_folder
 from embassay.errors import UsageError
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
 from embassay.protocols.kernel.request import label_price
@@ -31,7 +31,7 @@ class ScoringOptions(WorkerOptions):
     price: float | None = label_price()
 
 
-@of_records(defaults={"results": ()})
+@add_record_options(defaults={"results": ()})
 def score(
     scoring: partial[StudyRequest],
     published: partial[PublishedRequest],
@@ -55,7 +55,7 @@ def score(
             "--from-mteb", study=study, task=wanted.get("tasks"), answers=wanted.get("answers"),
             human_ap_mode=wanted.get("human_ap_mode"), no_give_k="give_k" in wanted, label_price=running.price
         )  # fmt: skip
-        of_files(_published_request(published), running, display, crew)
+        score_result_files(_published_request(published), running, display, crew)
         return
     _refuse_options("a study", llm_scores=published.keywords.get("llm_scores"))
     if study is None:
@@ -63,7 +63,7 @@ def score(
             "There is nothing to score.",
             mend="Give the folder of a study, or published results with --from-mteb FILE.",
         )
-    request, folder = scoring(study=str(study)), out or default_out("hume")
+    request, folder = scoring(study=str(study)), out or make_default_folder("hume")
     if running.dry_run:
         plan_study(request, folder, display)
     else:
@@ -79,7 +79,9 @@ def run_published(request: PublishedRequest, out: Path, display: Display, *, rep
     _show_scored(run.path, display, report)
 
 
-def of_files(request: PublishedRequest, running: WorkerOptions, display: Display, crew: Any) -> None:
+def score_result_files(
+    request: PublishedRequest, running: WorkerOptions, display: Display, crew: Any
+) -> None:
     """Carry out a request for result files: with systems, evaluate these on the items that people answered and place
     them among people and published models, or show what that would take."""
     out = running.out
@@ -88,7 +90,7 @@ def of_files(request: PublishedRequest, running: WorkerOptions, display: Display
             "--from-mteb without -s", samples_per_label=request.samples_per_label, dry_run=running.dry_run,
             max_cost=running.max_cost
         )  # fmt: skip
-        run_published(request, out or default_out("hume"), display)
+        run_published(request, out or make_default_folder("hume"), display)
         return
     if running.dry_run:
         plan_own(request, display)

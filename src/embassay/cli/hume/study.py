@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from embassay.cli.options import PrintOptions, Running, Server, of_records
+from embassay.cli.options import PrintOptions, Running, Server, add_record_options
 from embassay.errors import BudgetExceeded, ModelError, UsageError
 from embassay.protocols.hume.options import (
     AnnotateRequest,
@@ -25,7 +25,15 @@ from embassay.protocols.hume.options import (
     ImportOptions,
     TaskDrawOptions,
 )
-from embassay.protocols.kernel.request import OUTPUT, SERVER, SPEED, SYSTEMS, RunRequest, like, option
+from embassay.protocols.kernel.request import (
+    OUTPUT,
+    SERVER,
+    SPEED,
+    SYSTEMS,
+    RunRequest,
+    option,
+    repeat_option,
+)
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.exchange.intake import ImportedAnswers
@@ -46,7 +54,7 @@ class Writing(PrintOptions):
     dry_run: bool = option(False, "Show what would be sampled; write nothing.", name="--dry-run", group=SPEED)
 
 
-@of_records()
+@add_record_options()
 def sample(asked: DataOptions, writing: Writing) -> None:
     """Draw items for people to answer, by HUME's sizes and rules.
 
@@ -55,8 +63,8 @@ def sample(asked: DataOptions, writing: Writing) -> None:
     Example: embassay hume sample -d sample --out study
     """
     from embassay.cli.progress import Waiting
-    from embassay.protocols.hume.sampling import sample as drawn
-    from embassay.protocols.hume.sampling import stand_ins
+    from embassay.protocols.hume.sampling import draw_study as drawn
+    from embassay.protocols.hume.sampling import write_miniatures
     from embassay.protocols.hume.study import write_study
     from embassay.protocols.kernel.absentees import say_planned
 
@@ -68,7 +76,7 @@ def sample(asked: DataOptions, writing: Writing) -> None:
     absent: list[str] = []
     with TemporaryDirectory(prefix="embassay-plan-") as folder, Waiting() as waiting:
         if dry_run:
-            request, absent = stand_ins(request, Path(folder))
+            request, absent = write_miniatures(request, Path(folder))
         study = drawn(request, limit=asked.limit, hear=waiting)
     if out is not None and not dry_run:
         write_study(out, study.study, study.items, study.gold)
@@ -169,7 +177,7 @@ class People:
     new_links: bool = option(
         False, "Make new links and void the earlier ones.", name="--new-links", group=SERVER
     )
-    json: bool = like(PrintOptions, "json", help="Print the links as one JSON object.")
+    json: bool = repeat_option(PrintOptions, "json", help="Print the links as one JSON object.")
     until_decided: bool = option(
         False, "STUDY comes from `rag score --until-decided`: people grade passages until it is decided.",
         name="--until-decided"
@@ -188,7 +196,7 @@ class Links:
     owner: str
 
 
-@of_records()
+@add_record_options()
 def serve(study: Study, server: Server, people: People) -> None:
     """Serve a study's pages, with a personal link for each annotator.
 
@@ -204,7 +212,7 @@ def serve(study: Study, server: Server, people: People) -> None:
     public = _check_address(people.public_url) if people.public_url else None
     options = ServeOptions(
         hosts=serving.hosts_answered(host, public, server.allow_host),
-        origins=(serving.origin_of(public),) if public else (),
+        origins=(serving.url_origin(public),) if public else (),
         public_url=public,
     )
     with ExitStack() as held:
@@ -221,7 +229,7 @@ def serve(study: Study, server: Server, people: People) -> None:
         serve_study(service, listening, proxy_headers=server.proxy_headers, ready=ready)
 
 
-@of_records(
+@add_record_options(
     simulated=(), until_decided=False, calibration=None, defaults={"public_url": "http://127.0.0.1:8000"}
 )
 def links(study: Study, people: People) -> None:
@@ -343,7 +351,7 @@ class Annotating(Running):
 ONCE = ("--replace",)
 
 
-@of_records(out=None)
+@add_record_options(out=None)
 def annotate(study: Study, request: AnnotateRequest, running: Annotating) -> None:
     """Have language models answer a study's items.
 
@@ -355,13 +363,13 @@ def annotate(study: Study, request: AnnotateRequest, running: Annotating) -> Non
     if running.dry_run:
         _show_plan_of(study, request, replace=replace, json=json, wide=wide)
         return
-    outcome = _carried_out(study, request, replace=replace, max_usd=running.max_cost)
+    outcome = _run_session(study, request, replace=replace, max_usd=running.max_cost)
     _show_outcome(outcome, json=json, wide=wide)
     if outcome.failed:
-        from embassay.protocols.kernel.tables import counted
+        from embassay.protocols.kernel.tables import format_counted
 
         raise ModelError(
-            f"{counted(outcome.failed, 'call')} failed, so as many items have no answer.",
+            f"{format_counted(outcome.failed, 'call')} failed, so as many items have no answer.",
             mend=f"The rest is kept in {study / 'llm'}; the same command tries these again.",
         )
 
@@ -377,7 +385,7 @@ def _show_plan_of(study: Path, request: AnnotateRequest, *, replace: bool, json:
     _say_left_out([task.name for task in plan_work(read_study(study), request).left_out])
 
 
-def _carried_out(
+def _run_session(
     study: Path, request: AnnotateRequest, *, replace: bool, max_usd: float | None
 ) -> SessionOutcome:
     """The session, with what to type to go on where it is stopped."""
@@ -400,7 +408,7 @@ def _carried_out(
 
 
 def _show_outcome(outcome: SessionOutcome, *, json: bool, wide: bool) -> None:
-    from embassay.runs.spending import format_dollars, in_one_line
+    from embassay.runs.spending import format_dollars, summarise_spending
 
     if json:
         from embassay.runs.folder import to_json
@@ -420,7 +428,7 @@ def _show_outcome(outcome: SessionOutcome, *, json: bool, wide: bool) -> None:
         show_table(titles, rows_shown, wide=wide, numbers=True)
         typer.echo(f"\nCompare them with people: embassay hume score {shlex.quote(str(outcome.path))}")
     _say_left_out(outcome.left_out)
-    if paid := in_one_line(outcome.spent):
+    if paid := summarise_spending(outcome.spent):
         typer.echo(paid, err=True)
 
 
@@ -443,7 +451,7 @@ class Splitting(PrintOptions):
     options: HybridOptions = field(default_factory=HybridOptions)
 
 
-@of_records()
+@add_record_options()
 def hybrid(study: Study, asked: Splitting) -> None:
     """Decide which items people must answer, and which a model may.
 
@@ -482,12 +490,12 @@ def _show_owners(study: Path, asked: Splitting) -> None:
     from dataclasses import asdict
 
     from embassay.cli.terminal import show_blocks
-    from embassay.protocols.hume.llms.protocol import own_tasks
+    from embassay.protocols.hume.llms.protocol import decide_owners
     from embassay.protocols.hume.study import read_study
     from embassay.report.hume.conclusions import owners_view
     from embassay.runs.folder import to_json, write_atomic
 
-    tasks = own_tasks(read_study(study), asked.llm)
+    tasks = decide_owners(read_study(study), asked.llm)
     lines = [to_json(asdict(task)) for task in tasks]
     path = asked.out or study / "hybrid_tasks.jsonl"
     write_atomic(path, "".join(f"{line}\n" for line in lines))
@@ -507,10 +515,10 @@ class Scripts:
         0.15, "Share of wrong labels and marks; for ratings, error as a share of the scale.",
         least=0, most=1, group=SYSTEMS
     )  # fmt: skip
-    seed: int = like(RunRequest, "seed", default=1)
+    seed: int = repeat_option(RunRequest, "seed", default=1)
 
 
-@of_records(wide=False)
+@add_record_options(wide=False)
 def simulate(study: Study, scripts: Scripts, shown: PrintOptions) -> None:
     """Try a study out with scripted annotators: NOBODY ANNOTATED.
 
@@ -519,13 +527,13 @@ def simulate(study: Study, scripts: Scripts, shown: PrintOptions) -> None:
 
     Example: embassay hume simulate study
     """
-    from embassay.protocols.hume.collection import KIND, check_nobody_answered, simulated_rows
+    from embassay.protocols.hume.collection import KIND, check_nobody_answered, simulate_annotators
     from embassay.protocols.hume.study import read_study, write_annotations
 
     annotators, noise = scripts.annotators, scripts.noise
     folder = read_study(study)
     check_nobody_answered(folder)
-    rows = simulated_rows(folder, annotators, noise=noise, seed=scripts.seed)
+    rows = simulate_annotators(folder, annotators, noise=noise, seed=scripts.seed)
     file = write_annotations(study, KIND, rows)
     if shown.json:
         from json import dumps
@@ -542,7 +550,7 @@ def simulate(study: Study, scripts: Scripts, shown: PrintOptions) -> None:
 Files = Annotated[list[Path], typer.Argument(help="Annotation files.")]
 
 
-@of_records(wide=False)
+@add_record_options(wide=False)
 def import_(study: Study, files: Files, asked: ImportOptions, shown: PrintOptions) -> None:
     """Import annotations from files into a study.
 
@@ -586,7 +594,7 @@ def _say_imported(done: ImportedAnswers) -> None:
 Out = Annotated[Path, typer.Option("--out", help="The file (csv, jsonl) or folder (others).")]
 
 
-@of_records()
+@add_record_options()
 def export(study: Study, out: Out, asked: ExportOptions) -> None:
     """Write answers, tasks for other tools, scores for MTEB, or gold.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embassay.cli.options import App, stopping_at_memory, within_memory
+from embassay.cli.options import App, add_memory_option, stopping_at_memory
 from embassay.cli.rag import golden, probes, questions, score, sweep
 
 app = App("RAG: do the top K passages contain the evidence?")
@@ -14,11 +14,11 @@ def group() -> None:
 
 
 app.command("score")(stopping_at_memory(score.score))
-app.command("answer")(within_memory(questions.answer))
-app.command("golden")(within_memory(golden.golden))
+app.command("answer")(add_memory_option(questions.answer))
+app.command("golden")(add_memory_option(golden.golden))
 app.command("judges")(stopping_at_memory(golden.judges))
-app.command("questions")(within_memory(questions.questions))
-app.command("sweep")(within_memory(sweep.sweep))
+app.command("questions")(add_memory_option(questions.questions))
+app.command("sweep")(add_memory_option(sweep.sweep))
 app.command("prompts")(golden.prompts)
 app.add_typer(golden.check_app, name="check")
 app.add_typer(probes.app, name="probe")

@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from embassay.cli.options import App, PrintOptions, Running, knobs, of_records, stopping_at_memory
-from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, RunRequest, like, option
+from embassay.cli.options import (
+    App,
+    PrintOptions,
+    Running,
+    add_advanced_options,
+    add_record_options,
+    stopping_at_memory,
+)
+from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, RunRequest, option, repeat_option
 from embassay.protocols.rag.golden.options import GoldenRequest, Sampling
 
 if TYPE_CHECKING:
@@ -46,8 +53,8 @@ ONCE = ("--force", "--from-stage=")
 """Flags that the command which resumes must not have: it would begin anew."""
 
 
-@of_records()
-@knobs(GoldenRequest, "chosen")
+@add_record_options()
+@add_advanced_options(GoldenRequest, "chosen")
 def golden(chosen: Mapping[str, Any], sources: Sources, redoing: Redoing, running: Running) -> None:
     """Make a golden set: a judge grades and orders what search finds.
 
@@ -56,13 +63,13 @@ def golden(chosen: Mapping[str, Any], sources: Sources, redoing: Redoing, runnin
     Example: embassay rag golden -d sample -s minilm -j ollama:gemma3:27b
     """
     from embassay.cli.session import Display, show_plan
-    from embassay.protocols.rag.golden.options import request_of, resolve_settings
+    from embassay.protocols.rag.golden.options import make_request, resolve_settings
     from embassay.protocols.rag.golden.protocol import Making
 
     settings = resolve_settings(
         chosen, environment=os.environ, config=sources.config, profile=sources.profile
     )
-    request, display = request_of(settings), Display(running.json, running.wide)
+    request, display = make_request(settings), Display(running.json, running.wide)
     out = running.out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d_%H%M%S}"
     if running.dry_run:
         show_plan(partial(Making().foreseen, request, out=out), display)
@@ -147,12 +154,12 @@ def _print_json(path: Path, golden: Golden, written: Path | None) -> None:
     from embassay.runs.folder import RunFolder
 
     rows = [row.as_dict() for row in RunFolder(path).read_results()]
-    per_query = [row for query in golden.queries for row in _of_query(query)]
+    per_query = [row for query in golden.queries for row in _query_records(query)]
     output = {"results": rows, "per_query": per_query, "report": str(written) if written else None}
     typer.echo(json.dumps(output, ensure_ascii=False))
 
 
-def _of_query(query: Any) -> Iterator[dict[str, Any]]:
+def _query_records(query: Any) -> Iterator[dict[str, Any]]:
     grades = {f"grade_{grade}": count for grade, count in enumerate(query.grades, start=1)}
     values = {"pool": query.pool, **grades, "kept": query.kept, "calls": query.calls}
     done = query.status == "done"
@@ -177,7 +184,7 @@ def group() -> None:
 
 @check_app.command("sample")
 @stopping_at_memory
-@of_records()
+@add_record_options()
 def sample(
     run: GoldenRun,
     out: Annotated[Path, typer.Option("--out", help="The new .csv or .tsv file.")],
@@ -209,7 +216,7 @@ def sample(
 
 @check_app.command("score")
 @stopping_at_memory
-@of_records(without=("share", "blind", "excerpt"))
+@add_record_options(without=("share", "blind", "excerpt"))
 def score(
     run: GoldenRun,
     file: Annotated[Path, typer.Argument(help="The edited file.")],
@@ -304,17 +311,17 @@ def _check_rows(check: HumanCheck) -> Iterator[list[str]]:
     def row(name: str, figure: IntervalFigure, *, percent: bool = False) -> list[str]:
         if figure.value is None:
             return [name, "n/a", figure.reason, f"{figure.n:,}"]
-        value = numbers.percent(figure.value, 1) if percent else numbers.score(figure.value, 2)
+        value = numbers.format_percent(figure.value, 1) if percent else numbers.format_score(figure.value, 2)
         if figure.low is None or figure.high is None:
             return [name, value, "", f"{figure.n:,}"]
         if percent:
             return [
                 name,
                 value,
-                numbers.interval(100 * figure.low, 100 * figure.high, 1) + "%",
+                numbers.format_interval(100 * figure.low, 100 * figure.high, 1) + "%",
                 f"{figure.n:,}",
             ]
-        return [name, value, numbers.interval(figure.low, figure.high, 2), f"{figure.n:,}"]
+        return [name, value, numbers.format_interval(figure.low, figure.high, 2), f"{figure.n:,}"]
 
     yield row("Kendall's tau, mean over questions", check.tau)
     yield row("Pairs in the other order", check.swapped, percent=True)
@@ -325,7 +332,7 @@ def _check_rows(check: HumanCheck) -> Iterator[list[str]]:
     yield row("Weighted kappa of grades", check.kappa)
 
 
-@of_records(wide=False)
+@add_record_options(wide=False)
 def prompts(shown: PrintOptions) -> None:
     """Show the judge's instructions and their digests.
 
@@ -357,11 +364,11 @@ class Judges:
     panel: Literal["median", "dawid_skene"] = option(
         "median", "Whose grades are written: the median, or Dawid and Skene's model."
     )
-    seed: int = like(RunRequest, "seed")
+    seed: int = repeat_option(RunRequest, "seed")
     out: Path | None = option(None, "Folder of tables and the panel's qrels. Default: none.", group=OUTPUT)
 
 
-@of_records()
+@add_record_options()
 def judges(asked: Judges, shown: PrintOptions) -> None:
     """Compare judges of one golden set, and make a panel of them.
 
@@ -373,7 +380,7 @@ def judges(asked: Judges, shown: PrintOptions) -> None:
 
     read = [panels.read_judge(judge, asked.grades) for judge in asked.judges]
     people = None if asked.people is None else panels.read_judge(asked.people, asked.grades)
-    panel = panels.panel_of(read, people, seed=asked.seed)
+    panel = panels.make_panel(read, people, seed=asked.seed)
     written = None if asked.out is None else panels.write_panel(asked.out, panel, asked.panel)
     if shown.json:
         from embassay.runs.folder import to_json

@@ -6,7 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embassay.cli.options import App, WorkerOptions, default_out, of_records, within_memory
+from embassay.cli.options import (
+    App,
+    WorkerOptions,
+    add_memory_option,
+    add_record_options,
+    make_default_folder,
+)
 from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
 
 if TYPE_CHECKING:
@@ -21,8 +27,8 @@ def group() -> None:
 
 
 @app.command("names")
-@within_memory
-@of_records()
+@add_memory_option
+@add_record_options()
 def names(request: NamesRequest, running: WorkerOptions) -> None:
     """Does similarity tell the right author from impostors?
 
@@ -35,8 +41,8 @@ def names(request: NamesRequest, running: WorkerOptions) -> None:
 
 
 @app.command("noise")
-@within_memory
-@of_records()
+@add_memory_option
+@add_record_options()
 def noise(request: NoiseRequest, running: WorkerOptions) -> None:
     """Does small talk around a question change what is retrieved?
 
@@ -51,7 +57,7 @@ def noise(request: NoiseRequest, running: WorkerOptions) -> None:
 def _run_named(request: NamesRequest | NoiseRequest, running: WorkerOptions, name: str) -> None:
     from embassay.cli.session import Display
 
-    display, out = Display(running.json, running.wide), running.out or default_out(name)
+    display, out = Display(running.json, running.wide), running.out or make_default_folder(name)
     if running.dry_run:
         plan_probe(request, out, display)
     else:

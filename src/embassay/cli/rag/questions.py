@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from embassay.cli.options import Running, of_records
+from embassay.cli.options import Running, add_record_options
 from embassay.errors import DataError
 from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.questions.options import QuestionsRequest
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from embassay.cli.session import Display, RunOnDisk
 
 
-@of_records()
+@add_record_options()
 def questions(request: QuestionsRequest, running: Running) -> None:
     """Write questions about documents, each with its evidence.
 
@@ -52,7 +52,7 @@ def _show_questions(path: Path, display: Display, report: bool) -> None:
     show_run(path, display, report, view=questions_view)
 
 
-@of_records()
+@add_record_options()
 def answer(request: AnswerRequest, running: Running) -> None:
     """Check whether answers from a run's passages are right.
 

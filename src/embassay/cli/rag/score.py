@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import PrintOptions, Running, of_records
-from embassay.protocols.kernel.request import OUTPUT, like, option
+from embassay.cli.options import PrintOptions, Running, add_record_options
+from embassay.protocols.kernel.request import OUTPUT, option, repeat_option
 from embassay.protocols.rag.scoring.options import DecisionRequest, ScoreRequest
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class Printing(PrintOptions):
         None, "Print every query's values; --json has them by default.", group=OUTPUT
     )
     out: Path | None = option(None, "Folder of the results. Default: none.", group=OUTPUT)
-    max_cost: float | None = like(Running, "max_cost")
-    dry_run: bool = like(
+    max_cost: float | None = repeat_option(Running, "max_cost")
+    dry_run: bool = repeat_option(
         Running,
         "dry_run",
         help="Ask each --retriever one question, show its answer and what all will cost, and stop.",
@@ -51,7 +51,7 @@ UntilDecided = Annotated[
 ]
 
 
-@of_records()
+@add_record_options()
 def score(
     scoring: partial[ScoreRequest],
     decision: partial[DecisionRequest],
@@ -73,7 +73,7 @@ def score(
             max_usd=printing.max_cost
         )  # fmt: skip
         return
-    _only_until_decided({"--bar": asked.get("bar"), "--judge": asked.get("judge")})
+    _reject_until_decided_options({"--bar": asked.get("bar"), "--judge": asked.get("judge")})
     request = scoring()
     if printing.dry_run:
         for line in try_retrievers(request):
@@ -86,12 +86,12 @@ def try_retrievers(request: ScoreRequest) -> Iterator[str]:
     """What each retriever answers to the first question, how that is read, and how many questions there are to ask."""
     from embassay.errors import UsageError
     from embassay.protocols.rag.live_runs import open_for_questions, try_question
-    from embassay.protocols.rag.scoring.inputs import judged_questions, known_answers
+    from embassay.protocols.rag.scoring.inputs import read_judged_questions, read_known_texts
     from embassay.protocols.rag.scoring.protocol import retrieval_depth
 
     if not request.retrievers:
         raise UsageError("There is nothing to ask: --dry-run is for --retriever.", mend="Leave it out.")
-    questions, known = judged_questions(request), known_answers(request)
+    questions, known = read_judged_questions(request), read_known_texts(request)
     query, question = next(iter(questions.items()))
     yield f"{query}: {question}"
     for spec in request.retrievers:
@@ -141,7 +141,7 @@ def _deciding_measure(measures: Sequence[str], cutoffs: Sequence[int]) -> str:
     return name if "@" in name or not cutoffs else f"{name}@{cutoffs[0]}"
 
 
-def _only_until_decided(options: dict[str, object]) -> None:
+def _reject_until_decided_options(options: dict[str, object]) -> None:
     from embassay.errors import UsageError
 
     for name, value in options.items():
@@ -218,7 +218,7 @@ def _show_scored(scored: Scored, *, per_query: bool, wide: bool, price: float | 
     show_blocks(score_view(scored.record, wide), wide)
     if scored.by_tag is not None:
         typer.echo(f"\n{scored.by_tag.title}\n")
-        show_table(*_rows_of(scored.by_tag), wide=wide)
+        show_table(*_table_rows(scored.by_tag), wide=wide)
     if scored.corrections is not None:
         from embassay.report.rag.decision import corrections_view
 
@@ -233,14 +233,14 @@ def _show_scored(scored: Scored, *, per_query: bool, wide: bool, price: float | 
             typer.echo(line)
 
 
-def _rows_of(table: ColumnTable) -> tuple[list[str], list[list[str]]]:
+def _table_rows(table: ColumnTable) -> tuple[list[str], list[list[str]]]:
     """Tag, run, value, difference and queries, with intervals."""
     from embassay.protocols.kernel import tables as numbers
 
     def shown(value: Any, low: Any, high: Any) -> str:
         if value is None:
             return numbers.NONE
-        return numbers.score(value) + ("" if low is None else f" {numbers.interval(low, high)}")
+        return numbers.format_score(value) + ("" if low is None else f" {numbers.format_interval(low, high)}")
 
     heads = [table.columns[place].name for place in (0, 1, 2, 6, 5)]
     rows = [

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import Running, default_out, of_records
-from embassay.protocols.kernel.request import SPEED, RunRequest, label_price, like, option
+from embassay.cli.options import Running, add_record_options, make_default_folder
+from embassay.protocols.kernel.request import SPEED, RunRequest, label_price, option, repeat_option
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
@@ -29,11 +29,15 @@ Config = Annotated[
 class Overrides:
     """What takes the place of the config's where it is given: datasets, queries per dataset, the seed, and rules."""
 
-    datasets: tuple[str, ...] = like(
+    datasets: tuple[str, ...] = repeat_option(
         RunRequest, "datasets", default=(), help="A retrieval set, in place of the config's.", value="DATA"
     )
-    limit: int | None = like(RunRequest, "limit", help="Maximum queries per dataset, drawn at random.")
-    seed: int | None = like(RunRequest, "seed", default=None, help="Random seed. Default: the config's.")
+    limit: int | None = repeat_option(
+        RunRequest, "limit", help="Maximum queries per dataset, drawn at random."
+    )
+    seed: int | None = repeat_option(
+        RunRequest, "seed", default=None, help="Random seed. Default: the config's."
+    )
     sla_ms: float | None = option(None, "Best quality within this many milliseconds per query.", least=0)
     budget: float | None = option(
         None, "Best quality within this price per 1,000 queries.", least=0, value="USD"
@@ -53,7 +57,7 @@ class Sweeps(Running):
 ONCE = ("--force",)
 
 
-@of_records()
+@add_record_options()
 def sweep(config: Config, asked: Overrides, running: Sweeps) -> None:
     """Find which retrieval stack to use, by quality, time and money.
 
@@ -71,7 +75,7 @@ def sweep(config: Config, asked: Overrides, running: Sweeps) -> None:
     if running.dry_run:
         _show_plan(request, display)
         return
-    out = running.out or default_out("sweep")
+    out = running.out or make_default_folder("sweep")
     run_sweep(request, out, display, force=running.force, max_usd=running.max_cost, price=running.price)
 
 
@@ -106,10 +110,10 @@ def _mean_labels(request: SweepRequest) -> float:
 def _show_plan(request: SweepRequest, display: Display) -> None:
     """What would be measured and what it takes; nothing is sent."""
     from embassay.protocols.rag.sweep.grid import forecast_of
-    from embassay.runs.forecast import forecast_table, in_words
-    from embassay.systems.remote import NoCalls, keyless
+    from embassay.runs.forecast import describe_forecasts, forecast_table
+    from embassay.systems.remote import NoCalls, open_without_keys
 
-    with keyless():
+    with open_without_keys():
         forecast = forecast_of(request, NoCalls())
     if display.json:
         import json
@@ -120,7 +124,7 @@ def _show_plan(request: SweepRequest, display: Display) -> None:
 
     show_table(*forecast_table(forecast.work), wide=display.wide, numbers=True)
     typer.echo("")
-    for line in (*forecast.in_words(), *in_words(forecast.work)):
+    for line in (*forecast.in_words(), *describe_forecasts(forecast.work)):
         typer.echo(line)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import PrintOptions, of_records
+from embassay.cli.options import PrintOptions, add_record_options
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, SPEED, option
 from embassay.protocols.watch.options import CheckRequest, CompareRequest, RecordRequest
@@ -38,7 +38,7 @@ class Target:
     replace: bool = option(False, "Replace a fingerprint that is there.", name="--replace", group=OUTPUT)
 
 
-@of_records()
+@add_record_options()
 def record(request: RecordRequest, target: Target, asking: AskingOptions) -> None:
     """Record how a system answers now: a fingerprint to check against.
 
@@ -59,7 +59,7 @@ def record(request: RecordRequest, target: Target, asking: AskingOptions) -> Non
             f"{target.out} exists, and later checks depend on it.",
             mend="Add --replace, or name another --out.",
         )
-    made = record_fingerprint(request, ledger=_ledger(asking))
+    made = record_fingerprint(request, ledger=_open_ledger(asking))
     made.fingerprint.save(target.out)
     facts = {
         "fingerprint": made.fingerprint.digest, "at": made.at, "seconds": made.seconds,
@@ -78,7 +78,7 @@ def record(request: RecordRequest, target: Target, asking: AskingOptions) -> Non
     typer.echo(f"Check it with: embassay watch check {target.out}")
 
 
-@of_records()
+@add_record_options()
 def check(
     file: Annotated[Path, typer.Argument(help="What `embassay watch record` wrote.", metavar="FILE")],
     request: CheckRequest,
@@ -104,7 +104,7 @@ def check(
         _show_plan(lambda: tuple(plan_check(fingerprint, request)), asking)
         return
     history = request.history or history_of(file)
-    made = check_fingerprint(fingerprint, request, history=history, ledger=_ledger(asking))
+    made = check_fingerprint(fingerprint, request, history=history, ledger=_open_ledger(asking))
     append_check(history, made)
     if request.junit is not None:
         write_atomic(request.junit, as_junit(made))
@@ -118,7 +118,7 @@ def check(
         raise typer.Exit(1)
 
 
-@of_records()
+@add_record_options()
 def compare(request: CompareRequest, asking: AskingOptions) -> None:
     """Compare two systems that should be one model.
 
@@ -134,14 +134,14 @@ def compare(request: CompareRequest, asking: AskingOptions) -> None:
     if asking.dry_run:
         _show_plan(lambda: plan_comparison(request), asking)
         return
-    told = compare_systems(request, ledger=_ledger(asking))
+    told = compare_systems(request, ledger=_open_ledger(asking))
     if asking.json:
         typer.echo(to_json(told.as_dict(), indent=1))
     else:
         _show(conformance_view(told), asking)
 
 
-def _ledger(asking: AskingOptions) -> Any:
+def _open_ledger(asking: AskingOptions) -> Any:
     from embassay.systems.remote import Ledger
 
     return Ledger(max_usd=asking.max_cost)
@@ -150,9 +150,9 @@ def _ledger(asking: AskingOptions) -> Any:
 def _show_plan(make: Callable[[], Sequence[PlannedStep]], asking: AskingOptions) -> None:
     from embassay.report.watch.checks import plan_view
     from embassay.runs.folder import to_json
-    from embassay.systems.remote import keyless
+    from embassay.systems.remote import open_without_keys
 
-    with keyless():
+    with open_without_keys():
         steps = make()
     if asking.json:
         typer.echo(to_json({"plan": [step.as_dict() for step in steps]}, indent=1))

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from embassay.data.catalogue import DATASETS
 from embassay.data.dataset import Dataset
-from embassay.data.rows import Source, nearest_name
+from embassay.data.rows import Source, find_nearest_name
 from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES, TASKS, axis_columns
 from embassay.data.tables import FORMATS, known_suffix
 from embassay.data.yaml import read_yaml
@@ -219,7 +219,7 @@ def all_entries() -> Mapping[str, EntryRecord]:
 def find_entry(name: str) -> EntryRecord:
     """The record called `name`; UsageError, with the nearest name, for a dataset without one."""
     if name not in all_entries():
-        near = nearest_name(name, all_entries())
+        near = find_nearest_name(name, all_entries())
         raise UsageError(
             f"The dataset {name!r} has no record.",
             mend=f"{f'Did you mean {near}? ' if near else ''}`embassay data list` shows all.",
@@ -322,13 +322,13 @@ def list_overviews(protocol: str = "", task: str = "") -> Iterator[DatasetOvervi
 def make_overview(record: EntryRecord) -> DatasetOverview:
     """The record in one line."""
     return DatasetOverview(
-        record.name, reading_place(record), record.size, record.tasks, record.title, tuple(record.protocols),
+        record.name, find_reading_place(record), record.size, record.tasks, record.title, tuple(record.protocols),
         record.all_shapes,
         record.lang or " ".join(record.langs), record.licence, record.hub, record.revision
     )  # fmt: skip
 
 
-def reading_place(record: EntryRecord) -> str:
+def find_reading_place(record: EntryRecord) -> str:
     """Where it would be read from now; looks at names of files and folders only."""
     folder = mirror_folder() / record.name
     if folder.is_dir():
@@ -402,11 +402,11 @@ def make_card(spec: str) -> DatasetCard:
 
     name = re.split("[:?]", spec, maxsplit=1)[0]
     record = all_entries().get(name)
-    at_hand = record is None or "mirror" in reading_place(record)
+    at_hand = record is None or "mirror" in find_reading_place(record)
     dataset = _open_spec(spec) if at_hand else None
     facts = _known_facts(record) if record else {}
     shapes = dataset.shapes() if dataset else record.all_shapes if record else ()
-    facts |= {"shapes": " ".join(shapes), "tasks": _task_words(shapes)}
+    facts |= {"shapes": " ".join(shapes), "tasks": _name_tasks(shapes)}
     if dataset:
         facts["language"] = " ".join(dataset.langs) or dataset.lang
     rows = {part: _top_rows(part, dataset.parts[part]) for part in _shown_shapes(dataset)} if dataset else {}
@@ -431,7 +431,7 @@ def _known_facts(record: EntryRecord) -> dict[str, str]:
     }
     facts = {
         "what": record.title,
-        "read from": come_from[reading_place(record)],
+        "read from": come_from[find_reading_place(record)],
         "hub": f"{record.hub} at {pinned}" if record.hub else "",
         "licence": record.licence,
         "language": record.lang or " ".join(record.langs),
@@ -444,7 +444,7 @@ def _known_facts(record: EntryRecord) -> dict[str, str]:
     return {name: value for name, value in facts.items() if value}
 
 
-def _task_words(shapes: tuple[str, ...]) -> str:
+def _name_tasks(shapes: tuple[str, ...]) -> str:
     return " ".join(dict.fromkeys(TASKS[shape] for shape in shapes if shape in TASKS))
 
 

@@ -24,7 +24,7 @@ from embassay.data.dataset import Dataset
 from embassay.data.retrieval import Gains
 from embassay.data.rows import Origin, Row, Source
 from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES
-from embassay.data.sources import assemble_parts, parts_of_table
+from embassay.data.sources import assemble_parts, split_table_by_shape
 from embassay.data.tables import FORMATS
 from embassay.data.tables import open_table as open_table
 from embassay.data.views import ALIASES, Chained, Filtered, Prefixed, Stated, Titled, View, distinct_columns
@@ -67,7 +67,7 @@ def hub_splits(place: HubAddress, *, streamed: bool) -> list[Any]:
             mend=f"{_EXTRA}.",
         ) from None
     datasets.disable_progress_bars()
-    with _quick_to_see_no_network():
+    with _stay_offline_without_network():
         return _load_tables(datasets, place, streamed)
 
 
@@ -83,7 +83,7 @@ def _load_tables(datasets: Any, place: HubAddress, streamed: bool) -> list[Any]:
 
 
 @contextmanager
-def _quick_to_see_no_network() -> Iterator[None]:
+def _stay_offline_without_network() -> Iterator[None]:
     """Offline mode while the hub's name is not known here: half a minute of retries would end the same.
 
     What is in the hub's cache is still found. Behind a proxy names are not ours to know.
@@ -289,7 +289,7 @@ def open_repository(
     place = HubAddress(target, revision, (config,) if config else (), (split or "test",), only=split is None)
     instead = "Check the name, ?config= and --split; or download its files and name them with -d PATH."
     table = HubTable(place, None, streamed=False, instead=instead)
-    return Dataset(target, parts_of_table(table, mapping, None), settings={"mapping": dict(mapping)})
+    return Dataset(target, split_table_by_shape(table, mapping, None), settings={"mapping": dict(mapping)})
 
 
 PIECE = 50_000
@@ -440,11 +440,11 @@ def open_entry(
     langs = _choose_langs(record, lang)
     record = record if split is None else _with_split(record, split)
     folder = mirror_folder() / record.name
-    tables = _mirror_tables(record, folder, langs) if folder.is_dir() else _on_hub(record, folder, langs)
+    tables = _mirror_tables(record, folder, langs) if folder.is_dir() else _open_on_hub(record, folder, langs)
     parts: dict[str, list[Source]] = {}
     for code, listed in tables.items():
         for part, source in assemble_parts(listed).items():
-            parts.setdefault(part, []).append(_of_language(source, code))
+            parts.setdefault(part, []).append(_select_language(source, code))
     return Dataset(
         record.name,
         {
@@ -549,7 +549,7 @@ def _mirror_tables(record: EntryRecord, folder: Path, langs: tuple[str, ...]) ->
     return tables
 
 
-def _on_hub(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
+def _open_on_hub(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
     if not record.hub:
         raise AbsentData(
             f"the dataset {record.name!r} is not on a hub", expected=f"the folder {folder}",
@@ -570,7 +570,7 @@ def _map_columns(record: TableRecord, source: Source) -> Source:
     return Titled(mapped) if titled and "title" in mapped.columns() else mapped
 
 
-def _of_language(source: Source, lang: str) -> Source:
+def _select_language(source: Source, lang: str) -> Source:
     if not lang:
         return source
     # Without sets of their own the texts of a language are one: clusters must not follow language.

@@ -50,15 +50,15 @@ class Amounts:
     other: float = 0.0
 
 
-def shape_of(record: EntryRecord) -> str:
+def choose_shape(record: EntryRecord) -> str:
     """The shape that stands for all that a dataset can give."""
     shapes = record.all_shapes
     return next(shape for shape in (*_OTHERS, "summarised", *shapes) if shape in shapes)
 
 
-def _in_one_table(record: EntryRecord) -> bool:
+def _is_single_table(record: EntryRecord) -> bool:
     """Whether a row of its one table is an item with all its texts."""
-    return shape_of(record) not in _OTHERS or (
+    return choose_shape(record) not in _OTHERS or (
         not record.layout and not record.rows and len(record.tables) == 1
     )
 
@@ -68,11 +68,11 @@ def count_items(record: EntryRecord, langs: Iterable[str] = (), limit: int | Non
     most: documents of a corpus (all relevant ones stay), queries to rerank, texts, pairs."""
     chosen = tuple(langs) or tuple(record.langs) or (record.lang,)
     most = float("inf") if limit is None else limit * record.sets
-    shape = shape_of(record)
+    shape = choose_shape(record)
     by_lang = [_items_of_lang(record, shape, lang) for lang in chosen]
     main = sum(min(items, most) for items in by_lang)
     share = len(chosen) / max(1, len(record.langs))
-    if _in_one_table(record):
+    if _is_single_table(record):
         return Amounts(main)
     if shape == "classification":
         train = record.rows.get("train", 0) or next(
@@ -102,9 +102,9 @@ def write_miniature(record: EntryRecord, langs: Iterable[str], size: Amounts, fo
     """Write a dataset of `size` into `folder`; the path by which it is opened."""
     chosen = tuple(langs) or tuple(record.langs) or (record.lang or "en",)
     author = _Author(record, chosen)
-    shape = shape_of(record)
+    shape = choose_shape(record)
     main, other = int(size.main), int(size.other)
-    if _in_one_table(record):
+    if _is_single_table(record):
         return _write_rows(
             folder / f"{record.name}.jsonl", (author.row(shape, number) for number in range(main))
         )

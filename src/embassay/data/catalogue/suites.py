@@ -22,9 +22,9 @@ from embassay.data.catalogue.entries import (
     Protocol,
     all_entries,
     find_entry,
-    reading_place,
+    find_reading_place,
 )
-from embassay.data.rows import LIKE, nearest_name, show_value
+from embassay.data.rows import LIKE, find_nearest_name, show_value
 from embassay.data.sources import chosen_tasks
 from embassay.data.yaml import read_yaml
 from embassay.errors import DataError, UsageError
@@ -106,7 +106,7 @@ class Member:
             "dataset": self.dataset, "title": self.title, "tasks": list(self.tasks), "langs": list(langs),
             "split": self.split or _scored_split(splits), "group": "" if self.set == self.dataset else self.set,
             # A file that somebody added to a suite has no record in the catalogue.
-            "place": reading_place(record) if record else "file"
+            "place": find_reading_place(record) if record else "file"
         }  # fmt: skip
 
 
@@ -141,7 +141,7 @@ class Suite:
         members = tuple(narrow_members(self.members, wanted))
         if not members:
             known = dict.fromkeys(task for member in self.members for task in member.tasks)
-            alike = ((name, task) for name in wanted if (task := nearest_name(name, known, LIKE)))
+            alike = ((name, task) for name in wanted if (task := find_nearest_name(name, known, LIKE)))
             asked, near = next(alike, ("", ""))
             meant = f" Did you mean {near}?" if len(wanted) == 1 else f" Should {near} be {asked}?"
             raise UsageError(
@@ -168,7 +168,7 @@ def all_suites() -> Mapping[str, Suite]:
     return {name: _make_suite(record, records, None) for name, record in records.items()}
 
 
-def suite_of(source: str) -> Suite | None:
+def find_suite(source: str) -> Suite | None:
     """The suite that a source of data names, None where it names none: a paper's, or a YAML file with `members`.
 
     `?tasks=` keeps some of its tasks. DataError for a file that is not what it should be, UsageError for a suite or a
@@ -179,7 +179,7 @@ def suite_of(source: str) -> Suite | None:
     return suite.of_tasks(tasks) if suite and tasks else suite
 
 
-def members_of(names: Iterable[str]) -> tuple[list[EntryRecord], list[str]]:
+def find_members(names: Iterable[str]) -> tuple[list[EntryRecord], list[str]]:
     """The records of names of datasets and suites, each once, and the members of suites that are files of one's own.
 
     UsageError, with the nearest name, for one that is neither.
@@ -187,7 +187,7 @@ def members_of(names: Iterable[str]) -> tuple[list[EntryRecord], list[str]]:
     records: dict[str, EntryRecord] = {}
     files: list[str] = []
     for name in names:
-        suite = suite_of(name)
+        suite = find_suite(name)
         for member in suite.members if suite else (Member(name),):
             if suite and member.record is None:
                 files.append(member.dataset)
@@ -243,7 +243,9 @@ def _first_fault(path: Path, error: ValidationError) -> DataError:
     fault = error.errors(include_url=False)[0]
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
     if fault["type"] == "extra_forbidden":
-        near = nearest_name(str(fault["loc"][-1]), (*SuiteRecord.model_fields, *MemberRecord.model_fields))
+        near = find_nearest_name(
+            str(fault["loc"][-1]), (*SuiteRecord.model_fields, *MemberRecord.model_fields)
+        )
         mend = f"Did you mean {near}?" if near else "Leave it out."
         return DataError(f"there is no field {where}.", path=path, mend=mend)
     if fault["type"] == "missing":
@@ -304,7 +306,7 @@ def _resolve_name(record: MemberRecord, path: Path | None) -> str:
     file = Path(record.dataset).expanduser()
     file = file if file.is_absolute() or path is None else path.parent / file
     if path is None or not file.exists():
-        near = nearest_name(record.dataset, all_entries())
+        near = find_nearest_name(record.dataset, all_entries())
         raise DataError(
             f"there is no dataset {record.dataset!r}", path=path, expected="a name of the catalogue, or a path from "
             "the folder of this file", mend=f"Did you mean {near}?" if near else "`embassay data list` shows all."
@@ -331,7 +333,7 @@ def _known_langs(name: str, langs: Sequence[str], path: Path | None) -> tuple[st
 
 def _find_suite(name: str, path: Path | None) -> Suite:
     if name not in all_suites():
-        near = nearest_name(name, all_suites())
+        near = find_nearest_name(name, all_suites())
         raise DataError(
             f"there is no suite {name!r}", path=path,
             mend=f"{f'Did you mean {near}? ' if near else ''}`embassay list suites` shows all."

@@ -445,7 +445,7 @@ def _fill_table(table: TableTexts, source: Source, read: Callable[[int], None]) 
     columns = distinct_columns((*(name for name in ("id", "split", label) if name in available), *names))
     held = 0
     for number, row in enumerate(source.rows(columns), 1):
-        cells = {name: _texts_in(row, name) for name in names}
+        cells = {name: _cell_texts(row, name) for name in names}
         for name, texts in cells.items():
             table.columns.setdefault(name, []).extend(texts)
         joined = "\n".join(text for texts in cells.values() for text in texts)
@@ -463,7 +463,7 @@ def _fill_table(table: TableTexts, source: Source, read: Callable[[int], None]) 
             read(number)
 
 
-def _texts_in(row: Row, column: str) -> list[str]:
+def _cell_texts(row: Row, column: str) -> list[str]:
     value = row.cells.get(column)
     values = value if isinstance(value, list) else [value]
     return [text for text in values if isinstance(text, str) and text.strip()]
@@ -501,7 +501,7 @@ def data_figures(data: Any) -> Figures:
     return make(data) if make else {}
 
 
-def off_scale(scores: ArrayLike) -> tuple[tuple[int, int], int] | None:
+def find_off_scale_scores(scores: ArrayLike) -> tuple[tuple[int, int], int] | None:
     """The smallest usual scale that holds 95% of the scores but not all, and how many are off it.
 
     >>> off_scale([0.5] * 30 + [40.0])
@@ -518,13 +518,13 @@ def off_scale(scores: ArrayLike) -> tuple[tuple[int, int], int] | None:
     return None
 
 
-def odd_scores(data: Any) -> Iterator[str]:
+def describe_odd_scores(data: Any) -> Iterator[str]:
     """What is odd about the scores of pairs and the ratings of summaries."""
     columns: Mapping[str, ArrayLike] = (
         {"score": data.scores} if isinstance(data, ScoredPairs) else getattr(data, "axes", {})
     )
     for name, values in columns.items():
-        if off := off_scale(values):
+        if off := find_off_scale_scores(values):
             (low, high), count = off
             most = spread_of(values)
             yield (

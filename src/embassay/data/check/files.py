@@ -19,9 +19,9 @@ from embassay.data.lines import (
     Reading,
     check_rows,
     choose_quoting,
+    detect_delimiter,
     is_number,
     open_file,
-    told_apart,
 )
 from embassay.data.rows import collect_faults
 from embassay.data.shapes import CALLED
@@ -319,17 +319,17 @@ def describe_file(
     )
 
 
-def reading_advice(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ...]]:
+def advise_reading(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ...]]:
     """How a table of lines and marks is better read than by `reading`, and why; what is given stays as it is."""
     notes: list[str] = []
     try:
         source = table_of(path, reading)
     except (DataError, UsageError):
-        mark = "" if known_suffix(path.name) or path.suffix.lower() == ".json" else told_apart(path)
+        mark = "" if known_suffix(path.name) or path.suffix.lower() == ".json" else detect_delimiter(path)
         return (replace(reading, delimiter=mark), ()) if mark else (reading, ())
     if not isinstance(source, Delimited):
         return reading, ()
-    mark = told_apart(path)
+    mark = detect_delimiter(path)
     if not reading.delimiter and mark and MARKS[mark] != source.delimiter and _is_other(path, source, mark):
         current = next(name for name, sign in MARKS.items() if sign == source.delimiter)
         notes.append(f"{path.name}: its fields are separated by {mark}s, not by {current}s.")
@@ -364,11 +364,11 @@ def _is_other(path: Path, source: Delimited, mark: str) -> bool:
     return mark == "tab" and choose_quoting(path, "\t").plain
 
 
-def file_remarks(file: CheckedFile) -> Iterator[str]:
+def remark_on_file(file: CheckedFile) -> Iterator[str]:
     """What is odd about a file and how to mend it, beyond what a run would say."""
     path = Path(file.path)
     if not file.format:
-        yield from _unknown_remarks(path)
+        yield from _remark_on_unknown_file(path)
     if file.over:
         yield f"{path.name}: {file.over:,} row{'s span' if file.over > 1 else ' spans'} several lines."
     for column in file.columns:
@@ -396,7 +396,7 @@ class _ColumnCells:
     words: int = 0
 
     def add(self, value: Any) -> None:
-        kind = _value_kind(value, self.text_only)
+        kind = _name_value_kind(value, self.text_only)
         self.kinds[kind] += 1
         if kind != "empty":
             self.words += _count_words(value) if isinstance(value, str) else 1
@@ -424,7 +424,7 @@ def _count_words(text: str) -> int:
     return len(text.split()) + (0 if text.isascii() else sum(letter >= "\u2e80" for letter in text) // 2)
 
 
-def _value_kind(value: Any, text_only: bool) -> str:
+def _name_value_kind(value: Any, text_only: bool) -> str:
     if isinstance(value, str):
         if not value.strip():
             return "empty"
@@ -483,7 +483,7 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
-def _unknown_remarks(path: Path) -> Iterator[str]:
+def _remark_on_unknown_file(path: Path) -> Iterator[str]:
     if is_pipe(path):
         yield f"{path.name}: it is a pipe, and a dataset is read more than once. Write it to a file first."
         return

@@ -18,8 +18,8 @@ from embassay.data.check.figures import (
     TableRows,
     TableTexts,
     data_figures,
+    describe_odd_scores,
     measure_lengths,
-    odd_scores,
     text_tables,
 )
 from embassay.data.check.files import (
@@ -33,15 +33,15 @@ from embassay.data.check.files import (
     Report,
     Shape,
     Stops,
+    advise_reading,
     describe_file,
-    file_remarks,
-    reading_advice,
+    remark_on_file,
 )
 from embassay.data.dataset import Dataset
 from embassay.data.documents.passages import Folder
-from embassay.data.language import can_identify, likely_language
-from embassay.data.lines import MARKS, Reading, reading_of
-from embassay.data.rows import FileOrigin, collect_faults, nearest_name
+from embassay.data.language import can_identify, detect_language
+from embassay.data.lines import MARKS, Reading, split_mapping
+from embassay.data.rows import FileOrigin, collect_faults, find_nearest_name
 from embassay.data.shapes import (
     CALLED,
     RETRIEVAL_PARTS,
@@ -51,7 +51,7 @@ from embassay.data.shapes import (
     table_shapes,
     usual_names,
 )
-from embassay.data.sources import chosen_tasks, open_dataset, own_first
+from embassay.data.sources import chosen_tasks, open_dataset, prefer_own_path
 from embassay.data.tables import known_suffix, table_of
 from embassay.data.views import Titled
 from embassay.errors import DataError, UsageError
@@ -86,7 +86,7 @@ Facts = Mapping[str, ColumnProfile]
 """What is known of columns, by name."""
 
 
-def near_misses(
+def find_near_misses(
     columns: Sequence[str], mapping: Mapping[str, str], facts: Facts = MappingProxyType({})
 ) -> tuple[NearMiss, ...]:
     """The shapes that the table would have if other columns of it were read as those that are missing.
@@ -143,7 +143,7 @@ def _by_name(shape: str, missing: Sequence[str], columns: Sequence[str], facts: 
         taken = {*(CALLED.keys() - {"summary"}), *needed, *_NEVER, *matched.values()}
         lower = {name.lower(): name for name in columns if name not in taken}
         called = [lower[name] for name in CALLED.get(target, ()) if name in lower]
-        near = lower.get(nearest_name(target, lower), "")
+        near = lower.get(find_nearest_name(target, lower), "")
         column = (_longest_column(called, facts) if target == "text" else next(iter(called), "")) or near
         if target == "label" and column in facts and not _is_repetitive(facts[column]):
             column = next(
@@ -152,7 +152,7 @@ def _by_name(shape: str, missing: Sequence[str], columns: Sequence[str], facts: 
         if not column:
             return {}
         matched[target] = column
-    return matched if _makes_sense(shape, matched, columns, facts) else {}
+    return matched if _is_plausible_shape(shape, matched, columns, facts) else {}
 
 
 def _is_repetitive(column: ColumnProfile) -> bool:
@@ -172,7 +172,7 @@ def _longest_column(called: Sequence[str], facts: Facts) -> str:
     return most if facts[most].words >= 2 * facts[called[0]].words else called[0]
 
 
-def _makes_sense(shape: str, matched: Mapping[str, str], columns: Sequence[str], facts: Facts) -> bool:
+def _is_plausible_shape(shape: str, matched: Mapping[str, str], columns: Sequence[str], facts: Facts) -> bool:
     """Whether what the columns hold fits: a summary is shorter than its text, and where one column asks and another
     answers, a label is about both. No column may be of objects: columns are read from the top of a row."""
     if any(_kind_share(facts[column], "object") > _MOSTLY for column in matched.values() if column in facts):
@@ -262,10 +262,10 @@ class Check:
         `against` cannot be read; what is wrong with the data themselves is in the report."""
         stops = Stops()
         dataset = self._opened(stops)
-        folder = folder_of(dataset)
-        paths, (reading, _) = [] if folder else self._paths(dataset), reading_of(self.mapping)
+        folder = find_document_folder(dataset)
+        paths, (reading, _) = [] if folder else self._paths(dataset), split_mapping(self.mapping)
         files = tuple(describe_file(path, stops.add, self._reading(path.name), reading) for path in paths)
-        odd = [remark for file in files for remark in file_remarks(file)]
+        odd = [remark for file in files for remark in remark_on_file(file)]
         better, notes = self._advice(files)
         odd += notes
         usual = [self._usual([column.name for column in file.columns]) for file in files]
@@ -301,7 +301,7 @@ class Check:
         can_tell = can_identify()
         for document in islice(folder.documents(), LOOKED_AT if can_tell else 0):
             looked_at += 1
-            languages[likely_language(document.text)] += 1
+            languages[detect_language(document.text)] += 1
             self.say("telling languages", looked_at, min(len(files.ids), LOOKED_AT))
         return DocumentFiles(
             files.documents, files.characters, folder.chunking.limit, folder.chunking.overlap, files.skipped,
@@ -311,8 +311,8 @@ class Check:
 
     def _advice(self, files: tuple[CheckedFile, ...]) -> tuple[Reading, list[str]]:
         """How the only file, or both sides of a folder, are better read, and what is to be said of that."""
-        asked, _ = reading_of(self.mapping)
-        better = [reading_advice(Path(file.path), asked) for file in files]
+        asked, _ = split_mapping(self.mapping)
+        better = [advise_reading(Path(file.path), asked) for file in files]
         notes = list(dict.fromkeys(line for path in files for line in _reading_notes(Path(path.path), asked)))
         if not better or len({reading for reading, _ in better}) > 1:
             return asked, notes
@@ -329,7 +329,7 @@ class Check:
             return None
         if len(files) > 1 and not any(Path(file.path).name.startswith("train.") for file in files):
             return None
-        reading, columns = reading_of(self.mapping)
+        reading, columns = split_mapping(self.mapping)
         first = files[0]
         if better != reading:
             first = describe_file(Path(first.path), lambda _error: None, lambda _rows: None, better)
@@ -347,7 +347,7 @@ class Check:
 
     def _usual(self, columns: Sequence[str]) -> dict[str, str]:
         """What the columns of a table of pairs are taken for without being told."""
-        return usual_names(columns, reading_of(self.mapping)[1])
+        return usual_names(columns, split_mapping(self.mapping)[1])
 
     def _command(self, guessed: _Guessed | None, better: Reading, stops: Stops, *, usable: bool) -> str:
         """The check to try next; empty where this one reads all that is there."""
@@ -356,7 +356,7 @@ class Check:
         mapping = dict(guessed.mapping)
         if any(fault.what.startswith("id ") and "twice" in fault.what for fault in stops.faults()):
             mapping["id"] = ""
-        if not usable or better != reading_of(self.mapping)[0]:
+        if not usable or better != split_mapping(self.mapping)[0]:
             offers = {shape: columns for shape, columns in guessed.guesses().items() if shape in PREFERRED}
             best = next((offers[shape] for shape in PREFERRED if shape in offers), {})
             has = any(not missing_columns(shape, guessed.columns) for shape in table_shapes(guessed.columns))
@@ -387,7 +387,7 @@ class Check:
             return None
 
     def _open(self, spec: str, split: str | None) -> Dataset:
-        return open_dataset(own_first(spec), mapping=self.mapping, split=split, grades=self.grades)
+        return open_dataset(prefer_own_path(spec), mapping=self.mapping, split=split, grades=self.grades)
 
     def _paths(self, dataset: Dataset | None) -> list[Path]:
         """The files of the dataset; of one that cannot be opened, those that lie there."""
@@ -418,7 +418,7 @@ class Check:
         """Of a table: the parts of a folder are known by the names of its files."""
         if guessed is None:
             return ()
-        misses = near_misses(guessed.columns, guessed.mapping, guessed.facts)
+        misses = find_near_misses(guessed.columns, guessed.mapping, guessed.facts)
         return tuple(
             miss
             for miss in misses
@@ -473,7 +473,7 @@ LOOKED_AT = 2_000
 """Documents whose language is looked for."""
 
 
-def folder_of(dataset: Dataset | None) -> Folder | None:
+def find_document_folder(dataset: Dataset | None) -> Folder | None:
     """The folder of documents that a dataset is; None where it is none."""
     part = dataset.parts.get("corpus") if dataset else None
     inside = part.source if isinstance(part, Titled) else part
@@ -515,7 +515,7 @@ def _check_shape(dataset: Dataset, shape: str, stops: Stops, odd: list[str]) -> 
         if error.what != _CONSEQUENCE or not stops.of(shape):
             stops.add(error, shape)
         return Shape(shape, TASKS[shape], False, 0)
-    odd.extend(odd_scores(loaded.data))
+    odd.extend(describe_odd_scores(loaded.data))
     return Shape(
         shape,
         TASKS[shape],

@@ -44,7 +44,7 @@ def versions_of(kind: str) -> tuple[str, ...]:
 def convert_document(path: Path, kind: str) -> Prose:
     """The document in `path`. Unread, with the reason, for one that is damaged, locked, without text, or takes more
     than the limits allow (CONVERTER, SECONDS, PROSE, TIMES)."""
-    cached = _kept_file(path, kind)
+    cached = _conversion_file(path, kind)
     reply = _read_kept(cached)
     if reply is None:
         reply = _make_request(path, kind)
@@ -126,7 +126,7 @@ def conversions_folder() -> Path:
     return cache_folder() / "documents"
 
 
-def _kept_file(path: Path, kind: str) -> Path:
+def _conversion_file(path: Path, kind: str) -> Path:
     """The file of a conversion. Of a kind that takes no time only refusals are kept, which may take all the time that
     is allowed."""
     how = json.dumps([kind, versions_of(kind), CONVERTER.most, SECONDS.most, PROSE.most, TIMES.most])
@@ -164,7 +164,7 @@ def clear_conversions() -> int:
     return freed
 
 
-def kept_conversions() -> ConversionFolder:
+def open_kept_conversions() -> ConversionFolder:
     """What is kept of conversions."""
     sizes = [size for _, size in _list_conversions()]
     return ConversionFolder(conversions_folder(), len(sizes), sum(sizes))

@@ -91,7 +91,7 @@ def can_read(kind: str) -> bool:
     return kind not in NEEDS or find_spec(NEEDS[kind]) is not None
 
 
-def kind_of(name: str) -> str:
+def document_kind(name: str) -> str:
     """The kind of document that a file of this name is; empty for one that is none.
 
     >>> kind_of("a/Guide.MD"), kind_of("README"), kind_of("photo.png")
@@ -124,7 +124,7 @@ def scan_folder(folder: Path) -> Survey:
             tally.skip("files that cannot be read", name)
             continue
         suffixes[path.suffix.lower()] += 1
-        kind = kind_of(name)
+        kind = document_kind(name)
         if reason := _refusal_reason(path, status, kind):
             tally.skip(reason, name)
         else:
@@ -135,7 +135,7 @@ def scan_folder(folder: Path) -> Survey:
 
 def has_any(folder: Path) -> bool:
     """Whether a file of a kind of document lies in `folder` or below; a name without a suffix says nothing."""
-    return any(path.suffix and kind_of(name) for path, name in _walk_files(folder, Tally()))
+    return any(path.suffix and document_kind(name) for path, name in _walk_files(folder, Tally()))
 
 
 def _walk_files(folder: Path, tally: Tally) -> Iterator[tuple[Path, str]]:
@@ -181,7 +181,7 @@ def is_template(content: bytes) -> bool:
     )
 
 
-def _not_prose(path: Path, kind: str) -> str:
+def _reason_not_prose(path: Path, kind: str) -> str:
     """Why a file of text is none that people read; empty where it may be."""
     if kind not in ("text", "Markdown"):
         return ""
@@ -200,7 +200,7 @@ def _refusal_reason(path: Path, found: os.stat_result, kind: str) -> str:
         return ARCHIVES
     if not kind:
         return OTHERS
-    if reason := _not_prose(path, kind):
+    if reason := _reason_not_prose(path, kind):
         return reason
     if not found.st_size:
         return EMPTY

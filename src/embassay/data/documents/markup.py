@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.data.documents.html import Start, html_tokens
-from embassay.data.yaml import yaml_of
+from embassay.data.yaml import parse_yaml
 from embassay.errors import DataError
 
 
@@ -81,7 +81,7 @@ def _guess_encoding(content: bytes) -> tuple[str, str]:
     if best is None:
         raise Unread("files whose encoding cannot be detected")
     alike = (match for match in matches if match.encoding == _WESTERN and _as_good(match, best))
-    encoding = next((match.encoding for match in alike if _may_be_western(str(match))), best.encoding)
+    encoding = next((match.encoding for match in alike if _is_plausible_western(str(match))), best.encoding)
     return _decode_as(content, encoding), encoding
 
 
@@ -94,7 +94,7 @@ def _as_good(match: Any, best: Any) -> bool:
     return bool(match.chaos <= best.chaos and match.coherence >= best.coherence)
 
 
-def _may_be_western(text: str) -> bool:
+def _is_plausible_western(text: str) -> bool:
     """Whether a text, read so, may be: the detector names the first of its alphabet among equals, and so took French
     for Czech. Hungarian shows by an õ where Portuguese would have an ã as well."""
     return not _WITHIN_WORDS.search(text) and ("õ" not in text or "ã" in text)
@@ -165,7 +165,7 @@ def front_matter(text: str, path: Path) -> tuple[str, Mapping[str, Any], tuple[s
         return text, {}, ()
     try:
         inside = text[4 : closing.start()]
-        facts = tomllib.loads(inside) if opening == "+++" else yaml_of(inside, path)
+        facts = tomllib.loads(inside) if opening == "+++" else parse_yaml(inside, path)
     except (DataError, tomllib.TOMLDecodeError, RecursionError):
         return text, {}, ("front matter that cannot be read, kept as text",)
     if not isinstance(facts, dict):

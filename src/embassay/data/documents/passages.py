@@ -27,10 +27,10 @@ from embassay.data.documents.folder import (
 )
 from embassay.data.documents.markup import Prose, Unread, plain_text, read_markdown
 from embassay.data.intake import Tally
-from embassay.data.rows import FileOrigin, Origin, Row, key_of, label_of, number_of, text_of
+from embassay.data.rows import FileOrigin, Origin, Row, label_of, number_of, read_key, read_text
 from embassay.data.views import Titled
 from embassay.errors import DataError, UsageError
-from embassay.limits import CONVERSIONS, PROSE, read_bounded, reading
+from embassay.limits import CONVERSIONS, PROSE, announce_reading, read_bounded
 from embassay.records import Skipped
 from embassay.text.chunking import Breadcrumb, Chunking, chunk
 from embassay.text.questions import Text
@@ -128,7 +128,7 @@ class Folder:
         for entry in self._survey.entries:
             if entry.id in ids:
                 try:
-                    yield document_of(entry)
+                    yield read_document(entry)
                 except Unread as unread:
                     raise DataError(
                         "the file was changed while it was read", path=entry.path, found=str(unread),
@@ -154,11 +154,11 @@ class Folder:
         tally.take(self._survey.tally.skipped())
         counts = _DocumentReader(tally)
         began, most = time.monotonic(), CONVERSIONS.most
-        with reading(f"the folder {self.path}", "file") as progress:
+        with announce_reading(f"the folder {self.path}", "file") as progress:
             for progress.done, entry in enumerate(self._survey.entries, start=1):
                 counts.take(entry)
                 if time.monotonic() - began > most:
-                    raise _too_slow(self.path)
+                    raise _make_slow_error(self.path)
         return counts.sum_up(self), None if counts.held is None else tuple(counts.held)
 
 
@@ -244,7 +244,7 @@ class _DocumentReader:
         """All of it; DataError where there is no document."""
         skipped = tuple(sorted(self.tally.skipped(), key=lambda left: left.reason in EXPECTED))
         if not self.ids:
-            raise nothing_readable(folder.path, skipped)
+            raise make_unreadable_error(folder.path, skipped)
         langs = ("lang",) if any(self.langs) else ()
         stated = tuple(name for name in self.columns if name not in (*COLUMNS, "lang"))
         return FolderContents(
@@ -254,7 +254,7 @@ class _DocumentReader:
         )  # fmt: skip
 
 
-def document_of(entry: FolderFile) -> Document:
+def read_document(entry: FolderFile) -> Document:
     """The document in a file; Unread, with the reason, where it cannot be read or is blank."""
     return _read_document(entry)[0]
 
@@ -263,7 +263,7 @@ def _read_document(entry: FolderFile) -> tuple[Document, Prose]:
     prose = _read_prose(entry)
     if not prose.text.strip():
         raise Unread("documents without text")
-    about = {name: value for name, value in prose.about.items() if _goes_along(name, value)}
+    about = {name: value for name, value in prose.about.items() if _is_worth_keeping(name, value)}
     return Document(entry.id, entry.path, entry.kind, prose.title, prose.lang, prose.text, about), prose
 
 
@@ -281,7 +281,7 @@ def _read_prose(entry: FolderFile) -> Prose:
     return read_markdown(content, entry.path) if entry.kind == "Markdown" else plain_text(content)
 
 
-def _goes_along(name: str, value: Any) -> bool:
+def _is_worth_keeping(name: str, value: Any) -> bool:
     """Whether what front matter says is worth keeping beside each passage: short, and something that JSON can hold."""
     if name in (*COLUMNS, "lang", "language", "locale") or not name.strip():
         return False
@@ -306,7 +306,7 @@ class Passage:
 def passages_in(document: Document, chunking: Chunking = USUAL) -> Iterator[Passage]:
     """The passages of a document in order; together they cover all of its text but whitespace."""
     headings = chunking if document.kind != "text" else Chunking(chunking.limit, chunking.overlap, "none")
-    title = _one_line(document.title)
+    title = _join_lines(document.title)
     for piece in chunk(document.text, Breadcrumb(), headings):
         under = piece.breadcrumb
         # The first heading often is the title.
@@ -317,7 +317,7 @@ def passages_in(document: Document, chunking: Chunking = USUAL) -> Iterator[Pass
         yield Passage(start, start + len(piece.body), piece.body, crumb, under)
 
 
-def _one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -335,7 +335,7 @@ def _passage_record(passage: Passage) -> dict[str, Any]:
     }
 
 
-def _too_slow(folder: Path) -> DataError:
+def _make_slow_error(folder: Path) -> DataError:
     return DataError(
         "reading its documents takes longer than allowed", path=folder,
         expected=f"{CONVERSIONS.most:,} seconds at most",
@@ -344,7 +344,7 @@ def _too_slow(folder: Path) -> DataError:
     )  # fmt: skip
 
 
-def nothing_readable(folder: Path, skipped: tuple[Skipped, ...]) -> DataError:
+def make_unreadable_error(folder: Path, skipped: tuple[Skipped, ...]) -> DataError:
     """The error for a folder without a document that can be read."""
     reasons = "; ".join(f"{skip.reason}: {skip.count}" for skip in skipped)
     return DataError(
@@ -396,12 +396,12 @@ def passage_places(dataset: Dataset) -> tuple[Placed, ...]:
     names = [name for name in ("id", "text", "title", "document", "start", "lang") if name in available]
     passages = []
     for number, row in enumerate(source.rows(names), 1):
-        if (body := text_of(row, "text")) is not None:
+        if (body := read_text(row, "text")) is not None:
             start = number_of(row, "start") if "start" in available else None
             passages.append(
                 Placed(
-                    key_of(row, "id") if "id" in available else str(number), body, text_of(row, "title") or "",
-                    text_of(row, "document") or "", int(start or 0), label_of(row, "lang") or "",
+                    read_key(row, "id") if "id" in available else str(number), body, read_text(row, "title") or "",
+                    read_text(row, "document") or "", int(start or 0), label_of(row, "lang") or "",
                 )
             )  # fmt: skip
     return tuple(passages)

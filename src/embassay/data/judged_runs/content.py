@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from embassay.errors import DataError
-from embassay.limits import ROWS, WHOLE, read_bounded, reading, timed, unpacked
+from embassay.limits import ROWS, WHOLE, announce_reading, limit_time, read_bounded, unpack_gzip
 
 PARQUET = b"PAR1"
 _GZIP = b"\x1f\x8b"
@@ -24,7 +24,7 @@ def read_content(path: Path) -> bytes:
     there is one.
     """
     try:
-        with reading(path.name):
+        with announce_reading(path.name):
             content = read_bounded(path, WHOLE)
     except OSError as error:
         raise DataError(
@@ -46,14 +46,14 @@ def read_content(path: Path) -> bytes:
 
 def content_lines(path: Path, content: bytes) -> Iterator[tuple[int, bytes]]:
     """Number and bytes of each line that is not blank."""
-    with reading(path.name, "line") as progress:
-        for number, line in enumerate(timed(content.split(b"\n"), path, "line"), start=1):
+    with announce_reading(path.name, "line") as progress:
+        for number, line in enumerate(limit_time(content.split(b"\n"), path, "line"), start=1):
             progress.done = number
             if line.strip():
                 yield number, line
 
 
-def line_at(content: bytes, offset: int) -> int:
+def find_line_number(content: bytes, offset: int) -> int:
     """The number, from 1, of the line that the byte at `offset` stands in."""
     return content.count(b"\n", 0, offset) + 1
 
@@ -69,7 +69,7 @@ def first_line(content: bytes) -> bytes:
         start = end + 1
 
 
-def nth_line(content: bytes, row: int, *, header: bool) -> int:
+def find_row_line(content: bytes, row: int, *, header: bool) -> int:
     """The number of the line that holds row `row` (from 0): blank lines, and a header, are none."""
     wanted = row + header
     for number, line in enumerate(content.split(b"\n"), start=1):
@@ -82,7 +82,7 @@ def nth_line(content: bytes, row: int, *, header: bool) -> int:
 
 def _unpack_content(path: Path, content: bytes) -> bytes:
     try:
-        return unpacked(content, path)
+        return unpack_gzip(content, path)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
             "the gzip file is cut off or damaged", path=path, found=str(error),
@@ -98,7 +98,7 @@ def _check_text(path: Path, content: bytes) -> bytes:
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if b"\0" in content:
         raise DataError(
-            "the file is binary", path=path, line=line_at(content, content.index(b"\0")),
+            "the file is binary", path=path, line=find_line_number(content, content.index(b"\0")),
             expected="text in UTF-8, or Parquet", found="a NUL byte",
             mend="Give a TREC, TSV, CSV, JSONL or Parquet file."
         )  # fmt: skip
@@ -111,7 +111,7 @@ def _check_utf8(path: Path, content: bytes) -> None:
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = line_at(content, error.start)
+        line = find_line_number(content, error.start)
         place = error.start - content.rfind(b"\n", 0, error.start)
         raise DataError(
             f"byte {place} of the line is not UTF-8", path=path, line=line,

@@ -73,7 +73,7 @@ def direct_entries(
         return _without_rank(frame, "-", False, note)
     ranked = _ranked_steps(frame)
     if ranked is not None and (ranked.are_rising and ranked.rises):
-        return _rising_with_rank(frame, called, ranked, fault)
+        return _read_rising_scores(frame, called, ranked, fault)
     steps = ranked or _rank_steps(frame)
     if called in DISTANCES:
         return _by_distance(frame, steps, fault)
@@ -84,7 +84,7 @@ def direct_entries(
     return _without_rank(frame, "", True)
 
 
-def _rising_with_rank(
+def _read_rising_scores(
     frame: pl.DataFrame, called: str, steps: Steps, fault: Callable[..., DataError]
 ) -> Directed:
     if called in DISTANCES:
@@ -166,21 +166,23 @@ def _untie_by_rank(frame: pl.DataFrame) -> pl.DataFrame:
         ["query", "value", "rank", "row"], descending=[False, True, False, False], nulls_last=True
     )
     values = [
-        value for group in order.partition_by("query") for value in falling_scores(group["value"].to_list())
+        value
+        for group in order.partition_by("query")
+        for value in separate_tied_scores(group["value"].to_list())
     ]
     told = pl.DataFrame({"row": order["row"], "apart": pl.Series(values, dtype=pl.Float64)})
     joined = rows.join(told, on="row", how="left", maintain_order="left")
     return joined.with_columns(value=pl.coalesce("apart", "value")).select(frame.columns)
 
 
-def rising_note(columns: Iterable[Sequence[float]]) -> tuple[str, ...]:
+def note_rising_scores(columns: Iterable[Sequence[float]]) -> tuple[str, ...]:
     """A word on scores that rise from one to the next in all columns, each of a query."""
     steps = [after - before for column in columns for before, after in pairwise(column)]
     counted = Steps(sum(step > 0 for step in steps), sum(step < 0 for step in steps), 0)
     return (RISING,) if counted.are_rising and counted.rises >= LEAST_STEPS else ()
 
 
-def falling_scores(scores: Sequence[float]) -> list[float]:
+def separate_tied_scores(scores: Sequence[float]) -> list[float]:
     """Scores that fall in single precision, which rankings are made in: each as it is where it is below the one before,
     else the next number below that.
 

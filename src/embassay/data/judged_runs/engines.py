@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import Any
 
 from embassay.data.judged_runs.content import content_lines
-from embassay.data.judged_runs.direction import falling_scores, rising_note
-from embassay.data.judged_runs.hits import EngineHit, clean_signs, hit_of, is_distance
+from embassay.data.judged_runs.direction import note_rising_scores, separate_tied_scores
+from embassay.data.judged_runs.hits import EngineHit, clean_signs, is_distance, read_hit
 from embassay.data.judged_runs.layouts import NAMES, RUN
-from embassay.data.judged_runs.lists import LISTS, HitList, SeveralQuestions, lists_in, table_rows
+from embassay.data.judged_runs.lists import LISTS, HitList, SeveralQuestions, find_hit_lists, table_rows
 from embassay.data.judged_runs.texts import Known
 from embassay.data.rows import show_value
 from embassay.errors import DataError
@@ -63,7 +63,7 @@ def is_answer(content: bytes) -> bool:
     if "responses" in value or _engine_refusal(value):
         return True
     try:
-        lists = lists_in(value)
+        lists = find_hit_lists(value)
     except SeveralQuestions:
         return True
     return bool(lists) or (bool(value) and all(isinstance(value, list | dict) for value in value.values()))
@@ -110,7 +110,7 @@ def _first_value(content: bytes) -> Any:
         return None
 
 
-def hits_of(
+def read_hits(
     path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None = None
 ) -> list[EngineHit]:
     """The items of all answers in a file, in its order. DataError, with the line where there is one, for what is no
@@ -125,7 +125,7 @@ def hits_of(
         chosen = _list_of(path, line, answer, mapping)
         is_partial = _is_partial(answer)
         for rank, item in enumerate(_by_rank(chosen.items), 1):
-            hit = hit_of(query, item, rank, line, mapping)
+            hit = read_hit(query, item, rank, line, mapping)
             is_known = known is not None and any(name in known.documents for name in hit.sources.values())
             if not hit.ids and not hit.text.strip() and not is_known:
                 raise _unnamed_document(path, line, item)
@@ -138,7 +138,7 @@ def hits_of(
 def _list_of(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> HitList:
     """The list of hits in an answer. DataError where there is none, or nobody knows which of several it is."""
     try:
-        lists = lists_in(answer)
+        lists = find_hit_lists(answer)
     except SeveralQuestions:
         raise DataError(
             "an answer holds lists within its list", path=path, line=line,
@@ -187,7 +187,7 @@ def _read_answers(
 ) -> Iterator[tuple[int, str, Any]]:
     """Line, query and answer of each."""
     if _is_ragas(content):
-        yield from _of_table(path, content)
+        yield from _table_records(path, content)
         return
     whole, fault = None, None
     try:
@@ -225,7 +225,7 @@ def _read_answers(
 
 def _has_list(record: Any) -> bool:
     try:
-        return bool(lists_in(record))
+        return bool(find_hit_lists(record))
     except SeveralQuestions:
         return True
 
@@ -252,7 +252,7 @@ def _is_ragas(content: bytes) -> bool:
     return _CONTEXTS in heads and bool(heads & set(QUERIES))
 
 
-def _of_table(path: Path, content: bytes) -> Iterator[tuple[int, str, Any]]:
+def _table_records(path: Path, content: bytes) -> Iterator[tuple[int, str, Any]]:
     csv.field_size_limit(LINE.most)
     rows = csv.DictReader(io.StringIO(content.decode("utf-8").lstrip()))
     for number, row in enumerate(rows, 1):
@@ -333,12 +333,12 @@ def read_answered(
     Numbers are the engine's scores where these fall with the rank in every answer, equal ones told apart in the order
     of the engine, else minus the rank. DataError for what is no answer.
     """
-    hits = hits_of(path, content, mapping, known)
+    hits = read_hits(path, content, mapping, known)
     before = (0, 0, 0) if known is None else (known.matched, known.unmatched, known.ambiguous)
     by_query: dict[str, list[EngineHit]] = {}
     for hit in hits:
         by_query.setdefault(hit.query if known is None else known.question(hit.query), []).append(hit)
-    scored = _scores_of(by_query)
+    scored = _choose_scores(by_query)
     naming = _Naming(by_query, known)
     answers = EngineAnswers([], [], {}, ())
     for query, of_query in by_query.items():
@@ -369,7 +369,7 @@ class _QueryScores:
     notes: tuple[str, ...] = ()
 
 
-def _scores_of(by_query: Mapping[str, Sequence[EngineHit]]) -> _QueryScores:
+def _choose_scores(by_query: Mapping[str, Sequence[EngineHit]]) -> _QueryScores:
     """The engine's scores under the first name under which every hit has one and none rises with the rank."""
     hits = [hit for of_query in by_query.values() for hit in of_query]
     names = dict.fromkeys(name for hit in hits for name in hit.scores)
@@ -384,10 +384,10 @@ def _scores_of(by_query: Mapping[str, Sequence[EngineHit]]) -> _QueryScores:
         is_shown = any(len(set(column)) > 1 for column in columns.values())
         if all(falls.values()) and (is_shown or not is_distance(name)):
             numbers = {
-                query: falling_scores(column) if query in ordered else column
+                query: separate_tied_scores(column) if query in ordered else column
                 for query, column in columns.items()
             }
-            return _QueryScores(numbers, name, () if ordered else rising_note(columns.values()))
+            return _QueryScores(numbers, name, () if ordered else note_rising_scores(columns.values()))
         risen = risen or name
     ranks = {query: [-float(rank) for rank in range(1, len(hits) + 1)] for query, hits in by_query.items()}
     if not risen:

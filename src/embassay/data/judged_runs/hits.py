@@ -95,11 +95,11 @@ def is_hit(item: Any) -> bool:
         return bool(str(item).strip())
     if not isinstance(item, dict) or "role" in item:
         return False
-    levels = levels_of(item)
+    levels = find_levels(item)
     return bool(_hit_ids(levels) or _hit_sources(levels) or text_of_levels(item, levels))
 
 
-def hit_of(query: str, item: Any, rank: int, line: int, mapping: Mapping[str, str]) -> EngineHit:
+def read_hit(query: str, item: Any, rank: int, line: int, mapping: Mapping[str, str]) -> EngineHit:
     """The hit that `is_hit` says an item is."""
     scores: dict[str, float] = {}
     if is_pair(item):
@@ -110,7 +110,7 @@ def hit_of(query: str, item: Any, rank: int, line: int, mapping: Mapping[str, st
         # One word may be an id; a text of the corpus is known by its text all the same.
         is_id = len(text) <= _LONGEST_ID and not re.search(r"\s", text.strip())
         return EngineHit(query, {"the text itself": text.strip()} if is_id else {}, text, scores, rank, line)
-    levels = levels_of(item)
+    levels = find_levels(item)
     scores = scores or _hit_scores(levels, mapping.get("score"))
     text = text_of_levels(item, levels)
     ids = _hit_ids(levels)
@@ -135,7 +135,7 @@ def number_of(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def levels_of(item: Mapping[str, Any]) -> Levels:
+def find_levels(item: Mapping[str, Any]) -> Levels:
     """The objects of a hit: the document that it wraps, itself, and what stands in them, the outer ones first."""
     inner, path = item, ""
     while (key := next((key for key in _WRAPPERS if isinstance(inner.get(key), dict)), "")) and len(
@@ -246,7 +246,7 @@ def _shown_text(item: Mapping[str, Any]) -> str:
     for value in within.values() if isinstance(within, dict) else ():
         hits = value.get("hits", {}).get("hits") if isinstance(value.get("hits"), dict) else None
         if isinstance(hits, list) and hits and isinstance(hits[0], dict):
-            return text_of_levels(hits[0], levels_of(hits[0]))
+            return text_of_levels(hits[0], find_levels(hits[0]))
     marked = item.get("highlight")
     parts = (
         next((parts for parts in marked.values() if isinstance(parts, list)), [])

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from embassay.data.judged_runs.content import first_line, nth_line
+from embassay.data.judged_runs.content import find_row_line, first_line
 from embassay.data.lines import is_number
-from embassay.data.rows import nearest_name
+from embassay.data.rows import find_nearest_name
 from embassay.errors import DataError
 
 KEYS = ("query", "doc", "value")
@@ -96,7 +96,7 @@ def _blank_layout(separator: str, line: str) -> FieldLayout:
     return FieldLayout("", separator, (), quoted=separator == "\t" and in_marks)
 
 
-def layout_of(path: Path, content: bytes, kind: FileKind, mapping: Mapping[str, str]) -> FieldLayout:
+def detect_layout(path: Path, content: bytes, kind: FileKind, mapping: Mapping[str, str]) -> FieldLayout:
     """The layout of a text file by its first line that is not blank; DataError if that fits none."""
     first = first_line(content).decode("utf-8")
     for separator in "\t", ",", " ":
@@ -113,7 +113,7 @@ def layout_of(path: Path, content: bytes, kind: FileKind, mapping: Mapping[str, 
     raise _unknown_layout(path, content, kind, first)
 
 
-def chosen_columns(
+def choose_columns(
     path: Path, kind: FileKind, columns: Sequence[str], mapping: Mapping[str, str]
 ) -> dict[str, str]:
     """Our column -> theirs, by `--map` where it names one that is there and by its usual names otherwise; DataError
@@ -124,7 +124,7 @@ def chosen_columns(
         names = (mapping[target], *usual) if target in mapping else usual
         name = next((name for name in names if name in columns), None)
         if name is None:
-            near = nearest_name(mapping.get(target, target), columns) or "COLUMN"
+            near = find_nearest_name(mapping.get(target, target), columns) or "COLUMN"
             raise DataError(
                 f"there is no column {mapping.get(target, target)!r}", path=path,
                 found="columns " + ", ".join(columns), mend=f"Name it with --map {target}={near}."
@@ -148,7 +148,7 @@ def _layout_of_header(
     if len(names) < 3:
         return None
     heads = names if mapped & set(names) else [name.lower() for name in names]
-    columns = {theirs: ours for ours, theirs in chosen_columns(path, kind, heads, mapping).items()}
+    columns = {theirs: ours for ours, theirs in choose_columns(path, kind, heads, mapping).items()}
     title = {"\t": "TSV", ",": "CSV", " ": "text"}[layout.separator] + " with a header"
     fields = tuple(columns.get(name, "") for name in heads)
     value = heads[fields.index("value")]
@@ -175,6 +175,6 @@ def _unknown_layout(path: Path, content: bytes, kind: FileKind, first: str) -> D
         mend = "Separate the columns with commas, spaces or tabs, or give JSONL or Parquet with --map."
     return DataError(
         f"this is not a line of a {kind.name} file" if kind is QRELS else "this is not a line of a run",
-        path=path, line=nth_line(content, 0, header=False), expected=kind.expected,
+        path=path, line=find_row_line(content, 0, header=False), expected=kind.expected,
         found=f"{n} column{'s' if n != 1 else ''}", mend=mend
     )  # fmt: skip

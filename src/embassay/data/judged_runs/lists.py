@@ -61,7 +61,7 @@ class SeveralQuestions(Exception):
     """Lists within a list: of several questions, of which nobody knows which is which."""
 
 
-def lists_in(answer: Any) -> list[HitList]:
+def find_hit_lists(answer: Any) -> list[HitList]:
     """The lists of hits in an answer, equal ones once. Usual keys hide unusual ones, and lists with hits empty ones."""
     if (
         isinstance(answer, dict)
@@ -95,7 +95,7 @@ def _walk_value(value: Any, path: tuple[str, ...]) -> Iterator[HitList]:
     if len(path) > _DEEPEST:
         return
     if isinstance(value, list):
-        yield from _of_list(value, path)
+        yield from _list_hits(value, path)
         return
     if not isinstance(value, dict):
         return
@@ -115,7 +115,7 @@ def _walk_value(value: Any, path: tuple[str, ...]) -> Iterator[HitList]:
             )
 
 
-def _of_list(value: list[Any], path: tuple[str, ...]) -> Iterator[HitList]:
+def _list_hits(value: list[Any], path: tuple[str, ...]) -> Iterator[HitList]:
     items = _unnest_list(value)
     if len(items) == 1 and isinstance(items[0], dict):
         within = [

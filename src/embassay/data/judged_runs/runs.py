@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embassay.data.judged_runs.content import PARQUET, content_lines, first_line, nth_line, read_content
+from embassay.data.judged_runs.content import PARQUET, content_lines, find_row_line, first_line, read_content
 from embassay.data.judged_runs.direction import direct_entries
 from embassay.data.judged_runs.engines import is_answer, read_answered
 from embassay.data.judged_runs.hits import is_pair
@@ -26,8 +26,8 @@ from embassay.data.judged_runs.layouts import (
     RUN,
     FieldLayout,
     FileKind,
-    chosen_columns,
-    layout_of,
+    choose_columns,
+    detect_layout,
 )
 from embassay.data.judged_runs.texts import Known
 from embassay.data.rows import clean_id, plain_number, show_value, unescape_formula
@@ -295,14 +295,14 @@ def read_qrels(path: Path, mapping: Mapping[str, str] = _NOTHING, *, split: str 
     named split selects the rows whose `split` is that. Other rules as for `read_run`.
     """
     entries = (
-        _read_entries(_in_folder(path, split), QRELS, mapping)
+        _read_entries(_find_qrels_file(path, split), QRELS, mapping)
         if path.is_dir()
         else _read_entries(path, QRELS, mapping, split)
     )
-    return replace(entries, frame=entries.frame.with_columns(_meant_ids(entries.frame)))
+    return replace(entries, frame=entries.frame.with_columns(_strip_apostrophes(entries.frame)))
 
 
-def _meant_ids(frame: pl.DataFrame) -> Iterator[pl.Series]:
+def _strip_apostrophes(frame: pl.DataFrame) -> Iterator[pl.Series]:
     """The ids of judgements without the apostrophe that keeps a spreadsheet from taking one for a formula: what we give
     to be graded has it."""
     for name in ("query", "doc"):
@@ -312,14 +312,14 @@ def _meant_ids(frame: pl.DataFrame) -> Iterator[pl.Series]:
             yield ids.replace(changed)
 
 
-def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
+def read_held_entries(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
     """The entries of a run (`kind` "run") or qrels ("qrels") in memory, called `name` in errors."""
     import polars as pl
     from polars.exceptions import PolarsError
 
     what = RUN if kind == "run" else QRELS
     if isinstance(held, pl.DataFrame):
-        return _of_frame(held, Path(name), what, _NOTHING, "polars frame")
+        return _frame_entries(held, Path(name), what, _NOTHING, "polars frame")
     rows = [
         (clean_id(query) or str(query), clean_id(doc) or str(doc), value)
         for query, pairs in held.items()
@@ -340,11 +340,11 @@ def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
             path=name, mend="Give query -> document -> number."
         )  # fmt: skip
     entries = _make_entries(Path(name), what, "mapping", frame, lambda _: None, "")
-    is_order = any(_are_alone(pairs) for pairs in held.values())
+    is_order = any(_are_unscored(pairs) for pairs in held.values())
     return replace(entries, path=name, is_scored=not is_order)
 
 
-def _are_alone(pairs: Any) -> bool:
+def _are_unscored(pairs: Any) -> bool:
     """Whether they are documents in order, without scores."""
     return not isinstance(pairs, Mapping) and not all(map(is_pair, pairs))
 
@@ -365,7 +365,7 @@ def _number_pairs(values: Any) -> Sequence[tuple[str, float]]:
         )  # fmt: skip
     if isinstance(values, Mapping):
         return list(values.items())
-    if values and not _are_alone(values):
+    if values and not _are_unscored(values):
         return [(doc, float(score)) for doc, score in values]
     return [(doc, -float(i)) for i, doc in enumerate(values)]
 
@@ -384,10 +384,10 @@ def _read_entries(
         return _engine_entries(path, content, mapping, known)
     if first_line(content).lstrip().startswith(b"{"):
         return _json_lines(path, content, kind, mapping, split)
-    layout = layout_of(path, content, kind, mapping)
+    layout = detect_layout(path, content, kind, mapping)
     frame = text_columns(content, layout)
     if frame is not None:
-        lines = partial(nth_line, content, header=layout.header)
+        lines = partial(find_row_line, content, header=layout.header)
         return _make_entries(path, kind, layout.title, frame, lines, layout.value)
     lines_read = text_entries(path, content, kind, layout)
     entries = {number: entry_ for number, entry_ in lines_read.items() if entry_ is not None}
@@ -439,19 +439,21 @@ def _json_lines(
         keys = list(bounded_json(first_line(content)))
     except ValueError:
         keys = list(kind.targets.values())
-    names = chosen_columns(path, kind, keys, mapping)
+    names = choose_columns(path, kind, keys, mapping)
     if split is not None and "split" in keys:
-        content = _of_split(path, content, split)
+        content = _select_split_lines(path, content, split)
     frame = json_columns(content, names)
     if frame is None:
         frame = _entries_frame(json_entries(path, content, kind, names))
         if "rank" in names:
             ranks = [bounded_json(line).get(names["rank"]) for _, line in _text_lines(path, content)]
             frame = frame.with_columns(_rank_series([_parse_rank(rank) for rank in ranks]))
-    return _make_entries(path, kind, "JSONL", frame, partial(nth_line, content, header=False), names["value"])
+    return _make_entries(
+        path, kind, "JSONL", frame, partial(find_row_line, content, header=False), names["value"]
+    )
 
 
-def _of_split(path: Path, content: bytes, split: str) -> bytes:
+def _select_split_lines(path: Path, content: bytes, split: str) -> bytes:
     """The lines of a split; the others become blank, so that line numbers stay."""
 
     def is_of_split(line: bytes) -> bool:
@@ -462,7 +464,7 @@ def _of_split(path: Path, content: bytes, split: str) -> bytes:
 
     chosen = [line if is_of_split(line) else b"" for line in content.split(b"\n")]
     if not any(chosen):
-        raise _no_split(path, split)
+        raise _make_split_error(path, split)
     return b"\n".join(chosen)
 
 
@@ -475,11 +477,11 @@ def _parquet_entries(
     if split is not None and "split" in frame.columns:
         frame = frame.filter(pl.col("split") == split)
         if not len(frame):
-            raise _no_split(path, split)
-    return _of_frame(frame, path, kind, mapping, "Parquet")
+            raise _make_split_error(path, split)
+    return _frame_entries(frame, path, kind, mapping, "Parquet")
 
 
-def _of_frame(
+def _frame_entries(
     frame: pl.DataFrame, path: Path, kind: FileKind, mapping: Mapping[str, str], title: str
 ) -> Entries:
     import polars as pl
@@ -487,7 +489,7 @@ def _of_frame(
     if not len(frame):
         raise DataError("the table has no rows.", path=path, mend="Check that it was written completely.")
     columns = frame.columns
-    names = chosen_columns(path, kind, columns, mapping)
+    names = choose_columns(path, kind, columns, mapping)
     chosen = frame.select(pl.col(theirs).alias(ours) for ours, theirs in names.items())
     right = all(chosen[key].dtype == pl.String or chosen[key].dtype.is_integer() for key in ("query", "doc"))
     numeric = chosen["value"].dtype.is_numeric()
@@ -513,7 +515,7 @@ def _entries_frame(entries: Sequence[Entry]) -> pl.DataFrame:
     )
 
 
-def _in_folder(folder: Path, split: str | None) -> Path:
+def _find_qrels_file(folder: Path, split: str | None) -> Path:
     """The qrels file of a folder in BEIR's layout."""
     names = [f"qrels/{split or 'test'}{end}" for end in (".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz")]
     names += [f"qrels{end}" for end in (".tsv", ".trec", ".jsonl", ".jsonl.gz", ".tsv.gz")]
@@ -525,10 +527,10 @@ def _in_folder(folder: Path, split: str | None) -> Path:
     return path
 
 
-def _no_split(path: Path, split: str) -> DataError:
+def _make_split_error(path: Path, split: str) -> DataError:
     return DataError(
         "no row belongs to the requested split", path=path, expected=show_value(split), mend="Check --split."
     )
 
 
-__all__ = ["Entries", "entries_of", "read_qrels", "read_run"]
+__all__ = ["Entries", "read_held_entries", "read_qrels", "read_run"]

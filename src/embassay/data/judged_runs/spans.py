@@ -84,7 +84,7 @@ def _read_span(fields: Mapping[str, Any]) -> Span:
     return Span(str(fields["query_id"]), str(fields["document"]), start, end, float(value))
 
 
-def qrels_of(spans: Sequence[Span], path: Path) -> Entries:
+def make_qrels(spans: Sequence[Span], path: Path) -> Entries:
     """The judgements as those of documents, each span one under its name; of equal spans the best counts."""
     import polars as pl
 
@@ -123,7 +123,7 @@ def by_evidence(run: Entries, spans: Sequence[Span], places: Mapping[str, Place]
     counts = {"matched": 0, "unmatched": 0, "unplaced": 0}
     for row, query, doc in ordered.select("row", "query", "doc").iter_rows():
         place = places.get(doc)
-        overlaps = [] if place is None else _evidence_in(by_document.get((query, place[0]), ()), place)
+        overlaps = [] if place is None else _find_evidence(by_document.get((query, place[0]), ()), place)
         free = [span for span in overlaps if (query, span.name) not in claimed]
         counts["unplaced" if place is None else "matched" if overlaps else "unmatched"] += 1
         named[row] = free[0].name if free else f"{doc}{REPEATS}" if overlaps else doc
@@ -136,7 +136,7 @@ def by_evidence(run: Entries, spans: Sequence[Span], places: Mapping[str, Place]
     return Held(replace(run, frame=_make_frame(pl, rows)), **counts)
 
 
-def _evidence_in(spans: Iterable[Span], place: Place) -> list[Span]:
+def _find_evidence(spans: Iterable[Span], place: Place) -> list[Span]:
     """The evidence in a passage: most in common first, then worth most."""
     _, start, end = place
     overlaps = []

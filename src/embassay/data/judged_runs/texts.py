@@ -67,7 +67,7 @@ def _fold_case(text: str) -> str:
     return _normalise_blanks(usual.translate(_ALIKE).casefold())
 
 
-def bare_text(text: str) -> str:
+def normalize_text(text: str) -> str:
     """A text without what converters change: letter case, blanks, Markdown's marks, quotation marks around words and
     punctuation after them.
 
@@ -81,7 +81,7 @@ def bare_text(text: str) -> str:
     return " ".join(words).strip(_CLOSED) or folded
 
 
-_STEPS: tuple[Callable[[str], str], ...] = (_as_it_is, _normalise_blanks, _fold_case, bare_text)
+_STEPS: tuple[Callable[[str], str], ...] = (_as_it_is, _normalise_blanks, _fold_case, normalize_text)
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class KnownTexts:
 def _is_cut_otherwise(text: str, passage: str) -> bool:
     """Whether two texts are parts of one, or one of the other: they have half of the shorter in common, word for word,
     and before and after it one of them ends. A word that differs within is another text."""
-    here, there = _WORDS.findall(bare_text(text)), _WORDS.findall(bare_text(passage))
+    here, there = _WORDS.findall(normalize_text(text)), _WORDS.findall(normalize_text(passage))
     places: dict[tuple[str, ...], list[int]] = {}
     for place in range(len(there) - RUN + 1):
         places.setdefault(tuple(there[place : place + RUN]), []).append(place)
@@ -204,7 +204,7 @@ def _is_cut_off(word: str, other: str) -> bool:
 
 def _word_runs(text: str) -> Iterable[tuple[str, ...]]:
     """The runs of words of a text; all of it where it has fewer."""
-    words = _WORDS.findall(bare_text(text))
+    words = _WORDS.findall(normalize_text(text))
     if len(words) < RUN:
         return [tuple(words)] if words else []
     return (tuple(words[place : place + RUN]) for place in range(len(words) - RUN + 1))

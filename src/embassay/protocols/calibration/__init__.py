@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from embassay.registry import lazily
+from embassay.registry import make_lazy_getattr
 
 if TYPE_CHECKING:
     from embassay.protocols.calibration.options import CalibrationOptions
@@ -22,4 +22,4 @@ _HOMES = {
     "calibrate": "protocol",
 }
 
-__getattr__ = lazily(__name__, _HOMES)
+__getattr__ = make_lazy_getattr(__name__, _HOMES)

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data import Dataset, open_dataset
-from embassay.data.rows import missing_column, text_of
+from embassay.data.rows import make_missing_column_error, read_text
 from embassay.errors import DataError
 from embassay.protocols.calibration.probability import Calibration, calibration
 from embassay.protocols.calibration.shift import FEWEST_COMPARED, Likeness
-from embassay.protocols.calibration.slices import label_mask, loaded_as
-from embassay.stats.calibration import exact
+from embassay.protocols.calibration.slices import label_mask, make_loader
+from embassay.stats.calibration import clopper_pearson
 
 MOST_PAIRS = 100_000
 """New pairs that are read at most; so many tell more than anybody asks."""
@@ -100,7 +100,7 @@ def _labelled_pairs(saved: Calibration, opened: Dataset) -> Pairs | None:
     shape = next((shape for shape in shapes if not opened.missing(shape)), None)
     if shape is None:
         return None
-    data = loaded_as((shape,))(opened, MOST_PAIRS, saved.seed).data
+    data = make_loader((shape,))(opened, MOST_PAIRS, saved.seed).data
     return data.first, data.second, label_mask(data, saved.same_from)
 
 
@@ -108,10 +108,10 @@ def _unlabelled_pairs(opened: Dataset) -> Pairs:
     source = opened.parts.get("labelled_pairs") or next(iter(opened.parts.values()))
     for name in ("text", "text2"):
         if name not in source.columns():
-            raise missing_column(source, name, target=name)
+            raise make_missing_column_error(source, name, target=name)
     pairs: list[tuple[str, str]] = []
     for row in source.rows(("text", "text2")):
-        pairs.append((text_of(row, "text") or "", text_of(row, "text2") or ""))
+        pairs.append((read_text(row, "text") or "", read_text(row, "text2") or ""))
         if len(pairs) == MOST_PAIRS:
             break
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs], None
@@ -126,5 +126,5 @@ def _kept_promises(
         accepted = similar >= bar.value
         of = int(accepted.sum() if bar.measure == "precision" else same.sum())
         hits = int((accepted & same).sum())
-        low, high = exact(hits, of, 0.95) if of else (0.0, 1.0)
+        low, high = clopper_pearson(hits, of, 0.95) if of else (0.0, 1.0)
         yield PromiseCheck(bar.measure, bar.aim, bar.value, hits / of if of else None, low, high, of)

@@ -42,11 +42,11 @@ class CalibrationOptions(Options):
     @property
     def promises(self) -> Promises:
         """What thresholds must keep. UsageError for a cost that cannot be read."""
-        wrong, missed = costs_of(self.cost) if self.cost else (None, None)
+        wrong, missed = parse_costs(self.cost) if self.cost else (None, None)
         return Promises(self.precision, self.recall, self.confidence, wrong, missed)
 
 
-def costs_of(text: str) -> tuple[float, float]:
+def parse_costs(text: str) -> tuple[float, float]:
     """What accepting a wrong one and missing a right one cost. UsageError for a text that does not say it.
 
     >>> costs_of("wrong=5,missed=1")

@@ -23,11 +23,11 @@ from embassay.protocols.calibration.shift import (
     Reference,
     Watch,
     compare_pairs,
+    keep_reference,
     pair_features,
-    reference_of,
 )
 from embassay.protocols.tasks.task import pair_similarity
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.runs.folder import RunFolder, check_versioned_record, to_json, write_atomic
 from embassay.stats.calibration import (
     GRID,
@@ -36,22 +36,22 @@ from embassay.stats.calibration import (
     Kind,
     PrecisionChance,
     Threshold,
-    band,
-    best,
-    cheapest,
-    choose,
-    exact,
-    fit,
-    mean_half,
-    more_for,
-    precise,
+    choose_curve,
+    clopper_pearson,
+    confidence_band,
+    count_labels_for_chance,
+    count_pairs_to_accept,
+    find_cheapest_threshold,
+    find_precise_threshold,
+    find_sensitive_threshold,
+    fit_calibration,
+    mean_half_width,
+    mean_top_probability,
     recall_chance,
-    sensitive,
-    top_of,
     with_chance,
 )
 from embassay.stats.few_labels import Outlook
-from embassay.stats.resampling import rows_of_resamples
+from embassay.stats.resampling import draw_all_resamples
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
@@ -362,7 +362,7 @@ def _check_lines(scores: Values, probabilities: Values, low: Values, high: Value
         raise ValueError("a probability outside of its interval, or of 0 to 1")
 
 
-def too_few(
+def explain_too_few(
     same: NDArray[np.bool_],
     yes: tuple[str, str] = ("pair is the same", "pairs are the same"),
     no: tuple[str, str] = ("is not", "are not"),
@@ -384,26 +384,26 @@ def fit_curve(
 ) -> tuple[Curve, CurveChoice]:
     """The curve of scores (n,) and labels (n,), and its thresholds. Pairs of one group (n,) go together: bounds count
     one pair of each, drawn by chance."""
-    chosen = choose(scores, same, groups, rng)
+    chosen = choose_curve(scores, same, groups, rng)
     grid = np.linspace(scores.min(), scores.max(), GRID)
-    rows = slice(None) if groups is None else _one_of_each(groups, rng)
+    rows = slice(None) if groups is None else _draw_one_per_group(groups, rng)
     x, y = scores[rows], same[rows]
-    through = fit(chosen.kind, scores, same)
+    through = fit_calibration(chosen.kind, scores, same)
     probabilities = through(grid)
-    low, high = band(grid, x, y)
+    low, high = confidence_band(grid, x, y)
     # Curve and band are fitted apart, the band to one pair of each group, and may cross.
     lines = (grid, probabilities, np.minimum(low, probabilities), np.maximum(high, probabilities))
-    precision = precise(x, y, promises.precision, promises.confidence, rng)
-    recall = sensitive(x, y, promises.recall, promises.confidence)
+    precision = find_precise_threshold(x, y, promises.precision, promises.confidence, rng)
+    recall = find_sensitive_threshold(x, y, promises.recall, promises.confidence)
     # A step of a few right pairs would ask for too few labels.
-    smooth = (through if chosen.kind == "beta" else fit("beta", scores, same))(x)
+    smooth = (through if chosen.kind == "beta" else fit_calibration("beta", scores, same))(x)
     precision = with_chance(precision, x, smooth, rng)
     if precision.value is None or recall.value is None:
         precision, recall = _with_more_labels(precision, recall, (x, y, smooth), rng)
     thresholds = (precision, recall)
     cost = None
     if promises.wrong is not None and promises.missed is not None:
-        cost = cheapest(x, y, promises.wrong, promises.missed, promises.confidence, rng)
+        cost = find_cheapest_threshold(x, y, promises.wrong, promises.missed, promises.confidence, rng)
     x_points, middle, bottom, top = (tuple(round(float(value), 9) for value in line) for line in lines)
     n, positives = len(same), int(same.sum())
     return Curve(chosen.kind, n, positives, len(x), x_points, middle, bottom, top, thresholds, cost), chosen
@@ -422,16 +422,20 @@ def _with_more_labels(
     halves: list[float] = []
 
     def foretold(threshold: Threshold, chance: Callable[[int], float]) -> Threshold:
-        more = more_for(chance)
+        more = count_labels_for_chance(chance)
         # Once for both promises: the interval of a probability is the same for either.
-        halves.extend(mean_half(x, smooth, n + step, rng) for step in MORE[len(halves) :])
+        halves.extend(mean_half_width(x, smooth, n + step, rng) for step in MORE[len(halves) :])
         rows = tuple(Outlook(step, half, chance(step)) for step, half in zip(MORE, halves, strict=True))
         return replace(threshold, labels=None if more is None else n + more, ahead=rows)
 
     if precision.value is None:
-        top = y[np.argsort(-x, kind="stable")][: top_of(n, precision.aim, precision.confidence)]
-        most = exact(int(top.sum()), len(top), precision.confidence)[1]
-        precision = replace(precision, best=best(smooth, precision.aim, precision.confidence), most=most)
+        top = y[np.argsort(-x, kind="stable")][
+            : count_pairs_to_accept(n, precision.aim, precision.confidence)
+        ]
+        most = clopper_pearson(int(top.sum()), len(top), precision.confidence)[1]
+        precision = replace(
+            precision, best=mean_top_probability(smooth, precision.aim, precision.confidence), most=most
+        )
         if (precision.best or 0.0) > precision.aim:
             chance = PrecisionChance(x, y, smooth, precision.aim, precision.confidence)
             precision = foretold(precision, chance)
@@ -447,12 +451,12 @@ def reference_numbers(
     rng: np.random.Generator,
 ) -> Reference:
     """What a file keeps of pairs (n,) with these similarities: numbers of one pair of each group."""
-    rows = np.arange(len(similar)) if groups is None else _one_of_each(groups, rng)
+    rows = np.arange(len(similar)) if groups is None else _draw_one_per_group(groups, rng)
     first, second = ([column[row] for row in rows] if column else [] for column in texts)
-    return reference_of(pair_features(similar[rows], first, second), rng)
+    return keep_reference(pair_features(similar[rows], first, second), rng)
 
 
-def _one_of_each(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_one_per_group(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     # `unique` takes the first of each group, so the order decides; sorted after, the pairs stand as in the data.
     order = rng.permutation(len(groups))
     _, first = np.unique(groups[order], return_index=True)
@@ -534,7 +538,7 @@ def translations(run: Path, origin: str, given: float, targets: Sequence[str] = 
             if a is not None and b is not None:
                 cells[dataset] = (a, b)
         for dataset, (a, b) in cells.items():
-            rng = generator(record["arguments"]["seed"], "translation", dataset)
+            rng = make_generator(record["arguments"]["seed"], "translation", dataset)
             translation = translate(dataset, (origin, a), (other, b), given, rng)
             translated.append(
                 _with_others(
@@ -597,7 +601,7 @@ def translate(
             if rows
             else "Calibrate on other pairs.",
         )
-    drawn = rows_of_resamples(len(a), DRAWS, rng)
+    drawn = draw_all_resamples(len(a), DRAWS, rng)
     shares = (a[drawn] >= given).mean(axis=1)
     low, high = np.quantile(
         [_score_reached(b[draw], part) for draw, part in zip(drawn, shares, strict=True)], [0.025, 0.975]

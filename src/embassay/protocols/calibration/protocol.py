@@ -19,22 +19,36 @@ from embassay.protocols.calibration.probability import (
     CORPUS,
     Calibration,
     Curve,
+    explain_too_few,
     fit_curve,
     read_pairs,
     reference_numbers,
-    too_few,
 )
-from embassay.protocols.calibration.slices import DAMAGED, EDITED, KnownPairs, gaps_of, label_mask, loaded_as
+from embassay.protocols.calibration.slices import (
+    DAMAGED,
+    EDITED,
+    KnownPairs,
+    label_mask,
+    make_loader,
+    measure_gaps,
+)
 from embassay.protocols.kernel import evaluation
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, Statistic, estimates, undefined
+from embassay.protocols.kernel.estimates import (
+    Estimate,
+    Items,
+    Lost,
+    Statistic,
+    bootstrap_estimates,
+    make_undefined_score,
+)
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
-from embassay.protocols.kernel.groups import named_groups
+from embassay.protocols.kernel.groups import group_items_by_name
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem
 from embassay.protocols.kernel.session import Session, Silent
 from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable, number, text, whole
 from embassay.protocols.tasks.task import make_outcome, pair_similarity
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.records import Loaded, Result, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.execution import Workers
@@ -43,11 +57,11 @@ from embassay.stats.calibration import (
     Cost,
     CurveChoice,
     Threshold,
-    bins,
     calibration_error,
-    exact,
+    clopper_pearson,
+    count_pairs_to_accept,
     log_losses,
-    top_of,
+    make_bins,
 )
 from embassay.stats.intervals import wilson
 
@@ -70,7 +84,7 @@ class CalibrationContext(evaluation.Context):
     options: CalibrationOptions = field(default_factory=CalibrationOptions)
 
 
-def evaluate(system: Similarity, data: KnownPairs, context: CalibrationContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: KnownPairs, context: CalibrationContext) -> TaskOutcome:
     """Fit one system on the pairs; items are each pair's `similarity`, `same` and held-out `probability`."""
     items, same = Items(), label_mask(data, context.options.same_from)
     similar = pair_similarity(system, data.first, data.second)
@@ -83,7 +97,7 @@ def evaluate(system: Similarity, data: KnownPairs, context: CalibrationContext) 
     kept = np.flatnonzero(~lost.mask)
     n, counts = len(kept), {"pairs": len(kept)}
     groups = _number_groups(context.grouped(data.ids), kept)
-    if reason := too_few(same[kept]) or _too_alike(same[kept], groups):
+    if reason := explain_too_few(same[kept]) or _explain_too_alike(same[kept], groups):
         return make_outcome(HEADLINE, reason, items, n=n, skipped=lost.skipped, counts=counts)
     curve, chosen = fit_pairs(similar[kept], same[kept], groups, context)
     held = np.full(len(data), np.nan)
@@ -92,7 +106,7 @@ def evaluate(system: Similarity, data: KnownPairs, context: CalibrationContext) 
     measured = heldout_figures(held[kept], same[kept], groups, context)
     scores = [
         *quality_scores(similar[kept], same[kept], held[kept], curve, measured),
-        *gaps_of(system, data, held, same, kept, curve, context),
+        *measure_gaps(system, data, held, same, kept, curve, context),
     ]
     warnings = tuple(_pair_warnings(data, n, curve.units, context.options.same_from))
     return make_outcome(
@@ -107,12 +121,12 @@ def evaluate(system: Similarity, data: KnownPairs, context: CalibrationContext) 
     )
 
 
-def _too_alike(same: Mask, groups: NDArray[np.int64] | None) -> str:
+def _explain_too_alike(same: Mask, groups: NDArray[np.int64] | None) -> str:
     """Why pairs that share texts are too few; empty where they aren't."""
     if groups is None:
         return ""
     kinds = np.unique(np.column_stack([groups, same]), axis=0)[:, 1] == 1
-    reason = too_few(kinds)
+    reason = explain_too_few(kinds)
     return f"of pairs that share a text counted once, {reason}" if reason else ""
 
 
@@ -138,7 +152,7 @@ def _fit_dataset(
     scores: bytes, same: bytes, groups: bytes | None, promises: Promises, seed: int, dataset: str
 ) -> tuple[Curve, CurveChoice]:
     tied = None if groups is None else np.frombuffer(groups, dtype=np.int64)
-    rng = generator(seed, "bootstrap", dataset, "calibration")
+    rng = make_generator(seed, "bootstrap", dataset, "calibration")
     return fit_curve(np.frombuffer(scores), np.frombuffer(same, dtype=np.bool_), tied, promises, rng)
 
 
@@ -167,7 +181,7 @@ def heldout_figures(
         HEADLINE: lambda means: 1 - means[..., 0] / means[..., 1], "log_loss": lambda means: means[..., 0],
         "brier": lambda means: means[..., 2], "share_same": lambda means: means[..., 3]
     }  # fmt: skip
-    return estimates(columns, of, context, noun, f"bootstrap over {noun}", groups=groups)
+    return bootstrap_estimates(columns, of, context, noun, f"bootstrap over {noun}", groups=groups)
 
 
 def quality_scores(
@@ -183,7 +197,7 @@ def quality_scores(
     yield from (estimate.score(name) for name, estimate in found.items() if name != HEADLINE)
     method = "10 bins of equal size, held out; biased upwards by chance"
     yield Score("calibration_error", calibration_error(held, same), len(same), method=method)
-    for place, cut in enumerate(bins(held, same), 1):
+    for place, cut in enumerate(make_bins(held, same), 1):
         tenth = f"tenth {place}"
         yield Score("foretold", cut.foretold, cut.n, subset=tenth, method="mean held-out probability")
         yield Score("came_true", cut.came, cut.n, cut.low, cut.high, subset=tenth, method="exact binomial")
@@ -197,7 +211,7 @@ def _promise_scores(threshold: Threshold, noun: str) -> Iterator[Score]:
     promise = f"{threshold.measure} at least {threshold.aim:g} with {threshold.confidence:.0%} confidence"
     method = f"{promise}, exact binomial"
     if threshold.value is None:
-        yield undefined(
+        yield make_undefined_score(
             "threshold", threshold.n, explain_none(threshold, noun), variant=threshold.measure, method=method
         )
         for step in threshold.ahead:
@@ -238,7 +252,7 @@ def explain_none(threshold: Threshold, noun: str = "pairs") -> str:
         return f"{labelled}: about {round(more, 2 - len(str(more))):,} more"
     if threshold.best is None or threshold.most is None:
         return labelled
-    count = top_of(threshold.n, threshold.aim, threshold.confidence)
+    count = count_pairs_to_accept(threshold.n, threshold.aim, threshold.confidence)
     top = (
         f"the {count:,} {'most similar' if noun == 'pairs' else 'highest'} {noun} reach {threshold.best:.2f}"
     )
@@ -269,7 +283,7 @@ def _tradeoff_scores(similar: Values, same: Mask) -> Iterator[Score]:
         # Of equal scores all are accepted or none.
         end = int(last[np.searchsorted(last, len(ranked) * step // TWENTIETHS - 1)]) + 1
         hits, where = int(right[end - 1]), f"{step} of {TWENTIETHS}"
-        low, high = exact(hits, end, 0.95)
+        low, high = clopper_pearson(hits, end, 0.95)
         sample = "exact binomial, in the sample"
         yield Score("precision", hits / end, end, low, high, subset=where, method=sample)
         yield Score("recall", hits / int(right[-1]), int(right[-1]), subset=where, method="in the sample")
@@ -289,7 +303,7 @@ def _pairs_task(shapes: tuple[str, ...]) -> Task:
     def fields(data: KnownPairs) -> Fields:
         return {"text": (data.ids, data.first), "text2": (data.ids, data.second)}
 
-    return Task("pairs", "Pairs", shapes, HEADLINE, 2, evaluate, loaded_as(shapes), fields)
+    return Task("pairs", "Pairs", shapes, HEADLINE, 2, evaluate_system, make_loader(shapes), fields)
 
 
 TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])
@@ -315,7 +329,7 @@ class Calibrations(TaskProtocol):
     def context_of(self, loaded: Loaded[Any], *arguments: Any, **more: Any) -> Any:
         """With the groups of pairs that share a text."""
         context = super().context_of(loaded, *arguments, **more)
-        return replace(context, groups=named_groups(loaded.data.pairs))
+        return replace(context, groups=group_items_by_name(loaded.data.pairs))
 
     def texts(self, task: Task, data: KnownPairs, options: CalibrationOptions) -> int:
         """With the edited ones. Grades without a cut are refused here, before any work."""
@@ -351,7 +365,7 @@ class Calibrations(TaskProtocol):
         texts = tuple(
             [column[rows[key]] for key in values.ids] for column in (loaded.data.first, loaded.data.second)
         )
-        rng = generator(request.seed, "reference", dataset)
+        rng = make_generator(request.seed, "reference", dataset)
         reference = reference_numbers(values.similar, (texts[0], texts[1]), groups, rng)
         return Calibration(
             system.name, system.spec, system.identity, dataset, loaded.fingerprint, request.tokenizer, request.seed,

@@ -70,7 +70,7 @@ Reference = Mapping[str, tuple[float, ...]]
 """The numbers of calibration pairs, by name."""
 
 
-def reference_of(numbers: Mapping[str, Values], rng: np.random.Generator) -> dict[str, tuple[float, ...]]:
+def keep_reference(numbers: Mapping[str, Values], rng: np.random.Generator) -> dict[str, tuple[float, ...]]:
     """What a file keeps: of `KEPT` pairs at most, each number sorted, so that no row is any pair's."""
     size = len(numbers[SIMILARITY])
     rows = rng.permutation(size)[:KEPT]

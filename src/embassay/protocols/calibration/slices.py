@@ -17,7 +17,7 @@ from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.errors import UsageError
 from embassay.protocols.calibration.probability import Curve
-from embassay.protocols.kernel.estimates import Estimate, estimate, estimates
+from embassay.protocols.kernel.estimates import Estimate, bootstrap_estimate, bootstrap_estimates
 from embassay.protocols.tasks.task import pair_similarity
 from embassay.records import LabelledPairs, Loaded, Score, ScoredPairs
 from embassay.text import PERTURBATIONS, perturb_all
@@ -78,7 +78,7 @@ class KnownPairs:
         return isinstance(self.pairs, ScoredPairs)
 
 
-def loaded_as(shapes: tuple[str, ...]) -> Callable[[Dataset, int | None, int], Loaded[KnownPairs]]:
+def make_loader(shapes: tuple[str, ...]) -> Callable[[Dataset, int | None, int], Loaded[KnownPairs]]:
     """Load the first of the shapes that a dataset has."""
 
     def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[KnownPairs]:
@@ -135,7 +135,7 @@ def label_mask(data: KnownPairs, same_from: float | None) -> Mask:
     return np.asarray(pairs.scores >= (pairs.scores.max() if same_from is None else same_from))
 
 
-def gaps_of(
+def measure_gaps(
     system: Similarity,
     data: KnownPairs,
     held: Values,
@@ -166,12 +166,14 @@ def _mean_gaps(off: Values, kinds: Mapping[str, Mask], context: Any) -> dict[str
     )
     # Bound as a default: a lambda would see the last `at` only.
     of = {name: lambda means, at=2 * at: means[..., at] / means[..., at + 1] for at, name in enumerate(kinds)}
-    estimated = estimates(columns, of, context, "slices", "bootstrap over pairs")
+    estimated = bootstrap_estimates(columns, of, context, "slices", "bootstrap over pairs")
     return {name: replace(estimated[name], n=int(mask.sum())) for name, mask in kinds.items()}
 
 
 def _mean_gap(values: Values, context: Any, stream: str) -> Estimate:
-    return estimate(values[:, None], lambda means: means[..., 0], context, stream, "bootstrap over pairs")
+    return bootstrap_estimate(
+        values[:, None], lambda means: means[..., 0], context, stream, "bootstrap over pairs"
+    )
 
 
 def find_slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mask]]:

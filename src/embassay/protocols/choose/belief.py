@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 
 Values = NDArray[np.float64]
 NUGGET = 0.02
@@ -139,7 +139,7 @@ class Belief:
     @cached_property
     def draws(self) -> Values:
         """Values that the systems may have, (DRAWS, systems)."""
-        rng = generator(self.seed, "choose", "belief")
+        rng = make_generator(self.seed, "choose", "belief")
         which = rng.choice(len(self.weights), DRAWS, p=self.weights)
         noise = rng.normal(size=(DRAWS, len(self.means[0])))
         drawn = np.empty_like(noise)
@@ -229,7 +229,9 @@ def update_belief(belief: Belief, values: Values, noise: Values, bias: Values | 
     return Belief(tuple(means), tuple(covariances), weights / weights.sum(), belief.seed)
 
 
-def labels_for(belief: Belief, noise: Values, tolerance: float) -> tuple[int | None, dict[int, float]]:
+def count_labels_needed(
+    belief: Belief, noise: Values, tolerance: float
+) -> tuple[int | None, dict[int, float]]:
     """How many judged questions make the expected regret of the pick at most `tolerance`, None where 640 don't; and
     that regret by their number."""
     systems = len(belief.means[0])
@@ -238,7 +240,7 @@ def labels_for(belief: Belief, noise: Values, tolerance: float) -> tuple[int | N
     centre = basis.T @ belief.mean
     # A share to compute with; draws come in no order, so the first are as good as any.
     truth = belief.draws[:4000]
-    wobble = generator(belief.seed, "choose", "labels").normal(size=truth.shape)
+    wobble = make_generator(belief.seed, "choose", "labels").normal(size=truth.shape)
     regrets: dict[int, float] = {}
     for n in LABELLED:
         error = basis.T @ noise @ basis / n

@@ -17,9 +17,9 @@ from embassay.protocols.choose.belief import (
     Evidence,
     SignalWeights,
     Values,
+    count_labels_needed,
     form_belief,
     gather_evidence,
-    labels_for,
     update_belief,
 )
 from embassay.protocols.choose.options import AS_GOOD, FEW, FOUND
@@ -113,13 +113,13 @@ class ChoiceStanding:
         return float(self.evidence.values[:, 0].max())
 
 
-def evidence_of(answers: Sequence[SystemAnswers]) -> Evidence:
+def measure_signals(answers: Sequence[SystemAnswers]) -> Evidence:
     """Signals of the systems, and how much these agree. A family that some system lacks, or that the documents don't
     allow, counts as the mean of the others."""
     asked = [_mean_nearness([answer.ranks.get(name, {}) for answer in answers]) for name in FITTED]
     means = [column.mean(axis=0) for column in asked if len(column)] or [np.zeros(len(answers))]
     signals = [column if len(column) else np.mean(means, axis=0)[None] for column in asked]
-    return gather_evidence(signals, in_common([answer.first for answer in answers]))
+    return gather_evidence(signals, shared_top_share([answer.first for answer in answers]))
 
 
 def _mean_nearness(places: Sequence[Mapping[str, int]]) -> Values:
@@ -128,7 +128,7 @@ def _mean_nearness(places: Sequence[Mapping[str, int]]) -> Values:
     return passage_nearness(ranks.astype(int)) if len(ranks) else ranks
 
 
-def in_common(first: Sequence[Mapping[str, Mapping[str, frozenset[str]]]]) -> Values:
+def shared_top_share(first: Sequence[Mapping[str, Mapping[str, frozenset[str]]]]) -> Values:
     """The share of the first ten that two systems have in common, by question: (questions, systems, systems), 1 on the
     diagonal. Of no question, one row in which nobody agrees."""
     n = len(first)
@@ -156,7 +156,7 @@ def make_standing(
 ) -> ChoiceStanding:
     """What the answers of two systems or more say, with those to the user's judged questions."""
     systems, fit = tuple(answers), shipped_fit()
-    evidence = evidence_of(list(answers.values()))
+    evidence = measure_signals(list(answers.values()))
     belief = form_belief(fit.weights, evidence, seed)
     kernel = evidence.agreement + NUGGET * np.eye(len(systems))
     noise = fit.per_question * kernel
@@ -166,7 +166,7 @@ def make_standing(
     judged = _shared_values([answer.judged for answer in answers.values()])
     if len(judged):
         belief = update_belief(belief, judged, noise)
-    labels, regrets = labels_for(belief, noise, tolerance)
+    labels, regrets = count_labels_needed(belief, noise, tolerance)
     questions = len(next(iter(answers.values())).ranks.get("sentence", {}))
     return ChoiceStanding(
         dataset,
@@ -281,7 +281,7 @@ def choice_tables(one: ChoiceStanding) -> Iterator[ColumnTable]:
     )  # fmt: skip
 
 
-def contenders_of(one: ChoiceStanding) -> list[str]:
+def find_contenders(one: ChoiceStanding) -> list[str]:
     """The systems whose disagreement makes a question worth a label, the likeliest first: two or more."""
     order = np.argsort(one.belief.regret, kind="stable").tolist()
     able = [place for place in order if one.belief.best[place] >= 0.05]
@@ -294,13 +294,17 @@ def deciding_questions(
     """The questions that would tell most: (family, question, passages), those first on which the contenders' first ten
     differ most. They are the user's own while some of them are not judged, else those of a model, else those of the
     documents; the passages are the contenders'."""
-    contenders = [answers[name] for name in contenders_of(one)]
+    contenders = [answers[name] for name in find_contenders(one)]
     first, *rest = (other.first for other in contenders)
     families = [family for family in first if all(family in other for other in rest)]
     written = [family for family in families if family.startswith(BY_MODEL)]
     for group in (["queries"], written, ["half"]):
         ranked = [
-            (*_how_unlike([rankings.get(question, frozenset()) for rankings in tens]), family, question)
+            (
+                *_measure_difference([rankings.get(question, frozenset()) for rankings in tens]),
+                family,
+                question,
+            )
             for family in group
             if family in families
             for tens in [[other.first[family] for other in contenders]]
@@ -313,7 +317,7 @@ def deciding_questions(
     return []
 
 
-def _how_unlike(tens: Sequence[frozenset[str]]) -> tuple[float, tuple[str, ...]]:
+def _measure_difference(tens: Sequence[frozenset[str]]) -> tuple[float, tuple[str, ...]]:
     """How much of all that is found each finds, and all that is found."""
     union = frozenset[str]().union(*tens)
     return float(np.mean([len(ten) for ten in tens])) / max(len(union), 1), tuple(sorted(union))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, SYSTEMS, Options, TaskRequest, option
-from embassay.protocols.questions import OF_MODELS, check_kinds, check_language, usual_kinds
+from embassay.protocols.questions import OF_MODELS, check_kinds, check_language, default_kinds
 
 FEW = 50
 """Passages that are asked about, and judged questions, below which no choice is sure: of a handful of passages all
@@ -58,7 +58,7 @@ class ChoiceOptions(Options):
     def asked_kinds(self) -> tuple[str, ...]:
         """The kinds that a model writes; none without a model."""
         named = tuple(dict.fromkeys(kind.strip() for kind in self.kinds.split(",") if kind.strip()))
-        return named or (usual_kinds(self.into) if self.llm else ())
+        return named or (default_kinds(self.into) if self.llm else ())
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from embassay.protocols.choose.conclusions import (
     choice_record,
     choice_tables,
     concluded_rows,
-    contenders_of,
     deciding_questions,
+    find_contenders,
     make_standing,
 )
 from embassay.protocols.choose.options import FEW, ChoiceOptions
@@ -36,8 +36,9 @@ from embassay.protocols.choose.questions import (
     SearchedPassages,
     TitledPassages,
     UserQuestions,
-    asked_of,
     cell_options,
+    cut_at_ties,
+    describe_questions,
     draft_tables,
     draw_commission,
     draw_probes,
@@ -46,11 +47,10 @@ from embassay.protocols.choose.questions import (
     passage_gains,
     passage_ranks,
     read_posed,
-    told_apart,
-    told_of,
+    read_user_questions,
 )
 from embassay.protocols.kernel import evaluation, inputs
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, bootstrap_estimate
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
@@ -87,7 +87,7 @@ class ChoiceContext(evaluation.Context):
             object.__setattr__(self, "options", cell_options(self.options, ""))
 
 
-def evaluate(system: Similarity, data: TitledPassages, context: ChoiceContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: TitledPassages, context: ChoiceContext) -> TaskOutcome:
     """What one system finds: items are nDCG@100 of every question by its family, rankings the first ten of each."""
     drawn, options = draw_probes(data, context.options, context.seed), context.options
     families = [(name, question) for name, asked in drawn.probe.questions.items() for question in asked]
@@ -95,7 +95,7 @@ def evaluate(system: Similarity, data: TitledPassages, context: ChoiceContext) -
     if not families:
         reason = f"none of {len(drawn.ids):,} passages has enough words to be asked about"
         return make_outcome(HEADLINE, reason, items, n=0, counts={"documents": len(drawn.ids)})
-    top = told_apart(system.search([question.text for _, question in families], drawn.probe.texts, DEPTH))
+    top = cut_at_ties(system.search([question.text for _, question in families], drawn.probe.texts, DEPTH))
     documents = Lost(system, drawn.ids, "documents")
     documents.see_texts(drawn.probe.texts)
     if documents.too_many:
@@ -117,7 +117,7 @@ def evaluate(system: Similarity, data: TitledPassages, context: ChoiceContext) -
             by_passage.setdefault(passage, []).append(value)
     scores += _search_written(system, drawn, context, items, rankings)
     if options.queries or options.labels:
-        _search_asked(system, drawn, asked_of(options), items, rankings)
+        _search_asked(system, drawn, read_user_questions(options), items, rankings)
     means = np.array([np.mean(scored) for scored in by_passage.values()])
     result = make_outcome(
         HEADLINE, _mean_estimate(means, context, "passages"), items, n=len(means), scores=scores,
@@ -152,7 +152,9 @@ def _choice_warnings(data: TitledPassages, drawn: SearchedPassages, asked: int) 
 
 
 def _mean_estimate(values: NDArray[np.float64], context: ChoiceContext, purpose: str) -> Estimate:
-    return estimate(values[:, None], lambda means: means[..., 0], context, purpose, "bootstrap over passages")
+    return bootstrap_estimate(
+        values[:, None], lambda means: means[..., 0], context, purpose, "bootstrap over passages"
+    )
 
 
 def _search_written(
@@ -165,7 +167,7 @@ def _search_written(
         by_kind.setdefault(f"{BY_MODEL}{question.kind}", []).append(question)
     for family, questions in by_kind.items():
         ids = [question.id for question in questions]
-        top = told_apart(system.search([question.text for question in questions], drawn.texts, DEPTH))
+        top = cut_at_ties(system.search([question.text for question in questions], drawn.texts, DEPTH))
         ranked = passage_ranks(top, np.array([places[question.passage] for question in questions]))
         items.add(ids, passage_gains(ranked), HEADLINE, family)
         items.add(ids, ranked, "rank", family)
@@ -217,7 +219,7 @@ def choice_task() -> Task:
     def fields(data: TitledPassages) -> Fields:
         return {"text": (data.ids, data.texts)}
 
-    return Task(TASK, "Choice", ("documents", "retrieval"), HEADLINE, 2, evaluate, load, fields)
+    return Task(TASK, "Choice", ("documents", "retrieval"), HEADLINE, 2, evaluate_system, load, fields)
 
 
 def _corpus_as_documents(dataset: Dataset) -> Dataset:
@@ -280,7 +282,7 @@ class Choices(TaskProtocol):
         self.files = {}
         self.written = None if options.llm else ""
         if options.queries or options.labels:
-            asked = asked_of(cell_options(options, ""))
+            asked = read_user_questions(cell_options(options, ""))
             self.files = {"users": digest_json([asked.queries, asked.qrels])}
         writer = open_writer(options, request.seed, cache, ledger) if options.llm else None
         plan = super().plan(request, cache, ledger)
@@ -305,7 +307,7 @@ class Choices(TaskProtocol):
             drawn = draw_probes(
                 self.loaded(request, planned_dataset.source, TASK).data, request.options, request.seed
             )
-            dataset = inputs.dataset(request.dataset(planned_dataset.source))
+            dataset = inputs.open_request_dataset(request.dataset(planned_dataset.source))
             kinds = request.options.asked_kinds
             yield draw_commission(writer, kinds, dataset, planned_dataset.name, frozenset(drawn.ids))
 
@@ -332,14 +334,14 @@ class Choices(TaskProtocol):
             for forecast in drafts.forecast_drafts(head, job.writer, kind, drawn, self.drafts)
         ]
         cells = super().forecast(plan, measure=measure)
-        note = drafts.in_all(written, self.commissions[0].writer, self.drafts) if written else ""
+        note = drafts.describe_total(written, self.commissions[0].writer, self.drafts) if written else ""
         notes = (*([note] if note else []), *cells.notes)
         return replace(cells, cells=(*written, *cells.cells), notes=notes)
 
     def describe_run(self, plan: Plan) -> dict[str, Any]:
         """What became of the questions that a model was to write."""
         del plan
-        questions = told_of(self.commissions, self.drafts, self.failed)
+        questions = describe_questions(self.commissions, self.drafts, self.failed)
         return {"questions": questions} if questions else {}
 
     def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
@@ -376,7 +378,7 @@ class Choices(TaskProtocol):
 
     def _rankings(self, dataset: str, questions: Container[tuple[str, str]], result: ChoiceStanding) -> None:
         """What the likeliest systems found for the questions to grade, as runs that `rag golden` adds to its pools."""
-        for name in contenders_of(result):
+        for name in find_contenders(result):
             path = self.folder.items_path(TASK, dataset, name, ".rankings")
             by_question: dict[str, list[dict[str, str]]] = {}
             columns = ["version", "query_id", "doc_id"]
@@ -396,7 +398,7 @@ class Choices(TaskProtocol):
         texts = dict(zip(drawn.ids, drawn.texts, strict=True))
         posed = {drawn.ids[question.row]: question.text for question in drawn.probe.questions.get("half", ())}
         posed |= {item.id: item.text for item in read_posed(str(self.folder.path / FILE), result.dataset)}
-        posed |= asked_of(cell_options(options, "")).queries
+        posed |= read_user_questions(cell_options(options, "")).queries
         return [
             {
                 "id": question, "text": posed[question], "asked by": family,

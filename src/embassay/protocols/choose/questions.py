@@ -36,16 +36,16 @@ from embassay.protocols.questions.drafts import (
     OUTCOMES,
     Draft,
     QuestionWriter,
-    decided_drafts,
     draw_passages,
-    near_repeats,
+    find_near_repeats,
+    list_decided_drafts,
+    list_missing_drafts,
+    load_prompt,
+    open_question_writer,
     outcomes_table,
     plan_models,
-    prompt_for,
-    waiting_drafts,
-    writer_of,
 )
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.search.bm25 import split_words
 from embassay.systems.remote import Ledger
 from embassay.text.chunking import find_fences, sentence_ends
@@ -99,14 +99,14 @@ def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed:
     bodies = list(texts)
     frequency = Counter(word for body in bodies for word in set(split_words(body)))
     neighbours = Neighbours(bodies, frequency)
-    order = generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
+    order = make_generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
     posed: dict[str, list[PassageQuestion]] = {family: [] for family in FAMILIES}
     taken = halved = unasked = 0
     for row in order:
         if taken == most:
             break
-        rng = generator(seed, "choose", str(row), bodies[row][:64])
-        cut = taken_out(_without_title(bodies[row], titles[row]), rng)
+        rng = make_generator(seed, "choose", str(row), bodies[row][:64])
+        cut = take_sentence_out(_without_title(bodies[row], titles[row]), rng)
         if cut is None:
             unasked += 1
             continue
@@ -115,14 +115,14 @@ def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed:
         halved += half
         if titles[row].strip():
             posed["title"].append(PassageQuestion(row, titles[row].replace(CRUMBS, " ").strip()))
-        for family, text in asked_again(asked, bodies[row], frequency, len(bodies), neighbours, rng):
+        for family, text in reword_question(asked, bodies[row], frequency, len(bodies), neighbours, rng):
             posed[family].append(PassageQuestion(row, text))
     return Probe(
         tuple(bodies), {name: tuple(group) for name, group in posed.items() if group}, halved, unasked
     )
 
 
-def told_apart(found: Ranked) -> NDArray[np.int64]:
+def cut_at_ties(found: Ranked) -> NDArray[np.int64]:
     """The passages of rankings, -1 from where on they stand in the order of the documents: ten or more that tie with
     the last. A system that finds no word of a question has not found what happens to stand first."""
     last = np.where(found.indices >= 0, found.scores, np.inf).min(axis=1, keepdims=True)
@@ -147,7 +147,7 @@ def passage_nearness(places: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.asarray(1 - np.log(np.where(places > 0, places, MISSED)) / log(MISSED))
 
 
-def taken_out(body: str, rng: np.random.Generator) -> tuple[str, str, bool] | None:
+def take_sentence_out(body: str, rng: np.random.Generator) -> tuple[str, str, bool] | None:
     """A sentence and the passage without it; of a passage of one sentence its first or last words, at most half of
     them, and True. None where too few words would be left on either side."""
     ends = list(sentence_ends(body))
@@ -191,7 +191,7 @@ def _overlaps_any(places: Sequence[tuple[int, int]], start: int, end: int) -> bo
     return any(start < last and first < end for first, last in places)
 
 
-def asked_again(
+def reword_question(
     asked: str,
     rest: str,
     frequency: Mapping[str, int],
@@ -256,7 +256,7 @@ class Neighbours:
             return
         table = csr_array((values, (rows, columns)), shape=(len(texts), len(vocabulary)))
         # svds begins at a random vector of its own; with this one, the same words come of the same documents.
-        start = generator(0, "svd").normal(size=min(table.shape))
+        start = make_generator(0, "svd").normal(size=min(table.shape))
         _, s, v = svds(table, k=k, v0=start)
         scaled = v.T * s
         self.vectors = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-12)
@@ -341,7 +341,7 @@ def draw_probes(data: TitledPassages, options: ChoiceOptions, seed: int) -> Sear
 
 @lru_cache(maxsize=4)
 def _cached_probes(data: TitledPassages, options: ChoiceOptions, seed: int) -> SearchedPassages:
-    asked = asked_of(options) if options.labels else UserQuestions({}, {})
+    asked = read_user_questions(options) if options.labels else UserQuestions({}, {})
     judged = {doc for grades in asked.qrels.values() for doc in grades}
     n = len(data)
     first = [row for row, doc in enumerate(data.ids) if doc in judged] if judged else []
@@ -354,7 +354,7 @@ def _cached_probes(data: TitledPassages, options: ChoiceOptions, seed: int) -> S
     if n > options.passages:
         taken = set(first)
         # All that is judged, then others by lot: a judgement of a passage that is not searched would be lost.
-        order = generator(seed, "choose", "draw").permutation(n).tolist()
+        order = make_generator(seed, "choose", "draw").permutation(n).tolist()
         rest = [row for row in order if row not in taken][: max(0, options.passages - len(first))]
         rows = sorted([*first, *rest])
     else:
@@ -364,10 +364,10 @@ def _cached_probes(data: TitledPassages, options: ChoiceOptions, seed: int) -> S
 
 
 @lru_cache(maxsize=4)
-def asked_of(options: ChoiceOptions) -> UserQuestions:
+def read_user_questions(options: ChoiceOptions) -> UserQuestions:
     """The user's questions and judgements. UsageError where questions are named by ids and the texts are nowhere."""
     qrels: dict[str, dict[str, float]] = {}
-    path = labels_at(options.labels) if options.labels else Path()
+    path = find_labels(options.labels) if options.labels else Path()
     if options.labels:
         frame = read_qrels(path).frame
         for query, doc, value in frame.select("query", "doc", "value").iter_rows():
@@ -395,7 +395,7 @@ def asked_of(options: ChoiceOptions) -> UserQuestions:
     return UserQuestions({query: query for query in qrels}, qrels)
 
 
-def labels_at(name: str) -> Path:
+def find_labels(name: str) -> Path:
     """Where judgements are read: of a run of `rag golden`, or of a file that it exported, the folder whose judgements
     are gains, for the lowest of its grades, 1, is that of passages which are not relevant."""
     path = Path(name).expanduser()
@@ -445,17 +445,17 @@ class Commission:
 
     def lacks(self, drafts: Container[str]) -> bool:
         """Whether some question is not decided."""
-        return bool(waiting_drafts(self.writer, self.drawn, drafts))
+        return bool(list_missing_drafts(self.writer, self.drawn, drafts))
 
     def rows(self, drafts: Mapping[str, Draft]) -> list[dict[str, Any]]:
         """The questions that are kept, by kind in the order of the draw; of near repeats the first."""
         numbered = [
             (f"{kind}-{number}", draft)
-            for kind, of_kind in decided_drafts(self.writer, self.drawn, drafts).items()
+            for kind, of_kind in list_decided_drafts(self.writer, self.drawn, drafts).items()
             for number, draft in enumerate(of_kind, 1)
             if draft.is_kept
         ]
-        gone = set(near_repeats([draft.question for _, draft in numbered], self.writer.options.near))
+        gone = set(find_near_repeats([draft.question for _, draft in numbered], self.writer.options.near))
         return [
             {
                 "dataset": self.dataset,
@@ -477,7 +477,7 @@ class Commission:
         """Kind -> outcome -> drafts."""
         kept_ids = {row["id"] for row in self.rows(drafts)}
         counts: dict[str, dict[str, int]] = {}
-        for kind, of_kind in decided_drafts(self.writer, self.drawn, drafts).items():
+        for kind, of_kind in list_decided_drafts(self.writer, self.drawn, drafts).items():
             outcomes = counts.setdefault(kind, {})
             for number, draft in enumerate(of_kind, 1):
                 repeats = draft.is_kept and f"{kind}-{number}" not in kept_ids
@@ -492,7 +492,7 @@ def open_writer(
     """Who writes and who checks. ModelError for a model that cannot be opened, UsageError for one without a price where
     the cost is limited."""
     how = QuestionsOptions(n=options.written_per_kind, into=options.into)
-    writer = writer_of(options.llm, options.checker, how, seed, cache, ledger)
+    writer = open_question_writer(options.llm, options.checker, how, seed, cache, ledger)
     plan_models(options.llm, options.checker, writer, ledger)
     return writer
 
@@ -517,7 +517,7 @@ def read_posed(path: str, dataset: str) -> tuple[Posed, ...]:
     )
 
 
-def told_of(
+def describe_questions(
     commissions: Sequence[Commission], drafts: Mapping[str, Draft], failed: Mapping[Any, str]
 ) -> dict[str, Any]:
     """What a manifest says of the questions: who wrote and checked them by which prompts, and what became of them."""
@@ -525,7 +525,7 @@ def told_of(
         return {}
     first = commissions[0]
     writer, options = first.writer, first.writer.options
-    prompts = [prompt_for(kind, options.into).as_dict() for kind in (*first.drawn, "check")]
+    prompts = [load_prompt(kind, options.into).as_dict() for kind in (*first.drawn, "check")]
     return {
         "by": writer.chat.name, "identity": writer.chat.identity, "checker": writer.checker.name,
         "checker_identity": writer.checker.identity, "prompts": prompts,

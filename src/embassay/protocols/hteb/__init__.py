@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from embassay.registry import lazily
+from embassay.registry import make_lazy_getattr
 
 if TYPE_CHECKING:
     from embassay.protocols.hteb.options import HtebOptions, HtebRequest, TransformOptions
@@ -23,4 +23,4 @@ _HOMES = {
     "transform": "protocol",
 }
 
-__getattr__ = lazily(__name__, _HOMES)
+__getattr__ = make_lazy_getattr(__name__, _HOMES)

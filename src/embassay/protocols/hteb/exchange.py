@@ -13,10 +13,16 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.parquet import read_parquet
-from embassay.protocols.hteb.layout import ReferenceFile, file_names, find, generator_folder, is_date
+from embassay.protocols.hteb.layout import (
+    ReferenceFile,
+    file_names,
+    find_newest_files,
+    generator_folder,
+    is_date,
+)
 from embassay.protocols.hteb.options import TRANSFORMATIONS, HtebOptions, HtebRequest
-from embassay.protocols.hteb.protocol import HtebPlan, transforming
-from embassay.protocols.hteb.slots import body_of, catalogue_name, read_reference, reference_name
+from embassay.protocols.hteb.protocol import HtebPlan, plan_transformation
+from embassay.protocols.hteb.slots import catalogue_name, read_reference, reference_name, strip_title
 from embassay.protocols.hteb.transformers import REASONS, StoredTransformer
 from embassay.protocols.wordings import sets
 from embassay.protocols.wordings.protocol import PlannedDataset
@@ -51,7 +57,7 @@ class ReferenceRow:
         return other
 
 
-def records(task: str, parts: Sequence[Loaded[Any]], options: HtebOptions) -> list[ReferenceRow]:
+def make_records(task: str, parts: Sequence[Loaded[Any]], options: HtebOptions) -> list[ReferenceRow]:
     """The rows of a task in the order of the reference."""
     rows = []
     for part in parts:
@@ -69,7 +75,7 @@ def records(task: str, parts: Sequence[Loaded[Any]], options: HtebOptions) -> li
     return rows
 
 
-def _classification(data: Any) -> Iterator[ReferenceRow]:
+def _classification_records(data: Any) -> Iterator[ReferenceRow]:
     for split, side in (("train", data.train), ("test", data.test)):
         for key, text, label in zip(side.ids, side.texts, side.labels, strict=True):
             yield ReferenceRow(
@@ -77,7 +83,7 @@ def _classification(data: Any) -> Iterator[ReferenceRow]:
             )
 
 
-def _clustering(data: Any) -> Iterator[ReferenceRow]:
+def _clustering_records(data: Any) -> Iterator[ReferenceRow]:
     # The layout has no ids of sets: their order has to be the same in every file.
     for name in sorted(set(data.sets)):
         rows = [row for row, name_of in enumerate(data.sets) if name_of == name]
@@ -88,7 +94,7 @@ def _clustering(data: Any) -> Iterator[ReferenceRow]:
         yield ReferenceRow(fields, [("sentences", i, f"text:{data.ids[row]}") for i, row in enumerate(rows)])
 
 
-def _pairs(data: Any) -> Iterator[ReferenceRow]:
+def _pair_records(data: Any) -> Iterator[ReferenceRow]:
     values = data.scores if hasattr(data, "scores") else data.labels
     name = "score" if hasattr(data, "scores") else "label"
     for key, first, second, value in zip(data.ids, data.first, data.second, values.tolist(), strict=True):
@@ -98,7 +104,7 @@ def _pairs(data: Any) -> Iterator[ReferenceRow]:
         )
 
 
-def _reranking(data: Any) -> Iterator[ReferenceRow]:
+def _reranking_records(data: Any) -> Iterator[ReferenceRow]:
     for row, key in enumerate(data.ids):
         gains, queries = data.relevance[row], list(data.queries[row])
         sides = [[i for i in range(len(gains)) if (gains[i] > 0) == wanted] for wanted in (True, False)]
@@ -115,10 +121,16 @@ def _reranking(data: Any) -> Iterator[ReferenceRow]:
 _EMPTY = {"_id": None, "title": None, "text": None, "query-id": None, "corpus-id": None, "score": None}
 
 
-def _retrieval(data: Any) -> Iterator[ReferenceRow]:
+def _retrieval_records(data: Any) -> Iterator[ReferenceRow]:
     titles = data.corpus.titles or ("",) * len(data.corpus)
     for key, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
-        fields = {**_EMPTY, "_id": key, "title": title, "text": body_of(text, title), "_hteb_part": "corpus"}
+        fields = {
+            **_EMPTY,
+            "_id": key,
+            "title": title,
+            "text": strip_title(text, title),
+            "_hteb_part": "corpus",
+        }
         slots = [("title", None, f"title:{key}")] if title else []
         yield ReferenceRow({**fields, "_hteb_split": "test"}, [*slots, ("text", None, f"document:{key}")])
     for key, text in zip(data.queries.ids, data.queries.texts, strict=True):
@@ -136,7 +148,7 @@ def _retrieval(data: Any) -> Iterator[ReferenceRow]:
             yield ReferenceRow({**fields, "_hteb_split": "test"})
 
 
-def _summaries(data: Any) -> Iterator[ReferenceRow]:
+def _summary_records(data: Any) -> Iterator[ReferenceRow]:
     for row, key in enumerate(data.ids):
         fields = {
             "text": data.texts[row], "human_summaries": list(data.references[row]),
@@ -150,9 +162,14 @@ def _summaries(data: Any) -> Iterator[ReferenceRow]:
 
 
 _RECORDS: Mapping[str, Callable[[Any], Iterator[ReferenceRow]]] = {
-    "classification": _classification, "clustering": _clustering, "pair_classification": _pairs, "sts": _pairs,
-    "reranking": _reranking, "retrieval": _retrieval, "summarization": _summaries
-}  # fmt: skip
+    "classification": _classification_records,
+    "clustering": _clustering_records,
+    "pair_classification": _pair_records,
+    "sts": _pair_records,
+    "reranking": _reranking_records,
+    "retrieval": _retrieval_records,
+    "summarization": _summary_records,
+}
 
 
 @dataclass(frozen=True)
@@ -173,7 +190,7 @@ def export(
     """
     if date and not is_date(date):
         raise UsageError(f"The date is {date!r}.", mend="Write it as 2026-09-15T12:01:47Z.")
-    plan = transforming(request)
+    plan = plan_transformation(request)
     written = []
     for dataset in plan.datasets:
         if len(dataset.tasks) != 1:
@@ -223,7 +240,7 @@ class _RunWriter:
         import polars as pl
 
         source = self.kept.source(self.by.of.name)
-        rows = records(self.task, self.plan.parts(self.dataset, self.task), self.plan.request.options)
+        rows = make_records(self.task, self.plan.parts(self.dataset, self.task), self.plan.request.options)
         said = [row.with_texts(self._final_text) for row in rows]
         metadata = self._metadata(rows, generator or source.paraphraser, date or None, source.about)
         folder = root / generator_folder(metadata["generator_model"]) / metadata["dataset"] / self.by.of.name
@@ -382,7 +399,7 @@ class _RecordReader:
             side = "first:" if name in LEFT else "second:" if name in RIGHT else "text:"
             for text, wording in self._both(before.get(name), after.get(name), name, line):
                 if text.strip():
-                    yield name in RIGHT, _row(text, wording, language_at(side, label), self.seed)
+                    yield name in RIGHT, _make_row(text, wording, language_at(side, label), self.seed)
 
     def _both(self, text: Any, wording: Any, name: str, line: int) -> Iterator[tuple[str, str]]:
         """Every text within a field with what came of it; "" where that is missing."""
@@ -404,7 +421,7 @@ class _RecordReader:
         return DataError(what, path=self.found.data, line=line, expected=expected, found=found[:60])
 
 
-def _row(text: str, wording: str, lang: str, seed: int) -> Paraphrase:
+def _make_row(text: str, wording: str, lang: str, seed: int) -> Paraphrase:
     if not wording.strip():
         return Paraphrase(text, lang, "", "", "failed", "stored empty by the reference", 0, seed)
     return Paraphrase(text, lang, "", wording, "copied" if wording == text else "ok", attempts=0, seed=seed)
@@ -426,7 +443,7 @@ def import_(root: Path, out: Path, *, generator: str = "", datasets: Sequence[st
     """
     if (out / "manifest.json").exists():
         raise UsageError(f"{out} has a set of texts already.", mend="Choose another folder.")
-    files = find(root, generator=generator, datasets=datasets)
+    files = find_newest_files(root, generator=generator, datasets=datasets)
     read = {file.place: read_file(file) for file in files}
     _check_originals(files, {place: told for place, (_, told) in read.items()})
     kept = ParaphraseSet.create(out)
@@ -444,7 +461,7 @@ def import_(root: Path, out: Path, *, generator: str = "", datasets: Sequence[st
             sets.WordingSource(name=name, paraphraser=model, identity=f"imported:{content}", about=about)
         )
         for ask in of_name:
-            rows = _numbered(read[ask.place][0])
+            rows = _number_repeats(read[ask.place][0])
             _, dataset, seed = ask.place
             kept.keep(name, catalogue_name(dataset), seed, rows)
             told[name, dataset, seed] = (len(rows), sum(not row.usable for row in rows))
@@ -468,7 +485,7 @@ def _check_originals(files: Sequence[ReferenceFile], told: Mapping[tuple[str, st
             )  # fmt: skip
 
 
-def _numbered(rows: Sequence[Paraphrase]) -> list[Paraphrase]:
+def _number_repeats(rows: Sequence[Paraphrase]) -> list[Paraphrase]:
     """Each text once where it came to one thing, else each time that it occurs, with its number in `place`."""
     by_text: dict[tuple[str, str], list[Paraphrase]] = {}
     for row in rows:

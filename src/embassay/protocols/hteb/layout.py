@@ -79,7 +79,7 @@ def _is_path(model: str) -> bool:
     )
 
 
-def generator_of(folder: str) -> str:
+def parse_generator(folder: str) -> str:
     """The inverse of `generator_folder`."""
     return unquote(folder.replace("~", "%"))
 
@@ -121,8 +121,8 @@ class LayoutFault:
 def check_metadata(metadata: Any, path: Path) -> dict[str, Any]:
     """The metadata of a file, held against the rules of the reference: no key more, and counts that add up. DataError
     with what is wrong. What the reference itself drops or fills in older files is dropped and filled."""
-    told = _renewed(metadata)
-    for fault in _faults(told):
+    told = _upgrade_metadata(metadata)
+    for fault in _layout_faults(told):
         raise DataError(
             fault.what,
             path=path,
@@ -133,7 +133,7 @@ def check_metadata(metadata: Any, path: Path) -> dict[str, Any]:
     return dict(told)
 
 
-def _renewed(metadata: Any) -> Any:
+def _upgrade_metadata(metadata: Any) -> Any:
     """Metadata without what older files had: a number of the format, how statistics came about, null for unknown."""
     if not isinstance(metadata, dict):
         return metadata
@@ -148,7 +148,7 @@ def _renewed(metadata: Any) -> Any:
     return told
 
 
-def _faults(told: Any) -> Iterator[LayoutFault]:
+def _layout_faults(told: Any) -> Iterator[LayoutFault]:
     if not isinstance(told, dict):
         yield LayoutFault("the metadata are not an object", "a JSON object", type(told).__name__)
     elif missing := [name for name in REQUIRED if name not in told]:
@@ -276,7 +276,9 @@ class ReferenceFile:
         return self.metadata["transformation"], self.metadata["dataset"], self.metadata["seed_transform"]
 
 
-def find(root: Path, *, generator: str = "", datasets: Sequence[str] = ()) -> list[ReferenceFile]:
+def find_newest_files(
+    root: Path, *, generator: str = "", datasets: Sequence[str] = ()
+) -> list[ReferenceFile]:
     """The newest pair of files in every folder under `root`. DataError for half a pair, two of one date, a link, and
     for metadata that are not HTEB's; UsageError where there is none, or several generators and none is named."""
     if not root.is_dir():
@@ -286,11 +288,11 @@ def find(root: Path, *, generator: str = "", datasets: Sequence[str] = ()) -> li
     every = sorted(path for path in root.iterdir() if path.is_dir() and path.name != "raw_sources")
     chosen = [path for path in every if not generator or path.name == generator_folder(generator)]
     if len(chosen) != 1:
-        names = ", ".join(generator_of(path.name) for path in every) or "none"
+        names = ", ".join(parse_generator(path.name) for path in every) or "none"
         raise UsageError(f"{root} has the generators {names}.", mend="Name one with --generator.")
     wanted = {reference_name(dataset) for dataset in datasets}
     folders = sorted(path for path in chosen[0].glob("*/*/*") if path.is_dir())
-    newest = [_newest(path) for path in folders if not wanted or path.parents[1].name in wanted]
+    newest = [_choose_newest(path) for path in folders if not wanted or path.parents[1].name in wanted]
     if not newest:
         raise UsageError(
             f"{chosen[0]} has no transformed dataset"
@@ -300,7 +302,7 @@ def find(root: Path, *, generator: str = "", datasets: Sequence[str] = ()) -> li
     return newest
 
 
-def _newest(folder: Path) -> ReferenceFile:
+def _choose_newest(folder: Path) -> ReferenceFile:
     data = {path.stem.removeprefix("data"): path for path in sorted(folder.glob("data*.parquet"))}
     metadata = {path.stem.removeprefix("metadata"): path for path in sorted(folder.glob("metadata*.JSON"))}
     # A link could lead out of the folder that was given.
@@ -318,7 +320,7 @@ def _newest(folder: Path) -> ReferenceFile:
         )  # fmt: skip
     if not data:
         raise DataError("there is no data here", path=folder, expected="data*.parquet and metadata*.JSON")
-    read = [ReferenceFile(data[end], _metadata_of(metadata[end], end)) for end in data]
+    read = [ReferenceFile(data[end], _read_metadata(metadata[end], end)) for end in data]
     # No date sorts first: a file with one is newer.
     read.sort(key=lambda document: document.metadata["generation_datetime"] or "")
     dates = [document.metadata["generation_datetime"] or "" for document in read]
@@ -329,7 +331,7 @@ def _newest(folder: Path) -> ReferenceFile:
     return read[-1]
 
 
-def _metadata_of(path: Path, end: str) -> dict[str, Any]:
+def _read_metadata(path: Path, end: str) -> dict[str, Any]:
     try:
         metadata = bounded_json(read_bounded(path))
     except (OSError, ValueError) as error:
@@ -338,12 +340,12 @@ def _metadata_of(path: Path, end: str) -> dict[str, Any]:
     folders = [path.parents[i].name for i in (3, 2, 1, 0)]
     places = [generator_folder(told["generator_model"]), told["dataset"], told["transformation"]]
     places.append(str(told["seed_transform"]))
-    _same("the metadata belong to another folder", path, "/".join(folders), "/".join(places))
+    _require_equal("the metadata belong to another folder", path, "/".join(folders), "/".join(places))
     if end:
-        _same("the file's name has another hash than its metadata", path, f"_{file_hash(told)}", end)
+        _require_equal("the file's name has another hash than its metadata", path, f"_{file_hash(told)}", end)
     return told
 
 
-def _same(what: str, path: Path, expected: str, found: str) -> None:
+def _require_equal(what: str, path: Path, expected: str, found: str) -> None:
     if expected != found:
         raise DataError(what, path=path, expected=expected, found=found)

@@ -12,11 +12,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_type_hints
 
-from embassay.data.intake import named_language
+from embassay.data.intake import find_language
 from embassay.errors import UsageError
 from embassay.protocols.kernel import request
 from embassay.protocols.kernel.inputs import Prompt
-from embassay.protocols.kernel.request import DATA, SYSTEMS, like, option
+from embassay.protocols.kernel.request import DATA, SYSTEMS, option, repeat_option
 from embassay.protocols.tasks.task import PtebOptions
 from embassay.protocols.wordings.records import OnFailure, Repeats, check_runs
 
@@ -62,7 +62,7 @@ ORIGINALLY = "the original language of the message"
 """Where a text of an unknown language is translated back."""
 
 
-def on_axis(axis: str, chosen: Sequence[str] = tuple(TRANSFORMATIONS)) -> tuple[str, ...]:
+def select_axis(axis: str, chosen: Sequence[str] = tuple(TRANSFORMATIONS)) -> tuple[str, ...]:
     """The transformations of an axis that were chosen.
 
     >>> on_axis("language")
@@ -90,14 +90,14 @@ def language_of_text(seed: int, ordinal: int, candidates: Sequence[str]) -> str:
     return random.Random(seed + ordinal).choice(candidates)
 
 
-def own_seed(seed: int, ordinal: int) -> int:
+def make_text_seed(seed: int, ordinal: int) -> int:
     """A seed of a text's own, of 31 bits: neighbouring runs and texts have nothing in common."""
     return (
         int.from_bytes(hashlib.blake2b(f"{seed}\0{ordinal}".encode(), digest_size=8).digest()) % 2_000_000_000
     )
 
 
-def candidates(languages: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
+def other_languages(languages: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
     """The languages without a text's own; all of them where none is left.
 
     >>> candidates(TARGETS, ["German"])
@@ -110,7 +110,7 @@ _PARTS = re.compile(r"[-+/, ]+")
 _ARABIC = {"arb": "Modern Standard Arabic", "arq": "Algerian Arabic", "ary": "Moroccan Arabic"}
 
 
-def names_of(label: str, *, varieties: bool = False) -> tuple[str, ...]:
+def language_names(label: str, *, varieties: bool = False) -> tuple[str, ...]:
     """The English names of the languages that a label names, `eng_Latn`, `en-de`, `amh`; unknown parts are left out.
 
     Varieties of Arabic are Arabic; with `varieties` they have names of their own, as in the reference, which may
@@ -119,41 +119,45 @@ def names_of(label: str, *, varieties: bool = False) -> tuple[str, ...]:
     >>> names_of("en-de"), names_of("ary"), names_of("ary", varieties=True), names_of("und")
     (('English', 'German'), ('Arabic',), ('Moroccan Arabic',), ())
     """
-    names = (_name(part, varieties) for part in _PARTS.split(label) if part)
+    names = (_language_name(part, varieties) for part in _PARTS.split(label) if part)
     return tuple(dict.fromkeys(name for name in names if name))
 
 
 @cache
-def _name(code: str, varieties: bool) -> str:
+def _language_name(code: str, varieties: bool) -> str:
     own = code.partition("_")[0].lower()
     if own in _ARABIC:
         return _ARABIC[own] if varieties else "Arabic"
-    language = named_language(own)
+    language = find_language(own)
     short = language.prefer_macrolanguage().language or ""
-    return _known().get(short) or _known().get(language.language or "") or ""
+    return _known_languages().get(short) or _known_languages().get(language.language or "") or ""
 
 
 @cache
-def _known() -> Mapping[str, str]:
+def _known_languages() -> Mapping[str, str]:
     """Code -> English name."""
     lines = files(__package__).joinpath("languages.txt").read_text("utf-8").splitlines()
     return dict(line.split(" ", 1) for line in lines if line)
 
 
 @cache
-def prompt(step: str) -> Prompt:
+def load_prompt(step: str) -> Prompt:
     """The instruction of a step; that of `translation` has the places {source} and {target}."""
     text = files(__package__).joinpath("prompt_texts", f"{step}.txt").read_text("utf-8").strip()
     return Prompt(step, VERSION, text)
 
 
-def instruction(step: str, source: str = "", target: str = "") -> str:
+def format_instruction(step: str, source: str = "", target: str = "") -> str:
     """What the system message says.
 
     >>> "from English to German." in instruction("translation", "English", "German")
     True
     """
-    return prompt(step).text.replace("{source}", source or UNKNOWN).replace("{target}", target or ORIGINALLY)
+    return (
+        load_prompt(step)
+        .text.replace("{source}", source or UNKNOWN)
+        .replace("{target}", target or ORIGINALLY)
+    )
 
 
 REFERENCE = "reference"
@@ -330,11 +334,11 @@ class HtebRequest(request.RunRequest):
         value="NAME,...", read=read_transformations
     )  # fmt: skip
     """Empty: all that the transformer has, of a language model all eight."""
-    runs: int = like(Repeats, "runs", default=3, help="Runs, each with freshly transformed texts.")
-    until_ci: float | None = like(Repeats, "until_ci")
+    runs: int = repeat_option(Repeats, "runs", default=3, help="Runs, each with freshly transformed texts.")
+    until_ci: float | None = repeat_option(Repeats, "until_ci")
     """Points: datasets get more runs until every change is known to +- as many."""
-    max_runs: int = like(Repeats, "max_runs")
-    baseline: str = like(Repeats, "baseline")
+    max_runs: int = repeat_option(Repeats, "max_runs")
+    baseline: str = repeat_option(Repeats, "baseline")
     on_failure: OnFailure = option(
         "leave out",
         "Leave out a failed text, or use the original (`reference`).",
@@ -343,7 +347,7 @@ class HtebRequest(request.RunRequest):
     exclude_copied: bool = option(
         False, "Leave out texts that came back unchanged.", name="--exclude-unchanged"
     )
-    last_seeds: tuple[tuple[str, int], ...] = like(Repeats, "last_seeds")
+    last_seeds: tuple[tuple[str, int], ...] = repeat_option(Repeats, "last_seeds")
     families: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = option(
         (), "Sizes of a family's models, to see whether its gap shrinks.",
         name="--family", value="NAME=SYSTEM:BILLIONS,...", read=read_families

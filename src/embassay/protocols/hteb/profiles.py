@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.measures import spearman
-from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, on_axis
+from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, select_axis
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
     CORRECTION,
     METHOD,
     Headline,
     Standing,
-    compared,
-    mean_component,
+    average_components,
+    compare_headlines,
 )
 from embassay.protocols.wordings.protocol import level_standings
 from embassay.protocols.wordings.scores import (
@@ -28,17 +28,17 @@ from embassay.protocols.wordings.scores import (
     RunCells,
     RunLayout,
     RunSource,
+    average_headlines,
+    average_levels,
+    level_on_dataset,
     level_rows,
-    on_dataset,
+    list_scopes,
     original_row,
-    over,
-    over_headlines,
-    scopes,
 )
 from embassay.records import Component, Result, Stratum
 from embassay.runs.folder import CellRecord
 from embassay.stats import hodges_lehmann, holm, wilcoxon
-from embassay.stats.intervals import scaled
+from embassay.stats.intervals import scale_strata
 
 Floats = NDArray[np.float64]
 TOTAL = ""
@@ -69,7 +69,7 @@ class Profiles:
     @property
     def axes(self) -> tuple[str, ...]:
         """The axes with a transformation in the run."""
-        return tuple(axis for axis in AXES if on_axis(axis, self.transformations))
+        return tuple(axis for axis in AXES if select_axis(axis, self.transformations))
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ class Profiles:
         """The parts that an axis, or the total, is the mean of."""
         if part == TOTAL:
             return tuple(axis_part(axis) for axis in self.axes)
-        return on_axis(part.removeprefix("axis:"), self.transformations)
+        return select_axis(part.removeprefix("axis:"), self.transformations)
 
     def headline(self, task: str) -> str:
         """The measure of a task, or `overall`."""
@@ -89,7 +89,7 @@ class Profiles:
     def _on_dataset(self, task: str, dataset: str, system: str, part: str, lang: str = "") -> Level:
         if part in self.sources:
             runs = self.cells.runs(task, dataset, system, self.sources[part], lang)
-            return on_dataset(
+            return level_on_dataset(
                 dataset, system, [runs], seed=self.layout.seed, resamples=self.layout.resamples,
                 bounds=self._bounds(task)
             )  # fmt: skip
@@ -101,7 +101,7 @@ class Profiles:
             (f"{task} on {dataset.name}", self.on_dataset(task, dataset.name, system, part))
             for task, dataset in self.layout.places(scope)
         ]
-        return over(levels, system, noun="dataset")
+        return average_levels(levels, system, noun="dataset")
 
     def original(self, scope: str, system: str) -> Headline:
         """The original score over the datasets of a task, or over all."""
@@ -115,7 +115,7 @@ class Profiles:
         for name, part in parts:
             if part.value is None:
                 return Headline.none(system, f"{name}: {part.reason}")
-        return over_headlines([part for _, part in parts], system, noun="dataset")
+        return average_headlines([part for _, part in parts], system, noun="dataset")
 
     def _bounds(self, task: str) -> tuple[float, float]:
         return (-1.0 if self.headline(task) == "spearman" else 0.0), 1.0
@@ -131,32 +131,32 @@ def mean_of_same_items(levels: Sequence[tuple[str, Level]], system: str, noun: s
     if len(parts) == 1:
         return parts[0]
     score, original, delta = (
-        _mean([getattr(part, name) for part in parts], system, noun)
+        _mean_headline([getattr(part, name) for part in parts], system, noun)
         for name in ("score", "original", "delta")
     )
     runs, deltas = _mean_runs([part.runs for part in parts]), _mean_runs([part.deltas for part in parts])
     return Level(system, score, original, delta, runs, deltas)
 
 
-def _mean(parts: Sequence[Headline], system: str, noun: str) -> Headline:
-    component = mean_component([part.component for part in parts])
+def _mean_headline(parts: Sequence[Headline], system: str, noun: str) -> Headline:
+    component = average_components([part.component for part in parts])
     nouns = f"{len(parts)} {'axes' if noun == 'axis' else noun + 's'}"
-    merged = replace(component, strata=_together([part.component for part in parts]))
+    merged = replace(component, strata=_join_strata([part.component for part in parts]))
     words = f"mean over {nouns} of the same items; {parts[0].method}"
     return Headline.of(system, merged, words, max(part.n for part in parts), parts[0].bounds)
 
 
-def _together(parts: Sequence[Component]) -> tuple[Stratum, ...]:
+def _join_strata(parts: Sequence[Component]) -> tuple[Stratum, ...]:
     """The strata of a mean over the same items: the items once, what else was drawn for each part by itself."""
     share = 1 / len(parts)
     # `wordings.scores` puts the items first: they are the same for all parts, and are drawn once.
     first = [part.strata[0] for part in parts if part.strata]
     if len(first) < len(parts) or len({len(stratum.draws) for stratum in first}) > 1:
-        return tuple(stratum for part in parts for stratum in scaled(part.strata, share))
+        return tuple(stratum for part in parts for stratum in scale_strata(part.strata, share))
     items = Stratum(
         min(stratum.units for stratum in first), np.mean([stratum.draws for stratum in first], axis=0)
     )
-    return (items, *(stratum for part in parts for stratum in scaled(part.strata[1:], share)))
+    return (items, *(stratum for part in parts for stratum in scale_strata(part.strata[1:], share)))
 
 
 def _mean_runs(parts: Sequence[tuple[Floats, ...]]) -> tuple[Floats, ...]:
@@ -189,35 +189,36 @@ def profile_rows(profiles: Profiles) -> Iterator[Result]:
             yield original_row(layout, scope, headline, profiles.original(scope, system.name))
 
 
-def standings(profiles: Profiles) -> Iterator[Standing]:
+def make_standings(profiles: Profiles) -> Iterator[Standing]:
     """Every system's HTEB total: of each task on each dataset and over them, and overall."""
     tasks = (*(task.name for task in profiles.layout.tasks), OVERALL)
     return level_standings(profiles.layout, profiles, [(task, profiles.headline(task)) for task in tasks])
 
 
-def comparisons(
+def make_comparisons(
     profiles: Profiles, families: Sequence[tuple[str, tuple[tuple[str, float], ...]]]
 ) -> dict[str, Any]:
     """What `comparisons.json` holds: `scopes` as in every protocol, of HTEB totals; `tests` of every part over datasets
-    (`tests_of`), `axes` (`axes_of`), `families` (`family_of`) and `groups` (`groups_of`)."""
+    (`test_changes`), `axes` (`correlate_axes`), `families` (`describe_family`) and `groups`
+    (`compare_language_groups`)."""
     return {
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": f"{METHOD}; of the HTEB total, items and runs resampled",
         "scopes": {
-            scope.name: compared(
+            scope.name: compare_headlines(
                 [profiles.in_scope(scope.task, system, TOTAL).score for system in scope.systems]
             )
-            for scope in scopes(profiles.layout)
+            for scope in list_scopes(profiles.layout)
         },
-        "tests": tests_of(profiles),
-        "axes": axes_of(profiles),
-        "families": [family_of(profiles, name, members) for name, members in families],
-        "groups": groups_of(profiles),
+        "tests": test_changes(profiles),
+        "axes": correlate_axes(profiles),
+        "families": [describe_family(profiles, name, members) for name, members in families],
+        "groups": compare_language_groups(profiles),
     }
 
 
-def gaps(profiles: Profiles, system: str, part: str) -> dict[str, float]:
+def measure_gaps(profiles: Profiles, system: str, part: str) -> dict[str, float]:
     """Task and dataset -> transformed minus original, where there is a value."""
     by_part = {}
     for task, dataset in profiles.layout.places(OVERALL):
@@ -227,13 +228,18 @@ def gaps(profiles: Profiles, system: str, part: str) -> dict[str, float]:
     return by_part
 
 
-def tests_of(profiles: Profiles) -> list[dict[str, Any]]:
+def test_changes(profiles: Profiles) -> list[dict[str, Any]]:
     """Of every system and part the change over datasets: the Hodges-Lehmann `shift` with its bootstrap interval over
     datasets, and Wilcoxon's `p`, by Holm over the systems within the part (spec hteb 10, ours [H15])."""
     tests: list[dict[str, Any]] = []
     for part in profiles.parts:
         family = [
-            _tested(part, system.name, list(gaps(profiles, system.name, part).values()), profiles.layout.seed)
+            _test_change(
+                part,
+                system.name,
+                list(measure_gaps(profiles, system.name, part).values()),
+                profiles.layout.seed,
+            )
             for system in profiles.layout.ranked
         ]
         # Holm counts the tests that were made, not the systems.
@@ -244,7 +250,7 @@ def tests_of(profiles: Profiles) -> list[dict[str, Any]]:
     return tests
 
 
-def _tested(part: str, system: str, d: Sequence[float], seed: int) -> dict[str, Any]:
+def _test_change(part: str, system: str, d: Sequence[float], seed: int) -> dict[str, Any]:
     row: dict[str, Any] = {"part": part, "system": system, "n": len(d)}
     nothing = dict.fromkeys(("shift", "ci_low", "ci_high", "p", "p_holm"))
     if not d:
@@ -261,7 +267,7 @@ def _number(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def axes_of(profiles: Profiles) -> dict[str, Any]:
+def correlate_axes(profiles: Profiles) -> dict[str, Any]:
     """How far the axes go together: `systems` with their change on each axis, also less their mean over axes
     (`relative`) and their rank by it (1 = keeps most); `spearman` of every two axes over the systems (None of fewer
     than three)."""
@@ -289,10 +295,10 @@ def axes_of(profiles: Profiles) -> dict[str, Any]:
                 },
             }
         )
-    return {"axes": list(profiles.axes), "systems": rows, "spearman": _coupling(profiles.axes, rows)}
+    return {"axes": list(profiles.axes), "systems": rows, "spearman": _coupling_rows(profiles.axes, rows)}
 
 
-def _coupling(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _coupling_rows(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     pairs = [(a, b) for place, a in enumerate(axes) for b in axes[place + 1 :]]
     coupled = []
     for a, b in pairs:
@@ -308,7 +314,7 @@ def _coupling(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[di
     return coupled
 
 
-def family_of(profiles: Profiles, name: str, members: Sequence[tuple[str, float]]) -> dict[str, Any]:
+def describe_family(profiles: Profiles, name: str, members: Sequence[tuple[str, float]]) -> dict[str, Any]:
     """A family by size: total, change and change of each axis of each member; `shift` is the Hodges-Lehmann shift over
     datasets of the largest member's change minus the smallest's (above 0: the gap is smaller), with its interval, and
     `slope` the least-squares change of the gap per doubling."""
@@ -325,7 +331,7 @@ def family_of(profiles: Profiles, name: str, members: Sequence[tuple[str, float]
     if len({size for size, _ in points}) > 1:
         slope = float(np.polyfit(np.log2([size for size, _ in points]), [gap for _, gap in points], 1)[0])
     # Members come by size, smallest first.
-    small, large = (gaps(profiles, members[place][0], TOTAL) for place in (0, -1))
+    small, large = (measure_gaps(profiles, members[place][0], TOTAL) for place in (0, -1))
     shared = [large[place] - small[place] for place in small if place in large]
     shift = hodges_lehmann(shared, n_resamples=RESAMPLES, seed=profiles.layout.seed) if shared else None
     return {
@@ -336,7 +342,7 @@ def family_of(profiles: Profiles, name: str, members: Sequence[tuple[str, float]
     }  # fmt: skip
 
 
-def groups_of(profiles: Profiles) -> list[dict[str, Any]]:
+def compare_language_groups(profiles: Profiles) -> list[dict[str, Any]]:
     """English datasets and the others: the mean change of a dataset, over systems, of every part. Not a paired test."""
     english = {"en", "eng", "en-en", "eng-eng"}
     rows = []
@@ -347,7 +353,7 @@ def groups_of(profiles: Profiles) -> list[dict[str, Any]]:
             if (set(dataset.languages or (dataset.lang,)) <= english) == is_english
         ]
         for part in profiles.parts if places else ():
-            means = [_over_systems(profiles, task, dataset.name, part) for task, dataset in places]
+            means = [_mean_over_systems(profiles, task, dataset.name, part) for task, dataset in places]
             defined = [mean for mean in means if mean is not None]
             shift = (
                 hodges_lehmann(defined, n_resamples=RESAMPLES, seed=profiles.layout.seed) if defined else None
@@ -363,7 +369,7 @@ def groups_of(profiles: Profiles) -> list[dict[str, Any]]:
     return rows
 
 
-def _over_systems(profiles: Profiles, task: str, dataset: str, part: str) -> float | None:
+def _mean_over_systems(profiles: Profiles, task: str, dataset: str, part: str) -> float | None:
     changes = [
         profiles.on_dataset(task, dataset, system.name, part).delta.value for system in profiles.layout.ranked
     ]

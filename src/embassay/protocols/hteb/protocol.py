@@ -15,9 +15,15 @@ from embassay.data.shapes import check_targets
 from embassay.errors import ModelError, UsageError
 from embassay.measures import edit_distances
 from embassay.protocols.hteb.options import REFERENCE, HtebOptions, HtebRequest
-from embassay.protocols.hteb.profiles import Profiles, RunTransformation, comparisons, profile_rows, standings
-from embassay.protocols.hteb.slots import REGISTRY, TASKS, Slot, Slots, distinct
-from embassay.protocols.hteb.tables import TransformedTexts, tables
+from embassay.protocols.hteb.profiles import (
+    Profiles,
+    RunTransformation,
+    make_comparisons,
+    make_standings,
+    profile_rows,
+)
+from embassay.protocols.hteb.slots import REGISTRY, TASKS, Slot, Slots, distinct_slots
+from embassay.protocols.hteb.tables import TransformedTexts, make_tables
 from embassay.protocols.hteb.transformers import (
     LLMTransformer,
     Needs,
@@ -27,20 +33,20 @@ from embassay.protocols.hteb.transformers import (
     is_wrong_way,
     open_transformers,
 )
-from embassay.protocols.kernel.inputs import sources
+from embassay.protocols.kernel.inputs import name_sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import (
     PlannedSuite,
     PlannedSystem,
     check_at_hand,
     check_names,
-    in_order,
-    in_short,
-    planned_datasets,
-    planned_systems,
+    describe_suites,
+    order_tasks,
+    plan_datasets,
+    plan_systems,
 )
-from embassay.protocols.kernel.request import data_beside, new_folder, request_of
-from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
+from embassay.protocols.kernel.request import frame_folder, make_request, make_run_folder
+from embassay.protocols.kernel.session import Conclusion, Session, Silent, make_unknown_price_error
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
@@ -51,20 +57,20 @@ from embassay.protocols.wordings.protocol import (
     WordedPlan,
     WordingWriter,
     check_baseline,
-    evaluations,
-    planned_dataset,
-    reworded,
+    forecast_evaluations,
+    make_reworded_cell,
+    plan_dataset,
     run_of,
 )
 from embassay.protocols.wordings.records import Paraphrase, SourceText
 from embassay.protocols.wordings.scores import RunDataset, RunLayout, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.work import task
+from embassay.protocols.wordings.work import find_task
 from embassay.records import Loaded, Result
 from embassay.runs.execution import Workers
 from embassay.runs.folder import Cell, CellRecord, RunFolder, slugify_name
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
-from embassay.systems import prompted
+from embassay.systems import add_prompt
 from embassay.systems.encoders.batches import PromptTask
 from embassay.systems.objects import register_objects
 from embassay.systems.remote import Ledger
@@ -97,14 +103,14 @@ class HtebPlan(WordedPlan):
     def opened_as(self, system: PlannedSystem, task: str) -> str:
         """As it is, or, as in the reference, with the prompt that the model ships for the task [H12]."""
         by_task = self.request.options.prompts == REFERENCE and task in get_args(PromptTask)
-        return prompted(system.spec, task) if by_task else system.spec
+        return add_prompt(system.spec, task) if by_task else system.spec
 
     def texts_to_transform(
         self, source: TransformationSource, dataset: PlannedDataset, seed: int
     ) -> tuple[Slot, ...]:
         """The distinct texts that a transformation is asked for in the run with this seed."""
         how = self.request.generation
-        return distinct(
+        return distinct_slots(
             slot for slots in self.slots(dataset) for slot in slots.slots_to_fill(source.of, seed, how)
         )
 
@@ -127,10 +133,10 @@ def make_plan(request: HtebRequest, cache: Path | None = None, ledger: Ledger | 
     ModelError for a system that cannot be opened: before any work is done.
     """
     tokenizer = open_tokenizer(request.tokenizer)
-    systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
+    systems = plan_systems(request.systems, tokenizer, request.seed, ledger)
     check_baseline(request.baseline, systems)
     _check_families(request, [system.name for system in systems])
-    datasets, suites = datasets_of(request)
+    datasets, suites = open_datasets(request)
     plan = HtebPlan(
         request,
         tuple(systems),
@@ -144,16 +150,16 @@ def make_plan(request: HtebRequest, cache: Path | None = None, ledger: Ledger | 
     return replace(plan, cells=tuple(plan.originals()))
 
 
-def datasets_of(request: HtebRequest) -> tuple[tuple[PlannedDataset, ...], tuple[PlannedSuite, ...]]:
+def open_datasets(request: HtebRequest) -> tuple[tuple[PlannedDataset, ...], tuple[PlannedSuite, ...]]:
     """The datasets of a request, opened and counted, and the suites among what it names."""
     for name in request.tasks:
         TASKS.get(name)
     check_targets(request.mapping)
     asked = partial(_source_texts, request.options)
-    wanted = in_order(request.tasks or TASK_NAMES, TASK_NAMES)
-    datasets, suites = planned_datasets(
-        request, wanted, lambda source: planned_dataset(source, request, asked, "hteb", REGISTRY),
-        taken=partial(_taken, request.options)
+    wanted = order_tasks(request.tasks or TASK_NAMES, TASK_NAMES)
+    datasets, suites = plan_datasets(
+        request, wanted, lambda source: plan_dataset(source, request, asked, "hteb", REGISTRY),
+        taken=partial(_apply_reference_languages, request.options)
     )  # fmt: skip
     check_names(dataset.name for dataset in datasets)
     return datasets, suites
@@ -162,7 +168,7 @@ def datasets_of(request: HtebRequest) -> tuple[tuple[PlannedDataset, ...], tuple
 SEMREL = "semrel2024"
 
 
-def _taken(options: HtebOptions, suite: Suite) -> Suite:
+def _apply_reference_languages(options: HtebOptions, suite: Suite) -> Suite:
     """A suite as it is, or, as in the reference, with all languages of SemRel wherever it has SemRel [H14]."""
     if options.semrel != REFERENCE or not suite.name.startswith("hteb"):
         return suite
@@ -200,13 +206,13 @@ def with_runs(
         for source in sources:
             for seed in seeds[source.name, original.dataset]:
                 run = run_of(kept, source, original.dataset, seed, plan.request)
-                cell = reworded(original, source.variant(seed), run, folder)
+                cell = make_reworded_cell(original, source.variant(seed), run, folder)
                 # Systems without vectors cluster by linkage, which has no start to draw.
-                cells.append(_started_from(cell, seed, plan) if kinds[cell.system] == "embedding" else cell)
+                cells.append(_seed_kmeans(cell, seed, plan) if kinds[cell.system] == "embedding" else cell)
     return replace(plan, cells=plan.in_order(cells))
 
 
-def _started_from(cell: Cell, seed: int, plan: HtebPlan) -> Cell:
+def _seed_kmeans(cell: Cell, seed: int, plan: HtebPlan) -> Cell:
     """The cell with k-means started from the seed of its run, on both sides: then the original is one of its own [H9].
     No other task depends on it."""
     fixed = plan.request.options.evaluation_seed == "fixed"
@@ -215,16 +221,16 @@ def _started_from(cell: Cell, seed: int, plan: HtebPlan) -> Cell:
     return replace(cell, job=replace(cell.job, original=None, evaluated_with=seed))
 
 
-def headline_of(name: str) -> str:
+def find_headline(name: str) -> str:
     """The measure of a task."""
-    return task(name, REGISTRY).headline
+    return find_task(name, REGISTRY).headline
 
 
 QUALITY = "texts"
 """The task of rows that are about transformed texts."""
 
 
-def conclusion(
+def conclude_run(
     plan: HtebPlan,
     folder: RunFolder,
     sources: Sequence[TransformationSource],
@@ -233,17 +239,17 @@ def conclusion(
     rows: Sequence[Result],
 ) -> Conclusion:
     """The rows of every part on every dataset and over them, the comparisons of systems and all tables."""
-    profiles = Profiles(layout_of(plan, sources, seeds), records)
-    texts = list(texts_of(plan, folder, sources, seeds))
+    profiles = Profiles(make_layout(plan, sources, seeds), records)
+    texts = list(read_transformed_texts(plan, folder, sources, seeds))
     quality = [row for text in texts for row in _quality_rows(text)]
     summary = list(profile_rows(profiles))
-    compared = comparisons(profiles, plan.request.families)
-    made = tuple(tables(profiles, compared, texts))
+    compared = make_comparisons(profiles, plan.request.families)
+    made = tuple(make_tables(profiles, compared, texts))
     del rows
-    return Conclusion([*quality, *summary], compared, made, tuple(standings(profiles)))
+    return Conclusion([*quality, *summary], compared, made, tuple(make_standings(profiles)))
 
 
-def layout_of(plan: HtebPlan, sources: Sequence[TransformationSource], seeds: Seeds) -> RunLayout:
+def make_layout(plan: HtebPlan, sources: Sequence[TransformationSource], seeds: Seeds) -> RunLayout:
     """The systems, datasets, tasks and transformations of a plan, with the seeds of the runs so far."""
     chosen = [
         RunTransformation(
@@ -260,13 +266,13 @@ def layout_of(plan: HtebPlan, sources: Sequence[TransformationSource], seeds: Se
             )
             for dataset in plan.datasets
         ),
-        tuple(RunTask(name, headline_of(name), task(name, plan.registry).vectors) for name in plan.tasks),
+        tuple(RunTask(name, find_headline(name), find_task(name, plan.registry).vectors) for name in plan.tasks),
         tuple(transformation.as_source() for transformation in chosen),
         plan.request.baseline, plan.request.seed, plan.request.options.resamples, "hteb"
     )  # fmt: skip
 
 
-def texts_of(
+def read_transformed_texts(
     plan: HtebPlan, folder: RunFolder, sources: Sequence[TransformationSource], seeds: Seeds
 ) -> Iterator[TransformedTexts]:
     """What came of the texts of every transformation, dataset and run that is kept."""
@@ -277,10 +283,10 @@ def texts_of(
                 if kept.has(source.name, dataset.name, seed):
                     rows = kept.rows(source.name, dataset.name, seed)
                     drawn = plan.languages(source, dataset, seed)
-                    yield counted(rows, source, dataset.name, seed, dict(drawn.most_common()))
+                    yield count_texts(rows, source, dataset.name, seed, dict(drawn.most_common()))
 
 
-def counted(
+def count_texts(
     rows: Sequence[Paraphrase],
     source: TransformationSource,
     dataset: str,
@@ -291,7 +297,7 @@ def counted(
     written = [row for row in rows if row.text.strip()]
     usable = [row for row in written if row.usable]
     ratios = sorted(len(row.wording) / len(row.text) for row in usable)
-    asked = [row for row in usable if _asks(row.text)]
+    asked = [row for row in usable if _is_question(row.text)]
     outcomes: dict[str, int] = Counter(row.outcome for row in written)
     distance = None
     if usable:
@@ -300,10 +306,10 @@ def counted(
     return TransformedTexts(
         source.name, source.of.axis, dataset, seed, len(written), len(usable), outcomes,
         retried=sum(row.attempts > len(source.of.steps) for row in written),
-        ratio=_median(ratios),
+        ratio=_median_ratio(ratios),
         wrong_way=sum(is_wrong_way(source.of.length, row.text, row.wording) for row in usable),
         questions=len(asked),
-        no_question=sum(not _asks(row.wording) for row in asked),
+        no_question=sum(not _is_question(row.wording) for row in asked),
         distance=distance,
         languages=languages
     )  # fmt: skip
@@ -313,11 +319,11 @@ def counted(
 _QUESTION = ("?", "？", "؟", "՞")
 
 
-def _asks(text: str) -> bool:
+def _is_question(text: str) -> bool:
     return text.rstrip().endswith(_QUESTION)
 
 
-def _median(ratios: Sequence[float]) -> float | None:
+def _median_ratio(ratios: Sequence[float]) -> float | None:
     n = len(ratios)
     return None if not n else (ratios[(n - 1) // 2] + ratios[n // 2]) / 2
 
@@ -357,7 +363,7 @@ def describe_transformations(
     return {
         "folder": PARAPHRASES,
         "stopped": dict(growth.stopped),
-        "warnings": [mismatch for source in sources for mismatch in _mismatches(source, plan)],
+        "warnings": [mismatch for source in sources for mismatch in _find_mismatches(source, plan)],
         "sample": plan.request.limit is not None,
         "sources": [
             {
@@ -374,7 +380,7 @@ def describe_transformations(
     }  # fmt: skip
 
 
-def _mismatches(source: TransformationSource, plan: HtebPlan) -> list[str]:
+def _find_mismatches(source: TransformationSource, plan: HtebPlan) -> list[str]:
     compare = getattr(source.paraphraser, "mismatches", None)
     return (
         compare({dataset.name: dataset.fingerprint for dataset in plan.datasets})
@@ -398,7 +404,7 @@ class Hteb(Worded):
     def plan(self, request: HtebRequest, cache: Path | None = None, ledger: Ledger | None = None) -> HtebPlan:
         """The cells of the texts as they are, and the transformations, opened."""
         plan = make_plan(request, cache, ledger)
-        self.sources = opened(request, plan.longest, ledger)
+        self.sources = open_transformations(request, plan.longest, ledger)
         self.growth = Growth(request, plan.datasets, self.sources)
         check_recorded(plan, self.sources)
         return plan
@@ -408,8 +414,8 @@ class Hteb(Worded):
         seeds = self.growth.seeds
         return Forecasts(
             (
-                *transformations(plan, plan.datasets, self.sources, seeds),
-                *evaluations(plan, self.sources, seeds, measure=measure),
+                *forecast_transformations(plan, plan.datasets, self.sources, seeds),
+                *forecast_evaluations(plan, self.sources, seeds, measure=measure),
             )
         )
 
@@ -450,10 +456,12 @@ class Hteb(Worded):
 
     def conclude(self, plan: HtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """Scores by transformation and axis, totals, tests and tables."""
-        return conclusion(plan, self.folder, self.sources, self.growth.seeds, records, rows)
+        return conclude_run(plan, self.folder, self.sources, self.growth.seeds, records, rows)
 
 
-def opened(request: HtebRequest, longest: int, ledger: Ledger | None) -> tuple[TransformationSource, ...]:
+def open_transformations(
+    request: HtebRequest, longest: int, ledger: Ledger | None
+) -> tuple[TransformationSource, ...]:
     """The transformations of a request."""
     return open_transformers(
         request.transformer, request.transformations, request.generation, longest=longest, ledger=ledger
@@ -482,17 +490,17 @@ def check_price(sources: Sequence[TransformationSource], max_usd: float | None) 
     """UsageError if the cost is limited and the price of a model is not known."""
     for source in sources if max_usd is not None else ():
         if isinstance(source.paraphraser, LLMTransformer) and source.paraphraser.price is None:
-            raise unknown_price(source.paraphraser.name)
+            raise make_unknown_price_error(source.paraphraser.name)
 
 
-def transformations(
+def forecast_transformations(
     plan: HtebPlan, datasets: Sequence[PlannedDataset], sources: Sequence[TransformationSource], seeds: Seeds
 ) -> Iterator[Forecast]:
     """The cost of every transformation of every dataset. An answer is taken to be as long as is usual for what was
     asked, and none to be drawn again. What two transformations ask alike (the expansion in `summarised_expansion`) is
     asked once."""
     seen: set[tuple[Any, ...]] = set()
-    tokens = TokenCounts(_tokenizer(plan.request.tokenizer))
+    tokens = TokenCounts(_load_tokenizer(plan.request.tokenizer))
     for source in sources:
         for dataset in datasets:
             runs = seeds[source.name, dataset.name]
@@ -517,7 +525,7 @@ def transformations(
             )
 
 
-def _tokenizer(name: str) -> Tokenizer | None:
+def _load_tokenizer(name: str) -> Tokenizer | None:
     """The run's; None where it cannot be had, which must not stop a run that needs none."""
     try:
         return open_tokenizer(name)
@@ -544,10 +552,10 @@ def run(
     families, generation, options. Raises UsageError when `out` holds a run of other arguments, BudgetExceeded when
     `max_usd` is reached: what is finished is kept.
     """
-    folder = Path(out) if out is not None else new_folder("hteb")
-    request = request_of(
+    folder = Path(out) if out is not None else make_run_folder("hteb")
+    request = make_request(
         HtebRequest, run, arguments, register_objects(systems, workers=workers),
-        datasets=sources(datasets, data_beside(folder)), transformer=transformer
+        datasets=name_sources(datasets, frame_folder(folder)), transformer=transformer
     )  # fmt: skip
     return Hteb().carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)
 
@@ -556,9 +564,9 @@ def transform(
     request: HtebRequest, out: Path, *, ledger: Ledger, listener: Silent | None = None
 ) -> ParaphraseSet:
     """Have the texts transformed and kept in `out`, without any system; what is there is not asked for again."""
-    plan = transforming(request)
+    plan = plan_transformation(request)
     check_at_hand(plan.suites)
-    chosen = opened(request, plan.longest, ledger)
+    chosen = open_transformations(request, plan.longest, ledger)
     check_price(chosen, ledger.max_usd)
     seeds = Growth(request, plan.datasets, chosen).seeds
     kept = ParaphraseSet.create(out / PARAPHRASES)
@@ -568,15 +576,18 @@ def transform(
     return kept
 
 
-def transforming(request: HtebRequest) -> HtebPlan:
+def plan_transformation(request: HtebRequest) -> HtebPlan:
     """A plan without systems."""
-    datasets, suites = datasets_of(request)
+    datasets, suites = open_datasets(request)
     return HtebPlan(request, (), datasets, suites=suites)
 
 
 def transform_forecast(request: HtebRequest, ledger: Ledger | None = None) -> Forecasts:
     """What `transform` would take."""
-    plan = transforming(request)
-    chosen = opened(request, plan.longest, ledger)
+    plan = plan_transformation(request)
+    chosen = open_transformations(request, plan.longest, ledger)
     seeds = Growth(request, plan.datasets, chosen).seeds
-    return Forecasts(tuple(transformations(plan, plan.datasets, chosen, seeds)), notes=in_short(plan.suites))
+    return Forecasts(
+        tuple(forecast_transformations(plan, plan.datasets, chosen, seeds)),
+        notes=describe_suites(plan.suites),
+    )

@@ -14,7 +14,7 @@ import numpy as np
 
 from embassay.contracts import Similarity
 from embassay.data import Dataset
-from embassay.data.rows import key_of, text_of
+from embassay.data.rows import read_key, read_text
 from embassay.protocols.hteb.options import (
     PIVOTS,
     REFERENCE,
@@ -22,17 +22,24 @@ from embassay.protocols.hteb.options import (
     HtebOptions,
     Transformation,
     TransformOptions,
-    candidates,
+    language_names,
     language_of_dataset,
     language_of_text,
-    names_of,
-    own_seed,
+    make_text_seed,
+    other_languages,
 )
 from embassay.protocols.tasks import TASK_NAMES, Reworded, Task, Wording, reranking
 from embassay.protocols.tasks import TASKS as PTEB
 from embassay.protocols.tasks.retrieval import ORPHANS
-from embassay.protocols.tasks.retrieval import texts as query_texts
-from embassay.protocols.tasks.task import Embedding, Place, PtebContext, left_out, rows_of, without_wording
+from embassay.protocols.tasks.retrieval import list_texts as query_texts
+from embassay.protocols.tasks.task import (
+    Embedding,
+    Place,
+    PtebContext,
+    list_left_out,
+    select_rows,
+    without_wording,
+)
 from embassay.protocols.wordings.records import SourceText
 from embassay.protocols.wordings.work import language_at
 from embassay.records import Documents, Loaded, RerankingSet, RetrievalSet, TaskOutcome
@@ -47,7 +54,7 @@ TASKS: Registry[Task] = Registry("task")
 """PTEB's seven tasks; in retrieval the corpus is transformed too, title and body apart."""
 
 
-def _unworded(options: Any) -> tuple[str, ...]:
+def _excluded_parts(options: Any) -> tuple[str, ...]:
     return CORPUS if options.corpus == "queries-only" else ()
 
 
@@ -55,24 +62,24 @@ def _by_own(options: Any) -> bool:
     return bool(options.candidates == REFERENCE)
 
 
-def _load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[RetrievalSet]:
+def _load_retrieval(dataset: Dataset, limit: int | None, seed: int) -> Loaded[RetrievalSet]:
     loaded = dataset.load("retrieval", limit=limit, seed=seed)
-    titles = titles_of(dataset, loaded.data.corpus)
+    titles = document_titles(dataset, loaded.data.corpus)
     corpus = replace(loaded.data.corpus, titles=titles)
     return replace(loaded, data=replace(loaded.data, corpus=corpus))
 
 
-def titles_of(dataset: Dataset, corpus: Documents) -> tuple[str, ...]:
+def document_titles(dataset: Dataset, corpus: Documents) -> tuple[str, ...]:
     """The title of each document, "" where it has none."""
     source = dataset.parts["corpus"]
     if "title" not in source.columns():
         return ("",) * len(corpus)
     rows = getattr(source, "source", source).rows(("id", "title"))
-    titles = {key_of(row, "id"): text_of(row, "title") or "" for row in rows}
+    titles = {read_key(row, "id"): read_text(row, "title") or "" for row in rows}
     return tuple(titles.get(key, "") for key in corpus.ids)
 
 
-def body_of(text: str, title: str) -> str:
+def strip_title(text: str, title: str) -> str:
     """What of a document's text is not its title.
 
     >>> body_of("Foxes Red ones.", "Foxes"), body_of("Red ones.", ""), body_of("Foxes", "Foxes")
@@ -87,7 +94,7 @@ def corpus_texts(data: RetrievalSet) -> Iterator[Place]:
     for key, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
         if title:
             yield f"title:{key}", title
-        yield f"document:{key}", body_of(text, title)
+        yield f"document:{key}", strip_title(text, title)
     yield from query_texts(data)
 
 
@@ -97,7 +104,7 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> Reworded:
     documents, titles, said = [], [], list[int]()
     of = data.corpus.titles or ("",) * len(data.corpus)
     for row, (key, text, title) in enumerate(zip(data.corpus.ids, data.corpus.texts, of, strict=True)):
-        body = body_of(text, title)
+        body = strip_title(text, title)
         head = wording(f"title:{key}", title) if title else ""
         rest = wording(f"document:{key}", body) if body.strip() else body
         if head is not None and rest is not None:
@@ -106,16 +113,16 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> Reworded:
             documents.append(" ".join(part for part in (head.strip(), rest.strip()) if part))
     queries = [wording(place, text) for place, text in query_texts(data)]
     whole = len(said) == len(data.corpus)
-    corpus = data.corpus if whole else rows_of(data.corpus, said)
+    corpus = data.corpus if whole else select_rows(data.corpus, said)
     judged = _grades_among(data, set(corpus.ids)) if not whole else data.qrels
     worded = [row for row, text in enumerate(queries) if text is not None]
     kept = [row for row in worded if any(gain > 0 for gain in judged[data.queries.ids[row]].values())]
-    asked = data.queries if len(kept) == len(data) else rows_of(data.queries, kept)
+    asked = data.queries if len(kept) == len(data) else select_rows(data.queries, kept)
     qrels = {query: judged[query] for query in asked.ids}
     lost = (
         *without_wording("queries", data.queries.ids, worded),
         *without_wording("documents", data.corpus.ids, said),
-        *left_out(ORPHANS, [data.queries.ids[row] for row in worded], _places(worded, kept)),
+        *list_left_out(ORPHANS, [data.queries.ids[row] for row in worded], _kept_places(worded, kept)),
     )
     original = RetrievalSet(corpus, asked, qrels) if lost else data
     paraphrased = RetrievalSet(
@@ -133,7 +140,7 @@ def _grades_among(data: RetrievalSet, documents: set[str]) -> dict[str, dict[str
     }
 
 
-def _places(of: Sequence[int], kept: Sequence[int]) -> list[int]:
+def _kept_places(of: Sequence[int], kept: Sequence[int]) -> list[int]:
     stays = set(kept)
     return [place for place, row in enumerate(of) if row in stays]
 
@@ -141,9 +148,9 @@ def _places(of: Sequence[int], kept: Sequence[int]) -> list[int]:
 def evaluate_candidates(system: Similarity, data: RerankingSet, context: PtebContext) -> TaskOutcome:
     """Reranking by cosine; or, as in the reference, queries and candidates encoded by their roles and compared as the
     model compares [H11]. Equal similarities are one step of a query's curve, as in scikit-learn (spec hteb 7)."""
-    by_step = reranking.ties_as_one_step
+    by_step = reranking.average_precision_by_steps
     if getattr(context.options, "candidates", "") != REFERENCE or not isinstance(system, Embedding):
-        return reranking.evaluate(system, data, context, by_step)
+        return reranking.evaluate_system(system, data, context, by_step)
     queries, candidates = (list(dict.fromkeys(chain(*texts))) for texts in (data.queries, data.candidates))
     asked, offered = system.vectors(queries, "query"), system.vectors(candidates, "document")
     row, column = ({text: i for i, text in enumerate(texts)} for texts in (queries, candidates))
@@ -157,21 +164,23 @@ def evaluate_candidates(system: Similarity, data: RerankingSet, context: PtebCon
     return reranking.score_similarities(system, data, similar, context, by_step)
 
 
-def _factory(name: str) -> Callable[[], Task]:
+def _make_task_factory(name: str) -> Callable[[], Task]:
     def make() -> Task:
         reworded = PTEB.build(name)
-        task = replace(reworded, unworded=lambda options: (*_unworded(options), *reworded.unworded(options)))
+        task = replace(
+            reworded, unworded=lambda options: (*_excluded_parts(options), *reworded.unworded(options))
+        )
         if name == "reranking":
             return replace(task, evaluate=evaluate_candidates, own=_by_own)
         if name != "retrieval":
             return task
-        return replace(task, load=_load, texts=corpus_texts, reword=reword_corpus)
+        return replace(task, load=_load_retrieval, texts=corpus_texts, reword=reword_corpus)
 
     return make
 
 
 for _entry in TASK_NAMES:
-    TASKS.register(_entry, PTEB.get(_entry).summary)(_factory(_entry))
+    TASKS.register(_entry, PTEB.get(_entry).summary)(_make_task_factory(_entry))
 
 
 @dataclass(frozen=True)
@@ -185,10 +194,10 @@ class Slot(SourceText):
 
     def seed(self, run: int, *, independent: bool) -> int:
         """What its answers are drawn with in the run with this seed."""
-        return own_seed(run, self.ordinal) if independent else run
+        return make_text_seed(run, self.ordinal) if independent else run
 
 
-def places_of(
+def list_slots(
     name: str, parts: Sequence[Loaded[Any]], options: HtebOptions
 ) -> Iterator[tuple[str, str, str]]:
     """(place, text, label of the languages) of every slot of a task, in the order of the reference: of pairs all left
@@ -227,7 +236,7 @@ class Slots:
     def of(cls, name: str, dataset: str, parts: Sequence[Loaded[Any]], options: HtebOptions) -> Slots:
         """Those of the parts of a dataset."""
         rows, ordinal = [], 0
-        for place, text, label in places_of(name, parts, options):
+        for place, text, label in list_slots(name, parts, options):
             blank = not text.strip()
             rows.append((place, text, label, -1 if blank else ordinal))
             ordinal += not blank
@@ -244,7 +253,7 @@ class Slots:
             if place.startswith(("title:", "document:")) and options.documents == "one-language":
                 drawn = titled.setdefault(place.partition(":")[2], ordinal)
             lang = language_at(place, label)
-            languages = names_of(lang, varieties=options.arabic == "reference")
+            languages = language_names(lang, varieties=options.arabic == "reference")
             yield Slot(
                 text, lang, f"{self.task}:{place}" if apart else "", ordinal=ordinal, written=" or ".join(languages),
                 language=self._language(of, seed, drawn, languages, label, options) if ordinal >= 0 else ""
@@ -255,17 +264,17 @@ class Slots:
     ) -> str:  # fmt: skip
         """The language that a slot goes to, or through."""
         if of.common:
-            both = names_of(label, varieties=options.arabic == "reference")
-            return language_of_dataset(reference_name(self.dataset), seed, candidates(TARGETS, both))
+            both = language_names(label, varieties=options.arabic == "reference")
+            return language_of_dataset(reference_name(self.dataset), seed, other_languages(TARGETS, both))
         if not of.drawn:
             return ""
-        chosen = candidates(PIVOTS if of.name == "backtranslation" else TARGETS, codes)
+        chosen = other_languages(PIVOTS if of.name == "backtranslation" else TARGETS, codes)
         if options.seeds == "independent":
-            return chosen[own_seed(seed, ordinal) % len(chosen)]
+            return chosen[make_text_seed(seed, ordinal) % len(chosen)]
         return language_of_text(seed, ordinal, chosen)
 
 
-def distinct(slots: Iterable[Slot]) -> tuple[Slot, ...]:
+def distinct_slots(slots: Iterable[Slot]) -> tuple[Slot, ...]:
     """Each once by language, text and place."""
     return tuple({(slot.lang, slot.text, slot.place): slot for slot in slots}.values())
 
@@ -276,7 +285,7 @@ def reference_name(dataset: str) -> str:
     >>> reference_name("stsbenchmark"), reference_name("scifact"), reference_name("mine")
     ('stsbenchmark-sts', 'SciFact', 'mine')
     """
-    return _names().get(dataset, dataset)
+    return _dataset_names().get(dataset, dataset)
 
 
 @cache
@@ -296,5 +305,5 @@ def catalogue_name(dataset: str) -> str:
 
 
 @cache
-def _names() -> dict[str, str]:
+def _dataset_names() -> dict[str, str]:
     return {entry["catalogue"]: name for name, entry in read_reference().items()}

@@ -44,35 +44,35 @@ class TransformedTexts:
         return self.outcomes.get("copied", 0)
 
 
-def tables(
+def make_tables(
     profiles: Profiles, comparisons: Mapping[str, Any], texts: Sequence[TransformedTexts]
 ) -> Iterator[ColumnTable]:
     """All tables that the run can fill."""
     if not profiles.layout.datasets or not profiles.transformations:
         return
-    shares = shares_of(texts)
-    yield _grid(profiles, "hteb_scores", "HTEB: scores, x 100", "score", shares)
-    yield _grid(profiles, "hteb_changes", "HTEB: transformed minus original, points", "delta", shares)
-    yield _long(profiles, shares)
-    yield _tests(comparisons["tests"])
-    yield _axes(comparisons["axes"])
+    shares = count_shares(texts)
+    yield _make_grid(profiles, "hteb_scores", "HTEB: scores, x 100", "score", shares)
+    yield _make_grid(profiles, "hteb_changes", "HTEB: transformed minus original, points", "delta", shares)
+    yield _make_long_table(profiles, shares)
+    yield _make_tests_table(comparisons["tests"])
+    yield _make_axes_table(comparisons["axes"])
     if comparisons["axes"]["spearman"]:
-        yield _coupling(comparisons["axes"]["spearman"])
+        yield _make_coupling_table(comparisons["axes"]["spearman"])
     if comparisons["families"]:
-        yield _families(comparisons["families"])
+        yield _make_families_table(comparisons["families"])
     if comparisons["groups"]:
-        yield _groups(comparisons["groups"])
+        yield _make_groups_table(comparisons["groups"])
     if texts:
-        yield _texts(texts)
+        yield _make_texts_table(texts)
         if any(row.languages for row in texts):
-            yield _languages(texts)
+            yield _make_languages_table(texts)
 
 
 Shares = Mapping[tuple[str, str], tuple[float, float]]
 """(transformation, dataset) -> the shares of unchanged and of failed texts, all runs together."""
 
 
-def shares_of(texts: Sequence[TransformedTexts]) -> Shares:
+def count_shares(texts: Sequence[TransformedTexts]) -> Shares:
     """Of every transformation on every dataset, and with the dataset "" on all."""
     groups: dict[tuple[str, str], list[TransformedTexts]] = {}
     for row in texts:
@@ -87,7 +87,7 @@ def _both_shares(texts: Sequence[TransformedTexts]) -> tuple[float, float]:
     return unchanged / total, (total - usable) / total
 
 
-def title_of(part: str) -> str:
+def part_title(part: str) -> str:
     """What a part of a profile is called."""
     if part == TOTAL:
         return "total"
@@ -106,19 +106,23 @@ class ScopeLevels(NamedTuple):
 _SCOPE = (text("task"), text("dataset", lambda row: row.dataset or MACRO), text("system"))
 
 
-def _grid(profiles: Profiles, name: str, title: str, what: str, shares: Shares) -> ColumnTable:
+def _make_grid(profiles: Profiles, name: str, title: str, what: str, shares: Shares) -> ColumnTable:
     """A row for every system on every dataset, over each task, and over all; beside it how many texts were unchanged,
     and how many failed."""
     style: Style = "signed" if what == "delta" else "number"
     mean_shares = partial(_mean_shares, shares, profiles.transformations)
     return ColumnTable.of(
-        name, title, _levels(profiles), *_SCOPE, fine_points("original", lambda row: row.levels[TOTAL].original.value),
-        *(fine_points(title_of(part), partial(_find_part, what, part), style) for part in profiles.parts),
+        name,
+        title,
+        _list_levels(profiles),
+        *_SCOPE,
+        fine_points("original", lambda row: row.levels[TOTAL].original.value),
+        *(fine_points(part_title(part), partial(_find_part, what, part), style) for part in profiles.parts),
         *sequence_fields(("unchanged %", "failed %"), mean_shares),
         text("reason", lambda row: row.levels[TOTAL].score.reason),
         note="A dataset's axis is the mean of its transformations, its total the mean of its axes; datasets weigh "
         "equally. The original stands on the items that have a transformed text, and does not count in the total.",
-    )  # fmt: skip
+    )
 
 
 def _find_part(what: str, part: str, row: ScopeLevels) -> float | None:
@@ -133,7 +137,7 @@ def _mean_shares(shares: Shares, transformations: Sequence[str], row: ScopeLevel
     return [100 * sum(column) / len(drops) for column in zip(*drops, strict=True)] if drops else (None, None)
 
 
-def _levels(profiles: Profiles) -> Iterator[ScopeLevels]:
+def _list_levels(profiles: Profiles) -> Iterator[ScopeLevels]:
     for task, dataset in profiles.layout.places(OVERALL):
         for system in profiles.layout.systems:
             find = partial(profiles.on_dataset, task, dataset.name, system.name)
@@ -159,10 +163,10 @@ class PartLevel(NamedTuple):
     shares: tuple[float | None, float | None]
 
 
-def _long(profiles: Profiles, shares: Shares) -> ColumnTable:
+def _make_long_table(profiles: Profiles, shares: Shares) -> ColumnTable:
     """Every cell with its intervals, spread, and what was unchanged and failed."""
     rows = []
-    for task, dataset, system, levels in _levels(profiles):
+    for task, dataset, system, levels in _list_levels(profiles):
         for part, level in levels.items():
             share = shares.get((part, dataset), (None, None))
             ends = level.score.interval, level.delta.interval
@@ -170,7 +174,7 @@ def _long(profiles: Profiles, shares: Shares) -> ColumnTable:
     score_ends, change_ends = ("score_low", "score_high"), ("change_low", "change_high")
     return ColumnTable.of(
         "hteb_cells", "HTEB: every score and change with its 95% interval", rows, *_SCOPE,
-        text("part", lambda row: title_of(row.part)), fine_points("original", "level.original.value"),
+        text("part", lambda row: part_title(row.part)), fine_points("original", "level.original.value"),
         fine_points("score", "level.score.value"),
         *sequence_fields(score_ends, attrgetter("score_ends"), factor=POINTS),
         signed_points("change", "level.delta.value"),
@@ -181,11 +185,11 @@ def _long(profiles: Profiles, shares: Shares) -> ColumnTable:
     )  # fmt: skip
 
 
-_PART = text("part", lambda row: title_of(row["part"]))
+_PART = text("part", lambda row: part_title(row["part"]))
 _ENDS = (signed_points("low", "ci_low"), signed_points("high", "ci_high"))
 
 
-def _tests(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
+def _make_tests_table(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
     return ColumnTable.of(
         "hteb_tests", "HTEB: changes over datasets", tests, _PART, text("system"), signed_points("shift"), *_ENDS,
         number("p", style="p"), number("p_holm", style="p"), whole("datasets", "n"), text("method"), text("reason"),
@@ -194,7 +198,7 @@ def _tests(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _axes(axes: Mapping[str, Any]) -> ColumnTable:
+def _make_axes_table(axes: Mapping[str, Any]) -> ColumnTable:
     rows = []
     for system in axes["systems"]:
         for axis in axes["axes"]:
@@ -210,7 +214,7 @@ def _axes(axes: Mapping[str, Any]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _coupling(pairs: Sequence[Mapping[str, Any]]) -> ColumnTable:
+def _make_coupling_table(pairs: Sequence[Mapping[str, Any]]) -> ColumnTable:
     return ColumnTable.of(
         "hteb_axes", "HTEB: how far the axes go together", pairs, text("axis", lambda pair: AXES[pair["a"]]),
         text("other", lambda pair: AXES[pair["b"]]), number("spearman", "rho"), whole("systems", "n"),
@@ -219,7 +223,7 @@ def _coupling(pairs: Sequence[Mapping[str, Any]]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _families(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
+def _make_families_table(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
     axes = [axis for axis in AXES if axis in families[0]["members"][0]["axes"]]
     rows: list[dict[str, Any]] = []
     for family in families:
@@ -236,7 +240,7 @@ def _families(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _groups(groups: Sequence[Mapping[str, Any]]) -> ColumnTable:
+def _make_groups_table(groups: Sequence[Mapping[str, Any]]) -> ColumnTable:
     return ColumnTable.of(
         "hteb_groups", "HTEB: English and multilingual datasets", groups, text("group"), _PART, whole("datasets"),
         signed_points("change"), *_ENDS,
@@ -247,33 +251,33 @@ def _groups(groups: Sequence[Mapping[str, Any]]) -> ColumnTable:
 _TEXTS = (text("transformation"), text("dataset"), whole("seed"))
 
 
-def _texts(texts: Sequence[TransformedTexts]) -> ColumnTable:
+def _make_texts_table(texts: Sequence[TransformedTexts]) -> ColumnTable:
     kinds = dict.fromkeys(kind for row in texts for kind in row.outcomes if kind not in ("ok", "copied"))
     return ColumnTable.of(
         "hteb_texts", "HTEB: texts by outcome", texts, *_TEXTS, whole("texts"),
-        number("unchanged %", lambda row: _share(row.unchanged, row.texts)),
-        number("failed %", lambda row: _share(row.texts - row.usable, row.texts)),
-        number("retried %", lambda row: _share(row.retried, row.texts)), number("length ratio", "ratio"),
-        number("wrong way %", _wrong_way_share),
-        number("questions lost %", lambda row: _share(row.no_question, row.questions)),
+        number("unchanged %", lambda row: _share_or_none(row.unchanged, row.texts)),
+        number("failed %", lambda row: _share_or_none(row.texts - row.usable, row.texts)),
+        number("retried %", lambda row: _share_or_none(row.retried, row.texts)), number("length ratio", "ratio"),
+        number("wrong way %", _share_in_wrong_direction),
+        number("questions lost %", lambda row: _share_or_none(row.no_question, row.questions)),
         number("edit distance", "distance"), *(_count_field(kind, attrgetter("outcomes")) for kind in kinds),
         note="Of distinct texts. Length ratio: the median. Wrong way: not longer, or not shorter, as intended.",
     )  # fmt: skip
 
 
-def _share(part: int, n: int) -> float | None:
+def _share_or_none(part: int, n: int) -> float | None:
     return 100 * part / n if n else None
 
 
-def _wrong_way_share(row: TransformedTexts) -> float | None:
-    return _share(row.wrong_way, row.usable) if TRANSFORMATIONS[row.transformation].length else None
+def _share_in_wrong_direction(row: TransformedTexts) -> float | None:
+    return _share_or_none(row.wrong_way, row.usable) if TRANSFORMATIONS[row.transformation].length else None
 
 
 def _count_field(name: str, find: Callable[[Any], Mapping[str, int]]) -> Field:
     return whole(name, lambda row: find(row).get(name, 0))
 
 
-def _languages(texts: Sequence[TransformedTexts]) -> ColumnTable:
+def _make_languages_table(texts: Sequence[TransformedTexts]) -> ColumnTable:
     drawn = [row for row in texts if row.languages]
     names = dict.fromkeys(name for row in drawn for name in row.languages)
     return ColumnTable.of(
@@ -283,4 +287,4 @@ def _languages(texts: Sequence[TransformedTexts]) -> ColumnTable:
     )  # fmt: skip
 
 
-__all__ = ["TransformedTexts", "axis_part", "shares_of", "tables", "title_of"]
+__all__ = ["TransformedTexts", "axis_part", "count_shares", "make_tables", "part_title"]

@@ -21,20 +21,20 @@ from embassay.protocols.hteb.options import (
     TRANSFORMATIONS,
     Transformation,
     TransformOptions,
-    instruction,
-    prompt,
+    format_instruction,
+    load_prompt,
 )
 from embassay.protocols.hteb.slots import Slot
 from embassay.protocols.kernel.inputs import Prompt
-from embassay.protocols.wordings.protocol import LLMWriter, WordingDraw, blank
+from embassay.protocols.wordings.protocol import LLMWriter, WordingDraw, keep_blank_text
 from embassay.protocols.wordings.records import Outcome, Paraphrase, Paraphraser, SourceText
-from embassay.protocols.wordings.refusals import REFUSAL, new_mark
+from embassay.protocols.wordings.refusals import REFUSAL, find_new_mark
 from embassay.protocols.wordings.sets import ParaphraseSet, Stored
 from embassay.runs.folder import digest_json
 from embassay.runs.store import AnswerCache, CachedChat, StoredQuestion
 from embassay.systems.chat import fit_context
-from embassay.systems.chat.answers import first_fenced, without_blocks
-from embassay.systems.remote.ledger import Ledger, likely_tokens
+from embassay.systems.chat.answers import find_first_fence, without_blocks
+from embassay.systems.remote.ledger import Ledger, estimate_tokens
 
 FIELD = "transformed_text"
 _NO_TEXT = frozenset({"[text]", "<text>", "placeholder", "n/a", "none"})
@@ -62,34 +62,34 @@ def read_answer(answer: str, *, structured: bool = True) -> AnswerReading:
     """
     # Half a character, which servers can send as JSON, can be in no file.
     answer = without_blocks(answer[:_MOST], ["think"]).encode("utf-8", "replace").decode().strip()
-    text = _field(answer) if structured else answer
+    text = _read_field(answer) if structured else answer
     if text is None:
         return AnswerReading(outcome="invalid JSON")
     text = text.encode("utf-8", "replace").decode().strip()
-    if all(map(_says_nothing, text)) or text.lower() in _NO_TEXT:
+    if all(map(_is_punctuation, text)) or text.lower() in _NO_TEXT:
         return AnswerReading(outcome="invalid text")
     return AnswerReading(text)
 
 
-def _says_nothing(sign: str) -> bool:
+def _is_punctuation(sign: str) -> bool:
     """Whether it is punctuation or a blank: a smiley says something, alone or not."""
     return category(sign)[0] in "PZC" or sign in "+<>|^`~"
 
 
-def _field(answer: str) -> str | None:
+def _read_field(answer: str) -> str | None:
     """The field in the first reading of an answer that is one."""
     try:
-        return _of_object(json.loads(answer))
+        return _read_object_text(json.loads(answer))
     except (ValueError, RecursionError):
         pass
-    fenced = first_fenced(answer)
+    fenced = find_first_fence(answer)
     inner = [fenced] if fenced is not None else []
     if 0 <= answer.find("{") < answer.rfind("}"):
         inner.append(answer[answer.find("{") : answer.rfind("}") + 1])
     for part in inner:
         for read in (json.loads, ast.literal_eval):
             try:
-                found = _of_object(read(part))
+                found = _read_object_text(read(part))
             except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
                 continue
             if found is not None:
@@ -103,7 +103,7 @@ def _field(answer: str) -> str | None:
         return by_hand[1]
 
 
-def _of_object(answer: Any) -> str | None:
+def _read_object_text(answer: Any) -> str | None:
     text = answer.get(FIELD) if isinstance(answer, dict) else None
     return text if isinstance(text, str) else None
 
@@ -173,7 +173,7 @@ class TokenCounts:
         """Count those that are not counted yet, together."""
         fresh = list({text: None for text in texts if text not in self._known})
         if self._tokenizer is None:
-            self._known |= {text: likely_tokens([text]) for text in fresh}
+            self._known |= {text: estimate_tokens([text]) for text in fresh}
         elif fresh:
             counts = map(len, self._tokenizer.encode_batch(fresh))
             self._known |= dict(zip(fresh, counts, strict=True))
@@ -196,15 +196,15 @@ class LLMTransformer(LLMWriter):
     @property
     def identity(self) -> str:
         """Of the model, the prompts, the sampling and what is made of the answers."""
-        prompts = "+".join(prompt(step).identity for step in self.of.steps)
+        prompts = "+".join(load_prompt(step).identity for step in self.of.steps)
         drawn = ",".join(f"{key}={value}" for key, value in self.options.as_dict().items())
         return f"{self.chat.identity} {self.of.name} {prompts} {drawn}"
 
     @property
     def prompt(self) -> Prompt:
         """The instructions of all steps."""
-        words = "\n\n".join(prompt(step).text for step in dict.fromkeys(self.of.steps))
-        return Prompt(self.of.name, prompt(self.of.steps[0]).version, words)
+        words = "\n\n".join(load_prompt(step).text for step in dict.fromkeys(self.of.steps))
+        return Prompt(self.of.name, load_prompt(self.of.steps[0]).version, words)
 
     def about(self) -> Mapping[str, Any]:
         """The model as its server names it, and how it was asked."""
@@ -225,7 +225,7 @@ class LLMTransformer(LLMWriter):
             own.allowance(name),
             None if own.top_k == -1 else own.top_k,
         )
-        messages = [Message("system", instruction(name, source, target)), Message("user", text)]
+        messages = [Message("system", format_instruction(name, source, target)), Message("user", text)]
         return StoredQuestion(messages, sampling, Transformed if own.structured else None, attempt)
 
     def needs(
@@ -288,7 +288,7 @@ class LLMTransformer(LLMWriter):
         reading = self._read(answer)
         if reading.outcome == "ok" and self._is_of_wrong_length(slot, step, reading.text, text):
             return WordingDraw("", "wrong length", f"{len(reading.text)} characters for {len(slot.text)}")
-        if reading.outcome == "ok" and (mark := new_mark(REFUSAL, slot.text, reading.text)):
+        if reading.outcome == "ok" and (mark := find_new_mark(REFUSAL, slot.text, reading.text)):
             return WordingDraw("", "refused", f"the model declined: {mark!r}")
         own = reading.outcome == "ok" and self._is_in_own_language(step)
         if own and (fault := language_fault(slot.text, reading.text, slot.lang)):
@@ -355,7 +355,7 @@ class StoredTransformer:
         met: Counter[tuple[str, str]] = Counter()
         blanks = [place for place, source_text in enumerate(asked) if not source_text.text.strip()]
         for place in blanks:
-            yield place, blank(asked[place], seed)
+            yield place, keep_blank_text(asked[place], seed)
         done = set(blanks)
         left = [place for place in range(len(asked)) if place not in done]
         tried = [asked[place] for place in left]
@@ -390,7 +390,7 @@ class RecordedTransformer:
 
     def __init__(self, of: Transformation) -> None:
         self.of = of
-        self._texts = {row["text"]: row[of.name] for row in _sample() if of.name in row}
+        self._texts = {row["text"]: row[of.name] for row in _sample_transformations() if of.name in row}
         self.identity = f"recorded:{of.name}:{digest_json(sorted(self._texts.items()))}"
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
@@ -431,7 +431,7 @@ class RecordedTransformer:
 
 
 @cache
-def _sample() -> tuple[dict[str, str], ...]:
+def _sample_transformations() -> tuple[dict[str, str], ...]:
     path = files("embassay.data").joinpath("sample", "transformations.jsonl")
     return tuple(json.loads(line) for line in path.read_text("utf-8").splitlines())
 
@@ -490,18 +490,20 @@ def open_transformers(
 
     spec = CHAT_MODELS.style.parse(text)
     if spec.name == "recorded":
-        return _recorded(names)
+        return _open_recorded(names)
     if spec.name == "stored":
-        return _stored(text, spec.target, names)
+        return _open_stored(text, spec.target, names)
     if spec.name not in CHAT_MODELS:
-        from embassay.systems.models import chat_advice
+        from embassay.systems.models import advise_chat_name
 
         raise UsageError(
             f"There is no transformer called {spec.name!r}.",
-            mend=chat_advice(text)
+            mend=advise_chat_name(text)
             + f"Use recorded, stored:FOLDER, or a chat model: {', '.join(model.name for model in CHAT_MODELS)}.",
         )
-    chat = CachedChat(suited(open_chat(text, ledger=ledger), options, longest), AnswerCache.open(answers))
+    chat = CachedChat(
+        configure_chat(open_chat(text, ledger=ledger), options, longest), AnswerCache.open(answers)
+    )
     chosen = names or tuple(TRANSFORMATIONS)
     return tuple(
         TransformationSource(TRANSFORMATIONS[name], LLMTransformer(chat, TRANSFORMATIONS[name], options))
@@ -509,8 +511,10 @@ def open_transformers(
     )
 
 
-def _recorded(names: Sequence[str]) -> tuple[TransformationSource, ...]:
-    has = [transformation for transformation in TRANSFORMATIONS if transformation in _sample()[0]]
+def _open_recorded(names: Sequence[str]) -> tuple[TransformationSource, ...]:
+    has = [
+        transformation for transformation in TRANSFORMATIONS if transformation in _sample_transformations()[0]
+    ]
     _check_had("the sample", names, has)
     return tuple(
         TransformationSource(TRANSFORMATIONS[name], RecordedTransformer(TRANSFORMATIONS[name]))
@@ -526,7 +530,7 @@ def _check_had(what: str, names: Sequence[str], has: Sequence[str]) -> None:
             )
 
 
-def _stored(text: str, folder: str, names: Sequence[str]) -> tuple[TransformationSource, ...]:
+def _open_stored(text: str, folder: str, names: Sequence[str]) -> tuple[TransformationSource, ...]:
     if not folder:
         raise UsageError("`stored` needs a folder.", mend="Write stored:FOLDER.")
     kept = ParaphraseSet.open(folder)
@@ -544,9 +548,9 @@ def _stored(text: str, folder: str, names: Sequence[str]) -> tuple[Transformatio
     )
 
 
-def suited(chat: ChatModel, options: TransformOptions, longest: int) -> ChatModel:
+def configure_chat(chat: ChatModel, options: TransformOptions, longest: int) -> ChatModel:
     """The model without thinking, and reading texts of up to `longest` UTF-8 bytes whole, where it can be told."""
-    words = max(len(prompt(name).text.encode()) for name in GROWTH)
+    words = max(len(load_prompt(name).text.encode()) for name in GROWTH)
     # Tokenizers of language models make a token of two bytes or more, whatever the language.
     most = max(options.max_tokens, options.max_tokens_expansion)
     return fit_context(chat, (words + longest) // 2 + most + 256)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import Row, missing_column, unescape_formula
+from embassay.data.rows import Row, make_missing_column_error, unescape_formula
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json, read_bounded
 from embassay.measures import gwet_ac2, spearman
@@ -29,19 +29,19 @@ from embassay.protocols.wordings.pairs import (
     CandidateWording,
     RatedPair,
     Sample,
-    candidates,
-    cell,
+    list_candidates,
+    make_rating_sheet,
+    open_rating_table,
+    read_cell,
     sample_items,
-    sheet,
-    source_of,
     write_ratings,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.tables import sequence_fields
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.runs.folder import slugify_name, to_json, write_atomic
 from embassay.stats import percentile_interval, resample_means, wilson
-from embassay.stats.resampling import resampled_rows, row_counts
+from embassay.stats.resampling import count_rows, draw_resamples
 
 SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
 GOOD = 3.0
@@ -83,7 +83,7 @@ How to go about it:
 """
 
 
-def draw(
+def draw_study(
     of: ParaphraseSet, target: Path, size: Sample, *, transformations: Sequence[str] = (), datasets: Sequence[str] = (),
     langs: Sequence[str] = ()
 ) -> tuple[RatedPair, ...]:  # fmt: skip
@@ -105,13 +105,15 @@ def draw(
     if not chosen:
         raise UsageError(f"{of.path} has no transformation.", mend="Give the folder of `embassay hteb run`.")
     items = tuple(
-        item for name in chosen for item in sample_items(_pool(of, name, datasets, langs), name, size)
+        item
+        for name in chosen
+        for item in sample_items(_list_candidates(of, name, datasets, langs), name, size)
     )
     for name in chosen:
         of_lang = [item for item in items if item.lang == name]
         for place in range(1, size.raters + 1):
             rater = f"{name}-rater{place}"
-            rows = sheet(of_lang, rater, size.seed)
+            rows = make_rating_sheet(of_lang, rater, size.seed)
             write_ratings(target / RATERS / f"{slugify_name(rater)}.csv", rows, columns=COLUMNS)
     write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS)
     write_atomic(target / "key.jsonl", "".join(f"{to_json(item.as_dict())}\n" for item in items))
@@ -127,10 +129,10 @@ def draw(
     return items
 
 
-def _pool(
+def _list_candidates(
     of: ParaphraseSet, name: str, datasets: Sequence[str], langs: Sequence[str]
 ) -> list[CandidateWording]:
-    offered = candidates(of, name, datasets=datasets)
+    offered = list_candidates(of, name, datasets=datasets)
     if unknown := [lang for lang in langs if lang not in offered]:
         raise UsageError(
             f"{name} has no text in {unknown[0]!r}.", mend=f"There are {', '.join(sorted(offered))}."
@@ -208,34 +210,37 @@ def read_study(path: Path) -> tuple[dict[str, Any], tuple[RatedPair, ...]]:
         ) from error  # fmt: skip
 
 
-def score(path: Path, files: Sequence[Path] = (), systems: Sequence[str] = ()) -> ValidationResult:
+def score_study(path: Path, files: Sequence[Path] = (), systems: Sequence[str] = ()) -> ValidationResult:
     """Sum up the ratings of a study, by default those in its raters' files, and write its tables. Each of `systems` is
     asked how similar it finds the rated pairs: a strong correlation with adequacy would say that a drop comes from bad
     texts. DataError, with file and line, for a rating that is off the scale or of no pair of the study."""
     facts, items = read_study(path)
     key = {item.pair_id: item for item in items}
     given = files or sorted(path.joinpath(RATERS).glob("*.csv"))
-    ratings = [rating for file in given for rating in _ratings_in(file, key)]
-    rejected = _rejected(ratings, key)
+    ratings = [rating for file in given for rating in _read_ratings(file, key)]
+    rejected = _find_rejected_raters(ratings, key)
     kept = [row for row in ratings if row.rater_id not in rejected and not key[row.pair_id].is_dummy]
     outcomes = tuple(
-        _outcome(name, criterion, kept, ratings, rejected, key, int(facts["seed"]))
+        _conclude_criterion(name, criterion, kept, ratings, rejected, key, int(facts["seed"]))
         for name in dict.fromkeys(item.lang for item in items)
         for criterion in CRITERIA
     )
-    scored = ValidationResult(outcomes, rejected, tuple(_drift(systems, kept, items)))
-    write_tables(path, list(tables(scored)))
+    scored = ValidationResult(outcomes, rejected, tuple(_measure_drift(systems, kept, items)))
+    write_tables(path, list(make_tables(scored)))
     return scored
 
 
-def _ratings_in(file: Path, key: Mapping[str, RatedPair]) -> Iterator[CriteriaRating]:
-    source = source_of(file)
+def _read_ratings(file: Path, key: Mapping[str, RatedPair]) -> Iterator[CriteriaRating]:
+    source = open_rating_table(file)
     for column in COLUMNS:
         if column not in source.columns():
-            raise missing_column(source, column)
+            raise make_missing_column_error(source, column)
     seen: set[tuple[str, str]] = set()
     for row in source.rows(COLUMNS):
-        pair, rater = unescape_formula(cell(row, "pair_id")), unescape_formula(cell(row, "rater_id"))
+        pair, rater = (
+            unescape_formula(read_cell(row, "pair_id")),
+            unescape_formula(read_cell(row, "rater_id")),
+        )
         if not pair and not rater:
             continue
         if pair not in key:
@@ -244,13 +249,13 @@ def _ratings_in(file: Path, key: Mapping[str, RatedPair]) -> Iterator[CriteriaRa
         if (pair, rater) in seen:
             raise DataError(f"{rater} has already rated the pair {pair}", path=row.path, line=row.line)
         seen.add((pair, rater))
-        values = [_number(row, column) for column in (ADEQUACY, *FLUENCY)]
+        values = [_read_rating(row, column) for column in (ADEQUACY, *FLUENCY)]
         turned = unescape_formula(str(row.cells.get("text") or "")) != key[pair].text
         yield CriteriaRating(pair, rater, values[0], values[1] if turned else values[2])
 
 
-def _number(row: Row, column: str) -> float:
-    text = cell(row, column)
+def _read_rating(row: Row, column: str) -> float:
+    text = read_cell(row, column)
     if not text:
         return float("nan")
     if not _WHOLE.fullmatch(text):
@@ -261,7 +266,9 @@ def _number(row: Row, column: str) -> float:
     return float(text[0])
 
 
-def _rejected(ratings: Sequence[CriteriaRating], key: Mapping[str, RatedPair]) -> dict[str, tuple[str, ...]]:
+def _find_rejected_raters(
+    ratings: Sequence[CriteriaRating], key: Mapping[str, RatedPair]
+) -> dict[str, tuple[str, ...]]:
     """Raters who rated a dummy more than 1 away from what is expected: 5 for a nearly identical pair, 1 for another."""
     out: dict[str, tuple[str, ...]] = {}
     for rating in ratings:
@@ -271,11 +278,11 @@ def _rejected(ratings: Sequence[CriteriaRating], key: Mapping[str, RatedPair]) -
     return out
 
 
-def _outcome(
+def _conclude_criterion(
     name: str, criterion: str, kept: Sequence[CriteriaRating], given: Sequence[CriteriaRating],
     rejected: Mapping[str, object], key: Mapping[str, RatedPair], seed: int
 ) -> CriterionResult:  # fmt: skip
-    table = _table([rating for rating in kept if key[rating.pair_id].lang == name], criterion)
+    table = _rating_table([rating for rating in kept if key[rating.pair_id].lang == name], criterion)
     raters = {rating.rater_id for rating in given if key[rating.pair_id].lang == name}
     out = len(raters & set(rejected))
     values = table[~np.isnan(table)]
@@ -285,20 +292,22 @@ def _outcome(
             name, criterion, 0, 0, len(raters), out, None, none, None, None, none, None, None, none, None
         )
     means = np.nanmean(table[:, ~np.isnan(table).all(axis=0)], axis=0)
-    draws = resample_means(means[:, None], n_resamples=RESAMPLES, rng=_stream(seed, name, criterion, "mean"))
+    draws = resample_means(
+        means[:, None], n_resamples=RESAMPLES, rng=_make_generator(seed, name, criterion, "mean")
+    )
     high = wilson(int((means >= GOOD).sum()) / len(means), len(means))
     linear, quadratic = (
-        _defined(gwet_ac2(_lists(table), way, scale=SCALE)) for way in ("linear", "quadratic")
+        _nan_to_none(gwet_ac2(_table_lists(table), way, scale=SCALE)) for way in ("linear", "quadratic")
     )
     return CriterionResult(
         name, criterion, len(means), len(values), len(raters), out, float(means.mean()),
-        _interval(draws[:, 0]) if len(means) > 1 else (None, None), median(values.tolist()),
-        high.estimate, (high.low, high.high), linear, quadratic, _ac2_ends(table, seed, name, criterion),
-        _defined(percent_agreement(_lists(table))) if len(table) > 1 else None
+        _percentile_interval(draws[:, 0]) if len(means) > 1 else (None, None), median(values.tolist()),
+        high.estimate, (high.low, high.high), linear, quadratic, _bootstrap_ac2(table, seed, name, criterion),
+        _nan_to_none(percent_agreement(_table_lists(table))) if len(table) > 1 else None
     )  # fmt: skip
 
 
-def _table(ratings: Sequence[CriteriaRating], criterion: str) -> NDArray[np.float64]:
+def _rating_table(ratings: Sequence[CriteriaRating], criterion: str) -> NDArray[np.float64]:
     """A row per rater and a column per pair, NaN where missing."""
     rows = {rater: i for i, rater in enumerate(dict.fromkeys(rating.rater_id for rating in ratings))}
     columns = {pair: i for i, pair in enumerate(dict.fromkeys(rating.pair_id for rating in ratings))}
@@ -308,41 +317,41 @@ def _table(ratings: Sequence[CriteriaRating], criterion: str) -> NDArray[np.floa
     return table
 
 
-def _lists(table: NDArray[np.float64]) -> list[list[float | None]]:
+def _table_lists(table: NDArray[np.float64]) -> list[list[float | None]]:
     return [[None if value != value else value for value in row] for row in table.tolist()]
 
 
-def _ac2_ends(table: NDArray[np.float64], seed: int, *names: str) -> tuple[float | None, float | None]:
+def _bootstrap_ac2(table: NDArray[np.float64], seed: int, *names: str) -> tuple[float | None, float | None]:
     """The 95% percentile bootstrap over pairs."""
     n = table.shape[1]
     if n < 2 or len(table) < 2:
         return None, None
-    rng = _stream(seed, *names, "ac2")
+    rng = _make_generator(seed, *names, "ac2")
     draws = np.concatenate(
         [
-            np.asarray(gwet_ac2(_lists(table), scale=SCALE, counts=row_counts(rows)))
-            for rows in resampled_rows(n, RESAMPLES, rng, most=RESAMPLES)
+            np.asarray(gwet_ac2(_table_lists(table), scale=SCALE, counts=count_rows(rows)))
+            for rows in draw_resamples(n, RESAMPLES, rng, most=RESAMPLES)
         ]
     )
     defined = draws[np.isfinite(draws)]
-    return _interval(defined) if len(defined) > 0.95 * RESAMPLES else (None, None)
+    return _percentile_interval(defined) if len(defined) > 0.95 * RESAMPLES else (None, None)
 
 
-def _interval(draws: NDArray[np.float64]) -> tuple[float | None, float | None]:
+def _percentile_interval(draws: NDArray[np.float64]) -> tuple[float | None, float | None]:
     """Of the draws; (None, None) where they do not vary."""
     low, high = percentile_interval(draws)
     return (None, None) if np.isnan(low) else (low, high)
 
 
-def _stream(seed: int, *names: str) -> np.random.Generator:
-    return generator(seed, "hteb validation", *names)
+def _make_generator(seed: int, *names: str) -> np.random.Generator:
+    return make_generator(seed, "hteb validation", *names)
 
 
-def _defined(value: Any) -> float | None:
+def _nan_to_none(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _drift(
+def _measure_drift(
     systems: Sequence[str], kept: Sequence[CriteriaRating], items: Sequence[RatedPair]
 ) -> Iterator[Drift]:
     """How a system's similarity of original and transformed text goes with people's adequacy, on pairs rated."""
@@ -365,10 +374,10 @@ def _drift(
             chosen = np.array([name in ("", item.lang) for item in own])
             both = chosen & np.isfinite(similar)
             rho = float(spearman(similar[both], adequate[both])) if both.sum() > 2 else float("nan")
-            yield Drift(system.name, name, _defined(rho), int(both.sum()))
+            yield Drift(system.name, name, _nan_to_none(rho), int(both.sum()))
 
 
-def tables(scored: ValidationResult) -> Iterator[ColumnTable]:
+def make_tables(scored: ValidationResult) -> Iterator[ColumnTable]:
     """Ratings by transformation and criterion, and the drift check where systems were asked."""
     yield ColumnTable.of(
         "hteb_ratings", "HTEB: what people say about the texts", scored.outcomes, text("transformation"),

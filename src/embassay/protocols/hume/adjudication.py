@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.collection import all_rows
+from embassay.protocols.hume.collection import read_all_rows
 from embassay.protocols.hume.options import GoldKind
 from embassay.protocols.hume.store import Saved, check_independent, has_store, open_store
 from embassay.protocols.hume.study import GOLD as GOLD_FILE
@@ -36,7 +36,7 @@ from embassay.protocols.hume.study import (
     write_annotations,
     write_study,
 )
-from embassay.protocols.hume.tables import how_apart
+from embassay.protocols.hume.tables import item_disagreement
 from embassay.randomness import random_bytes
 from embassay.runs.folder import to_json, write_atomic
 
@@ -61,7 +61,7 @@ class Dispute:
     simulated: bool = False
 
 
-def answers_of(
+def collect_answers(
     folder: StudyFolder, task: StudyTask, rows: Iterable[AnnotationRow]
 ) -> dict[str, dict[str, Any]]:
     """What everybody answered to a task, as its family compares it; items left open are not there. No gold is read.
@@ -85,8 +85,8 @@ def find_disputes(folder: StudyFolder, task: StudyTask, rows: Sequence[Annotatio
     """The items of a task that people answered differently, or that some could not judge, the farthest apart first,
     ties by id; of clusters all items where there is one."""
     items = folder.items_of(task.name)
-    answers = answers_of(folder, task, rows)
-    apart = how_apart(task.family, items, answers)
+    answers = collect_answers(folder, task, rows)
+    apart = item_disagreement(task.family, items, answers)
     refused = Counter(row.item_id for row in rows if row.value is None and row.flag)
     for item, times in refused.items():
         if item in apart and (answered := sum(item in given for given in answers.values())):
@@ -113,10 +113,10 @@ def find_disputes(folder: StudyFolder, task: StudyTask, rows: Sequence[Annotatio
 def _draw_letters(seed: int, task: str, answers: Answers) -> dict[str, str]:
     """A letter for everybody, by a draw: neither the order of names nor that of links tells whose it is."""
     drawn = sorted(answers, key=lambda name: random_bytes(16, seed, "adjudication", task, name))
-    return {name: _letter_of(place) for place, name in enumerate(drawn)}
+    return {name: _place_letter(place) for place, name in enumerate(drawn)}
 
 
-def _letter_of(place: int) -> str:
+def _place_letter(place: int) -> str:
     turn, letter = divmod(place, 26)
     return chr(ord("A") + letter) + (str(turn + 1) if turn else "")
 
@@ -165,7 +165,7 @@ def correct_gold(
     """The gold of every item of a task after adjudication, in the order of the items. `decisions` are those of each
     adjudicator, by item."""
     items = folder.items_of(task.name)
-    answers = answers_of(folder, task, rows)
+    answers = collect_answers(folder, task, rows)
     disputed = {dispute.item for dispute in find_disputes(folder, task, rows)}
     decided = {
         name: {item.id: fix for item in items if (fix := saved.get(item.id)) is not None and fix.is_decided}
@@ -196,7 +196,7 @@ def _decide_item(
 ) -> tuple[Any, str]:  # fmt: skip
     before, made = gold[item.id], [fixes[item.id] for fixes in decisions.values() if item.id in fixes]
     if made:
-        values = [_like_gold(task, item, fix.value, before) for fix in made]
+        values = [_convert_to_gold_form(task, item, fix.value, before) for fix in made]
         if any(value != values[0] for value in values[1:]):
             return before, "split"
         if values[0] is None:
@@ -205,12 +205,12 @@ def _decide_item(
     if item.id in disputed:
         return before, "open"
     labels = [values[item.id] for values in answers.values() if item.id in values]
-    if len(labels) < 2 or (value := _like_gold(task, item, labels[0], before)) == before:
+    if len(labels) < 2 or (value := _convert_to_gold_form(task, item, labels[0], before)) == before:
         return before, "undisputed"
     return (value, "consensus") if kind == "consensus" and value is not None else (before, "contradicted")
 
 
-def _like_gold(task: StudyTask, item: Item, value: Any, before: Any) -> Any:
+def _convert_to_gold_form(task: StudyTask, item: Item, value: Any, before: Any) -> Any:
     """An answer in the form of gold. Marks that say what grades say are those grades; no relevant document is none."""
     if value is None:
         return None
@@ -307,7 +307,7 @@ def export_gold(
     if out.resolve() == study.resolve():
         raise UsageError(f"{out} is the study itself.", mend="Name another --out: its gold stays as it is.")
     chosen = [folder.task(name) for name in dict.fromkeys(tasks)] or list(folder.study.tasks)
-    rows, decisions = all_rows(folder), _read_decisions(folder)
+    rows, decisions = read_all_rows(folder), _read_decisions(folder)
     by_task = {
         task.name: correct_gold(folder, task, folder.gold(task.name), rows, decisions, kind)
         for task in chosen

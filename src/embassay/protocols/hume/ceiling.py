@@ -24,13 +24,13 @@ from embassay.protocols.hume.resampling import (
     People,
     Range,
     Resampled,
-    drawn_mean,
-    drawn_spearman,
-    drawn_v_measure,
-    no_interval,
+    make_bare_value,
     people_rows,
     people_score,
     resample_statistics,
+    resampled_mean,
+    resampled_spearman,
+    resampled_v_measure,
     row_numbers,
     row_score,
     value_indicators,
@@ -38,7 +38,7 @@ from embassay.protocols.hume.resampling import (
 from embassay.protocols.hume.scoring import marked_ap
 from embassay.protocols.hume.study import Answers, Family, Label, Marks, TaskSpec
 from embassay.stats import mixed_mean
-from embassay.stats.intervals import Estimate, check_confidence, sample
+from embassay.stats.intervals import Estimate, check_confidence, check_sample
 
 MANY_DRAWS = Draws(n_resamples=10_000)
 SystemValues = Mapping[str, Any]
@@ -121,7 +121,7 @@ def _compare_systems(
         return _system_scores(task, laid, rows, counts) - people_score(task, laid, counts)[:, None]
 
     if task.family == "clustering":
-        differences = [no_interval(score - people, n, NO_CLUSTERS) for score in scores]
+        differences = [make_bare_value(score - people, n, NO_CLUSTERS) for score in scores]
     else:
         # Differences are nearly symmetric: mending bias and skew only adds noise to them (docs/hume_beyond.md).
         differences = list(
@@ -135,7 +135,7 @@ def _compare_systems(
 def _system_scores(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], counts: Floats) -> Floats:
     """(b, systems)."""
     if task.family in ("classification", "reranking"):
-        return drawn_mean(counts, np.stack([row_numbers(row) for row in rows], axis=1))
+        return resampled_mean(counts, np.stack([row_numbers(row) for row in rows], axis=1))
     return np.stack([row_score(task, laid.gold, row, counts) for row in rows], axis=1)
 
 
@@ -193,7 +193,7 @@ def three_correlations(people: People, laid: ItemRows, system: Floats) -> Correl
     k = len(people.taking_part) if pooled else 1
     pairs = [_gold_correlations(gold, row_numbers(row), system) for row in laid.rows]
     of_people, shared = (float(np.mean(values)) for values in zip(*pairs, strict=True))
-    of_system = _spearman_of(gold, system)
+    of_system = _spearman_or_nan(gold, system)
     if any(math.isnan(value) for value in (of_people, of_system, shared)):
         return None
     return Correlations(
@@ -207,7 +207,7 @@ def three_correlations(people: People, laid: ItemRows, system: Floats) -> Correl
 
 def _gold_correlations(gold: Floats, ratings: Floats, system: Floats) -> tuple[float, float]:
     there = ~np.isnan(ratings)
-    return _spearman_of(gold[there], ratings[there]), _spearman_of(ratings[there], system[there])
+    return _spearman_or_nan(gold[there], ratings[there]), _spearman_or_nan(ratings[there], system[there])
 
 
 def _people_correlation(people: People) -> float | None:
@@ -217,7 +217,7 @@ def _people_correlation(people: People) -> float | None:
     return None if math.isnan(mean) else mean
 
 
-def _spearman_of(x: Floats, y: Floats) -> float:
+def _spearman_or_nan(x: Floats, y: Floats) -> float:
     return float(spearman(x, y))
 
 
@@ -310,7 +310,7 @@ def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
     a half), as an order of labels must not decide what people can reach. STS: Spearman's with the others' mean rating.
     Reranking: AP, where a document is relevant that at least half of the others marked; AP knows no grades, and people
     miss more than they add, so a tie counts as relevant. Clustering: the mean V-measure against each other annotator.
-    Not the score against the dataset's gold: a system compares with it by `against_people`.
+    Not the score against the dataset's gold: a system compares with it by `compare_with_left_out_people`.
     Raises UsageError where nobody answered.
 
     >>> from embassay.protocols.hume.study import TaskSpec
@@ -325,12 +325,12 @@ def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
     items = [item for item in people.items if sum(item in answers for answers in taking_part.values()) > 1]
     if len(taking_part) < 2 or not items:
         reason = ONE if len(taking_part) < 2 else "no item has two annotators"
-        return Ceiling(no_interval(float("nan"), len(items), reason), {}, len(items))
+        return Ceiling(make_bare_value(float("nan"), len(items), reason), {}, len(items))
     parts: dict[str, Callable[[Floats], Floats]] = {}
     dropped = 0
     for name, answers in taking_part.items():
         others = [other for key, other in taking_part.items() if key != name]
-        parts[name] = scorer_against(people, answers, others, items)
+        parts[name] = make_scorer(people, answers, others, items)
         dropped += _without_relevant(people, answers, others, items)
     once = np.ones((1, len(items)))
     scores = {name: float(part(once)[0]) for name, part in parts.items()}
@@ -339,18 +339,18 @@ def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
         return np.asarray(np.mean([part(counts) for part in parts.values()], axis=0))
 
     if people.task.family == "clustering":
-        value = no_interval(float(mean(once)[0]), len(items), GROUPS)
+        value = make_bare_value(float(mean(once)[0]), len(items), GROUPS)
     else:
-        value = resample_statistics(mean, len(items), draws, within=(range_of(people.task.family),))[0]
+        value = resample_statistics(mean, len(items), draws, within=(family_range(people.task.family),))[0]
     return Ceiling(value, scores, len(items), dropped)
 
 
-def range_of(family: Family) -> Range:
+def family_range(family: Family) -> Range:
     """The least and greatest main measure of a family."""
     return CORRELATION if family == "sts" else SHARE
 
 
-def scorer_against(
+def make_scorer(
     people: People, own: Mapping[str, Any], others: Held, items: Sequence[str]
 ) -> Callable[[Floats], Floats]:
     """How one's answers score against the answers of others put together, in every resample of `items`: (b,)."""
@@ -359,18 +359,18 @@ def scorer_against(
         mine = value_indicators([own.get(item) for item in items])
         theirs = [value_indicators([other.get(item) for item in items]) for other in others]
         return lambda counts: np.asarray(
-            np.mean([drawn_v_measure(counts, mine, other) for other in theirs], axis=0)
+            np.mean([resampled_v_measure(counts, mine, other) for other in theirs], axis=0)
         )
     votes_of = {item: [other[item] for other in others if item in other] for item in items}
     if family == "sts":
         mine = row_numbers([own.get(item) for item in items])
         mean = row_numbers([float(np.mean(votes)) if votes else None for votes in votes_of.values()])
-        return lambda counts: drawn_spearman(counts, mine, mean)
+        return lambda counts: resampled_spearman(counts, mine, mean)
     value = _label_credit if family == "classification" else _marks_precision(people)
     values = row_numbers(
         [value(own[item], votes) if item in own and votes else None for item, votes in votes_of.items()]
     )
-    return lambda counts: drawn_mean(counts, values)
+    return lambda counts: resampled_mean(counts, values)
 
 
 def _label_credit(answer: Any, votes: Sequence[Any]) -> float:
@@ -380,7 +380,7 @@ def _label_credit(answer: Any, votes: Sequence[Any]) -> float:
 
 def _marks_precision(people: People) -> Callable[[Any, Sequence[Any]], float | None]:
     def value(marks: Any, votes: Sequence[Any]) -> float | None:
-        gold = relevant_to_most(votes)
+        gold = majority_marks(votes)
         return marked_ap(gold, marks, human_ap_mode=people.human_ap_mode) if any(gold) else None
 
     return value
@@ -390,7 +390,7 @@ def _without_relevant(people: People, answers: Mapping[str, Any], others: Held, 
     if people.task.family != "reranking":
         return 0
     marks = [[other[item] for other in others if item in other] for item in items if item in answers]
-    return sum(not any(relevant_to_most(votes)) for votes in marks if votes)
+    return sum(not any(majority_marks(votes)) for votes in marks if votes)
 
 
 def most_votes(votes: Sequence[Label]) -> frozenset[Label]:
@@ -404,7 +404,7 @@ def most_votes(votes: Sequence[Label]) -> frozenset[Label]:
     return frozenset(label for label, times in counted.items() if times == most)
 
 
-def relevant_to_most(marks: Sequence[Marks]) -> Marks:
+def majority_marks(marks: Sequence[Marks]) -> Marks:
     """1 for every document that at least half of the people marked.
 
     >>> relevant_to_most([(1, 1, 0), (1, 0, 0)])
@@ -418,7 +418,7 @@ SystemAnswers = Mapping[str, Any]
 reranking a score per document, in the order displayed."""
 
 
-def against_people(people: People, system: SystemAnswers, draws: Draws = DRAWS) -> Resampled:
+def compare_with_left_out_people(people: People, system: SystemAnswers, draws: Draws = DRAWS) -> Resampled:
     """A system's mean score against the answers of all annotators but one, put together as in `human_ceiling`.
 
     Every annotator is left out once, so the system meets the same gold as the people of the ceiling do, made by as many
@@ -442,7 +442,7 @@ def soft_score(people: People, system: SystemAnswers, draws: Draws = DRAWS) -> R
 
     Disagreement stays: for a classification it is, per item, the share of annotators who gave the system's label, where
     a vote makes one label right. No system can reach 1 where people differ. NaN, intervals and items as for
-    `against_people`.
+    `compare_with_left_out_people`.
     Source: HUME 5.3, which asks to preserve disagreement.
 
     >>> from embassay.protocols.hume.study import TaskSpec
@@ -461,18 +461,18 @@ def _score_against(people: People, system: SystemAnswers, golds: Sequence[Held],
     items = [item for item in shared if item in system]
     if len(taking_part) < 2 or not items:
         reason = ONE if len(taking_part) < 2 else "no item has two annotators and an answer of the system"
-        return no_interval(float("nan"), len(items), reason)
-    parts = [scorer_against(people, system, gold, items) for gold in golds]
+        return make_bare_value(float("nan"), len(items), reason)
+    parts = [make_scorer(people, system, gold, items) for gold in golds]
 
     def mean(counts: Floats) -> Floats:
         return np.asarray(np.mean([part(counts) for part in parts], axis=0))
 
     if people.task.family == "clustering":
-        return no_interval(float(mean(np.ones((1, len(items))))[0]), len(items), GROUPS)
-    return resample_statistics(mean, len(items), draws, within=(range_of(people.task.family),))[0]
+        return make_bare_value(float(mean(np.ones((1, len(items))))[0]), len(items), GROUPS)
+    return resample_statistics(mean, len(items), draws, within=(family_range(people.task.family),))[0]
 
 
-def among_people(score: float, annotators: Sequence[float], *, confidence: float = 0.95) -> Estimate:
+def share_of_people_below(score: float, annotators: Sequence[float], *, confidence: float = 0.95) -> Estimate:
     """The share of annotators who score below a system, 0 to 1, equals counting half; `n` is how many there are.
 
     The interval is Clopper and Pearson's for the share among all people like these: it holds its level for any number
@@ -484,7 +484,7 @@ def among_people(score: float, annotators: Sequence[float], *, confidence: float
     >>> found.estimate, round(found.low, 3), found.high
     (1.0, 0.158, 1.0)
     """
-    people = sample(list(annotators), "annotators")
+    people = check_sample(list(annotators), "annotators")
     if score != score:
         raise UsageError("The system has no score.", mend="Leave it out and say why.")
     below = float((people < score).sum() + (people == score).sum() / 2)
@@ -492,7 +492,8 @@ def among_people(score: float, annotators: Sequence[float], *, confidence: float
 
 
 def share_of_people(share: float, n: int, *, confidence: float = 0.95) -> Estimate:
-    """A share found among `n` annotators with the interval of `among_people`: from a record, which keeps the share.
+    """A share found among `n` annotators with the interval of `share_of_people_below`: from a record, which keeps the
+    share.
 
     Raises UsageError for a share outside 0 to 1 or no annotators.
 
@@ -531,7 +532,9 @@ class Needed:
     note: str = ""
 
 
-def items_needed(people: People, system: SystemValues, *, power: float = 0.8, alpha: float = 0.05) -> Needed:
+def count_items_needed(
+    people: People, system: SystemValues, *, power: float = 0.8, alpha: float = 0.05
+) -> Needed:
     """What would separate a system from people in the test of `compare_with_people`, at a `power` and level `alpha`.
 
     Classification and reranking: from the variance of the differences item by item. More annotators lower what is
@@ -589,7 +592,7 @@ def reach_of(power: float, alpha: float) -> Reach:
     return Reach(z(1 - alpha / 2), z(power))
 
 
-def annotators_by_variance(parts: Components, n: int, least: int, reach: Reach) -> int | None:
+def count_annotators_by_variance(parts: Components, n: int, least: int, reach: Reach) -> int | None:
     """How many annotators, from `least` on, find the mean difference with `n` items: None up to the limit.
 
     The test sees what varies over items. Which annotators take part moves the difference as well, and so counts for the
@@ -602,10 +605,10 @@ def annotators_by_variance(parts: Components, n: int, least: int, reach: Reach) 
         spread = over_items + parts.annotators / k
         return abs(parts.mean) >= reach.test * math.sqrt(over_items) + reach.power * math.sqrt(spread)
 
-    return _first_enough(enough, least)
+    return _find_first_sufficient(enough, least)
 
 
-def annotators_by_correlation(at: Correlations, n: int, least: int, reach: Reach) -> int | None:
+def count_annotators_by_correlation(at: Correlations, n: int, least: int, reach: Reach) -> int | None:
     """The same for STS, where their mean rating becomes more reliable; None also for one annotator."""
     if at.between is None or at.between <= 0:
         return None
@@ -614,7 +617,7 @@ def annotators_by_correlation(at: Correlations, n: int, least: int, reach: Reach
         then = at.with_annotators(k)
         return abs(then.gap) >= reach.both * then.spread / math.sqrt(max(n - 3, 1))
 
-    return _first_enough(enough, least)
+    return _find_first_sufficient(enough, least)
 
 
 def _by_variance(differences: Floats, parts: Components | None, need: Needed, reach: Reach) -> Needed:
@@ -624,13 +627,15 @@ def _by_variance(differences: Floats, parts: Components | None, need: Needed, re
     # Guenther 1981: what a t test needs more than a normal one.
     extra = reach.test**2 / 2
     smallest = reach.both * math.sqrt(variance / max(need.n - extra, 1))
-    items = _up_to(reach.both**2 * variance / gap**2 + extra) if gap else None
+    items = _rising_numbers(reach.both**2 * variance / gap**2 + extra) if gap else None
     known = replace(need, items=items, smallest=smallest)
     # A vote of more people gets better than their mean: where the two lie on either side of the system, nothing of
     # the mean holds for the vote.
     if parts is None or parts.mean * gap <= 0:
         return _explain_need(known, known=False)
-    return _explain_need(replace(known, annotators=annotators_by_variance(parts, need.n, need.k, reach)))
+    return _explain_need(
+        replace(known, annotators=count_annotators_by_variance(parts, need.n, need.k, reach))
+    )
 
 
 def _by_correlation(at: Correlations | None, need: Needed, reach: Reach) -> Needed:
@@ -638,19 +643,19 @@ def _by_correlation(at: Correlations | None, need: Needed, reach: Reach) -> Need
         return replace(need, note="A correlation is undefined: ratings or similarities do not vary.")
     smallest = at.moved(reach.both * at.spread / math.sqrt(max(need.n - 3, 1)))
     # Fisher's z has a variance of 1 / (n - 3).
-    items = _up_to((reach.both * at.spread / at.gap) ** 2 + 3) if at.gap else None
-    annotators = annotators_by_correlation(at, need.n, need.k, reach)
+    items = _rising_numbers((reach.both * at.spread / at.gap) ** 2 + 3) if at.gap else None
+    annotators = count_annotators_by_correlation(at, need.n, need.k, reach)
     return _explain_need(
         replace(need, items=items, annotators=annotators, smallest=smallest),
         known=at.between is not None and at.between > 0,
     )
 
 
-def _first_enough(enough: Callable[[int], bool], least: int) -> int | None:
+def _find_first_sufficient(enough: Callable[[int], bool], least: int) -> int | None:
     return next((k for k in range(least, MOST_ANNOTATORS + 1) if enough(k)), None)
 
 
-def _up_to(number: float) -> int | None:
+def _rising_numbers(number: float) -> int | None:
     return math.ceil(number) if number <= MOST_ITEMS else None
 
 

@@ -50,7 +50,7 @@ def collect_annotations(folder: StudyFolder, files: Sequence[Path] = ()) -> tupl
                     f"The answer of {row.annotator_id} to {row.item_id} {what}", path=path, line=line,
                     mend="Keep one line for each annotator and item of this study."
                 )  # fmt: skip
-            by_key[key] = annotation_of(row)
+            by_key[key] = make_annotation(row)
     return (*by_key.values(), *(() if files else _stored_rows(folder, by_key)))
 
 
@@ -75,7 +75,7 @@ def _stored_rows(folder: StudyFolder, filed: Container[tuple[str, str]]) -> tupl
     return stored
 
 
-def annotation_of(row: AnnotationRow) -> Annotation:
+def make_annotation(row: AnnotationRow) -> Annotation:
     """A row of a file as an annotation: lists become tuples."""
     value = tuple(row.value) if isinstance(row.value, list) else row.value
     return Annotation(**{**row.model_dump(), "value": value})
@@ -100,12 +100,12 @@ def read_served(folder: StudyFolder, database: str | None = None) -> list[Annota
         return []
     store = open_store(folder, database, read_only=True)
     try:
-        return rows_of_store(store)
+        return read_store_rows(store)
     finally:
         store.close()
 
 
-def rows_of_store(store: AnswerStore) -> list[AnnotationRow]:
+def read_store_rows(store: AnswerStore) -> list[AnnotationRow]:
     """What annotators have decided, by annotator and item."""
     kinds = {annotator.id: annotator.who for annotator in store.annotators()}
     return [
@@ -135,7 +135,7 @@ def read_document(path: Path, mend: str) -> Any:
         ) from None
 
 
-def all_rows(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
+def read_all_rows(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
     """Everybody's answers, by annotator and then in the order of the study's items.
 
     Raises DataError for an item that the study has not, and where a file and the store say different things.
@@ -227,7 +227,9 @@ Chance = Callable[..., float]
 """A number in (0, 1) by what it is for: the same for the same words."""
 
 
-def simulated_rows(folder: StudyFolder, annotators: int, *, noise: float, seed: int) -> list[AnnotationRow]:
+def simulate_annotators(
+    folder: StudyFolder, annotators: int, *, noise: float, seed: int
+) -> list[AnnotationRow]:
     """The answers of several scripted annotators to a whole study: `simulated-1` and so on."""
     golds = {task.name: folder.gold(task.name) for task in folder.study.tasks}
     return [
@@ -272,14 +274,16 @@ def _simulate_labels(
     task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance
 ) -> dict[str, Any]:
     labels = task.spec.labels or tuple(sorted(set(gold.values()), key=str))
-    return {item: _another_value(label, labels, noise, chance, item) for item, label in gold.items()}
+    return {item: _draw_other_value(label, labels, noise, chance, item) for item, label in gold.items()}
 
 
 def _simulate_groups(
     _task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance
 ) -> dict[str, Any]:
     clusters = tuple(dict.fromkeys(gold.values()))
-    moved = {item: _another_value(cluster, clusters, noise, chance, item) for item, cluster in gold.items()}
+    moved = {
+        item: _draw_other_value(cluster, clusters, noise, chance, item) for item, cluster in gold.items()
+    }
     # Named as someone would who met the texts in this order: gold names would be telling.
     names = {cluster: f"group {place}" for place, cluster in enumerate(dict.fromkeys(moved.values()), 1)}
     return {item: names[cluster] for item, cluster in moved.items()}
@@ -291,7 +295,7 @@ def _simulate_ratings(
     scale = task.scale or Scale()
     spread = noise * (scale.high - scale.low)
     return {
-        item: on_scale(
+        item: nearest_step(
             rating + (NormalDist(0, spread).inv_cdf(chance("rating", item)) if spread else 0), scale
         )
         for item, rating in gold.items()
@@ -329,7 +333,7 @@ def check_nobody_answered(folder: StudyFolder) -> None:
         )
 
 
-def on_scale(rating: float, scale: Scale) -> float:
+def nearest_step(rating: float, scale: Scale) -> float:
     """The step of the scale nearest to a rating, the higher of two; its ends are the limits.
 
     >>> on_scale(2.4, Scale(step=0.5)), on_scale(7.0, Scale())
@@ -340,7 +344,7 @@ def on_scale(rating: float, scale: Scale) -> float:
     return float(scale.low + min(step, steps) * scale.step)
 
 
-def _another_value(own: Any, among: Sequence[Any], noise: float, chance: Chance, item: str) -> Any:
+def _draw_other_value(own: Any, among: Sequence[Any], noise: float, chance: Chance, item: str) -> Any:
     """With the chance `noise` another one of `among`."""
     others = [value for value in among if value != own]
     if not others or chance("errs", item) >= noise:

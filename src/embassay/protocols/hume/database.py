@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from embassay.errors import ModelError, UsageError
-from embassay.runs.folder import private_file
+from embassay.runs.folder import make_private_file
 from embassay.runs.store import SqliteConnection
 from embassay.search.indexes.address import ServerAddress, check_no_password, find_address
 from embassay.search.indexes.pgvector import Postgres
@@ -130,7 +130,7 @@ class SqliteFile:
         with self._file_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
             # Who answered what is between them and the owner of the study.
-            private_file(path)
+            make_private_file(path)
             self._writer = self._connect()
             self._writer.execute("BEGIN IMMEDIATE")
             for table in TABLES:
@@ -143,7 +143,7 @@ class SqliteFile:
         self._waiting.put(mine)
         with self._turn:
             if not mine.is_done:
-                self._carry_out(_all_of(self._waiting))
+                self._carry_out(_do_all(self._waiting))
         with self._file_errors():
             return cast("T", mine.outcome())
 
@@ -257,7 +257,7 @@ class _TransactionWork:
         return self._value
 
 
-def _all_of(waiting: SimpleQueue[_TransactionWork]) -> list[_TransactionWork]:
+def _do_all(waiting: SimpleQueue[_TransactionWork]) -> list[_TransactionWork]:
     works: list[_TransactionWork] = []
     while True:
         try:
@@ -328,7 +328,7 @@ class PostgresServer:
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """One transaction; those of one annotator take turns by the lock of their row."""
-        return self._server.do(lambda connection: _carried_out(connection, work))
+        return self._server.do(lambda connection: _commit_work(connection, work))
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """The same: reading needs no other connection here."""
@@ -380,7 +380,7 @@ def open_server(address: str, schema: str) -> PostgresServer:
     return PostgresServer(find_address(_TITLE, address, schemes=_SCHEMES, variable=VARIABLE), schema)
 
 
-def _carried_out(connection: Connection[Any], work: Callable[[Transaction], T]) -> T:
+def _commit_work(connection: Connection[Any], work: Callable[[Transaction], T]) -> T:
     with connection.transaction():
         return work(_PostgresStatements(connection))
 

@@ -17,18 +17,24 @@ from embassay.errors import DataError, EmbassayError
 from embassay.protocols.hume.sampling.pools import compared_text, has_training_rows, seeded_order
 from embassay.protocols.hume.study import Family, Item, StudyFolder, StudyTask, read_study
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.estimates import Items, Lost, estimate
-from embassay.protocols.kernel.forecast import dimensions, remembered
-from embassay.protocols.kernel.inputs import charged, dataset
+from embassay.protocols.kernel.estimates import Items, Lost, bootstrap_estimate
+from embassay.protocols.kernel.forecast import count_dimensions, remembered_vector_bytes
+from embassay.protocols.kernel.inputs import charge_calls, open_request_dataset
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.tasks import clustering, reranking, sts
 from embassay.protocols.tasks import task as footprint
 from embassay.protocols.tasks.classification import ONE_LABEL, classify_by_neighbours, classify_by_regression
-from embassay.protocols.tasks.task import Embedding, PtebContext, PtebOptions, make_outcome, nearest_anchor
+from embassay.protocols.tasks.task import (
+    Embedding,
+    PtebContext,
+    PtebOptions,
+    make_outcome,
+    measure_nearest_anchor,
+)
 from embassay.records import Classification, LabelledTexts, RerankingSet, ScoredPairs, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear, Rehearsal
-from embassay.runs.memory import Footprint, room_for
+from embassay.runs.memory import Footprint, reserve_room
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -56,7 +62,9 @@ class FewLabelled:
 def evaluate_labels(system: Similarity, data: FewLabelled, context: PtebContext) -> TaskOutcome:
     """Score one system. Items are, of each text, the share of repeats that label it `correct`, and the `label` most of
     them give it, as its number in `data.labels`."""
-    draws = [drawn_rows(data.training, repeat, context.seed, data.task) for repeat in range(data.repeats)]
+    draws = [
+        draw_training_rows(data.training, repeat, context.seed, data.task) for repeat in range(data.repeats)
+    ]
     # The rows of all repeats together, so that each is encoded once however often it is drawn.
     used = sorted({row for draw in draws for row in draw})
     learnt = _take_rows(data.training.rows, used)
@@ -77,12 +85,12 @@ def evaluate_labels(system: Similarity, data: FewLabelled, context: PtebContext)
     right[test.mask] = np.nan
     items = Items()
     items.add(data.test.ids, right, CORRECT)
-    items.add(data.test.ids, _most_given(predicted, data.labels, test.mask), LABEL)
+    items.add(data.test.ids, _majority_labels(predicted, data.labels, test.mask), LABEL)
     method = (
         f"{how}, {data.training.per_label} training texts per label, mean of {data.repeats} draws, "
         "bootstrap over texts"
     )
-    accuracy = estimate(right[:, None], lambda means: means[..., 0], context, "test texts", method)
+    accuracy = bootstrap_estimate(right[:, None], lambda means: means[..., 0], context, "test texts", method)
     notes = [
         *data.training.notes,
         *_short_labels(data),
@@ -121,7 +129,7 @@ def _make_predictor(
     return "logistic regression", learn
 
 
-def _most_given(
+def _majority_labels(
     predicted: NDArray[np.str_], labels: Sequence[str], lost: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """The number of the label that most repeats give each text, the first in order of equals: (repeats, n) -> (n,)."""
@@ -159,7 +167,7 @@ class Training:
     notes: tuple[str, ...] = ()
 
 
-def training_of(task: StudyTask, items: Sequence[Item], per_label: int | None) -> Training:
+def find_training_rows(task: StudyTask, items: Sequence[Item], per_label: int | None) -> Training:
     """The rows that a classification task may be trained on: the training split of its source, or where it has none
     the rows that were not drawn. Texts that are items and labels that are not the task's are left out.
 
@@ -170,7 +178,7 @@ def training_of(task: StudyTask, items: Sequence[Item], per_label: int | None) -
         request = DatasetRequest(
             source.dataset, tuple(sorted(source.mapping.items())), source.split, source.grades
         )
-        opened = dataset(request)
+        opened = open_request_dataset(request)
         split = has_training_rows(opened)
         shape = "classification" if split else "labelled"
         loaded = _language_rows(opened, shape, source.lang).load(shape)
@@ -188,10 +196,10 @@ def training_of(task: StudyTask, items: Sequence[Item], per_label: int | None) -
         )
     changed = source.fingerprint and loaded.fingerprint != source.fingerprint
     notes = ("the source has changed since the study was sampled",) if changed else ()
-    return Training(kept, per_label or usual_per_label(task), loaded.fingerprint, notes)
+    return Training(kept, per_label or paper_texts_per_label(task), loaded.fingerprint, notes)
 
 
-def usual_per_label(task: StudyTask) -> int:
+def paper_texts_per_label(task: StudyTask) -> int:
     """How many texts per label the paper trains on (spec hume 5).
 
     >>> from embassay.protocols.hume.study import Source
@@ -203,7 +211,7 @@ def usual_per_label(task: StudyTask) -> int:
     return next((number for word, number in PER_LABEL if word in name), OTHERS)
 
 
-def drawn_rows(training: Training, repeat: int, seed: int, task: str) -> list[int]:
+def draw_training_rows(training: Training, repeat: int, seed: int, task: str) -> list[int]:
     """The positions of the rows that a repeat trains on: `per_label` of every label, all of a label with fewer. The
     same for every system."""
     labels = training.rows.labels
@@ -256,14 +264,14 @@ def family_evaluation(family: Family, settings: EvaluationSettings) -> Evaluate:
     """How a family is evaluated: its headline is the family's main measure."""
     every: Mapping[Family, Evaluate] = {
         "classification": evaluate_labels,
-        "clustering": partial(clustering.evaluate, give_k=settings.give_k),
+        "clustering": partial(clustering.evaluate_system, give_k=settings.give_k),
         "reranking": evaluate_ranked,
         "sts": _evaluate_pairs,
     }
     return every[family]
 
 
-def data_of(
+def make_family_data(
     task: StudyTask, items: Sequence[Item], gold: Mapping[str, Any], settings: EvaluationSettings
 ) -> Any:
     """The items with gold in the form that the family's evaluation takes. DataError for items that lack a text, and
@@ -276,18 +284,18 @@ def data_of(
     if task.family == "clustering":
         return texts
     labels = tuple(str(label.value) for label in task.labels) or tuple(sorted(set(texts.labels)))
-    training = training_of(task, items, settings.per_label)
+    training = find_training_rows(task, items, settings.per_label)
     # Labels of the training rows too: a system may give one that the task does not name.
     names = tuple(dict.fromkeys((*labels, *sorted(set(training.rows.labels)))))
     return FewLabelled(texts, training, names, settings.repeats, task.name)
 
 
-def fingerprint_of(data: Any) -> str:
+def fingerprint_training_data(data: Any) -> str:
     """What besides the study itself the scores depend on: the source of training texts."""
     return data.training.fingerprint if isinstance(data, FewLabelled) else ""
 
 
-def texts_of(data: Any) -> list[str]:
+def collect_texts(data: Any) -> list[str]:
     """Every text that a system sees, for sizes and speed; of training texts as many as one repeat draws."""
     if isinstance(data, FewLabelled):
         drawn = data.training.per_label * len(set(data.training.rows.labels))
@@ -301,7 +309,7 @@ def texts_of(data: Any) -> list[str]:
 
 
 def _evaluate_pairs(system: Similarity, data: ScoredPairs, context: PtebContext) -> TaskOutcome:
-    return with_method(sts.evaluate(system, data, context), lambda method: f"similarity, {method}")
+    return with_method(sts.evaluate_system(system, data, context), lambda method: f"similarity, {method}")
 
 
 def labelled_texts(items: Sequence[Item], gold: Mapping[str, Any]) -> LabelledTexts:
@@ -362,7 +370,7 @@ TIES = "ties: irrelevant documents first"
 def evaluate_ranked(system: Similarity, data: RerankingSet, context: PtebContext) -> TaskOutcome:
     """Score one system; items are the `ap` of each query, and the `similarity` of each of its documents, whose place
     in the order shown is the variant."""
-    similar = nearest_anchor(system, data.queries, data.candidates)
+    similar = measure_nearest_anchor(system, data.queries, data.candidates)
     task_outcome = reranking.score_similarities(system, data, similar, context)
     columns = {name: list(values) for name, values in task_outcome.items.items()}
     for query, values in zip(data.ids, similar, strict=True):
@@ -400,7 +408,10 @@ def evaluate_cell(
     data, family = get_data(job.study, job.content, job.task, job.settings)
     context = _cell_context(job, tokenizer)
     opened = job.opened(advance, ledger=ledger, spread=spread)
-    with room_for(need_of(opened.system, data, job.resamples)), charged(ledger, opened.system.name) as calls:
+    with (
+        reserve_room(need_of(opened.system, data, job.resamples)),
+        charge_calls(ledger, opened.system.name) as calls,
+    ):
         opened.prefetch(lambda hear: rehearse_cell(job, hear))
         opened.remember(lambda hear: rehearse_cell(job, hear))
         outcome = family_evaluation(family, job.settings)(opened.system, data, context)
@@ -420,7 +431,7 @@ def get_data(study: Path, content: str, task: str, settings: EvaluationSettings)
     """The data of a task, read once per process, and its family."""
     folder = _cached_study(study, content)
     spec = folder.task(task)
-    return data_of(spec, folder.items_of(task), folder.gold(task), settings), spec.family
+    return make_family_data(spec, folder.items_of(task), folder.gold(task), settings), spec.family
 
 
 @lru_cache(maxsize=2)
@@ -438,13 +449,13 @@ _LEARNT = 4 * 8
 
 
 def need_of(system: Similarity, data: Any, resamples: int) -> Footprint:
-    """The estimate for one system on the items of a task (`data_of`): that of PTEB for as many texts, with what a
-    classifier of vectors takes."""
-    texts, dim = texts_of(data), dimensions(system)
+    """The estimate for one system on the items of a task (`make_family_data`): that of PTEB for as many texts, with
+    what a classifier of vectors takes."""
+    texts, dim = collect_texts(data), count_dimensions(system)
     found = footprint.estimate_memory(system, data, texts, resamples)
     parts = dict(found.parts)
     if dim:
-        parts["vectors"] += remembered(len(texts), dim)
+        parts["vectors"] += remembered_vector_bytes(len(texts), dim)
         if isinstance(data, FewLabelled):
             parts["the classifier"] = _LEARNT * len(texts) * dim
     return replace(found, parts=parts, mend="Sample fewer items, or score fewer tasks (--task)")

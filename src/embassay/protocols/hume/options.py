@@ -19,8 +19,8 @@ from embassay.protocols.kernel.request import (
     SYSTEMS,
     RunRequest,
     as_lists,
-    like,
     option,
+    repeat_option,
 )
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ class AnnotateRequest:
         name="--binary", flag="binary"
     )  # fmt: skip
     runs: int = option(1, "Answers per item; scores average them.", least=1, most=RUNS, group=STATISTICS)
-    seed: int = like(RunRequest, "seed")
+    seed: int = repeat_option(RunRequest, "seed")
     tasks: tuple[str, ...] = option((), "A task of the study. Default: all but clustering.", name="--task -t")
-    limit: int | None = like(RunRequest, "limit")
+    limit: int | None = repeat_option(RunRequest, "limit")
 
     def __post_init__(self) -> None:
         if not self.llms:
@@ -127,7 +127,7 @@ class TaskDrawOptions:
         from embassay.protocols.hume.sampling.options import read_guidelines
 
         return {
-            "labels": labels_of(self.label or (), self.label_name or ()),
+            "labels": parse_label_meanings(self.label or (), self.label_name or ()),
             "guidelines": self.guidelines and read_guidelines(self.guidelines),
             "question": self.question, "scale": self.scale and scale_of(self.scale), "groups": self.groups,
             "relevant": self.relevant, "candidates": self.candidates,
@@ -145,7 +145,9 @@ ANNOTATED = ("hume", "mteb-hume")
 class DataOptions:
     """Which data a study is drawn from, by the options that other commands have too, and what it is as a whole."""
 
-    datasets: tuple[str, ...] = like(RunRequest, "datasets", default=(), help="A catalogue name or a path.")
+    datasets: tuple[str, ...] = repeat_option(
+        RunRequest, "datasets", default=(), help="A catalogue name or a path."
+    )
     config: Path | None = option(None, "YAML file with settings for every task.", group=DATA)
     families: tuple[Family, ...] = option(
         (), "A task family. Default: all that fit the data.", name="--task -t"
@@ -155,12 +157,12 @@ class DataOptions:
     lang: tuple[str, ...] = option(
         (), "Only this language, such as eng; also sets the language of data that state none.", group=DATA
     )
-    mapping: Mapping[str, str] = like(RunRequest, "mapping")
-    split: str | None = like(RunRequest, "split")
-    grades: str | None = like(RunRequest, "grades")
+    mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
+    split: str | None = repeat_option(RunRequest, "split")
+    grades: str | None = repeat_option(RunRequest, "grades")
     ask: tuple[Question, ...] = option((), "Ask annotators about themselves. Default: nothing.")
     limit: int | None = option(None, "Maximum items per task, for a trial.", least=2, group=DATA)
-    seed: int | None = like(RunRequest, "seed", default=None, help="Random seed. Default: 1337.")
+    seed: int | None = repeat_option(RunRequest, "seed", default=None, help="Random seed. Default: 1337.")
     own: TaskDrawOptions = field(default_factory=TaskDrawOptions)
 
     @property
@@ -189,21 +191,21 @@ class DataOptions:
     @property
     def suites(self) -> list[Suite]:
         """The suites among the datasets."""
-        from embassay.data.catalogue.suites import suite_of
+        from embassay.data.catalogue.suites import find_suite
 
-        return [suite for data in self._own() if (suite := suite_of(data))]
+        return [suite for data in self._own() if (suite := find_suite(data))]
 
     def _own(self) -> list[str]:
-        from embassay.data.sources import own_first
+        from embassay.data.sources import prefer_own_path
 
-        return [own_first(data) for data in self.datasets]
+        return [prefer_own_path(data) for data in self.datasets]
 
     def _tasks(self, data: str, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The task of a dataset; those of a suite, which are for the families that were asked for."""
-        from embassay.data.catalogue.suites import suite_of
+        from embassay.data.catalogue.suites import find_suite
         from embassay.protocols.hume.sampling.options import suite_task
 
-        suite = suite_of(data)
+        suite = find_suite(data)
         if suite is None:
             yield {"data": data, **row}
             return
@@ -211,7 +213,7 @@ class DataOptions:
             yield {**row, **suite_task(member, suite.name), "whole": row["whole"] or suite.name in ANNOTATED}
 
 
-def labels_of(told: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, str]]:
+def parse_label_meanings(told: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, str]]:
     """Label -> what people are told of it, from LABEL=WORDS.
 
     >>> labels_of(["0=Low spirits."], ["0=sadness"])
@@ -316,7 +318,7 @@ class StudyRequest(_HumeRequest):
     LATER: ClassVar[tuple[str, ...]] = ("give_k", "smallest_group")
     """Arguments that are saved only where they are not the usual ones: earlier runs are still the same."""
     study: str
-    systems: tuple[str, ...] = like(RunRequest, "systems", default=())
+    systems: tuple[str, ...] = repeat_option(RunRequest, "systems", default=())
     tasks: tuple[str, ...] = option((), "A task of the study. Default: all.", name="--task -t")
     answers: tuple[str, ...] = option(
         (), "Only these annotations (JSONL). Default: all of the study.", value="FILE", group=DATA
@@ -332,8 +334,8 @@ class StudyRequest(_HumeRequest):
     resamples: int = option(
         10_000, "Bootstrap resamples per interval.", least=1, most=MOST_RESAMPLES, group=STATISTICS
     )
-    seed: int = like(RunRequest, "seed")
-    tokenizer: str = like(RunRequest, "tokenizer")
+    seed: int = repeat_option(RunRequest, "seed")
+    tokenizer: str = repeat_option(RunRequest, "tokenizer")
     min_answered: float = option(
         0.5, "Leave out annotators with less than this share of the most active one's answers.",
         least=0, most=1, value="SHARE", group=STATISTICS
@@ -402,13 +404,13 @@ class PublishedRequest(_HumeRequest):
     models: Models = option(
         "study", "With --from-mteb: the paper's models, or all in the files.", group=SYSTEMS
     )
-    aggregation: Aggregation = like(StudyRequest, "aggregation")
-    one_annotator: OneAnnotator = like(StudyRequest, "one_annotator")
-    seed: int = like(StudyRequest, "seed")
-    systems: tuple[str, ...] = like(StudyRequest, "systems")
-    samples_per_label: int | None = like(StudyRequest, "samples_per_label")
-    resamples: int = like(StudyRequest, "resamples")
-    tokenizer: str = like(StudyRequest, "tokenizer", default="")
+    aggregation: Aggregation = repeat_option(StudyRequest, "aggregation")
+    one_annotator: OneAnnotator = repeat_option(StudyRequest, "one_annotator")
+    seed: int = repeat_option(StudyRequest, "seed")
+    systems: tuple[str, ...] = repeat_option(StudyRequest, "systems")
+    samples_per_label: int | None = repeat_option(StudyRequest, "samples_per_label")
+    resamples: int = repeat_option(StudyRequest, "resamples")
+    tokenizer: str = repeat_option(StudyRequest, "tokenizer", default="")
     repeats: int = 10
     neighbours: int = 10
 

@@ -73,7 +73,7 @@ class ProfileRow(BaseModel):
     answer: str
 
 
-def asked_of(study: StudyFile) -> tuple[ProfileQuestion, ...]:
+def profile_questions(study: StudyFile) -> tuple[ProfileQuestion, ...]:
     """The questions of a study, in its order."""
     return tuple(
         field for question in dict.fromkeys(study.profile) for field in _question_choices(question, study)
@@ -89,12 +89,12 @@ def _question_choices(question: Question, study: StudyFile) -> Iterator[ProfileQ
         yield ProfileQuestion(f"language:{lang}", f"How well do you read {language_name(lang)}?", choices)
 
 
-def checked_profile(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]:
+def check_profile(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]:
     """What somebody said, by key; an empty answer stays one, which takes an earlier one away.
 
     Raises DataError for what the study does not ask, and for an answer that it does not offer.
     """
-    choices = {field.key: {value for value, _ in field.choices} for field in asked_of(study)}
+    choices = {field.key: {value for value, _ in field.choices} for field in profile_questions(study)}
     for key, answer in said.items():
         if key not in choices:
             raise DataError(
@@ -107,14 +107,14 @@ def checked_profile(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]
     return {key: str(answer or "") for key, answer in said.items()}
 
 
-def profiles_of(folder: StudyFolder) -> dict[str, dict[str, str]]:
+def read_profiles(folder: StudyFolder) -> dict[str, dict[str, str]]:
     """What the annotators of a study said, in its file and its store; empty where it asks nothing.
 
     Raises DataError for a line that is not an answer to the study's questions.
     """
     if not folder.study.profile:
         return {}
-    profiles = filed_profiles(folder)
+    profiles = read_filed_profiles(folder)
     if has_store(folder):
         store = open_store(folder, read_only=True)
         try:
@@ -122,16 +122,16 @@ def profiles_of(folder: StudyFolder) -> dict[str, dict[str, str]]:
         finally:
             store.close()
         for annotator, profile in stored.items():
-            profiles.setdefault(annotator, {}).update(checked_profile(folder.study, profile))
+            profiles.setdefault(annotator, {}).update(check_profile(folder.study, profile))
     return profiles
 
 
-def filed_profiles(folder: StudyFolder) -> dict[str, dict[str, str]]:
+def read_filed_profiles(folder: StudyFolder) -> dict[str, dict[str, str]]:
     """Those of `profiles.jsonl`; of two answers to a question the last."""
     path, profiles = folder.path / FILE, dict[str, dict[str, str]]()
     for line, row in read_rows(path, ProfileRow) if path.is_file() else ():
         try:
-            profile = checked_profile(folder.study, {row.question: row.answer})
+            profile = check_profile(folder.study, {row.question: row.answer})
         except DataError as error:
             raise DataError(error.what, path=path, line=line, mend=error.mend) from None
         profiles.setdefault(row.annotator_id, {}).update(profile)
@@ -171,7 +171,7 @@ def profile_table(
     Groups of fewer than `smallest` people are one row without a score. Where that would be a single group, which the
     others and the total tell of, the next smallest is withheld with it.
     """
-    questions = asked_of(study)
+    questions = profile_questions(study)
     # Behind the colon of a key is the language that the question is about.
     groups = [
         group
@@ -199,7 +199,7 @@ def _profile_groups(
         said = profiles.get(annotator.id, {}).get(asked.key, "")
         groups[said if said in groups else UNSAID].append(annotator)
     groups = {value: people for value, people in groups.items() if people}
-    hidden = withheld_groups({value: len(people) for value, people in groups.items()}, smallest)
+    hidden = find_withheld_groups({value: len(people) for value, people in groups.items()}, smallest)
     for value, people in groups.items():
         if value not in hidden:
             score = _group_score([annotator.score for annotator in people])
@@ -210,7 +210,7 @@ def _profile_groups(
         yield ProfileGroup(pair, asked.key, "withheld", people, Bar(value=None, reason=reason))
 
 
-def withheld_groups(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
+def find_withheld_groups(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
     """The groups whose scores nobody is told: those too small, and of a single one also the next smallest.
 
     >>> withheld_groups({"native": 9, "good": 6, "basic": 2}, 5), withheld_groups({"native": 9, "good": 6}, 5)

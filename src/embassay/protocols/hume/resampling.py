@@ -21,15 +21,15 @@ from embassay.errors import UsageError
 from embassay.measures import align, cohen_kappa, krippendorff_alpha
 from embassay.measures.correlation import spearman
 from embassay.protocols.hume.options import Aggregation, ApMode, StudyRequest
-from embassay.protocols.hume.scoring import POOLED_FIRST, least_shared, marked_ap, pooled_answers
+from embassay.protocols.hume.scoring import POOLED_FIRST, count_least_shared, marked_ap, pool_answers
 from embassay.protocols.hume.study import Answers, Family, Gold, TaskSpec
 from embassay.stats.intervals import Estimate, check_confidence, t_quantile
-from embassay.stats.resampling import DEFAULT_SEED, resampled_rows, row_counts, stream
+from embassay.stats.resampling import DEFAULT_SEED, count_rows, draw_resamples, resampling_generator
 
 Floats = NDArray[np.float64]
 
 
-def drawn_mean(counts: Floats, values: Floats) -> Floats:
+def resampled_mean(counts: Floats, values: Floats) -> Floats:
     """The mean of `values` (n,) or (n, m) in every resample: (b,) or (b, m).
 
     >>> drawn_mean(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 2.0]]), np.array([1.0, 2.0, np.nan])).tolist()
@@ -40,7 +40,7 @@ def drawn_mean(counts: Floats, values: Floats) -> Floats:
     return _divide_defined(counts @ np.where(defined, values, 0.0), drawn)
 
 
-def drawn_ranks(counts: Floats, values: Floats) -> Floats:
+def resampled_ranks(counts: Floats, values: Floats) -> Floats:
     """The rank of every value (n,) in every resample (b, n), from 1; equal values share the mean of their ranks, and an
     item drawn three times is three equal values.
 
@@ -58,7 +58,7 @@ def drawn_ranks(counts: Floats, values: Floats) -> Floats:
     return np.asarray(ranks[:, place])
 
 
-def drawn_pearson(counts: Floats, x: Floats, y: Floats) -> Floats:
+def resampled_pearson(counts: Floats, x: Floats, y: Floats) -> Floats:
     """Pearson's correlation of `x` and `y` in every resample, (b,); each is (n,), or (b, n) where it differs between
     resamples, as ranks do. NaN where a side is constant."""
     total = counts.sum(axis=1, keepdims=True)
@@ -71,7 +71,7 @@ def drawn_pearson(counts: Floats, x: Floats, y: Floats) -> Floats:
     return np.clip(r, -1.0, 1.0)
 
 
-def drawn_spearman(counts: Floats, x: Floats, y: Floats) -> Floats:
+def resampled_spearman(counts: Floats, x: Floats, y: Floats) -> Floats:
     """Spearman's correlation of `x` and `y` (n,) over the items where both are there, in every resample: (b,).
 
     >>> x, y = np.array([1.0, 2.0, 3.0, 3.0]), np.array([10.0, 30.0, 20.0, 40.0])
@@ -82,7 +82,7 @@ def drawn_spearman(counts: Floats, x: Floats, y: Floats) -> Floats:
     kept = counts[:, both]
     if not both.any():
         return np.full(len(counts), np.nan)
-    return drawn_pearson(kept, drawn_ranks(kept, x[both]), drawn_ranks(kept, y[both]))
+    return resampled_pearson(kept, resampled_ranks(kept, x[both]), resampled_ranks(kept, y[both]))
 
 
 def _center_values(counts: Floats, values: Floats, total: Floats) -> Floats:
@@ -105,7 +105,7 @@ def value_indicators(values: Sequence[Hashable]) -> Floats:
     return inside
 
 
-def drawn_fleiss(counts: Floats, votes: Floats) -> Floats:
+def resampled_fleiss(counts: Floats, votes: Floats) -> Floats:
     """Fleiss' kappa in every resample, (b,), of `votes` (n, k): how many raters gave item i the label j, as many for
     every item. NaN where all ratings are one label."""
     # Every item has as many ratings: the first one's tell it.
@@ -119,7 +119,7 @@ def drawn_fleiss(counts: Floats, votes: Floats) -> Floats:
         return np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
 
 
-def drawn_cohen(counts: Floats, one: Floats, other: Floats) -> Floats:
+def resampled_cohen(counts: Floats, one: Floats, other: Floats) -> Floats:
     """Cohen's kappa of two raters in every resample, (b,), from their indicators over the same labels (n, k); an item
     that either left out must have a row of zeros. NaN where both gave one and the same label only, or nothing."""
     both = one.sum(axis=1) * other.sum(axis=1)
@@ -132,7 +132,7 @@ def drawn_cohen(counts: Floats, one: Floats, other: Floats) -> Floats:
         return np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
 
 
-def drawn_ari(counts: Floats, one: Floats, other: Floats) -> Floats:
+def resampled_ari(counts: Floats, one: Floats, other: Floats) -> Floats:
     """The adjusted Rand index of two partitions (indicators, (n, k) and (n, l)) in every resample, (b,).
 
     Two draws of one item are no pair: they lie together in both partitions whoever made these, and would raise the
@@ -151,7 +151,7 @@ def drawn_ari(counts: Floats, one: Floats, other: Floats) -> Floats:
         return np.where(most > expected, (both - expected) / (most - expected), np.nan)
 
 
-def drawn_v_measure(counts: Floats, one: Floats, other: Floats) -> Floats:
+def resampled_v_measure(counts: Floats, one: Floats, other: Floats) -> Floats:
     """V-measure (beta 1) of two partitions (indicators, (n, k) and (n, l)) in every resample, (b,); 0 where either is
     one group, as in a human score. NaN where no item is in both.
 
@@ -240,15 +240,17 @@ def resample_statistics(
     # Every item once: the value goes the way of its resamples, so that no second formula can differ from them.
     estimates = _as_columns(statistic(np.ones((1, n))))[0]
     if n < _LEAST:
-        return tuple(no_interval(value, n, f"fewer than {_LEAST} items") for value in estimates.tolist())
+        return tuple(make_bare_value(value, n, f"fewer than {_LEAST} items") for value in estimates.tolist())
     replicates = np.concatenate(
         [
-            _as_columns(statistic(row_counts(rows).astype(np.float64)))
-            for rows in resampled_rows(n, draws.n_resamples, stream(draws.seed, None), most=_DRAWS // n)
+            _as_columns(statistic(count_rows(rows).astype(np.float64)))
+            for rows in draw_resamples(
+                n, draws.n_resamples, resampling_generator(draws.seed, None), most=_DRAWS // n
+            )
         ]
     )
     # Only BCa's acceleration needs the jackknife, which is another n evaluations.
-    left_out = _each_left_out(statistic, n) if draws.kind == "bca" else np.empty((0, len(estimates)))
+    left_out = _jackknife_values(statistic, n) if draws.kind == "bca" else np.empty((0, len(estimates)))
     ranges = within if len(within) > 1 else tuple(within) * len(estimates)
     intervals = (
         _bca_interval(float(estimate), replicates[:, i], left_out[:, i], n, draws)
@@ -260,19 +262,19 @@ def resample_statistics(
     )
 
 
-def no_interval(value: float, n: int, reason: str, undefined: int = 0, resamples: int = 0) -> Resampled:
+def make_bare_value(value: float, n: int, reason: str, undefined: int = 0, resamples: int = 0) -> Resampled:
     """A value without an interval, and why."""
     nan = float("nan")
     return Resampled(value, nan, nan, n, "", nan, undefined, resamples, reason)
 
 
-def _each_left_out(statistic: Drawn, n: int) -> Floats:
+def _jackknife_values(statistic: Drawn, n: int) -> Floats:
     step = max(1, _DRAWS // n)
     blocks = [np.arange(start, min(start + step, n)) for start in range(0, n, step)]
-    return np.concatenate([_as_columns(statistic(_all_but(block, n))) for block in blocks])
+    return np.concatenate([_as_columns(statistic(_rows_without_each(block, n))) for block in blocks])
 
 
-def _all_but(items: NDArray[np.int64], n: int) -> Floats:
+def _rows_without_each(items: NDArray[np.int64], n: int) -> Floats:
     counts = np.ones((len(items), n))
     counts[np.arange(len(items)), items] = 0
     return counts
@@ -287,11 +289,13 @@ def _bca_interval(estimate: float, replicates: Floats, left_out: Floats, n: int,
     every, defined = len(replicates), replicates[~np.isnan(replicates)]
     undefined = every - len(defined)
     if np.isnan(estimate):
-        return no_interval(estimate, n, "the value is undefined", undefined, every)
+        return make_bare_value(estimate, n, "the value is undefined", undefined, every)
     if undefined > _MOST_UNDEFINED * every:
-        return no_interval(estimate, n, f"undefined in {undefined} of {every} resamples", undefined, every)
+        return make_bare_value(
+            estimate, n, f"undefined in {undefined} of {every} resamples", undefined, every
+        )
     if np.ptp(defined) <= _ROUNDING * max(abs(estimate), 1.0):
-        return no_interval(estimate, n, ALIKE, undefined, every)
+        return make_bare_value(estimate, n, ALIKE, undefined, every)
     # BCa mends bias and skew, not that few items spread too little: it is expanded as well.
     if kind != "percentile":
         defined = estimate + (defined - estimate) * _interval_expansion(n, confidence)
@@ -421,10 +425,10 @@ def people_score(task: TaskSpec, laid: ItemRows, counts: Floats) -> Floats:
 def row_score(task: TaskSpec, gold: Sequence[Any] | None, row: Sequence[Any], counts: Floats) -> Floats:
     """The main measure of one row of answers in every resample, (b,); NaN where it is undefined."""
     if task.family == "clustering":
-        return drawn_v_measure(counts, value_indicators(list(gold or ())), value_indicators(row))
+        return resampled_v_measure(counts, value_indicators(list(gold or ())), value_indicators(row))
     if task.family == "sts":
-        return drawn_spearman(counts, row_numbers(gold or ()), row_numbers(row))
-    return drawn_mean(counts, row_numbers(row))
+        return resampled_spearman(counts, row_numbers(gold or ()), row_numbers(row))
+    return resampled_mean(counts, row_numbers(row))
 
 
 def row_numbers(row: Sequence[float | None]) -> Floats:
@@ -445,7 +449,7 @@ def _by_convention(people: People) -> list[Mapping[str, Any]]:
         return every[:1]
     if aggregation == "mean" or (aggregation == "paper" and task.family not in POOLED_FIRST):
         return every
-    together = pooled_answers(task, people.answers)
+    together = pool_answers(task, people.answers)
     if together is None:
         raise UsageError("Groups of several people cannot be pooled.", mend="Use paper or mean.")
     return [together]
@@ -486,12 +490,12 @@ def agreement_intervals(
     shared = [item for item in zip(*rows, strict=True) if sum(value is not None for value in item) > 1]
     if not shared:
         return {}
-    least = least_shared(taking_part, min_shared)
+    least = count_least_shared(taking_part, min_shared)
     of: Mapping[Family, Callable[[Rows, int], dict[str, Drawn]]] = {
-        "classification": _of_labels,
-        "clustering": _of_groups,
-        "reranking": _of_marks,
-        "sts": _of_ratings,
+        "classification": _label_coefficients,
+        "clustering": _group_coefficients,
+        "reranking": _mark_coefficients,
+        "sts": _rating_coefficients,
     }
     statistics = of[family](list(zip(*shared, strict=True)), least)
 
@@ -503,11 +507,11 @@ def agreement_intervals(
         zip(statistics, resample_statistics(every, len(shared), draws, within=within), strict=True)
     )
     if "v_measure" in intervals:
-        intervals["v_measure"] = no_interval(intervals["v_measure"].estimate, len(shared), COPIES)
+        intervals["v_measure"] = make_bare_value(intervals["v_measure"].estimate, len(shared), COPIES)
     return intervals
 
 
-def _of_labels(rows: Rows, least: int) -> dict[str, Drawn]:
+def _label_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
     labels = list(dict.fromkeys(value for row in rows for value in row if value is not None))
     inside = [np.array([[float(value == label) for label in labels] for value in row]) for row in rows]
     votes = np.sum(inside, axis=0)
@@ -522,11 +526,13 @@ def _of_labels(rows: Rows, least: int) -> dict[str, Drawn]:
     def equal(one: Floats, other: Floats) -> Drawn:
         both, same = one.sum(axis=1) * other.sum(axis=1), (one * other).sum(axis=1)
         values = np.where(both > 0, same, np.nan)
-        return lambda counts: drawn_mean(counts, values)
+        return lambda counts: resampled_mean(counts, values)
 
     return {
-        "fleiss_kappa": lambda counts: drawn_fleiss(counts[:, kept], votes[kept]),
-        "cohen_kappa": over.mean(inside, lambda one, other: lambda counts: drawn_cohen(counts, one, other)),
+        "fleiss_kappa": lambda counts: resampled_fleiss(counts[:, kept], votes[kept]),
+        "cohen_kappa": over.mean(
+            inside, lambda one, other: lambda counts: resampled_cohen(counts, one, other)
+        ),
         "percent_agreement": over.mean(inside, equal),
         "alpha": alpha,
     }
@@ -538,40 +544,46 @@ def _modal_size(sizes: Floats) -> float:
     return float(usual[times == times.max()].max())
 
 
-def _of_groups(rows: Rows, least: int) -> dict[str, Drawn]:
+def _group_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
     groups, over = [value_indicators(row) for row in rows], _AnnotatorPairs(rows, least)
     return {
-        "ari": over.mean(groups, lambda one, other: lambda counts: drawn_ari(counts, one, other)),
-        "v_measure": over.mean(groups, lambda one, other: lambda counts: drawn_v_measure(counts, one, other)),
+        "ari": over.mean(groups, lambda one, other: lambda counts: resampled_ari(counts, one, other)),
+        "v_measure": over.mean(
+            groups, lambda one, other: lambda counts: resampled_v_measure(counts, one, other)
+        ),
     }
 
 
-def _of_ratings(rows: Rows, least: int) -> dict[str, Drawn]:
+def _rating_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
     ratings, over = [row_numbers(row) for row in rows], _AnnotatorPairs(rows, least)
 
     def pearson(one: Floats, other: Floats) -> Drawn:
         both = ~np.isnan(one) & ~np.isnan(other)
-        return lambda counts: drawn_pearson(counts[:, both], one[both], other[both])
+        return lambda counts: resampled_pearson(counts[:, both], one[both], other[both])
 
     def alpha(counts: Floats) -> Floats:
         return np.asarray(krippendorff_alpha(rows, "interval", counts=counts))
 
     return {
-        "spearman": over.mean(ratings, lambda one, other: lambda counts: drawn_spearman(counts, one, other)),
+        "spearman": over.mean(
+            ratings, lambda one, other: lambda counts: resampled_spearman(counts, one, other)
+        ),
         "pearson": over.mean(ratings, pearson),
         "absolute_difference": over.mean(
-            ratings, lambda one, other: lambda counts: drawn_mean(counts, np.abs(one - other))
+            ratings, lambda one, other: lambda counts: resampled_mean(counts, np.abs(one - other))
         ),
         "alpha": alpha,
     }
 
 
-def _of_marks(rows: Rows, least: int) -> dict[str, Drawn]:
+def _mark_coefficients(rows: Rows, least: int) -> dict[str, Drawn]:
     """The mean is over comparisons, each of two annotators on one query; a query brings all of its own."""
     pairs = [(rows[one], rows[other]) for one, other, _ in _AnnotatorPairs(rows, least).shared]
 
     def over(measure: Callable[[Any, Any], Any]) -> Drawn:
-        values = np.array([[_or_nan(measure, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs])
+        values = np.array(
+            [[_measure_or_nan(measure, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs]
+        )
         defined = (~np.isnan(values)).sum(axis=0).astype(np.float64)
         sums = np.nansum(values, axis=0)
         return lambda counts: _divide_defined(counts @ sums, counts @ defined)
@@ -580,7 +592,7 @@ def _of_marks(rows: Rows, least: int) -> dict[str, Drawn]:
     return {"spearman": correlation, "kendall": correlation, "cohen_kappa": over(cohen_kappa)}
 
 
-def _or_nan(measure: Callable[[Any, Any], Any], one: Any, other: Any) -> float:
+def _measure_or_nan(measure: Callable[[Any, Any], Any], one: Any, other: Any) -> float:
     return math.nan if one is None or other is None else float(measure(one, other))
 
 

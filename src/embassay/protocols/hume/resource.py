@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from embassay.protocols.hume.published.standings import PairStanding, beside_models
+from embassay.protocols.hume.published.standings import PairStanding, compare_people_with_models
 from embassay.protocols.hume.record import Bar, Summary
 from embassay.protocols.kernel.tables import ColumnTable, interval_fields, number, points, text, whole
 from embassay.stats import bootstrap_ci
@@ -94,7 +94,7 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
 
     Means over the pairs of a level that have people and a model, with bootstrap intervals over pairs from ten on.
     """
-    models = [model for model in beside_models(summary) if model.pair.human.value is not None]
+    models = [model for model in compare_people_with_models(summary) if model.pair.human.value is not None]
     return ColumnTable.of(
         "hume_resources", "HUME: people and models by the resources of a language", _level_rows(models, seed),
         text("level"), text("class", "resource_class"), text("languages"), whole("pairs"),

@@ -122,13 +122,13 @@ def sts_scores(gold: Sequence[float], answers: Sequence[float]) -> dict[str, flo
     _check_counts(len(gold), len(answers))
     error = np.asarray(gold, dtype=np.float64) - np.asarray(answers, dtype=np.float64)
     return {
-        "spearman": _or_zero(float(spearman(gold, answers))),
-        "pearson": _or_zero(float(pearson(gold, answers))),
+        "spearman": _nan_to_zero(float(spearman(gold, answers))),
+        "pearson": _nan_to_zero(float(pearson(gold, answers))),
         "mse": float((error**2).mean()),
     }
 
 
-def _or_zero(value: float) -> float:
+def _nan_to_zero(value: float) -> float:
     return 0.0 if math.isnan(value) else value
 
 
@@ -272,15 +272,15 @@ class PeopleAgreement:
     reason: str = ""
 
 
-def shared_items(answers: Answers) -> int:
+def count_shared_items(answers: Answers) -> int:
     """How many items two or more annotated."""
     counts = Counter(item for given in answers.values() for item in given)
     return sum(count > 1 for count in counts.values())
 
 
-def least_shared(answers: Answers, min_shared: int = StudyRequest.min_shared) -> int:
+def count_least_shared(answers: Answers, min_shared: int = StudyRequest.min_shared) -> int:
     """How many items two annotators must share to be compared: `min_shared`, or all where fewer are shared at all."""
-    return max(1, min(min_shared, shared_items(answers)))
+    return max(1, min(min_shared, count_shared_items(answers)))
 
 
 def people_agreement(
@@ -308,7 +308,7 @@ def people_agreement(
     shared = [count for count in counts.values() if count > 1]
     taking_part = {name: given for name, given in answers.items() if given}
     coefficient = COEFFICIENT[family]
-    least = least_shared(answers, min_shared)
+    least = count_least_shared(answers, min_shared)
     values = _agreement_values(family, taking_part, least) if len(taking_part) > 1 else {}
     value = values.pop(coefficient, math.nan)
     return PeopleAgreement(
@@ -326,7 +326,7 @@ def people_agreement(
 def _disagreement_reason(family: Family, answers: Answers, least: int) -> str:
     if len(answers) < 2:
         return "fewer than two annotators"
-    if not shared_items(answers):
+    if not count_shared_items(answers):
         return "no item has two annotators"
     most = max(len(one.keys() & other.keys()) for one, other in combinations(answers.values(), 2))
     if most < least:
@@ -338,30 +338,30 @@ def _disagreement_reason(family: Family, answers: Answers, least: int) -> str:
 
 def _agreement_values(family: Family, answers: Answers, least: int) -> dict[str, float]:
     if family == "reranking":
-        return _of_marks(answers, least)
+        return _mark_agreement(answers, least)
     rows = align(answers).rows
 
     def mean(of: Callable[[Any, Any], Any]) -> float:
         return mean_pairwise(rows, of, min_shared=least).value
 
     if family == "clustering":
-        return {"ari": mean(_ari_of), "v_measure": mean(_v_measure)}
+        return {"ari": mean(_ari_or_nan), "v_measure": mean(_v_measure)}
     if family == "sts":
         pairwise = {"spearman": spearman, "pearson": pearson, "absolute_difference": absolute_difference}
         values = {name: mean(function) for name, function in pairwise.items()}
-        return {**values, "alpha": _alpha_of(rows, "interval")}
+        return {**values, "alpha": _alpha_or_nan(rows, "interval")}
     kappa = fleiss(rows)
     return {
         "fleiss_kappa": kappa.value,
         "cohen_kappa": mean(cohen_kappa),
         "percent_agreement": percent_agreement(rows, min_shared=least),
-        "alpha": _alpha_of(rows, "nominal"),
+        "alpha": _alpha_or_nan(rows, "nominal"),
         "dropped": float(kappa.dropped),
     }
 
 
 # One item alone is with nobody: both measures would call that perfect agreement.
-def _ari_of(one: list[str], other: list[str]) -> float:
+def _ari_or_nan(one: list[str], other: list[str]) -> float:
     return ari(one, other) if len(one) > 1 else math.nan
 
 
@@ -369,11 +369,11 @@ def _v_measure(one: list[str], other: list[str]) -> float:
     return v_measure(one, other) if len(one) > 1 else math.nan
 
 
-def _alpha_of(rows: tuple[tuple[object, ...], ...], level: Literal["nominal", "interval"]) -> float:
+def _alpha_or_nan(rows: tuple[tuple[object, ...], ...], level: Literal["nominal", "interval"]) -> float:
     return float(krippendorff_alpha(rows, level))
 
 
-def _of_marks(answers: Answers, least: int) -> dict[str, float]:
+def _mark_agreement(answers: Answers, least: int) -> dict[str, float]:
     agreement = marks_agreement(list(answers.values()), min_shared=least)
     return {
         "spearman": agreement.spearman,
@@ -445,7 +445,7 @@ class PeopleScores:
         return [annotator.scores[MAIN[self.family]] for annotator in self.annotators.values()]
 
 
-def who_counts(answers: Answers, min_answered: float = StudyRequest.min_answered) -> Answers:
+def select_annotators(answers: Answers, min_answered: float = StudyRequest.min_answered) -> Answers:
     """The annotators of `answers` who answered at least the share `min_answered` of what the one with most answers did.
 
     It is a share of the most, not of the items: where each item goes to two of five people, all of them count, and so
@@ -487,12 +487,12 @@ def score_people(
     annotators = {annotator: _score_given(scorer, gold, given) for annotator, given in answered.items()}
     each = [annotator.scores for annotator in annotators.values()]
     mean = {name: math.fsum(scores[name] for scores in each) / len(each) for name in each[0]}
-    together = pooled_answers(task, answered)
+    together = pool_answers(task, answered)
     pooled = None if together is None else _score_given(scorer, gold, together)
     return PeopleScores(task.family, annotators, mean, pooled, len(items))
 
 
-def pooled_answers(task: TaskSpec, answers: Answers) -> dict[str, Any] | None:
+def pool_answers(task: TaskSpec, answers: Answers) -> dict[str, Any] | None:
     """One answer per item from those of all who answered it, by item id: the majority's label (ties to the first of the
     task's labels, else the smallest), the mean rating, or the mean mark of every document. None for clustering."""
     if task.family == "clustering":
@@ -538,7 +538,7 @@ def human_interval(
     Clustering and reranking: from the lowest to the highest annotator, which is no confidence interval; for one
     annotator Wilson's as if the score were a share (what was done in the paper), or by `one_annotator` "none" NaN.
     Also NaN for ratings of fewer than 4 items. `method` says which it is. For reranking
-    `query_bootstrap` is the better one.
+    `bootstrap_queries` is the better one.
     Source: spec hume 7; HUME table 8. Raises UsageError for another family or option, no annotators, no items or a
     score out of range.
 
@@ -560,7 +560,7 @@ def human_interval(
     return wilson(score, n, confidence=confidence)
 
 
-def query_bootstrap(
+def bootstrap_queries(
     gold: Gold, answers: Answers, *, human_ap_mode: ApMode = "tie_aware", seed: int = 1337
 ) -> Estimate:
     """The MAP of people on a reranking task, with a bootstrap interval over queries: what other queries could have

@@ -129,7 +129,7 @@ def is_draft(value: Any) -> bool:
 _LONGEST_GROUP = 80
 
 
-def checked_value(task: StudyTask, payload: Mapping[str, Any], value: Any) -> Any:
+def check_value(task: StudyTask, payload: Mapping[str, Any], value: Any) -> Any:
     """`value` as it is stored, in JSON's terms: a label, a group, a rating on the scale, or one 0 or 1 per document
     shown; None, and a draft with open documents, as they are. Raises DataError for what is none of these.
     """
@@ -147,13 +147,13 @@ def checked_value(task: StudyTask, payload: Mapping[str, Any], value: Any) -> An
     if read is None:
         return None
     if task.family == "sts":
-        return _on_scale(read, task.scale or Scale(), where)
+        return _check_rating(read, task.scale or Scale(), where)
     if task.family == "clustering":
         return _check_group(read, where)
     return list(read) if isinstance(read, tuple) else read
 
 
-def _on_scale(rating: float, scale: Scale, where: str) -> float:
+def _check_rating(rating: float, scale: Scale, where: str) -> float:
     steps = (rating - scale.low) / scale.step
     if not scale.low <= rating <= scale.high or not math.isclose(steps, round(steps), abs_tol=1e-6):
         raise DataError(
@@ -292,7 +292,7 @@ class AnswerStore:
 
     def take_lease(self, annotator: str, tab: str, *, take: bool) -> bool:
         """Whether `tab` may write: it does already, no other does, or it shall `take` the right from one that does."""
-        return self.database.write(lambda do: _may_write(do, annotator, tab, take=take))
+        return self.database.write(lambda do: _take_lease(do, annotator, tab, take=take))
 
     def finish(self, annotator: str, task: str, items: Sequence[str]) -> tuple[str, ...]:
         """Freeze the answers to a task's `items`, if all are decided; those that are open, none when it is frozen."""
@@ -391,7 +391,7 @@ def _write_facts(do: Transaction, facts: Mapping[str, str]) -> None:
 
 
 def _save_draft(do: Transaction, annotator: str, task: str, draft: Draft) -> Saved | RefusedAnswer:
-    free = _may_write(do, annotator, draft.tab, take=False)
+    free = _take_lease(do, annotator, draft.tab, take=False)
     row = do.first(
         f"SELECT {_ANSWER} FROM answers WHERE annotator = ? AND item = ?", annotator, draft.item_id
     )
@@ -430,7 +430,7 @@ def _store_draft(do: Transaction, annotator: str, draft: Draft) -> Saved:
     return saved
 
 
-def _may_write(do: Transaction, annotator: str, tab: str, *, take: bool) -> bool:
+def _take_lease(do: Transaction, annotator: str, tab: str, *, take: bool) -> bool:
     """Whether the tab has the lease afterwards. The update comes first: it locks the annotator's row, so that all that
     one annotator changes happens in turn."""
     at = clock.unix_seconds()
@@ -492,7 +492,7 @@ def open_store(folder: StudyFolder, database: str | None = None, *, read_only: b
     wanted = database or remembered
     file = folder.path / ANSWERS
     if wanted is None:
-        return _in_file(folder, read_only=read_only)
+        return _open_file_store(folder, read_only=read_only)
     if remembered not in (None, wanted):
         raise UsageError(
             f"The answers to this study are kept at {remembered}.",
@@ -526,7 +526,7 @@ def check_independent(folder: StudyFolder) -> None:
         store.close()
     if exposures:
         raise UsageError(
-            in_words(exposures),
+            describe_exposures(exposures),
             mend="Leave these out, or ask for all of them and say so wherever you use them.",
         )
 
@@ -537,7 +537,7 @@ def remembered_address(folder: StudyFolder) -> str | None:
     return path.read_text("utf-8").strip() or None if path.is_file() else None
 
 
-def schema_of(folder: StudyFolder) -> str:
+def schema_name(folder: StudyFolder) -> str:
     """The schema of a study on a server: several studies share a database, each by its name.
 
     A name that is not plain, or long, gets a fingerprint.
@@ -548,13 +548,13 @@ def schema_of(folder: StudyFolder) -> str:
     return f"hume_{plain}" if plain == name else f"hume_{plain}_{digest_json(name)[:8]}"
 
 
-def _in_file(folder: StudyFolder, *, read_only: bool) -> AnswerStore:
+def _open_file_store(folder: StudyFolder, *, read_only: bool) -> AnswerStore:
     database = SqliteFile(folder.path / ANSWERS, read_only=read_only)
     return AnswerStore(database, folder.study, read_only=read_only)
 
 
 def _holds_answers(folder: StudyFolder) -> bool:
-    store = _in_file(folder, read_only=True)
+    store = _open_file_store(folder, read_only=True)
     try:
         return any(store.all_answers().values())
     finally:
@@ -564,7 +564,7 @@ def _holds_answers(folder: StudyFolder) -> bool:
 def _open_on_server(address: str, folder: StudyFolder) -> Database:
     from embassay.protocols.hume.database import open_server
 
-    return open_server(address, schema_of(folder))
+    return open_server(address, schema_name(folder))
 
 
 def stored_annotations(store: AnswerStore) -> tuple[Annotation, ...]:
@@ -590,7 +590,7 @@ def _make_annotation(annotator: Annotator, answer: Saved) -> Annotation:
     )  # fmt: skip
 
 
-def own_order(seed: int, annotator: str, task: str, items: Iterable[str]) -> tuple[str, ...]:
+def draw_item_order(seed: int, annotator: str, task: str, items: Iterable[str]) -> tuple[str, ...]:
     """The ids of a task's items in the order of this annotator, drawn by the study's seed.
 
     >>> own_order(1, "ann", "emotion", ["a", "b", "c"]) == own_order(1, "ann", "emotion", ["c", "b", "a"])
@@ -612,7 +612,7 @@ class Exposure:
     others: tuple[str, ...]
 
 
-def in_words(exposures: Iterable[Exposure]) -> str:
+def describe_exposures(exposures: Iterable[Exposure]) -> str:
     """What happened, in a sentence.
 
     >>> in_words([Exposure("ann", ("bob", "eve"))])

@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from embassay.protocols.hume.published.paper import percent_first
+from embassay.protocols.hume.published.paper import round_percent_first
 from embassay.protocols.hume.published.standings import (
     AGREEMENT_METRIC,
     PeopleRank,
     agreement_against_gap,
-    beside_models,
+    compare_people_with_models,
 )
 from embassay.protocols.hume.record import Agreement, Annotator, Disputed, PairRecord, Summary, SystemScore
 from embassay.protocols.hume.study import Answers, Family, Gold, Item
@@ -55,13 +55,22 @@ def agreement_table(summary: Summary) -> ColumnTable:
     if any(agreement.value.low is not None for agreement in every):
         note += " Intervals are bootstrap over items, with these annotators."
     return ColumnTable.of(
-        "agreement", "HUME: how well annotators agree", summary.pairs, *PAIR,
-        whole("annotators", _count_annotators), whole("items", _count_items),
-        whole("annotations", "agreement.annotations"), text("coefficient", "agreement.coefficient"),
+        "agreement",
+        "HUME: how well annotators agree",
+        summary.pairs,
+        *PAIR,
+        whole("annotators", _count_annotators),
+        whole("items", _count_items),
+        whole("annotations", "agreement.annotations"),
+        text("coefficient", "agreement.coefficient"),
         *(number(name, f"agreement.value.{name}", 3) for name in ("value", "low", "high")),
-        text("band", "agreement.band"), text("trust"), *_coefficient_fields(every),
-        text("answered_by", lambda pair: answered_by(pair.annotators)), text("reason", _why_no_agreement), note=note,
-    )  # fmt: skip
+        text("band", "agreement.band"),
+        text("trust"),
+        *_coefficient_fields(every),
+        text("answered_by", lambda pair: name_annotator_kind(pair.annotators)),
+        text("reason", _why_no_agreement),
+        note=note,
+    )
 
 
 def _count_annotators(pair: PairRecord) -> int:
@@ -104,7 +113,7 @@ def annotators_table(summary: Summary) -> ColumnTable:
     return ColumnTable.of(
         "annotators", "HUME: annotators and conventions", rows, *OF_PAIR,
         text("measure", "pair.measure"), text("annotator", "annotator.id"),
-        text("answered_by", lambda row: answered_by([row.annotator])), whole("items", "annotator.items"),
+        text("answered_by", lambda row: name_annotator_kind([row.annotator])), whole("items", "annotator.items"),
         points("score", "annotator.score"), points("human", "pair.human.value"),
         *(points(f"by_{name}", f"pair.conventions.{name}") for name in names),
         number("seconds_per_item", "annotator.seconds", 1), whole("flagged", "annotator.flagged"),
@@ -115,7 +124,7 @@ def annotators_table(summary: Summary) -> ColumnTable:
     )  # fmt: skip
 
 
-def answered_by(annotators: Iterable[Annotator]) -> str:
+def name_annotator_kind(annotators: Iterable[Annotator]) -> str:
     """`people`, `simulated` where scripts answered, or both."""
     kinds = {annotator.kind for annotator in annotators}
     return " and ".join(
@@ -140,7 +149,7 @@ def people_table(pairs: Sequence[PairRecord], ranked: Collection[str]) -> Column
         "The range of the annotators is not a 95% interval, and a model outside it is not a test "
         "result: the model's own uncertainty is ignored. For that, see hume_systems."
     )
-    answered = text("answered_by", lambda row: answered_by(row.pair.annotators))
+    answered = text("answered_by", lambda row: name_annotator_kind(row.pair.annotators))
     return _make_table_8(pairs, ranked, *_people_fields(points), answered, note=note)
 
 
@@ -191,7 +200,7 @@ def _printed_points(name: str, find: Find) -> Field:
 
 
 def _round_percent(value: Any) -> float | None:
-    return None if value is None else percent_first(value)
+    return None if value is None else round_percent_first(value)
 
 
 def _own_fields(own: OwnScores) -> Iterator[Field]:
@@ -249,7 +258,7 @@ def most_disputed(
     >>> [(one.item, one.apart) for one in most_disputed("classification", items, {"a": "neg", "b": "pos"}, answers)]
     [('a', 1.0)]
     """
-    apart = how_apart(family, items, answers)
+    apart = item_disagreement(family, items, answers)
     rows = [
         (distance, item, {name: values[item.id] for name, values in answers.items() if item.id in values})
         for item in items
@@ -265,7 +274,7 @@ def most_disputed(
     )  # fmt: skip
 
 
-def how_apart(family: Family, items: Sequence[Item], answers: Answers) -> dict[str, float]:
+def item_disagreement(family: Family, items: Sequence[Item], answers: Answers) -> dict[str, float]:
     """How far annotators are apart on each item, 0 to 1 as `most_disputed` says; 0 where fewer than two answered."""
     distances = {}
     for item in items:
@@ -274,7 +283,7 @@ def how_apart(family: Family, items: Sequence[Item], answers: Answers) -> dict[s
     return distances
 
 
-def _of_pairs(answers: Mapping[str, Any], distance: Callable[[str, str], float]) -> float:
+def _mean_pair_distance(answers: Mapping[str, Any], distance: Callable[[str, str], float]) -> float:
     """The mean distance over all pairs of annotators."""
     names = list(answers)
     pairs = [(name, other) for i, name in enumerate(names) for other in names[i + 1 :]]
@@ -282,7 +291,7 @@ def _of_pairs(answers: Mapping[str, Any], distance: Callable[[str, str], float])
 
 
 def _label_distance(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
-    return _of_pairs(by_name, lambda one, other: float(by_name[one] != by_name[other]))
+    return _mean_pair_distance(by_name, lambda one, other: float(by_name[one] != by_name[other]))
 
 
 def _rating_distance(_: str, by_name: Mapping[str, Any], answers: Answers) -> float:
@@ -296,7 +305,7 @@ def _mark_distance(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
         differ = sum(a != b for a, b in zip(by_name[one], by_name[other], strict=True))
         return float(differ / len(by_name[one]))
 
-    return _of_pairs(by_name, distance)
+    return _mean_pair_distance(by_name, distance)
 
 
 def _group_distance(item: str, by_name: Mapping[str, Any], answers: Answers) -> float:
@@ -307,7 +316,7 @@ def _group_distance(item: str, by_name: Mapping[str, Any], answers: Answers) -> 
         )
         return apart / len(common) if common else 0.0
 
-    return _of_pairs(by_name, distance)
+    return _mean_pair_distance(by_name, distance)
 
 
 _APART: Mapping[Family, Callable[[str, Mapping[str, Any], Answers], float]] = {
@@ -338,9 +347,9 @@ PANELS = {"family": "family", "group": "group", "all": "reference", "lang": "lan
 """The panels of figure 3 in order, by the grouping of the record: over all pairs it is the reference that differs."""
 
 
-def every_figure(summary: Summary) -> Iterator[ColumnTable]:
+def make_figures(summary: Summary) -> Iterator[ColumnTable]:
     """`hume_figure1` to `hume_figure8`, each also where it has no row."""
-    ranks = [beside.standing for beside in beside_models(summary) if beside.standing]
+    ranks = [beside.standing for beside in compare_people_with_models(summary) if beside.standing]
     yield overall_figure(summary)
     yield spread_figure(ranks)
     yield wins_figure(summary)

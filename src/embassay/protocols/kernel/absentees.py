@@ -14,11 +14,11 @@ from typing import Any
 
 from embassay.data import Dataset
 from embassay.data.catalogue.entries import EntryRecord, all_entries
-from embassay.data.catalogue.miniature import Amounts, count_items, shape_of, write_miniature
-from embassay.data.catalogue.suites import Member, suite_of
+from embassay.data.catalogue.miniature import Amounts, choose_shape, count_items, write_miniature
+from embassay.data.catalogue.suites import Member, find_suite
 from embassay.data.sources import chosen_tasks
 from embassay.errors import AbsentData
-from embassay.protocols.kernel.inputs import dataset
+from embassay.protocols.kernel.inputs import open_request_dataset
 from embassay.protocols.kernel.plan import PlannedSuite
 from embassay.runs.forecast import Forecast, Forecasts
 
@@ -57,14 +57,14 @@ class Absent:
         return Amounts(main, OTHERS), Amounts(main, 2 * OTHERS)
 
 
-def absent_names(request: Any) -> dict[str, Absent]:
+def find_absent_datasets(request: Any) -> dict[str, Absent]:
     """Source -> dataset for what a request names of the catalogue, by itself and not in a suite, and is not here."""
     absent: dict[str, Absent] = {}
     for source in dict.fromkeys(request.datasets):
-        named = absent_set(source)
-        if named is None or suite_of(source) is not None:
+        named = find_absent_dataset(source)
+        if named is None or find_suite(source) is not None:
             continue
-        if not is_here(source, lambda name: dataset(request.dataset(name))):
+        if not is_here(source, lambda name: open_request_dataset(request.dataset(name))):
             absent[source] = named
     return absent
 
@@ -78,7 +78,7 @@ def is_here(source: str, opened: Callable[[str], Dataset]) -> bool:
     return True
 
 
-def absent_set(source: str) -> Absent | None:
+def find_absent_dataset(source: str) -> Absent | None:
     """A name of the catalogue with what is wanted of it, should it not be here; None for a file and any other name."""
     named, tasks = chosen_tasks(source)
     name, _, query = named.partition("?")
@@ -89,12 +89,12 @@ def absent_set(source: str) -> Absent | None:
     return Absent(all_entries()[name], langs, tasks)
 
 
-def absent_members(suites: Sequence[PlannedSuite], request: Any) -> list[Absent]:
+def list_absent_members(suites: Sequence[PlannedSuite], request: Any) -> list[Absent]:
     """What the suites of a plan lack, each dataset once for the tasks of all."""
     members = {
         member.dataset: member
         for source in request.datasets
-        if (suite := suite_of(source)) is not None
+        if (suite := find_suite(source)) is not None
         for member in suite.members
     }
     tasks: dict[str, dict[str, None]] = {}
@@ -102,15 +102,17 @@ def absent_members(suites: Sequence[PlannedSuite], request: Any) -> list[Absent]
         for part in planned.parts:
             if not part.present and part.dataset in members:
                 tasks.setdefault(part.dataset, {}).update(dict.fromkeys(part.tasks))
-    return [_absent(members[name], tuple(names)) for name, names in tasks.items() if members[name].record]
+    return [
+        _make_absent(members[name], tuple(names)) for name, names in tasks.items() if members[name].record
+    ]
 
 
-def _absent(member: Member, tasks: tuple[str, ...]) -> Absent:
+def _make_absent(member: Member, tasks: tuple[str, ...]) -> Absent:
     assert member.record is not None
     return Absent(member.record, member.langs, tasks)
 
 
-def foresee_absent(
+def forecast_absent(
     absent: Sequence[Absent],
     request: Any,
     foresee: Foresee,
@@ -129,7 +131,9 @@ def foresee_absent(
         first = plan.cells(absent, 0, timed=True)
         second = plan.cells([item for item in absent if len(item.sizes) > 1], 1, timed=False)
     by_name = {item.record.name: item for item in absent}
-    return [_scaled(cell, second.get(key), by_name[cell.dataset], drawn) for key, cell in first.items()]
+    return [
+        _scale_forecast(cell, second.get(key), by_name[cell.dataset], drawn) for key, cell in first.items()
+    ]
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,7 @@ class _Miniatures:
         return f"{path}?tasks={','.join(tasks)}" if tasks and self.by_task else str(path)
 
 
-def _scaled(
+def _scale_forecast(
     small: Forecast, taller: Forecast | None, absent: Absent, drawn: Callable[[str], int | None]
 ) -> Forecast:
     """The cell of a dataset, from its cells in miniature."""
@@ -186,10 +190,10 @@ def _scaled(
         small, items=whole("items"), texts=texts, tokens=whole("tokens"), cached=0, requests=requests, usd=usd,
         disk_bytes=whole("disk_bytes"), memory_bytes=0, exact=False, fetched=False
     )  # fmt: skip
-    return replace(scaled, seconds=_seconds(small, scaled, absent, real))
+    return replace(scaled, seconds=_scale_seconds(small, scaled, absent, real))
 
 
-def _seconds(small: Forecast, scaled: Forecast, absent: Absent, real: Amounts) -> float | None:
+def _scale_seconds(small: Forecast, scaled: Forecast, absent: Absent, real: Amounts) -> float | None:
     """The time of a cell; None where it cannot be told from the miniature's."""
     if small.seconds is None:
         return None
@@ -200,7 +204,7 @@ def _seconds(small: Forecast, scaled: Forecast, absent: Absent, real: Amounts) -
         return small.seconds * scaled.tokens / max(1, small.tokens)
     if small.task in _PAIRWISE:
         return None
-    if shape_of(absent.record) == "retrieval" and small.task == "retrieval":
+    if choose_shape(absent.record) == "retrieval" and small.task == "retrieval":
         # Every query is compared with every document.
         return small.seconds * (real.main * real.other) / (absent.sizes[0].main * OTHERS)
     return small.seconds * scaled.texts / max(1, small.texts)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from embassay.protocols.kernel.tables import in_words
+from embassay.protocols.kernel.tables import spell_count
 
 Relation = Literal[
     "first", "may be first", "last", "beats", "higher", "level", "untested", "most", "least", "near least", "less",
@@ -111,7 +111,7 @@ def state_contenders(
     )  # fmt: skip
 
 
-def above_references(
+def select_above_references(
     names: Sequence[str],
     value: Callable[[str], float | None],
     floor: float | None,
@@ -147,7 +147,7 @@ def state_pair(
     is_ahead = (difference < 0) == is_less_better
     if is_ahead:
         return Claim(a, "beats", measure, (b,), difference, low=low, high=high)
-    return Claim(b, "beats", measure, (a,), -difference, low=_negative(high), high=_negative(low))
+    return Claim(b, "beats", measure, (a,), -difference, low=_negate(high), high=_negate(low))
 
 
 def state_change(
@@ -164,7 +164,7 @@ def state_change(
     return Claim(subject, relation, measure, value=value, low=low, high=high, kind=kind)
 
 
-def first_in_parts(
+def describe_first_in_parts(
     claim: Claim, on: str, *, every: str = "system", noun: str = "system", anyone: str = "system"
 ) -> tuple[str, str]:
     """The sentence on who is first, alone may be, or may be beside others: what stands before the name of the subject,
@@ -179,9 +179,9 @@ def first_in_parts(
     if claim.n == 1:
         return "Only ", f" {VERBS['may be first']}{on}"
     if claim.n == claim.of:
-        everyone = "both" if claim.n == 2 else f"all {in_words(claim.n)}"
+        everyone = "both" if claim.n == 2 else f"all {spell_count(claim.n)}"
         return f"No {anyone} stands out{on}: {everyone} {VERBS['may be first']}", ""
-    return f"{in_words(claim.n).capitalize()} {noun}s {VERBS['may be first']}{on}", ""
+    return f"{spell_count(claim.n).capitalize()} {noun}s {VERBS['may be first']}{on}", ""
 
 
 def select_kind(claims: Iterable[Claim], *kinds: str) -> Iterator[Claim]:
@@ -189,5 +189,5 @@ def select_kind(claims: Iterable[Claim], *kinds: str) -> Iterator[Claim]:
     return (claim for claim in claims if claim.kind in kinds)
 
 
-def _negative(value: float | None) -> float | None:
+def _negate(value: float | None) -> float | None:
     return None if value is None else -value

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from embassay.errors import DataError
 from embassay.parquet import read_parquet
-from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, cut_interval, interval
+from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, bootstrap_interval, cut_interval
 from embassay.protocols.kernel.plan import Plan
-from embassay.protocols.kernel.tables import Column, ColumnTable, in_words, p_value
+from embassay.protocols.kernel.tables import Column, ColumnTable, format_p_value, spell_count
 from embassay.records import Component, Result, Stratum
 from embassay.runs.folder import CellRecord, json_numbers, number_array, write_columns
 from embassay.stats import compare_replicates
-from embassay.stats.intervals import freedom, scaled, strata_of
-from embassay.stats.ranks import ranges_of
-from embassay.stats.resampling import unvaried
+from embassay.stats.intervals import component_strata, degrees_of_freedom, scale_strata
+from embassay.stats.ranks import make_rank_ranges
+from embassay.stats.resampling import is_constant
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.evaluation import TaskProtocol
@@ -40,7 +40,7 @@ METHOD = (
 )
 
 
-def untold(p: float, p_adjusted: float, systems: int) -> str:
+def describe_undecided_pair(p: float, p_adjusted: float, systems: int) -> str:
     """What is said of two systems that no test tells apart when all pairs of so many systems are tested. Alone the pair
     may be: then the families are named.
 
@@ -50,21 +50,24 @@ def untold(p: float, p_adjusted: float, systems: int) -> str:
     if p >= ALPHA:
         return "cannot be told apart"
     pairs = systems * (systems - 1) // 2
-    return f"cannot be told apart among {pairs} pairs (p {p_value(p_adjusted)} by Holm; alone p {p_value(p)})"
+    return (
+        f"cannot be told apart among {pairs} pairs (p {format_p_value(p_adjusted)} by Holm; alone p "
+        f"{format_p_value(p)})"
+    )
 
 
-def known_by_nothing(task: str, ranked: Iterable[Headline], references: Iterable[Headline]) -> str:
+def explain_missing_verdict(task: str, ranked: Iterable[Headline], references: Iterable[Headline]) -> str:
     """Why there is no verdict on a task: on retrieval where a reference row reaches the leader. Retention is the share
     that is kept of what was found, and to keep all of what was found by knowing nothing is no merit. Else empty."""
     ranked = tuple(ranked)
-    if not (equal := reaching(task, ranked, references)):
+    if not (equal := find_reference_above_leader(task, ranked, references)):
         return ""
     best = max(headline.value for headline in ranked if headline.value is not None)
     why = f"a baseline that ignores the text, reaches the leader's {best:.3f}"
     return f"{equal}, {why}; see nDCG@10 on the clean corpus"
 
 
-def reaching(task: str, ranked: Iterable[Headline], references: Iterable[Headline]) -> str:
+def find_reference_above_leader(task: str, ranked: Iterable[Headline], references: Iterable[Headline]) -> str:
     """The first reference row that reaches the leader on retrieval; empty where none does, and for other tasks."""
     best = max((headline.value for headline in ranked if headline.value is not None), default=None)
     if task != "retrieval" or best is None:
@@ -100,7 +103,9 @@ class Headline:
     ) -> Headline:
         """The value of a component, of `n` items where these are counted otherwise."""
         many = part.n if n is None else n
-        return cls(system, part.value, many, part.replicates, method, part.reason, strata_of(part), bounds)
+        return cls(
+            system, part.value, many, part.replicates, method, part.reason, component_strata(part), bounds
+        )
 
     @classmethod
     def none(cls, system: str, reason: str) -> Headline:
@@ -115,23 +120,23 @@ class Headline:
     @property
     def resampled(self) -> tuple[Stratum, ...]:
         """What was resampled by itself."""
-        return strata_of(self.component)
+        return component_strata(self.component)
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
         """The 95% interval, (None, None) where there is none."""
         if self.stated is not None:
             return self.stated
-        ends = interval(self.replicates, self.value, freedom(self.resampled))
+        ends = bootstrap_interval(self.replicates, self.value, degrees_of_freedom(self.resampled))
         return cut_interval(ends, self.value, self.bounds)
 
 
-def between_bounds(low: float, high: float, a: Headline, b: Headline) -> tuple[float, float]:
+def clip_difference(low: float, high: float, a: Headline, b: Headline) -> tuple[float, float]:
     """The interval of a - b, cut to what a difference of two such values can be: the truth lies there."""
     return max(low, a.bounds[0] - b.bounds[1]), min(high, a.bounds[1] - b.bounds[0])
 
 
-def mean_component(parts: Sequence[Component], *, harmonic: bool = False) -> Component:
+def average_components(parts: Sequence[Component], *, harmonic: bool = False) -> Component:
     """Mean over datasets or tasks; `n` is their sum and replicates are paired by position.
 
     A part without an interval (of one item) is held fixed in the resamples.
@@ -144,22 +149,24 @@ def mean_component(parts: Sequence[Component], *, harmonic: bool = False) -> Com
     values = np.array([part.value for part in parts], dtype=np.float64)
     n = sum(part.n for part in parts)
     if not harmonic:
-        strata = weighted(parts, np.full(len(parts), 1 / len(parts)))
+        strata = weight_strata(parts, np.full(len(parts), 1 / len(parts)))
         return Component(float(values.mean()), n, np.mean(columns, axis=0), strata=strata)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(len(values) / (1 / values).sum())
         slopes = np.where(values > 0, value * value / (len(values) * values * values), 1.0)
         draws = len(columns) / (1 / np.array(columns)).sum(axis=0)
-    return Component(value, n, draws, strata=weighted(parts, slopes))
+    return Component(value, n, draws, strata=weight_strata(parts, slopes))
 
 
-def weighted(parts: Sequence[Component], weights: NDArray[np.float64]) -> tuple[Stratum, ...]:
+def weight_strata(parts: Sequence[Component], weights: NDArray[np.float64]) -> tuple[Stratum, ...]:
     """What was resampled of a mean with these weights, (parts,)."""
     pairs = zip(parts, weights.tolist(), strict=True)
-    return tuple(stratum for part, weight in pairs for stratum in scaled(strata_of(part), weight))
+    return tuple(
+        stratum for part, weight in pairs for stratum in scale_strata(component_strata(part), weight)
+    )
 
 
-def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
+def compare_headlines(headlines: Sequence[Headline]) -> dict[str, Any]:
     """Rank ranges and pairwise differences of the systems that have a value and an interval, as in comparisons.json.
 
     Keys `systems` (best first), `rank_low`, `rank_high`, `best` (who may hold rank 1), `pairs`, and `reason` where
@@ -185,7 +192,7 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
     values = np.array([headline.value for headline in complete], dtype=np.float64)
     strata = [headline.resampled for headline in complete]
     pairs = compare_replicates(replicates, values, strata=strata)
-    ranges = ranges_of(pairs, len(names), alpha=ALPHA)
+    ranges = make_rank_ranges(pairs, len(names), alpha=ALPHA)
     best = [name for name, (low, _) in zip(names, ranges, strict=True) if low == 1]
     return {
         "systems": names,
@@ -198,7 +205,7 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
                 "ci_low": low, "ci_high": high, "p": pair.p, "p_adjusted": pair.p_adjusted,
             }
             for pair in pairs
-            for low, high in [between_bounds(pair.low, pair.high, complete[pair.a], complete[pair.b])]
+            for low, high in [clip_difference(pair.low, pair.high, complete[pair.a], complete[pair.b])]
         ],
         "reason": ""
     }  # fmt: skip
@@ -233,12 +240,12 @@ class Standing:
 
 def write_standings(folder: Path, standings: Iterable[Standing]) -> None:
     """Write `headlines.parquet` of a run; nothing where there are none."""
-    rows = [_row(standing) for standing in standings]
+    rows = [_standing_row(standing) for standing in standings]
     if rows:
         write_columns(folder / FILE, {name: [row[name] for row in rows] for name in rows[0]})
 
 
-def may_be_first(comparisons: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+def find_possible_leaders(comparisons: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     """Who may hold rank 1 on each task, of every group of systems, by the tests of a run's `comparisons`."""
     first: dict[str, frozenset[str]] = {}
     for name, scope in (comparisons.get("scopes") or {}).items():
@@ -253,7 +260,7 @@ def read_standings(folder: Path) -> tuple[Standing, ...]:
     if not path.is_file():
         return ()
     try:
-        return tuple(_standing(row) for row in read_parquet(path).iter_rows(named=True))
+        return tuple(_read_standing(row) for row in read_parquet(path).iter_rows(named=True))
     except (DataError, OSError, ValueError, KeyError, TypeError) as error:
         fault = error.found or error.what if isinstance(error, DataError) else str(error)
         raise DataError(
@@ -270,32 +277,32 @@ def by_place(standings: Sequence[Standing]) -> Mapping[tuple[str, str, str], Seq
     return groups
 
 
-def _row(standing: Standing) -> dict[str, Any]:
+def _standing_row(standing: Standing) -> dict[str, Any]:
     headline = standing.headline
     # Text keeps every bit of a number, and reads the same on any machine.
     replicates = json.dumps(json_numbers(headline.replicates))
     return {
         "task": standing.task, "dataset": standing.dataset, "measure": standing.measure, "group": standing.group,
         "system": headline.system, "value": headline.value, "n": str(headline.n), "method": headline.method,
-        "reason": headline.reason, "replicates": replicates, "strata": _strata_text(headline.strata),
+        "reason": headline.reason, "replicates": replicates, "strata": _format_strata(headline.strata),
         "bounds": json.dumps([end if math.isfinite(end) else None for end in headline.bounds])
     }  # fmt: skip
 
 
-def _standing(row: Mapping[str, Any]) -> Standing:
+def _read_standing(row: Mapping[str, Any]) -> Standing:
     headline = Headline(
         row["system"], row["value"], int(row["n"]), number_array(json.loads(row["replicates"])), row["method"],
-        row["reason"], _strata(row.get("strata") or "[]"), _bounds(row.get("bounds") or "[null, null]")
+        row["reason"], _parse_strata(row.get("strata") or "[]"), _parse_bounds(row.get("bounds") or "[null, null]")
     )  # fmt: skip
     return Standing(row["task"], row["dataset"], row["measure"], headline, row["group"])
 
 
-def _bounds(text: str) -> tuple[float, float]:
+def _parse_bounds(text: str) -> tuple[float, float]:
     least, most = json.loads(text)
     return -math.inf if least is None else least, math.inf if most is None else most
 
 
-def _strata_text(strata: Sequence[Stratum]) -> str:
+def _format_strata(strata: Sequence[Stratum]) -> str:
     """Six digits are plenty: the draws only tell how much of the variance is a stratum's."""
     short = [
         (stratum.units, [value and float(f"{value:.6g}") for value in json_numbers(stratum.draws)])
@@ -304,11 +311,11 @@ def _strata_text(strata: Sequence[Stratum]) -> str:
     return json.dumps(short)
 
 
-def _strata(text: str) -> tuple[Stratum, ...]:
+def _parse_strata(text: str) -> tuple[Stratum, ...]:
     return tuple(Stratum(units, number_array(draws)) for units, draws in json.loads(text))
 
 
-def summarise(
+def summarise_run(
     protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]
 ) -> tuple[list[Result], dict[str, Any]]:
     """The rows over datasets, and the paired comparisons of every scope."""
@@ -334,10 +341,12 @@ def summarise(
             group,
         )
         for name in plan.tasks
-        for group, members in _groups(plan, name).items()
+        for group, members in _task_groups(plan, name).items()
         for system in plan.systems
     ]
-    overall = {system.name: _overall(protocol, plan, by_task, system.name) for system in plan.systems}
+    overall = {
+        system.name: _overall_headline(protocol, plan, by_task, system.name) for system in plan.systems
+    }
     rows += [_headline_row(protocol, plan, "overall", "overall", headline) for headline in overall.values()]
     rows += [
         _headline_row(protocol, plan, "overall", "mean_of_present", present)
@@ -350,16 +359,18 @@ def summarise(
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": METHOD,
-        "scopes": {name: _compared(plan, name, scope, ranked) for name, scope in scopes.items()},
+        "scopes": {name: _compare_scope(plan, name, scope, ranked) for name, scope in scopes.items()},
     }
     return rows, comparisons
 
 
-def _compared(plan: Plan, task: str, scope: dict[str, Headline], ranked: Sequence[str]) -> dict[str, Any]:
+def _compare_scope(
+    plan: Plan, task: str, scope: dict[str, Headline], ranked: Sequence[str]
+) -> dict[str, Any]:
     """The comparisons of a scope; none where a reference row reaches the leader."""
     headlines = [scope[system] for system in ranked]
-    comparisons = compared(headlines)
-    reason = known_by_nothing(
+    comparisons = compare_headlines(headlines)
+    reason = explain_missing_verdict(
         task, headlines, [scope[system.name] for system in plan.systems if system.kind == "reference"]
     )
     if not reason or not comparisons["pairs"]:
@@ -367,24 +378,24 @@ def _compared(plan: Plan, task: str, scope: dict[str, Headline], ranked: Sequenc
     return {**comparisons, "rank_low": [], "rank_high": [], "best": [], "pairs": [], "reason": reason}
 
 
-def standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]) -> Iterator[Standing]:
+def make_standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]) -> Iterator[Standing]:
     """Every system's headlines: of each task on each dataset and over them, and overall."""
     groups = {entry.name: REFERENCE if entry.kind == "reference" else RANKED for entry in plan.systems}
     by_task: dict[str, dict[str, Headline]] = {}
     for task in plan.tasks:
-        measure, datasets = protocol.tasks.build(task).headline, _datasets(plan, task)
+        measure, datasets = protocol.tasks.build(task).headline, _task_datasets(plan, task)
         by_task[task] = {name: _task_headline(protocol, plan, records, task, name) for name in groups}
         for system, group in groups.items():
-            shown = {name: (name,) for name in datasets} | _groups(plan, task)
+            shown = {name: (name,) for name in datasets} | _task_groups(plan, task)
             for dataset, members in shown.items() if len(datasets) > 1 else ():
                 headline = _task_headline(protocol, plan, records, task, system, members)
                 yield Standing(task, dataset, measure, headline, group)
             yield Standing(task, "", measure, by_task[task][system], group)
     for system, group in groups.items():
-        yield Standing(OVERALL, "", OVERALL, _overall(protocol, plan, by_task, system), group)
+        yield Standing(OVERALL, "", OVERALL, _overall_headline(protocol, plan, by_task, system), group)
 
 
-def _groups(plan: Plan, task: str) -> dict[str, list[str]]:
+def _task_groups(plan: Plan, task: str) -> dict[str, list[str]]:
     """The groups of two datasets or more that the task has, with their members."""
     members_of: dict[str, list[str]] = {}
     for dataset in plan.datasets:
@@ -393,7 +404,7 @@ def _groups(plan: Plan, task: str) -> dict[str, list[str]]:
     return {group: members for group, members in members_of.items() if len(members) > 1}
 
 
-def _datasets(plan: Plan, task: str) -> tuple[str, ...]:
+def _task_datasets(plan: Plan, task: str) -> tuple[str, ...]:
     return tuple(data.name for data in plan.datasets if any(part.task == task for part in data.tasks))
 
 
@@ -408,7 +419,7 @@ def _task_headline(
     """Mean over the parts of the task of the mean over the datasets (all) that have the part."""
     of_task = [record for record in records if (record.task, record.system) == (task, system)]
     by_dataset = {record.dataset: record for record in of_task if record.done}
-    expected = _datasets(plan, task) if datasets is None else datasets
+    expected = _task_datasets(plan, task) if datasets is None else datasets
     for name in expected:
         if name not in by_dataset:
             reason = next((cell.reason for cell in of_task if cell.dataset == name), "") or "not run yet"
@@ -432,24 +443,28 @@ def _task_headline(
     harmonic = protocol.harmonic(task, plan.request.options)
     # A group of datasets is one: the mean of its members, whatever mean is taken over datasets.
     joined = {
-        part: [mean_component(members) if len(members) > 1 else members[0] for members in of_part.values()]
+        part: [
+            average_components(members) if len(members) > 1 else members[0] for members in of_part.values()
+        ]
         for part, of_part in parts.items()
     }
-    means = [mean_component(components, harmonic=harmonic) for components in joined.values()]
-    method = _method(protocol, task, joined, left_out)
+    means = [average_components(components, harmonic=harmonic) for components in joined.values()]
+    method = _describe_method(protocol, task, joined, left_out)
     if datasets is None:
         method += "".join(
             f"; {said.rstrip('.')}" for suite in plan.suites if (said := suite.describe_sets(task))
         )
-    return _joined(protocol, system, means, method)
+    return _join_components(protocol, system, means, method)
 
 
-def _joined(protocol: TaskProtocol, system: str, parts: list[Component], method: str) -> Headline:
-    mean = mean_component(parts, harmonic=False)
+def _join_components(protocol: TaskProtocol, system: str, parts: list[Component], method: str) -> Headline:
+    mean = average_components(parts, harmonic=False)
     return Headline.of(system, mean, method, max(part.n for part in parts), protocol.bounds)
 
 
-def _method(protocol: TaskProtocol, task: str, parts: dict[str, list[Component]], left_out: list[str]) -> str:
+def _describe_method(
+    protocol: TaskProtocol, task: str, parts: dict[str, list[Component]], left_out: list[str]
+) -> str:
     datasets = max(len(components) for components in parts.values())
     fixed = sum(not len(component.replicates) for components in parts.values() for component in components)
     words = [f"mean over {datasets} dataset{'s' if datasets > 1 else ''}, bootstrap within each"]
@@ -464,12 +479,12 @@ def _method(protocol: TaskProtocol, task: str, parts: dict[str, list[Component]]
     return "; ".join(words)
 
 
-def _lacking(plan: Plan) -> str:
+def _describe_missing_sets(plan: Plan) -> str:
     """What the mean over tasks has of the run's suites, after what is said of it."""
     return "".join(f"; {suite.describe_sets().rstrip('.')}" for suite in plan.suites)
 
 
-def _overall(
+def _overall_headline(
     protocol: TaskProtocol, plan: Plan, by_task: dict[str, dict[str, Headline]], system: str
 ) -> Headline:
     """Unweighted mean of the protocol's tasks; undefined when one is missing."""
@@ -482,7 +497,7 @@ def _overall(
         protocol,
         [by_task[name][system] for name in protocol.paper],
         system,
-        f"mean of the {in_words(len(protocol.paper))} tasks{_lacking(plan)}",
+        f"mean of the {spell_count(len(protocol.paper))} tasks{_describe_missing_sets(plan)}",
     )
 
 
@@ -493,7 +508,7 @@ def _mean_of_present(
     present = [headline for headline in headlines if headline.value is not None]
     if not present:
         return None
-    method = f"mean of {len(present)} of {len(protocol.paper)} tasks{_lacking(plan)}"
+    method = f"mean of {len(present)} of {len(protocol.paper)} tasks{_describe_missing_sets(plan)}"
     return _mean_of_tasks(protocol, present, system, method)
 
 
@@ -501,7 +516,7 @@ def _mean_of_tasks(protocol: TaskProtocol, headlines: list[Headline], system: st
     parts = [headline.component for headline in headlines]
     fixed = sum(not len(part.replicates) for part in parts)
     note = f"; {fixed} without an interval held fixed" if fixed else ""
-    mean = mean_component(parts, harmonic=False)
+    mean = average_components(parts, harmonic=False)
     return Headline.of(system, mean, method + note, len(parts), protocol.bounds)
 
 
@@ -509,7 +524,7 @@ def _headline_row(
     protocol: TaskProtocol, plan: Plan, task: str, measure: str, headline: Headline, dataset: str = ""
 ) -> Result:
     low, high = headline.interval
-    method = f"{headline.method}; {UNVARIED}" if unvaried(headline.replicates) else headline.method
+    method = f"{headline.method}; {UNVARIED}" if is_constant(headline.replicates) else headline.method
     return Result(
         protocol.name, task, dataset, "", "", "", headline.system, measure, headline.value, headline.n, low, high,
         method, plan.request.seed, headline.reason

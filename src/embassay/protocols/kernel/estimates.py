@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.measures.clusters import v_measure_of
-from embassay.protocols.kernel.inputs import Columns, Context, lost_rows
+from embassay.protocols.kernel.inputs import Columns, Context, find_lost_rows
 from embassay.records import Component, LabelledTexts, Result, Score, Skipped, TaskOutcome
 from embassay.runs.folder import CellRecord
 from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
 from embassay.stats.resampling import UNVARIED as UNVARIED
-from embassay.stats.resampling import effective_units, resampled_rows, unvaried
+from embassay.stats.resampling import draw_resamples, effective_units, is_constant
 
 ONE_SET = "texts of the one set"
 """What a clustering of one set is resampled over, in its method."""
@@ -66,11 +66,13 @@ class Estimate:
         """As a row of results; one without a value says why. Student's t, which few units have, knows no end of a
         scale: the interval is cut to `bounds`, what the measure can be, where the value lies between them."""
         if self.reason:
-            return undefined(measure, self.n, self.reason, variant=variant, subset=subset, method=self.method)
+            return make_undefined_score(
+                measure, self.n, self.reason, variant=variant, subset=subset, method=self.method
+            )
         units = self.n if self.units is None else self.units
-        ends = interval(self.replicates, self.value, freedom_of_units(units))
+        ends = bootstrap_interval(self.replicates, self.value, freedom_of_units(units))
         low, high = cut_interval(ends, self.value, bounds)
-        method, same = self.method, unvaried(self.replicates)
+        method, same = self.method, is_constant(self.replicates)
         if self.is_share and (low is not None or same):
             share = wilson(self.value, self.n)
             low, high, method = share.low, share.high, method.replace("bootstrap", "Wilson")
@@ -85,7 +87,7 @@ class Estimate:
         return Component(self.value, self.n, self.replicates, units=self.units)
 
 
-def estimate(
+def bootstrap_estimate(
     columns: Columns,
     statistic: Statistic,
     context: Context,
@@ -102,10 +104,10 @@ def estimate(
     NaN is a lost item: it does not count.
     """
     of = {"": statistic}
-    return estimates(columns, of, context, purpose, method, share=share, groups=groups)[""]
+    return bootstrap_estimates(columns, of, context, purpose, method, share=share, groups=groups)[""]
 
 
-def estimates(
+def bootstrap_estimates(
     columns: Columns,
     statistics: Mapping[str, Statistic],
     context: Context,
@@ -115,9 +117,9 @@ def estimates(
     share: bool = False,
     groups: NDArray[np.int64] | None = None,
 ) -> dict[str, Estimate]:
-    """Several statistics of the same columns, as `estimate` would give each by itself, from the same draws: these are
-    what takes long where there are many rows."""
-    lost = lost_rows(columns)
+    """Several statistics of the same columns, as `bootstrap_estimate` would give each by itself, from the same draws:
+    these are what takes long where there are many rows."""
+    lost = find_lost_rows(columns)
     kept = columns[~lost] if lost.any() else columns
     n = len(kept)
     units = None if groups is None else effective_units(groups[~lost]) if n else 0
@@ -131,16 +133,16 @@ def estimates(
     return by_name
 
 
-def over_sets(scores: Sequence[Score], context: Context) -> Estimate | None:
+def average_over_sets(scores: Sequence[Score], context: Context) -> Estimate | None:
     """The mean over the sets of a dataset, resampled over them; None of no set."""
     if not scores:
         return None
     values = np.array([[score.value] for score in scores], dtype=np.float64)
     method = f"bootstrap over {len(scores)} sets"
-    return estimate(values, lambda means: means[..., 0], context, "sets", method)
+    return bootstrap_estimate(values, lambda means: means[..., 0], context, "sets", method)
 
 
-def over_texts_of_a_set(
+def bootstrap_single_set(
     data: LabelledTexts, name: str, clusters: Mapping[int, int], context: Context
 ) -> Estimate:
     """The V-measure of the set `name`, for a dataset that has no other, resampled over its texts with their clusters
@@ -160,7 +162,7 @@ def over_texts_of_a_set(
     tables = [
         np.bincount(cells[drawn], minlength=1 + shape[0] * k)[1:].reshape(shape)
         # A million rows at a time, so that a large set does not fill the memory.
-        for block in resampled_rows(n, context.resamples, rng, most=1 + 10**6 // n)
+        for block in draw_resamples(n, context.resamples, rng, most=1 + 10**6 // n)
         for drawn in block
     ]
     draws = np.array([v_measure_of(table) for table in tables])
@@ -169,7 +171,7 @@ def over_texts_of_a_set(
     return Estimate(value, int(kept.sum()), draws - (np.nanmean(draws) - value), method)
 
 
-def combine(estimates: Sequence[Estimate], method: str) -> Estimate:
+def average_estimates(estimates: Sequence[Estimate], method: str) -> Estimate:
     """The mean of several estimates; replicates are paired by position, missing if any is missing."""
     value = float(np.mean([part.value for part in estimates]))
     has_interval = all(len(part.replicates) for part in estimates)
@@ -181,7 +183,7 @@ def combine(estimates: Sequence[Estimate], method: str) -> Estimate:
     )
 
 
-def interval(
+def bootstrap_interval(
     replicates: NDArray[np.float64], value: float | None = None, freedom: Freedom = NORMAL
 ) -> tuple[float | None, float | None]:
     """The 95% interval of a value from its replicates, or (None, None) where there is none: their percentiles,
@@ -192,7 +194,7 @@ def interval(
     either: what never varied here may vary elsewhere, and no resample says how much.
     """
     defined = replicates[np.isfinite(replicates)]
-    if not len(replicates) or len(defined) < DEFINED * len(replicates) or unvaried(replicates):
+    if not len(replicates) or len(defined) < DEFINED * len(replicates) or is_constant(replicates):
         return None, None
     return percentile_interval(defined) if value is None else corrected_interval(defined, value, freedom)
 
@@ -214,7 +216,7 @@ def cut_interval(
 TOO_FEW = "no interval: with so few runs or items it would be as wide as the whole scale"
 
 
-def possible_drops(
+def clip_drop_interval(
     low: float | None, high: float | None, bounds: tuple[float, float], scale: float
 ) -> tuple[float | None, float | None]:
     """The interval of a drop, cut to what a drop can be: the truth lies there, so it holds it as often as before.
@@ -231,7 +233,7 @@ def possible_drops(
     return (None, None) if high - low >= scale else (low, high)
 
 
-def undefined(
+def make_undefined_score(
     measure: str, n: int, reason: str, *, variant: str = "", subset: str = "", method: str = ""
 ) -> Score:
     """A row that says why there is no value."""
@@ -254,7 +256,7 @@ class Items:
         self.columns["value"] += [None if v != v else float(v) for v in np.asarray(values).tolist()]
 
 
-def cell_rows(
+def make_cell_rows(
     protocol: str, record: CellRecord, headline: str, *, lang: str, seed: int, by_language: bool = False
 ) -> list[Result]:
     """The rows of a cell that has ended; of one that failed, its headline without a value, and the reason.
@@ -335,7 +337,7 @@ class Lost:
 
     def see_texts(self, texts: Iterable[str], first: int = 0) -> None:
         """Note the items whose text could not be encoded; `first` is the row of the first of the texts."""
-        failures = _failures(self._system)
+        failures = _encoding_failures(self._system)
         for row, text in enumerate(texts, first) if failures else ():
             if text in failures:
                 self._note(row, (text,), "")
@@ -345,21 +347,21 @@ class Lost:
     ) -> TaskOutcome:
         """The outcome of a task that lost too many."""
         reason = reason or self.too_many
-        row = undefined(headline, len(self._ids) - len(self._reasons), reason)
+        row = make_undefined_score(headline, len(self._ids) - len(self._reasons), reason)
         return TaskOutcome((row,), {}, items.columns, (*skipped, *self.skipped))
 
     def _note(self, row: int, texts: Iterable[str], otherwise: str) -> None:
-        failures = _failures(self._system)
+        failures = _encoding_failures(self._system)
         reasons = (failures[text] for text in texts if text in failures)
         self._reasons.setdefault(row, next(reasons, otherwise))
 
 
-def _failures(system: Similarity) -> dict[str, str]:
+def _encoding_failures(system: Similarity) -> dict[str, str]:
     """What the system could not encode so far; a lexical metric has no such thing."""
     return dict(getattr(system, "failures", {}))
 
 
-def summed(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
+def sum_skipped(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
     """One entry per reason."""
     by_reason: dict[str, Skipped] = {}
     for skip in skipped:

@@ -17,18 +17,18 @@ from embassay.contracts import Similarity, Spread, Tokenizer
 from embassay.data import Dataset
 from embassay.data.shapes import check_targets
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.comparisons import headline_table, standings, summarise
+from embassay.protocols.kernel.comparisons import headline_table, make_standings, summarise_run
 from embassay.protocols.kernel.forecast import (
     Effort,
     Forecaster,
-    dimensions,
-    footprint,
-    replicates,
+    count_dimensions,
+    replicate_bytes,
+    sum_memory,
     text_bytes,
     token_bytes,
-    vectors,
+    vector_bytes,
 )
-from embassay.protocols.kernel.inputs import charged, sources
+from embassay.protocols.kernel.inputs import charge_calls, name_sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import (
     Plan,
@@ -36,11 +36,11 @@ from embassay.protocols.kernel.plan import (
     PlannedSystem,
     PlannedTask,
     check_names,
-    in_order,
-    joined_tasks,
-    planned_datasets,
-    planned_systems,
-    planned_task,
+    choose_tasks,
+    order_tasks,
+    plan_datasets,
+    plan_systems,
+    plan_task,
 )
 from embassay.protocols.kernel.protocol import Evaluate, Protocol
 from embassay.protocols.kernel.request import (
@@ -48,19 +48,19 @@ from embassay.protocols.kernel.request import (
     Options,
     RunArguments,
     TaskRequest,
-    data_beside,
-    new_folder,
-    request_of,
-    strings,
+    as_strings,
+    frame_folder,
+    make_request,
+    make_run_folder,
 )
 from embassay.protocols.kernel.session import Conclusion, Silent
 from embassay.protocols.kernel.tables import RunTable, check_table_name
 from embassay.records import Loaded, Result, TaskOutcome
-from embassay.registry import Registry, attribute, place_of
+from embassay.registry import Registry, import_attribute, place_of
 from embassay.runs.execution import HERE, Workers
 from embassay.runs.folder import Cell, CellRecord, digest_json
-from embassay.runs.forecast import Forecast, Forecasts, Hear, Rehearsal, tokens_of
-from embassay.runs.memory import Footprint, room_for
+from embassay.runs.forecast import Forecast, Forecasts, Hear, Rehearsal, count_tokens
+from embassay.runs.memory import Footprint, reserve_room
 from embassay.systems.objects import register_objects
 from embassay.systems.own import Compared
 from embassay.systems.remote import Ledger
@@ -79,8 +79,8 @@ class Task:
 
     `evaluate` takes a system, the data and a `Context`, and gives a `TaskOutcome`: the measure `headline` with its
     bootstrap replicates, and a value per item. `texts_per_item` is how many texts a system sees for one item, for plans
-    and progress; `fields` are the texts kept beside the items, as field name -> (ids, texts). `load` takes the dataset,
-    the most items and the seed that draws them; left out, it is the first shape.
+    and progress; `fields` are the texts kept beside the items, as field name -> (ids, texts). `load` takes the
+    dataset, the most items and the seed that draws them; left out, it is the first shape.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Task:
     size: Callable[[Any], int] = len
 
 
-def loader(shape: str) -> Callable[[Dataset, int | None, int], Loaded[Any]]:
+def make_loader(shape: str) -> Callable[[Dataset, int | None, int], Loaded[Any]]:
     """`Task.load` of a task whose data have one shape."""
 
     def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
@@ -129,13 +129,13 @@ class TaskJob(inputs.Job):
     options: Any
 
 
-def evaluate(
+def evaluate_cell(
     job: TaskJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded, taken from the cache and cut, and the calls that
     were charged to `ledger`."""
-    protocol = declared(job.protocol)
-    loaded = load(job.protocol, job.task, job.dataset, job.limit, job.seed)
+    protocol = import_protocol(job.protocol)
+    loaded = load_dataset(job.protocol, job.task, job.dataset, job.limit, job.seed)
     opened = job.opened(
         advance, ledger=ledger, spread=spread, pair_corpus=protocol.pair_corpus, compared=protocol.compared
     )
@@ -144,10 +144,12 @@ def evaluate(
         context = replace(context, advance=advance)
     task, system = protocol.tasks.build(job.task), opened.system
     need = protocol.needed(job.task, system, loaded.data, task.fields(loaded.data), job.options)
-    with room_for(need), charged(ledger, system.name) as calls:
-        opened.prefetch(partial(rehearse, protocol, job.task, loaded.data, context))
+    with reserve_room(need), charge_calls(ledger, system.name) as calls:
+        opened.prefetch(partial(rehearse_task, protocol, job.task, loaded.data, context))
         outcome = task.evaluate(system, loaded.data, context)
-        again = partial(_again, task, loaded.data, context) if job.task in protocol.order_alone else None
+        again = (
+            partial(_evaluate_again, task, loaded.data, context) if job.task in protocol.order_alone else None
+        )
         odd = opened.of_own(outcome, task.headline, again)
     outcome = replace(outcome, warnings=(*outcome.warnings, *odd))
     measures = {score.measure for score in outcome.scores}
@@ -158,13 +160,13 @@ def evaluate(
     return opened.add_conduct(outcome, calls)
 
 
-def _again(task: Task, data: Any, context: Any, system: Similarity) -> TaskOutcome:
+def _evaluate_again(task: Task, data: Any, context: Any, system: Similarity) -> TaskOutcome:
     """The task once more, for its headline alone."""
     briefly = replace(context, options=replace(context.options, resamples=1))
     return task.evaluate(system, data, briefly)
 
 
-def rehearse(protocol: TaskProtocol, name: str, data: Any, context: Any, hear: Hear) -> bool:
+def rehearse_task(protocol: TaskProtocol, name: str, data: Any, context: Any, hear: Hear) -> bool:
     """Do the task in vain, and tell `hear` of every call that it would make of an encoder. False, and nothing done, for
     more than `REHEARSED` texts."""
     task = protocol.tasks.build(name)
@@ -176,7 +178,7 @@ def rehearse(protocol: TaskProtocol, name: str, data: Any, context: Any, hear: H
 
 
 @lru_cache(maxsize=8)
-def declared(home: str) -> TaskProtocol:
+def import_protocol(home: str) -> TaskProtocol:
     """The protocol declared at "module:Class"."""
     if home not in _DECLARED:
         import_module(home.partition(":")[0])
@@ -184,9 +186,9 @@ def declared(home: str) -> TaskProtocol:
 
 
 @lru_cache(maxsize=2)
-def load(home: str, task: str, request: DatasetRequest, limit: int | None, seed: int) -> Loaded[Any]:
+def load_dataset(home: str, task: str, request: DatasetRequest, limit: int | None, seed: int) -> Loaded[Any]:
     """The dataset in the task's shape; the last two stay in memory."""
-    return declared(home).tasks.build(task).load(inputs.dataset(request), limit, seed)  # type: ignore[no-any-return]
+    return import_protocol(home).tasks.build(task).load(inputs.open_request_dataset(request), limit, seed)  # type: ignore[no-any-return]
 
 
 _DECLARED: dict[str, type[TaskProtocol]] = {}
@@ -214,7 +216,7 @@ class TaskProtocol(Protocol):
     """Task -> the field whose texts its cost is measured on; of the others `text`, or the first there is."""
     kinds: ClassVar[Mapping[str, Literal["distances", "search"]]] = {}
     """Task -> what a system without vectors does for it; of the others pairs."""
-    evaluate: Evaluate = staticmethod(evaluate)
+    evaluate: Evaluate = staticmethod(evaluate_cell)
 
     def __init_subclass__(cls) -> None:
         # A notebook's declaration is in no module that could be imported.
@@ -251,10 +253,13 @@ class TaskProtocol(Protocol):
         del task, data
         columns = [column for _, column in fields.values()]
         n = sum(map(len, columns))
-        parts = {"texts": sum(map(text_bytes, columns)), "replicates": replicates(n, 1, options.resamples)}
-        dim = dimensions(system)
-        parts |= {"vectors": vectors(n, dim)} if dim else {"tokens": sum(map(token_bytes, columns))}
-        return footprint(parts, "Use fewer items (--limit).")
+        parts = {
+            "texts": sum(map(text_bytes, columns)),
+            "replicates": replicate_bytes(n, 1, options.resamples),
+        }
+        dim = count_dimensions(system)
+        parts |= {"vectors": vector_bytes(n, dim)} if dim else {"tokens": sum(map(token_bytes, columns))}
+        return sum_memory(parts, "Use fewer items (--limit).")
 
     def leaves_out(self, task: str) -> bool:
         """Whether datasets on which the task is undefined are left out of its mean, and named."""
@@ -283,9 +288,9 @@ class TaskProtocol(Protocol):
 
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """Headlines over datasets, the overall score, who can be told apart from whom, and tables."""
-        summary, comparisons = summarise(self, plan, records)
+        summary, comparisons = summarise_run(self, plan, records)
         tables, warnings = self._tables(plan, [*rows, *summary])
-        return Conclusion(summary, comparisons, tables, tuple(standings(self, plan, records)), warnings)
+        return Conclusion(summary, comparisons, tables, tuple(make_standings(self, plan, records)), warnings)
 
     def _tables(self, plan: Plan, rows: Sequence[Result]) -> tuple[list[RunTable], tuple[str, ...]]:
         """The tables that could be made, and what went wrong with the others: another package's table costs no run."""
@@ -328,11 +333,11 @@ class TaskProtocol(Protocol):
         ("cl100k"), options. `max_usd` limits what the run may cost, earlier sessions in `out` included. UsageError when
         `out` holds a run of other arguments, BudgetExceeded when the limit is reached: what is finished is kept.
         """
-        folder = Path(out) if out is not None else new_folder(self.name)
+        folder = Path(out) if out is not None else make_run_folder(self.name)
         arguments.setdefault("options", self.options())
-        request = request_of(
+        request = make_request(
             TaskRequest, self.run, arguments,
-            register_objects(systems, workers=workers), strings(tasks), sources(datasets, data_beside(folder))
+            register_objects(systems, workers=workers), as_strings(tasks), name_sources(datasets, frame_folder(folder))
         )  # fmt: skip
         return self.carry_out(
             request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd
@@ -350,10 +355,10 @@ class TaskProtocol(Protocol):
             self.tasks.get(name)
         check_targets(request.mapping)
         tokenizer = open_tokenizer(request.tokenizer, later=True)
-        systems = planned_systems(
+        systems = plan_systems(
             request.systems, tokenizer, request.seed, ledger, pair_corpus=self.pair_corpus, compared=self.compared
         )  # fmt: skip
-        datasets, suites = planned_datasets(
+        datasets, suites = plan_datasets(
             request, self._tasks_of(request), lambda source: self._planned(source, request)
         )
         check_names(dataset.name for dataset in datasets)
@@ -381,19 +386,21 @@ class TaskProtocol(Protocol):
 
     def loaded(self, request: Any, source: str, task: str) -> Loaded[Any]:
         """The data of a task on one of the request's datasets."""
-        return load(self.home, task, request.dataset(source), self.item_limit(task, request), request.seed)
+        return load_dataset(
+            self.home, task, request.dataset(source), self.item_limit(task, request), request.seed
+        )
 
     def _tasks_of(self, request: Any) -> tuple[str, ...]:
-        return in_order(request.tasks or self.paper, self.paper)
+        return order_tasks(request.tasks or self.paper, self.paper)
 
     def _planned(self, source: str, request: Any) -> PlannedDataset:
-        dataset = inputs.dataset(request.dataset(source))
+        dataset = inputs.open_request_dataset(request.dataset(source))
         wanted = [self.tasks.build(name) for name in self._tasks_of(request)]
         tasks = []
-        for task in joined_tasks(source, dataset, wanted, self.name, self.tasks):
+        for task in choose_tasks(source, dataset, wanted, self.name, self.tasks):
             loaded = self.loaded(request, source, task.name)
             texts = self.texts(task, loaded.data, request.options)
-            tasks.append(planned_task(task.name, loaded, task.size, texts))
+            tasks.append(plan_task(task.name, loaded, task.size, texts))
         return PlannedDataset(
             source, dataset.name, dataset.lang, dataset.fingerprint, tuple(tasks), group=dataset.group
         )
@@ -442,11 +449,11 @@ class TaskProtocol(Protocol):
         loaded = self.loaded(request, source, name)
         fields = self.tasks.build(name).fields(loaded.data)
         texts, queries = self._shown(name, fields), fields.get("query", ((), ()))[1]
-        tokens, _ = tokens_of(texts, tokenizer)
+        tokens, _ = count_tokens(texts, tokenizer)
         context = self.context_of(loaded, tokenizer, request.seed, request.options)
         return Effort(
             name, loaded.dataset, planned.n, planned.texts, round(tokens * self.length(name, context)),
-            partial(rehearse, self, name, loaded.data, context), texts, queries, self.kinds.get(name, "pairs"),
+            partial(rehearse_task, self, name, loaded.data, context), texts, queries, self.kinds.get(name, "pairs"),
             footprint=lambda system: self.needed(name, system, loaded.data, fields, request.options)
         )  # fmt: skip
 
@@ -464,7 +471,9 @@ PROTOCOLS.add(
 )
 
 
-def advice(task: str) -> str:
+def advise_protocol(task: str) -> str:
     """Whose task it is that another protocol was asked for."""
-    homes = [name for name in ("sage", "pteb") if task in attribute(f"embassay.protocols.{name}:TASKS")]
+    homes = [
+        name for name in ("sage", "pteb") if task in import_attribute(f"embassay.protocols.{name}:TASKS")
+    ]
     return f"It is a task of `embassay {homes[0]} run`. " if homes else ""

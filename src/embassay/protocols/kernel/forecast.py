@@ -19,7 +19,7 @@ from embassay.contracts import Encoder, Similarity, Tokenizer
 from embassay.errors import ModelError
 from embassay.protocols.kernel.inputs import describe, open_cache
 from embassay.protocols.kernel.plan import PlannedSystem
-from embassay.runs.forecast import Forecast, Hear, Need, Needs, remote_seconds, tokens_of
+from embassay.runs.forecast import Forecast, Hear, Need, Needs, count_tokens, remote_seconds
 from embassay.runs.memory import Footprint, resident_memory
 
 Probe = list[str]
@@ -74,7 +74,7 @@ class Forecaster:
         }
         opened, seen = open_cache(cache), set[bytes]()
         asked = {
-            system.name: system.remote or _innermost(self.systems[system.name])
+            system.name: system.remote or _find_inner_encoder(self.systems[system.name])
             for system in systems
             if system.kind == "embedding"
         }
@@ -100,7 +100,7 @@ class Forecaster:
         if work.again is None:
             return first
         round_ = self._heard(work, work.again)
-        return {name: _times(round_[name], work.rounds, need) for name, need in first.items()}
+        return {name: _multiply_need(round_[name], work.rounds, need) for name, need in first.items()}
 
     def _heard(self, work: Effort, rehearse: Callable[[Hear], bool]) -> dict[str, Need]:
         def hear(texts: Sequence[str], role: Any) -> None:
@@ -134,7 +134,7 @@ class Forecaster:
             cached=need.cached,
             tokens=need.tokens,
             exact=need.exact,
-            disk_bytes=4 * (need.texts - need.cached) * _dim(self.needs[system.name].encoder),
+            disk_bytes=4 * (need.texts - need.cached) * _count_dimensions(self.needs[system.name].encoder),
         )
         if system.remote is None:
             speed = self._speed(system.name, work) if need.tokens else 0.0
@@ -161,18 +161,18 @@ class Forecaster:
             encoder = self.needs[name].encoder
             self.speed[name] = self._slope(
                 lambda probe: partial(encoder.encode, probe),
-                lambda probe: tokens_of(probe, self.tokenizer, most=encoder.max_tokens)[0],
-                [_probe(work.examples, size) for size in (2, PROBE)],
+                lambda probe: count_tokens(probe, self.tokenizer, most=encoder.max_tokens)[0],
+                [_make_probe(work.examples, size) for size in (2, PROBE)],
             )
         return self.speed[name]
 
     def _seconds(self, system: Similarity, work: Effort) -> float | None:
         """How long a system without vectors takes for one round."""
-        if (trifle := _trifle(system, work)) is not None:
+        if (trifle := _time_small_work(system, work)) is not None:
             return trifle
         if work.kind == "search":
             return self._search_seconds(system, work)
-        probes = [_probe(work.examples, size) for size in (PROBE, 6 * PROBE)]
+        probes = [_make_probe(work.examples, size) for size in (PROBE, 6 * PROBE)]
         if work.kind == "distances":
             slope = self._slope(
                 lambda probe: partial(system.distances, probe), lambda probe: len(probe) ** 2, probes
@@ -183,8 +183,8 @@ class Forecaster:
 
     def _search_seconds(self, system: Similarity, work: Effort) -> float | None:
         """The time that every text takes, and the time of every text for every query."""
-        corpus = _probe(work.examples, 24 * PROBE)
-        probes = [_probe(work.queries, size) for size in (1, PROBE)]
+        corpus = _make_probe(work.examples, 24 * PROBE)
+        probes = [_make_probe(work.queries, size) for size in (1, PROBE)]
         slope = self._slope(lambda queries: partial(system.search, queries, corpus, 10), len, probes)
         alone = self._slope(
             lambda texts: partial(system.search, probes[0], texts, 10), len, [corpus[:PROBE], corpus]
@@ -208,7 +208,7 @@ class Forecaster:
             work(probes[0])()
             for probe in probes:
                 # The faster of two: whatever else the machine does can only slow a probe down.
-                times.append(min(_timed(work(probe)) for _ in range(2)))
+                times.append(min(_time_call(work(probe)) for _ in range(2)))
         except Exception:
             return None
         small, large = map(units, probes)
@@ -217,7 +217,7 @@ class Forecaster:
         return times[1] / max(1, large)
 
 
-def _trifle(system: Similarity, work: Effort) -> float | None:
+def _time_small_work(system: Similarity, work: Effort) -> float | None:
     """The time of a little work by what the metric says of itself: loading its machine code takes longer. None for more
     work, and for a metric that says nothing."""
     slope: float | None = getattr(system, "seconds_per_token", None)
@@ -228,7 +228,7 @@ def _trifle(system: Similarity, work: Effort) -> float | None:
     return seconds if seconds < TRIFLE else None
 
 
-def _times(need: Need, rounds: int, first: Need) -> Need:
+def _multiply_need(need: Need, rounds: int, first: Need) -> Need:
     """A first round, and `rounds` others that need as much as `need` each."""
     if not rounds:
         return first
@@ -237,14 +237,14 @@ def _times(need: Need, rounds: int, first: Need) -> Need:
     )
 
 
-def _innermost(system: Any) -> Encoder:
+def _find_inner_encoder(system: Any) -> Encoder:
     """The encoder below whatever is done to its vectors: what the cache keeps."""
     while hasattr(system, "encoder") and not hasattr(system, "encode_chunks"):
         system = system.encoder
     return system  # type: ignore[no-any-return]
 
 
-def _dim(encoder: Encoder) -> int:
+def _count_dimensions(encoder: Encoder) -> int:
     """The values of a text that are kept; 0 where only a request could tell."""
     try:
         return int(getattr(encoder, "floats", encoder.dim))
@@ -252,14 +252,14 @@ def _dim(encoder: Encoder) -> int:
         return 0
 
 
-def _timed(call: Callable[[], Any]) -> float:
+def _time_call(call: Callable[[], Any]) -> float:
     """Seconds of the clock or of the processor, whichever are fewer: other work on the machine does not count."""
     wall, processor = time.perf_counter(), time.process_time()
     call()
     return min(time.perf_counter() - wall, time.process_time() - processor)
 
 
-def _probe(texts: Sequence[str], size: int) -> Probe:
+def _make_probe(texts: Sequence[str], size: int) -> Probe:
     return list(texts[:: max(1, len(texts) // size)][:size])
 
 
@@ -275,18 +275,18 @@ _PER_CHARACTER = 20
 """Bytes of tokens, of their bags and of the indices over these, for each character of a text."""
 
 
-def footprint(parts: Mapping[str, int], mend: str) -> Footprint:
+def sum_memory(parts: Mapping[str, int], mend: str) -> Footprint:
     """The parts, and what every work takes: libraries that are still to be loaded, and windows."""
     libraries = max(0, PROGRAM - (resident_memory() or 0))
     return Footprint({**parts, "the program": libraries + WINDOWS}, mend)
 
 
-def largest(needs: Iterable[Footprint]) -> Footprint:
+def choose_largest(needs: Iterable[Footprint]) -> Footprint:
     """The one that takes most."""
     return max(needs, key=lambda need: need.bytes, default=Footprint())
 
 
-def dimensions(system: Similarity) -> int:
+def count_dimensions(system: Similarity) -> int:
     """Of the vectors that its encoder gives, before any transform, or values of a text that has many vectors; 0 for a
     system without, and where only a request could tell."""
     part: Any = getattr(system, "encoder", None)
@@ -298,19 +298,19 @@ def dimensions(system: Similarity) -> int:
     return most
 
 
-def vectors(texts: int, dim: int) -> int:
+def vector_bytes(texts: int, dim: int) -> int:
     """So many vectors while they are encoded and compared."""
     return _COPIES * 4 * texts * dim
 
 
-def distances(texts: int) -> int:
+def distance_bytes(texts: int) -> int:
     """The distances of every two texts, once."""
     return 2 * texts * (texts - 1)
 
 
-def remembered(texts: int, dim: int) -> int:
+def remembered_vector_bytes(texts: int, dim: int) -> int:
     """So many vectors as they are encoded, remembered by their texts, and compared."""
-    return vectors(texts, dim) + texts * (4 * dim + _REMEMBERED)
+    return vector_bytes(texts, dim) + texts * (4 * dim + _REMEMBERED)
 
 
 def read_bytes(texts: Sequence[str], copies: int = 3) -> int:
@@ -322,21 +322,21 @@ def read_bytes(texts: Sequence[str], copies: int = 3) -> int:
 def text_bytes(texts: Sequence[str], n: int | None = None) -> int:
     """What `n` of the texts (by default all) take as Python's strings: by a sample, and a quarter more."""
     n = len(texts) if n is None else n
-    return round(1.25 * n * _mean(sys.getsizeof(text) + 8 for text in sampled(texts)))
+    return round(1.25 * n * _mean(sys.getsizeof(text) + 8 for text in sample_texts(texts)))
 
 
 def token_bytes(texts: Sequence[str], n: int | None = None) -> int:
     """What `n` of the texts (by default all) take as tokens and bags of tokens."""
     n = len(texts) if n is None else n
-    return round(1.25 * n * _PER_CHARACTER * _mean(map(len, sampled(texts))))
+    return round(1.25 * n * _PER_CHARACTER * _mean(map(len, sample_texts(texts))))
 
 
-def replicates(items: int, columns: int, resamples: int) -> int:
+def replicate_bytes(items: int, columns: int, resamples: int) -> int:
     """The values of items, and their bootstrap replicates."""
     return 4 * 8 * columns * (items + resamples)
 
 
-def sampled(texts: Sequence[str]) -> list[str]:
+def sample_texts(texts: Sequence[str]) -> list[str]:
     """Every so many of the texts, 1,000 at most."""
     return [texts[i] for i in range(0, len(texts), max(1, -(-len(texts) // _SAMPLED)))]
 

@@ -25,26 +25,26 @@ SHARED = {
 """What the items of a group have in common, by the kind of data."""
 
 
-def groups_of(data: Any) -> Labels | None:
+def find_groups(data: Any) -> Labels | None:
     """The group of each item of a dataset, 0 .. g - 1 as they appear; None where every item is its own."""
     match data:
         case Comparisons() | Ratings():
-            return tied([(source,) for source in data.sources])
+            return tie_items([(source,) for source in data.sources])
         case ScoredPairs() | LabelledPairs():
-            return tied([{*pair} for pair in zip(data.first, data.second, strict=True)])
+            return tie_items([{*pair} for pair in zip(data.first, data.second, strict=True)])
         case RetrievalSet():
-            return tied(list(_relevant(data)), list(data.queries.texts))
+            return tie_items(list(_relevant_documents(data)), list(data.queries.texts))
     return None
 
 
-def _relevant(data: RetrievalSet) -> Iterator[Collection[str]]:
+def _relevant_documents(data: RetrievalSet) -> Iterator[Collection[str]]:
     for query in data.queries.ids:
         yield {doc for doc, gain in data.qrels.get(query, {}).items() if gain > 0}
 
 
-def named_groups(data: Any) -> Mapping[str, str]:
+def group_items_by_name(data: Any) -> Mapping[str, str]:
     """Item -> the first item of its group; empty where every item is its own."""
-    labels = groups_of(data)
+    labels = find_groups(data)
     if labels is None:
         return {}
     ids: Sequence[str] = data.queries.ids if isinstance(data, RetrievalSet) else data.ids
@@ -53,7 +53,7 @@ def named_groups(data: Any) -> Mapping[str, str]:
     return {key: first[label] for key, label in zip(ids, labels.tolist(), strict=True)}
 
 
-def words(noun: str, data_kind: type, labels: Labels | None) -> str:
+def describe_bootstrap(noun: str, data_kind: type, labels: Labels | None) -> str:
     """How an interval was made: `bootstrap over pairs`, or over groups of them.
 
     >>> words("pairs", ScoredPairs, None), words("pairs", ScoredPairs, np.array([0, 0, 1]))
@@ -64,7 +64,7 @@ def words(noun: str, data_kind: type, labels: Labels | None) -> str:
     return f"cluster bootstrap over {len(set(labels.tolist()))} groups of {SHARED[data_kind]}"
 
 
-def tied(shared: Sequence[Collection[str]], texts: Sequence[str] = ()) -> Labels | None:
+def tie_items(shared: Sequence[Collection[str]], texts: Sequence[str] = ()) -> Labels | None:
     """The groups of items that each have the given things: those that have one in common, directly or through others.
     Items whose `texts` are the same words, or that have all things in common, are always one group.
 
@@ -78,18 +78,18 @@ def tied(shared: Sequence[Collection[str]], texts: Sequence[str] = ()) -> Labels
     [0, 1, 0]
     """
     words_of = texts or [""] * len(shared)
-    alike = [tuple(_alike(things, text)) for things, text in zip(shared, words_of, strict=True)]
+    alike = [tuple(_shared_things(things, text)) for things, text in zip(shared, words_of, strict=True)]
     often = Counter(thing for things in shared for thing in set(things))
     labels = np.empty(0, dtype=np.int64)
     for most in (*sorted(set(often.values()), reverse=True), 0):
         kept = [[thing for thing in things if often[thing] <= most] for things in shared]
-        labels = _numbered(_linked([[*own, *same] for own, same in zip(kept, alike, strict=True)]))
+        labels = _number_groups(_link_items([[*own, *same] for own, same in zip(kept, alike, strict=True)]))
         if not len(labels) or np.bincount(labels).max() <= max(2, MOST * len(labels)):
             break
     return None if len(labels) == len(set(labels.tolist())) else labels
 
 
-def _alike(things: Collection[str], text: str) -> Iterator[Hashable]:
+def _shared_things(things: Collection[str], text: str) -> Iterator[Hashable]:
     """What makes an item the double of another."""
     if things:
         yield ("all", *sorted(things))
@@ -97,7 +97,7 @@ def _alike(things: Collection[str], text: str) -> Iterator[Hashable]:
         yield ("text", *written)
 
 
-def _linked(shared: Sequence[Iterable[Hashable]]) -> list[int]:
+def _link_items(shared: Sequence[Iterable[Hashable]]) -> list[int]:
     """The first item that each is tied to, by union of what shares a thing."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -114,6 +114,6 @@ def _linked(shared: Sequence[Iterable[Hashable]]) -> list[int]:
     return [first.setdefault(label, place) for place, label in enumerate(labels)]
 
 
-def _numbered(names: Sequence[Any]) -> Labels:
+def _number_groups(names: Sequence[Any]) -> Labels:
     places: dict[Any, int] = {}
     return np.array([places.setdefault(name, len(places)) for name in names], dtype=np.int64)

@@ -23,7 +23,7 @@ from embassay.data import Dataset, open_dataset
 from embassay.errors import UsageError
 from embassay.machine import cache_folder
 from embassay.protocols.kernel.request import DatasetRequest
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.records import Component, TaskOutcome
 from embassay.runs.embeddings import CachedEncoder, CachedRagged, EmbeddingCache, RememberedEncoder
 from embassay.runs.execution import HERE
@@ -34,12 +34,12 @@ from embassay.stats import resample_means
 from embassay.stats.resampling import group_sums
 from embassay.systems import open_system
 from embassay.systems.cosine import Cosine
-from embassay.systems.own import COSINE, NAMES, ByOwn, Comparing, cosines_of_others, own_similarity
+from embassay.systems.own import COSINE, NAMES, ByOwn, Comparing, list_replaced_similarities, own_similarity
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
 
-def sources(datasets: Any, folder: Path) -> tuple[str, ...]:
+def name_sources(datasets: Any, folder: Path) -> tuple[str, ...]:
     """Names and paths of datasets as a caller gives them: strings and paths as they are; of frames (polars, pandas) and
     lists of dictionaries the JSON Lines file in `folder` that they are written to: `data-1.jsonl` and so on, or by the
     names of a mapping. A file that holds the same is left as it is.
@@ -58,7 +58,7 @@ def sources(datasets: Any, folder: Path) -> tuple[str, ...]:
 
 
 def _write_rows(frame: Any, path: Path) -> Path:
-    text = "".join(json.dumps(_plain(row), ensure_ascii=False) + "\n" for row in _rows(frame))
+    text = "".join(json.dumps(_plain_row(row), ensure_ascii=False) + "\n" for row in _frame_rows(frame))
     if not text:
         raise UsageError(
             f"The dataset {path.stem} has no rows.", mend="Give a frame or list with one row per item."
@@ -69,7 +69,7 @@ def _write_rows(frame: Any, path: Path) -> Path:
     return path
 
 
-def _rows(frame: Any) -> Iterable[Mapping[str, Any]]:
+def _frame_rows(frame: Any) -> Iterable[Mapping[str, Any]]:
     """The rows of a polars or pandas frame, a lazy one, a table of pyarrow, a dataset of `datasets`, or a list."""
     if hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
         frame = frame.collect()
@@ -91,25 +91,25 @@ def _rows(frame: Any) -> Iterable[Mapping[str, Any]]:
     )
 
 
-def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row as JSON has it: numbers of numpy as Python's, what is missing as null."""
-    return {str(key): _value(value) for key, value in row.items()}
+    return {str(key): _plain_value(value) for key, value in row.items()}
 
 
-def _value(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, list | tuple):
-        return [_value(part) for part in value]
+        return [_plain_value(part) for part in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return str(value)
 
 
 @lru_cache(maxsize=8)
-def dataset(request: DatasetRequest) -> Dataset:
+def open_request_dataset(request: DatasetRequest) -> Dataset:
     """The dataset, opened once per process."""
     return open_dataset(
         request.source, mapping=dict(request.mapping), split=request.split, grades=request.grades
@@ -118,11 +118,11 @@ def dataset(request: DatasetRequest) -> Dataset:
 
 def open_cache(path: Path | None) -> EmbeddingCache:
     """The embedding cache at `path`, by default in the folder that `$EMBASSAY_CACHE` names now; opened once."""
-    return _opened(path or cache_folder() / EmbeddingCache.file)
+    return _open_cache(path or cache_folder() / EmbeddingCache.file)
 
 
 @lru_cache(maxsize=1)
-def _opened(file: Path) -> EmbeddingCache:
+def _open_cache(file: Path) -> EmbeddingCache:
     return EmbeddingCache.open(file)
 
 
@@ -133,7 +133,7 @@ def describe(
     return open_system(text, tokenizer=tokenizer, seed=seed, ledger=ledger, **how)
 
 
-def bare_encoder(spec: str, tokenizer: str, seed: int) -> Encoder:
+def open_bare_encoder(spec: str, tokenizer: str, seed: int) -> Encoder:
     """The encoder that a spec string names, before any transform of its vectors."""
     encoders: list[Encoder] = []
 
@@ -163,16 +163,16 @@ class CachedSystem:
         self.spread = spread
         self.encoders: list[CachedEncoder] = []
         self.memories: list[RememberedEncoder] = []
-        journal = journal_of(ledger)
+        journal = find_journal(ledger)
         kept = journal.encoded if journal is not None else None
 
-        make = partial(bare_encoder, spec, tokenizer.name, seed)
+        make = partial(open_bare_encoder, spec, tokenizer.name, seed)
 
         def cached(encoder: Encoder) -> Encoder:
             vectors, many = spread.cache(partial(open_cache, cache)), hasattr(encoder, "width")
             # An ensemble has several, each called by a spec string of its own.
             several = spec.startswith("ensemble:")
-            again = partial(bare_encoder, encoder.name, tokenizer.name, seed) if several else make
+            again = partial(open_bare_encoder, encoder.name, tokenizer.name, seed) if several else make
             elsewhere = encoder if many else spread.encoder(encoder, again)
             behind = CachedRagged if many else CachedEncoder
             self.encoders.append(behind(elsewhere, vectors, progress=advance, kept=kept))
@@ -190,7 +190,7 @@ class CachedSystem:
         for encoder, memory in zip(self.encoders, self.memories, strict=True):
             # A pool of actors takes many chunks too, but each call keeps it busy.
             if hasattr(encoder.encoder, "encode_chunks") and hasattr(encoder.encoder, "price"):
-                encoder.prefetch(call for call in _calls(rehearse) if not memory.remembers(*call))
+                encoder.prefetch(call for call in _rehearsed_calls(rehearse) if not memory.remembers(*call))
 
     def remember(self, *rehearsals: Callable[[Hear], object]) -> None:
         """Keep the vectors of all calls that these tell of, and of no others, in memory: what asks for a part of them
@@ -198,7 +198,7 @@ class CachedSystem:
         for memory in self.memories:
             memory.forget()
             for rehearse in rehearsals:
-                memory.remember(_calls(rehearse))
+                memory.remember(_rehearsed_calls(rehearse))
 
     def by_own(self) -> ByOwn | None:
         """The same vectors, compared as the model says that its own are; None where that is by cosine."""
@@ -217,7 +217,7 @@ class CachedSystem:
         said = self.other_similarities()
         if own is None or evaluate is None or not said:
             return said
-        values = (_headline(scored, headline) for scored in (outcome, evaluate(own)))
+        values = (_find_headline_score(scored, headline) for scored in (outcome, evaluate(own)))
         here, there = ("undefined" if value is None else f"{value:.4f}" for value in values)
         return (f"{said[0]}: {headline} is {here}, and by its own similarity {there}",)
 
@@ -228,7 +228,7 @@ class CachedSystem:
         are_all_units = units == {encoder.name for encoder in self.encoders}
         return tuple(
             f"{name} was made for {NAMES[by]}, but is compared by cosine here, as all systems are"
-            for name, by in cosines_of_others(self.system).items()
+            for name, by in list_replaced_similarities(self.system).items()
             if by == "manhattan" or not (name in units or are_all_units)
         )
 
@@ -298,21 +298,21 @@ def _without_values(outcome: TaskOutcome, reason: str) -> TaskOutcome:
     )
 
 
-def _headline(outcome: TaskOutcome, name: str) -> float | None:
+def _find_headline_score(outcome: TaskOutcome, name: str) -> float | None:
     return next((row.value for row in outcome.scores if row.measure == name and not row.variant), None)
 
 
-def _calls(rehearse: Callable[[Hear], object]) -> list[tuple[Sequence[str], Role | None]]:
+def _rehearsed_calls(rehearse: Callable[[Hear], object]) -> list[tuple[Sequence[str], Role | None]]:
     asked: list[tuple[Sequence[str], Role | None]] = []
     rehearse(lambda texts, role: asked.append((texts, role)))
     return asked
 
 
 @contextmanager
-def charged(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]]:
+def charge_calls(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]]:
     """Charge calls to the account; the mapping holds at the end what they came to."""
     calls: dict[str, int] = {}
-    journal = journal_of(ledger)
+    journal = find_journal(ledger)
     if journal is None:
         yield calls
         return
@@ -331,7 +331,7 @@ def charged(ledger: Ledger | None, account: str) -> Iterator[dict[str, int]]:
     }
 
 
-def journal_of(ledger: Ledger | None) -> Spending | None:
+def find_journal(ledger: Ledger | None) -> Spending | None:
     """The journal of a run's ledger; None for a ledger that keeps none."""
     journal: Any = ledger.journal if ledger else None
     return journal if isinstance(journal, Spending) else None
@@ -342,7 +342,8 @@ Columns = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Context(ABC):
-    """The seed and the run's tokenizer; `dataset` names the random streams. Protocols add their options."""
+    """The seed and the run's tokenizer; `dataset` names the random streams. Protocols add their
+    options."""
 
     dataset: str
     tokenizer: Tokenizer
@@ -362,7 +363,7 @@ class Context(ABC):
     def stream(self, purpose: str) -> np.random.Generator:
         """The random stream of the bootstrap: of the seed, the dataset and the purpose but not of the system, so
         that the same rows are drawn for every system and their differences are paired."""
-        return generator(self.seed, "bootstrap", self.dataset, purpose)
+        return make_generator(self.seed, "bootstrap", self.dataset, purpose)
 
     def grouped(self, ids: Sequence[str]) -> NDArray[np.int64] | None:
         """The group of each item, 0 .. g - 1, (n,); None where every item is drawn by itself."""
@@ -375,7 +376,7 @@ class Context(ABC):
 
         Rows of NaN (lost items) are drawn too, and left out of the means.
         """
-        rng, n, lost = self.stream(purpose), self.resamples, lost_rows(columns)
+        rng, n, lost = self.stream(purpose), self.resamples, find_lost_rows(columns)
         if groups is None and not lost.any():
             return resample_means(columns, n_resamples=n, rng=rng)
         filled = np.column_stack([np.where(lost[:, None], 0.0, columns), ~lost])
@@ -386,7 +387,7 @@ class Context(ABC):
             return means[:, :-1] / means[:, -1:]
 
 
-def lost_rows(columns: Columns) -> NDArray[np.bool_]:
+def find_lost_rows(columns: Columns) -> NDArray[np.bool_]:
     """Which rows of (n, m) hold a NaN, (n,)."""
     return np.asarray(np.isnan(columns).any(axis=1))
 
@@ -419,7 +420,7 @@ class Prompt:
         return {**asdict(self), "identity": self.identity}
 
 
-def block(name: str, mark: str, text: str) -> str:
+def fence_text(name: str, mark: str, text: str) -> str:
     """A text between two lines that say what it is, with a mark that it cannot hold."""
     return f"[{name} {mark}]\n{text}\n[end of {name} {mark}]"
 
@@ -431,7 +432,7 @@ def mark_of(texts: Sequence[str]) -> str:
     return hashlib.blake2b(joined, digest_size=4).hexdigest()
 
 
-def labels(n: int) -> list[str]:
+def make_letter_labels(n: int) -> list[str]:
     """A label for each of n texts: letters, and two of them from the 27th on.
 
     >>> labels(3), labels(28)[-2:]

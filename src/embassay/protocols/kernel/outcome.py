@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from embassay import __version__
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded, record_json
-from embassay.protocols.kernel.plan import Plan, PlannedDataset, facts_of
-from embassay.registry import attribute
+from embassay.protocols.kernel.plan import Plan, PlannedDataset, collect_facts
+from embassay.registry import import_attribute
 from embassay.runs.folder import Cell, CellRecord, RunFolder, hardware_facts, list_versions
 from embassay.runs.memory import memory_kept
 from embassay.runs.spending import Spending
@@ -103,14 +103,14 @@ PAPERS = {
 }
 
 
-def citations(kinds: Collection[str]) -> tuple[Citation, ...]:
+def list_citations(kinds: Collection[str]) -> tuple[Citation, ...]:
     """The four of the protocols and any other that the kinds of run rest on, those used first."""
     used = {PROTOCOLS[kind] for kind in kinds if kind in PROTOCOLS}
     cited = [Citation(paper, name in used) for name, paper in PAPERS.items() if name in {*MAIN, *used}]
     return tuple(sorted(cited, key=lambda citation: not citation.used))
 
 
-def bibtex(protocols: Iterable[str]) -> str:
+def format_bibtex(protocols: Iterable[str]) -> str:
     """The entries of the papers behind runs of these protocols, for a `.bib` file; empty where none has a paper."""
     names = dict.fromkeys(name for name in protocols if name in PAPERS)
     return "\n\n".join(PAPERS[name].bibtex for name in names) + "\n" * bool(names)
@@ -122,7 +122,9 @@ RESAMPLING = 2
 """Raised when the same items would be drawn otherwise: runs of other rules are not paired."""
 
 
-def manifest(protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: Mapping[str, Any]) -> Plain:
+def make_manifest(
+    protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: Mapping[str, Any]
+) -> Plain:
     """The manifest of a plan of which `records` (by cell key) have ended; `now` are the fields of the session."""
     head = ("name", "status", "created", "updated", "command")
     return {
@@ -132,22 +134,27 @@ def manifest(protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: 
         "arguments": plan.request.as_dict(),
         "tokenizer": {"name": plan.request.tokenizer, "identity": plan.tokenizer_identity},
         "systems": [
-            {"name": system.name, "kind": system.kind, "identity": system.identity, "facts": facts_of(system)}
+            {
+                "name": system.name,
+                "kind": system.kind,
+                "identity": system.identity,
+                "facts": collect_facts(system),
+            }
             for system in plan.systems
         ],
-        "datasets": [_dataset(dataset) for dataset in plan.datasets],
+        "datasets": [_dataset_record(dataset) for dataset in plan.datasets],
         **({"suites": [suite.as_dict() for suite in plan.suites]} if plan.suites else {}),
         "hardware": hardware_facts(),
         "versions": list_versions(),
         "resampling": RESAMPLING,
-        "cells": [_cell(cell, records.get(cell.key)) for cell in plan.cells],
+        "cells": [_cell_record(cell, records.get(cell.key)) for cell in plan.cells],
         **{key: value for key, value in now.items() if key not in head},
         **({} if (memory := memory_kept()) is None else {"memory": memory}),
         "problems": {"failed_cells": sum(not record.done for record in records.values())},
     }
 
 
-def manifest_at_once(
+def make_file_manifest(
     folder: RunFolder,
     protocol: str,
     command: str,
@@ -160,7 +167,7 @@ def manifest_at_once(
 ) -> Plain:
     """The manifest of a run that reads files, asks nobody and is done in one go; written anew it keeps its beginning
     and its earlier sessions."""
-    before, now = folder.read_manifest() or {}, moment()
+    before, now = folder.read_manifest() or {}, current_time()
     return {
         "embassay": __version__,
         "protocol": protocol,
@@ -183,7 +190,7 @@ def manifest_at_once(
     }
 
 
-def sessions(previous: Mapping[str, Any], this: Plain, spending: Spending) -> list[Plain]:
+def list_sessions(previous: Mapping[str, Any], this: Plain, spending: Spending) -> list[Plain]:
     """All attempts at the run with what each has spent: one that was killed could not say so itself."""
     return [
         {
@@ -194,7 +201,7 @@ def sessions(previous: Mapping[str, Any], this: Plain, spending: Spending) -> li
     ]
 
 
-def spent(spending: Spending, max_usd: float | None) -> Plain:
+def describe_spending(spending: Spending, max_usd: float | None) -> Plain:
     """What the run was billed, what may be billed beside it and what is held aside for requests in flight, by system
     and together; the limit of this session."""
     by_system = spending.by_account()
@@ -208,12 +215,12 @@ def spent(spending: Spending, max_usd: float | None) -> Plain:
     }
 
 
-def moment(precision: Literal["seconds", "milliseconds"] = "seconds", *, since: str = "") -> str:
+def current_time(precision: Literal["seconds", "milliseconds"] = "seconds", *, since: str = "") -> str:
     """Now, in UTC; not before the moment `since`, where the clock was put back meanwhile."""
     return max(datetime.now(UTC).isoformat(timespec=precision), since)
 
 
-def _cell(cell: Cell, record: CellRecord | None) -> Plain:
+def _cell_record(cell: Cell, record: CellRecord | None) -> Plain:
     where = {"key": cell.key, "task": cell.task, "dataset": cell.dataset, "system": cell.system}
     where |= {"variant": cell.variant} if cell.variant else {}
     if record is None:
@@ -231,7 +238,7 @@ def _cell(cell: Cell, record: CellRecord | None) -> Plain:
     }
 
 
-def _dataset(dataset: PlannedDataset) -> Plain:
+def _dataset_record(dataset: PlannedDataset) -> Plain:
     return {
         "name": dataset.name,
         "source": dataset.source,
@@ -251,10 +258,10 @@ def _dataset(dataset: PlannedDataset) -> Plain:
 _SHOWN = "embassay.report"  # how a run looks is said above the protocols, and found when somebody looks
 
 
-def in_words(view: str, *of: object) -> str:
+def render_view(view: str, *of: object) -> str:
     """What one of the report's terminal views says of something, in 80 columns."""
-    blocks = attribute(f"{_SHOWN}.terminal:{view}")(*of)
-    return str(attribute("embassay.document.terminal:draw_blocks")(blocks).plain)
+    blocks = import_attribute(f"{_SHOWN}.terminal:{view}")(*of)
+    return str(import_attribute("embassay.document.terminal:draw_blocks")(blocks).plain)
 
 
 _MAIN = {
@@ -368,24 +375,24 @@ class Run:
         """Write the report, one HTML file, by default `report.html` in the run's folder; where it is. With `summary`
         the two pages for whoever decides, `summary.html`."""
         target = None if out is None else Path(out)
-        written: Path = attribute(f"{_SHOWN}:write_report")([self.path], out=target, summary=summary)
+        written: Path = import_attribute(f"{_SHOWN}:write_report")([self.path], out=target, summary=summary)
         return written
 
     def plot(self, name: str = "scores") -> Any:
         """A figure of the run, which shows itself in a notebook and has `save(path)` for SVG and PDF: `scores`, or one
         of its tables that is drawn (docs/interchange.md). UsageError without the extra `figures`, or for another name.
         """
-        return attribute("embassay.interchange.papers:plot_figure")(self.path, name)
+        return import_attribute("embassay.interchange.papers:plot_figure")(self.path, name)
 
     def __str__(self) -> str:
         """The verdict, one table and notes, as the command says them."""
-        return in_words("run_view", self.path)
+        return render_view("run_view", self.path)
 
     def _repr_html_(self) -> str:
         """In a notebook: the verdict, and the ranks where there are some."""
         from html import escape
 
-        words = escape(in_words("verdict_view", self.path))
+        words = escape(render_view("verdict_view", self.path))
         try:
             return f"<p>{words}</p>{self.ranks()._repr_html_()}"
         except UsageError:  # a run of another kind ranks no systems
@@ -394,7 +401,7 @@ class Run:
     def compare(self, a: str, b: str, task: str = "") -> Any:
         """System a minus system b, overall and in its parts or on one `task`: a `Comparison` of
         `embassay.protocols.compare`, which prints itself. UsageError for a name that is not in the run."""
-        return attribute("embassay.protocols.compare:compare")(
+        return import_attribute("embassay.protocols.compare:compare")(
             self.path, a=a, b=b, tasks=[task] if task else ()
         )
 

@@ -13,17 +13,17 @@ from typing import Any, Protocol, TypeVar, Unpack
 
 from embassay.contracts import Encoder, Kind, RemoteEncoder, Tokenizer
 from embassay.data import Dataset
-from embassay.data.catalogue.suites import Member, Suite, merge_members, narrow_members, suite_of
-from embassay.data.rows import nearest_name
+from embassay.data.catalogue.suites import Member, Suite, find_suite, merge_members, narrow_members
+from embassay.data.rows import find_nearest_name
 from embassay.data.shapes import TASKS
-from embassay.data.sources import chosen_tasks, own_first
+from embassay.data.sources import chosen_tasks, prefer_own_path
 from embassay.errors import AbsentData, DataError, ModelError, UsageError
-from embassay.protocols.kernel.inputs import charged, describe
-from embassay.protocols.kernel.tables import First, Printed, RunTable, counted
+from embassay.protocols.kernel.inputs import charge_calls, describe
+from embassay.protocols.kernel.tables import First, Printed, RunTable, format_counted
 from embassay.records import Loaded, Skipped
 from embassay.registry import Registry
 from embassay.runs.folder import Cell
-from embassay.runs.forecast import encoder_behind
+from embassay.runs.forecast import find_remote_encoder
 from embassay.systems import SYSTEMS
 from embassay.systems.own import Comparing
 from embassay.systems.remote import Ledger, NoCalls
@@ -144,7 +144,7 @@ class Plan:
     @property
     def tasks(self) -> tuple[str, ...]:
         """The tasks that at least one dataset joins, in the paper's order."""
-        return in_order((task.task for dataset in self.datasets for task in dataset.tasks), self.paper)
+        return order_tasks((task.task for dataset in self.datasets for task in dataset.tasks), self.paper)
 
     def dataset(self, name: str) -> PlannedDataset:
         """The dataset of that name."""
@@ -167,7 +167,7 @@ class JoinableTask(Protocol):
 T = TypeVar("T", bound=JoinableTask)
 
 
-def planned_systems(
+def plan_systems(
     specs: Iterable[str], tokenizer: Tokenizer, seed: int, ledger: Ledger | None, **how: Unpack[Comparing]
 ) -> list[PlannedSystem]:
     """The systems and the reference rows, each once whatever it was called. UsageError for a spec that is none, before
@@ -176,26 +176,30 @@ def planned_systems(
     for spec in named:
         SYSTEMS.parse(spec)
     systems = [
-        _planned_system(spec, tokenizer, seed, ledger, how)
+        _plan_system(spec, tokenizer, seed, ledger, how)
         # References last: ranked systems keep the order of the command line.
         for spec in dict.fromkeys((*named, *REFERENCES))
     ]
     return list({system.name: system for system in systems}.values())
 
 
-def _planned_system(
+def _plan_system(
     spec: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None, how: Comparing
 ) -> PlannedSystem:
-    with charged(ledger, SYSTEMS.format(SYSTEMS.parse(spec))):
+    with charge_calls(ledger, SYSTEMS.format(SYSTEMS.parse(spec))):
         system = describe(spec, tokenizer, seed, ledger, **how)
-        encoder, remote = getattr(system, "encoder", None), encoder_behind(system)
-        facts = {} if encoder is None else {"dims": _dims(encoder, ledger), "max_tokens": encoder.max_tokens}
+        encoder, remote = getattr(system, "encoder", None), find_remote_encoder(system)
+        facts = (
+            {}
+            if encoder is None
+            else {"dims": _count_dimensions(encoder, ledger), "max_tokens": encoder.max_tokens}
+        )
     if remote is not None:
         facts["usd_per_million_tokens"] = remote.price
     return PlannedSystem(spec, system.name, system.identity, system.kind, facts, remote)
 
 
-def _dims(encoder: Encoder, ledger: Ledger | None) -> int | None:
+def _count_dimensions(encoder: Encoder, ledger: Ledger | None) -> int | None:
     """The dimensions of a system; None where only a request could tell, and none may be sent."""
     try:
         return encoder.dim
@@ -205,7 +209,7 @@ def _dims(encoder: Encoder, ledger: Ledger | None) -> int | None:
         raise
 
 
-def in_order(names: Iterable[str], paper: Sequence[str]) -> tuple[str, ...]:
+def order_tasks(names: Iterable[str], paper: Sequence[str]) -> tuple[str, ...]:
     """The tasks of the paper that are among the names, in its order, then those that others brought, in theirs.
 
     >>> in_order(["mine", "sts", "retrieval"], ("retrieval", "clustering", "sts"))
@@ -215,7 +219,7 @@ def in_order(names: Iterable[str], paper: Sequence[str]) -> tuple[str, ...]:
     return (*(name for name in paper if name in distinct), *(name for name in distinct if name not in paper))
 
 
-def joined_tasks(
+def choose_tasks(
     source: str, dataset: Dataset, wanted: Sequence[T], protocol: str = "", known: Registry[T] | None = None
 ) -> list[T]:
     """The wanted tasks that the dataset is for and has the columns of.
@@ -225,8 +229,8 @@ def joined_tasks(
     is neither among the `known` ones nor any of the papers'.
     """
     if (meant := dataset.tasks_in(protocol)) is not None:
-        wanted = _meant(source, meant, wanted, known)
-    lacking = {task.name: _missing(task, dataset) for task in wanted}
+        wanted = _choose_meant_tasks(source, meant, wanted, known)
+    lacking = {task.name: _missing_columns(task, dataset) for task in wanted}
     joined = [task for task in wanted if not lacking[task.name]]
     if not joined:
         needs = "; ".join(f"{name} lacks {' and '.join(columns)}" for name, columns in lacking.items())
@@ -237,12 +241,14 @@ def joined_tasks(
     return joined
 
 
-def _meant(source: str, meant: Sequence[str], wanted: Sequence[T], known: Registry[T] | None) -> list[T]:
+def _choose_meant_tasks(
+    source: str, meant: Sequence[str], wanted: Sequence[T], known: Registry[T] | None
+) -> list[T]:
     """The wanted tasks among those that the dataset is for."""
     every = dict.fromkeys(TASKS.values())
     for name in meant:
         if known is not None and name not in known and name not in every:
-            near = nearest_name(name, every)
+            near = find_nearest_name(name, every)
             raise UsageError(
                 f"{source!r} is named for {name!r}, which is not a task.",
                 mend=f"{f'Did you mean {near}? ' if near else ''}Tasks are {', '.join(every)}.",
@@ -262,14 +268,14 @@ def _with_tasks(source: str, task: str) -> str:
     return f"{place}{'&' if '?' in place else '?'}tasks={task}"
 
 
-def _missing(task: JoinableTask, dataset: Dataset) -> tuple[str, ...]:
+def _missing_columns(task: JoinableTask, dataset: Dataset) -> tuple[str, ...]:
     """The columns the dataset lacks for the task: none if it has one of the task's shapes."""
     by_shape = [tuple(dataset.missing(shape)) for shape in task.shapes]
     # The shape that is nearest to what the dataset has is what the user meant.
     return () if () in by_shape else min(by_shape, key=len)
 
 
-def planned_task(name: str, loaded: Loaded[Any], size: Callable[[Any], int], texts: int) -> PlannedTask:
+def plan_task(name: str, loaded: Loaded[Any], size: Callable[[Any], int], texts: int) -> PlannedTask:
     """A loaded dataset as a task of the plan. DataError if nothing of it can be used."""
     n = size(loaded.data)
     if not n:
@@ -291,7 +297,7 @@ def check_names(names: Iterable[str]) -> None:
             )
 
 
-def facts_of(system: PlannedSystem) -> dict[str, Any]:
+def collect_facts(system: PlannedSystem) -> dict[str, Any]:
     """What the registry and the encoder say of a system, for its card. One of another registry says all itself."""
     if "summary" in system.facts:
         return system.facts
@@ -302,7 +308,7 @@ def facts_of(system: PlannedSystem) -> dict[str, Any]:
 D = TypeVar("D", bound=PlannedDataset)
 
 
-def planned_datasets(
+def plan_datasets(
     request: Any,
     asked: Sequence[str],
     plan: Callable[[str], D],
@@ -317,7 +323,7 @@ def planned_datasets(
     left out, and told with the suite; one that is there and broken is an error as ever. Where nothing of a suite is
     there it can still be planned: `check_at_hand` is for runs.
     """
-    named = {source: suite_of(source) for source in dict.fromkeys(map(own_first, request.datasets))}
+    named = {source: find_suite(source) for source in dict.fromkeys(map(prefer_own_path, request.datasets))}
     used = {source: taken(suite).of_tasks(asked) for source, suite in named.items() if suite is not None}
     every = merge_members(member for suite in used.values() for member in suite.members)
     places = {(member.dataset, member.split): member for member in every}
@@ -332,13 +338,13 @@ def planned_datasets(
             # Suites share members: each is opened once.
             if key in opened or key in absent:
                 continue
-            dataset, absent_for = _planned(places[key], plan, plain=plain)
+            dataset, absent_for = _plan_member(places[key], plan, plain=plain)
             if dataset is None:
                 absent[key] = absent_for
             else:
                 opened[key] = dataset
     planned = tuple(
-        _planned_suite(
+        _plan_suite(
             suite,
             {key: dataset for key, dataset in opened.items() if not isinstance(key, str)},
             absent,
@@ -349,7 +355,7 @@ def planned_datasets(
     return tuple(opened.values()), planned
 
 
-def _planned(member: Member, plan: Callable[[str], D], *, plain: bool) -> tuple[D | None, str]:
+def _plan_member(member: Member, plan: Callable[[str], D], *, plain: bool) -> tuple[D | None, str]:
     """The dataset of a member, or why it isn't there."""
     try:
         dataset = plan(member.spec(tasks=not plain))
@@ -366,7 +372,7 @@ def _planned(member: Member, plan: Callable[[str], D], *, plain: bool) -> tuple[
     return replace(dataset, group=member.group or dataset.group), ""
 
 
-def _planned_suite(
+def _plan_suite(
     suite: Suite,
     planned: Mapping[tuple[str, str], PlannedDataset],
     absent: Mapping[tuple[str, str], str],
@@ -377,7 +383,7 @@ def _planned_suite(
         key = member.dataset, member.split
         reason = absent.get(key, "")
         if key in planned:
-            reason = "; ".join(_gaps(member, planned[key]))
+            reason = "; ".join(_describe_gaps(member, planned[key]))
         tasks = member.tasks or tuple(task.task for task in planned[key].tasks if key in planned)
         names[member.dataset] = name = planned[key].name if key in planned else member.dataset
         parts.append(SuitePart(name, member.set, member.title, tasks, key in planned, reason))
@@ -403,7 +409,7 @@ def check_at_hand(suites: Sequence[PlannedSuite]) -> None:
             )
 
 
-def _gaps(member: Member, dataset: PlannedDataset) -> Iterator[str]:
+def _describe_gaps(member: Member, dataset: PlannedDataset) -> Iterator[str]:
     """What a dataset that is there lacks: languages, and tasks that its tables do not allow."""
     warnings = dict.fromkeys(warning for task in dataset.tasks for warning in task.warnings)
     yield from (warning for warning in warnings if warning.startswith("languages that are not in the mirror"))
@@ -435,7 +441,9 @@ class OfSuites(RunTable):
         body = [
             row
             if isinstance(row, str)
-            else [_renamed(cell, titles) if word else cell for cell, word in zip(row, words, strict=True)]
+            else [
+                _rename_dataset(cell, titles) if word else cell for cell, word in zip(row, words, strict=True)
+            ]
             for row in table.body
         ]
         lines = (suite.describe_sets(self.table.task, self.table.suite) for suite in self.suites)
@@ -443,7 +451,7 @@ class OfSuites(RunTable):
         return replace(table, heads=[titles.get(head, head) for head in table.heads], body=body, note=note)
 
 
-def _renamed(cell: str, titles: Mapping[str, str]) -> str:
+def _rename_dataset(cell: str, titles: Mapping[str, str]) -> str:
     """A dataset's name as the paper has it; what stands behind it, a language, is left away.
 
     >>> _renamed("sts17 en-en", {"sts17": "STS17"}), _renamed("9 datasets", {"sts17": "STS17"})
@@ -458,12 +466,12 @@ def with_suites(tables: Sequence[RunTable], suites: tuple[PlannedSuite, ...]) ->
     return [OfSuites(table, suites) for table in tables] if suites else tables
 
 
-def in_short(suites: Sequence[PlannedSuite]) -> tuple[str, ...]:
+def describe_suites(suites: Sequence[PlannedSuite]) -> tuple[str, ...]:
     """For a plan: how much of each suite is on this machine, and the command that fetches the rest."""
-    return tuple(_at_hand(suite) for suite in suites)
+    return tuple(_count_local_sets(suite) for suite in suites)
 
 
-def _at_hand(suite: PlannedSuite) -> str:
+def _count_local_sets(suite: PlannedSuite) -> str:
     here, every = suite.count()
     told = f"{here} of {every} sets of {suite.name} are on this machine"
     if here == every:
@@ -471,14 +479,14 @@ def _at_hand(suite: PlannedSuite) -> str:
     return f"{told}; `embassay data fetch {suite.name}` fetches those of the others that are public."
 
 
-def notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+def list_suite_notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
     """From a manifest: what a suite lacks, what follows, and the mend; nothing of one that is whole."""
     for told in suites:
         lacking = [part for part in told["parts"] if part["reason"]]
         if not lacking:
             continue
         first = "; ".join(f"{gap['dataset']} ({gap['reason']})" for gap in lacking[:3])
-        more = f" and {counted(len(lacking) - 3, 'other')}" if len(lacking) > 3 else ""
+        more = f" and {format_counted(len(lacking) - 3, 'other')}" if len(lacking) > 3 else ""
         what = f"{told['said']} Missing: {first}{more}."
         yield (
             what,

@@ -12,14 +12,14 @@ from embassay.contracts import Spread
 from embassay.errors import ModelError
 from embassay.protocols.kernel.absentees import (
     Absent,
-    absent_members,
-    absent_names,
-    foresee_absent,
+    find_absent_datasets,
+    forecast_absent,
+    list_absent_members,
     name_absent,
 )
-from embassay.protocols.kernel.estimates import cell_rows
+from embassay.protocols.kernel.estimates import make_cell_rows
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.plan import Plan, check_at_hand, in_short
+from embassay.protocols.kernel.plan import Plan, check_at_hand, describe_suites
 from embassay.protocols.kernel.session import (
     Accounts,
     Attempt,
@@ -28,8 +28,8 @@ from embassay.protocols.kernel.session import (
     Silent,
     check_prices,
     check_same_arguments,
-    lock,
-    opened,
+    lock_folder,
+    open_run,
 )
 from embassay.records import Result, TaskOutcome
 from embassay.runs.execution import HERE, Workers
@@ -86,7 +86,7 @@ class Protocol:
         Datasets of the catalogue that are not on this machine are planned by the catalogue's figures.
         """
         request, notes = _with_a_tokenizer_at_hand(request)
-        named = absent_names(request) if hasattr(request, "datasets") else {}
+        named = find_absent_datasets(request) if hasattr(request, "datasets") else {}
         if not named:
             return self._foreseen(request, ledger, out, [], notes)
         here = tuple(source for source in request.datasets if source not in named)
@@ -102,9 +102,9 @@ class Protocol:
             self.folder = RunFolder(out)
             plan = self.plan(request, None, ledger)
             forecasts = self.forecast(plan)
-            absent = [*absent, *absent_members(plan.suites, request)] if plan.suites else absent
-            notes = (*notes, *forecasts.notes, *in_short(plan.suites))
-        planned = foresee_absent(
+            absent = [*absent, *list_absent_members(plan.suites, request)] if plan.suites else absent
+            notes = (*notes, *forecasts.notes, *describe_suites(plan.suites))
+        planned = forecast_absent(
             absent, request, lambda small, timed: self._in_miniature(small, ledger, measure=timed),
             drawn=lambda task: self.item_limit(task, request), protocol=self.name, by_task=self.by_task
         )  # fmt: skip
@@ -165,7 +165,7 @@ class Protocol:
 
     def rows(self, plan: Plan, record: CellRecord) -> list[Result]:
         """The rows of a cell that has ended."""
-        return cell_rows(
+        return make_cell_rows(
             self.name, record, self.headline(plan, record), lang=plan.lang(record.dataset),
             seed=plan.request.seed, by_language=self.by_language
         )  # fmt: skip
@@ -188,12 +188,12 @@ class Protocol:
         finished is kept.
         """
         self.listener = listener = listener or Silent()
-        with opened(out, request, max_usd, check=self.check) as (self.folder, accounts, held):
+        with open_run(out, request, max_usd, check=self.check) as (self.folder, accounts, held):
             listener.opening([str(name) for name in getattr(request, "systems", ())])
             plan = self.plan(request, cache, accounts.ledger)
             check_at_hand(plan.suites)
             self.check_prices(plan, max_usd)
-            lock(self.folder, held)
+            lock_folder(self.folder, held)
             session = self.attempt(plan, accounts, workers, command or self.call(request, out))
             session.extra = self.describe_run(plan)
             session.begin(listener)

@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.tables import ColumnTable, number, text, whole
-from embassay.stats.few_labels import FEWEST, FEWEST_REFUSED, Corrected, Outlook, corrected, outlook
+from embassay.stats.few_labels import (
+    FEWEST,
+    FEWEST_REFUSED,
+    Corrected,
+    Outlook,
+    corrected_mean,
+    forecast_labels,
+)
 from embassay.stats.intervals import t_quantile
 
 STEPS = (50, 100, 200, 400)
@@ -76,7 +83,7 @@ class JudgeBias:
     high: float | None
 
 
-def quantity(
+def estimate_quantity(
     name: str,
     people: Floats,
     judge: Floats,
@@ -89,19 +96,30 @@ def quantity(
     """Of `people` (n,) and the `judge` on the same units (n,) and on `every` one (N,), NaN where it refused; units of
     one of the `groups`
     (n,) and `every_groups` (N,) are not independent. UsageError for shapes that do not fit."""
-    both: Corrected = corrected(people, judge, every, bounds=bounds, groups=groups, every_groups=every_groups)
-    ends = [_known(end) for end in (both.value.low, both.value.high, both.alone.low, both.alone.high)]
+    both: Corrected = corrected_mean(
+        people, judge, every, bounds=bounds, groups=groups, every_groups=every_groups
+    )
+    ends = [_nan_to_none(end) for end in (both.value.low, both.value.high, both.alone.low, both.alone.high)]
     return Quantity(
-        name, _known(both.value.value), ends[0], ends[1], _known(both.alone.value), ends[2], ends[3], both.judge,
-        both.n, both.total, both.effective
-    )  # fmt: skip
+        name,
+        _nan_to_none(both.value.value),
+        ends[0],
+        ends[1],
+        _nan_to_none(both.alone.value),
+        ends[2],
+        ends[3],
+        both.judge,
+        both.n,
+        both.total,
+        both.effective,
+    )
 
 
-def _known(value: float) -> float | None:
+def _nan_to_none(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def biases(people: Floats, judge: Floats, strata: Sequence[str] = ()) -> tuple[JudgeBias, ...]:
+def measure_biases(people: Floats, judge: Floats, strata: Sequence[str] = ()) -> tuple[JudgeBias, ...]:
     """By what the judge says, at its nearest whole number; by the `strata` (n,) where they name two or more; of all."""
     if not len(people):
         return ()
@@ -123,30 +141,30 @@ def judge_bias(says: str, off: Floats) -> JudgeBias:
     return JudgeBias(says, n, mean, mean - half, mean + half)
 
 
-def ahead(one: Quantity, bar: float | None = None) -> tuple[Outlook, ...]:
+def forecast_people_labels(one: Quantity, bar: float | None = None) -> tuple[Outlook, ...]:
     """What more labels of people would buy: the interval, and the chance that it leaves the `bar` (None: 1, for there
     is nothing to decide). Up to all units: of these, and no others, the quantity is."""
     if one.value is None or one.low is None or one.high is None:
         return ()
     distance = float("inf") if bar is None else abs(one.value - bar)
-    return outlook(distance, (one.high - one.low) / 2, one.n, one.total, steps=STEPS)
+    return forecast_labels(distance, (one.high - one.low) / 2, one.n, one.total, steps=STEPS)
 
 
-def undecided(
+def forecast_undecided(
     difference: float, half: float, n: int, tests: int = 1, steps: Sequence[int] = STEPS
 ) -> tuple[Outlook, ...]:
     """For a difference over `n` items with `half` of its 95% interval, one of so many `tests` by Holm: what more items
     like them would buy. Intervals are those of the difference alone, chances are with the correction."""
-    return found_at(abs(difference), half, n, 0.025 / max(tests, 1), steps)
+    return forecast_difference(abs(difference), half, n, 0.025 / max(tests, 1), steps)
 
 
-def found_at(
+def forecast_difference(
     distance: float, half: float, n: int, tail: float, steps: Sequence[int] = STEPS
 ) -> tuple[Outlook, ...]:
     """What more items would buy for a difference over `n` items, with `half` of its 95% interval, that is found where
     the tail beyond it is below `tail`. Intervals stay those of 95%."""
     reach = t_quantile(1 - tail, math.inf)
-    rows = outlook(
+    rows = forecast_labels(
         distance,
         half * reach / REACH,
         n,

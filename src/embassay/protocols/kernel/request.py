@@ -54,7 +54,7 @@ def option(default: Any, help: str, point: str = "", **written: Unpack[OptionSpe
     return field(default=default, metadata=metadata)
 
 
-def like(record: type[Any], name: str, /, **changed: Any) -> Any:
+def repeat_option(record: type[Any], name: str, /, **changed: Any) -> Any:
     """A field that another record declares, with what is `changed` of its option: `default`, `help`, `name` ..."""
     own = next(entry for entry in fields(record) if entry.name == name)
     metadata = {**own.metadata, **changed}
@@ -71,7 +71,7 @@ def label_price() -> Any:
     )  # fmt: skip
 
 
-def column_map(entries: Sequence[str] | None) -> dict[str, str]:
+def parse_column_map(entries: Sequence[str] | None) -> dict[str, str]:
     """`--map text=body,label=topic` (repeatable) as a dictionary from our column to theirs."""
     if not entries:
         return {}
@@ -80,7 +80,7 @@ def column_map(entries: Sequence[str] | None) -> dict[str, str]:
     return parse_mapping(",".join(entries))
 
 
-def names_of(entries: Sequence[str]) -> tuple[str, ...]:
+def split_names(entries: Sequence[str]) -> tuple[str, ...]:
     """What is named several times, with commas, or both.
 
     >>> names_of(["fra, deu", "eng"])
@@ -89,12 +89,12 @@ def names_of(entries: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for entry in entries for part in entry.split(",") if (name := part.strip()))
 
 
-def column_pairs(entries: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
+def parse_column_pairs(entries: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
     """The same as sorted pairs, for a request that is a key."""
-    return tuple(sorted(column_map(entries).items()))
+    return tuple(sorted(parse_column_map(entries).items()))
 
 
-def request_of(
+def make_request(
     kind: type[T], call: Callable[..., Any], arguments: Mapping[str, Any], *given: Any, **own: Any
 ) -> T:
     """The request of a Python call: its own arguments, positional and named, and its further `arguments`.
@@ -117,11 +117,13 @@ def request_of(
             )
     types = {one.name: one.type for one in fields(kind)}  # type: ignore[arg-type]
     return kind(
-        *given, **own, **{name: _fitting(name, types[name], value) for name, value in arguments.items()}
+        *given,
+        **own,
+        **{name: _convert_argument(name, types[name], value) for name, value in arguments.items()},
     )
 
 
-def strings(value: str | Sequence[str]) -> tuple[str, ...]:
+def as_strings(value: str | Sequence[str]) -> tuple[str, ...]:
     """One name or several, as a call gives them.
 
     >>> strings("sts"), strings(["sts", "retrieval"])
@@ -130,16 +132,16 @@ def strings(value: str | Sequence[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _fitting(name: str, kind: Any, value: Any) -> Any:
+def _convert_argument(name: str, kind: Any, value: Any) -> Any:
     """An argument as a field of this type takes it: a number that is not whole would be found when the run is done."""
     if kind == "tuple[str, ...]":
-        return strings(value)
+        return as_strings(value)
     if kind == "int" or (kind == "int | None" and value is not None):
-        return whole(name, value)
+        return as_whole_number(name, value)
     return value
 
 
-def whole(name: str, value: Any) -> int:
+def as_whole_number(name: str, value: Any) -> int:
     """A whole number, numpy's too. UsageError for anything else."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise UsageError(f"{name} is {value!r}.", mend="Give a whole number.")
@@ -202,7 +204,11 @@ class RunRequest:
         group=DATA,
     )
     mapping: Mapping[str, str] = option(
-        dict, "Our column=your column: text=body,label=topic.", name="--map", group=DATA, read=column_map
+        dict,
+        "Our column=your column: text=body,label=topic.",
+        name="--map",
+        group=DATA,
+        read=parse_column_map,
     )
     split: str | None = option(None, "Use only this split.", group=DATA)
     grades: str | None = option(None, "Map relevance codes to grades: 1=4,2=3.", group=DATA)
@@ -287,11 +293,11 @@ def check_options(options: Any) -> None:
         allowed, value = get_args(hint) if get_origin(hint) is Literal else (), getattr(options, name)
         if allowed and value not in allowed:
             raise UsageError(f"{name} is {value!r}.", mend=f"Use one of {', '.join(map(str, allowed))}.")
-        if hint in (int, int | None) and value is not None and whole(name, value) < 1:
+        if hint in (int, int | None) and value is not None and as_whole_number(name, value) < 1:
             raise UsageError(f"{name} is {value}.", mend="Use a positive whole number.")
 
 
-def new_folder(protocol: str) -> Path:
+def make_run_folder(protocol: str) -> Path:
     """A new folder under `runs/`, named by the protocol and the time, and numbered where that is taken: two runs may
     begin within a second."""
     from datetime import datetime
@@ -302,9 +308,9 @@ def new_folder(protocol: str) -> Path:
 
 
 def _is_taken(place: Path) -> bool:
-    return place.exists() or data_beside(place).exists()
+    return place.exists() or frame_folder(place).exists()
 
 
-def data_beside(out: Path) -> Path:
+def frame_folder(out: Path) -> Path:
     """Where the frames that a run was given are kept."""
     return out.with_name(f"{out.name}-data")

@@ -15,15 +15,15 @@ from embassay.contracts import Kind
 from embassay.data.catalogue import DATASETS
 from embassay.data.sources import chosen_tasks
 from embassay.errors import UsageError
-from embassay.protocols.kernel.comparisons import Standing, may_be_first, write_standings
-from embassay.protocols.kernel.outcome import manifest, moment, sessions, spent
+from embassay.protocols.kernel.comparisons import Standing, find_possible_leaders, write_standings
+from embassay.protocols.kernel.outcome import current_time, describe_spending, list_sessions, make_manifest
 from embassay.protocols.kernel.plan import Plan, PlannedSystem, with_suites
 from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result
 from embassay.runs.execution import Crew, Processes, Workers
 from embassay.runs.folder import Cell, CellRecord, RunFolder, to_json, write_atomic
 from embassay.runs.spending import Spending
-from embassay.systems.encoders.onnx_model import openvino_of
+from embassay.systems.encoders.onnx_model import find_openvino
 from embassay.systems.remote import Ledger
 
 if TYPE_CHECKING:
@@ -95,35 +95,35 @@ class Accounts:
 
 
 @contextmanager
-def opened(
+def open_run(
     out: Path, request: Any, max_usd: float | None, check: Callable[[RunFolder, Any], None] | None = None
 ) -> Iterator[tuple[RunFolder, Accounts, ExitStack]]:
     """The folder of a run, its accounts, and a stack that is to hold the folder's lock: it does already where it
-    was there; a new one must not be made before the plan stands (`lock`). UsageError for a run of other arguments,
-    or whatever `check` finds wrong in place of that."""
+    was there; a new one must not be made before the plan stands (`lock_folder`). UsageError for a run of other
+    arguments, or whatever `check` finds wrong in place of that."""
     folder = RunFolder(out)
     (check or check_same_arguments)(folder, request)
     with ExitStack() as held:
         # A folder that is there is held before its accounts are read.
         if out.exists():
             held.enter_context(folder.locked())
-        spending = Spending(folder.spending, moment("milliseconds"))
+        spending = Spending(folder.spending, current_time("milliseconds"))
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
         with closing(spending):
             yield folder, Accounts(spending, ledger), held
 
 
 @contextmanager
-def accounts(path: Path, max_usd: float | None) -> Iterator[Ledger]:
+def open_ledger(path: Path, max_usd: float | None) -> Iterator[Ledger]:
     """The ledger for what is asked of models outside of a run, limited by what all of it in this folder may cost; it is
     kept there."""
-    spending = Spending(RunFolder(path).spending, moment("milliseconds"))
+    spending = Spending(RunFolder(path).spending, current_time("milliseconds"))
     with closing(spending):
         yield Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
 
 
-def lock(folder: RunFolder, held: ExitStack) -> None:
-    """Make and hold the folder, unless `opened` does."""
+def lock_folder(folder: RunFolder, held: ExitStack) -> None:
+    """Make and hold the folder, unless `open_run` does."""
     if not folder.path.exists():
         held.enter_context(folder.locked())
 
@@ -132,10 +132,10 @@ def check_prices(systems: Sequence[PlannedSystem], max_usd: float | None) -> Non
     """UsageError if the cost is limited and a system has no known price."""
     for system in systems if max_usd is not None else ():
         if system.remote is not None and system.remote.price is None:
-            raise unknown_price(system.name)
+            raise make_unknown_price_error(system.name)
 
 
-def unknown_price(name: str) -> UsageError:
+def make_unknown_price_error(name: str) -> UsageError:
     """The cost is limited, and nobody knows what `name` costs."""
     return UsageError(
         f"The cost is limited, but the price of {name!r} is not known.",
@@ -153,7 +153,7 @@ def check_same_arguments(folder: RunFolder, request: Any) -> None:
         return
     # Through JSON as the manifest went: tuples are lists there, and no two numbers differ in their type.
     before, now = manifest["arguments"], json.loads(to_json(request.as_dict()))
-    grown = additions(before, request)
+    grown = find_additions(before, request)
     differing = [name for name in now if before.get(name) != now[name] and name not in grown]
     if differing:
         name = differing[0]
@@ -162,19 +162,23 @@ def check_same_arguments(folder: RunFolder, request: Any) -> None:
             f"now {to_json(now[name])}" + (f" (and {', '.join(differing[1:])})." if differing[1:] else "."),
             mend="Choose another --out (no text is encoded twice, and `embassay report` shows several runs together), "
             "or repeat the old arguments to resume"
-            + (f"; to add {' or '.join(request.GROWS)}, name the old ones too." if _grows(request) else "."),
+            + (
+                f"; to add {' or '.join(request.GROWS)}, name the old ones too."
+                if _growing_options(request)
+                else "."
+            ),
         )
 
 
-def _grows(request: Any) -> tuple[str, ...]:
+def _growing_options(request: Any) -> tuple[str, ...]:
     return getattr(request, "GROWS", ())
 
 
-def additions(before: Mapping[str, Any], request: Any) -> dict[str, list[str]]:
+def find_additions(before: Mapping[str, Any], request: Any) -> dict[str, list[str]]:
     """What `request` adds to the arguments of an earlier session, where it may: names in the order of the request. An
     argument that also lost a name is not among them. No tasks mean every task."""
     added = {}
-    for name in _grows(request):
+    for name in _growing_options(request):
         was, now = before.get(name) or [], list(getattr(request, name))
         if name == "tasks" and was and not now:
             added[name] = ["all others"]
@@ -187,9 +191,9 @@ def read_previous(folder: RunFolder, systems: Sequence[PlannedSystem]) -> dict[s
     """The manifest of the run that goes on; empty for a new one. UsageError where a system would be computed by another
     backend than it was: all its cells would be done again."""
     previous = folder.read_manifest() or {}
-    before = {row["name"]: openvino_of(row.get("identity", "")) for row in previous.get("systems", [])}
+    before = {row["name"]: find_openvino(row.get("identity", "")) for row in previous.get("systems", [])}
     for row in systems:
-        now = openvino_of(row.identity)
+        now = find_openvino(row.identity)
         if (was := before.get(row.name, now)) == now:
             continue
         if was is None:
@@ -244,7 +248,7 @@ class Attempt:
         spending = self.accounts.spending
         entry = {
             "started": spending.session,
-            "ended": moment(since=spending.session),
+            "ended": current_time(since=spending.session),
             **self.counted(),
             "seconds": round(time.perf_counter() - self._clock, 3),
         }
@@ -252,15 +256,15 @@ class Attempt:
             "name": self.folder.path.resolve().name,
             "status": status,
             "created": self.previous.get("created", spending.session),
-            "updated": moment(since=spending.session),
+            "updated": current_time(since=spending.session),
             "command": self.command,
             **self.facts(),
-            "sessions": sessions(self.previous, entry, spending),
+            "sessions": list_sessions(self.previous, entry, spending),
             **({} if self.forecast is None else {"forecast": self.forecast}),
-            "spent": spent(spending, self.accounts.ledger.max_usd),
+            "spent": describe_spending(spending, self.accounts.ledger.max_usd),
             **self.extra,
         }
-        return manifest(self.protocol.name, self.plan, self.records, now)
+        return make_manifest(self.protocol.name, self.plan, self.records, now)
 
     def write_manifest(self, status: str) -> None:
         """Replace the manifest."""
@@ -283,9 +287,9 @@ class Session(Attempt):
         super().__init__(folder, plan, protocol, accounts, command=command)
         identities = {system.name: system.identity for system in plan.systems}
         self.crew = Crew(
-            workers, folder, files_of(plan, folder if protocol.reads_folder else None), identities
+            workers, folder, list_read_files(plan, folder if protocol.reads_folder else None), identities
         )
-        self.added = additions(self.previous["arguments"], plan.request) if self.previous else {}
+        self.added = find_additions(self.previous["arguments"], plan.request) if self.previous else {}
         self.forecast = (not self.added and self.previous.get("forecast")) or {}
         self.whole = True
         """Whether the plan has all cells: a run that plans as it goes is not finished before."""
@@ -331,7 +335,7 @@ class Session(Attempt):
         write_atomic(self.folder.path / "comparisons.json", to_json(conclusion.comparisons, indent=1) + "\n")
         write_standings(self.folder.path, conclusion.standings)
         tables = with_suites(conclusion.tables, self.plan.suites)
-        write_tables(self.folder.path, tables, may_be_first(conclusion.comparisons))
+        write_tables(self.folder.path, tables, find_possible_leaders(conclusion.comparisons))
         done = len(records) == len(self.plan.cells) and all(record.done for record in records)
         complete = self.whole and done
         self.write_manifest("finished" if complete else "partial")
@@ -372,13 +376,13 @@ class Session(Attempt):
         }
 
 
-def files_of(plan: Plan, folder: RunFolder | None) -> list[Path]:
+def list_read_files(plan: Plan, folder: RunFolder | None) -> list[Path]:
     """What cells read from the file system: data that are no catalogue's, and what a protocol keeps in the folder."""
     sources = (Path(chosen_tasks(dataset.source)[0]).expanduser() for dataset in plan.datasets)
     files = [path for path in sources if path.exists() and str(path) not in DATASETS]
     return files if folder is None else [*files, folder.path]
 
 
-def kinds(plan: Plan) -> dict[str, Kind]:
+def system_kinds(plan: Plan) -> dict[str, Kind]:
     """The kind of each system by its name."""
     return {system.name: system.kind for system in plan.systems}

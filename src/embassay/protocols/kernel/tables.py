@@ -30,7 +30,7 @@ _MONTHS_IN_WORDS = """
 _MONTHS = tuple(_MONTHS_IN_WORDS.split())
 
 
-def score(value: float, decimals: int = 3) -> str:
+def format_score(value: float, decimals: int = 3) -> str:
     """A value with fixed decimals and a true minus sign; what rounds to zero has no sign.
 
     >>> score(0.5234), score(-0.0041), score(-0.0001)
@@ -42,27 +42,27 @@ def score(value: float, decimals: int = 3) -> str:
     return text[1:] if float(text) == 0 else MINUS + text[1:]
 
 
-def change(value: float, decimals: int = 3) -> str:
+def format_change(value: float, decimals: int = 3) -> str:
     """A difference, always signed unless it rounds to zero.
 
     >>> change(0.0112), change(-0.1)
     ('+0.011', '−0.100')
     """
-    text = score(value, decimals)
+    text = format_score(value, decimals)
     return text if text.startswith(MINUS) or float(text) == 0 else f"+{text}"
 
 
-def interval(low: float, high: float, decimals: int = 3) -> str:
+def format_interval(low: float, high: float, decimals: int = 3) -> str:
     """An interval; with `to` when an end is negative, where a dash would read as a minus.
 
     >>> interval(0.5101, 0.5362), interval(-0.004, 0.026)
     ('0.510–0.536', '−0.004 to 0.026')
     """
-    ends = score(low, decimals), score(high, decimals)
+    ends = format_score(low, decimals), format_score(high, decimals)
     return (" to " if MINUS in "".join(ends) else "–").join(ends)
 
 
-def percent(value: float, decimals: int = 0) -> str:
+def format_percent(value: float, decimals: int = 0) -> str:
     """A share as percent; a share that is not 0 or 1 never prints as 0% or 100%.
 
     >>> percent(0.3), percent(0.0714, 1), percent(0.999), percent(0.001)
@@ -78,17 +78,17 @@ def percent(value: float, decimals: int = 0) -> str:
     return f"{text}%"
 
 
-def share(value: float, n: int) -> str:
+def format_share(value: float, n: int) -> str:
     """A share of n items: counts first while n is under 100.
 
     >>> share(0.3, 40), share(214 / 3000, 3000)
     ('12 of 40 (30%)', '7.1% (214 of 3,000)')
     """
     part = f"{round(value * n):,} of {n:,}"
-    return f"{part} ({percent(value)})" if n < 100 else f"{percent(value, 1)} ({part})"
+    return f"{part} ({format_percent(value)})" if n < 100 else f"{format_percent(value, 1)} ({part})"
 
 
-def p_value(p: float) -> str:
+def format_p_value(p: float) -> str:
     """A p-value to three decimals.
 
     >>> p_value(0.0123), p_value(0.0002), p_value(1.0)
@@ -97,7 +97,7 @@ def p_value(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def rank(low: int, high: int) -> str:
+def format_rank(low: int, high: int) -> str:
     """The places that the tests allow.
 
     >>> rank(1, 2), rank(3, 3)
@@ -106,12 +106,12 @@ def rank(low: int, high: int) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def count(n: int) -> str:
+def format_count(n: int) -> str:
     """A whole number with thousands separated."""
     return f"{n:,}"
 
 
-def counted(n: int, noun: str) -> str:
+def format_counted(n: int, noun: str) -> str:
     """A count and its noun in the right number.
 
     >>> counted(1, "document"), counted(3000, "query")
@@ -122,12 +122,12 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun[:-1]}ies" if noun.endswith("y") else f"{n:,} {noun}s"
 
 
-def in_words(n: int) -> str:
+def spell_count(n: int) -> str:
     """A small count in words, for sentences; digits above twelve."""
-    return _WORDS[n] if n < len(_WORDS) else count(n)
+    return _WORDS[n] if n < len(_WORDS) else format_count(n)
 
 
-def capitalised(text: str, names: Iterable[str] = ()) -> str:
+def capitalise(text: str, names: Iterable[str] = ()) -> str:
     """The text with a capital first letter, unless it opens with one of these names: a name is spelled as it is.
 
     >>> capitalised("people lead"), capitalised("nDCG rises", ["nDCG"]), capitalised("bm25 leads", ["bm25"])
@@ -138,7 +138,7 @@ def capitalised(text: str, names: Iterable[str] = ()) -> str:
     return text[:1].upper() + text[1:]
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A time with the unit that suits it.
 
     >>> duration(0.338), duration(4.2), duration(41 * 60), duration(3 * 3600 + 12 * 60)
@@ -154,7 +154,7 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60:,} h" + (f" {minutes % 60} min" if minutes % 60 else "")
 
 
-def date(moment: str) -> str:
+def format_date(moment: str) -> str:
     """The day of an ISO time, as `20 Nov 2026`; text that is none is returned as it is."""
     try:
         day = datetime.fromisoformat(moment)
@@ -163,21 +163,21 @@ def date(moment: str) -> str:
     return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
-def moment(text: str) -> str:
+def format_time(text: str) -> str:
     """An ISO time with minutes and zone, as `20 Nov 2026, 14:02 UTC`; other text is returned as it is."""
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
         return text
-    return f"{date(text)}, {when:%H:%M} {when.tzname() or ''}".strip()
+    return f"{format_date(text)}, {when:%H:%M} {when.tzname() or ''}".strip()
 
 
-def exact(value: float) -> str:
+def format_exact(value: float) -> str:
     """Eight significant digits, for CSV and sorting: more than a score has, and half the size of all."""
     return f"{value:.8g}"
 
 
-def plain(text: str) -> str:
+def to_ascii(text: str) -> str:
     """The same in ASCII, for terminals that know no more: `0.510..0.536`, `-0.004`."""
     if text == NONE:
         return "-"
@@ -211,23 +211,23 @@ class Unit:
 
     def text(self, value: float) -> str:
         """The value, in a table."""
-        return score(value * self.factor, self.decimals)
+        return format_score(value * self.factor, self.decimals)
 
     def write_value(self, value: float) -> str:
         """The value, in a sentence or a chart."""
-        return score(value * self.factor, self.prose)
+        return format_score(value * self.factor, self.prose)
 
     def change(self, value: float) -> str:
         """A difference, signed, in a table."""
-        return change(value * self.factor, self.decimals)
+        return format_change(value * self.factor, self.decimals)
 
     def interval(self, low: float, high: float) -> str:
         """An interval, in a table."""
-        return interval(low * self.factor, high * self.factor, self.decimals)
+        return format_interval(low * self.factor, high * self.factor, self.decimals)
 
     def said_interval(self, low: float, high: float) -> str:
         """An interval, in a sentence."""
-        return interval(low * self.factor, high * self.factor, self.prose)
+        return format_interval(low * self.factor, high * self.factor, self.prose)
 
 
 SCORE = Unit(1.0, 3, 3)
@@ -235,7 +235,7 @@ POINTS = Unit(100.0, 2, 1)
 """PTEB's points: a hundred times the measure."""
 
 
-def unit_of(protocol: str) -> Unit:
+def choose_unit(protocol: str) -> Unit:
     """PTEB, HTEB and HUME speak in points, the others in scores."""
     return POINTS if protocol in ("pteb", "hteb", "hume") else SCORE
 
@@ -256,10 +256,10 @@ class Printed:
     def markdown(self) -> str:
         """As Markdown; `first` is not in it."""
         marks = ["---" if align == "l" else "---:" for align in self.aligns]
-        lines = [f"**{self.title}**", "", _line(self.heads), f"|{'|'.join(marks)}|"]
+        lines = [f"**{self.title}**", "", _format_line(self.heads), f"|{'|'.join(marks)}|"]
         for row in self.body:
             lines.append(
-                f"| *{row}* |" + " |" * (len(self.heads) - 1) if isinstance(row, str) else _line(row)
+                f"| *{row}* |" + " |" * (len(self.heads) - 1) if isinstance(row, str) else _format_line(row)
             )
         return "\n".join([*lines, *(["", self.note] if self.note else [])]) + "\n"
 
@@ -268,26 +268,30 @@ class Printed:
         note names the columns that are left out, as they hold no value."""
         shown, empty = self._columns()
         note = f"{self.note} Left out, as no system has a value: {', '.join(empty)}." if empty else self.note
-        caption = escape(self.title) + ". Bold: may be first by the tests of the run." * bool(self.first)
+        caption = escape_latex(self.title) + ". Bold: may be first by the tests of the run." * bool(
+            self.first
+        )
         lines = [
             r"% Made by Embassay. Needs \usepackage{booktabs,graphicx}.", r"\begin{table}", r"\centering", r"\small",
             rf"\caption{{{caption}}}", rf"\label{{tab:{name.replace('_', '-')}}}",
             r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
             rf"\begin{{tabular}}{{{''.join(self.aligns[i] for i in shown)}}}",
-            r"\toprule", " & ".join(escape(self.heads[i]) for i in shown) + r" \\", r"\midrule"
+            r"\toprule", " & ".join(escape_latex(self.heads[i]) for i in shown) + r" \\", r"\midrule"
         ]  # fmt: skip
         for place, row in enumerate(self.body):
             if isinstance(row, str):
                 lines += [r"\addlinespace"] * (place > 0)
-                lines.append(rf"\multicolumn{{{len(shown)}}}{{l}}{{\emph{{{escape(row)}}}}} \\")
+                lines.append(rf"\multicolumn{{{len(shown)}}}{{l}}{{\emph{{{escape_latex(row)}}}}} \\")
                 continue
             cells = [
-                _cell(row[column], (place, column) in self.first) for column in shown if column < len(row)
+                _escape_cell(row[column], (place, column) in self.first)
+                for column in shown
+                if column < len(row)
             ]
             lines.append(" & ".join(cells) + r" \\")
         lines += [r"\bottomrule", r"\end{tabular}}"]
         if note:
-            lines.append(r"\par\smallskip\footnotesize " + escape(note.strip()))
+            lines.append(r"\par\smallskip\footnotesize " + escape_latex(note.strip()))
         return "\n".join([*lines, r"\end{table}"]) + "\n"
 
     def _columns(self) -> tuple[list[int], list[str]]:
@@ -347,13 +351,13 @@ def write_tables(run: Path, tables: Iterable[RunTable], first: First | None = No
             write_atomic(run / "tables" / f"{table.name}.{ending}", text)
 
 
-def _line(cells: Sequence[str]) -> str:
+def _format_line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def _cell(text: str, bold: bool) -> str:
+def _escape_cell(text: str, bold: bool) -> str:
     """A cell of LaTeX; what Markdown breaks is broken in it too."""
-    lines = [escape(line) for line in text.split("<br>")]
+    lines = [escape_latex(line) for line in text.split("<br>")]
     plain = lines[0] if len(lines) == 1 else r"\shortstack[r]{" + r" \\ ".join(lines) + "}"
     return rf"\textbf{{{plain}}}" if bold else plain
 
@@ -405,8 +409,8 @@ class ColumnTable(RunTable):
         for number, row in enumerate(self.rows, 1):
             if len(row) != len(self.columns):
                 raise ValueError(
-                    f"row {number} of the table {self.name} has {counted(len(row), 'value')} for "
-                    f"{counted(len(self.columns), 'column')}"
+                    f"row {number} of the table {self.name} has {format_counted(len(row), 'value')} for "
+                    f"{format_counted(len(self.columns), 'column')}"
                 )
 
     @classmethod
@@ -421,7 +425,7 @@ class ColumnTable(RunTable):
 
     def as_csv(self) -> str:
         """Full precision, empty where there is no value."""
-        return csv_text([[column.name for column in self.columns], *self.rows])
+        return format_csv([[column.name for column in self.columns], *self.rows])
 
     def printed(self, first: First | None = None) -> Printed:
         """Rounded, `n/a` where there is no number."""
@@ -457,7 +461,7 @@ def number(name: str, find: Find = "", decimals: int = 2, style: Style = "number
     if isinstance(path, str):
         path = path.split(".")
     value = path if callable(path) else partial(_follow_path, path)
-    return Field(Column(name, style, decimals), partial(_scale, value, factor))
+    return Field(Column(name, style, decimals), partial(_scale_value, value, factor))
 
 
 def text(name: str, find: Find = "") -> Field:
@@ -490,16 +494,16 @@ def _follow_path(path: Sequence[str], item: Any) -> Any:
     return item
 
 
-def _scale(find: Callable[[Any], Any], factor: int, item: Any) -> Value:
+def _scale_value(find: Callable[[Any], Any], factor: int, item: Any) -> Value:
     value: Value = find(item)
     if isinstance(value, bool):
         return int(value)
     return value if value is None or isinstance(value, str) or factor == 1 else factor * value
 
 
-def csv_text(rows: Iterable[Sequence[Value]]) -> str:
+def format_csv(rows: Iterable[Sequence[Value]]) -> str:
     """Lines of values, numbers with every digit, empty for None."""
-    return "".join(",".join(_exact(value) for value in row) + "\n" for row in rows)
+    return "".join(",".join(_format_exact(value) for value in row) + "\n" for row in rows)
 
 
 _MARKS = {
@@ -511,16 +515,16 @@ _MARKS = {
 _PLAIN_LATIN = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ"
 
 
-def escape(text: str) -> str:
+def escape_latex(text: str) -> str:
     r"""A text that LaTeX prints as it is, and never obeys; a letter that its standard fonts lack as its number.
 
     >>> escape("st:a_b & 100%"), escape(r"\input{x}"), escape("é中")
     ('st:a\\_b \\& 100\\%', '\\textbackslash{}input\\{x\\}', 'é{[}U+4E2D{]}')
     """
-    return _UNSAFE.sub(_safe, " ".join(text.split()))
+    return _UNSAFE.sub(_escape_sign, " ".join(text.split()))
 
 
-def _safe(match: re.Match[str]) -> str:
+def _escape_sign(match: re.Match[str]) -> str:
     letter = match[0]
     if letter == "-":
         return "{}-"
@@ -531,19 +535,19 @@ def _safe(match: re.Match[str]) -> str:
 _UNSAFE = re.compile(rf"(?<=-)-|[{re.escape(''.join(_MARKS))}]|[^ -~{_PLAIN_LATIN}]")
 
 
-def _exact(value: Value) -> str:
+def _format_exact(value: Value) -> str:
     if value is None:
         return ""
-    text = escape_formula(value) if isinstance(value, str) else repr(_built_in(value))
+    text = escape_formula(value) if isinstance(value, str) else repr(_to_builtin(value))
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n\r') else text
 
 
-def _built_in(value: Any) -> Any:
+def _to_builtin(value: Any) -> Any:
     """A number of numpy as Python's own, which prints as digits alone."""
     return value.item() if hasattr(value, "item") else value
 
 
-def printable(cell: Any) -> Any:
+def make_printable(cell: Any) -> Any:
     r"""The cell, a text with � for the characters that steer a terminal and that XML cannot hold; ends of lines and
     tabs stay.
 
@@ -558,17 +562,17 @@ _STEERING = re.compile(
 )
 
 
-def csv_row(cells: Iterable[Any]) -> str:
+def format_csv_row(cells: Iterable[Any]) -> str:
     """A line of CSV with its end, a line feed. Python's writer leaves a carriage return without quotes where lines do
     not end in one, and then no reader finds the row again.
 
     >>> csv_row(["a\\rb", 0.5, None])
     '"a\\rb",0.5,\\n'
     """
-    return csv_sheet([cells]).removesuffix("\r\n") + "\n"
+    return format_csv_sheet([cells]).removesuffix("\r\n") + "\n"
 
 
-def csv_sheet(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> str:
+def format_csv_sheet(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> str:
     r"""CSV as spreadsheets write it, for files that people fill in and give back. What steers a terminal is replaced on
     the way out, in every file of ours alike.
 
@@ -577,5 +581,5 @@ def csv_sheet(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> str:
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n")
-    writer.writerows([printable(cell) for cell in cells] for cells in rows)
+    writer.writerows([make_printable(cell) for cell in cells] for cells in rows)
     return buffer.getvalue()

@@ -17,11 +17,17 @@ from typing import Any
 import numpy as np
 
 from embassay import __version__
-from embassay.data.intake import named_language
+from embassay.data.intake import find_language
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json
-from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, compared, write_standings
-from embassay.protocols.kernel.outcome import moment
+from embassay.protocols.kernel.comparisons import (
+    OVERALL,
+    Headline,
+    Standing,
+    compare_headlines,
+    write_standings,
+)
+from embassay.protocols.kernel.outcome import current_time
 from embassay.protocols.mteb.survey import (
     BLOCK,
     MAIN,
@@ -35,13 +41,13 @@ from embassay.protocols.mteb.survey import (
     Survey,
     SurveyProgress,
     TaskSurvey,
-    facts_of,
+    are_same_json,
+    collect_model_facts,
+    entry_languages,
+    format_json,
     is_name,
-    json_text,
-    languages,
-    number,
+    number_or_none,
     read_documents,
-    same,
     task_name,
     task_types,
 )
@@ -55,7 +61,7 @@ Where = tuple[str, str, str, str, str, str, str]
 _NOT_SCORES = frozenset({"hf_subset", "languages", "mteb_version"})
 
 
-def rows_of(
+def make_rows(
     document: Document,
     survey: Survey,
     measures: Collection[str] = (),
@@ -70,14 +76,14 @@ def rows_of(
     task, system = survey.tasks[document.task], survey.system(document)
     wanted = () if ALL in measures else measures
     places = list(document.entries())
-    own = _own_rows(document, len(places))
+    own = _find_own_rows(document, len(places))
     mains: list[tuple[str, float | None, str]] = []
     # Two rows of one name would be one cell of every table.
     for (split, subset), there in _places_by_subset(places).items():
         times, (_, entry) = len(there), places[there[0]]
         variant = "" if split == task.split else f"split={split}"
-        where = (PROTOCOL, task.kind, document.task, subset, _lang(entry), variant, system)
-        differ = any(not same(entry, places[place][1]) for place in there)
+        where = (PROTOCOL, task.kind, document.task, subset, _entry_language(entry), variant, system)
+        differ = any(not are_same_json(entry, places[place][1]) for place in there)
         if times > 1 and told is not None:
             counts = (
                 "its values differ, so neither counts: leave out the wrong one"
@@ -88,8 +94,10 @@ def rows_of(
         if differ:
             values = [Result(*where, MAIN, None, 0, reason=f"published {times} times, with different values")]
         else:
-            values = list(_values(where, entry, wanted, _method(document, entry), own[there[0]]))
-        values = [_within(value, task.shares) for value in values]
+            values = list(
+                _read_values(where, entry, wanted, _describe_method(document, entry), own[there[0]])
+            )
+        values = [_check_range(value, task.shares) for value in values]
         if told is not None and values[0].reason.endswith(OTHER_SCALE):
             told(
                 f"{split}{f', {subset}' if subset else ''}: {values[0].reason}; correct the file, or leave it out"
@@ -103,7 +111,9 @@ def rows_of(
             f"{len(without)} of {len(mains)} subsets have no value ({without[0]}): the mean is over the others"
         )
     if mains:
-        yield _over_subsets((PROTOCOL, task.kind, document.task, "", _shared(mains), "", system), mains)
+        yield _average_subsets(
+            (PROTOCOL, task.kind, document.task, "", _shared_measure(mains), "", system), mains
+        )
 
 
 def _places_by_subset(places: Sequence[tuple[str, Plain]]) -> dict[tuple[str, str], list[int]]:
@@ -112,7 +122,7 @@ def _places_by_subset(places: Sequence[tuple[str, Plain]]) -> dict[tuple[str, st
     by_subset: dict[tuple[str, str], list[int]] = {}
     for place, (split, entry) in enumerate(places):
         # Counted within the split: a task of one subset calls it `default`.
-        by_subset.setdefault((split, _subset(entry, entries[split])), []).append(place)
+        by_subset.setdefault((split, _subset_name(entry, entries[split])), []).append(place)
     return by_subset
 
 
@@ -136,16 +146,16 @@ _NOISE = 1e-6
 
 
 @cache
-def _bounded() -> frozenset[str]:
+def _bounded_types() -> frozenset[str]:
     """Types of tasks whose main score is from 0 to 1, or from -1: all of MTEB's but regression."""
     return frozenset(map(task_name, task_types().values())) - {"regression"}
 
 
-def _within(row: Result, shares: int) -> Result:
+def _check_range(row: Result, shares: int) -> Result:
     """The row; without its value where that is none of its measure: in percent, it may be, or broken. `shares` counts
     the main scores of the task from -1 to 1: of a task that nobody knows they say whether its scores are such."""
     value = row.value
-    known = row.task in _bounded()
+    known = row.task in _bounded_types()
     checked = (known or shares > 0) if row.measure == MAIN else _SHARE.fullmatch(row.measure) is not None
     if value is None or not checked:
         return row
@@ -157,7 +167,7 @@ def _within(row: Result, shares: int) -> Result:
     return replace(row, value=None, ci_low=None, ci_high=None, reason=reason)
 
 
-def _values(
+def _read_values(
     where: Where, entry: Plain, wanted: Collection[str], method: str, saved: Mapping[str, Any] | None
 ) -> Iterator[Result]:
     n = entry.get("n_items")
@@ -166,16 +176,18 @@ def _values(
     names = [MAIN, *(name for name in entry if name not in _NOT_SCORES and name != MAIN)]
     for name in names:
         raw = entry.get(name)
-        if name != MAIN and (number(raw) is None or not is_name(name) or (wanted and name not in wanted)):
+        if name != MAIN and (
+            number_or_none(raw) is None or not is_name(name) or (wanted and name not in wanted)
+        ):
             continue
-        value, reason = _value(raw)
+        value, reason = _read_value(raw)
         if name == MAIN and saved is not None:
             yield _with_interval(where, value, reason, saved)
             continue
         yield Result(*where, name, value, n, method=method, reason=reason)
 
 
-def _value(raw: Any) -> tuple[float | None, str]:
+def _read_value(raw: Any) -> tuple[float | None, str]:
     if raw is None:
         return None, "published without a value"
     try:
@@ -189,7 +201,7 @@ def _value(raw: Any) -> tuple[float | None, str]:
 def _with_interval(where: Where, value: float | None, reason: str, saved: Mapping[str, Any]) -> Result:
     """The main score of a run of ours, with what MTEB has no place for; anybody may have changed it since."""
     n, seed = (text if isinstance(text := saved.get(key), int) else None for key in ("n", "seed"))
-    low, high = (_value(number(saved.get(key)))[0] for key in ("ci_low", "ci_high"))
+    low, high = (_read_value(number_or_none(saved.get(key)))[0] for key in ("ci_low", "ci_high"))
     method, said = (
         text if isinstance(text := saved.get(key), str) and is_name(text) else ""
         for key in ("method", "reason")
@@ -199,7 +211,7 @@ def _with_interval(where: Where, value: float | None, reason: str, saved: Mappin
     )
 
 
-def _own_rows(document: Document, entries: int) -> list[Mapping[str, Any] | None]:
+def _find_own_rows(document: Document, entries: int) -> list[Mapping[str, Any] | None]:
     """The row behind each entry's main score, where we wrote the file ourselves."""
     block = document.body.get(BLOCK)
     block = block if isinstance(block, dict) else {}
@@ -212,22 +224,22 @@ def _own_rows(document: Document, entries: int) -> list[Mapping[str, Any] | None
     ]
 
 
-def _subset(entry: Plain, entries: int) -> str:
+def _subset_name(entry: Plain, entries: int) -> str:
     name = str(entry.get("hf_subset") or "default")
     return "" if entries == 1 and name == "default" else name
 
 
-def _lang(entry: Plain) -> str:
-    spoken = list(dict.fromkeys(languages(entry)))
+def _entry_language(entry: Plain) -> str:
+    spoken = list(dict.fromkeys(entry_languages(entry)))
     return spoken[0] if len(spoken) == 1 else MANY if spoken else ""
 
 
-def _shared(mains: list[tuple[str, float | None, str]]) -> str:
+def _shared_measure(mains: list[tuple[str, float | None, str]]) -> str:
     langs = {lang for lang, _, _ in mains}
     return langs.pop() if len(langs) == 1 else MANY
 
 
-def _method(document: Document, entry: Plain) -> str:
+def _describe_method(document: Document, entry: Plain) -> str:
     version = _name_or(
         entry.get("mteb_version") or document.body.get("mteb_version"), "from an unknown version"
     )
@@ -239,7 +251,7 @@ def _name_or(name: Any, otherwise: str) -> str:
     return name if isinstance(name, str) and name and is_name(name) else otherwise
 
 
-def _over_subsets(where: Where, mains: list[tuple[str, float | None, str]]) -> Result:
+def _average_subsets(where: Where, mains: list[tuple[str, float | None, str]]) -> Result:
     values = [value for _, value, _ in mains if value is not None]
     method = f"mean over {len(mains)} subsets" if len(mains) > 1 else "the only subset"
     missing = len(mains) - len(values)
@@ -272,11 +284,11 @@ def mean_rows(scores: MainScores, survey: Survey) -> Iterator[Result]:
     for system in survey.systems():
         values = scores.values.get(system, {})
         for kind, tasks in survey.kinds.items():
-            yield _mean(kind, MAIN, system, values, tasks)
-        yield _mean(OVERALL, OVERALL, system, values, list(survey.tasks))
+            yield _mean_result(kind, MAIN, system, values, tasks)
+        yield _mean_result(OVERALL, OVERALL, system, values, list(survey.tasks))
 
 
-def standings_of(rows: Iterable[Result]) -> list[Standing]:
+def make_standings(rows: Iterable[Result]) -> list[Standing]:
     """The means as standings without replicates."""
     return [
         Standing(
@@ -289,16 +301,16 @@ def standings_of(rows: Iterable[Result]) -> list[Standing]:
     ]
 
 
-def comparisons_of(standings: Sequence[Standing]) -> Mapping[str, object]:
+def make_comparisons(standings: Sequence[Standing]) -> Mapping[str, object]:
     """What goes into comparisons.json: the order of systems on every type of task, and why nothing is tested."""
     by_task: dict[str, list[Headline]] = {}
     for standing in standings:
         by_task.setdefault(standing.task, []).append(standing.headline)
-    scopes = {task: {**compared(headlines), "reason": WHY} for task, headlines in by_task.items()}
+    scopes = {task: {**compare_headlines(headlines), "reason": WHY} for task, headlines in by_task.items()}
     return {"alpha": 0.05, "correction": "", "method": WHY, "scopes": scopes}
 
 
-def _mean(
+def _mean_result(
     task: str, measure: str, system: str, own: Mapping[str, float | None], tasks: Sequence[str]
 ) -> Result:
     where = (PROTOCOL, task, "", "", "", "", system, measure)
@@ -321,7 +333,7 @@ def with_script(lang: str) -> str:
     """
     if "-" in lang:
         return lang
-    return f"{lang}-{_SCRIPT.get(lang) or named_language(lang).maximize().script or 'Latn'}"
+    return f"{lang}-{_SCRIPT.get(lang) or find_language(lang).maximize().script or 'Latn'}"
 
 
 FAULTS = "faults.jsonl"
@@ -360,21 +372,21 @@ def import_results(
     documents = read_documents(source, reading, max_bytes=max_bytes, progress=progress)
     first = next(documents, None)
     if first is None:
-        raise _nothing(source, reading.faults)
+        raise _make_nothing_error(source, reading.faults)
     with folder.locked():
-        keep_all(out, _counted(chain([first], documents), survey), reading.metas, reading.head)
+        keep_all(out, _count_documents(chain([first], documents), survey), reading.metas, reading.head)
         rows, means = _write_rows(folder, survey, measures, reading, progress)
-        standings = standings_of(means)
+        standings = make_standings(means)
         write_standings(out, standings)
-        write_atomic(out / "comparisons.json", to_json(comparisons_of(standings), indent=1) + "\n")
+        write_atomic(out / "comparisons.json", to_json(make_comparisons(standings), indent=1) + "\n")
         _write_faults(out / FAULTS, reading.faults)
-        folder.write_manifest(manifest_of(source, out, survey, reading, sorted(measures), command))
+        folder.write_manifest(make_manifest(source, out, survey, reading, sorted(measures), command))
     systems, tasks = len(survey.systems()), len(survey.tasks)
     faults = tuple(reading.faults)
     return Imported(out, reading.files, survey.documents, systems, tasks, rows + len(means), faults)
 
 
-def _counted(documents: Iterable[Document], survey: Survey) -> Iterator[Document]:
+def _count_documents(documents: Iterable[Document], survey: Survey) -> Iterator[Document]:
     for document in documents:
         survey.add(document)
         yield document
@@ -395,8 +407,8 @@ def _write_rows(
         for place, document in enumerate(read_originals(folder.path)):
             if progress is not None:
                 progress("writing rows", place, survey.documents)
-            told = partial(_tell, reading, f"{document.model}, {document.task}")
-            for row in rows_of(document, survey, measures, told):
+            told = partial(_note_fault, reading, f"{document.model}, {document.task}")
+            for row in make_rows(document, survey, measures, told):
                 scores.add(row)
                 stream.write(to_json(vars(row)) + "\n")
                 rows += 1
@@ -406,7 +418,7 @@ def _write_rows(
     return rows, means
 
 
-def _tell(reading: SurveyProgress, where: str, what: str) -> None:
+def _note_fault(reading: SurveyProgress, where: str, what: str) -> None:
     reading.faults.append(Fault.of(where, what))
 
 
@@ -427,7 +439,7 @@ def _check_out(folder: RunFolder) -> None:
         )
 
 
-def _nothing(source: Path, faults: Sequence[Fault]) -> DataError:
+def _make_nothing_error(source: Path, faults: Sequence[Fault]) -> DataError:
     if not faults:
         return DataError("No results of MTEB were found", path=source, mend=MEND)
     fault, more = faults[0], len(faults) - 1
@@ -439,11 +451,11 @@ Fields = dict[str, Any]
 KIND = "published"
 
 
-def manifest_of(
+def make_manifest(
     source: Path, out: Path, survey: Survey, reading: SurveyProgress, measures: Sequence[str], command: str
 ) -> Fields:
     """The manifest: a run without cells, since nothing was computed; its datasets are the tasks of MTEB."""
-    now = moment()
+    now = current_time()
     return {
         "embassay": __version__,
         "protocol": PROTOCOL,
@@ -454,8 +466,8 @@ def manifest_of(
         "command": command,
         "arguments": {"source": str(source), "measures": list(measures), "seed": None, "limit": None},
         "tokenizer": {"name": "", "identity": ""},
-        "systems": _systems(survey, reading),
-        "datasets": [_dataset(name, task) for name, task in survey.tasks.items()],
+        "systems": _system_records(survey, reading),
+        "datasets": [_dataset_record(name, task) for name, task in survey.tasks.items()],
         "hardware": hardware_facts(),
         "versions": list_versions(),
         "cells": [],
@@ -465,32 +477,32 @@ def manifest_of(
     }
 
 
-def _systems(survey: Survey, reading: SurveyProgress) -> list[Fields]:
+def _system_records(survey: Survey, reading: SurveyProgress) -> list[Fields]:
     return [
         {
             "name": name, "kind": KIND, "identity": f"{owner[0]}@{owner[1]}",
-            "facts": {"kind": KIND, "revision": owner[1], **facts_of(reading.metas.get(owner, {}))},
+            "facts": {"kind": KIND, "revision": owner[1], **collect_model_facts(reading.metas.get(owner, {}))},
         }
         for name, owner in survey.systems().items()
     ]  # fmt: skip
 
 
-def _dataset(name: str, task: TaskSurvey) -> Fields:
+def _dataset_record(name: str, task: TaskSurvey) -> Fields:
     return {
         "name": name,
         "source": PROTOCOL,
         "lang": task.lang,
-        "fingerprint": _fingerprint(task.revisions),
+        "fingerprint": _fingerprint_revisions(task.revisions),
         "split": task.split,
-        "tasks": {task.kind: {"n": 0, "skipped": [], "warnings": _warnings(task)}},
+        "tasks": {task.kind: {"n": 0, "skipped": [], "warnings": _task_warnings(task)}},
     }
 
 
-def _fingerprint(revisions: Counter[str]) -> str:
+def _fingerprint_revisions(revisions: Counter[str]) -> str:
     return next(iter(revisions)) if len(revisions) == 1 else digest_json(sorted(revisions))
 
 
-def _warnings(task: TaskSurvey) -> list[str]:
+def _task_warnings(task: TaskSurvey) -> list[str]:
     warnings = []
     if len(task.revisions) > 1:
         several = ", ".join(f"{name[:12] or 'unknown'} ({n})" for name, n in task.revisions.most_common(5))
@@ -543,21 +555,21 @@ class Keeper:
         self._part.unlink(missing_ok=True)
 
     def _write(self, line: Mapping[str, Any]) -> None:
-        self._stream.write((json_text(line) + "\n").encode("ascii"))
+        self._stream.write((format_json(line) + "\n").encode("ascii"))
 
 
 def read_originals(folder: Path) -> Iterator[Document]:
     """The documents that a run was imported from, in their order. DataError where the run has none, or broken ones."""
-    for line in _lines(folder / FILE):
+    for line in _read_lines(folder / FILE):
         if "document" in line:
             yield Document(**line["document"])
 
 
-def originals_of(folder: Path) -> Originals:
+def load_originals(folder: Path) -> Originals:
     """What came with them."""
     metas: dict[Owner, Mapping[str, Any]] = {}
     head: Mapping[str, Any] = {}
-    for line in _lines(folder / FILE):
+    for line in _read_lines(folder / FILE):
         if "meta" in line:
             model, revision, experiment = line["meta"]["owner"]
             metas[model, revision, experiment] = line["meta"]["body"]
@@ -582,7 +594,7 @@ def keep_all(
     keeper.close(metas, head)
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
     try:
         with gzip.open(path, "rt", encoding="ascii") as stream:
             for line in stream:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_json, bounded_walk, unpacking
+from embassay.limits import bounded_json, bounded_walk, open_gzip
 from embassay.runs.folder import slugify_name
 
 MAIN = "main_score"
@@ -52,7 +52,7 @@ class Document:
                 yield split, entry
 
 
-def checked(document: Document, where: Any = None) -> Document:
+def check_document(document: Document, where: Any = None) -> Document:
     """The document, if a reader can work with it. DataError that says what is wrong where it is not one of MTEB."""
     for what, name in (("model", document.model), ("revision", document.revision)):
         _check_name(what, name, where)
@@ -67,42 +67,42 @@ def checked(document: Document, where: Any = None) -> Document:
         _check_name("experiment", document.experiment, where)
     scores = body.get("scores")
     if not isinstance(scores, dict):
-        raise _fault("There are no scores", where, scores)
+        raise _make_fault("There are no scores", where, scores)
     for split, entries in scores.items():
         _check_name("split", split, where)
         if not isinstance(entries, list):
-            raise _fault(f"The scores of {split!r} are not a list", where, entries)
+            raise _make_fault(f"The scores of {split!r} are not a list", where, entries)
         for entry in entries:
             _check_entry(entry, split, where)
     return document
 
 
-def languages(entry: Plain) -> list[str]:
+def entry_languages(entry: Plain) -> list[str]:
     """The languages of an entry without their scripts, as `eng`; empty where it says none."""
     return [language.split("-")[0].split("_")[0] for language in entry.get("languages") or ()]
 
 
-def number(value: Any) -> float | int | None:
+def number_or_none(value: Any) -> float | int | None:
     """The value where it is a number, NaN included; None for everything else."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _check_entry(entry: Any, split: str, where: Any) -> None:
     if not isinstance(entry, dict):
-        raise _fault(f"An entry of {split!r} is not an object", where, entry)
+        raise _make_fault(f"An entry of {split!r} is not an object", where, entry)
     main = entry.get(MAIN)
-    if MAIN not in entry or (main is not None and number(main) is None):
-        raise _fault(f"An entry of {split!r} has a main_score that is not a number", where, main)
+    if MAIN not in entry or (main is not None and number_or_none(main) is None):
+        raise _make_fault(f"An entry of {split!r} has a main_score that is not a number", where, main)
     subset, spoken = entry.get("hf_subset", "default"), entry.get("languages") or []
     if not isinstance(subset, str) or not is_name(subset):
-        raise _fault(f"An entry of {split!r} has a hf_subset that is not a name", where, subset)
+        raise _make_fault(f"An entry of {split!r} has a hf_subset that is not a name", where, subset)
     if not isinstance(spoken, list) or not all(isinstance(name, str) and is_name(name) for name in spoken):
-        raise _fault(f"An entry of {split!r} has languages that are not a list of names", where, spoken)
+        raise _make_fault(f"An entry of {split!r} has languages that are not a list of names", where, spoken)
 
 
 def _check_name(what: str, name: Any, where: Any) -> None:
     if not isinstance(name, str) or not name or not is_name(name):
-        raise _fault(f"The {what} is not a name", where, name)
+        raise _make_fault(f"The {what} is not a name", where, name)
 
 
 def is_name(text: str) -> bool:
@@ -110,7 +110,7 @@ def is_name(text: str) -> bool:
     return len(text) <= _LONGEST and text.isprintable()
 
 
-def _fault(what: str, where: Any, found: Any) -> DataError:
+def _make_fault(what: str, where: Any, found: Any) -> DataError:
     return DataError(what, path=where, expected=_EXPECTED, found=repr(found)[:60])
 
 
@@ -127,7 +127,7 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
             # Two bytes that open every gzip file: a name may lie.
             packed = stream.read(2) == b"\x1f\x8b"
             stream.seek(0)
-            source = unpacking(stream, path, path.stat().st_size) if packed else stream
+            source = open_gzip(stream, path, path.stat().st_size) if packed else stream
             raw = source.read(max_bytes + 1)
         if len(raw) > max_bytes:
             raise DataError(
@@ -139,7 +139,7 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
         raise DataError("The file cannot be read as JSON", path=path, found=str(error), mend=MEND) from error
 
 
-def json_text(value: Any, *, indent: int | None = None) -> str:
+def format_json(value: Any, *, indent: int | None = None) -> str:
     """The same value as JSON in ASCII, every digit and NaN kept.
 
     >>> json_text({"main_score": float("nan"), "map": 0.1})
@@ -162,7 +162,7 @@ def task_types() -> Mapping[str, str]:
     return {name: kind for kind, names in types.items() for name in names.split()}
 
 
-def task_of(document: Document) -> str:
+def document_type(document: Document) -> str:
     """A document's type as a task of ours is called, `other` where nobody knows: what we wrote into it ourselves, what
     MTEB says of the task, or the category that a bundle gives."""
     block = document.body.get(BLOCK)
@@ -174,7 +174,7 @@ def task_of(document: Document) -> str:
             str(
                 (task if isinstance(task, str) else "")
                 or task_types().get(document.task)
-                or _category(block)
+                or _category_type(block)
                 or OTHER
             )
         )
@@ -182,7 +182,7 @@ def task_of(document: Document) -> str:
     )
 
 
-def _category(block: Mapping[str, object]) -> object:
+def _category_type(block: Mapping[str, object]) -> object:
     records = block.get("records")
     first = records[0] if isinstance(records, list) and records else None
     values = first.get("values") if isinstance(first, dict) else None
@@ -205,7 +205,7 @@ EXPERIMENTS = "experiments"
 _ASIDE = frozenset({META, "paths.json", "embassay.json"})
 
 
-def folder_of(model: str) -> str:
+def model_folder(model: str) -> str:
     """The folder of a model, as mteb names it; a short hash is appended where more had to change.
 
     >>> folder_of("intfloat/e5 base"), folder_of("st:./models/mine")
@@ -217,7 +217,7 @@ def folder_of(model: str) -> str:
     return safe if safe == plain else slugify_name(model.replace("/", "__"))
 
 
-def model_of(folder: str) -> str:
+def folder_model(folder: str) -> str:
     """The model of a folder, where no `model_meta.json` says its name.
 
     >>> model_of("intfloat__e5-base")
@@ -228,21 +228,21 @@ def model_of(folder: str) -> str:
 
 def place_of(model: str, revision: str, experiment: str = "") -> Path:
     """The folder of a model's results, below `results`."""
-    place = Path(folder_of(model)) / slugify_name(revision)
+    place = Path(model_folder(model)) / slugify_name(revision)
     return place / EXPERIMENTS / slugify_name(experiment) if experiment else place
 
 
-def owner_of(folder: Path, meta: Mapping[str, Any] | None) -> tuple[str, str, str]:
+def find_owner(folder: Path, meta: Mapping[str, Any] | None) -> tuple[str, str, str]:
     """Model, revision and experiment of the results in a folder: by its `model_meta.json`, else by its path."""
     folder, experiment = folder.absolute(), ""
     if folder.parent.name == EXPERIMENTS:
         folder, experiment = folder.parent.parent, folder.name
     names = [(meta or {}).get(key) for key in ("name", "revision")]
     model, revision = (name if isinstance(name, str) and name else None for name in names)
-    return model or model_of(folder.parent.name), revision or folder.name, experiment
+    return model or folder_model(folder.parent.name), revision or folder.name, experiment
 
 
-def files_below(source: Path) -> Iterator[Path]:
+def list_result_files(source: Path) -> Iterator[Path]:
     """The files of results below a folder, a clone's `results` or any part of one, in the order of their names; hidden
     folders and what links lead to are left out."""
     root = source / RESULTS if (source / RESULTS).is_dir() else source
@@ -285,7 +285,7 @@ def published_name(system: str) -> str:
     return system if "/" in system else f"{OWNER}/{system}"
 
 
-def facts_of(meta: Mapping[str, Any]) -> dict[str, Any]:
+def collect_model_facts(meta: Mapping[str, Any]) -> dict[str, Any]:
     """What an account says of a model, by our names: dims, max_tokens, parameters, weights_mb, licence, released."""
     size = meta.get("embed_dim")
     facts = {
@@ -298,10 +298,10 @@ def facts_of(meta: Mapping[str, Any]) -> dict[str, Any]:
         "licence": meta.get("license"),
         "released": meta.get("release_date"),
     }
-    return {key: plain for key, value in facts.items() if (plain := _plain(value)) is not None}
+    return {key: plain for key, value in facts.items() if (plain := _plain_or_none(value)) is not None}
 
 
-def _plain(value: Any) -> float | str | None:
+def _plain_or_none(value: Any) -> float | str | None:
     """A number or a name; None for what is neither."""
     if isinstance(value, float):
         return int(value) if value.is_integer() else value if math.isfinite(value) else None
@@ -341,22 +341,22 @@ def write_documents(
                 mend="Export their runs one at a time.",
             )
         seen.add(path)
-        _write(path, document.body)
+        _write_file(path, document.body)
         for _, entry in document.entries():
             entries += 1
             spoken.setdefault(owner, set()).update(entry.get("languages") or ())
         spoken.setdefault(owner, set())
     for owner, languages in spoken.items():
         meta = metas.get(owner) or model_meta(owner[0], owner[1], languages)
-        _write(out / RESULTS / place_of(*owner) / META, meta)
+        _write_file(out / RESULTS / place_of(*owner) / META, meta)
     return WrittenResults(out, len(seen), len(spoken), entries)
 
 
-def _write(path: Path, body: Mapping[str, Any]) -> None:
+def _write_file(path: Path, body: Mapping[str, Any]) -> None:
     """In one step, but without waiting for the disk: an export of many thousand files can be made again."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
-    part.write_text(json_text(body, indent=2) + "\n", encoding="ascii")
+    part.write_text(format_json(body, indent=2) + "\n", encoding="ascii")
     part.replace(path)
 
 
@@ -369,7 +369,7 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def documents_of(
+def bundle_documents(
     records: Sequence[Any], where: Path | None = None, fault: Callable[[str], None] | None = None
 ) -> Iterator[Document]:
     """The documents of a bundle's records, in the order of their first records; `bundle_of` gives the records back.
@@ -379,14 +379,14 @@ def documents_of(
     groups: dict[tuple[str, ...], list[tuple[int, Record]]] = {}
     for place, record in enumerate(records):
         try:
-            groups.setdefault(_owner(record, place, where), []).append((place, record))
+            groups.setdefault(_record_owner(record, place, where), []).append((place, record))
         except DataError as error:
             if fault is None:
                 raise
             fault(error.message)
     for group in groups.values():
         try:
-            yield checked(_document(group), where)
+            yield check_document(_join_records(group), where)
         except DataError as error:
             if fault is None:
                 raise
@@ -399,12 +399,12 @@ def bundle_of(documents: Iterable[Document]) -> list[dict[str, Any]]:
         # Records that no bundle placed come last; the sort is stable, so in their own order.
         (place if place is not None else float("inf"), record)
         for document in documents
-        for place, record in _records(document)
+        for place, record in _document_records(document)
     ]
     return [record for _, record in sorted(numbered, key=lambda record: record[0])]
 
 
-def _owner(record: Any, place: int, where: Path | None) -> tuple[str, ...]:
+def _record_owner(record: Any, place: int, where: Path | None) -> tuple[str, ...]:
     if not isinstance(record, dict):
         raise DataError(f"Result {place + 1} is not an object", path=where, found=repr(record)[:60])
     for key in _TEXTS:
@@ -419,11 +419,11 @@ def _owner(record: Any, place: int, where: Path | None) -> tuple[str, ...]:
     return record["model"], record["revision"], record["task"]
 
 
-def _document(group: Sequence[tuple[int, Record]]) -> Document:
+def _join_records(group: Sequence[tuple[int, Record]]) -> Document:
     first = group[0][1]
     scores: dict[str, list[dict[str, Any]]] = {}
     for _, record in group:
-        scores.setdefault(_split(record), []).append(_entry(record))
+        scores.setdefault(_record_split(record), []).append(_make_entry(record))
     body: dict[str, Any] = {
         "dataset_revision": first.get("dataset_revision"),
         "task_name": first["task"],
@@ -434,20 +434,20 @@ def _document(group: Sequence[tuple[int, Record]]) -> Document:
     }
     bare = Document(first["model"], first["revision"], body)
     # The records of a document come split by split.
-    ordered = [entry for split in scores for entry in group if _split(entry[1]) == split]
+    ordered = [entry for split in scores for entry in group if _record_split(entry[1]) == split]
     kept = [
-        _beside(place, record, _record(bare, split, entry))
+        _extra_fields(place, record, _make_record(bare, split, entry))
         for (place, record), (split, entry) in zip(ordered, bare.entries(), strict=True)
     ]
     return Document(bare.model, bare.revision, {**body, BLOCK: {_RECORDS: kept}})
 
 
-def _split(record: Record) -> str:
+def _record_split(record: Record) -> str:
     split = record.get("split", "test")
     return split if isinstance(split, str) else "test"
 
 
-def _entry(record: Record) -> dict[str, Any]:
+def _make_entry(record: Record) -> dict[str, Any]:
     """As MTEB has it: the scores with the subset and its languages among them."""
     entry = {
         **(record.get("scores") or {}),
@@ -460,7 +460,7 @@ def _entry(record: Record) -> dict[str, Any]:
     return entry
 
 
-def _record(document: Document, split: str, entry: Record) -> dict[str, Any]:
+def _make_record(document: Document, split: str, entry: Record) -> dict[str, Any]:
     """A record made of an entry alone."""
     body = document.body
     return {
@@ -473,21 +473,23 @@ def _record(document: Document, split: str, entry: Record) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _beside(place: int, record: Record, made: Record) -> dict[str, Any]:
+def _extra_fields(place: int, record: Record, made: Record) -> dict[str, Any]:
     """What has to be known beside the entry: the record's place, its order of fields, and those that differ."""
-    differ = {key: record[key] for key in record if key not in made or not same(made[key], record[key])}
+    differ = {
+        key: record[key] for key in record if key not in made or not are_same_json(made[key], record[key])
+    }
     usual = tuple(record) == _FIELDS
     return {"place": place, **({} if usual else {"fields": list(record)}), "values": differ}
 
 
-def _records(document: Document) -> Iterator[tuple[int | None, dict[str, Any]]]:
+def _document_records(document: Document) -> Iterator[tuple[int | None, dict[str, Any]]]:
     block = document.body.get(BLOCK)
     kept = block.get(_RECORDS) if isinstance(block, dict) else None
     entries = list(document.entries())
     if not isinstance(kept, list) or len(kept) != len(entries):
         kept = [None] * len(entries)
     for (split, entry), beside in zip(entries, kept, strict=True):
-        made = _record(document, split, entry)
+        made = _make_record(document, split, entry)
         if not isinstance(beside, dict):
             yield None, made
             continue
@@ -497,7 +499,7 @@ def _records(document: Document) -> Iterator[tuple[int | None, dict[str, Any]]]:
         yield place if isinstance(place, int) else None, {key: whole[key] for key in order if key in whole}
 
 
-def same(a: Any, b: Any) -> bool:
+def are_same_json(a: Any, b: Any) -> bool:
     """Whether two values of JSON are the same in every digit and type; NaN is NaN, and an object's order counts not.
 
     >>> same({"x": [float("nan"), 1]}, {"x": [float("nan"), 1]}), same(1, 1.0), same(0.0, False)
@@ -507,9 +509,9 @@ def same(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
+        return a.keys() == b.keys() and all(are_same_json(value, b[key]) for key, value in a.items())
     if isinstance(a, list):
-        return len(a) == len(b) and all(map(same, a, b))
+        return len(a) == len(b) and all(map(are_same_json, a, b))
     return bool(a == b or (a != a and b != b))
 
 
@@ -542,7 +544,7 @@ class TaskSurvey:
         return next(iter(self.langs), "") if len(self.langs) < 2 else MANY
 
 
-def _revision(document: Document) -> str:
+def _document_revision(document: Document) -> str:
     name = document.body.get("dataset_revision")
     return name if isinstance(name, str) and is_name(name) else ""
 
@@ -560,12 +562,12 @@ class Survey:
         """Count a document."""
         self.documents += 1
         self.versions.setdefault(document.model, {})[document.revision, document.experiment] = None
-        task = self.tasks.setdefault(document.task, TaskSurvey(task_of(document)))
-        task.revisions[_revision(document)] += 1
+        task = self.tasks.setdefault(document.task, TaskSurvey(document_type(document)))
+        task.revisions[_document_revision(document)] += 1
         for split, entry in document.entries():
             task.splits[split] += 1
-            task.langs.update(languages(entry))
-            main = number(entry.get(MAIN))
+            task.langs.update(entry_languages(entry))
+            main = number_or_none(entry.get(MAIN))
             task.shares += main is not None and abs(main) <= 1
 
     def system(self, document: Document) -> str:
@@ -637,40 +639,40 @@ def read_documents(
     reading = reading if reading is not None else SurveyProgress()
     if not source.exists():
         raise DataError("There is no such file or folder", path=source, mend=MEND)
-    files = [source] if source.is_file() else list(files_below(source))
+    files = [source] if source.is_file() else list(list_result_files(source))
     # A folder's account is read once for its files, which come one after the other.
-    meta_of = lru_cache(maxsize=16)(lambda folder: _meta(folder, reading))
+    meta_of = lru_cache(maxsize=16)(lambda folder: _read_model_meta(folder, reading))
     for place, path in enumerate(files):
         if progress is not None:
             progress("reading results", place, len(files))
         reading.files += 1
         try:
-            yield from _of_file(path, reading, meta_of, max_bytes)
+            yield from _read_file_documents(path, reading, meta_of, max_bytes)
         except DataError as error:
-            reading.faults.append(Fault.of(_below(path, source), error.message))
+            reading.faults.append(Fault.of(_relative_path(path, source), error.message))
 
 
-def _of_file(
+def _read_file_documents(
     path: Path, reading: SurveyProgress, meta_of: Callable[[Path], Mapping[str, Any] | None], max_bytes: int
 ) -> Iterator[Document]:
     body = read_json(path, max_bytes)
     if isinstance(body, dict) and isinstance(body.get("results"), list):
         reading.head.update((key, value) for key, value in body.items() if key != "results")
-        yield from documents_of(
+        yield from bundle_documents(
             body["results"], path, lambda fault: reading.faults.append(Fault.of(str(path), fault))
         )
         return
     if not isinstance(body, dict):
         raise DataError("This is not a file of MTEB results", path=path, mend=MEND)
     meta = meta_of(path.parent)
-    owner = owner_of(path.parent, meta)
-    document = checked(Document(*owner[:2], body, owner[2]), path)
+    owner = find_owner(path.parent, meta)
+    document = check_document(Document(*owner[:2], body, owner[2]), path)
     if meta is not None:
         reading.metas[owner] = meta
     yield document
 
 
-def _meta(folder: Path, reading: SurveyProgress) -> Mapping[str, Any] | None:
+def _read_model_meta(folder: Path, reading: SurveyProgress) -> Mapping[str, Any] | None:
     path = folder / META
     if not path.is_file():
         return None
@@ -684,5 +686,5 @@ def _meta(folder: Path, reading: SurveyProgress) -> Mapping[str, Any] | None:
     return meta
 
 
-def _below(path: Path, source: Path) -> str:
+def _relative_path(path: Path, source: Path) -> str:
     return path.name if path == source else path.relative_to(source).as_posix()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from embassay.registry import lazily
+from embassay.registry import make_lazy_getattr
 
 if TYPE_CHECKING:
     from embassay.protocols.pteb.judging import judge
@@ -31,4 +31,4 @@ _HOMES = {
     "run": "pteb.protocol",
 }
 
-__getattr__ = lazily("embassay.protocols", _HOMES)
+__getattr__ = make_lazy_getattr("embassay.protocols", _HOMES)

@@ -19,19 +19,19 @@ from embassay.measures.correlation import edit_distances
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel import request
-from embassay.protocols.kernel.estimates import Items, estimate
-from embassay.protocols.kernel.inputs import charged
+from embassay.protocols.kernel.estimates import Items, bootstrap_estimate
+from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import (
     PlannedDataset,
     PlannedSystem,
     PlannedTask,
     check_names,
-    joined_tasks,
-    planned_datasets,
+    choose_tasks,
+    plan_datasets,
 )
 from embassay.protocols.kernel.request import SYSTEMS, option
-from embassay.protocols.kernel.session import Silent, unknown_price
-from embassay.protocols.pteb.judging import ANSWER_TOKENS, OnPairs, QuestionLoad, of_questions
+from embassay.protocols.kernel.session import Silent, make_unknown_price_error
+from embassay.protocols.pteb.judging import ANSWER_TOKENS, OnPairs, QuestionLoad, forecast_questions
 from embassay.protocols.pteb.options import RatingOptions
 from embassay.protocols.pteb.paraphrasing import (
     PARAPHRASERS,
@@ -50,25 +50,25 @@ from embassay.protocols.pteb.ratings import (
     RatingFigure,
     by_reason,
     check_named,
-    facts_of_chat,
-    planned_judges,
-    rate,
-    share,
-    shown,
-    too_many,
+    collect_chat_facts,
+    explain_too_many_lost,
+    format_pair,
+    plan_judges,
+    rate_pairs,
+    share_of_ones,
 )
 from embassay.protocols.wordings import records
 from embassay.protocols.wordings.protocol import WordingWriter
 from embassay.protocols.wordings.records import Generation, Paraphrase, Paraphraser
 from embassay.protocols.wordings.records import SourceText as AskedText
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.work import asked_of, slices
+from embassay.protocols.wordings.work import list_asked_texts, load_slices
 from embassay.records import Paraphrases, Skipped, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.folder import Cell, digest_json
 from embassay.runs.forecast import Forecast, Forecasts
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.ledger import likely_tokens
+from embassay.systems.remote.ledger import estimate_tokens
 
 TIE = 0.005
 """Edit distances this close are equal at the two decimals of table 4."""
@@ -111,25 +111,30 @@ class Selection:
     rejected: dict[str, str]
 
 
-def select(candidates: Sequence[Candidate], rule: Rule = Rule()) -> Selection:
+def select_candidate(candidates: Sequence[Candidate], rule: Rule = Rule()) -> Selection:
     """Apply the rule.
 
     >>> table_4 = [Candidate("gemma3-27b", 4.26, 0.81, 0.27), Candidate("gpt-oss-20b", 4.44, 0.55, 1.24)]
     >>> select(table_4).selected
     'gemma3-27b'
     """
-    rejected = {candidate.name: why for candidate in candidates if (why := _unfit(candidate, rule))}
+    rejected = {candidate.name: why for candidate in candidates if (why := _explain_unfit(candidate, rule))}
     fit = [candidate for candidate in candidates if candidate.name not in rejected]
     front = tuple(candidate.name for candidate in pareto_front(candidates))
     if not fit:
         return Selection("", "no candidate meets the rule", front, rejected)
-    most = max(_known(candidate.edit_distance) for candidate in fit)
-    tied = [candidate for candidate in fit if most - _known(candidate.edit_distance) <= TIE]
+    most = max(_value_or_worst(candidate.edit_distance) for candidate in fit)
+    tied = [candidate for candidate in fit if most - _value_or_worst(candidate.edit_distance) <= TIE]
     # Speed first; then what tells equally fast ones apart, so that the order of the command line does not.
     best = min(
-        tied, key=lambda candidate: (_slowness(candidate), -_known(candidate.edit_distance), candidate.name)
+        tied,
+        key=lambda candidate: (
+            _slowness(candidate),
+            -_value_or_worst(candidate.edit_distance),
+            candidate.name,
+        ),
     )
-    return Selection(best.name, _because(best, fit, tied), front, rejected)
+    return Selection(best.name, _explain_choice(best, fit, tied), front, rejected)
 
 
 def pareto_front(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -137,20 +142,24 @@ def pareto_front(candidates: Sequence[Candidate]) -> list[Candidate]:
     and better in one. One without a similarity or edit distance is on no front; an unknown runtime counts as the
     longest."""
     rated = [one for one in candidates if one.similarity is not None and one.edit_distance is not None]
-    return [candidate for candidate in rated if not any(_beats(other, candidate) for other in rated)]
+    return [candidate for candidate in rated if not any(_dominates(other, candidate) for other in rated)]
 
 
-def _beats(a: Candidate, b: Candidate) -> bool:
+def _dominates(a: Candidate, b: Candidate) -> bool:
     first, second = _criteria(a), _criteria(b)
     return first != second and all(x >= y for x, y in zip(first, second, strict=True))
 
 
 def _criteria(candidate: Candidate) -> tuple[float, float, float]:
     """All of them larger for better."""
-    return _known(candidate.similarity), _known(candidate.edit_distance), -_slowness(candidate)
+    return (
+        _value_or_worst(candidate.similarity),
+        _value_or_worst(candidate.edit_distance),
+        -_slowness(candidate),
+    )
 
 
-def _unfit(candidate: Candidate, rule: Rule) -> str:
+def _explain_unfit(candidate: Candidate, rule: Rule) -> str:
     if candidate.similarity is None or candidate.edit_distance is None:
         return candidate.reason or "some of its values are missing"
     if candidate.similarity < rule.similarity:
@@ -162,8 +171,8 @@ def _unfit(candidate: Candidate, rule: Rule) -> str:
     return ""
 
 
-def _because(best: Candidate, fit: Sequence[Candidate], tied: Sequence[Candidate]) -> str:
-    distance = f"an edit distance of {_known(best.edit_distance):.2f}"
+def _explain_choice(best: Candidate, fit: Sequence[Candidate], tied: Sequence[Candidate]) -> str:
+    distance = f"an edit distance of {_value_or_worst(best.edit_distance):.2f}"
     if len(fit) == 1:
         return f"the only candidate that meets the rule, with {distance}"
     if len(tied) == 1:
@@ -171,7 +180,7 @@ def _because(best: Candidate, fit: Sequence[Candidate], tied: Sequence[Candidate
     return f"{distance}, as {len(tied) - 1} other{'s' if len(tied) > 2 else ''}, and the shortest runtime"
 
 
-def _known(value: float | None) -> float:
+def _value_or_worst(value: float | None) -> float:
     assert value is not None
     return value
 
@@ -277,7 +286,7 @@ class SelectionPlan(planning.Plan):
     def with_cross_check(self, candidates: Sequence[str]) -> SelectionPlan:
         """The plan, and cells in which the other judges rate these candidates."""
         more = [
-            _cell(self, candidate, dataset, judge, f"judge={judge.name}")
+            _make_cell(self, candidate, dataset, judge, f"judge={judge.name}")
             for candidate in self.systems
             if candidate.name in candidates
             for judge in self.judges[1:]
@@ -296,21 +305,23 @@ def make_plan(
     """
     check_targets(request.mapping)
     check_named([request.judge, *request.cross_judges])
-    datasets, suites = planned_datasets(
-        request, (PAIRS,), lambda source: _planned_dataset(source, request), plain=True
+    datasets, suites = plan_datasets(
+        request, (PAIRS,), lambda source: _plan_dataset(source, request), plain=True
     )
     check_names(dataset.name for dataset in datasets)
     texts = [asked.text for dataset in datasets for asked in distinct_texts(request, dataset.source)]
     longest = max((len(text.encode()) for text in texts), default=0)
-    sources = _sources(request, datasets, longest, answers, ledger)
-    candidates = [_planned_candidate(text, source, ledger) for text, source in sources.items()]
+    sources = _open_candidates(request, datasets, longest, answers, ledger)
+    candidates = [_plan_candidate(text, source, ledger) for text, source in sources.items()]
     # A pair holds a text and a paraphrase that may be longer.
-    judges = planned_judges([request.judge, *request.cross_judges], 6 * longest, ledger)
+    judges = plan_judges([request.judge, *request.cross_judges], 6 * longest, ledger)
     plan = SelectionPlan(
         request, tuple(candidates), datasets, cache=answers, suites=suites, sources=tuple(sources.values()),
         judges=tuple(judges), longest=6 * longest
     )  # fmt: skip
-    cells = [_cell(plan, candidate, dataset, judges[0]) for dataset in datasets for candidate in candidates]
+    cells = [
+        _make_cell(plan, candidate, dataset, judges[0]) for dataset in datasets for candidate in candidates
+    ]
     plan = replace(plan, cells=tuple(cells))
     everyone = [candidate.name for candidate in candidates]
     return plan.with_cross_check(everyone) if request.options.cross_check == "all" else plan
@@ -318,21 +329,21 @@ def make_plan(
 
 def distinct_texts(request: SelectionRequest, source: str) -> list[AskedText]:
     """The distinct texts of a dataset, in the order of the data."""
-    parts = slices(PAIRS, request.dataset(source), request.limit, request.seed, "each")
-    asked = asked_of(PAIRS, parts, by_place=False)
+    parts = load_slices(PAIRS, request.dataset(source), request.limit, request.seed, "each")
+    asked = list_asked_texts(PAIRS, parts, by_place=False)
     return list({(text.lang, text.text): text for text in asked}.values())
 
 
-def chat_of(paraphraser: Paraphraser) -> Any:
+def find_chat(paraphraser: Paraphraser) -> Any:
     """The language model that a paraphraser is; None for one that asks nobody."""
     return paraphraser.chat.model if isinstance(paraphraser, LLMParaphraser) else None
 
 
-def _planned_dataset(source: str, request: SelectionRequest) -> PlannedDataset:
+def _plan_dataset(source: str, request: SelectionRequest) -> PlannedDataset:
     how = request.dataset(source)
-    dataset = opening.dataset(how)
-    joined_tasks(source, dataset, [OnPairs(TASK)])
-    parts = slices(PAIRS, how, request.limit, request.seed, "each")
+    dataset = opening.open_request_dataset(how)
+    choose_tasks(source, dataset, [OnPairs(TASK)])
+    parts = load_slices(PAIRS, how, request.limit, request.seed, "each")
     n = len(distinct_texts(request, source))
     task = PlannedTask(
         TASK,
@@ -344,7 +355,7 @@ def _planned_dataset(source: str, request: SelectionRequest) -> PlannedDataset:
     return PlannedDataset(source, dataset.name, dataset.lang, dataset.fingerprint, (task,))
 
 
-def _sources(
+def _open_candidates(
     request: SelectionRequest,
     datasets: Sequence[PlannedDataset],
     longest: int,
@@ -357,16 +368,20 @@ def _sources(
     for text in dict.fromkeys(request.systems):
         paraphraser = open_paraphraser(
             text, prompt=prompt, generation=request.generation, ledger=ledger, cache=answers,
-            recorded=_recorded(request, datasets), longest=longest
+            recorded=_recorded_paraphrases(request, datasets), longest=longest
         )  # fmt: skip
         if paraphraser.name not in {source.name for source in opened.values()}:
             opened[text] = ParaphraseSource("", paraphraser.name, paraphraser, prompt)
     return opened
 
 
-def _recorded(request: SelectionRequest, datasets: Sequence[PlannedDataset]) -> Mapping[str, Paraphrases]:
+def _recorded_paraphrases(
+    request: SelectionRequest, datasets: Sequence[PlannedDataset]
+) -> Mapping[str, Paraphrases]:
     """The wordings that datasets bring themselves."""
-    opened = {dataset.name: opening.dataset(request.dataset(dataset.source)) for dataset in datasets}
+    opened = {
+        dataset.name: opening.open_request_dataset(request.dataset(dataset.source)) for dataset in datasets
+    }
     return {
         name: dataset.load("paraphrases").data
         for name, dataset in opened.items()
@@ -374,20 +389,20 @@ def _recorded(request: SelectionRequest, datasets: Sequence[PlannedDataset]) -> 
     }
 
 
-def _planned_candidate(text: str, source: ParaphraseSource, ledger: Ledger | None) -> PlannedSystem:
-    paraphraser, chat = source.paraphraser, chat_of(source.paraphraser)
+def _plan_candidate(text: str, source: ParaphraseSource, ledger: Ledger | None) -> PlannedSystem:
+    paraphraser, chat = source.paraphraser, find_chat(source.paraphraser)
     if chat is None:
         entry = PARAPHRASERS.get(PARAPHRASERS.style.parse(text).name)
         facts: dict[str, Any] = {"summary": entry.summary}
     else:
         price = getattr(chat, "price", None)
         if price is None and ledger is not None and ledger.max_usd is not None:
-            raise unknown_price(paraphraser.name)
-        facts = facts_of_chat(text, chat, price)
+            raise make_unknown_price_error(paraphraser.name)
+        facts = collect_chat_facts(text, chat, price)
     return PlannedSystem(text, paraphraser.name, paraphraser.identity, "llm", facts)
 
 
-def _cell(
+def _make_cell(
     plan: SelectionPlan,
     candidate: PlannedSystem,
     dataset: PlannedDataset,
@@ -417,24 +432,24 @@ def _cell(
     return Cell(TASK, dataset.name, candidate.name, key, units, job, remote=True, variant=variant)
 
 
-def forecast(plan: SelectionPlan) -> Forecasts:
+def forecast_selection(plan: SelectionPlan) -> Forecasts:
     """The cost of every candidate and every judge on every dataset: paraphrases are taken to be as long as their
     texts, and ratings not to be there yet. The other judges rate one candidate, or all."""
-    return Forecasts(tuple(_cells(plan)))
+    return Forecasts(tuple(_forecast_cells(plan)))
 
 
-def _cells(plan: SelectionPlan) -> Iterator[Forecast]:
+def _forecast_cells(plan: SelectionPlan) -> Iterator[Forecast]:
     everyone = plan.request.options.cross_check == "all"
     for dataset in plan.datasets:
         asked = plan.texts_to_rewrite(dataset)
         for source in plan.sources:
-            yield _paraphrases(plan, source, dataset, asked)
+            yield _forecast_paraphrases(plan, source, dataset, asked)
         for judge in plan.judges:
             rated = len(plan.sources) if judge is plan.judges[0] or everyone else 1
-            yield _ratings(plan, judge, dataset, asked, rated)
+            yield _forecast_ratings(plan, judge, dataset, asked, rated)
 
 
-def _paraphrases(
+def _forecast_paraphrases(
     plan: SelectionPlan,
     source: ParaphraseSource,
     dataset: PlannedDataset,
@@ -447,12 +462,14 @@ def _paraphrases(
     [seed] = paraphraser.seeds(1, plan.request.seed, dataset=dataset.name)
     fresh = [text for text in asked if not paraphraser.is_free(text, seed)]
     questions = [paraphraser.question(text, seed) for text in fresh]
-    read = sum(likely_tokens([message.content for message in question.messages]) for question in questions)
-    written = likely_tokens([text.text for text in fresh])
-    return of_questions(head, paraphraser.chat.model, QuestionLoad(len(asked), len(fresh), read, written))
+    read = sum(estimate_tokens([message.content for message in question.messages]) for question in questions)
+    written = estimate_tokens([text.text for text in fresh])
+    return forecast_questions(
+        head, paraphraser.chat.model, QuestionLoad(len(asked), len(fresh), read, written)
+    )
 
 
-def _ratings(
+def _forecast_ratings(
     plan: SelectionPlan,
     judge: PlannedSystem,
     dataset: PlannedDataset,
@@ -460,11 +477,11 @@ def _ratings(
     candidates: int,
 ) -> Forecast:
     n = candidates * len(asked)
-    prompt = likely_tokens([judge_prompt().text, shown("", "")])
-    texts = likely_tokens([text.text for text in asked])
+    prompt = estimate_tokens([judge_prompt().text, format_pair("", "")])
+    texts = estimate_tokens([text.text for text in asked])
     head = Forecast(TASK, dataset.name, judge.name, n, 0, 0)
     chat = Judge(judge.spec, plan.longest).open()
-    return of_questions(
+    return forecast_questions(
         head, chat, QuestionLoad(n, n, n * prompt + 2 * candidates * texts, n * ANSWER_TOKENS)
     )
 
@@ -475,44 +492,47 @@ NOTHING = "no usable paraphrase"
 Floats = NDArray[np.float64]
 
 
-def ids_of(paraphrases: Sequence[object]) -> tuple[str, ...]:
+def paraphrase_ids(paraphrases: Sequence[object]) -> tuple[str, ...]:
     """What the texts are called in items: by their place among the distinct texts of the dataset."""
     return tuple(f"text-{i}" for i in range(len(paraphrases)))
 
 
-def to_rate(paraphrases: Sequence[Paraphrase]) -> list[Pair]:
+def select_pairs_to_rate(paraphrases: Sequence[Paraphrase]) -> list[Pair]:
     """The pairs of text and paraphrase that a judge sees: the usable ones, in their order."""
     return [(paraphrase.text, paraphrase.wording) for paraphrase in paraphrases if paraphrase.usable]
 
 
-def criteria(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context) -> TaskOutcome:
-    """Score a paraphraser on the distinct texts of a dataset, (n,); `ratings` are those of `to_rate`.
+def score_criteria(
+    paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context
+) -> TaskOutcome:
+    """Score a paraphraser on the distinct texts of a dataset, (n,); `ratings` are those of `select_pairs_to_rate`.
 
     What has no usable paraphrase or no rating is left out and counted. Over 5% without a paraphrase there is no value
-    at all, over 5% of the others without a rating no similarity. Items are `similarity`, `edit_distance` and `seconds`.
+    at all, over 5% of the others without a rating no similarity. Items are `similarity`, `edit_distance` and
+    `seconds`.
     """
-    ids = ids_of(paraphrases)
+    ids = paraphrase_ids(paraphrases)
     unusable = ["" if paraphrase.usable else paraphrase.outcome for paraphrase in paraphrases]
     unworded = by_reason("texts without a paraphrase", ids, unusable)
-    reason = too_many("texts had no usable paraphrase", len(paraphrases), unworded)
-    rated, unrated = similarity(paraphrases, ratings, context)
-    pairs = to_rate(paraphrases)
+    reason = explain_too_many_lost("texts had no usable paraphrase", len(paraphrases), unworded)
+    rated, unrated = mean_similarity(paraphrases, ratings, context)
+    pairs = select_pairs_to_rate(paraphrases)
     texts, wordings = [text for text, _ in pairs], [wording for _, wording in pairs]
-    distances = _spread(paraphrases, edit_distances(texts, wordings))
-    lengths = _spread(paraphrases, [len(wording) / len(text) for text, wording in pairs])
-    seconds = _seconds(paraphrases)
+    distances = _spread_over_all(paraphrases, edit_distances(texts, wordings))
+    lengths = _spread_over_all(paraphrases, [len(wording) / len(text) for text, wording in pairs])
+    seconds = _text_seconds(paraphrases)
     figures = [
         rated,
-        figure("edit_distance", distances, context, NOTHING),
-        figure("seconds", seconds, context, "nothing was requested"),
-        figure("length_ratio", lengths, context, NOTHING),
+        mean_score("edit_distance", distances, context, NOTHING),
+        mean_score("seconds", seconds, context, "nothing was requested"),
+        mean_score("length_ratio", lengths, context, NOTHING),
     ]
     if reason:
         figures = [RatingFigure(each.measure, each.variant, each.n, reason) for each in figures]
     # Shares stand whatever was lost: they are what tells how much that is.
-    figures += _shares(paraphrases, ratings, context)
+    figures += _share_scores(paraphrases, ratings, context)
     items = Items()
-    items.add(ids, _values(paraphrases, ratings), HEADLINE)
+    items.add(ids, _text_ratings(paraphrases, ratings), HEADLINE)
     items.add(ids, distances, "edit_distance")
     items.add(ids, seconds, "seconds")
     return TaskOutcome(
@@ -520,7 +540,7 @@ def criteria(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], conte
         components={each.name: each.component for each in figures},
         items=items.columns,
         skipped=(*unworded, *unrated),
-        counts=_counts(paraphrases),
+        counts=_count_outcomes(paraphrases),
     )
 
 
@@ -528,36 +548,44 @@ def cross_check(
     paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], judge: str, context: Context
 ) -> TaskOutcome:
     """The similarity alone, as another judge sees it: variant `judge=NAME`."""
-    rated, unrated = similarity(paraphrases, ratings, context, f"judge={judge}")
-    ids, items = ids_of(paraphrases), Items()
-    items.add(ids, _values(paraphrases, ratings), HEADLINE)
+    rated, unrated = mean_similarity(paraphrases, ratings, context, f"judge={judge}")
+    ids, items = paraphrase_ids(paraphrases), Items()
+    items.add(ids, _text_ratings(paraphrases, ratings), HEADLINE)
     return TaskOutcome((rated.score,), {HEADLINE: rated.component}, items.columns, unrated)
 
 
-def similarity(
+def mean_similarity(
     paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context, variant: str = ""
 ) -> tuple[RatingFigure, tuple[Skipped, ...]]:
     """The mean rating of the usable paraphrases, and those without a rating."""
-    ids = [key for key, paraphrase in zip(ids_of(paraphrases), paraphrases, strict=True) if paraphrase.usable]
+    ids = [
+        key
+        for key, paraphrase in zip(paraphrase_ids(paraphrases), paraphrases, strict=True)
+        if paraphrase.usable
+    ]
     lost = by_reason("paraphrases without a rating", ids, [rating.reason for rating in ratings])
-    reason = too_many("paraphrases had no rating", len(ids), lost)
-    values = _values(paraphrases, ratings)
+    reason = explain_too_many_lost("paraphrases had no rating", len(ids), lost)
+    values = _text_ratings(paraphrases, ratings)
     if reason:
         return RatingFigure(HEADLINE, variant, int(np.isfinite(values).sum()), reason), lost
-    return figure(HEADLINE, values, context, NOTHING, variant), lost
+    return mean_score(HEADLINE, values, context, NOTHING, variant), lost
 
 
-def figure(measure: str, values: Floats, context: Context, otherwise: str, variant: str = "") -> RatingFigure:
+def mean_score(
+    measure: str, values: Floats, context: Context, otherwise: str, variant: str = ""
+) -> RatingFigure:
     """The mean of the values that are there, resampled over all texts so that candidates are paired; `otherwise` is
     the reason where there is none."""
     n = int(np.isfinite(values).sum())
     if not n:
         return RatingFigure(measure, variant, 0, otherwise)
-    mean = estimate(values[:, None], lambda means: means[..., 0], context, "texts", "bootstrap over texts")
+    mean = bootstrap_estimate(
+        values[:, None], lambda means: means[..., 0], context, "texts", "bootstrap over texts"
+    )
     return RatingFigure(measure, variant, n, mean)
 
 
-def _shares(
+def _share_scores(
     paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating], context: Context
 ) -> list[RatingFigure]:
     """How many texts came back as they were, and how many were lost on the way."""
@@ -565,29 +593,31 @@ def _shares(
     unrated = [float(rating.value is None) for rating in ratings]
     failed = np.array([float(not paraphrase.usable) for paraphrase in paraphrases])
     return [
-        share("copied", _spread(paraphrases, copied), context, NOTHING),
-        share("failed", failed, context, NOTHING),
-        share("failed_ratings", _spread(paraphrases, unrated), context, NOTHING),
+        share_of_ones("copied", _spread_over_all(paraphrases, copied), context, NOTHING),
+        share_of_ones("failed", failed, context, NOTHING),
+        share_of_ones("failed_ratings", _spread_over_all(paraphrases, unrated), context, NOTHING),
     ]
 
 
-def _counts(paraphrases: Sequence[Paraphrase]) -> dict[str, int]:
+def _count_outcomes(paraphrases: Sequence[Paraphrase]) -> dict[str, int]:
     outcomes = Counter(paraphrase.outcome for paraphrase in paraphrases)
     counts = {f"texts_{name.replace(' ', '_')}": n for name, n in sorted(outcomes.items())}
     return counts | {"further_attempts": sum(max(0, paraphrase.attempts - 1) for paraphrase in paraphrases)}
 
 
-def _seconds(paraphrases: Sequence[Paraphrase]) -> Floats:
+def _text_seconds(paraphrases: Sequence[Paraphrase]) -> Floats:
     """How long every text took, failed ones too; NaN where nothing was asked for."""
     return np.array([paraphrase.seconds if paraphrase.seconds > 0 else np.nan for paraphrase in paraphrases])
 
 
-def _values(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating]) -> Floats:
+def _text_ratings(paraphrases: Sequence[Paraphrase], ratings: Sequence[Rating]) -> Floats:
     """The rating of every text's paraphrase, NaN where there is none."""
-    return _spread(paraphrases, [np.nan if rating.value is None else rating.value for rating in ratings])
+    return _spread_over_all(
+        paraphrases, [np.nan if rating.value is None else rating.value for rating in ratings]
+    )
 
 
-def _spread(paraphrases: Sequence[Paraphrase], of_usable: Sequence[float] | Floats) -> Floats:
+def _spread_over_all(paraphrases: Sequence[Paraphrase], of_usable: Sequence[float] | Floats) -> Floats:
     """Values of the usable paraphrases at the places of all, NaN at the others'."""
     values = np.full(len(paraphrases), np.nan)
     values[[i for i, paraphrase in enumerate(paraphrases) if paraphrase.usable]] = of_usable
@@ -623,8 +653,8 @@ class SelectionWork:
         if job.judge.spec != judge.spec:
             outcome = cross_check(paraphrases, ratings, job.judge.open().name, context)
         else:
-            outcome = criteria(paraphrases, ratings, context)
-        warnings = same_model(source, job.judge.open())
+            outcome = score_criteria(paraphrases, ratings, context)
+        warnings = warn_of_own_judge(source, job.judge.open())
         return replace(outcome, counts={**outcome.counts, **counts}, warnings=warnings)
 
     def _paraphrased(
@@ -651,14 +681,17 @@ class SelectionWork:
     ) -> tuple[list[Rating], dict[str, int]]:
         request = self.plan.request
         asking = Asking(judge_prompt().text, request.options, request.seed)
-        with job.judge.with_kept_answers(ledger, self.answers) as chat, charged(ledger, chat.name) as calls:
-            ratings = rate(chat, to_rate(paraphrases), asking, advance)
+        with (
+            job.judge.with_kept_answers(ledger, self.answers) as chat,
+            charge_calls(ledger, chat.name) as calls,
+        ):
+            ratings = rate_pairs(chat, select_pairs_to_rate(paraphrases), asking, advance)
         return ratings, {"answers_asked": chat.counts.asked, "answers_cached": chat.counts.cached, **calls}
 
 
-def same_model(source: ParaphraseSource, judge: Any) -> tuple[str, ...]:
+def warn_of_own_judge(source: ParaphraseSource, judge: Any) -> tuple[str, ...]:
     """A warning where a candidate is judged by itself."""
-    chat = chat_of(source.paraphraser)
+    chat = find_chat(source.paraphraser)
     name = getattr(chat, "model", None)
     if name is None or name != getattr(judge, "model", None):
         return ()

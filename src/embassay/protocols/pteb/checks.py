@@ -84,12 +84,12 @@ def answer_fault(text: str, wording: str) -> str:
         and not _SENDER.search(wording.replace("may i", "").replace("can i", ""))
     ):
         return f"it asks back: {mark[0]!r}"
-    if asks(text) and not asks(wording) and not _REQUESTS.search(wording):
+    if is_question(text) and not is_question(wording) and not _REQUESTS.search(wording):
         return "a statement instead of a question"
     return ""
 
 
-def asks(text: str) -> bool:
+def is_question(text: str) -> bool:
     """Whether a text is a question by its first word or its last sign."""
     return text.rstrip().endswith("?") or _ASKS.match(text) is not None
 
@@ -100,10 +100,10 @@ def is_near_copy(text: str, wording: str) -> bool:
     >>> is_near_copy("Will it rain in  Rome ?", "will it rain in Rome")
     True
     """
-    return _bare(text) == _bare(wording)
+    return _strip_signs(text) == _strip_signs(wording)
 
 
-def _bare(text: str) -> str:
+def _strip_signs(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold()
     return "".join(sign for sign in folded if sign.isalnum())
 
@@ -132,7 +132,7 @@ _FREE = {"one", "first", "second"}
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+", re.UNICODE)
 
 
-def numbers(text: str) -> Counter[str]:
+def count_numbers(text: str) -> Counter[str]:
     """The numbers of a text by value, digits and English words alike; ``one``, ``first`` and ``second`` are none.
 
     >>> sorted(numbers("a table for nine on August 21st at 5:30, twenty-two people"))
@@ -162,7 +162,7 @@ _MONTHS_IN_WORDS = """
 _MONTHS = frozenset(_MONTHS_IN_WORDS.split())
 
 
-def names(text: str) -> frozenset[str]:
+def find_names(text: str) -> frozenset[str]:
     """Words with a capital that do not begin a sentence, case-folded: names as English writes them. Abbreviations of up
     to three capitals are left out, for a wording may write them out; a text in capitals has none.
 
@@ -186,7 +186,7 @@ def names(text: str) -> frozenset[str]:
     return frozenset(kept) if len(kept) < 0.7 * max(1, len(words)) else frozenset()
 
 
-def slot_fault(text: str, wording: str) -> str:
+def find_slot_fault(text: str, wording: str) -> str:
     """Which number or name of the text its wording has lost, or which number it has added; empty where neither.
 
     A name counts as kept where the wording holds it in any case, within another word too.
@@ -196,14 +196,14 @@ def slot_fault(text: str, wording: str) -> str:
     >>> slot_fault("a table for nine", "a table for ten")
     "the number '9' is lost"
     """
-    before, after = numbers(text), numbers(wording)
+    before, after = count_numbers(text), count_numbers(wording)
     if lost := sorted(set(before) - set(after)):
         return f"the number {lost[0]!r} is lost"
-    folded = _bare(wording)
-    if gone := sorted(name for name in names(text) if _bare(name) not in folded):
+    folded = _strip_signs(wording)
+    if gone := sorted(name for name in find_names(text) if _strip_signs(name) not in folded):
         return f"the name {gone[0]!r} is lost"
     if added := sorted(set(after) - set(before)):
         return f"the number {added[0]!r} is new"
-    source = _bare(text)
-    new = sorted(name for name in names(wording) if _bare(name) not in source)
-    return f"the name {new[0]!r} is new" if new and names(text) else ""
+    source = _strip_signs(text)
+    new = sorted(name for name in find_names(wording) if _strip_signs(name) not in source)
+    return f"the name {new[0]!r} is new" if new and find_names(text) else ""

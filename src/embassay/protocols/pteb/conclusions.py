@@ -18,20 +18,20 @@ from embassay.protocols.kernel.comparisons import (
     REFERENCE,
     Headline,
     Standing,
-    compared,
+    compare_headlines,
 )
-from embassay.protocols.kernel.estimates import interval
-from embassay.protocols.kernel.session import Conclusion, kinds
+from embassay.protocols.kernel.estimates import bootstrap_interval
+from embassay.protocols.kernel.session import Conclusion, system_kinds
 from embassay.protocols.kernel.tables import ColumnTable, text, whole
 from embassay.protocols.pteb.drops import SCORES, LengthBin, by_length, item_words, word_counts
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
-from embassay.protocols.pteb.tables import Given, tables
+from embassay.protocols.pteb.tables import Given, make_tables
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
     Growth,
     PlannedDataset,
     Seeds,
-    groups_of,
+    group_systems,
     level_standings,
 )
 from embassay.protocols.wordings.records import quality_rows
@@ -47,12 +47,12 @@ from embassay.protocols.wordings.scores import (
     TaskScope,
     drop_rows,
     level_rows,
+    list_scopes,
     original_row,
-    scopes,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.tables import fine_points
-from embassay.protocols.wordings.work import task as task_named
+from embassay.protocols.wordings.work import find_task as task_named
 from embassay.records import Result
 from embassay.runs.folder import CellRecord, RunFolder, slugify_name
 from embassay.stats import hodges_lehmann, holm, kendall_tau, rank_quantiles, wilcoxon, win_probabilities
@@ -63,7 +63,7 @@ MOST = 5_000
 """Observations whose pairs are taken."""
 
 
-def against_baseline(scores: Scores, scope: TaskScope) -> dict[str, Any]:
+def compare_with_baseline(scores: Scores, scope: TaskScope) -> dict[str, Any]:
     """`d = PTEB(baseline) - PTEB(system)` on the same wordings, for every system of a scope but the baseline.
 
     A dict of `baseline`, `datasets`, `systems` and `reason` (why there is no comparison at all). Each of `systems` has
@@ -83,14 +83,14 @@ def against_baseline(scores: Scores, scope: TaskScope) -> dict[str, Any]:
         return {**empty, "reason": "no other system to compare"}
     if not (level := scores.in_scope(scope.task, baseline)).present:
         return {**empty, "reason": f"{baseline}: {level.score.reason}"}
-    systems = [_differences(scores, scope, system) for system in scope.systems if system != baseline]
+    systems = [_analyse_differences(scores, scope, system) for system in scope.systems if system != baseline]
     for analysis in ("pooled", "averaged"):
-        _correct([system[analysis] for system in systems if system[analysis] is not None])
+        _correct_p_values([system[analysis] for system in systems if system[analysis] is not None])
     names = [dataset.name for _, dataset in scores.layout.places(scope.task)]
     return {**empty, "datasets": names, "systems": systems, "reason": ""}
 
 
-def _differences(scores: Scores, scope: TaskScope, system: str) -> dict[str, Any]:
+def _analyse_differences(scores: Scores, scope: TaskScope, system: str) -> dict[str, Any]:
     """Both analyses of one system, without the correction."""
     level = scores.in_scope(scope.task, system)
     if not level.present:
@@ -107,13 +107,13 @@ def _differences(scores: Scores, scope: TaskScope, system: str) -> dict[str, Any
     d = np.concatenate(pooled)
     return {
         "system": system,
-        "pooled": _analysis(d, scores.layout.seed, interval=True) if len(d) <= MOST else None,
-        "averaged": _analysis(np.array(averaged), scores.layout.seed, interval=False),
+        "pooled": _analyse_shift(d, scores.layout.seed, interval=True) if len(d) <= MOST else None,
+        "averaged": _analyse_shift(np.array(averaged), scores.layout.seed, interval=False),
         "reason": "" if len(d) <= MOST else f"{len(d)} observations are too many to pool",
     }
 
 
-def _analysis(d: Floats, seed: int, *, interval: bool) -> dict[str, Any]:
+def _analyse_shift(d: Floats, seed: int, *, interval: bool) -> dict[str, Any]:
     test = wilcoxon(d)
     low = high = None
     if interval and len(d) > 1:
@@ -133,7 +133,7 @@ def _analysis(d: Floats, seed: int, *, interval: bool) -> dict[str, Any]:
     }
 
 
-def _correct(analyses: list[dict[str, Any]]) -> None:
+def _correct_p_values(analyses: list[dict[str, Any]]) -> None:
     """Holm's correction over the systems of a scope."""
     for analysis, adjusted in zip(analyses, holm([analysis["p"] for analysis in analyses]), strict=True):
         analysis["p_holm"] = adjusted
@@ -161,38 +161,40 @@ def rank_stability(scores: Scores, scope: TaskScope) -> dict[str, Any]:
     originals = [scores.original(scope.task, name) for name in names]
     values = np.array([level.score.value for level in levels], dtype=np.float64)
     before = np.array([original.value for original in originals], dtype=np.float64)
-    draws = _stacked([level.score.replicates for level in levels])
-    tau_low, tau_high = _tau_interval(_stacked([original.replicates for original in originals]), draws)
+    draws = _stack_replicates([level.score.replicates for level in levels])
+    tau_low, tau_high = _tau_interval(
+        _stack_replicates([original.replicates for original in originals]), draws
+    )
     runs = [level.runs for level in levels]
     return {
         "systems": names,
         "original": before.tolist(),
         "pteb": values.tolist(),
-        "original_rank": _ranks(before),
-        "rank": _ranks(values),
-        **_spread(draws),
-        "tau_original": _number(float(kendall_tau(before, values))),
+        "original_rank": _rank_values(before),
+        "rank": _rank_values(values),
+        **_rank_spread(draws),
+        "tau_original": _nan_to_none(float(kendall_tau(before, values))),
         "tau_low": tau_low,
         "tau_high": tau_high,
-        **_lowest("tau_runs", _tau_of_runs(runs)),
-        **_lowest("tau_sources", _taus(_of_sources(runs))),
+        **_summarise_taus("tau_runs", _tau_of_runs(runs)),
+        **_summarise_taus("tau_sources", _taus(_source_scores(runs))),
         "reason": "",
     }
 
 
-def _stacked(rows: list[Floats]) -> Floats | None:
+def _stack_replicates(rows: list[Floats]) -> Floats | None:
     """The replicates where all are defined, (systems, resamples); None where a system has none."""
     if not all(len(row) for row in rows):
         return None
     return np.stack(rows)
 
 
-def _ranks(values: Floats) -> list[int]:
+def _rank_values(values: Floats) -> list[int]:
     # Equal scores share the better rank.
     return [int(1 + (values > value).sum()) for value in values]
 
 
-def _spread(draws: Floats | None) -> dict[str, Any]:
+def _rank_spread(draws: Floats | None) -> dict[str, Any]:
     """Rank intervals and probabilities to be above, from the replicates in which all systems are defined."""
     # One set of replicates for all systems: ranks of different draws could not be set side by side.
     defined = None if draws is None else draws[:, np.isfinite(draws).all(axis=0)]
@@ -211,7 +213,7 @@ def _tau_interval(before: Floats | None, after: Floats | None) -> tuple[float | 
     defined = np.isfinite(np.concatenate([before, after])).all(axis=0)
     taus = np.full(len(defined), np.nan)
     taus[defined] = kendall_tau(before[:, defined].T, after[:, defined].T)
-    return interval(taus)
+    return bootstrap_interval(taus)
 
 
 def _tau_of_runs(runs: list[tuple[Floats, ...]]) -> list[float]:
@@ -219,7 +221,7 @@ def _tau_of_runs(runs: list[tuple[Floats, ...]]) -> list[float]:
     return [tau for of_source in zip(*runs, strict=True) for tau in _taus(np.stack(of_source).T)]
 
 
-def _of_sources(runs: list[tuple[Floats, ...]]) -> Floats:
+def _source_scores(runs: list[tuple[Floats, ...]]) -> Floats:
     """The scores of the systems by source, (sources, systems)."""
     return np.array([[of_source.mean() for of_source in of_system] for of_system in runs]).T
 
@@ -229,18 +231,18 @@ def _taus(orders: Floats) -> list[float]:
     return [float(kendall_tau(first, second)) for first, second in combinations(orders, 2)]
 
 
-def _lowest(name: str, taus: list[float]) -> dict[str, float | None]:
+def _summarise_taus(name: str, taus: list[float]) -> dict[str, float | None]:
     """Mean and minimum of the defined ones."""
     defined = [tau for tau in taus if np.isfinite(tau)]
     mean = float(np.mean(defined)) if defined else None
     return {name: mean, f"{name}_min": min(defined, default=None)}
 
 
-def _number(value: float) -> float | None:
+def _nan_to_none(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def summarise(layout: RunLayout, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
+def summarise_layout(layout: RunLayout, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
     """The summary rows of a PTEB run, and what `comparisons.json` holds.
 
     `records` are the run's cells in any order, finished or failed; what is missing leads to rows without a value and
@@ -263,28 +265,30 @@ def summarise(layout: RunLayout, records: Sequence[CellRecord]) -> tuple[list[Re
 
     The dict has `alpha`, `correction`, `method` and `scopes` as SAGE's, a scope being `overall` or a task, and beside
     it `NAME:classical` where systems without vectors were evaluated by another method; further `baseline` (spec 9:
-    tables 7 and 14; `against_baseline`) and `rank_stability` (`rank_stability`), both by scope.
+    tables 7 and 14; `compare_with_baseline`) and `rank_stability` (`rank_stability`), both by scope.
     """
     scores = Scores(layout, records)
-    every = list(scopes(layout))
+    every = list(list_scopes(layout))
     comparisons = {
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": f"{METHOD}; of the PTEB score, items and runs resampled",
         "scopes": {
-            scope.name: compared([scores.in_scope(scope.task, system).score for system in scope.systems])
+            scope.name: compare_headlines(
+                [scores.in_scope(scope.task, system).score for system in scope.systems]
+            )
             for scope in every
         },
         "baseline": {
             "system": layout.compared_with,
-            "scopes": {scope.name: against_baseline(scores, scope) for scope in every},
+            "scopes": {scope.name: compare_with_baseline(scores, scope) for scope in every},
         },
         "rank_stability": {scope.name: rank_stability(scores, scope) for scope in every},
     }
-    return list(_rows(scores)), comparisons
+    return list(_score_rows(scores)), comparisons
 
 
-def standings(layout: RunLayout, records: Sequence[CellRecord]) -> Iterator[Standing]:
+def make_standings(layout: RunLayout, records: Sequence[CellRecord]) -> Iterator[Standing]:
     """Every system's PTEB score: of each task on each dataset and over them, and overall, items and runs resampled.
 
     Systems without vectors, where they were scored by another method, are a group of their own.
@@ -299,18 +303,18 @@ def summarise_originals(
     """Of a run without paraphrases: the rows over datasets and tasks and of each dataset (variant ""), what
     `comparisons.json` holds, and the standings; all of the scores on the texts as they are."""
     scores = Scores(layout, records)
-    every = list(scopes(layout))
+    every = list(list_scopes(layout))
     compare = {
-        scope.name: compared([scores.original(scope.task, system) for system in scope.systems])
+        scope.name: compare_headlines([scores.original(scope.task, system) for system in scope.systems])
         for scope in every
     }
     comparisons = {"alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": compare}
-    group = groups_of(layout)
+    group = group_systems(layout)
     standing = [
         Standing(task, dataset, headline, mean, group.get((task, system.name), REFERENCE))
         for task, headline in scores.scopes
         for system in layout.systems
-        for dataset, mean in _originals(scores, task, system.name)
+        for dataset, mean in _original_scores(scores, task, system.name)
     ]
     langs = {dataset.name: dataset.lang for dataset in layout.datasets}
     rows = [
@@ -323,14 +327,14 @@ def summarise_originals(
     return rows, comparisons, standing
 
 
-def _originals(scores: Scores, task: str, system: str) -> Iterator[tuple[str, Headline]]:
+def _original_scores(scores: Scores, task: str, system: str) -> Iterator[tuple[str, Headline]]:
     """The original score on each dataset of a task (or overall, on none), then over them."""
     for dataset in () if task == OVERALL else scores.layout.of_task(task):
         yield dataset.name, scores.original_on(task, dataset.name, system)
     yield "", scores.original(task, system)
 
 
-def _rows(scores: Scores) -> Iterator[Result]:
+def _score_rows(scores: Scores) -> Iterator[Result]:
     layout = scores.layout
     for task in layout.tasks:
         for dataset in layout.of_task(task.name):
@@ -351,7 +355,7 @@ def _rows(scores: Scores) -> Iterator[Result]:
             yield from drop_rows(scores, name, system.name)
 
 
-def conclusion(
+def conclude_run(
     plan: PtebPlan,
     folder: RunFolder,
     sources: Sequence[ParaphraseSource],
@@ -360,35 +364,35 @@ def conclusion(
     rows: Sequence[Result],
 ) -> Conclusion:
     """The rows over runs, datasets and tasks, the comparisons of systems and all tables."""
-    layout = layout_of(plan, sources, seeds)
-    summary, comparisons = summarise(layout, records)
-    quality = list(_quality(plan, folder, sources, seeds))
+    layout = make_layout(plan, sources, seeds)
+    summary, comparisons = summarise_layout(layout, records)
+    quality = list(_quality_rows(plan, folder, sources, seeds))
     every = [*rows, *quality, *summary]
     given = Given(
         every,
-        kinds(plan),
+        system_kinds(plan),
         comparisons,
-        words=word_counts(_texts(plan)),
+        words=word_counts(_dataset_texts(plan)),
         lengths=drops_by_length(plan, folder, sources, seeds, records),
-        seconds=_seconds(records),
-        peaks=_peaks(records),
-        suites=_suites(plan),
+        seconds=_sum_seconds(records),
+        peaks=_find_memory_peaks(records),
+        suites=_paper_suites(plan),
     )
-    headlines = tuple(standings(layout, records))
-    return Conclusion([*quality, *summary], comparisons, tuple(tables(given)), headlines)
+    headlines = tuple(make_standings(layout, records))
+    return Conclusion([*quality, *summary], comparisons, tuple(make_tables(given)), headlines)
 
 
-def _suites(plan: PtebPlan) -> dict[str, frozenset[str]]:
+def _paper_suites(plan: PtebPlan) -> dict[str, frozenset[str]]:
     """The paper's suites among those of the run, with their datasets."""
     papers = ("pteb-sts", "pteb-en", "pteb-multi")
     members = {name: names for suite in plan.suites for name, names in suite.within.items() if name in papers}
     return {name: frozenset(names) for name, names in members.items()}
 
 
-def conclusion_of_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Conclusion:
+def conclude_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Conclusion:
     """That of a run without paraphrases: scores, intervals and ranks, and one table of them."""
-    rows, comparisons, standing = summarise_originals(layout_of(plan, (), {}), records)
-    kind = kinds(plan)
+    rows, comparisons, standing = summarise_originals(make_layout(plan, (), {}), records)
+    kind = system_kinds(plan)
     table = ColumnTable.of(
         "scores", "Scores on the texts as they are, x 100, with 95% intervals", rows, text("task"),
         text("dataset", lambda row: row.dataset or "all"), text("kind", lambda row: kind[row.system]), text("system"),
@@ -407,7 +411,7 @@ def describe_paraphrases(
     return {
         "folder": PARAPHRASES,
         "stopped": dict(growth.stopped),
-        "warnings": [mismatch for source in sources for mismatch in _mismatches(source, datasets)],
+        "warnings": [mismatch for source in sources for mismatch in _find_mismatches(source, datasets)],
         "sources": [
             {
                 "name": source.name,
@@ -424,7 +428,7 @@ def describe_paraphrases(
     }  # fmt: skip
 
 
-def _mismatches(source: ParaphraseSource, datasets: Sequence[PlannedDataset]) -> list[str]:
+def _find_mismatches(source: ParaphraseSource, datasets: Sequence[PlannedDataset]) -> list[str]:
     compare = getattr(source.paraphraser, "mismatches", None)
     return compare({dataset.name: dataset.fingerprint for dataset in datasets}) if compare is not None else []
 
@@ -438,7 +442,7 @@ def _describe_source(paraphrases: ParaphraseSet, source: ParaphraseSource) -> di
     )
 
 
-def _quality(
+def _quality_rows(
     plan: PtebPlan, folder: RunFolder, sources: Sequence[ParaphraseSource], seeds: Seeds
 ) -> list[Result]:
     paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
@@ -455,7 +459,7 @@ def _quality(
     return results
 
 
-def _texts(plan: PtebPlan) -> dict[str, list[str]]:
+def _dataset_texts(plan: PtebPlan) -> dict[str, list[str]]:
     """Every dataset's texts that are paraphrased, as often as they stand in its first task."""
     return {
         dataset.name: [
@@ -467,7 +471,7 @@ def _texts(plan: PtebPlan) -> dict[str, list[str]]:
     }
 
 
-def _seconds(records: Sequence[CellRecord]) -> dict[str, float]:
+def _sum_seconds(records: Sequence[CellRecord]) -> dict[str, float]:
     """How long each system took for one run of the STS datasets (table 8): the mean over the runs, of each summed."""
     by_system: dict[str, dict[str, list[float]]] = {}
     for record in records:
@@ -479,7 +483,7 @@ def _seconds(records: Sequence[CellRecord]) -> dict[str, float]:
     }
 
 
-def _peaks(records: Sequence[CellRecord]) -> dict[str, int]:
+def _find_memory_peaks(records: Sequence[CellRecord]) -> dict[str, int]:
     """The most memory that a process held while it did an STS cell of each system."""
     peaks: dict[str, int] = {}
     for record in records:
@@ -488,7 +492,7 @@ def _peaks(records: Sequence[CellRecord]) -> dict[str, int]:
     return peaks
 
 
-def layout_of(
+def make_layout(
     plan: PtebPlan, sources: Sequence[ParaphraseSource], seeds: Mapping[tuple[str, str], tuple[int, ...]]
 ) -> RunLayout:
     """The systems, datasets, tasks and sources of a plan, with the seeds of the runs so far."""
@@ -539,14 +543,14 @@ def drops_by_length(
     by_place: dict[tuple[str, str, str], Sequence[LengthBin]] = {}
     for name, dataset in scored_cells(plan):
         variants = [source.variant(seed) for source in sources for seed in seeds[source.name, dataset.name]]
-        words = _words(plan, name, dataset)
+        words = _count_item_words(plan, name, dataset)
         for system in plan.systems:
             where = (name, dataset.name, system.name)
             if system.kind == "reference" or not all(
                 (*where, variant) in done for variant in (ORIGINAL, *variants)
             ):
                 continue
-            if (bins := _bins(folder, where, variants, words)) is not None:
+            if (bins := _length_bins(folder, where, variants, words)) is not None:
                 by_place[where] = bins
     return by_place
 
@@ -559,26 +563,26 @@ def scored_cells(plan: PtebPlan) -> Iterator[tuple[str, PlannedDataset]]:
                 yield task.task, dataset
 
 
-def _words(plan: PtebPlan, name: str, dataset: PlannedDataset) -> dict[tuple[str, str], float]:
+def _count_item_words(plan: PtebPlan, name: str, dataset: PlannedDataset) -> dict[tuple[str, str], float]:
     """(language or "", item) -> the mean number of words of the texts it is scored by."""
     parts = plan.parts(dataset, name)
     texts: dict[tuple[str, str], list[str]] = {}
     for part in parts:
         lang = part.lang if len(parts) > 1 else ""
         for place, written in task_named(name).texts(part.data):
-            for item in items_of(place):
+            for item in place_items(place):
                 texts.setdefault((lang, item), []).append(written)
     return dict(zip(texts, item_words(list(texts.values())).tolist(), strict=True))
 
 
-def items_of(place: str) -> tuple[str, ...]:
+def place_items(place: str) -> tuple[str, ...]:
     """The items whose score a text may be part of: `summary:D:3` is the item `D:3`, `query:Q:0` the item `Q`."""
     item = place.partition(":")[2]
     # An id may hold a colon itself: both readings are tried, and only the true one is an item.
     return (item, item.rpartition(":")[0]) if ":" in item else (item,)
 
 
-def _bins(
+def _length_bins(
     folder: RunFolder, where: tuple[str, str, str], variants: Sequence[str], words: Any
 ) -> tuple[LengthBin, ...] | None:
     measure, gold = VALUES[where[0]]

@@ -24,10 +24,10 @@ from embassay.protocols.wordings.records import ENGLISH as ENGLISH
 from embassay.protocols.wordings.records import OTHER as OTHER
 from embassay.protocols.wordings.records import Outcome, Paraphrase
 from embassay.protocols.wordings.records import group_of as group_of
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.records import Result, Skipped
 from embassay.stats import Estimate, percentile_interval, resample_means
-from embassay.stats.resampling import resampled_rows, row_counts
+from embassay.stats.resampling import count_rows, draw_resamples
 
 HEADLINES: Mapping[str, str] = {
     "sts": "spearman",
@@ -70,7 +70,7 @@ class Drops:
     missing: tuple[Skipped, ...]
 
 
-def drops(rows: Iterable[Result], *, by_language: bool = False, source: str | None = None) -> Drops:
+def measure_drops(rows: Iterable[Result], *, by_language: bool = False, source: str | None = None) -> Drops:
     """The drop of every system on every dataset.
 
     `by_language` gives the languages of a dataset that has several, each by itself, and no row of all of them.
@@ -91,10 +91,10 @@ def drops(rows: Iterable[Result], *, by_language: bool = False, source: str | No
         elif row.measure == "delta" and _is_of(row.variant, source):
             cells.setdefault(key, []).append(row)
     kept = {key: rows for key, rows in cells.items() if bool(key[2]) == (by_language and key[:2] in divided)}
-    return _means(kept, originals)
+    return _mean_drops(kept, originals)
 
 
-def source_of(variant: str) -> str:
+def variant_source(variant: str) -> str:
     """The paraphraser or prompt of a variant of a cell; empty where a run has one.
 
     >>> source_of("paraphrase:by=ollama:gemma3:27b,seed=1337")
@@ -109,10 +109,10 @@ def is_run(variant: str) -> bool:
 
 
 def _is_of(variant: str, source: str | None) -> bool:
-    return is_run(variant) and source in (None, source_of(variant))
+    return is_run(variant) and source in (None, variant_source(variant))
 
 
-def _means(
+def _mean_drops(
     cells: Mapping[tuple[str, ...], list[Result]], originals: Mapping[tuple[str, ...], Result]
 ) -> Drops:
     means: list[Drop] = []
@@ -164,50 +164,52 @@ class Contrast:
     difference: Estimate | None
 
 
-def grouped(
+def group_drops(
     drops: Sequence[Drop], name: Callable[[Drop], str | None], order: Sequence[str], *, seed: int = SEED
 ) -> tuple[DropGroup, ...]:
     """The groups that `name` gives the drops (None: in none), in `order`; empty ones are left out."""
     return tuple(
-        _group(part, members, seed)
+        _make_group(part, members, seed)
         for part in order
         if (members := [drop for drop in drops if name(drop) == part])
     )
 
 
-def contrast(
+def contrast_groups(
     drops: Sequence[Drop], name: Callable[[Drop], str | None], first: str, second: str, *, seed: int = SEED
 ) -> Contrast:
-    """The groups `first` and `second` of `grouped`, and their difference."""
+    """The groups `first` and `second` of `group_drops`, and their difference."""
     sides = {side: [drop for drop in drops if name(drop) == side] for side in (first, second)}
-    groups = [_group(side, members, seed) if members else None for side, members in sides.items()]
+    groups = [_make_group(side, members, seed) if members else None for side, members in sides.items()]
     if None in groups:
         return Contrast(groups[0], groups[1], None)
     left, right = sides[first], sides[second]
-    value = _mean(left) - _mean(right)
+    value = _mean_delta(left) - _mean_delta(right)
     # Datasets of both sides are drawn together, so that the difference is paired where they share them.
     places = list(dict.fromkeys(drop.place for drop in (*left, *right)))
     # Sums and counts, not means: a resample draws datasets, which may have cells in one group or both.
-    sums = np.hstack([_sums(left, places), _sums(right, places)])
-    means = _resampled(sums, seed)
+    sums = np.hstack([_sum_by_place(left, places), _sum_by_place(right, places)])
+    means = _resample_sums(sums, seed)
     with np.errstate(invalid="ignore"):
         draws = means[:, 0] / means[:, 1] - means[:, 2] / means[:, 3]
-    return Contrast(groups[0], groups[1], _estimate(value, draws, len(left) + len(right), len(places)))
+    return Contrast(groups[0], groups[1], _make_estimate(value, draws, len(left) + len(right), len(places)))
 
 
-def _group(name: str, members: Sequence[Drop], seed: int) -> DropGroup:
+def _make_group(name: str, members: Sequence[Drop], seed: int) -> DropGroup:
     places = list(dict.fromkeys(drop.place for drop in members))
-    means = _resampled(_sums(members, places), seed)
+    means = _resample_sums(_sum_by_place(members, places), seed)
     return DropGroup(
-        name, _estimate(_mean(members), means[:, 0] / means[:, 1], len(members), len(places)), len(places)
+        name,
+        _make_estimate(_mean_delta(members), means[:, 0] / means[:, 1], len(members), len(places)),
+        len(places),
     )
 
 
-def _resampled(sums: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
-    return resample_means(sums, n_resamples=RESAMPLES, rng=generator(seed, "bootstrap", "drops"))
+def _resample_sums(sums: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+    return resample_means(sums, n_resamples=RESAMPLES, rng=make_generator(seed, "bootstrap", "drops"))
 
 
-def _sums(members: Sequence[Drop], places: Sequence[str]) -> NDArray[np.float64]:
+def _sum_by_place(members: Sequence[Drop], places: Sequence[str]) -> NDArray[np.float64]:
     """Sum and count of the deltas of every place, (places, 2)."""
     rows = {place: row for row, place in enumerate(places)}
     sums = np.zeros((len(places), 2))
@@ -216,11 +218,11 @@ def _sums(members: Sequence[Drop], places: Sequence[str]) -> NDArray[np.float64]
     return sums
 
 
-def _mean(members: Sequence[Drop]) -> float:
+def _mean_delta(members: Sequence[Drop]) -> float:
     return float(np.mean([drop.delta for drop in members]))
 
 
-def _estimate(value: float, draws: NDArray[np.float64], n: int, places: int) -> Estimate:
+def _make_estimate(value: float, draws: NDArray[np.float64], n: int, places: int) -> Estimate:
     if places < FEWEST_PLACES:
         told = f"no interval: {places} dataset{'' if places == 1 else 's'}, fewer than {FEWEST_PLACES}"
         return Estimate(value, float("nan"), float("nan"), n, told)
@@ -237,7 +239,7 @@ class DatasetUsed:
     measure: str
 
 
-def datasets_used(rows: Iterable[Result]) -> tuple[DatasetUsed, ...]:
+def list_datasets(rows: Iterable[Result]) -> tuple[DatasetUsed, ...]:
     """The datasets of the rows, tasks in the protocol's order, datasets in that of the run."""
     whole: dict[tuple[str, str], set[str]] = {}
     parts: dict[tuple[str, str], set[str]] = {}
@@ -271,7 +273,7 @@ class ByLanguage:
 
 
 def by_language(drops: Sequence[Drop], *, seed: int = SEED) -> ByLanguage:
-    """The drops of `drops(rows, by_language=True)` by language."""
+    """The drops of `measure_drops(rows, by_language=True)` by language."""
     stated = [drop for drop in drops if group_of(drop.lang)]
     unknown = [f"{drop.system} {drop.place}" for drop in drops if not group_of(drop.lang)]
     groups = {
@@ -280,10 +282,10 @@ def by_language(drops: Sequence[Drop], *, seed: int = SEED) -> ByLanguage:
     }
     shared = [drop for drop in stated if {ENGLISH, OTHER} <= groups[drop.place]]
     return ByLanguage(
-        grouped(stated, lambda drop: drop.lang, sorted({drop.lang for drop in stated}), seed=seed),
-        grouped(stated, lambda drop: group_of(drop.lang), (ENGLISH, OTHER, BOTH), seed=seed),
-        contrast(stated, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
-        contrast(shared, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
+        group_drops(stated, lambda drop: drop.lang, sorted({drop.lang for drop in stated}), seed=seed),
+        group_drops(stated, lambda drop: group_of(drop.lang), (ENGLISH, OTHER, BOTH), seed=seed),
+        contrast_groups(stated, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
+        contrast_groups(shared, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
         (Skipped("language not known", len(unknown), tuple(unknown[:5])),) if unknown else (),
     )
 
@@ -312,7 +314,7 @@ class AgainstOriginal:
     caution: str = CAUTION
 
 
-def against_original(
+def compare_with_original(
     drops: Sequence[Drop], *, high: float = HIGH, edges: Sequence[float] = DISTANCE_EDGES, seed: int = SEED
 ) -> AgainstOriginal:
     """Drops against original scores, both as fractions; bins are [low, high), the last one closed."""
@@ -330,9 +332,9 @@ def against_original(
     correlation = spearman([drop.original for drop in drops], [drop.delta for drop in drops])
     return AgainstOriginal(
         tuple(drops),
-        grouped(drops, bin_of, names, seed=seed),
+        group_drops(drops, bin_of, names, seed=seed),
         high,
-        contrast(drops, side, "above", "not above", seed=seed),
+        contrast_groups(drops, side, "above", "not above", seed=seed),
         float(correlation),
     )
 
@@ -352,25 +354,27 @@ def word_counts(texts: Mapping[str, Sequence[str]]) -> tuple[WordCount, ...]:
     """Table 1 from the texts of every dataset; a dataset without texts is left out."""
     rows = []
     for dataset, its in texts.items():
-        counts = [words(text) for text in its]
+        counts = [count_words(text) for text in its]
         if counts:
             rows.append(WordCount(dataset, len(counts), fmean(counts), median(counts), max(counts)))
     return tuple(rows)
 
 
-def average(counts: Sequence[WordCount]) -> float | None:
+def average_word_count(counts: Sequence[WordCount]) -> float | None:
     """The last row of table 1: the plain mean over datasets; None where there is none."""
     return fmean(count.mean for count in counts) if counts else None
 
 
-def words(text: str) -> int:
+def count_words(text: str) -> int:
     """The words of a text, cut at white space."""
     return len(text.split())
 
 
 def item_words(items: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     """The mean number of words of the texts of every item (both sentences of a pair), (n,)."""
-    return np.array([fmean(map(words, texts)) if texts else np.nan for texts in items], dtype=np.float64)
+    return np.array(
+        [fmean(map(count_words, texts)) if texts else np.nan for texts in items], dtype=np.float64
+    )
 
 
 Floats = NDArray[np.float64]
@@ -422,9 +426,9 @@ def by_length(
 ) -> tuple[LengthBin, ...]:
     """The score of the items in bins of their number of words.
 
-    `words`, `original` and every run of `runs` have one value per item, (n,), in one order: a similarity, with `gold`
-    its human score or 0/1 label, or a score of the item itself where `score` is their mean. NaN is a lost item: it
-    counts on neither side of its run. Bins without items are left out, bins of under 10 show their n only.
+    `words`, `original` and every run of `runs` have one value per item, (n,), in one order: a similarity, with
+    `gold` its human score or 0/1 label, or a score of the item itself where `score` is their mean. NaN is a lost item:
+    it counts on neither side of its run. Bins without items are left out, bins of under 10 show their n only.
     UsageError for lengths that differ.
     """
     columns = [words, original, *runs, *([] if gold is None else [gold])]
@@ -435,7 +439,7 @@ def by_length(
         )
     bins = (word for word in by_words(words, edges) if word.members.any())
     return tuple(
-        _bin(
+        _make_bin(
             part.label,
             partial(score_counts, score, gold if gold is None else gold[part.members]),
             original[part.members],
@@ -450,16 +454,16 @@ class _Missing(Exception):
     """There is no score, for this reason."""
 
 
-def _bin(
+def _make_bin(
     label: str, score: partial[Floats], original: Floats, runs: Sequence[Floats], seed: int
 ) -> LengthBin:
     kept = [~(np.isnan(run) | np.isnan(original)) for run in runs]
     lost = int(sum((~mask).sum() for mask in kept))
     n = len(original)
     try:
-        everything = _value(score, original, ~np.isnan(original))
-        after = [_value(score, run, mask) for run, mask in zip(runs, kept, strict=True)]
-        before = [_value(score, original, mask) for mask in kept]
+        everything = _kept_value(score, original, ~np.isnan(original))
+        after = [_kept_value(score, run, mask) for run, mask in zip(runs, kept, strict=True)]
+        before = [_kept_value(score, original, mask) for mask in kept]
     except _Missing as reason:
         return LengthBin(label, n, None, None, None, lost, str(reason))
     value = float(np.mean(after) - np.mean(before))
@@ -468,7 +472,7 @@ def _bin(
     return LengthBin(label, n, everything, float(np.mean(after)), Estimate(value, *interval, n, method), lost)
 
 
-def _value(score: partial[Floats], values: Floats, kept: NDArray[np.bool_]) -> float:
+def _kept_value(score: partial[Floats], values: Floats, kept: NDArray[np.bool_]) -> float:
     if kept.sum() < FEWEST_TEXTS:
         raise _Missing(f"{int(kept.sum())} items are too few for a score")
     value = float(score(values, kept[None, :].astype(np.int64))[0])
@@ -485,10 +489,10 @@ def resample_deltas(
     seed: int,
 ) -> Floats:
     """The delta on resamples of the items, the same of all runs, (resamples,)."""
-    rng, n = generator(seed, "bootstrap", "length"), len(original)
+    rng, n = make_generator(seed, "bootstrap", "length"), len(original)
     parts = []
-    for rows in resampled_rows(n, RESAMPLES, rng, most=_COUNTS // n):
-        counts = row_counts(rows)
+    for rows in draw_resamples(n, RESAMPLES, rng, most=_COUNTS // n):
+        counts = count_rows(rows)
         # Runs that lost the same items, most often none, share the original's scores.
         before: dict[bytes, Floats] = {}
         deltas = []
@@ -544,14 +548,14 @@ class AgainstDistance:
     missing: tuple[Skipped, ...]
 
 
-def against_distance(rows: Iterable[Result]) -> AgainstDistance:
+def compare_with_distance(rows: Iterable[Result]) -> AgainstDistance:
     """The drop of every system, dataset and source against the source's edit distance there.
 
     The distances are the rows of the task `paraphrases`; languages count by their texts. What has no distance or no
     drop is counted.
     """
     rows = list(rows)
-    distances = _distances(rows)
+    distances = _mean_distances(rows)
     intervals = {
         (row.variant, row.task, row.dataset, row.system): (row.ci_low, row.ci_high)
         for row in rows
@@ -559,8 +563,8 @@ def against_distance(rows: Iterable[Result]) -> AgainstDistance:
     }
     points, without = [], []
     missing: list[Skipped] = []
-    for source in dict.fromkeys(source_of(row.variant) for row in rows if is_run(row.variant)):
-        by_item = drops(rows, source=source)
+    for source in dict.fromkeys(variant_source(row.variant) for row in rows if is_run(row.variant)):
+        by_item = measure_drops(rows, source=source)
         missing += by_item.missing
         for drop in by_item.rows:
             if (distance := distances.get((source, drop.dataset))) is None:
@@ -572,23 +576,23 @@ def against_distance(rows: Iterable[Result]) -> AgainstDistance:
             )
     if without:
         missing.append(Skipped("no edit distance", len(without), tuple(without[:5])))
-    return AgainstDistance(tuple(points), _correlations(points), tuple(missing))
+    return AgainstDistance(tuple(points), _correlate_points(points), tuple(missing))
 
 
-def _distances(rows: Sequence[Result]) -> dict[tuple[str, str], tuple[float, int]]:
+def _mean_distances(rows: Sequence[Result]) -> dict[tuple[str, str], tuple[float, int]]:
     """(source, dataset) -> mean edit distance and the wordings behind it."""
     sums: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         if row.task == "paraphrases" and row.measure == "edit_distance" and is_run(row.variant):
             if row.value is None or not row.dataset:
                 continue
-            total = sums.setdefault((source_of(row.variant), row.dataset), [0.0, 0.0])
+            total = sums.setdefault((variant_source(row.variant), row.dataset), [0.0, 0.0])
             total[0] += row.value * row.n
             total[1] += row.n
     return {key: (total / n, int(n)) for key, (total, n) in sums.items() if n}
 
 
-def _correlations(points: Sequence[DistancePoint]) -> tuple[tuple[str, float, int], ...]:
+def _correlate_points(points: Sequence[DistancePoint]) -> tuple[tuple[str, float, int], ...]:
     correlations = []
     for system in dict.fromkeys(point.system for point in points):
         of_system = [point for point in points if point.system == system]
@@ -625,7 +629,7 @@ class SideBySide:
         return len({wording.wording for wording in self.wordings if wording.wording})
 
 
-def side_by_side(
+def draw_side_by_side(
     runs: Mapping[int, Iterable[Paraphrase]], *, count: int = COUNT, seed: int = SHOWN_SEED
 ) -> tuple[SideBySide, ...]:
     """`count` texts drawn with `seed` from those that every run asked for (seed of the run -> its paraphrases).
@@ -637,7 +641,7 @@ def side_by_side(
     first, *others = tables.values() or [{}]
     shared = [key for key in first if key[0].strip() and all(key in table for table in others)]
     drawn = _draw_readable(shared, count, seed)
-    return tuple(SideBySide(*key, _wordings(key, tables)) for key in shared if key in drawn)
+    return tuple(SideBySide(*key, _collect_wordings(key, tables)) for key in shared if key in drawn)
 
 
 def _by_text(paraphrases: Iterable[Paraphrase]) -> dict[tuple[str, str], Paraphrase]:
@@ -649,15 +653,15 @@ def _by_text(paraphrases: Iterable[Paraphrase]) -> dict[tuple[str, str], Paraphr
 
 def _draw_readable(texts: Sequence[tuple[str, str]], count: int, seed: int) -> set[tuple[str, str]]:
     low, high = WORDS
-    readable = [key for key in texts if low <= words(key[0]) <= high]
-    others = [key for key in texts if not low <= words(key[0]) <= high]
+    readable = [key for key in texts if low <= count_words(key[0]) <= high]
+    others = [key for key in texts if not low <= count_words(key[0]) <= high]
     chosen = [readable[place] for place in draw(["\n".join(key) for key in readable], count, seed)]
     if left := count - len(chosen):
         chosen += [others[place] for place in draw(["\n".join(key) for key in others], left, seed)]
     return set(chosen)
 
 
-def _wordings(
+def _collect_wordings(
     key: tuple[str, str], tables: Mapping[int, Mapping[tuple[str, str], Paraphrase]]
 ) -> tuple[Wording, ...]:
     in_runs = [(run, table[key]) for run, table in tables.items()]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from embassay.errors import UsageError
 from embassay.measures import edit_distances
 from embassay.protocols.kernel.tables import ColumnTable, text, whole
-from embassay.protocols.pteb.conclusions import VALUES, item_values, items_of, scored_cells, value_column
+from embassay.protocols.pteb.conclusions import VALUES, item_values, place_items, scored_cells, value_column
 from embassay.protocols.pteb.drops import (
     FEWEST_TEXTS,
     SCORES,
@@ -32,8 +32,8 @@ from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
 from embassay.protocols.wordings.protocol import PARAPHRASES, PlannedDataset, Seeds
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.tables import signed_points, where_known
-from embassay.protocols.wordings.work import task as task_named
+from embassay.protocols.wordings.tables import hide_nan, signed_points
+from embassay.protocols.wordings.work import find_task as task_named
 from embassay.randomness import random_bytes
 from embassay.runs.folder import CellRecord, RunFolder
 from embassay.stats import Estimate, percentile_interval
@@ -90,7 +90,7 @@ class Excess:
     """Of the difference, the same resamples for all systems on the same items."""
 
 
-def excess_beyond(trained: Excess, untrained: Sequence[Excess]) -> Estimate | None:
+def subtract_untrained_excess(trained: Excess, untrained: Sequence[Excess]) -> Estimate | None:
     """The excess of a trained system minus the mean of those that learnt nothing, with its 95% interval: what these
     have as well is no memory, but what else tells old texts from fresh ones. None where either has no excess, or on
     other bins."""
@@ -205,7 +205,7 @@ def item_distances(
         lang = part.lang if len(parts) > 1 else ""
         for place, written in task_named(task).texts(part.data):
             known = [(written, run[written]) for run in wordings if written in run]
-            for item in items_of(place):
+            for item in place_items(place):
                 pairs.setdefault((lang, item), []).extend(known)
     return {key: _mean_distance(own) for key, own in pairs.items() if own}
 
@@ -245,8 +245,8 @@ def fresh_tables(
         "pteb_fresh", "Loss in points on old and on fresh texts at equal distance of paraphrase", lines, text("task"),
         text("system"), text("edit distance", "distance"), whole("old"), whole("fresh"),
         signed_points("old_loss"), signed_points("fresh_loss"),
-        *(where_known(signed_points(name, f"excess.{end}")) for name, end in EXCESS),
-        *(where_known(signed_points(name, f"beyond.{end}")) for name, end in BEYOND), text("reason"),
+        *(hide_nan(signed_points(name, f"excess.{end}")) for name, end in EXCESS),
+        *(hide_nan(signed_points(name, f"beyond.{end}")) for name, end in BEYOND), text("reason"),
         note="Loss: original minus paraphrased. Excess: that of old minus that of fresh texts. Beyond: of an embedding "
         f"model, its excess minus the mean of the run's metrics without training. {LIMITS}",
     )  # fmt: skip
@@ -296,8 +296,8 @@ def _fresh_lines(
                 by_system[system] = excess_loss(SCORES[task], old, fresh, seed=plan.request.seed)
         untrained = [excess for system, excess in by_system.items() if kinds_of[system] == "classical"]
         for system, excess in by_system.items():
-            beyond = excess_beyond(excess, untrained) if kinds_of[system] == "embedding" else None
-            yield from _lines_of(task, system, excess, beyond)
+            beyond = subtract_untrained_excess(excess, untrained) if kinds_of[system] == "embedding" else None
+            yield from _freshness_lines(task, system, excess, beyond)
 
 
 def _reworded_datasets(
@@ -306,13 +306,13 @@ def _reworded_datasets(
     """The datasets of each task that has a score per text."""
     by_task: dict[str, list[Reworded]] = {}
     for task, dataset in scored_cells(plan):
-        distances = item_distances(plan, task, dataset, _wordings_of(folder, sources, seeds, dataset.name))
+        distances = item_distances(plan, task, dataset, _read_wordings(folder, sources, seeds, dataset.name))
         variants = [source.variant(seed) for source in sources for seed in seeds[source.name, dataset.name]]
         by_task.setdefault(task, []).append(Reworded(dataset.name, distances, variants))
     return by_task
 
 
-def _wordings_of(
+def _read_wordings(
     folder: RunFolder, sources: Sequence[ParaphraseSource], seeds: Seeds, dataset: str
 ) -> list[dict[str, str]]:
     """The usable wordings of each run, by text."""
@@ -340,7 +340,7 @@ def _read_texts(folder: RunFolder, where: tuple[str, str, str], reworded: Reword
     )  # fmt: skip
 
 
-def _lines_of(task: str, system: str, excess: Excess, beyond: Estimate | None) -> Iterator[FreshLine]:
+def _freshness_lines(task: str, system: str, excess: Excess, beyond: Estimate | None) -> Iterator[FreshLine]:
     for part in excess.bins:
         difference = None
         if part.replicates is not None and part.old_loss is not None and part.fresh_loss is not None:

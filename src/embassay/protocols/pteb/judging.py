@@ -35,20 +35,20 @@ from embassay.protocols.kernel.comparisons import (
     CORRECTION,
     METHOD,
     Headline,
-    compared,
-    mean_component,
-    weighted,
+    average_components,
+    compare_headlines,
+    weight_strata,
 )
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import (
     PlannedDataset,
     PlannedSystem,
     check_names,
-    joined_tasks,
-    planned_datasets,
-    planned_task,
+    choose_tasks,
+    plan_datasets,
+    plan_task,
 )
-from embassay.protocols.kernel.request import DatasetRequest, request_of
+from embassay.protocols.kernel.request import DatasetRequest, make_request
 from embassay.protocols.kernel.session import Conclusion, Silent
 from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
 from embassay.protocols.pteb.options import JUDGE_VERSION, JudgeOptions, JudgeRequest
@@ -64,14 +64,14 @@ from embassay.protocols.pteb.ratings import (
     JudgedStep,
     Pair,
     Range,
-    agreement,
     check_named,
-    gold_range,
+    find_gold_range,
+    format_pair,
     parse_gold,
-    planned_judges,
-    rate,
+    plan_judges,
+    rate_pairs,
+    score_agreement,
     share_interval,
-    shown,
 )
 from embassay.protocols.wordings.tables import fine_points
 from embassay.records import Component, Loaded, Result, ScoredPairs, TaskOutcome
@@ -79,7 +79,7 @@ from embassay.runs.execution import HERE
 from embassay.runs.folder import Cell, CellRecord, digest_json
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.ledger import likely_tokens
+from embassay.systems.remote.ledger import estimate_tokens
 
 
 @dataclass(frozen=True)
@@ -108,25 +108,27 @@ class JudgeJob:
         return Asking(self.by.prompt.text, self.options, self.seed)
 
 
-def evaluate(
+def evaluate_cell(
     job: JudgeJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with the answers that were asked for and had, and the calls charged to `ledger`.
     A server does the work: there is nothing to spread."""
     del spread
-    pairs = load(job.dataset, job.limit, job.seed)
+    pairs = load_pairs(job.dataset, job.limit, job.seed)
     with (
         job.by.judge.with_kept_answers(ledger, job.by.cache) as chat,
-        opening.charged(ledger, chat.name) as calls,
+        opening.charge_calls(ledger, chat.name) as calls,
     ):
-        ratings = rate(chat, pairs_of(pairs.data), job.asking, advance)
+        ratings = rate_pairs(chat, list_pairs(pairs.data), job.asking, advance)
     context = Context(pairs.loaded.dataset, seed=job.seed, options=job.options)
-    outcome = agreement(ratings, GoldPairs.of(pairs.data, pairs.langs, *job.by.gold), job.options, context)
+    outcome = score_agreement(
+        ratings, GoldPairs.of(pairs.data, pairs.langs, *job.by.gold), job.options, context
+    )
     answers = {"answers_asked": chat.counts.asked, "answers_cached": chat.counts.cached}
     return replace(outcome, counts={**outcome.counts, **answers, **calls})
 
 
-def pairs_of(data: ScoredPairs) -> list[Pair]:
+def list_pairs(data: ScoredPairs) -> list[Pair]:
     """Both texts of every pair."""
     return list(zip(data.first, data.second, strict=True))
 
@@ -145,9 +147,9 @@ class JudgingPairs:
 
 
 @lru_cache(maxsize=2)
-def load(request: DatasetRequest, limit: int | None, seed: int) -> JudgingPairs:
+def load_pairs(request: DatasetRequest, limit: int | None, seed: int) -> JudgingPairs:
     """The scored pairs of a dataset, a limit holding for each language; the last two stay in memory."""
-    dataset = opening.dataset(request)
+    dataset = opening.open_request_dataset(request)
     parts = {
         lang: subset.load("pairs", limit=limit, seed=seed)
         for lang, subset in dataset.subsets("pairs").items()
@@ -156,7 +158,7 @@ def load(request: DatasetRequest, limit: int | None, seed: int) -> JudgingPairs:
     langs = tuple(lang for lang, part in parts.items() for _ in part.data.ids)
     whole = replace(
         next(iter(parts.values())),
-        data=_joined([part.data for part in parts.values()]),
+        data=_join_pairs([part.data for part in parts.values()]),
         lang=dataset.lang,
         skipped=tuple(skip for part in parts.values() for skip in part.skipped),
         warnings=tuple(dict.fromkeys(warning for part in parts.values() for warning in part.warnings)),
@@ -164,7 +166,7 @@ def load(request: DatasetRequest, limit: int | None, seed: int) -> JudgingPairs:
     return JudgingPairs(whole, langs)
 
 
-def _joined(parts: Sequence[ScoredPairs]) -> ScoredPairs:
+def _join_pairs(parts: Sequence[ScoredPairs]) -> ScoredPairs:
     """The pairs of all parts, one after another."""
     ids, first, second = (
         tuple(value for part in parts for value in getattr(part, name)) for name in ("ids", "first", "second")
@@ -203,42 +205,42 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
     gold: dict[str, Range] = {}
 
     def planned(source: str) -> PlannedDataset:
-        dataset, gold[dataset.name] = _planned_dataset(source, request, ranges)
+        dataset, gold[dataset.name] = _plan_dataset(source, request, ranges)
         return dataset
 
-    datasets, suites = planned_datasets(request, ("sts",), planned, plain=True)
+    datasets, suites = plan_datasets(request, ("sts",), planned, plain=True)
     check_names(dataset.name for dataset in datasets)
-    longest = max((_longest(dataset, request) for dataset in datasets), default=0)
-    judges = planned_judges(request.systems, longest, ledger)
+    longest = max((_longest_pair(dataset, request) for dataset in datasets), default=0)
+    judges = plan_judges(request.systems, longest, ledger)
     cells = [
-        _cell(request, judge, dataset, By(Judge(judge.spec, longest), gold[dataset.name], prompt, cache))
+        _make_cell(request, judge, dataset, By(Judge(judge.spec, longest), gold[dataset.name], prompt, cache))
         for dataset in datasets
         for judge in judges
     ]
     return JudgingPlan(request, tuple(judges), datasets, tuple(cells), prompt=prompt, suites=suites)
 
 
-def _longest(dataset: PlannedDataset, request: JudgeRequest) -> int:
+def _longest_pair(dataset: PlannedDataset, request: JudgeRequest) -> int:
     """The UTF-8 bytes of the longest pair."""
-    data = load(request.dataset(dataset.source), request.limit, request.seed).data
-    return max(len(shown(*pair).encode("utf-8", "replace")) for pair in pairs_of(data))
+    data = load_pairs(request.dataset(dataset.source), request.limit, request.seed).data
+    return max(len(format_pair(*pair).encode("utf-8", "replace")) for pair in list_pairs(data))
 
 
-def _planned_dataset(
+def _plan_dataset(
     source: str, request: JudgeRequest, ranges: Mapping[str, Range]
 ) -> tuple[PlannedDataset, Range]:
     how = request.dataset(source)
-    dataset = opening.dataset(how)
-    joined_tasks(source, dataset, [OnPairs(TASK)])
-    loaded = load(how, request.limit, request.seed).loaded
-    gold, warning = gold_range(ranges, source, dataset.name, loaded.data.scores)
-    task = planned_task(TASK, loaded, len, 2 * len(loaded.data))
+    dataset = opening.open_request_dataset(how)
+    choose_tasks(source, dataset, [OnPairs(TASK)])
+    loaded = load_pairs(how, request.limit, request.seed).loaded
+    gold, warning = find_gold_range(ranges, source, dataset.name, loaded.data.scores)
+    task = plan_task(TASK, loaded, len, 2 * len(loaded.data))
     if warning:
         task = replace(task, warnings=(*task.warnings, warning))
     return PlannedDataset(source, dataset.name, dataset.lang, dataset.fingerprint, (task,)), gold
 
 
-def _cell(request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, how: By) -> Cell:
+def _make_cell(request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, how: By) -> Cell:
     key = digest_json(
         {
             "protocol": "pteb",
@@ -271,29 +273,29 @@ class QuestionLoad:
     written: int
 
 
-def forecast(plan: JudgingPlan) -> Forecasts:
+def forecast_judging(plan: JudgingPlan) -> Forecasts:
     """The cost of every cell, in the order of the plan. A pair is asked for once, and failures come on top."""
     costs = []
     for cell in plan.cells:
-        pairs = pairs_of(load(cell.job.dataset, cell.job.limit, cell.job.seed).data)
+        pairs = list_pairs(load_pairs(cell.job.dataset, cell.job.limit, cell.job.seed).data)
         head = Forecast(cell.task, cell.dataset, cell.system, len(pairs), 0, 0)
-        costs.append(of_ratings(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache))
+        costs.append(forecast_ratings(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache))
     return Forecasts(tuple(costs))
 
 
-def of_ratings(
+def forecast_ratings(
     head: Forecast, judge: Judge, pairs: Sequence[Pair], asking: Asking, cache: Path | None
 ) -> Forecast:
     """`head` with what the ratings of the distinct pairs take; `texts` counts pairs."""
     distinct = list(dict.fromkeys(pairs))
     with judge.with_kept_answers(None, cache) as chat:
         questions = [question for pair in distinct if not chat.is_cached(question := asking.question(pair))]
-    read = sum(likely_tokens([message.content for message in question.messages]) for question in questions)
+    read = sum(estimate_tokens([message.content for message in question.messages]) for question in questions)
     asked = QuestionLoad(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
-    return of_questions(head, judge.open(), asked)
+    return forecast_questions(head, judge.open(), asked)
 
 
-def of_questions(head: Forecast, chat: Any, asked: QuestionLoad) -> Forecast:
+def forecast_questions(head: Forecast, chat: Any, asked: QuestionLoad) -> Forecast:
     """`head` with what the questions to a model come to, added."""
     price, tokens = getattr(chat, "price", None), asked.read + asked.written
     usd = None if price is None or head.usd is None else head.usd + price.usd(asked.read, asked.written)
@@ -316,18 +318,20 @@ Records = Mapping[tuple[str, str], CellRecord]
 """By judge and dataset."""
 
 
-def summarise(plan: JudgingPlan, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
+def summarise_judges(plan: JudgingPlan, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
     """The rows over datasets and over judges, and the paired comparison of the judges' means."""
     by_cell = {(record.system, record.dataset): record for record in records}
-    over = {judge.name: _over_datasets(plan, by_cell, judge.name) for judge in plan.systems}
-    rows = [_row(plan, "", name, headline) for names in over.values() for name, headline in names.items()]
+    over = {judge.name: _figures_over_datasets(plan, by_cell, judge.name) for judge in plan.systems}
+    rows = [
+        _make_row(plan, "", name, headline) for names in over.values() for name, headline in names.items()
+    ]
     if len(plan.systems) > 1:
-        rows += _over_judges(plan, by_cell, over)
+        rows += _rows_over_judges(plan, by_cell, over)
     comparisons = {
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": METHOD,
-        "scopes": {TASK: compared([names[HEADLINE] for names in over.values()])},
+        "scopes": {TASK: compare_headlines([names[HEADLINE] for names in over.values()])},
     }
     return rows, comparisons
 
@@ -338,7 +342,7 @@ def figure_names(records: Records) -> list[str]:
     return list(some.components) if some is not None else [HEADLINE]
 
 
-def _over_datasets(plan: JudgingPlan, records: Records, judge: str) -> dict[str, Headline]:
+def _figures_over_datasets(plan: JudgingPlan, records: Records, judge: str) -> dict[str, Headline]:
     """Every figure of a judge over the datasets."""
     datasets = [dataset.name for dataset in plan.datasets]
     names = figure_names(records)
@@ -348,10 +352,10 @@ def _over_datasets(plan: JudgingPlan, records: Records, judge: str) -> dict[str,
             reason = f"{name}: {record.reason if record is not None else 'not run yet'}"
             return {figure: Headline.none(judge, reason) for figure in names}
     parts = {figure: {name: records[judge, name].components[figure] for name in datasets} for figure in names}
-    return {figure: _together(judge, figure, parts[figure]) for figure in names}
+    return {figure: _join_figure(judge, figure, parts[figure]) for figure in names}
 
 
-def _together(judge: str, figure: str, parts: Mapping[str, Component]) -> Headline:
+def _join_figure(judge: str, figure: str, parts: Mapping[str, Component]) -> Headline:
     """One figure over the datasets: errors pool the pairs, correlations are averaged."""
     values = {name: part for name, part in parts.items() if part.value is not None}
     # A headline over some of the datasets would not compare; bins may be empty on some, which is said.
@@ -362,17 +366,17 @@ def _together(judge: str, figure: str, parts: Mapping[str, Component]) -> Headli
         return Headline.none(judge, next(iter(parts.values())).reason)
     several = f"{len(values)} dataset{'s' if len(values) > 1 else ''}"
     if not figure.startswith(HEADLINE):
-        whole = _pooled(list(values.values()))
+        whole = _pool_components(list(values.values()))
         method = "Wilson interval" if figure == FAILED else "bootstrap within each"
         return Headline.of(judge, whole, f"pairs of {several}, {method}")
-    whole = mean_component(list(values.values()))
+    whole = average_components(list(values.values()))
     method = f"mean over {several}, bootstrap within each"
     if len(values) < len(parts):
         method += f"; too few pairs: {', '.join(name for name in parts if name not in values)}"
     return Headline.of(judge, whole, method)
 
 
-def _pooled(parts: Sequence[Component]) -> Component:
+def _pool_components(parts: Sequence[Component]) -> Component:
     """The mean over the items of all parts; a part of one item is held fixed in the resamples."""
     n = np.array([part.n for part in parts], dtype=np.float64)
     values = np.array([part.value for part in parts], dtype=np.float64)
@@ -383,10 +387,10 @@ def _pooled(parts: Sequence[Component]) -> Component:
     ]
     shares = n / n.sum()
     replicates = shares @ np.array(columns).reshape(len(n), -1)
-    return Component(float(values @ shares), int(n.sum()), replicates, strata=weighted(parts, shares))
+    return Component(float(values @ shares), int(n.sum()), replicates, strata=weight_strata(parts, shares))
 
 
-def _over_judges(
+def _rows_over_judges(
     plan: JudgingPlan, records: Records, over: Mapping[str, Mapping[str, Headline]]
 ) -> Iterator[Result]:
     """The correlation, of all pairs and by length, averaged over the judges (figure 4)."""
@@ -396,15 +400,17 @@ def _over_judges(
         cells = {judge: records.get((judge, dataset.name)) for judge in judges}
         for name in names:
             parts = {
-                judge: cell.components[name] if cell is not None and cell.done else _missing(cell)
+                judge: cell.components[name] if cell is not None and cell.done else _missing_component(cell)
                 for judge, cell in cells.items()
             }
-            yield _row(plan, dataset.name, name, _mean_of_judges(parts))
+            yield _make_row(plan, dataset.name, name, _mean_of_judges(parts))
     for name in names:
-        yield _row(plan, "", name, _mean_of_judges({judge: over[judge][name].component for judge in judges}))
+        yield _make_row(
+            plan, "", name, _mean_of_judges({judge: over[judge][name].component for judge in judges})
+        )
 
 
-def _missing(record: CellRecord | None) -> Component:
+def _missing_component(record: CellRecord | None) -> Component:
     return Component(None, 0, reason="not run yet" if record is None else record.reason)
 
 
@@ -414,12 +420,12 @@ def _mean_of_judges(parts: Mapping[str, Component]) -> Headline:
         if part.value is None:
             reason = f"{judge}: {part.reason}"
             return Headline(MEAN_OF_JUDGES, None, part.n, np.empty(0), reason=reason)
-    whole = mean_component(list(parts.values()))
+    whole = average_components(list(parts.values()))
     n = max(part.n for part in parts.values())
     return Headline.of(MEAN_OF_JUDGES, whole, f"mean of {len(parts)} judges", n)
 
 
-def _row(plan: JudgingPlan, dataset: str, figure: str, headline: Headline) -> Result:
+def _make_row(plan: JudgingPlan, dataset: str, figure: str, headline: Headline) -> Result:
     measure, _, variant = figure.partition(" ")
     low, high = headline.interval
     # A bootstrap of no failure has no width, and Wilson's interval has.
@@ -460,18 +466,18 @@ class JudgingRows:
         return list(dict.fromkeys(variants))
 
 
-def tables(rows: Sequence[Result]) -> Iterator[ColumnTable]:
+def make_tables(rows: Sequence[Result]) -> Iterator[ColumnTable]:
     """All tables that the rows can fill."""
     look = JudgingRows(rows)
-    yield _table_2(look)
-    sizes = {judge: size for judge in look.judges if (size := billions(judge)) is not None}
+    yield _make_table_2(look)
+    sizes = {judge: size for judge in look.judges if (size := model_billions(judge)) is not None}
     if len(sizes) > 1:
-        yield _table_3(look, sizes)
-    yield _figure_3(look)
-    yield _figure_4(look)
+        yield _make_table_3(look, sizes)
+    yield _make_figure_3(look)
+    yield _make_figure_4(look)
 
 
-def billions(name: str) -> float | None:
+def model_billions(name: str) -> float | None:
     """The size of a model, in billions of parameters, as its name says it; None where it does not.
 
     >>> billions("ollama:gemma3:270m"), billions("openai:Qwen3-4B?base_url=http://x/7b"), billions("openai:gpt-5-mini")
@@ -489,21 +495,21 @@ class JudgedScope(NamedTuple):
     dataset: str
 
 
-def _scopes(look: JudgingRows) -> list[JudgedScope]:
+def _list_scopes(look: JudgingRows) -> list[JudgedScope]:
     return [*(JudgedScope(name, name) for name in look.datasets), JudgedScope("Average", "")]
 
 
-def _table_2(look: JudgingRows) -> ColumnTable:
+def _make_table_2(look: JudgingRows) -> ColumnTable:
     title = "PTEB table 2: Spearman correlation of a judge's ratings and gold scores, x 100"
     judges = (fine_points(judge, partial(_find_agreement, look, judge)) for judge in look.judges)
-    return ColumnTable.of("pteb_table2", title, _scopes(look), text("Dataset", "label"), *judges)
+    return ColumnTable.of("pteb_table2", title, _list_scopes(look), text("Dataset", "label"), *judges)
 
 
 def _find_agreement(look: JudgingRows, judge: str, scope: JudgedScope) -> float | None:
     return look.value(judge, scope.dataset, HEADLINE)
 
 
-def _table_3(look: JudgingRows, sizes: dict[str, float]) -> ColumnTable:
+def _make_table_3(look: JudgingRows, sizes: dict[str, float]) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table3", "PTEB table 3: judges by size, mean Spearman correlation x 100",
         sorted(sizes, key=lambda judge: (sizes[judge], judge)), text("Judge", str),
@@ -511,20 +517,20 @@ def _table_3(look: JudgingRows, sizes: dict[str, float]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _figure_3(look: JudgingRows) -> ColumnTable:
+def _make_figure_3(look: JudgingRows) -> ColumnTable:
     title = "PTEB figure 3: mean absolute error of ratings by gold score, both on 0 to 5, all datasets"
     columns = _bin_fields(look, ERROR, lambda judge: (judge, ""))
     return ColumnTable.of("judge_error_by_gold", title, look.judges, text("Judge", str), *columns)
 
 
-def _figure_4(look: JudgingRows) -> ColumnTable:
+def _make_figure_4(look: JudgingRows) -> ColumnTable:
     system = MEAN_OF_JUDGES if len(look.judges) > 1 else next(iter(look.judges), "")
     title = (
         f"PTEB figure 4: Spearman correlation x 100 by mean words of a pair, averaged over {len(look.judges)} "
         f"judge{'s' if len(look.judges) != 1 else ''}"
     )
     columns = _bin_fields(look, HEADLINE, lambda scope: (system, scope.dataset))
-    return ColumnTable.of("judge_by_words", title, _scopes(look), text("Dataset", "label"), *columns)
+    return ColumnTable.of("judge_by_words", title, _list_scopes(look), text("Dataset", "label"), *columns)
 
 
 def _bin_fields(look: JudgingRows, measure: str, find: Callable[[Any], tuple[str, str]]) -> Iterator[Field]:
@@ -561,7 +567,7 @@ def judge(
     file of the answers, by default the user's. Raises UsageError when `out` holds a run of other arguments,
     BudgetExceeded at `max_usd`: what is finished is kept.
     """
-    request = request_of(
+    request = make_request(
         JudgeRequest, judge, arguments, tuple(judges), datasets=tuple(str(dataset) for dataset in datasets)
     )
     return Judging().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
@@ -570,7 +576,7 @@ def judge(
 class Judging(JudgedStep):
     """Every judge rates the pairs of every dataset, and is held against their gold scores."""
 
-    evaluate = staticmethod(evaluate)
+    evaluate_cell = staticmethod(evaluate_cell)
 
     def plan(
         self, request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None
@@ -581,7 +587,7 @@ class Judging(JudgedStep):
     def forecast(self, plan: JudgingPlan, *, measure: bool = True) -> Forecasts:
         """Nothing runs on this machine that could be timed."""
         del measure
-        return forecast(plan)
+        return forecast_judging(plan)
 
     def headline(self, plan: JudgingPlan, record: CellRecord) -> str:
         """Agreement with gold scores."""
@@ -600,19 +606,19 @@ class Judging(JudgedStep):
         """The pairs."""
         for dataset in plan.datasets:
             for task in dataset.tasks:
-                self.folder.keep_texts(task.task, dataset.name, partial(_texts, plan, dataset.source))
+                self.folder.keep_texts(task.task, dataset.name, partial(_pair_texts, plan, dataset.source))
 
     def conclude(
         self, plan: JudgingPlan, records: Sequence[CellRecord], rows: Sequence[Result]
     ) -> Conclusion:
         """Means over datasets, and which judges can be told apart."""
-        summary, comparisons = summarise(plan, records)
-        return Conclusion(summary, comparisons, tuple(tables([*rows, *summary])))
+        summary, comparisons = summarise_judges(plan, records)
+        return Conclusion(summary, comparisons, tuple(make_tables([*rows, *summary])))
 
 
-def _texts(plan: JudgingPlan, source: str) -> dict[str, list[str]]:
+def _pair_texts(plan: JudgingPlan, source: str) -> dict[str, list[str]]:
     request = plan.request
-    data = load(request.dataset(source), request.limit, request.seed).data
+    data = load_pairs(request.dataset(source), request.limit, request.seed).data
     n = len(data)
     return {
         "item_id": [*data.ids, *data.ids],

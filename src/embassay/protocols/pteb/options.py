@@ -15,9 +15,9 @@ from embassay.protocols.kernel.request import (
     STATISTICS,
     SYSTEMS,
     check_options,
-    like,
-    names_of,
     option,
+    repeat_option,
+    split_names,
 )
 from embassay.protocols.tasks.task import PtebOptions
 from embassay.protocols.wordings.records import Generation, OnFailure, Repeats, check_runs
@@ -71,22 +71,22 @@ class JudgeOptions(RatingOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("gold_bins", "word_bins"):
-            _edges(name, getattr(self, name))
+            _parse_edges(name, getattr(self, name))
         if self.gold_edges[-1] >= 5:
             raise UsageError(f"gold_bins is {self.gold_bins!r}.", mend="Use numbers between 0 and 5.")
 
     @property
     def gold_edges(self) -> tuple[float, ...]:
         """Where one bin of gold scores ends and the next begins."""
-        return _edges("gold_bins", self.gold_bins)
+        return _parse_edges("gold_bins", self.gold_bins)
 
     @property
     def word_edges(self) -> tuple[int, ...]:
         """The last word count of every bin but the last."""
-        return tuple(map(int, _edges("word_bins", self.word_bins)))
+        return tuple(map(int, _parse_edges("word_bins", self.word_bins)))
 
 
-def _edges(name: str, text: str) -> tuple[float, ...]:
+def _parse_edges(name: str, text: str) -> tuple[float, ...]:
     """The numbers of a list; UsageError unless they rise from above 0, and are whole where words are counted."""
     try:
         edges = tuple((int if name == "word_bins" else float)(part) for part in text.split(","))
@@ -139,15 +139,15 @@ class Request(request.RunRequest):
     prompts: tuple[str, ...] = option(
         ("default",), "default, variant1 to variant3, or a text file.", name="--prompt", group=SYSTEMS
     )
-    runs: int = like(Repeats, "runs")
-    until_ci: float | None = like(Repeats, "until_ci")
+    runs: int = repeat_option(Repeats, "runs")
+    until_ci: float | None = repeat_option(Repeats, "until_ci")
     """Points: datasets get more runs until every drop is known to +- as many."""
-    max_runs: int = like(Repeats, "max_runs")
+    max_runs: int = repeat_option(Repeats, "max_runs")
     control: bool = option(
         False, "Add a control: texts with as many words permuted as paraphrasing changed.", name="--control"
     )
     """Whether texts with their words permuted, as far as the first paraphraser reworded them, stand beside."""
-    baseline: str = like(Repeats, "baseline")
+    baseline: str = repeat_option(Repeats, "baseline")
     on_failure: OnFailure = option(
         "leave out",
         "Leave out a text without a usable paraphrase, or keep it (`original`, as the authors' code).",
@@ -161,7 +161,7 @@ class Request(request.RunRequest):
     seed_per: Literal["run", "text"] = option(
         "run", "One seed per `run` (equal texts stay equal) or per `text`.", group=STATISTICS
     )
-    last_seeds: tuple[tuple[str, int], ...] = like(Repeats, "last_seeds")
+    last_seeds: tuple[tuple[str, int], ...] = repeat_option(Repeats, "last_seeds")
     """Dataset -> the seed of its last run, in place of the usual one."""
     generation: Generation = field(default_factory=Generation)
     options: PtebOptions = field(default_factory=PtebOptions)
@@ -227,9 +227,11 @@ class StudyPool:
 
     source: str = option("", "Whose paraphrases, if the set has several paraphrasers.", group=DATA)
     langs: tuple[str, ...] = option(
-        (), "Languages, such as fra,deu. Default: all.", read=names_of, group=DATA
+        (), "Languages, such as fra,deu. Default: all.", read=split_names, group=DATA
     )
-    datasets: tuple[str, ...] = like(request.RunRequest, "datasets", default=(), help="Only this dataset.")
+    datasets: tuple[str, ...] = repeat_option(
+        request.RunRequest, "datasets", default=(), help="Only this dataset."
+    )
     run_seed: int | None = option(None, "Seed of the run to draw from. Default: the first.", group=DATA)
 
 

@@ -20,7 +20,7 @@ from embassay.contracts import ChatModel, Completion, Message
 from embassay.data.language import can_identify, language_fault
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import read_prompt
-from embassay.protocols.pteb.checks import answer_fault, is_near_copy, slot_fault
+from embassay.protocols.pteb.checks import answer_fault, find_slot_fault, is_near_copy
 from embassay.protocols.pteb.options import PROMPT_NAMES
 from embassay.protocols.wordings.protocol import AnyRuns, LLMWriter, WordingDraw
 from embassay.protocols.wordings.records import (
@@ -33,9 +33,9 @@ from embassay.protocols.wordings.records import (
     Paraphraser,
     SourceText,
 )
-from embassay.protocols.wordings.refusals import REFUSAL, THINKING, new_mark
+from embassay.protocols.wordings.refusals import REFUSAL, THINKING, find_new_mark
 from embassay.protocols.wordings.sets import Recorded, open_stored
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.records import Paraphrases
 from embassay.registry import Registry
 from embassay.runs.folder import digest_json
@@ -91,7 +91,7 @@ def open_prompt(name: str = "default") -> Prompt:
             mend=(f"Did you mean {near[0]}? " if near else "")
             + f"Use {', '.join(PROMPT_NAMES)}, or the path of a text file.",
         )
-    return _own(path)
+    return _read_own_prompt(path)
 
 
 def judge_prompt() -> Prompt:
@@ -99,7 +99,7 @@ def judge_prompt() -> Prompt:
     return Prompt("judge", VERSION, _ours("judge"))
 
 
-def _own(path: Path) -> Prompt:
+def _read_own_prompt(path: Path) -> Prompt:
     if path.stem in PROMPT_NAMES:
         raise UsageError(
             f"{path} would be called {path.stem!r} in results, which is a prompt of Embassay's.",
@@ -151,9 +151,9 @@ def open_paraphraser(
     spec = PARAPHRASERS.style.parse(text)
     prompt = prompt or open_prompt()
     if spec.name in CHAT_MODELS:
-        return _model(text, prompt, generation, ledger, cache, longest)
+        return _open_model(text, prompt, generation, ledger, cache, longest)
     if spec.name not in PARAPHRASERS:
-        raise _unknown(spec.name, text)
+        raise _make_unknown_error(spec.name, text)
     if prompt.name != "default":
         raise UsageError(
             f"The paraphraser {text!r} uses no prompt, but {prompt.name!r} was given.",
@@ -162,51 +162,51 @@ def open_paraphraser(
     return PARAPHRASERS.build(spec, name=PARAPHRASERS.format(spec), recorded=recorded or {})
 
 
-def _model(
+def _open_model(
     text: str, prompt: Prompt, generation: Generation, ledger: Ledger | None, cache: Path | None, longest: int
 ) -> Paraphraser:
     from embassay.runs.store import AnswerCache, CachedChat
     from embassay.systems.chat import open_chat
 
-    chat = suited(open_chat(text, ledger=ledger), prompt, longest)
+    chat = configure_chat(open_chat(text, ledger=ledger), prompt, longest)
     return LLMParaphraser(CachedChat(chat, AnswerCache.open(cache)), prompt, generation)
 
 
-def _unknown(name: str, text: str) -> UsageError:
+def _make_unknown_error(name: str, text: str) -> UsageError:
     from embassay.systems.chat import CHAT_MODELS
-    from embassay.systems.models import chat_advice
+    from embassay.systems.models import advise_chat_name
 
     names = [*(entry.name for entry in PARAPHRASERS), *(entry.name for entry in CHAT_MODELS)]
     near = get_close_matches(name, names, n=2, cutoff=0.5)
     return UsageError(
         f"There is no paraphraser called {name!r}.",
-        mend=chat_advice(text)
+        mend=advise_chat_name(text)
         + (f"Did you mean {' or '.join(near)}? " if near else "")
         + f"There are {', '.join(names)}.",
     )
 
 
 @PARAPHRASERS.register("recorded", "the wordings in a dataset's own column `paraphrases`")
-def _recorded(recorded: Mapping[str, Paraphrases]) -> Paraphraser:
+def _open_recorded(recorded: Mapping[str, Paraphrases]) -> Paraphraser:
     return Recorded(recorded)
 
 
 @PARAPHRASERS.register("stored", "a set of an earlier run, replayed exactly: stored:FOLDER")
-def _stored(target: str, name: str, source: str = "") -> Paraphraser:
+def _open_stored(target: str, name: str, source: str = "") -> Paraphraser:
     if not target:
         raise UsageError("`stored` needs a folder.", mend="Write stored:FOLDER.")
     return open_stored(name, target, source)
 
 
 @PARAPHRASERS.register("copied", "the text again (control)")
-def _copied() -> Paraphraser:
+def _open_copier() -> Paraphraser:
     return Copied()
 
 
 @PARAPHRASERS.register(
     "permuted", "the words in another order (control); permuted:FOLDER: as many words as changed in that set"
 )
-def _permutation(name: str, target: str = "", source: str = "") -> Paraphraser:
+def _open_permutation(name: str, target: str = "", source: str = "") -> Paraphraser:
     return Permuted(name, open_stored(name, target, source) if target else None)
 
 
@@ -238,7 +238,7 @@ class Copied(_Control):
     ) -> Iterator[tuple[int, Paraphrase]]:
         """The texts."""
         for position, text in enumerate(asked):
-            yield position, _worded(text, text.text, seed)
+            yield position, _make_paraphrase(text, text.text, seed)
         hear(len(asked))
 
 
@@ -277,19 +277,24 @@ class Permuted(_Control):
                 reason = f"{self._like.name if self._like else ''} has none: {model.outcome}"
                 yield (position, Paraphrase(text.text, text.lang, text.place, "", "missing", reason, 0, seed))
                 continue
-            rng = generator(seed, "permuted", text.place, text.text)
-            yield position, _worded(text, _permuted(text.text, rng, model.wording if model else None), seed)
+            rng = make_generator(seed, "permuted", text.place, text.text)
+            yield (
+                position,
+                _make_paraphrase(
+                    text, _permute_words(text.text, rng, model.wording if model else None), seed
+                ),
+            )
         hear(len(asked))
 
 
-def _worded(asked: SourceText, wording: str, seed: int) -> Paraphrase:
+def _make_paraphrase(asked: SourceText, wording: str, seed: int) -> Paraphrase:
     blank = not asked.text.strip()
     same = wording.strip() == asked.text.strip()
     outcome: Outcome = "copied" if same and not blank else "ok"
     return Paraphrase(asked.text, asked.lang, asked.place, wording, outcome, attempts=0, seed=seed)
 
 
-def _permuted(text: str, rng: np.random.Generator, like: str | None) -> str:
+def _permute_words(text: str, rng: np.random.Generator, like: str | None) -> str:
     """The words of `text` in another order; as far from it as `like` is, where there is one."""
     words = text.split()
     if len(words) < 2:
@@ -304,16 +309,16 @@ def _permuted(text: str, rng: np.random.Generator, like: str | None) -> str:
     low, high = 0, len(words)
     while low < high:
         middle = (low + high) // 2
-        if edit_distance(text, " ".join(_turned(words, moved[:middle]))) < wanted:
+        if edit_distance(text, " ".join(_rotate_words(words, moved[:middle]))) < wanted:
             low = middle + 1
         else:
             high = middle
-    near = [" ".join(_turned(words, moved[:count])) for count in {max(0, low - 1), low}]
+    near = [" ".join(_rotate_words(words, moved[:count])) for count in {max(0, low - 1), low}]
     best = min(near, key=lambda wording: abs(edit_distance(text, wording) - wanted))
     return text if best.split() == words else best
 
 
-def _turned(words: list[str], places: np.ndarray[Any, np.dtype[np.int64]]) -> list[str]:
+def _rotate_words(words: list[str], places: np.ndarray[Any, np.dtype[np.int64]]) -> list[str]:
     """The words with those at these places passed on by one: each to the next place, the last to the first."""
     turned = list(words)
     for here, there in zip(places, np.roll(places, -1), strict=True):
@@ -335,7 +340,7 @@ _LICENCES = {
 _OPENAI = re.compile(r"openai:(gpt-|chatgpt-|o\d)")
 
 
-def licence_of(spec: str) -> str:
+def find_licence(spec: str) -> str:
     """The licence of the model in a spec string by its family, as its makers state it; "" where it is not known.
 
     >>> licence_of("ollama:gemma3:27b"), licence_of("openai:gpt-5-mini"), licence_of("openai:own-model")
@@ -364,7 +369,7 @@ class LLMParaphraser(LLMWriter):
     def about(self) -> Mapping[str, Any]:
         """The model as its server names it, its sampling, licence and context, and how language is checked."""
         checked = "script and py3langid" if can_identify() else "script"
-        facts = self.described(licence=licence_of(self.name), sampling=self.generation.as_dict())
+        facts = self.described(licence=find_licence(self.name), sampling=self.generation.as_dict())
         return {**facts, "language_check": checked}
 
     def question(self, asked: SourceText, seed: int, attempt: int = 0) -> StoredQuestion:
@@ -375,7 +380,7 @@ class LLMParaphraser(LLMWriter):
             Message("user", asked.text),
         ]
         return StoredQuestion(
-            messages, self.generation.sampling(_own_seed(asked, seed), attempt), None, attempt
+            messages, self.generation.sampling(_make_text_seed(asked, seed), attempt), None, attempt
         )
 
     def is_free(self, asked: SourceText, seed: int) -> bool:
@@ -400,7 +405,7 @@ class LLMParaphraser(LLMWriter):
         )  # fmt: skip
 
 
-def suited(chat: ChatModel, prompt: Prompt, longest: int) -> ChatModel:
+def configure_chat(chat: ChatModel, prompt: Prompt, longest: int) -> ChatModel:
     """The model as paraphrasers want it where it can be set and the user did not: without thinking, and reading texts
     of up to `longest` UTF-8 bytes whole."""
     instructions = len(prompt.instructions(multilingual=True).encode())
@@ -408,7 +413,7 @@ def suited(chat: ChatModel, prompt: Prompt, longest: int) -> ChatModel:
     return fit_context(chat, (instructions + longest) // 2 + longest // 2 + 256)
 
 
-def _own_seed(asked: SourceText, seed: int) -> int:
+def _make_text_seed(asked: SourceText, seed: int) -> int:
     """The run's seed; for a text that has a place, one derived from both."""
     if not asked.place:
         return seed
@@ -436,7 +441,7 @@ class ParaphraseVerdict:
         return self.outcome in USABLE
 
 
-def longest_allowed(text: str, *, strict: bool = False) -> int:
+def longest_allowed_answer(text: str, *, strict: bool = False) -> int:
     """The characters that an answer may have: 5 times those of the text, and 40 always unless `strict`.
 
     >>> longest_allowed("Hello"), longest_allowed("Hello", strict=True)
@@ -451,10 +456,10 @@ def judge_answer(
     """The answer to `text` without blocks of thinking and white space around it, or why it cannot be used.
 
     Rejected are, in this order: nothing (`empty`), what is left of thinking (`thinking`), more characters than
-    `longest_allowed` (`too long`), sentences in which assistants decline (`refused`) and another language (`wrong
-    language`); with `meaning` also what answers the text or speaks of itself (`answered`) and what loses or adds a
-    number or a name (`slot lost`). Marks that the text has itself do not count against its wording. The text again,
-    but for case, spaces and punctuation, is `copied`, and usable.
+    `longest_allowed_answer` (`too long`), sentences in which assistants decline (`refused`) and another language
+    (`wrong language`); with `meaning` also what answers the text or speaks of itself (`answered`) and what loses or
+    adds a number or a name (`slot lost`). Marks that the text has itself do not count against its wording. The text
+    again, but for case, spaces and punctuation, is `copied`, and usable.
 
     >>> judge_answer("A red fox ran.", "<think>Hm.</think> A crimson fox was running.").wording
     'A crimson fox was running.'
@@ -470,19 +475,19 @@ def judge_answer(
         )
     if wording == text.strip() or is_near_copy(text, wording):
         return ParaphraseVerdict("copied", wording)
-    if mark := new_mark(THINKING, text, wording):
+    if mark := find_new_mark(THINKING, text, wording):
         return ParaphraseVerdict("thinking", reason=f"it thinks aloud: {mark!r}")
-    allowed = longest_allowed(text, strict=strict_length)
+    allowed = longest_allowed_answer(text, strict=strict_length)
     if len(wording) > allowed:
         return ParaphraseVerdict(
             "too long", reason=f"{len(wording)} characters for {len(text)}, {allowed} allowed"
         )
-    if mark := new_mark(REFUSAL, text, wording):
+    if mark := find_new_mark(REFUSAL, text, wording):
         return ParaphraseVerdict("refused", reason=f"the model declined: {mark!r}")
     if fault := language_fault(text, wording, lang):
         return ParaphraseVerdict("wrong language", reason=fault)
     if meaning and (fault := answer_fault(text, wording)):
         return ParaphraseVerdict("answered", reason=fault)
-    if meaning and (fault := slot_fault(text, wording)):
+    if meaning and (fault := find_slot_fault(text, wording)):
         return ParaphraseVerdict("slot lost", reason=fault)
     return ParaphraseVerdict("ok", wording)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from embassay.data.shapes import check_targets
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel.plan import check_names, in_order, planned_datasets, planned_systems
+from embassay.protocols.kernel.plan import check_names, order_tasks, plan_datasets, plan_systems
 from embassay.protocols.pteb.options import Request
 from embassay.protocols.pteb.paraphrasing import Permuted, Prompt, open_paraphraser, open_prompt
 from embassay.protocols.tasks import TASK_NAMES, TASKS
@@ -20,14 +20,14 @@ from embassay.protocols.wordings.protocol import (
     Seeds,
     WordedPlan,
     check_baseline,
-    planned_dataset,
-    reworded,
+    make_reworded_cell,
+    plan_dataset,
     run_of,
 )
 from embassay.protocols.wordings.records import Paraphraser, SourceText
 from embassay.protocols.wordings.scores import CONTROLS
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.work import asked_of, task
+from embassay.protocols.wordings.work import find_task, list_asked_texts
 from embassay.records import Loaded, Paraphrases
 from embassay.runs.folder import RunFolder
 from embassay.systems.remote import Ledger
@@ -58,7 +58,10 @@ class PtebPlan(WordedPlan):
 
     def recorded(self) -> dict[str, Paraphrases]:
         """The wordings that datasets bring themselves."""
-        opened = {data.name: opening.dataset(self.request.dataset(data.source)) for data in self.datasets}
+        opened = {
+            data.name: opening.open_request_dataset(self.request.dataset(data.source))
+            for data in self.datasets
+        }
         return {
             name: dataset.load("paraphrases").data
             for name, dataset in opened.items()
@@ -76,12 +79,10 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
         TASKS.get(name)
     check_targets(request.mapping)
     tokenizer = open_tokenizer(request.tokenizer)
-    systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
+    systems = plan_systems(request.systems, tokenizer, request.seed, ledger)
     check_baseline(request.baseline, systems)
-    wanted, texts = in_order(request.tasks or TASK_NAMES, TASK_NAMES), partial(_texts_of_task, request)
-    datasets, suites = planned_datasets(
-        request, wanted, lambda source: planned_dataset(source, request, texts)
-    )
+    wanted, texts = order_tasks(request.tasks or TASK_NAMES, TASK_NAMES), partial(_texts_of_task, request)
+    datasets, suites = plan_datasets(request, wanted, lambda source: plan_dataset(source, request, texts))
     check_names(dataset.name for dataset in datasets)
     _check_last_seeds(request, datasets)
     plan = PtebPlan(
@@ -98,8 +99,8 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
 
 
 def _texts_of_task(request: Request, name: str, parts: tuple[Loaded[Any], ...]) -> Iterator[SourceText]:
-    kept, by_place = task(name).unworded(request.options), request.seed_per == "text"
-    return asked_of(name, parts, by_place=by_place, unworded=kept)
+    kept, by_place = find_task(name).unworded(request.options), request.seed_per == "text"
+    return list_asked_texts(name, parts, by_place=by_place, unworded=kept)
 
 
 def with_runs(
@@ -116,7 +117,7 @@ def with_runs(
         for source in sources:
             for seed in seeds[source.name, original.dataset]:
                 run = run_of(paraphrases, source, original.dataset, seed, plan.request)
-                cells.append(reworded(original, source.variant(seed), run, folder))
+                cells.append(make_reworded_cell(original, source.variant(seed), run, folder))
     return replace(plan, cells=plan.in_order(cells))
 
 

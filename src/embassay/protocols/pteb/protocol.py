@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from embassay.protocols.kernel.inputs import sources
+from embassay.protocols.kernel.inputs import name_sources
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.request import data_beside, new_folder, request_of
-from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
+from embassay.protocols.kernel.request import frame_folder, make_request, make_run_folder
+from embassay.protocols.kernel.session import Conclusion, Session, Silent, make_unknown_price_error
 from embassay.protocols.kernel.tables import ColumnTable
-from embassay.protocols.pteb.conclusions import conclusion, conclusion_of_originals, describe_paraphrases
+from embassay.protocols.pteb.conclusions import conclude_originals, conclude_run, describe_paraphrases
 from embassay.protocols.pteb.freshness import fresh_names, fresh_tables
 from embassay.protocols.pteb.options import Request
 from embassay.protocols.pteb.paraphrasing import LLMParaphraser
@@ -31,7 +31,7 @@ from embassay.protocols.wordings.protocol import (
     Seeds,
     Worded,
     WordingWriter,
-    evaluations,
+    forecast_evaluations,
 )
 from embassay.protocols.wordings.records import SourceText
 from embassay.protocols.wordings.scores import ORIGINAL
@@ -42,7 +42,7 @@ from embassay.runs.folder import CellRecord
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.systems.objects import register_objects
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.ledger import likely_tokens
+from embassay.systems.remote.ledger import estimate_tokens
 
 
 def run(
@@ -68,10 +68,10 @@ def run(
     paraphrasers = (paraphraser,) if isinstance(paraphraser, str) else tuple(paraphraser)
     if arguments.get("original_only") and paraphraser == "recorded":
         paraphrasers = ()
-    folder = Path(out) if out is not None else new_folder("pteb")
-    request = request_of(
+    folder = Path(out) if out is not None else make_run_folder("pteb")
+    request = make_request(
         Request, run, arguments, register_objects(systems, workers=workers),
-        datasets=sources(datasets, data_beside(folder)), paraphrasers=paraphrasers
+        datasets=name_sources(datasets, frame_folder(folder)), paraphrasers=paraphrasers
     )  # fmt: skip
     return Pteb().carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)
 
@@ -107,7 +107,7 @@ class Pteb(Worded):
     def forecast(self, plan: PtebPlan, *, measure: bool = True) -> Forecasts:
         """The cost of every source's wordings, then of every task on every dataset with every system, all runs
         together."""
-        return forecast(plan, self.sources, self.seeds, measure=measure)
+        return forecast_run(plan, self.sources, self.seeds, measure=measure)
 
     def call(self, request: Request, out: Path) -> str:
         """With `embassay.pteb.run`, and the paraphrasers."""
@@ -122,7 +122,7 @@ class Pteb(Worded):
         super().check_prices(plan, max_usd)
         for source in self.sources if max_usd is not None else ():
             if isinstance(source.paraphraser, LLMParaphraser) and source.paraphraser.price is None:
-                raise unknown_price(source.name)
+                raise make_unknown_price_error(source.name)
 
     def describe_run(self, plan: PtebPlan) -> dict[str, Any]:
         """Which step it is, and what there is to say of the wordings."""
@@ -158,8 +158,8 @@ class Pteb(Worded):
     def conclude(self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """Scores, drops, ranks and tables; of the texts as they are, their scores."""
         if self.growth is None:
-            return conclusion_of_originals(plan, records)
-        concluded = conclusion(plan, self.folder, self.sources, self.seeds, records, rows)
+            return conclude_originals(plan, records)
+        concluded = conclude_run(plan, self.folder, self.sources, self.seeds, records, rows)
         fresh = tuple(fresh_tables(plan, self.folder, self.sources, self.seeds, records))
         rated, tables = self._rated(plan, records, concluded.rows)
         return replace(concluded, rows=[*concluded.rows, *rated], tables=(*concluded.tables, *fresh, *tables))
@@ -182,7 +182,7 @@ class Pteb(Worded):
         return list(valid_rows(lines, langs, request.seed)), [*tables, valid_table(lines)]
 
 
-def forecast(
+def forecast_run(
     plan: PtebPlan, sources: Sequence[ParaphraseSource], seeds: Seeds, *, measure: bool = True
 ) -> Forecasts:
     """The cost of every source's wordings, then of every task on every dataset with every system, all runs together.
@@ -190,10 +190,17 @@ def forecast(
     Wordings are taken to be as long as their texts, and none to be drawn again. With `measure`, systems on this machine
     are timed on a few texts.
     """
-    return Forecasts((*_wordings(plan, sources, seeds), *evaluations(plan, sources, seeds, measure=measure)))
+    return Forecasts(
+        (
+            *_forecast_paraphrases(plan, sources, seeds),
+            *forecast_evaluations(plan, sources, seeds, measure=measure),
+        )
+    )
 
 
-def _wordings(plan: PtebPlan, sources: Sequence[ParaphraseSource], seeds: Seeds) -> Iterator[Forecast]:
+def _forecast_paraphrases(
+    plan: PtebPlan, sources: Sequence[ParaphraseSource], seeds: Seeds
+) -> Iterator[Forecast]:
     for source in sources:
         for dataset in plan.datasets:
             runs = seeds[source.name, dataset.name]
@@ -213,9 +220,9 @@ def _by_model(
 ) -> Forecast:
     """`head` with what the answers come to that the cache does not have."""
     missing = [(text, seed) for seed in runs for text in asked if not writer.is_free(text, seed)]
-    written = likely_tokens([text.text for text, _ in missing])
+    written = estimate_tokens([text.text for text, _ in missing])
     questions = [writer.question(text, seed) for text, seed in missing]
-    read = likely_tokens([message.content for question in questions for message in question.messages])
+    read = estimate_tokens([message.content for question in questions for message in question.messages])
     model: Any = writer.chat.model
     return replace(
         head,

@@ -24,12 +24,19 @@ from embassay.data import DATASETS
 from embassay.data.catalogue.entries import all_entries
 from embassay.errors import DataError, ModelError, TextRefused, UsageError
 from embassay.protocols.kernel import inputs as context
-from embassay.protocols.kernel.estimates import MOST_LOST, Estimate, Items, combine, estimate, undefined
+from embassay.protocols.kernel.estimates import (
+    MOST_LOST,
+    Estimate,
+    Items,
+    average_estimates,
+    bootstrap_estimate,
+    make_undefined_score,
+)
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.session import unknown_price
+from embassay.protocols.kernel.session import make_unknown_price_error
 from embassay.protocols.pteb.options import JudgeOptions, RatingOptions
-from embassay.protocols.pteb.paraphrasing import judge_prompt, licence_of, suited
+from embassay.protocols.pteb.paraphrasing import configure_chat, find_licence, judge_prompt
 from embassay.protocols.tasks.task import correlate_estimate
 from embassay.records import Component, Score, ScoredPairs, Skipped, TaskOutcome
 from embassay.runs.store import AnswerCache, CachedChat, StoredQuestion
@@ -52,7 +59,7 @@ class Judge:
 
     def open(self, ledger: Ledger | None = None) -> ChatModel:
         """The model; one for all cells of a run, so that what is learnt of its server's pace is not learnt again."""
-        return _opened(self, ledger)
+        return _open_judge(self, ledger)
 
     @property
     def price(self) -> Price | None:
@@ -68,8 +75,8 @@ class Judge:
 
 
 @lru_cache(maxsize=16)
-def _opened(judge: Judge, ledger: Ledger | None) -> ChatModel:
-    return suited(open_chat(judge.spec, ledger=ledger), judge_prompt(), judge.longest)
+def _open_judge(judge: Judge, ledger: Ledger | None) -> ChatModel:
+    return configure_chat(open_chat(judge.spec, ledger=ledger), judge_prompt(), judge.longest)
 
 
 def check_named(specs: Sequence[str]) -> None:
@@ -80,24 +87,26 @@ def check_named(specs: Sequence[str]) -> None:
         CHAT_MODELS.parse(spec)
 
 
-def planned_judges(specs: Sequence[str], longest: int, ledger: Ledger | None) -> list[PlannedSystem]:
+def plan_judges(specs: Sequence[str], longest: int, ledger: Ledger | None) -> list[PlannedSystem]:
     """The judges, each once however it was spelled. UsageError for one without a price where the cost is limited."""
-    judges = [planned_judge(Judge(spec, longest), ledger) for spec in dict.fromkeys(specs)]
+    judges = [plan_judge(Judge(spec, longest), ledger) for spec in dict.fromkeys(specs)]
     return list({system.name: system for system in judges}.values())
 
 
-def planned_judge(judge: Judge, ledger: Ledger | None) -> PlannedSystem:
+def plan_judge(judge: Judge, ledger: Ledger | None) -> PlannedSystem:
     """One judge as a plan knows it."""
     chat, price = judge.open(ledger), judge.price
     if price is None and ledger is not None and ledger.max_usd is not None:
-        raise unknown_price(chat.name)
-    return PlannedSystem(judge.spec, chat.name, chat.identity, "llm", facts_of_chat(judge.spec, chat, price))
+        raise make_unknown_price_error(chat.name)
+    return PlannedSystem(
+        judge.spec, chat.name, chat.identity, "llm", collect_chat_facts(judge.spec, chat, price)
+    )
 
 
-def facts_of_chat(spec: str, chat: ChatModel, price: Price | None) -> dict[str, Any]:
+def collect_chat_facts(spec: str, chat: ChatModel, price: Price | None) -> dict[str, Any]:
     """What a model's card says."""
     told = {
-        "licence": licence_of(spec) or None,
+        "licence": find_licence(spec) or None,
         "num_ctx": getattr(chat, "num_ctx", None),
         "usd_per_million_input": price.usd_per_million_input if price else None,
         "usd_per_million_output": price.usd_per_million_output if price else None,
@@ -151,12 +160,12 @@ class Asking:
 
     def question(self, pair: Pair, attempt: int = 0) -> StoredQuestion:
         """Attempt number `attempt` (from 0) at a pair."""
-        messages = [Message("system", self.prompt), Message("user", shown(*pair))]
+        messages = [Message("system", self.prompt), Message("user", format_pair(*pair))]
         sampling = self.options.sampling(self.seed + SEED_STEP * attempt)
         return StoredQuestion(messages, sampling, Answer if self.options.answers == "schema" else None)
 
 
-def shown(first: str, second: str) -> str:
+def format_pair(first: str, second: str) -> str:
     """The user's message: both texts as they are, each between tags of its own.
 
     >>> print(shown("A fox.", "A vixen."))
@@ -170,7 +179,7 @@ def shown(first: str, second: str) -> str:
     return f"<text1>\n{first}\n</text1>\n<text2>\n{second}\n</text2>"
 
 
-def rating_of(text: str) -> float:
+def parse_rating(text: str) -> float:
     """The rating that an answer consists of, 0 to 5: `{"score": 3.5}`, in a code fence or not, or `3.5`.
 
     Anything else is NoRating, be the number in it ever so plain: in `4/5`, `Score: 4` and in reasoning, which number
@@ -189,7 +198,7 @@ def rating_of(text: str) -> float:
         raise NoRating("a rating out of range" if beyond else "an answer that is not a rating") from None
 
 
-def rate(
+def rate_pairs(
     chat: CachedChat, pairs: Sequence[Pair], asking: Asking, hear: Callable[[int], None] = lambda _: None
 ) -> list[Rating]:
     """A rating for each of the pairs, (n,), many asked for at once and equal pairs once.
@@ -243,7 +252,7 @@ class _Asker:
             return Rating(None, 1, str(error))
         self._hopeless = 0
         try:
-            return Rating(rating_of(answer.text), 1)
+            return Rating(parse_rating(answer.text), 1)
         except NoRating as error:
             return Rating(None, 1, str(error))
 
@@ -269,7 +278,7 @@ def by_reason(what: str, ids: Sequence[str], reasons: Iterable[str]) -> tuple[Sk
     )
 
 
-def too_many(what: str, n: int, lost: Sequence[Skipped]) -> str:
+def explain_too_many_lost(what: str, n: int, lost: Sequence[Skipped]) -> str:
     """Why there can be no score of `n` items of which so many are lost; empty where few enough are."""
     count = sum(skip.count for skip in lost)
     if count <= MOST_LOST * n:
@@ -303,14 +312,14 @@ def parse_gold(given: Sequence[str]) -> Mapping[str, Range]:
     return ranges
 
 
-def gold_range(
+def find_gold_range(
     given: Mapping[str, Range], source: str, name: str, scores: NDArray[np.float64]
 ) -> tuple[Range, str]:
     """The range of a dataset's scores, and a warning where it was taken for granted.
 
     It is what was given, else what the catalogue says, else 0 to 5. UsageError where scores are outside of it.
     """
-    stated = given.get(name) or given.get("") or _known(source)
+    stated = given.get(name) or given.get("") or _known_range(source)
     low, high = stated or USUAL
     if len(scores) and (scores.min() < low or scores.max() > high):
         raise UsageError(
@@ -326,7 +335,7 @@ def gold_range(
     )
 
 
-def _known(source: str) -> Range | None:
+def _known_range(source: str) -> Range | None:
     """What the catalogue says of a dataset that is named and not a path."""
     if Path(source).exists():
         return None
@@ -393,7 +402,7 @@ class RatingFigure:
     def score(self) -> Score:
         """As a row of results."""
         if isinstance(self.found, str):
-            row = undefined(self.measure, self.n, self.found, variant=self.variant)
+            row = make_undefined_score(self.measure, self.n, self.found, variant=self.variant)
         else:
             row = self.found.score(self.measure, variant=self.variant)
         return replace(row, subset=self.subset)
@@ -419,7 +428,7 @@ class GoldPairs:
     @classmethod
     def of(cls, data: ScoredPairs, langs: tuple[str, ...], low: float, high: float) -> GoldPairs:
         """The pairs of a dataset whose scores have this range."""
-        gold = on_common_scale(data.scores, low, high)
+        gold = rescale_gold(data.scores, low, high)
         return cls(data.ids, gold, words_per_text(data.first, data.second), langs)
 
     @property
@@ -428,7 +437,7 @@ class GoldPairs:
         return {lang: np.array([own == lang for own in self.langs]) for lang in dict.fromkeys(self.langs)}
 
 
-def agreement(
+def score_agreement(
     ratings: Sequence[Rating], data: GoldPairs, options: JudgeOptions, context: Context
 ) -> TaskOutcome:
     """Score ratings (n,) against gold; items are each pair's `rating` (missing where there is none), `gold`, `words`.
@@ -442,11 +451,12 @@ def agreement(
     for name, column in (("rating", values), ("gold", data.gold), ("words", data.words)):
         items.add(data.ids, column, name)
     lost = by_reason("pairs without a rating", data.ids, [rating.reason for rating in ratings])
-    reason = too_many("pairs had no rating", len(ratings), lost)
+    reason = explain_too_many_lost("pairs had no rating", len(ratings), lost)
     measured = [
-        replace(figure, found=reason or figure.found) for figure in _figures(values, data, options, context)
+        replace(figure, found=reason or figure.found)
+        for figure in _rating_figures(values, data, options, context)
     ]
-    measured.append(share(FAILED, np.isnan(values) * 1.0, context))
+    measured.append(share_of_ones(FAILED, np.isnan(values) * 1.0, context))
     n = int(np.isfinite(values).sum())
     return TaskOutcome(
         scores=tuple(figure.score for figure in measured),
@@ -461,7 +471,7 @@ def agreement(
     )
 
 
-def share(measure: str, values: Floats, context: Context, otherwise: str = "no item") -> RatingFigure:
+def share_of_ones(measure: str, values: Floats, context: Context, otherwise: str = "no item") -> RatingFigure:
     """The share of ones among the values that are there (n,); `otherwise` is the reason where there is none."""
     n = int(np.isfinite(values).sum())
     if not n:
@@ -470,28 +480,32 @@ def share(measure: str, values: Floats, context: Context, otherwise: str = "no i
         measure,
         "",
         n,
-        estimate(values[:, None], _mean, context, "shares", "bootstrap over items", share=True),
+        bootstrap_estimate(
+            values[:, None], _mean_replicates, context, "shares", "bootstrap over items", share=True
+        ),
     )
 
 
-def _figures(
+def _rating_figures(
     values: Floats, data: GoldPairs, options: JudgeOptions, context: Context
 ) -> Iterator[RatingFigure]:
     """The correlation and the error, of all pairs (the headline first) and of every bin."""
-    yield from _headline(values, data, context)
+    yield from _headline_figures(values, data, context)
     for part in by_words(data.words, options.word_edges):
-        yield _correlation(values, data.gold, part, options.smallest_bin, context)
+        yield _correlation_figure(values, data.gold, part, options.smallest_bin, context)
     whole = Bin("", np.ones(len(values), dtype=bool))
     errors = np.abs(values - data.gold)
     for part in (whole, *by_gold(data.gold, options.gold_edges)):
-        yield _error(errors, part, context)
+        yield _error_figure(errors, part, context)
 
 
-def _headline(values: Floats, data: GoldPairs, context: Context) -> Iterator[RatingFigure]:
+def _headline_figures(values: Floats, data: GoldPairs, context: Context) -> Iterator[RatingFigure]:
     """The correlation of all pairs; of several languages the mean, and then that of each."""
     by_language = data.by_language
     parts = [
-        replace(_correlation(values, data.gold, Bin("", members), 2, context, purpose=lang), subset=lang)
+        replace(
+            _correlation_figure(values, data.gold, Bin("", members), 2, context, purpose=lang), subset=lang
+        )
         for lang, members in by_language.items()
     ]
     if len(parts) == 1:
@@ -500,11 +514,11 @@ def _headline(values: Floats, data: GoldPairs, context: Context) -> Iterator[Rat
     n, method = sum(part.n for part in parts), f"mean over {len(parts)} languages, bootstrap over pairs"
     estimates = [part.found for part in parts if isinstance(part.found, Estimate)]
     missing = next((f"{part.subset}: {part.found}" for part in parts if isinstance(part.found, str)), "")
-    yield RatingFigure(HEADLINE, "", n, missing or replace(combine(estimates, method), n=n))
+    yield RatingFigure(HEADLINE, "", n, missing or replace(average_estimates(estimates, method), n=n))
     yield from parts
 
 
-def _correlation(
+def _correlation_figure(
     values: Floats, gold: Floats, part: Bin, least: int, context: Context, purpose: str = ""
 ) -> RatingFigure:
     rating, variant = values[part.members], f"words={part.label}" if part.label else ""
@@ -524,16 +538,18 @@ def _correlation(
     return RatingFigure(HEADLINE, variant, n, what)
 
 
-def _error(errors: Floats, part: Bin, context: Context) -> RatingFigure:
+def _error_figure(errors: Floats, part: Bin, context: Context) -> RatingFigure:
     inside, variant = errors[part.members], f"gold={part.label}" if part.label else ""
     n = int(np.isfinite(inside).sum())
     if not n:
         return RatingFigure(ERROR, variant, 0, "no pair")
-    mean = estimate(inside[:, None], _mean, context, f"error {part.label}", "bootstrap over pairs")
+    mean = bootstrap_estimate(
+        inside[:, None], _mean_replicates, context, f"error {part.label}", "bootstrap over pairs"
+    )
     return RatingFigure(ERROR, variant, n, mean)
 
 
-def _mean(means: Floats) -> Floats:
+def _mean_replicates(means: Floats) -> Floats:
     return means[..., 0]
 
 
@@ -545,7 +561,7 @@ class Bin:
     members: NDArray[np.bool_]
 
 
-def on_common_scale(gold: Floats, low: float, high: float) -> Floats:
+def rescale_gold(gold: Floats, low: float, high: float) -> Floats:
     """Gold scores (n,) of the range `low` to `high` on the judge's scale, 0 to 5; DataError for one outside.
 
     >>> on_common_scale(np.array([1.0, 3.0, 5.0]), 1, 5).tolist()
@@ -570,7 +586,7 @@ def by_gold(gold: Floats, edges: Sequence[float] = (1, 2, 3, 4)) -> list[Bin]:
     """
     ends = [f"{edge:g}" for edge in (LOWEST, *edges, HIGHEST)]
     labels = [f"[{a},{b}{']' if b == ends[-1] else ')'}" for a, b in pairwise(ends)]
-    return _bins(labels, np.searchsorted(np.asarray(edges), gold, side="right"))
+    return _make_bins(labels, np.searchsorted(np.asarray(edges), gold, side="right"))
 
 
 def by_words(words: Floats, edges: Sequence[int] = (10, 20, 30, 50)) -> list[Bin]:
@@ -581,7 +597,7 @@ def by_words(words: Floats, edges: Sequence[int] = (10, 20, 30, 50)) -> list[Bin
     """
     starts = [1, *(edge + 1 for edge in edges)]
     labels = [f"{a}-{b}" for a, b in zip(starts, edges, strict=False)] + [f"over {edges[-1]}"]
-    return _bins(labels, np.searchsorted(np.asarray(edges), words, side="left"))
+    return _make_bins(labels, np.searchsorted(np.asarray(edges), words, side="left"))
 
 
 def words_per_text(first: Sequence[str], second: Sequence[str]) -> Floats:
@@ -589,5 +605,5 @@ def words_per_text(first: Sequence[str], second: Sequence[str]) -> Floats:
     return np.array([(len(a.split()) + len(b.split())) / 2 for a, b in zip(first, second, strict=True)])
 
 
-def _bins(labels: Sequence[str], places: NDArray[np.intp]) -> list[Bin]:
+def _make_bins(labels: Sequence[str], places: NDArray[np.intp]) -> list[Bin]:
     return [Bin(label, np.asarray(places == place)) for place, label in enumerate(labels)]

@@ -18,7 +18,7 @@ from embassay.protocols.kernel.tables import (
     Printed,
     RunTable,
     Value,
-    csv_text,
+    format_csv,
     number,
     text,
     whole,
@@ -31,15 +31,15 @@ from embassay.protocols.pteb.drops import (
     DatasetUsed,
     LengthBin,
     WordCount,
-    against_distance,
-    average,
-    datasets_used,
+    average_word_count,
+    compare_with_distance,
     group_of,
     is_run,
-    source_of,
+    list_datasets,
+    variant_source,
 )
 from embassay.protocols.wordings.scores import CONTROLS, OVERALL
-from embassay.protocols.wordings.tables import fine_points, in_points, signed_points
+from embassay.protocols.wordings.tables import fine_points, signed_points, to_points
 from embassay.records import Result
 
 ORIGINAL = "original"
@@ -76,7 +76,7 @@ class Given:
     @cached_property
     def datasets(self) -> tuple[DatasetUsed, ...]:
         """The datasets of the run by task."""
-        return datasets_used(self.rows)
+        return list_datasets(self.rows)
 
     @property
     def tasks(self) -> list[str]:
@@ -94,7 +94,7 @@ class Given:
     ) -> float | None:
         """Its value in points, None where there is no row or no value."""
         row = self.find(task, dataset, system, measure, variant, lang=lang)
-        return None if row is None else in_points(row.value)
+        return None if row is None else to_points(row.value)
 
     def runs(self, used: DatasetUsed, system: str, lang: str, measure: str = "") -> dict[str, list[float]]:
         """The scores of the runs, or their values of another measure, by source, controls beside others left out; of a
@@ -103,7 +103,7 @@ class Given:
         worded = [row for row in rows if not is_control(row[0])] or rows
         values: dict[str, list[float]] = {}
         for variant, value in worded:
-            values.setdefault(source_of(variant), []).append(value)
+            values.setdefault(variant_source(variant), []).append(value)
         return values
 
     @cached_property
@@ -136,7 +136,7 @@ class NamedSystem(NamedTuple):
 
 def is_control(variant: str) -> bool:
     """Whether a variant is that of a control among several sources."""
-    return source_of(variant).startswith(tuple(f"by={name}" for name in CONTROLS))
+    return variant_source(variant).startswith(tuple(f"by={name}" for name in CONTROLS))
 
 
 def is_multilingual(used: DatasetUsed) -> bool:
@@ -151,12 +151,12 @@ def english_part(used: DatasetUsed) -> str | None:
     return next((lang for lang in used.languages if group_of(lang) == ENGLISH), None)
 
 
-def headline(task: str) -> str:
+def task_measure(task: str) -> str:
     """The measure of a task's score."""
     return HEADLINES.get(task, task)
 
 
-def mean(values: Sequence[float | None]) -> float | None:
+def mean_if_complete(values: Sequence[float | None]) -> float | None:
     """The plain mean; None if any is missing or there are none."""
     numbers = [value for value in values if value is not None]
     return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None
@@ -207,8 +207,8 @@ class ScoreGrid(RunTable):
         for label in self._rows:
             of_row = self._of(label)
             lines += [[*label, entry.kind, entry.system, *entry.values] for entry in of_row]
-            lines.append([*label, "", AVERAGE, None, None, average_delta(of_row), None, None, None])
-        return csv_text(lines)
+            lines.append([*label, "", AVERAGE, None, None, mean_delta(of_row), None, None, None])
+        return format_csv(lines)
 
     def printed(self, first: First | None = None) -> Printed:
         """`Orig. | PTEB` and below it the difference and the standard deviation over runs, two decimals."""
@@ -217,8 +217,8 @@ class ScoreGrid(RunTable):
         body = []
         for label in self._rows:
             of_row = {entry.system: entry for entry in self._of(label)}
-            cells = [_written(of_row[system]) if system in of_row else "" for system in systems]
-            body.append([*label, *cells, DELTA.written(average_delta(list(of_row.values())))])
+            cells = [_format_entry(of_row[system]) if system in of_row else "" for system in systems]
+            body.append([*label, *cells, DELTA.written(mean_delta(list(of_row.values())))])
         headings = [*(label.capitalize() for label in self.labels), *systems, "Average difference"]
         aligns = "l" * len(self.labels) + "r" * (len(systems) + 1)
         return Printed(self.title, headings, aligns, body, self.note)
@@ -231,11 +231,11 @@ class ScoreGrid(RunTable):
         return [entry for entry in self.entries if entry.label == label]
 
 
-def average_delta(entries: Sequence[GridEntry]) -> float | None:
+def mean_delta(entries: Sequence[GridEntry]) -> float | None:
     """The mean difference over the embeddings, or over all ranked systems where there are none."""
     ranked = [entry for entry in entries if entry.kind != "reference"]
     embeddings = [entry for entry in ranked if entry.kind == "embedding"]
-    return mean([embedding.values.delta for embedding in embeddings or ranked])
+    return mean_if_complete([embedding.values.delta for embedding in embeddings or ranked])
 
 
 def average_entries(entries: Sequence[GridEntry], label: tuple[str, ...]) -> list[GridEntry]:
@@ -249,10 +249,10 @@ def average_entries(entries: Sequence[GridEntry], label: tuple[str, ...]) -> lis
 
 
 def _mean_values(rows: Sequence[Values]) -> Values:
-    return Values(*map(mean, zip(*rows, strict=True)))
+    return Values(*map(mean_if_complete, zip(*rows, strict=True)))
 
 
-def _written(entry: GridEntry) -> str:
+def _format_entry(entry: GridEntry) -> str:
     values = entry.values
     spread = "" if values.sd is None else f" / ±{SD.written(values.sd)}"
     return (
@@ -266,25 +266,25 @@ PARAPHRASES = "paraphrases"
 def described_tables(given: Given) -> Iterator[ColumnTable]:
     """The tables that are no scores."""
     if given.words:
-        yield _words(given)
+        yield _make_words_table(given)
     if given.seconds and "sts" in given.tasks:
-        yield _resources(given)
-    yield _datasets(given)
+        yield _make_resources_table(given)
+    yield _make_datasets_table(given)
     if any(row.task == PARAPHRASES for row in given.rows):
-        yield _quality(given)
+        yield _make_quality_table(given)
 
 
-def _words(given: Given) -> ColumnTable:
+def _make_words_table(given: Given) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table1", "PTEB table 1: words per text",
-        [*given.words, {"dataset": AVERAGE, "mean": average(given.words)}], text("dataset"),
+        [*given.words, {"dataset": AVERAGE, "mean": average_word_count(given.words)}], text("dataset"),
         number("word_count", "mean", 1), number("median", decimals=1), whole("most"), whole("texts"),
     )  # fmt: skip
 
 
-def _resources(given: Given) -> ColumnTable:
+def _make_resources_table(given: Given) -> ColumnTable:
     """Table 8: what a better score costs."""
-    measure = headline("sts")
+    measure = task_measure("sts")
     return ColumnTable.of(
         "pteb_table8", "PTEB table 8: score and time", given.systems(), text("kind"), text("system"),
         number("orig_sts", lambda row: given.points("sts", "", row.system, measure, ORIGINAL)),
@@ -303,7 +303,7 @@ def _peak_gib(given: Given, row: NamedSystem) -> float | None:
     return None if peak is None else peak / 2**30
 
 
-def _datasets(given: Given) -> ColumnTable:
+def _make_datasets_table(given: Given) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table13", "PTEB table 13: datasets", given.datasets, text("task"), text("dataset"),
         text("languages", lambda used: "; ".join(used.languages)), text("metric", "measure"),
@@ -320,7 +320,7 @@ class QualityRow(NamedTuple):
     results: dict[str, Result]
 
 
-def _quality(given: Given) -> ColumnTable:
+def _make_quality_table(given: Given) -> ColumnTable:
     """What came of the texts of every dataset, language, paraphraser and run."""
     rows: dict[tuple[str, ...], QualityRow] = {}
     measures: dict[str, Field] = {}
@@ -353,11 +353,11 @@ ENGLISH_ONLY = "English only, as in the paper; datasets with other languages are
 
 def score_tables(given: Given) -> Iterator[ScoreGrid | ColumnTable]:
     """All tables of scores that the rows can fill."""
-    english = [(dataset, lang) for dataset, lang in _english(given) if dataset.task == "sts"]
+    english = [(dataset, lang) for dataset, lang in _list_english_datasets(given) if dataset.task == "sts"]
     if english:
         rows = [
             entry for dataset, lang in english
-            for entry in _entries(given, dataset, (_called(dataset, lang),), lang)
+            for entry in _make_entries(given, dataset, (_dataset_title(dataset, lang),), lang)
         ]  # fmt: skip
         yield ScoreGrid(
             "pteb_table6", "PTEB table 6: STS in English, Spearman x 100", ("dataset",),
@@ -370,7 +370,7 @@ def score_tables(given: Given) -> Iterator[ScoreGrid | ColumnTable]:
         if is_multilingual(dataset) and given.of_paper(dataset, MULTILINGUAL_SUITE)
     ]
     if others:
-        rows = [entry for used in others for entry in _entries(given, used, (used.task, used.dataset))]
+        rows = [entry for used in others for entry in _make_entries(given, used, (used.task, used.dataset))]
         yield ScoreGrid(
             "pteb_table10", "PTEB table 10: datasets with other languages than English, x 100",
             ("task", "dataset"), (*rows, *average_entries(rows, (AVERAGE, ""))), suite=MULTILINGUAL_SUITE
@@ -379,7 +379,7 @@ def score_tables(given: Given) -> Iterator[ScoreGrid | ColumnTable]:
     if given.labels:
         yield _by_source(given)
     if any("prompt=" in label for label in given.labels) and "sts" in given.tasks:
-        yield _prompts(given)
+        yield _make_prompts_table(given)
 
 
 def _by_task(given: Given) -> ScoreGrid:
@@ -388,7 +388,7 @@ def _by_task(given: Given) -> ScoreGrid:
     Where a task, or the run, has nothing in English or nothing else, the mean over its datasets and the standard
     deviation over runs are those of the run's own rows.
     """
-    english = _english(given)
+    english = _list_english_datasets(given)
     mixed = bool(english) and any(is_multilingual(dataset) for dataset in given.datasets)
     rows: list[GridEntry] = []
     for task in given.tasks:
@@ -396,16 +396,19 @@ def _by_task(given: Given) -> ScoreGrid:
         used = parts if mixed else [(dataset, "") for dataset in given.datasets if dataset.task == task]
         if not used:
             continue
-        label = (task, _called(*used[0]) if len(used) == 1 else f"{len(used)} datasets")
+        label = (task, _dataset_title(*used[0]) if len(used) == 1 else f"{len(used)} datasets")
         whole = [dataset for dataset in given.datasets if dataset.task == task]
         if used == [(dataset, "") for dataset in whole]:
-            rows += _entries(given, DatasetUsed(task, "", (), headline(task)), label)
+            rows += _make_entries(given, DatasetUsed(task, "", (), task_measure(task)), label)
         else:
-            rows += [GridEntry(label, kind, name, _mean(given, used, name)) for kind, name in given.systems()]
+            rows += [
+                GridEntry(label, kind, name, _mean_over_datasets(given, used, name))
+                for kind, name in given.systems()
+            ]
     if mixed:
         rows += average_entries(rows, (AVERAGE, ""))
     else:
-        rows += _entries(given, DatasetUsed(OVERALL, "", (), OVERALL), (AVERAGE, ""))
+        rows += _make_entries(given, DatasetUsed(OVERALL, "", (), OVERALL), (AVERAGE, ""))
     apart = any(scope.endswith(":classical") for scope in given.comparisons.get("scopes", {}))
     note = " ".join(filter(None, (OTHER_METHOD if apart else "", ENGLISH_ONLY if mixed else "")))
     return ScoreGrid(
@@ -414,7 +417,7 @@ def _by_task(given: Given) -> ScoreGrid:
     )  # fmt: skip
 
 
-def _english(given: Given) -> list[tuple[DatasetUsed, str]]:
+def _list_english_datasets(given: Given) -> list[tuple[DatasetUsed, str]]:
     """The datasets with English texts, each with the language that these are; with suites, theirs alone."""
     return [
         (dataset, lang)
@@ -423,21 +426,21 @@ def _english(given: Given) -> list[tuple[DatasetUsed, str]]:
     ]
 
 
-def _called(used: DatasetUsed, lang: str) -> str:
+def _dataset_title(used: DatasetUsed, lang: str) -> str:
     return f"{used.dataset} {lang}".strip()
 
 
-def _mean(given: Given, used: Sequence[tuple[DatasetUsed, str]], system: str) -> Values:
+def _mean_over_datasets(given: Given, used: Sequence[tuple[DatasetUsed, str]], system: str) -> Values:
     """The mean over these parts of datasets, and the standard deviations of it and of its change over runs."""
-    means = _mean_values([_values(given, dataset, system, lang) for dataset, lang in used])
+    means = _mean_values([_system_values(given, dataset, system, lang) for dataset, lang in used])
     sd, delta_sd = (
-        in_points(_spread([given.runs(dataset, system, lang, measure) for dataset, lang in used]))
+        to_points(_run_spread([given.runs(dataset, system, lang, measure) for dataset, lang in used]))
         for measure in ("", "delta")
     )
     return means._replace(sd=sd, delta_sd=delta_sd)
 
 
-def _spread(parts: Sequence[Mapping[str, Sequence[float]]]) -> float | None:
+def _run_spread(parts: Sequence[Mapping[str, Sequence[float]]]) -> float | None:
     """`parts` hold, by source, the score of every run. The sample standard deviation over runs of their mean, of the
     runs that all have; over several sources the root of the mean variance. None where a source has one run."""
     variances = []
@@ -452,13 +455,15 @@ def _spread(parts: Sequence[Mapping[str, Sequence[float]]]) -> float | None:
     return sqrt(fmean(variances)) if variances else None
 
 
-def _entries(given: Given, used: DatasetUsed, label: tuple[str, ...], lang: str = "") -> Iterator[GridEntry]:
+def _make_entries(
+    given: Given, used: DatasetUsed, label: tuple[str, ...], lang: str = ""
+) -> Iterator[GridEntry]:
     """Every system on a dataset or one of its languages, or on all of a task where the dataset is empty."""
     for kind, system in given.systems():
-        yield GridEntry(label, kind, system, _values(given, used, system, lang))
+        yield GridEntry(label, kind, system, _system_values(given, used, system, lang))
 
 
-def _values(given: Given, used: DatasetUsed, system: str, lang: str = "") -> Values:
+def _system_values(given: Given, used: DatasetUsed, system: str, lang: str = "") -> Values:
     where = (used.task, used.dataset, system)
     return Values(
         given.points(*where, "original", lang=lang),
@@ -488,7 +493,7 @@ def _by_dataset(given: Given) -> ColumnTable:
         for kind, system in given.systems():
             where = used.task, used.dataset, system
             score, drop = (given.find(*where, measure) for measure in (used.measure, "delta"))
-            rows.append(DatasetScore(used, kind, system, _values(given, used, system), score, drop))
+            rows.append(DatasetScore(used, kind, system, _system_values(given, used, system), score, drop))
     return ColumnTable.of(
         "scores_by_dataset", "Every dataset, x 100, with 95% intervals", rows,
         text("task", "used.task"), text("dataset", "used.dataset"), text("kind"), text("system"),
@@ -512,7 +517,7 @@ class SourceScore(NamedTuple):
 
 def _by_source(given: Given) -> ColumnTable:
     """Paraphrasers and prompts crossed: every task in the wordings of each."""
-    tasks = [*((task, headline(task)) for task in given.tasks), (OVERALL, OVERALL)]
+    tasks = [*((task, task_measure(task)) for task in given.tasks), (OVERALL, OVERALL)]
     rows = [
         SourceScore(label, *task, *system)
         for label in ("", *given.labels)
@@ -541,26 +546,28 @@ class PromptScore(NamedTuple):
     edit_distance: float | None = None
 
 
-def _prompts(given: Given) -> ColumnTable:
+def _make_prompts_table(given: Given) -> ColumnTable:
     """Table 12, and the range over prompts: how much the wording of the instruction matters."""
     distances: dict[str, dict[str, float]] = {}
-    for point in against_distance(given.rows).points:
+    for point in compare_with_distance(given.rows).points:
         distances.setdefault(point.source, {})[point.dataset] = point.edit_distance
     labels = [label for label in given.labels if "prompt=" in label]
     names = [dataset.dataset for dataset in given.datasets if dataset.task == "sts"]
-    edits = {label: mean([distances.get(label, {}).get(name) for name in names]) for label in labels}
+    edits = {
+        label: mean_if_complete([distances.get(label, {}).get(name) for name in names]) for label in labels
+    }
     rows: list[PromptScore] = []
     for kind, system in given.systems():
-        scores = {label: given.points("sts", "", system, headline("sts"), label) for label in labels}
+        scores = {label: given.points("sts", "", system, task_measure("sts"), label) for label in labels}
         rows += [PromptScore(label, kind, system, score, edits[label]) for label, score in scores.items()]
-        rows.append(PromptScore("range", kind, system, _range_of(list(scores.values()))))
+        rows.append(PromptScore("range", kind, system, _value_range(list(scores.values()))))
     return ColumnTable.of(
         "pteb_table12", "PTEB table 12: prompts, STS score x 100", rows, text("prompt"), text("kind"), text("system"),
         number("pteb_sts_score", "score"), number("edit_distance"),
     )  # fmt: skip
 
 
-def _range_of(scores: Sequence[float | None]) -> float | None:
+def _value_range(scores: Sequence[float | None]) -> float | None:
     """The highest minus the lowest; None if any is missing."""
     numbers = [score for score in scores if score is not None]
     return max(numbers) - min(numbers) if len(numbers) == len(scores) else None

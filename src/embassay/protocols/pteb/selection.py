@@ -34,12 +34,12 @@ from embassay.protocols.kernel.comparisons import (
     CORRECTION,
     METHOD,
     Headline,
-    compared,
-    mean_component,
+    average_components,
+    compare_headlines,
 )
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset
-from embassay.protocols.kernel.request import request_of
+from embassay.protocols.kernel.request import make_request
 from embassay.protocols.kernel.session import Conclusion, Session, Silent
 from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
 from embassay.protocols.pteb.candidates import (
@@ -50,11 +50,11 @@ from embassay.protocols.pteb.candidates import (
     SelectionPlan,
     SelectionRequest,
     SelectionWork,
-    forecast,
-    ids_of,
+    forecast_selection,
     make_plan,
-    same_model,
-    select,
+    paraphrase_ids,
+    select_candidate,
+    warn_of_own_judge,
 )
 from embassay.protocols.pteb.paraphrasing import judge_prompt
 from embassay.protocols.pteb.ratings import Judge, JudgedStep
@@ -74,7 +74,7 @@ Means = Mapping[str, Mapping[str, Headline]]
 """Candidate -> measure -> its mean over the datasets."""
 
 
-def summarise(
+def summarise_selection(
     plan: SelectionPlan, records: Sequence[CellRecord]
 ) -> tuple[list[Result], dict[str, Any], dict[str, Any]]:
     """The rows over datasets, the paired comparisons of candidates, and the selection for the manifest."""
@@ -82,7 +82,8 @@ def summarise(
     rows = []
     for candidate in plan.systems:
         rows += [
-            _row(plan, candidate.name, "", name, headline) for name, headline in means[candidate.name].items()
+            _make_row(plan, candidate.name, "", name, headline)
+            for name, headline in means[candidate.name].items()
         ]
         rows += _by_judge(plan, records, candidate.name)
     comparisons = {
@@ -90,24 +91,24 @@ def summarise(
         "correction": CORRECTION,
         "method": METHOD,
         "scopes": {
-            name: compared([means[system.name][name] for system in plan.systems])
+            name: compare_headlines([means[system.name][name] for system in plan.systems])
             for name in (HEADLINE, "edit_distance")
         },
     }
     return rows, comparisons, as_dict(plan, means)
 
 
-def selection_of(plan: SelectionPlan, records: Sequence[CellRecord]) -> Selection:
+def make_selection(plan: SelectionPlan, records: Sequence[CellRecord]) -> Selection:
     """What the rule says of the candidates."""
-    return select(_candidates(candidate_means(plan, records)), plan.request.options.rule)
+    return select_candidate(_make_candidates(candidate_means(plan, records)), plan.request.options.rule)
 
 
 def as_dict(plan: SelectionPlan, means: Means) -> dict[str, Any]:
     """The selection as the manifest holds it."""
-    candidates, rule = _candidates(means), plan.request.options.rule
+    candidates, rule = _make_candidates(means), plan.request.options.rule
     return {
         "rule": str(rule),
-        **asdict(select(candidates, rule)),
+        **asdict(select_candidate(candidates, rule)),
         "judge": plan.judges[0].name,
         "cross_judges": [judge.name for judge in plan.judges[1:]],
         "candidates": [asdict(candidate) for candidate in candidates],
@@ -117,12 +118,12 @@ def as_dict(plan: SelectionPlan, means: Means) -> dict[str, Any]:
 def candidate_means(plan: SelectionPlan, records: Sequence[CellRecord]) -> dict[str, dict[str, Headline]]:
     """Every measure of every candidate over the datasets, by the judge that decides."""
     return {
-        system.name: {name: _over_datasets(plan, records, system.name, name) for name in MEASURES}
+        system.name: {name: _mean_over_datasets(plan, records, system.name, name) for name in MEASURES}
         for system in plan.systems
     }
 
 
-def _candidates(means: Means) -> list[Candidate]:
+def _make_candidates(means: Means) -> list[Candidate]:
     return [
         Candidate(
             name, by_measure[HEADLINE].value, by_measure["edit_distance"].value, by_measure["seconds"].value,
@@ -132,20 +133,20 @@ def _candidates(means: Means) -> list[Candidate]:
     ]  # fmt: skip
 
 
-def _over_datasets(
+def _mean_over_datasets(
     plan: SelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str = ""
 ) -> Headline:
     """The unweighted mean over all datasets; none where one of them has no value."""
-    parts = _parts(plan, records, candidate, measure, variant)
+    parts = _dataset_components(plan, records, candidate, measure, variant)
     for dataset, part in parts.items():
         if part.value is None:
             return Headline.none(candidate, f"{dataset}: {part.reason}")
-    whole = mean_component(list(parts.values()))
+    whole = average_components(list(parts.values()))
     method = f"mean over {len(parts)} dataset{'s' if len(parts) > 1 else ''}, bootstrap within each"
     return Headline.of(candidate, whole, method)
 
 
-def _parts(
+def _dataset_components(
     plan: SelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str
 ) -> dict[str, Component]:
     """The value on every dataset."""
@@ -169,18 +170,18 @@ def _by_judge(plan: SelectionPlan, records: Sequence[CellRecord], candidate: str
         if variant not in present:
             continue
         if variant:
-            yield _row(
+            yield _make_row(
                 plan,
                 candidate,
                 variant,
                 HEADLINE,
-                _over_datasets(plan, records, candidate, HEADLINE, variant),
+                _mean_over_datasets(plan, records, candidate, HEADLINE, variant),
             )
-        parts = _parts(plan, records, candidate, HEADLINE, variant)
-        yield _shift(plan, candidate, variant, parts)
+        parts = _dataset_components(plan, records, candidate, HEADLINE, variant)
+        yield _shift_row(plan, candidate, variant, parts)
 
 
-def _shift(plan: SelectionPlan, candidate: str, variant: str, parts: Mapping[str, Component]) -> Result:
+def _shift_row(plan: SelectionPlan, candidate: str, variant: str, parts: Mapping[str, Component]) -> Result:
     """The Hodges-Lehmann estimate over the dataset means, with its bootstrap interval [A14]."""
     where = ("pteb", TASK, "", "", "", variant, candidate, SHIFT)
     seed = plan.request.seed
@@ -193,7 +194,7 @@ def _shift(plan: SelectionPlan, candidate: str, variant: str, parts: Mapping[str
     return Result(*where, estimate.estimate, estimate.n, low, high, estimate.method, seed)
 
 
-def _row(plan: SelectionPlan, candidate: str, variant: str, measure: str, headline: Headline) -> Result:
+def _make_row(plan: SelectionPlan, candidate: str, variant: str, measure: str, headline: Headline) -> Result:
     low, high = headline.interval
     if measure in SHARES and low == high:
         # None failed, or all: resampling cannot tell how far from that the truth may be.
@@ -214,12 +215,12 @@ _SHOWN = {
 """The criteria with their headings and decimals."""
 
 
-def tables(rows: Sequence[Result], selection: Mapping[str, Any]) -> Iterator[ColumnTable]:
+def make_tables(rows: Sequence[Result], selection: Mapping[str, Any]) -> Iterator[ColumnTable]:
     """All tables; `selection` is the manifest's."""
     results = {(row.system, row.dataset, row.variant, row.measure): row for row in rows}
     candidates = [candidate["name"] for candidate in selection["candidates"]]
-    yield _table_4(results, candidates, selection)
-    yield _table_5(results, selection)
+    yield _make_table_4(results, candidates, selection)
+    yield _make_table_5(results, selection)
     yield _by_dataset(results, candidates)
 
 
@@ -242,7 +243,7 @@ def _find_criterion(results: Found, measure: str, field: str, candidate: Candida
     return getattr(results.get((candidate.name, candidate.dataset, "", measure)), field, None)
 
 
-def _table_4(results: Found, candidates: Sequence[str], selection: Mapping[str, Any]) -> ColumnTable:
+def _make_table_4(results: Found, candidates: Sequence[str], selection: Mapping[str, Any]) -> ColumnTable:
     def say_selected(candidate: CandidateScope) -> str:
         selected = candidate.name == selection["selected"]
         return "yes" if selected else selection["rejected"].get(candidate.name, "no")
@@ -267,7 +268,7 @@ class CrossRating(NamedTuple):
     shift: Result
 
 
-def _table_5(results: Found, selection: Mapping[str, Any]) -> ColumnTable:
+def _make_table_5(results: Found, selection: Mapping[str, Any]) -> ColumnTable:
     rows = []
     for name in (candidate["name"] for candidate in selection["candidates"]):
         for judge in (selection["judge"], *selection["cross_judges"]):
@@ -319,7 +320,7 @@ def paraphrasers(
     of kept answers, by default the user's. Raises UsageError when `out` holds a run of other arguments, BudgetExceeded
     at `max_usd`: what is finished is kept.
     """
-    request = request_of(
+    request = make_request(
         SelectionRequest, paraphrasers, arguments, tuple(candidates), judge=judge,
         datasets=tuple(str(dataset) for dataset in datasets), cross_judges=tuple(cross_judges)
     )  # fmt: skip
@@ -338,7 +339,7 @@ class Selecting(JudgedStep):
     def forecast(self, plan: SelectionPlan, *, measure: bool = True) -> Forecasts:
         """Nothing runs on this machine that could be timed."""
         del measure
-        return forecast(plan)
+        return forecast_selection(plan)
 
     def headline(self, plan: SelectionPlan, record: CellRecord) -> str:
         """The judge's rating."""
@@ -363,13 +364,13 @@ class Selecting(JudgedStep):
                 {"name": system.name, "identity": system.identity, "facts": system.facts}
                 for system in plan.judges
             ],
-            "warnings": [text for source in plan.sources for text in same_model(source, judge)],
+            "warnings": [text for source in plan.sources for text in warn_of_own_judge(source, judge)],
         }
 
     def keep(self, plan: SelectionPlan) -> None:
         """The texts, under the names that items give them; and the set that paraphrases are written to."""
         for dataset in plan.datasets:
-            self.folder.keep_texts(TASK, dataset.name, partial(_texts, plan, dataset))
+            self.folder.keep_texts(TASK, dataset.name, partial(_distinct_dataset_texts, plan, dataset))
         paraphrases = ParaphraseSet.create(self.folder.path / "paraphrases")
         self.evaluate = SelectionWork(plan, paraphrases, plan.cache).evaluate
 
@@ -378,7 +379,7 @@ class Selecting(JudgedStep):
         session.do(listener)
         plan: Any = session.plan
         if plan.request.cross_judges and plan.request.options.cross_check == "selected":
-            selected = selection_of(plan, session.ended()).selected
+            selected = make_selection(plan, session.ended()).selected
             session.plan = plan.with_cross_check([selected])
             session.do(listener)
 
@@ -391,10 +392,10 @@ class Selecting(JudgedStep):
         self, plan: SelectionPlan, records: Sequence[CellRecord], rows: Sequence[Result]
     ) -> Conclusion:
         """The criteria over all datasets, and the rule that selects."""
-        summary, comparisons, selection = summarise(plan, records)
-        return Conclusion(summary, comparisons, tuple(tables([*rows, *summary], selection)))
+        summary, comparisons, selection = summarise_selection(plan, records)
+        return Conclusion(summary, comparisons, tuple(make_tables([*rows, *summary], selection)))
 
 
-def _texts(plan: SelectionPlan, dataset: PlannedDataset) -> dict[str, list[str]]:
+def _distinct_dataset_texts(plan: SelectionPlan, dataset: PlannedDataset) -> dict[str, list[str]]:
     texts = [text.text for text in plan.texts_to_rewrite(dataset)]
-    return {"item_id": list(ids_of(texts)), "field": ["text"] * len(texts), "text": texts}
+    return {"item_id": list(paraphrase_ids(texts)), "field": ["text"] * len(texts), "text": texts}

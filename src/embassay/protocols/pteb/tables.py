@@ -17,14 +17,14 @@ from embassay.protocols.pteb.drops import (
     Contrast,
     DropGroup,
     LengthBin,
-    against_distance,
-    against_original,
     by_language,
-    drops,
+    compare_with_distance,
+    compare_with_original,
+    measure_drops,
 )
 from embassay.protocols.pteb.scores import Given, ScoreGrid, described_tables, is_control, score_tables
 from embassay.protocols.wordings.scores import MEASURE, OVERALL, SPREADS
-from embassay.protocols.wordings.tables import fine_points, signed_points, where_known
+from embassay.protocols.wordings.tables import fine_points, hide_nan, signed_points
 from embassay.records import Result
 from embassay.stats import Estimate
 
@@ -36,35 +36,35 @@ def statistic_tables(given: Given) -> Iterator[ColumnTable]:
     baseline = given.comparisons.get("baseline", {})
     if any(scope["systems"] for scope in baseline.get("scopes", {}).values()):
         name = baseline["system"]
-        yield _against(
+        yield _make_shift_table(
             baseline, "pooled", "pteb_table7", f"PTEB table 7: {name} minus each system, all runs pooled",
             OPTIMISTIC
         )  # fmt: skip
-        yield _against(
+        yield _make_shift_table(
             baseline, "averaged", "pteb_table14",
             f"PTEB table 14: {name} minus each system, runs averaged"
         )  # fmt: skip
     stability = given.comparisons.get("rank_stability", {})
     if any(not scope["reason"] for scope in stability.values()):
-        yield _orders(stability)
-        yield _ranks(stability)
-    yield _mixed(given)
+        yield _make_orders_table(stability)
+        yield _make_ranks_table(stability)
+    yield _make_mixed_effects_table(given)
 
 
-def _against(
+def _make_shift_table(
     baseline: Mapping[str, Any], analysis: str, name: str, title: str, note: str = ""
 ) -> ColumnTable:
     """The Hodges-Lehmann shift in points (positive: baseline better) and the test; STS first, as in the paper."""
     caution = "; optimistic" if note else ""
     return ColumnTable.of(
-        name, title, _shifts(baseline, analysis, caution), text("scope"), text("baseline"), text("system"),
+        name, title, _list_shifts(baseline, analysis, caution), text("scope"), text("baseline"), text("system"),
         signed_points("hl_shift", "shift"), signed_points("ci_low"), signed_points("ci_high"),
         number("p_holm", style="p"), number("p", style="p"), number("statistic", decimals=1), whole("n"),
         text("method"), note=note,
     )  # fmt: skip
 
 
-def _shifts(baseline: Mapping[str, Any], analysis: str, caution: str) -> Iterator[dict[str, Any]]:
+def _list_shifts(baseline: Mapping[str, Any], analysis: str, caution: str) -> Iterator[dict[str, Any]]:
     """What came of an analysis, scope by scope and system by system; where it was not made its method says why."""
     for scope, compared in sorted(baseline["scopes"].items(), key=lambda item: item[0] != "sts"):
         for system in compared["systems"]:
@@ -75,7 +75,7 @@ def _shifts(baseline: Mapping[str, Any], analysis: str, caution: str) -> Iterato
             yield {**(found or {}), **names, "method": method}
 
 
-def _orders(stability: Mapping[str, Any]) -> ColumnTable:
+def _make_orders_table(stability: Mapping[str, Any]) -> ColumnTable:
     """How alike the orders of the systems are: original and paraphrased, from run to run, between sources."""
     keys = (
         "tau_original",
@@ -101,7 +101,7 @@ class RankedSystem(NamedTuple):
     place: int
 
 
-def _ranks(stability: Mapping[str, Any]) -> ColumnTable:
+def _make_ranks_table(stability: Mapping[str, Any]) -> ColumnTable:
     """Rank before and after, the ranks that 95% of the replicates give, and the chance to be above the next system."""
     rows = [
         RankedSystem(scope, ranks, place)
@@ -136,7 +136,7 @@ class MixedDrop(NamedTuple):
     drop: Result
 
 
-def _mixed(given: Given) -> ColumnTable:
+def _make_mixed_effects_table(given: Given) -> ColumnTable:
     """The drop in points with an interval for other datasets and runs, and how much these differ."""
     rows = [
         MixedDrop(task, kind, system, drop)
@@ -160,7 +160,7 @@ def _find_spread(given: Given, name: str, row: MixedDrop) -> float | None:
 def _delta_fields(*ends: str) -> Iterator[Field]:
     """A change and its interval in points, which stand at these three places; NaN is none."""
     for name, find in zip(("delta", "ci_low", "ci_high"), ends, strict=True):
-        yield where_known(signed_points(name, find))
+        yield hide_nan(signed_points(name, find))
 
 
 _GROUPED = (
@@ -182,32 +182,32 @@ def relation_tables(given: Given) -> Iterator[ColumnTable]:
     distance also controls."""
     every = [row for row in given.rows if given.kinds.get(row.system) != "reference"]
     rows = [row for row in every if not is_control(row.variant)]
-    if not (measured := drops(rows).rows):
+    if not (measured := measure_drops(rows).rows):
         return
-    original = against_original(measured)
+    original = compare_with_original(measured)
     related = "" if math.isnan(original.correlation) else f"Spearman of the two: {original.correlation:.2f}. "
-    above = _contrast(original.above, f"above {100 * original.high:g} minus the others")
+    above = _contrast_rows(original.above, f"above {100 * original.high:g} minus the others")
     yield ColumnTable.of(
         "drop_by_score", "Drop in points by original score", [*original.bins, *above], *_GROUPED,
         note=related + original.caution,
     )  # fmt: skip
-    yield _languages(rows)
-    if (distances := against_distance(every)).points:
+    yield _make_languages_table(rows)
+    if (distances := compare_with_distance(every)).points:
         yield ColumnTable.of(
             "drop_by_edit_distance", "Drop in points and edit distance", distances.points,
             text("source"), text("task"), text("dataset"), text("system"), number("edit_distance"),
             *_delta_fields("delta", "ci_low", "ci_high"),
         )  # fmt: skip
     if given.lengths:
-        yield _lengths(given)
+        yield _make_lengths_table(given)
 
 
-def _languages(rows: Sequence[Result]) -> ColumnTable:
-    language = by_language(drops(rows, by_language=True).rows)
+def _make_languages_table(rows: Sequence[Result]) -> ColumnTable:
+    language = by_language(measure_drops(rows, by_language=True).rows)
     groups: list[DropGroup | DropDifference] = [
         *language.languages, *language.groups,
-        *_contrast(language.difference, "English minus other languages"),
-        *_contrast(language.same_datasets, "the same within datasets that have both")
+        *_contrast_rows(language.difference, "English minus other languages"),
+        *_contrast_rows(language.same_datasets, "the same within datasets that have both")
     ]  # fmt: skip
     return ColumnTable.of("drop_by_language", "Drop in points by language", groups, *_GROUPED)
 
@@ -221,7 +221,7 @@ class LengthDrop(NamedTuple):
     bin: LengthBin
 
 
-def _lengths(given: Given) -> ColumnTable:
+def _make_lengths_table(given: Given) -> ColumnTable:
     rows = [LengthDrop(*where, length) for where, bins in given.lengths.items() for length in bins]
     return ColumnTable.of(
         "drop_by_length", "Drop in points by length in words", rows,
@@ -232,15 +232,15 @@ def _lengths(given: Given) -> ColumnTable:
     )  # fmt: skip
 
 
-def _contrast(contrast: Contrast, name: str) -> Iterator[DropDifference]:
+def _contrast_rows(contrast: Contrast, name: str) -> Iterator[DropDifference]:
     if contrast.difference is not None:
         yield DropDifference(name, contrast.difference)
 
 
-__all__ = ["Given", "tables"]
+__all__ = ["Given", "make_tables"]
 
 
-def tables(given: Given) -> Iterator[ScoreGrid | ColumnTable]:
+def make_tables(given: Given) -> Iterator[ScoreGrid | ColumnTable]:
     """All tables that the run can fill: `pteb_table6`, `9`, `10`, `12` and by dataset and source; `pteb_table7`, `14`,
     `rank_stability`, `rank_intervals`, `drop_mixed`; `drop_by_*`; `pteb_table1`, `8`, `13`, `paraphrase_quality`."""
     if not given.datasets:

@@ -51,9 +51,9 @@ def check_kinds(kinds: Collection[str], known: Collection[str]) -> None:
     """UsageError for a kind of question that is not known."""
     for kind in kinds:
         if kind not in known:
-            from embassay.data.rows import nearest_name
+            from embassay.data.rows import find_nearest_name
 
-            near = nearest_name(kind, known)
+            near = find_nearest_name(kind, known)
             raise UsageError(
                 f"There is no kind of question called {kind!r}.",
                 mend=f"{f'Did you mean {near}? ' if near else ''}Kinds are {', '.join(known)}.",
@@ -69,6 +69,6 @@ def check_language(kinds: Collection[str], into: str) -> None:
         )
 
 
-def usual_kinds(into: str) -> tuple[str, ...]:
+def default_kinds(into: str) -> tuple[str, ...]:
     """The kinds that are written where none is named: all that can be."""
     return tuple(kind for kind in OF_MODELS if kind != "language" or into)

@@ -49,7 +49,9 @@ _RUN = 6
 """Words in a row that are a copy however long the question."""
 
 
-def fault_of(question: str, kind: str, passage: Placed, options: QuestionsOptions) -> tuple[str, str] | None:
+def find_fault(
+    question: str, kind: str, passage: Placed, options: QuestionsOptions
+) -> tuple[str, str] | None:
     """Why a question is not kept, and more words; None where it passes the checks that need no model."""
     if not question:
         return "nothing to ask", ""
@@ -92,13 +94,13 @@ def is_copy(question: str, body: str, kind: str, most: float) -> bool:
     True
     """
     asked = _split_words(question)
-    run = longest_run(asked, _split_words(body))
+    run = longest_shared_run(asked, _split_words(body))
     if kind == "keywords":
         return len(asked) >= 3 and run == len(asked)
     return run >= _RUN or (len(asked) >= 4 and run > most * len(asked))
 
 
-def longest_run(asked: Sequence[str], words: Sequence[str]) -> int:
+def longest_shared_run(asked: Sequence[str], words: Sequence[str]) -> int:
     """The most of the words `asked` that stand in a row in `words`, in the same order.
 
     >>> longest_run("a b c d".split(), "x b c y d".split())

@@ -21,14 +21,14 @@ from embassay.data.check.figures import Nearness, Sketches
 from embassay.data.documents import Placed
 from embassay.errors import DataError, TextRefused, Unanswered
 from embassay.limits import WHOLE, read_bounded, record_json
-from embassay.protocols.kernel.inputs import Prompt, block, mark_of, read_prompt
+from embassay.protocols.kernel.inputs import Prompt, fence_text, mark_of, read_prompt
 from embassay.protocols.kernel.plan import PlannedSystem
-from embassay.protocols.kernel.session import Silent, unknown_price
+from embassay.protocols.kernel.session import Silent, make_unknown_price_error
 from embassay.protocols.kernel.tables import ColumnTable, text, whole
 from embassay.protocols.questions import QuestionsOptions
-from embassay.protocols.questions.checks import CHECKS, fault_of, find_span, mistype_question
+from embassay.protocols.questions.checks import CHECKS, find_fault, find_span, mistype_question
 from embassay.randomness import random_bytes
-from embassay.runs.execution import Failure, all_of
+from embassay.runs.execution import Failure, run_jobs
 from embassay.runs.folder import digest_json, to_json
 from embassay.runs.forecast import Forecast, make_outlook, remote_seconds
 from embassay.runs.spending import format_dollars
@@ -36,7 +36,7 @@ from embassay.runs.store import AnswerCache, CachedChat
 from embassay.systems.chat import fit_context, open_chat
 from embassay.systems.chat.server import NeverFits
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.ledger import likely_tokens
+from embassay.systems.remote.ledger import estimate_tokens
 
 VERSION = "1"
 """Of the prompts and of how a passage is laid out; raised when a word of either changes."""
@@ -126,7 +126,7 @@ class Checked(BaseModel):
 
 
 @cache
-def prompt_for(kind: str, into: str = "") -> Prompt:
+def load_prompt(kind: str, into: str = "") -> Prompt:
     """The instructions for a kind of question, or for the `check`."""
     read_kind = partial(read_prompt, "embassay.protocols.questions")
     if kind == "check":
@@ -138,15 +138,15 @@ def prompt_for(kind: str, into: str = "") -> Prompt:
 
 def write_messages(kind: str, passage: Placed, into: str = "") -> list[Message]:
     """What the writer is sent: the instructions, then the passage between marked lines."""
-    shown = block("passage", mark_of([passage.title, passage.body]), _shown_passage(passage))
-    return [Message("system", prompt_for(kind, into).text), Message("user", shown)]
+    shown = fence_text("passage", mark_of([passage.title, passage.body]), _shown_passage(passage))
+    return [Message("system", load_prompt(kind, into).text), Message("user", shown)]
 
 
 def check_messages(question: str, passage: Placed) -> list[Message]:
     """What the checker is sent."""
     mark = mark_of([question, passage.title, passage.body])
-    blocks = (block("question", mark, question), block("passage", mark, _shown_passage(passage)))
-    return [Message("system", prompt_for("check").text), Message("user", "\n\n".join(blocks))]
+    blocks = (fence_text("question", mark, question), fence_text("passage", mark, _shown_passage(passage)))
+    return [Message("system", load_prompt("check").text), Message("user", "\n\n".join(blocks))]
 
 
 def _shown_passage(passage: Placed) -> str:
@@ -193,7 +193,7 @@ class QuestionWriter:
         """32 digits: all that a draft depends on."""
         options = self.options.as_dict()
         how = {name: options[name] for name in ("into", "attempts", "copied", "temperature", "top_p")}
-        prompts = [prompt_for(kind, self.options.into).identity, prompt_for("check").identity]
+        prompts = [load_prompt(kind, self.options.into).identity, load_prompt("check").identity]
         source = [passage.id, passage.title, passage.body, passage.document, passage.start, passage.lang]
         return digest_json(
             [kind, source, how, CHECKS, prompts, self.chat.identity, self.checker.identity, self.seed]
@@ -222,7 +222,7 @@ class QuestionWriter:
         messages = write_messages(kind, passage, options.into)
         written = await self._answer(self.chat, messages, sampling, Written, attempt, key)
         question = " ".join(written.question.split())
-        fault = fault_of(question, kind, passage, options)
+        fault = find_fault(question, kind, passage, options)
         if fault:
             raise UnfitDraft(*fault)
         place = _find_quotation(passage, written.evidence)
@@ -278,7 +278,7 @@ Drawn = Mapping[str, Sequence[Placed]]
 """Kind of question -> the passages that it is to be asked about."""
 
 
-def writer_of(
+def open_question_writer(
     llm: str, checker: str, options: QuestionsOptions, seed: int, cache: Path | None, ledger: Ledger | None
 ) -> QuestionWriter:
     """The chat model that writes and the one that checks (empty: the same), with their kept answers. ModelError for one
@@ -306,7 +306,7 @@ def plan_models(
     for spec, chat, role in roles:
         price = getattr(chat.model, "price", None)
         if price is None and ledger is not None and ledger.max_usd is not None:
-            raise unknown_price(chat.name)
+            raise make_unknown_price_error(chat.name)
         facts: dict[str, Any] = {"summary": role}
         if price is not None:
             facts["usd_per_million_input"] = price.usd_per_million_input
@@ -352,7 +352,7 @@ def forecast_drafts(
     for chat, calls, written, tries in sent:
         model: Any = chat.model
         price, out = getattr(model, "price", None), round(tries * written * len(asked))
-        read = round(tries * sum(likely_tokens([message.content for message in call]) for call in calls))
+        read = round(tries * sum(estimate_tokens([message.content for message in call]) for call in calls))
         requests = round(tries * len(asked))
         yield replace(
             head, system=chat.name, items=len(asked), texts=len(asked), tokens=read + out,
@@ -361,7 +361,7 @@ def forecast_drafts(
         )  # fmt: skip
 
 
-def in_all(cells: Sequence[Forecast], writer: QuestionWriter, done: Mapping[str, Draft]) -> str:
+def describe_total(cells: Sequence[Forecast], writer: QuestionWriter, done: Mapping[str, Draft]) -> str:
     """What a forecast of questions leaves open: how many attempts there will be. Empty where nothing is to be paid."""
     usd = sum(cell.usd or 0.0 for cell in cells)
     if not usd:
@@ -377,14 +377,16 @@ def in_all(cells: Sequence[Forecast], writer: QuestionWriter, done: Mapping[str,
     )
 
 
-def waiting_drafts(writer: QuestionWriter, drawn: Drawn, drafts: Container[str]) -> list[tuple[str, Placed]]:
+def list_missing_drafts(
+    writer: QuestionWriter, drawn: Drawn, drafts: Container[str]
+) -> list[tuple[str, Placed]]:
     """Kinds and passages whose draft is not there."""
     return [
         (kind, p) for kind, passages in drawn.items() for p in passages if writer.key(kind, p) not in drafts
     ]
 
 
-def decided_drafts(
+def list_decided_drafts(
     writer: QuestionWriter, drawn: Drawn, drafts: Mapping[str, Draft]
 ) -> dict[str, list[Draft]]:
     """Kind -> the drafts of its passages that are decided, in the order of the draw."""
@@ -406,14 +408,14 @@ def write_drafts(
     the moment it is decided. Kind and passage -> why it has no draft: a call that failed, which the next attempt tries
     again. After the first 25, 50, 100 ... the `listener` hears what all will cost by the `ledger`. ModelError for a
     model that cannot be had, BudgetExceeded when the money ends."""
-    asked = _in_turn(waiting_drafts(writer, drawn, drafts))
+    asked = _alternate_kinds(list_missing_drafts(writer, drawn, drafts))
     listener.stage("writing questions", len(asked), "questions")
     return asyncio.run(
         _write_missing(replace(writer, heard=listener.heard), asked, path, drafts, listener, ledger)
     )
 
 
-def _in_turn(asked: Sequence[tuple[str, Placed]]) -> list[tuple[str, Placed]]:
+def _alternate_kinds(asked: Sequence[tuple[str, Placed]]) -> list[tuple[str, Placed]]:
     """The first of every kind, the second of every kind, and so on: the first then cost what all do."""
     by_kind: dict[str, list[tuple[str, Placed]]] = {}
     for pair in asked:
@@ -435,7 +437,7 @@ async def _write_missing(
     with path.open("a", encoding="utf-8") as stream:
         for start, end in pairwise(_cost_stages(len(asked))):
             jobs = (partial(writer.draft, kind, passage) for kind, passage in asked[start:end])
-            async for position, draft in all_of(jobs, progress=listener.advanced_by):
+            async for position, draft in run_jobs(jobs, progress=listener.advanced_by):
                 kind, passage = asked[start + position]
                 if isinstance(draft, Failure):
                     failed[kind, passage.id] = draft.reason
@@ -466,7 +468,7 @@ def _cost_stages(n: int) -> list[int]:
     return [*ends, n]
 
 
-def near_repeats(texts: Sequence[str], threshold: float) -> list[int]:
+def find_near_repeats(texts: Sequence[str], threshold: float) -> list[int]:
     """The places of texts that are, or nearly are, an earlier one: equal but for case and spaces, or with a Jaccard
     index of their runs of 5 characters of `threshold` or more."""
     first: dict[str, int] = {}

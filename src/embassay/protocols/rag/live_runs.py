@@ -24,9 +24,9 @@ from embassay.data.judged_runs import Known, read_run
 from embassay.data.rows import show_value
 from embassay.data.views import draw
 from embassay.errors import ModelError, UsageError
-from embassay.protocols.kernel.session import Silent, accounts
+from embassay.protocols.kernel.session import Silent, open_ledger
 from embassay.runs.folder import slugify_name, to_json, write_atomic
-from embassay.systems.remote import Ledger, as_finished, redacted, wait_for
+from embassay.systems.remote import Ledger, as_finished, redact_keys, wait_for
 from embassay.systems.retrievers import LiveAnswer, Retriever, open_retriever
 
 AGAIN = 10
@@ -96,7 +96,7 @@ class Questions:
 
 
 @contextmanager
-def live_runs(
+def make_live_runs(
     retrievers: Sequence[str | Retriever],
     questions: Questions,
     out: Path | None,
@@ -111,7 +111,7 @@ def live_runs(
     """
     with ExitStack() as held:
         folder = out if out is not None else Path(held.enter_context(TemporaryDirectory(prefix="embassay-")))
-        ledger = held.enter_context(accounts(folder, max_usd))
+        ledger = held.enter_context(open_ledger(folder, max_usd))
         runs: list[LiveRun] = []
         for given in retrievers:
             with open_for_questions(given, questions.depth, ledger) as retriever:
@@ -131,7 +131,7 @@ def open_for_questions(
 ) -> Iterator[Retriever]:
     """A retriever, given as `spec`, `name=spec` or itself, let go of at the end."""
     if isinstance(given, str):
-        name, spec = named_retriever(given)
+        name, spec = parse_named_retriever(given)
         retriever = open_retriever(spec, depth, ledger)
         retriever.name = name or retriever.name
     else:
@@ -142,7 +142,7 @@ def open_for_questions(
         wait_for(retriever.close)
 
 
-def named_retriever(given: str) -> tuple[str, str]:
+def parse_named_retriever(given: str) -> tuple[str, str]:
     """The name (empty: its own) and the spec of a retriever given as `spec` or `name=spec`.
 
     >>> named_retriever("new=search:find"), named_retriever("http://localhost/s?a=1")
@@ -201,7 +201,7 @@ class _Asked:
 
     def check_same(self) -> None:
         """UsageError unless the answers that are there are this retriever's, to this depth."""
-        mine = {"retriever": redacted(self.retriever.identity), "depth": self.depth}
+        mine = {"retriever": redact_keys(self.retriever.identity), "depth": self.depth}
         kept = self._read_kept()
         if kept and {name: kept.get(name) for name in mine} != mine:
             raise UsageError(

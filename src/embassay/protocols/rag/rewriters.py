@@ -172,7 +172,7 @@ def open_phrases(language: str) -> Phrases:
         lead_ins=_phrase_anywhere(parts["lead-ins"]),
         closers=_phrase_at_end(parts["closers"], parts["loose closers"]),
         fillers=_phrase_anywhere(parts["fillers"]),
-        asides=_between_commas(parts["asides"]),
+        asides=_phrase_between_commas(parts["asides"]),
         speaker=_phrase_anywhere(parts["speaker"]),
         digressions=_phrase_anywhere(parts["digressions"]),
         small_talk=_phrase_at_start(parts["small talk"]),
@@ -234,7 +234,7 @@ def _phrase_at_end(free: Iterable[str], loose: Iterable[str]) -> re.Pattern[str]
     )
 
 
-def _between_commas(phrases: Iterable[str]) -> re.Pattern[str]:
+def _phrase_between_commas(phrases: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases between commas or dashes, with those."""
     stop = r"(?:\s*[,…–—]+\s*|\s+-+\s+|\s*\.{2,}\s*)"
     return _compile_phrase(rf"{stop}{_any_phrase(phrases)}(?:{stop}|(?=\s*[.?!]*\s*$))")
@@ -279,13 +279,13 @@ def rewrite_by_rules(text: str) -> str:
     >>> rewrite_by_rules("Bonjour, je me demandais si vous pourriez me dire d'où vient le bruit des jets. Merci !")
     "d'où vient le bruit des jets."
     """
-    whole = _one_line(unicodedata.normalize("NFC", text))
+    whole = _join_lines(unicodedata.normalize("NFC", text))
     if len(whole) > _LONGEST:
         return whole
     hidden, quotes = _hide_quotes(whole)
-    plain, short = (_one_line(without_emoji(version)) for version in (hidden, with_stops(hidden)))
+    plain, short = (_join_lines(without_emoji(version)) for version in (hidden, with_stops(hidden)))
     for _ in range(_ROUNDS):
-        before, short = short, _shorten_text(short, _phrases_for(short))
+        before, short = short, _shorten_text(short, _choose_phrases(short))
         if short == before:
             break
     if not _WORD.search(short):
@@ -298,7 +298,7 @@ def rewrite_by_rules(text: str) -> str:
     return _show_quotes(short, quotes)
 
 
-def _one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -320,7 +320,7 @@ def _show_quotes(text: str, quotes: list[str]) -> str:
     return _HIDDEN.sub(lambda match: quotes[ord(match[0]) - _PRIVATE], text) if quotes else text
 
 
-def _phrases_for(text: str) -> list[Phrases]:
+def _choose_phrases(text: str) -> list[Phrases]:
     """Those of the language that the text's common words are of; of both where they do not say."""
     words = re.findall(r"[^\W\d_]+", text.lower())
     languages = [open_phrases("english"), open_phrases("french")]
@@ -331,13 +331,15 @@ def _phrases_for(text: str) -> list[Phrases]:
 def _shorten_text(text: str, languages: list[Phrases]) -> str:
     sentences = [text[start:end] for start, end in pairwise([0, *sentence_ends(text)])]
     for phrases in languages:
-        sentences = _to_the_point(sentences, phrases)
+        sentences = _drop_personal_sentences(sentences, phrases)
     return " ".join(sentences)
 
 
 def _cut_sentence(sentence: str, phrases: Phrases) -> str:
     """The sentence without the phrases around and between its words; empty where it is nothing else."""
-    sentence = _BRACKETS.sub(lambda match: _unless_beside(match, phrases), phrases.fillers.sub(" ", sentence))
+    sentence = _BRACKETS.sub(
+        lambda match: _keep_relevant_brackets(match, phrases), phrases.fillers.sub(" ", sentence)
+    )
     for _ in range(_ROUNDS):
         before = sentence = _tidy_sentence(sentence)
         closing = _closing_phrase(sentence, phrases)
@@ -367,7 +369,7 @@ def _closing_phrase(sentence: str, phrases: Phrases) -> re.Match[str] | None:
     return None if match and "?" in sentence and _count_content(match[0], phrases) > _ENOUGH else match
 
 
-def _unless_beside(bracketed: re.Match[str], phrases: Phrases) -> str:
+def _keep_relevant_brackets(bracketed: re.Match[str], phrases: Phrases) -> str:
     """What stands in brackets, unless it says nothing of the question."""
     if len(_WORD.findall(bracketed[1])) < 2:
         return bracketed[0]
@@ -376,7 +378,7 @@ def _unless_beside(bracketed: re.Match[str], phrases: Phrases) -> str:
 
 
 def _tidy_sentence(sentence: str) -> str:
-    sentence = _DOUBLED.sub("", _one_line(sentence)).rstrip(_EDGE)
+    sentence = _DOUBLED.sub("", _join_lines(sentence)).rstrip(_EDGE)
     if stray := _STRAY.match(sentence):
         sentence = sentence[stray.end() :]
     return re.sub(r"[?!]*\?[?!]*", "?", re.sub(r"!{2,}", "!", sentence))
@@ -419,14 +421,14 @@ def _without_beginning(sentence: str, phrases: Phrases) -> str:
     """The question at the end of a sentence that begins with the asker's day."""
     for joint in _JOINED.finditer(sentence):
         before, after = sentence[: joint.start()], sentence[joint.end() :]
-        if phrases.asking.match(after) and _stands_alone(after, phrases):
+        if phrases.asking.match(after) and _is_self_contained(after, phrases):
             taken_back = _TAKEN_BACK.search(joint[0]) and phrases.hedging.match(before)
             if _is_beside(before, phrases) or (taken_back and _is_plain(before)):
                 return after
     return sentence
 
 
-def _to_the_point(sentences: list[str], phrases: Phrases) -> list[str]:
+def _drop_personal_sentences(sentences: list[str], phrases: Phrases) -> list[str]:
     """What is left of the sentences, without those that tell of the asker's day if the others can be understood."""
     left = [(whole, cut) for whole in sentences if _WORD.search(cut := _cut_sentence(whole, phrases))]
     point: list[str] = []
@@ -436,7 +438,7 @@ def _to_the_point(sentences: list[str], phrases: Phrases) -> list[str]:
         if not beside and not (asked and _is_afterthought(cut, phrases)):
             point.append(cut)
         asked = asked or "?" in cut or phrases.asking.match(cut) is not None
-    return point if point and _stands_alone(" ".join(point), phrases) else [cut for _, cut in left]
+    return point if point and _is_self_contained(" ".join(point), phrases) else [cut for _, cut in left]
 
 
 def _is_beside(sentence: str, phrases: Phrases) -> bool:
@@ -471,7 +473,7 @@ def _has_name(sentence: str) -> bool:
     return first or any(word != word.lower() and word != "I" for word in words[1:])
 
 
-def _stands_alone(text: str, phrases: Phrases) -> bool:
+def _is_self_contained(text: str, phrases: Phrases) -> bool:
     """Whether a text says what it is about, and points at nothing said before.
 
     "It" after enough words of its own is about those, unless it is the last word.
@@ -590,7 +592,7 @@ class ChatRewriter:
             try:
                 answer = await self._chat.complete(messages, sampling=sampling, attempt=attempt)
                 seconds += answer.usage.seconds
-                return rewriting_of(answer.text, question.text), seconds
+                return parse_rewriting(answer.text, question.text), seconds
             except MalformedRewriting as error:
                 rejected, why = str(error), "empty"
             except Unanswered as error:
@@ -601,7 +603,7 @@ class ChatRewriter:
         )
 
 
-def rewriting_of(text: str, question: str) -> str:
+def parse_rewriting(text: str, question: str) -> str:
     """The rewriting that an answer consists of: one JSON object with one text and nothing else.
 
     MalformedRewriting for anything else, for an empty text, and for one that is longer than the question and 400

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.forecast import sampled
+from embassay.protocols.kernel.forecast import sample_texts
 from embassay.search.bm25 import split_words
 
 __all__ = [
@@ -19,12 +19,12 @@ __all__ = [
     "Stack",
     "StackChoice",
     "average_performance",
-    "choose",
-    "efficiency_of",
+    "choose_stack",
     "find_frontier",
     "generation_cost",
     "graph_bytes",
     "marginal_gain",
+    "measure_efficiency",
     "product_bytes",
     "reranking_cost",
     "vector_bytes",
@@ -34,9 +34,9 @@ _PER_PASSAGE, _PER_WORD, _PER_POSTING = 400, 5, 56
 """Bytes of ids and places, of a word as a number while documents are read, and of a score while they are laid out."""
 
 
-def words_bytes(texts: Sequence[str], passages: int, asked: Iterable[str]) -> int:
+def estimate_word_index_bytes(texts: Sequence[str], passages: int, asked: Iterable[str]) -> int:
     """So many passages, of which `texts` are some, in an index of the words of the queries `asked`."""
-    vocab, sample = {word for query in asked for word in split_words(query)}, sampled(texts)
+    vocab, sample = {word for query in asked for word in split_words(query)}, sample_texts(texts)
     lists = [split_words(text) for text in sample]
     size = _PER_PASSAGE + sum(
         _PER_WORD * len(row) + _PER_POSTING * (1 + len(vocab.intersection(row))) for row in lists
@@ -87,7 +87,7 @@ def average_performance(quality: Mapping[str, float], weights: Mapping[str, floa
     return sum(quality[name] * weight for name, weight in weights.items()) / total
 
 
-def efficiency_of(performance: float, milliseconds: float) -> float:
+def measure_efficiency(performance: float, milliseconds: float) -> float:
     """Performance per second. The published leaderboard takes the reranker's median time for `milliseconds`, the
     end-to-end variant that of the whole query. UsageError for no time.
 
@@ -283,7 +283,7 @@ class StackChoice:
     tied: tuple[Stack, ...]
 
 
-def choose(
+def choose_stack(
     stacks: Sequence[Stack],
     measure: str,
     limits: Limits = Limits(),
@@ -308,17 +308,20 @@ def choose(
         tied = _lowest_stacks(feasible, lambda stack: -stack.reaches(measure), ROUNDING)
     else:
         tied = _lowest_stacks(
-            _lowest_stacks(feasible, lambda stack: stack.latency, jitter_ms), _cost_of, ROUNDING, cost_share
+            _lowest_stacks(feasible, lambda stack: stack.latency, jitter_ms),
+            _stack_cost,
+            ROUNDING,
+            cost_share,
         )
     # By prompt, then by cost within its tolerance, so no single sort key would do.
     left = _lowest_stacks(
-        _lowest_stacks(tied, lambda stack: stack.prompt_tokens, 0.0), _cost_of, ROUNDING, cost_share
+        _lowest_stacks(tied, lambda stack: stack.prompt_tokens, 0.0), _stack_cost, ROUNDING, cost_share
     )
     chosen = min(left, key=lambda stack: (stack.latency, -stack.reaches(measure), stack.id))
     return StackChoice(chosen, chosen, tuple(feasible), tuple(tied))
 
 
-def _cost_of(stack: Stack) -> float:
+def _stack_cost(stack: Stack) -> float:
     return stack.cost
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from embassay.registry import lazily
+from embassay.registry import make_lazy_getattr
 
 if TYPE_CHECKING:
     from embassay.protocols.sage.options import Request, SageOptions
@@ -24,4 +24,4 @@ _HOMES = {
     "run": "protocol",
 }
 
-__getattr__ = lazily(__name__, _HOMES)
+__getattr__ = make_lazy_getattr(__name__, _HOMES)

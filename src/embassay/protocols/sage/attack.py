@@ -20,13 +20,19 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate, undefined
+from embassay.protocols.kernel.estimates import (
+    Estimate,
+    Items,
+    Lost,
+    bootstrap_estimate,
+    make_undefined_score,
+)
 from embassay.protocols.kernel.evaluation import Context
-from embassay.protocols.kernel.groups import Labels, tied, words
+from embassay.protocols.kernel.groups import Labels, describe_bootstrap, tie_items
 from embassay.randomness import random_bytes
 from embassay.records import Component, Documents, LabelledPairs, Loaded, Score, ScoredPairs, TaskOutcome
 from embassay.stats import bootstrap_ci
-from embassay.text.perturbations import numerize, permutation
+from embassay.text.perturbations import numerize_text, random_order
 
 Floats = NDArray[np.float64]
 HEADLINE = "withstood"
@@ -118,14 +124,14 @@ def change_word(word: str) -> tuple[str, ...]:
     (('MOON', 'm00n', 'mon'), ('A', '4'), ())
     """
     middle = len(word) // 2
-    forms = [word.upper(), numerize(word, _no_draw)]
+    forms = [word.upper(), numerize_text(word, _make_empty_draw)]
     if len(word) > 3:
         forms.append(word[:middle] + word[middle + 1 :])
         forms.append(word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :])
     return tuple(form for form in dict.fromkeys(forms) if form != word)
 
 
-def _no_draw(n: int) -> bytes:
+def _make_empty_draw(n: int) -> bytes:
     raise AssertionError(f"an edit that draws nothing at random asked for {n} bytes")
 
 
@@ -167,7 +173,7 @@ class Attack:
     flips: bool
 
 
-def smallest_edits(
+def find_smallest_edits(
     system: Similarity,
     first: Sequence[str],
     second: Sequence[str],
@@ -256,13 +262,15 @@ class WordSearch:
         return Attack(best.text, len(best.changes), best.similarity, self.flips)
 
 
-def flips_by_chance(system: Similarity, orders: Orders, thresholds: Floats, budget: int, seed: int) -> Floats:
+def estimate_chance_flips(
+    system: Similarity, orders: Orders, thresholds: Floats, budget: int, seed: int
+) -> Floats:
     """The share of `DRAWS` random orders of words in which as many changes as the column says, or fewer, flip a pair:
     (n, budget)."""
     flips = np.zeros((len(orders), DRAWS, budget))
     for start in range(0, len(orders), BLOCK):
         rows = np.arange(start, min(start + BLOCK, len(orders)))
-        flips[rows] = _draw_flips(system, _rows_of(orders, rows), thresholds[rows], budget, seed)
+        flips[rows] = _draw_flips(system, _select_rows(orders, rows), thresholds[rows], budget, seed)
     # Once flipped within a size, so within every larger one.
     return np.asarray(np.maximum.accumulate(flips, axis=2).mean(axis=1))
 
@@ -290,7 +298,7 @@ def _random_drafts(text: str, budget: int, seed: int, key: str) -> Iterator[str]
     """The text with one, two ... words changed, each draw a part of the next."""
     draft = DraftText(tuple(text.split()))
     drawn = _Stream(seed, key)
-    for place in permutation(len(draft.words), drawn):
+    for place in random_order(len(draft.words), drawn):
         forms = list(draft.change_at(place))
         if forms and len(draft.changes) < budget:
             draft = forms[int.from_bytes(drawn(8), "big") % len(forms)]
@@ -308,10 +316,10 @@ class _Stream:
         return random_bytes(n, self.seed, "random change", self.key, str(self.calls))
 
 
-def evaluate(system: Similarity, data: Orders, context: Context) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: Orders, context: Context) -> TaskOutcome:
     """Attack the orders that a system has right, and count how many changes each withstands."""
     if RELATIVE in system.identity:
-        nothing = undefined(
+        nothing = make_undefined_score(
             HEADLINE, 0, f"similarities of {system.name} are relative to their batch: {ABSOLUTE}"
         )
         return TaskOutcome((nothing,), {HEADLINE: Component(None, 0, reason=nothing.reason)}, Items().columns)
@@ -327,46 +335,46 @@ def evaluate(system: Similarity, data: Orders, context: Context) -> TaskOutcome:
     rows = np.flatnonzero(is_right == 1)
     budget = context.options.attack_budget
     flipped, by_chance = np.full((2, len(data), budget), np.nan)
-    attacked = _rows_of(data, rows)
-    attacks = smallest_edits(
+    attacked = _select_rows(data, rows)
+    attacks = find_smallest_edits(
         system, attacked.first, attacked.second, lower[rows], budget=budget, beam=context.options.attack_beam
     )
     needed = np.array([attack.changes if attack.flips else np.inf for attack in attacks])
     flipped[rows] = needed[:, None] <= np.arange(1, budget + 1)
-    by_chance[rows] = flips_by_chance(system, attacked, lower[rows], budget, context.seed)
+    by_chance[rows] = estimate_chance_flips(system, attacked, lower[rows], budget, context.seed)
     # A text that several orders have makes no further evidence.
-    groups = tied([{*texts} for texts in zip(data.first, data.second, strict=True)])
-    withstood, scores = _figures(is_right, flipped, by_chance, groups, context)
+    groups = tie_items([{*texts} for texts in zip(data.first, data.second, strict=True)])
+    withstood, scores = _make_figures(is_right, flipped, by_chance, groups, context)
     scores.append(_median_changes(needed, context))
     for name, column in {"right": is_right, HEADLINE: 1 - flipped[:, -1]}.items():
         items.add(data.ids, column, name)
     for size in range(budget):
-        items.add(data.ids, flipped[:, size], FLIPPED, _variant(size))
-        items.add(data.ids, by_chance[:, size], BY_CHANCE, _variant(size))
+        items.add(data.ids, flipped[:, size], FLIPPED, _name_variant(size))
+        items.add(data.ids, by_chance[:, size], BY_CHANCE, _name_variant(size))
     return TaskOutcome(
         tuple(scores), {HEADLINE: withstood.component()}, items.columns, lost.skipped,
         counts={"orders": len(data), "attacked": len(rows)}
     )  # fmt: skip
 
 
-def _rows_of(data: Orders, rows: NDArray[np.int64]) -> Orders:
+def _select_rows(data: Orders, rows: NDArray[np.int64]) -> Orders:
     columns = (data.ids, data.first, data.second, data.lower_first, data.lower_second)
     return Orders(*(tuple(column[row] for row in rows.tolist()) for column in columns))
 
 
-def _variant(size: int) -> str:
+def _name_variant(size: int) -> str:
     return f"changes={size + 1}"
 
 
-def _figures(
+def _make_figures(
     is_right: Floats, flipped: Floats, by_chance: Floats, groups: Labels | None, context: Context
 ) -> tuple[Estimate, list[Score]]:
     """The headline's estimate, and the rows of all shares; `groups` are orders drawn together."""
-    over = words("orders", ScoredPairs, groups)
+    over = describe_bootstrap("orders", ScoredPairs, groups)
 
     def measured(column: Floats, *, share: bool = True) -> Estimate:
         table = column[:, None]
-        return estimate(
+        return bootstrap_estimate(
             table, lambda means: means[..., 0], context, "orders", over, share=share, groups=groups
         )  # fmt: skip
 
@@ -374,8 +382,8 @@ def _figures(
     scores = [withstood.score(HEADLINE), measured(is_right).score("right")]
     for size in range(flipped.shape[1]):
         searched, chance = measured(flipped[:, size]), measured(by_chance[:, size], share=False)
-        scores.append(searched.score(FLIPPED, variant=_variant(size), bounds=(0, 1)))
-        scores.append(chance.score(BY_CHANCE, variant=_variant(size), bounds=(0, 1)))
+        scores.append(searched.score(FLIPPED, variant=_name_variant(size), bounds=(0, 1)))
+        scores.append(chance.score(BY_CHANCE, variant=_name_variant(size), bounds=(0, 1)))
     gain = measured(flipped[:, -1] - by_chance[:, -1], share=False)
     scores.append(gain.score("search minus chance", bounds=(-1, 1)))
     return withstood, scores
@@ -385,7 +393,7 @@ def _median_changes(needed: Floats, context: Context) -> Score:
     """The median number of changes of the orders that were flipped."""
     counts = needed[np.isfinite(needed)]
     if not len(counts):
-        return undefined("median changes", 0, "nothing was flipped")
+        return make_undefined_score("median changes", 0, "nothing was flipped")
     median = bootstrap_ci(counts, np.median, n_resamples=context.resamples, seed=context.seed)
     # There is no interval where all counts are one.
     low, high = (median.low, median.high) if np.isfinite(median.low) else (None, None)

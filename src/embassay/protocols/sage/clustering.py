@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
-from embassay.measures.clusters import complete_linkage, in_place, order_of_contents
+from embassay.measures.clusters import complete_linkage, order_of_contents, restore_item_order
 from embassay.protocols.kernel.estimates import (
     Estimate,
     Items,
     Lost,
-    over_sets,
-    over_texts_of_a_set,
-    summed,
-    undefined,
+    average_over_sets,
+    bootstrap_single_set,
+    make_undefined_score,
+    sum_skipped,
 )
 from embassay.protocols.sage.tasks import SageContext
 from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
@@ -28,10 +28,10 @@ from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
 HEADLINE = "v_measure"
 
 
-def evaluate(system: Similarity, data: LabelledTexts, context: SageContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: LabelledTexts, context: SageContext) -> TaskOutcome:
     """Score one system on every set of one dataset; sets of one label and lost members are skipped and counted."""
     items, scores, skipped, warnings = Items(), [], [], []
-    alone = _alone(data)
+    alone = _find_only_set(data)
     for name in sorted(set(data.sets)):
         rows = [i for i, of_set in enumerate(data.sets) if of_set == name]
         if len({data.labels[i] for i in rows}) < 2:
@@ -44,18 +44,20 @@ def evaluate(system: Similarity, data: LabelledTexts, context: SageContext) -> T
             )
         order = order_of_contents([data.texts[i] for i in drawn])
         drawn = [drawn[place] for place in order.tolist()]
-        distances, lost = _distances(system, data, drawn)
+        distances, lost = _measure_distances(system, data, drawn)
         if lost.too_many:
             return lost.without_score(HEADLINE, items, skipped, reason=f"set {name!r}: {lost.too_many}")
         skipped += lost.skipped
         left = [drawn[i] for i in np.flatnonzero(~lost.mask)]
-        scores.append(_score(distances, data, left, name, items))
+        scores.append(_score_set(distances, data, left, name, items))
         if name == alone:
             clusters = dict(zip(sorted(left), items.columns["value"][-len(left) :], strict=True))
-            whole = over_texts_of_a_set(data, name, clusters, context)
+            whole = bootstrap_single_set(data, name, clusters, context)
     if alone is not None and scores:
-        return _outcome(whole, scores, items, summed(skipped), tuple(warnings))
-    return _outcome(over_sets(scores, context), scores, items, summed(skipped), tuple(warnings))
+        return _make_outcome(whole, scores, items, sum_skipped(skipped), tuple(warnings))
+    return _make_outcome(
+        average_over_sets(scores, context), scores, items, sum_skipped(skipped), tuple(warnings)
+    )
 
 
 def _cap_rows(data: LabelledTexts, rows: list[int], system: Similarity, context: SageContext) -> list[int]:
@@ -68,7 +70,9 @@ def _cap_rows(data: LabelledTexts, rows: list[int], system: Similarity, context:
     return [rows[i] for i in drawn]
 
 
-def _distances(system: Similarity, data: LabelledTexts, rows: list[int]) -> tuple[NDArray[np.float32], Lost]:
+def _measure_distances(
+    system: Similarity, data: LabelledTexts, rows: list[int]
+) -> tuple[NDArray[np.float32], Lost]:
     """Condensed distances of the members that have a vector, and the others."""
     texts = [data.texts[i] for i in rows]
     distances = system.distances(texts)
@@ -87,12 +91,12 @@ def _distances(system: Similarity, data: LabelledTexts, rows: list[int]) -> tupl
     return np.concatenate(parts), lost
 
 
-def _score(
+def _score_set(
     distances: NDArray[np.float32], data: LabelledTexts, rows: list[int], name: str, items: Items
 ) -> Score:
     """V-measure of the clusters of one set, whose distances are in the order of these rows."""
     linked = complete_linkage(distances, len(rows), len({data.labels[i] for i in rows}))
-    clusters = in_place(np.argsort(np.argsort(rows)), linked)
+    clusters = restore_item_order(np.argsort(np.argsort(rows)), linked)
     rows = sorted(rows)
     labels = [data.labels[i] for i in rows]
     value = v_measure(labels, clusters.tolist())
@@ -101,7 +105,7 @@ def _score(
     return Score(HEADLINE, value, len(rows), variant="set", subset=name, method="one of the sets")
 
 
-def _alone(data: LabelledTexts) -> str | None:
+def _find_only_set(data: LabelledTexts) -> str | None:
     """The set of a dataset that has one with two labels or more; None where there are several."""
     labels: dict[str, set[str]] = {}
     for name, label in zip(data.sets, data.labels, strict=True):
@@ -110,7 +114,7 @@ def _alone(data: LabelledTexts) -> str | None:
     return proper[0] if len(proper) == 1 else None
 
 
-def _outcome(
+def _make_outcome(
     whole: Estimate | None,
     scores: list[Score],
     items: Items,
@@ -119,7 +123,7 @@ def _outcome(
 ) -> TaskOutcome:
     """The headline with the sets it is made of."""
     if whole is None:
-        headline = undefined(HEADLINE, 0, "no set with two labels or more")
+        headline = make_undefined_score(HEADLINE, 0, "no set with two labels or more")
         return TaskOutcome((headline,), {}, items.columns, skipped, warnings)
     texts, row = sum(score.n for score in scores), whole.score(HEADLINE)
     low, high = (end if end is None else min(max(end, 0.0), 1.0) for end in (row.ci_low, row.ci_high))

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked, Similarity
 from embassay.errors import ModelError
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, undefined
-from embassay.protocols.kernel.groups import Labels, groups_of, words
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, make_undefined_score
+from embassay.protocols.kernel.groups import Labels, describe_bootstrap, find_groups
 from embassay.protocols.kernel.tables import ColumnTable, number, text
-from embassay.protocols.sage.retrieval import K, gains_of, ideal_gains, ndcg
-from embassay.protocols.sage.tasks import SageContext, chosen_edits, with_options
-from embassay.randomness import generator, random_bytes
+from embassay.protocols.sage.retrieval import K, ideal_gains, list_gains, ndcg
+from embassay.protocols.sage.tasks import SageContext, parse_edits, with_options
+from embassay.randomness import make_generator, random_bytes
 from embassay.records import Result, RetrievalSet, Score, TaskOutcome
 from embassay.runs.folder import CellRecord
-from embassay.search.fusion import rrf
+from embassay.search.fusion import fuse_by_reciprocal_rank
 from embassay.stats.resampling import effective_units, resample_defined_means
 from embassay.systems import open_system
 from embassay.systems.cleanup import Cleanup
@@ -71,7 +71,7 @@ class GuardBench:
         self.system, self.data, self.context = system, data, context
         self.options = context.options
         self.seconds: dict[str, list[float]] = {}
-        self._gains, self._ideal = gains_of(data), ideal_gains(data)
+        self._gains, self._ideal = list_gains(data), ideal_gains(data)
         self._alone: dict[str, JudgedRanking] = {}
 
     def search_alone(self, asked: AskedSearch) -> JudgedRanking:
@@ -123,7 +123,7 @@ def fuse_searches(bench: GuardBench, asked: AskedSearch) -> JudgedRanking:
         indices, scores = np.full_like(own.indices, -1), np.full_like(own.scores, -np.inf)
         for row, both in enumerate(zip(own.indices.tolist(), found.indices.tolist(), strict=True)):
             lists = [[str(place) for place in ranking if place >= 0] for ranking in both]
-            fused = rrf(lists)[: indices.shape[1]]
+            fused = fuse_by_reciprocal_rank(lists)[: indices.shape[1]]
             indices[row, : len(fused)] = [int(hit.id) for hit in fused]
             scores[row, : len(fused)] = [hit.score for hit in fused]
         return Ranked(indices, scores)
@@ -131,7 +131,7 @@ def fuse_searches(bench: GuardBench, asked: AskedSearch) -> JudgedRanking:
     return bench.judge_ranking(bench.take_time("hybrid", fuse))
 
 
-def rerank_first(bench: GuardBench, asked: AskedSearch) -> JudgedRanking:
+def rerank_first_documents(bench: GuardBench, asked: AskedSearch) -> JudgedRanking:
     """A reranker orders the first documents anew; equal ones stay in the system's order."""
     reranker = open_reranker(
         bench.options.guard_rerank, tokenizer=bench.context.tokenizer, seed=bench.context.seed
@@ -157,15 +157,15 @@ def refuse_unsure(bench: GuardBench, asked: AskedSearch) -> JudgedRanking:
     clean = bench.search_alone(clean_search(bench.data)).ndcg
     # A question is refused by a threshold that it had no part in.
     values, sure = own.ndcg.copy(), own.ranked.scores[:, 0]
-    halves = _halves(bench.data, bench.context.seed)
+    halves = _split_halves(bench.data, bench.context.seed)
     for half in (False, True):
         here, there = halves == half, halves != half
         wanted = bench.options.guard_keep * float(np.mean(clean[there])) if there.any() else 0.0
-        values[here & (sure < lowest_threshold(sure[there], own.ndcg[there], wanted))] = np.nan
+        values[here & (sure < find_lowest_threshold(sure[there], own.ndcg[there], wanted))] = np.nan
     return JudgedRanking(own.ranked, values)
 
 
-def lowest_threshold(sure: Floats, values: Floats, wanted: float) -> float:
+def find_lowest_threshold(sure: Floats, values: Floats, wanted: float) -> float:
     """The lowest of the similarities (n,) from which on the mean of the values is at least `wanted`, of those that
     leave `LEAST_ANSWERED` of them; where none does, that with the highest mean.
 
@@ -182,15 +182,15 @@ def lowest_threshold(sure: Floats, values: Floats, wanted: float) -> float:
     return float(sure[order[start]]) if start else -np.inf
 
 
-def _halves(data: RetrievalSet, seed: int) -> NDArray[np.bool_]:
+def _split_halves(data: RetrievalSet, seed: int) -> NDArray[np.bool_]:
     """To which half each question belongs, (q,); questions that share a relevant document to one."""
-    groups = groups_of(data)
+    groups = find_groups(data)
     names = data.queries.ids if groups is None else [str(label) for label in groups.tolist()]
     return np.array([random_bytes(1, seed, "half", name)[0] % 2 == 1 for name in names])
 
 
 GUARDS: Mapping[str, Callable[[GuardBench, AskedSearch], JudgedRanking]] = {
-    "cleaning": clean_texts, "hybrid": fuse_searches, "rerank": rerank_first, "threshold": refuse_unsure
+    "cleaning": clean_texts, "hybrid": fuse_searches, "rerank": rerank_first_documents, "threshold": refuse_unsure
 }  # fmt: skip
 """By name; the last is named where no other does."""
 
@@ -200,7 +200,7 @@ def clean_search(data: RetrievalSet) -> AskedSearch:
     return AskedSearch(CLEAN, data.queries.texts, data.corpus.texts)
 
 
-def damaged_search(data: RetrievalSet, edit: str, context: SageContext) -> AskedSearch:
+def damage_search(data: RetrievalSet, edit: str, context: SageContext) -> AskedSearch:
     """The same with one side under an edit."""
     damage = with_options(edit, context)
     if context.options.guard_side == "queries":
@@ -208,11 +208,11 @@ def damaged_search(data: RetrievalSet, edit: str, context: SageContext) -> Asked
     return AskedSearch(edit, data.queries.texts, damage(data.corpus.texts, data.corpus.ids))
 
 
-def evaluate(system: Similarity, data: RetrievalSet, context: SageContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext) -> TaskOutcome:
     """Measure what a system keeps under every edit, alone and behind every guard."""
     bench = GuardBench(system, data, context)
-    edits = chosen_edits(context.options.guard_edits)
-    searches = [clean_search(data), *(damaged_search(data, edit, context) for edit in edits)]
+    edits = parse_edits(context.options.guard_edits)
+    searches = [clean_search(data), *(damage_search(data, edit, context) for edit in edits)]
     columns, reasons = dict[str, Floats](), dict[str, str]()
     for asked in searches:
         columns[asked.name] = bench.search_alone(asked).ndcg
@@ -228,17 +228,17 @@ def evaluate(system: Similarity, data: RetrievalSet, context: SageContext) -> Ta
         return lost.without_score(HEADLINE, Items())
     for column in columns.values():
         column[lost.mask] = np.nan
-    return _outcome(columns, reasons, edits, bench, lost)
+    return _make_outcome(columns, reasons, edits, bench, lost)
 
 
-def _outcome(
+def _make_outcome(
     columns: Mapping[str, Floats],
     reasons: Mapping[str, str],
     edits: Sequence[str],
     bench: GuardBench,
     lost: Lost,
 ) -> TaskOutcome:
-    over = Shares(bench.context, groups_of(bench.data))
+    over = Shares(bench.context, find_groups(bench.data))
     whole = over.share_kept(columns[CLEAN], np.mean([columns[edit] for edit in edits], axis=0), most=1.0)
     items, scores = Items(), [whole.score(HEADLINE)]
     for variant, column in columns.items():
@@ -247,7 +247,7 @@ def _outcome(
     for name in GUARDS:
         if name in reasons:
             scores += [
-                undefined(HEADLINE, 0, reasons[name], variant=f"{edit}:{name}") for edit in edits
+                make_undefined_score(HEADLINE, 0, reasons[name], variant=f"{edit}:{name}") for edit in edits
             ]  # fmt: skip
             continue
         change = columns[f"{CLEAN}:{name}"] - columns[CLEAN]
@@ -269,7 +269,7 @@ def _guard_scores(columns: Mapping[str, Floats], edit: str, name: str, over: Sha
     if restored.value > 0 or restored.value <= 0:
         yield restored.score(RESTORED, variant=variant)
     else:
-        yield undefined(RESTORED, restored.n, "the edit costs nothing", variant=variant)
+        yield make_undefined_score(RESTORED, restored.n, "the edit costs nothing", variant=variant)
     if name == "threshold":
         yield over.mean_value((~np.isnan(guarded)).astype(float), is_share=True).score(
             ANSWERED, variant=variant
@@ -305,10 +305,10 @@ class Shares:
     ) -> Estimate:
         table = np.column_stack(columns)
         has_value = ~np.isnan(table[:, 0])
-        n, method = int(has_value.sum()), words("queries", RetrievalSet, self.groups)
+        n, method = int(has_value.sum()), describe_bootstrap("queries", RetrievalSet, self.groups)
         if not n or np.isnan(table).all(axis=0).any():
             return Estimate(float("nan"), 0, np.empty(0), method)
-        rng = generator(self.context.seed, "guards", self.context.dataset)
+        rng = make_generator(self.context.seed, "guards", self.context.dataset)
         drawn = resample_defined_means(table, n_resamples=self.context.resamples, rng=rng, groups=self.groups)
         units = None if self.groups is None else effective_units(self.groups[has_value])
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -349,7 +349,7 @@ def _guard_lines(record: CellRecord, rows: Sequence[Result], keep: float) -> Ite
         if (row.task, row.dataset, row.system, row.measure) == (TASK, record.dataset, record.system, HEADLINE)
     }
     for edit in (variant for variant in own if variant and variant.rpartition(":")[2] not in GUARDS):
-        chosen = cheapest_guard(own, edit, record.counts, keep)
+        chosen = find_cheapest_guard(own, edit, record.counts, keep)
         for name in (ALONE, *GUARDS):
             kept = own.get(edit if name == ALONE else f"{edit}:{name}")
             if kept is not None:
@@ -359,7 +359,7 @@ def _guard_lines(record: CellRecord, rows: Sequence[Result], keep: float) -> Ite
                 yield GuardLine(record.dataset, record.system, edit, name, kept, time_of, mark)
 
 
-def cheapest_guard(
+def find_cheapest_guard(
     kept: Mapping[str, Result], edit: str, counts: Mapping[str, int], keep: float
 ) -> str | None:
     """The system alone where it keeps enough, else the fastest guard that answers all and does, else a threshold that

@@ -86,9 +86,9 @@ class SageOptions:
                 "delete10 of 2024 has a rule of its own for spaces.",
                 mend="Leave --delete-next-if-space out, or --edits 2024.",
             )
-        object.__setattr__(self, "further_edits", ",".join(further_edits(self.further_edits)))
+        object.__setattr__(self, "further_edits", ",".join(parse_edits(self.further_edits)))
         if self.retrieval_edits != ALL:
-            object.__setattr__(self, "retrieval_edits", _spelled(self.retrieval_edits))
+            object.__setattr__(self, "retrieval_edits", _normalize_edits(self.retrieval_edits))
 
     def as_dict(self) -> dict[str, Any]:
         """Every option with its value, as saved in a manifest and in the keys of cells; what leaves documents or edits
@@ -104,7 +104,7 @@ class SageOptions:
         if self.needle:
             from embassay.text import text_digest
 
-            every["needle"] = f"{Path(self.needle).name} {text_digest(needle_text(self.needle))}"
+            every["needle"] = f"{Path(self.needle).name} {text_digest(read_needle(self.needle))}"
         return {name: value for name, value in every.items() if (name, value) not in whole}
 
     def item_limit(self, task: str, limit: int | None) -> int | None:
@@ -125,7 +125,7 @@ _BEYOND = {
 """Options of tasks beyond the paper's, by default left out of manifests and keys."""
 
 
-def further_edits(names: str) -> tuple[str, ...]:
+def parse_edits(names: str) -> tuple[str, ...]:
     """The edits of a list, each once, in one order. UsageError for a name that is none of them.
 
     >>> further_edits("facts, synonyms")
@@ -140,7 +140,7 @@ def further_edits(names: str) -> tuple[str, ...]:
     return tuple(name for name in FURTHER if name in asked)
 
 
-def needle_text(path: str) -> str:
+def read_needle(path: str) -> str:
     """The text of `--needle`; empty without one: ours then."""
     if not path:
         return ""
@@ -149,11 +149,11 @@ def needle_text(path: str) -> str:
     return read_needle(path)
 
 
-def _spelled(names: str) -> str:
+def _normalize_edits(names: str) -> str:
     """A choice of edits in the one way it is written."""
-    from embassay.protocols.sage.tasks import RETRIEVAL_EDITS, chosen_edits
+    from embassay.protocols.sage.tasks import RETRIEVAL_EDITS, parse_edits
 
-    chosen = chosen_edits(names)
+    chosen = parse_edits(names)
     return ALL if chosen == RETRIEVAL_EDITS else ",".join(chosen)
 
 

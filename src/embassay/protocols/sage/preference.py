@@ -15,8 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, Statistic, combine, estimate, undefined
-from embassay.protocols.kernel.groups import groups_of, words
+from embassay.protocols.kernel.estimates import (
+    Estimate,
+    Items,
+    Lost,
+    Statistic,
+    average_estimates,
+    bootstrap_estimate,
+    make_undefined_score,
+)
+from embassay.protocols.kernel.groups import describe_bootstrap, find_groups
 from embassay.protocols.kernel.inputs import Columns
 from embassay.protocols.sage.tasks import SageContext
 from embassay.records import Comparisons, Component, Ratings, Score, Skipped, TaskOutcome
@@ -43,16 +51,16 @@ class _TaskHalf:
     skipped: tuple[Skipped, ...] = ()
 
 
-def evaluate(system: Similarity, data: Preferences, context: SageContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: Preferences, context: SageContext) -> TaskOutcome:
     """Score one system on one dataset's comparisons, ratings or both."""
     items = Items()
     parts: dict[str, _TaskHalf] = {}
     if data.comparisons is not None and len(data.comparisons):
-        parts["comparisons"] = _compare(system, data.comparisons, context, items)
+        parts["comparisons"] = _score_choices(system, data.comparisons, context, items)
     if data.ratings is not None and len(data.ratings):
-        parts["ratings"] = _rate(system, data.ratings, context, items)
+        parts["ratings"] = _score_ratings(system, data.ratings, context, items)
     return TaskOutcome(
-        scores=(_headline(parts), *(score for part in parts.values() for score in part.scores)),
+        scores=(_headline_score(parts), *(score for part in parts.values() for score in part.scores)),
         components={name: part.component for name, part in parts.items()},
         items=items.columns,
         skipped=tuple(skip for part in parts.values() for skip in part.skipped),
@@ -66,9 +74,11 @@ def choice_figures(means: NDArray[np.float64]) -> NDArray[np.float64]:
     Precision and recall are 0 when nothing is predicted or nothing is positive, F1 when both are.
     """
     correct, hit, predicted, actual = np.moveaxis(means, -1, 0)
-    precision = _ratio(hit, predicted)
-    recall = _ratio(hit, actual)
-    return np.stack([correct, precision, recall, _ratio(2 * hit, predicted + actual)], axis=-1)
+    precision = _divide_where_positive(hit, predicted)
+    recall = _divide_where_positive(hit, actual)
+    return np.stack(
+        [correct, precision, recall, _divide_where_positive(2 * hit, predicted + actual)], axis=-1
+    )
 
 
 def mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -80,7 +90,7 @@ def mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(0.5 * (np.clip(r, -1, 1) + 1), dtype=np.float64)
 
 
-def _compare(system: Similarity, data: Comparisons, context: SageContext, items: Items) -> _TaskHalf:
+def _score_choices(system: Similarity, data: Comparisons, context: SageContext, items: Items) -> _TaskHalf:
     similarity = system.pairs((*data.sources, *data.sources), (*data.first, *data.second))
     # Six decimals: float32 gives equal texts similarities that differ in their last bits, and would break ties by
     # chance.
@@ -98,91 +108,97 @@ def _compare(system: Similarity, data: Comparisons, context: SageContext, items:
     items.add(data.ids, second, "similarity", "second")
     items.add(data.ids, credit, "correct")
     if lost.too_many:
-        return _no_part(CHOICES, lost, len(data))
+        return _make_undefined_half(CHOICES, lost, len(data))
 
     actual = data.choice.astype(np.float64)
     # Which summary is `positive` changes precision and recall, not accuracy.
     if context.options.positive == "first":
         predicted, actual = 1 - predicted, 1 - actual
     columns = np.stack([credit, predicted * actual, predicted, actual], axis=1)
-    groups = groups_of(data)
-    method = words("comparisons", Comparisons, groups)
+    groups = find_groups(data)
+    method = describe_bootstrap("comparisons", Comparisons, groups)
 
     def over_comparisons(columns: Columns, statistic: Statistic, *, share: bool) -> Estimate:
-        return estimate(columns, statistic, context, "comparisons", method, share=share, groups=groups)
+        return bootstrap_estimate(
+            columns, statistic, context, "comparisons", method, share=share, groups=groups
+        )
 
     figures = [
-        over_comparisons(columns, partial(_figure, i), share=name == "accuracy")
+        over_comparisons(columns, partial(_choose_figure, i), share=name == "accuracy")
         for i, name in enumerate(CHOICES)
     ]
-    whole = combine(figures, method)
+    whole = average_estimates(figures, method)
     ties = over_comparisons(tied[:, None], lambda means: means[..., 0], share=True)
     rows = [figure.score(name) for name, figure in zip(CHOICES, figures, strict=True)]
     return _TaskHalf((*rows, ties.score("tie_share")), whole.component(), whole, lost.skipped)
 
 
-def _figure(place: int, means: NDArray[np.float64]) -> NDArray[np.float64]:
+def _choose_figure(place: int, means: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(choice_figures(means)[..., place])
 
 
-def _rate(system: Similarity, data: Ratings, context: SageContext, items: Items) -> _TaskHalf:
+def _score_ratings(system: Similarity, data: Ratings, context: SageContext, items: Items) -> _TaskHalf:
     similarity = system.pairs(data.sources, data.summaries).astype(np.float64)
     items.add(data.ids, similarity, "similarity", "rating")
     lost = Lost(system, data.ids, "rated summaries")
     lost.see(similarity, data.sources, data.summaries)
     if lost.too_many:
-        return _no_part(("score",), lost, len(data), *data.axes)
+        return _make_undefined_half(("score",), lost, len(data), *data.axes)
     # Standardised first, so that sums of squares of values around 0.99 lose no digits.
-    standard = _standardised(similarity)
-    scores, axes, skipped, groups = [], [], [*lost.skipped], groups_of(data)
-    method = words("ratings", Ratings, groups)
+    standard = _standardise(similarity)
+    scores, axes, skipped, groups = [], [], [*lost.skipped], find_groups(data)
+    method = describe_bootstrap("ratings", Ratings, groups)
     for axis, ratings in data.axes.items():
         rated = np.isfinite(ratings)
         items.add(data.ids, ratings, axis, "human")
         if missing := int((~rated).sum()):
             skipped.append(Skipped(f"no rating on {axis}", missing))
-        x, y = standard[rated], _standardised(ratings[rated])
+        x, y = standard[rated], _standardise(ratings[rated])
         kept = ~np.isnan(x)
         if kept.sum() < 2 or not x[kept].any() or not y[kept].any():
             reason = f"the {'similarity' if kept.sum() > 1 and not x[kept].any() else 'rating'} does not vary"
-            scores.append(undefined("score", int(kept.sum()), reason, variant=axis))
+            scores.append(make_undefined_score("score", int(kept.sum()), reason, variant=axis))
             continue
         columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
         strata = None if groups is None else np.unique(groups[rated], return_inverse=True)[1]
-        figure = estimate(columns, mapped_pearson, context, f"ratings:{len(x)}", method, groups=strata)
+        figure = bootstrap_estimate(
+            columns, mapped_pearson, context, f"ratings:{len(x)}", method, groups=strata
+        )
         scores.append(figure.score("score", variant=axis))
         axes.append(figure)
     if len(axes) < len(data.axes):
         reason = next(score.reason for score in scores if score.value is None)
         return _TaskHalf(tuple(scores), Component(None, len(data), reason=reason), None, tuple(skipped))
-    whole = combine(axes, method)
+    whole = average_estimates(axes, method)
     return _TaskHalf(tuple(scores), whole.component(), whole, tuple(skipped))
 
 
-def _no_part(measures: Sequence[str], lost: Lost, n: int, *variants: str) -> _TaskHalf:
+def _make_undefined_half(measures: Sequence[str], lost: Lost, n: int, *variants: str) -> _TaskHalf:
     """A half that lost too many of its rows."""
     reason, left = lost.too_many, n - len(lost.rows)
     rows = [
-        undefined(measure, left, reason, variant=variant)
+        make_undefined_score(measure, left, reason, variant=variant)
         for measure in measures
         for variant in variants or ("",)
     ]
     return _TaskHalf(tuple(rows), Component(None, left, reason=reason), None, lost.skipped)
 
 
-def _headline(parts: dict[str, _TaskHalf]) -> Score:
+def _headline_score(parts: dict[str, _TaskHalf]) -> Score:
     n = sum(part.component.n for part in parts.values())
     if not parts:
-        return undefined(HEADLINE, 0, "no usable comparison or rating")
+        return make_undefined_score(HEADLINE, 0, "no usable comparison or rating")
     for name, part in parts.items():
         if part.whole is None:
-            return undefined(HEADLINE, n, f"{name}: {part.component.reason}")
-    whole = combine([part.whole for part in parts.values() if part.whole], f"mean over {' and '.join(parts)}")
+            return make_undefined_score(HEADLINE, n, f"{name}: {part.component.reason}")
+    whole = average_estimates(
+        [part.whole for part in parts.values() if part.whole], f"mean over {' and '.join(parts)}"
+    )
     score = whole.score(HEADLINE)
     return Score(HEADLINE, score.value, n, score.ci_low, score.ci_high, method=whole.method)
 
 
-def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _standardise(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean 0 and variance 1; all zeros if the values are constant to within float noise. NaN stays, and counts not."""
     defined = values[~np.isnan(values)]
     if not len(defined):
@@ -192,5 +208,7 @@ def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return centred / deviation if deviation > 1e-7 else np.where(np.isnan(values), np.nan, 0.0)
 
 
-def _ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
+def _divide_where_positive(
+    numerator: NDArray[np.float64], denominator: NDArray[np.float64]
+) -> NDArray[np.float64]:
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)

@@ -18,19 +18,19 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel.evaluation import Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem, PlannedTask
-from embassay.protocols.kernel.session import Conclusion, Session, Silent, kinds
+from embassay.protocols.kernel.session import Conclusion, Session, Silent, system_kinds
 from embassay.protocols.kernel.tables import RunTable
 from embassay.protocols.sage.guards import guard_table
 from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
-from embassay.protocols.sage.tables import best_table, group_table, tables
+from embassay.protocols.sage.tables import best_table, group_table, make_tables
 from embassay.protocols.sage.tasks import (
     PAIR_CORPUS,
     TASK_NAMES,
     TASKS,
     SageContext,
-    chosen_edits,
     corpora_length,
-    needed,
+    estimate_memory,
+    parse_edits,
 )
 from embassay.records import Result, RetrievalSet
 from embassay.runs.execution import Workers
@@ -84,7 +84,7 @@ class Sage(TaskProtocol):
     first_field: ClassVar = {"retrieval": "document", "preference": "source"}
     kinds: ClassVar = {"clustering": "distances", "retrieval": "search"}
     order_alone = frozenset({"preference", "robustness", "retrieval"})
-    needed = staticmethod(needed)
+    estimate_memory = staticmethod(estimate_memory)
 
     def item_limit(self, task: str, request: Request) -> int | None:
         """Tasks that edit whole documents have a cap of their own."""
@@ -93,7 +93,7 @@ class Sage(TaskProtocol):
     def texts(self, task: Task, data: Any, options: SageOptions) -> int:
         """Retrieval sees a document once for every edit that is asked for."""
         chosen = task.name == "retrieval" and options.retrieval_edits != ALL
-        copies = 1 + len(chosen_edits(options.retrieval_edits)) if chosen else task.texts_per_item
+        copies = 1 + len(parse_edits(options.retrieval_edits)) if chosen else task.texts_per_item
         return task.size(data) * copies
 
     def length(self, task: str, context: SageContext) -> float:
@@ -114,7 +114,7 @@ class Sage(TaskProtocol):
         for dataset in plan.datasets:
             for task in dataset.tasks:
                 self.folder.keep_texts(
-                    task.task, dataset.name, partial(_texts, plan, dataset.source, task.task)
+                    task.task, dataset.name, partial(_shown_texts, plan, dataset.source, task.task)
                 )
 
     def work(self, session: Session, listener: Silent) -> None:
@@ -132,12 +132,12 @@ class Sage(TaskProtocol):
 
     def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[RunTable]:
         """The paper's, and ours."""
-        return tables(rows, kinds(plan))
+        return make_tables(rows, system_kinds(plan))
 
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """And embedding models beside classical metrics as groups."""
         conclusion = super().conclude(plan, records, rows)
-        of_system = kinds(plan)
+        of_system = system_kinds(plan)
         groups = (*group_table(conclusion.standings, of_system), *best_table(conclusion.standings, of_system))
         ranked = [record for record in records if of_system.get(record.system) != "reference"]
         guarded = guard_table(ranked, rows, plan.request.options.guard_keep)
@@ -158,22 +158,24 @@ def _keep_found(plan: Plan, folder: RunFolder) -> None:
             hits = {str(doc) for path in paths for doc in _ranked_documents(path)}
             path = folder.texts_path(task.task, dataset.name)
             if not hits <= _edited_documents(path) or (path.exists() and not is_whole_parquet(path)):
-                write_columns(path, _texts(plan, dataset.source, task.task, hits))
+                write_columns(path, _shown_texts(plan, dataset.source, task.task, hits))
 
 
-def _texts(plan: Plan, source: str, name: str, hits: Iterable[str] = ()) -> Columns:
+def _shown_texts(plan: Plan, source: str, name: str, hits: Iterable[str] = ()) -> Columns:
     data = Sage().loaded(plan.request, source, name).data
     wanted = {*hits, *_judged_documents(data)}
     columns: Columns = {"item_id": [], "field": [], "text": []}
     for field, (ids, texts) in TASKS.build(name).fields(data).items():
-        kept_ids, kept = few(ids, texts, wanted) if lies_in_file(texts) else (ids, texts)
+        kept_ids, kept = select_texts(ids, texts, wanted) if lies_in_file(texts) else (ids, texts)
         columns["item_id"] += kept_ids
         columns["field"] += [field] * len(kept_ids)
         columns["text"] += kept
     return columns
 
 
-def few(ids: Sequence[str], texts: Sequence[str], wanted: Container[str]) -> tuple[list[str], list[str]]:
+def select_texts(
+    ids: Sequence[str], texts: Sequence[str], wanted: Container[str]
+) -> tuple[list[str], list[str]]:
     """The wanted ids and their texts, in the order of the corpus; the ids are read once, of the texts only those."""
     places = {key: place for place, key in enumerate(ids) if key in wanted}
     return list(places), [texts[place] for place in places.values()]

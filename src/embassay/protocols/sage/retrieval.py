@@ -23,25 +23,32 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked, Similarity
 from embassay.measures import ndcg_arrays
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, Statistic, estimate, undefined
-from embassay.protocols.kernel.groups import groups_of, words
+from embassay.protocols.kernel.estimates import (
+    Estimate,
+    Items,
+    Lost,
+    Statistic,
+    bootstrap_estimate,
+    make_undefined_score,
+)
+from embassay.protocols.kernel.groups import describe_bootstrap, find_groups
 from embassay.protocols.sage.tasks import (
     RETRIEVAL_EDITS,
     Edit,
     SageContext,
-    left_as_they_were,
+    find_unchanged,
+    make_unchanged_skip,
     retrieval_edits,
-    unchanged,
     with_options,
 )
 from embassay.records import Component, Documents, RetrievalSet, Score, Skipped, TaskOutcome
 from embassay.search import merge
-from embassay.search.exact import SHARD, cut_shards, over_shards
+from embassay.search.exact import SHARD, cut_shards, run_over_shards
 
 HEADLINE = "retention"
 
 
-def evaluate(system: Similarity, data: RetrievalSet, context: SageContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext) -> TaskOutcome:
     """Score one system on one retrieval dataset.
 
     A document that lost a version is left out of every corpus and of the judgements, a lost query, and one without
@@ -49,36 +56,44 @@ def evaluate(system: Similarity, data: RetrievalSet, context: SageContext) -> Ta
     """
     corpora, items = Corpora(data.corpus, context), Items()
     if not corpora.edits:
-        row = undefined(HEADLINE, len(data), "no edit changed any document")
+        row = make_undefined_score(HEADLINE, len(data), "no edit changed any document")
         part = Component(None, len(data), reason=row.reason)
         return TaskOutcome((row,), {HEADLINE: part}, items.columns, corpora.left_alone())
-    over = _OverQueries(context, groups_of(data), corpora.edits)
-    own_rows = _own_rows(data) if context.options.exclude_self else None
+    over = _OverQueries(context, find_groups(data), corpora.edits)
+    own_rows = _find_own_rows(data) if context.options.exclude_self else None
     # Queries of which only their own document is relevant have nothing to find once it is left out.
-    data, selfish = _remaining(data, frozenset(), own=own_rows is not None)
+    data, selfish = _drop_lost_judgements(data, frozenset(), own=own_rows is not None)
     # One deeper than the cut, to see whether its border is a tie.
-    ranked = _without(_searched(system, data, corpora, K + 1 + (own_rows is not None), context), (), own_rows)
-    documents, queries = _lost(system, data, corpora)
+    ranked = _drop_documents(
+        _search_versions(system, data, corpora, K + 1 + (own_rows is not None), context), (), own_rows
+    )
+    documents, queries = _find_lost(system, data, corpora)
     for lost in (documents, queries):
         if lost.too_many:
             return lost.without_score(HEADLINE, items)
     if not (documents or queries):
-        outcome = _score_rankings(_edited(ranked, corpora), data, queries.mask | selfish, items, over)
+        outcome = _score_rankings(
+            _drop_unchanged_copies(ranked, corpora), data, queries.mask | selfish, items, over
+        )
         scores = (*outcome.scores, *corpora.without_value(len(data)))
-        return replace(outcome, scores=scores, skipped=(*_orphans(data, selfish), *corpora.left_alone()))
-    clean = ndcg(gains_of(data), ranked.apart[0].indices[:, :K], ideal_gains(data), context)
+        return replace(outcome, scores=scores, skipped=(*_list_orphans(data, selfish), *corpora.left_alone()))
+    clean = ndcg(list_gains(data), ranked.apart[0].indices[:, :K], ideal_gains(data), context)
     clean[queries.mask | selfish] = np.nan
     whole = over.mean(clean)
-    rest, orphans = _remaining(data, {data.corpus.ids[row] for row in documents.rows})
+    rest, orphans = _drop_lost_judgements(data, {data.corpus.ids[row] for row in documents.rows})
     if documents:
         # The same texts again, so that all vectors are kept ones, and as many places more as documents drop out.
         depth = K + 1 + len(documents.rows) + (own_rows is not None)
-        ranked = _without(_searched(system, data, corpora, depth, context), documents.rows, own_rows)
-    outcome = _score_rankings(_edited(ranked, corpora), rest, queries.mask | orphans | selfish, items, over)
+        ranked = _drop_documents(
+            _search_versions(system, data, corpora, depth, context), documents.rows, own_rows
+        )
+    outcome = _score_rankings(
+        _drop_unchanged_copies(ranked, corpora), rest, queries.mask | orphans | selfish, items, over
+    )
     left_out = [
         *documents.skipped,
         *queries.skipped,
-        *_orphans(data, orphans | selfish),
+        *_list_orphans(data, orphans | selfish),
         *corpora.left_alone(),
     ]
     whole_row = whole.score(f"ndcg@{K}", variant="original:all")
@@ -93,7 +108,7 @@ class _VersionRankings(NamedTuple):
     together: Sequence[Ranked]
 
 
-def _searched(
+def _search_versions(
     system: Similarity, data: RetrievalSet, corpora: Corpora, k: int, context: SageContext
 ) -> _VersionRankings:
     """The best k of every version of the corpus, each merged as its shards come in."""
@@ -105,13 +120,15 @@ def _searched(
     shards = iter(search(data.queries.texts, corpora, *shares, k, **spread))
 
     def each() -> list[Ranked]:
-        return [_merged(islice(shards, corpora.shards), corpora.offsets, k) for _ in range(corpora.versions)]
+        return [
+            _merge_shards(islice(shards, corpora.shards), corpora.offsets, k) for _ in range(corpora.versions)
+        ]
 
     apart = each()
     return _VersionRankings(apart, each() if own else apart)
 
 
-def _merged(shards: Iterable[Ranked], offsets: Sequence[int], k: int) -> Ranked:
+def _merge_shards(shards: Iterable[Ranked], offsets: Sequence[int], k: int) -> Ranked:
     """The best k of a corpus from those of its shards; what there is of them at once is two."""
     best: Ranked | None = None
     for shard, offset in zip(shards, offsets, strict=True):
@@ -120,7 +137,7 @@ def _merged(shards: Iterable[Ranked], offsets: Sequence[int], k: int) -> Ranked:
     return best
 
 
-def _lost(system: Similarity, data: RetrievalSet, corpora: Corpora) -> tuple[Lost, Lost]:
+def _find_lost(system: Similarity, data: RetrievalSet, corpora: Corpora) -> tuple[Lost, Lost]:
     """Documents of which the system lost a version, and queries that it lost."""
     documents = Lost(system, data.corpus.ids, "documents")
     queries = Lost(system, data.queries.ids, "queries")
@@ -131,7 +148,7 @@ def _lost(system: Similarity, data: RetrievalSet, corpora: Corpora) -> tuple[Los
     return documents, queries
 
 
-def _own_rows(data: RetrievalSet) -> NDArray[np.int64]:
+def _find_own_rows(data: RetrievalSet) -> NDArray[np.int64]:
     """The row of the document that has the query's id, (queries,); -2, which no ranking holds, where there is none."""
     asked = set(data.queries.ids)
     row_of = {key: row for row, key in enumerate(data.corpus.ids) if key in asked}
@@ -139,7 +156,7 @@ def _own_rows(data: RetrievalSet) -> NDArray[np.int64]:
     return np.array([row_of.get(query, -2) for query in data.queries.ids], dtype=np.int64)
 
 
-def _remaining(
+def _drop_lost_judgements(
     data: RetrievalSet, gone: Set[str], *, own: bool = False
 ) -> tuple[RetrievalSet, NDArray[np.bool_]]:
     """The data without judgements of documents that are gone (`own`: and of a query's own), and the queries that have
@@ -157,13 +174,13 @@ def _remaining(
     return replace(data, qrels=qrels), np.array(had) & ~np.array(has)
 
 
-def _orphans(data: RetrievalSet, orphans: NDArray[np.bool_]) -> Iterator[Skipped]:
+def _list_orphans(data: RetrievalSet, orphans: NDArray[np.bool_]) -> Iterator[Skipped]:
     if orphans.any():
         ids = tuple(data.queries.ids[i] for i in np.flatnonzero(orphans).tolist())
         yield Skipped("query whose relevant documents are all left out", len(ids), ids[:5])
 
 
-def _without(
+def _drop_documents(
     found: _VersionRankings, documents: Sequence[int], own_rows: NDArray[np.int64] | None
 ) -> _VersionRankings:
     """The rankings without these documents and each query's own, K + 1 deep."""
@@ -180,11 +197,11 @@ def _without(
     return _VersionRankings(*([rest(ranking) for ranking in ranked] for ranked in found))
 
 
-def _edited(ranked: _VersionRankings, corpora: Corpora) -> _VersionRankings:
+def _drop_unchanged_copies(ranked: _VersionRankings, corpora: Corpora) -> _VersionRankings:
     """The rankings without copies that an edit left as they were. No deeper search is needed: each of them has the
     score of its original, which stands in its place."""
     copies = [
-        _without(_VersionRankings([ranking], [ranking]), rows.tolist(), None).together[0]
+        _drop_documents(_VersionRankings([ranking], [ranking]), rows.tolist(), None).together[0]
         for ranking, rows in zip(ranked.together[1:], corpora.unchanged(), strict=True)
     ]
     return _VersionRankings(ranked.apart, [ranked.together[0], *copies])
@@ -209,9 +226,9 @@ class _OverQueries:
 
     def share(self, columns: NDArray[np.float64], statistic: Statistic, prefix: str = "") -> Estimate:
         """`statistic` of the means of columns (queries, m)."""
-        method = prefix + words("queries", RetrievalSet, self.groups)
+        method = prefix + describe_bootstrap("queries", RetrievalSet, self.groups)
         method += ", own document left out" if self.context.options.exclude_self else ""
-        return estimate(columns, statistic, self.context, "queries", method, groups=self.groups)
+        return bootstrap_estimate(columns, statistic, self.context, "queries", method, groups=self.groups)
 
     def mean(self, values: NDArray[np.float64], prefix: str = "") -> Estimate:
         """The mean of values (queries,)."""
@@ -223,10 +240,12 @@ def _score_rankings(
 ) -> TaskOutcome:
     """The outcome from the rankings of the clean corpus and its versions; `lost` queries do not count."""
     context, ranked = over.context, searched.apart
-    gains = gains_of(data)
+    gains = list_gains(data)
     ideal = ideal_gains(data)
     versions = np.stack([ndcg(gains, ranking.indices[:, :K], ideal, context) for ranking in ranked], axis=1)
-    shard, index, score = merged(searched.together, K + 1, copies_first=context.options.ties == "worst")
+    shard, index, score = merge_versions(
+        searched.together, K + 1, copies_first=context.options.ties == "worst"
+    )
     # A perturbed copy has no gain: it takes a place of the ranking, and that is all that is measured.
     augmented = ndcg(gains, np.where(shard == 0, index, -1)[:, :K], ideal, context)
     # Equal scores within the cut or at its border, where the order of the shards decides.
@@ -237,7 +256,7 @@ def _score_rankings(
     columns = np.column_stack([versions, augmented])
     for name, column in zip(names, columns.T, strict=True):
         items.add(data.queries.ids, column, f"ndcg@{K}", name or "original")
-    relevant = rankings(
+    relevant = make_ranking_columns(
         data,
         over.edits,
         gains,
@@ -246,9 +265,9 @@ def _score_rankings(
         ranked[0].indices,
         ranked[0].scores,
     )
-    copies = rankings(data, over.edits, gains, "augmented", shard, index, score)
+    copies = make_ranking_columns(data, over.edits, gains, "augmented", shard, index, score)
     counts = {"queries": len(data), "documents": len(data.corpus), "texts": len(ranked) * len(data.corpus)}
-    outcome = _outcome(columns, tied, items, over, counts)
+    outcome = _make_outcome(columns, tied, items, over, counts)
     return replace(outcome, rankings={name: relevant[name] + copies[name] for name in relevant})
 
 
@@ -266,7 +285,7 @@ def harmonic_retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(shares.shape[-1] / (1 / shares).sum(axis=-1))
 
 
-def _outcome(
+def _make_outcome(
     columns: NDArray[np.float64],
     tied: NDArray[np.float64],
     items: Items,
@@ -282,7 +301,7 @@ def _outcome(
     ]
     if original.value == 0:
         reason = f"the clean nDCG@{K} is 0, so no share of it is defined"
-        headline = undefined(HEADLINE, len(columns), reason)
+        headline = make_undefined_score(HEADLINE, len(columns), reason)
         return TaskOutcome(
             (headline, *rows),
             {HEADLINE: Component(None, len(columns), reason=reason)},
@@ -299,13 +318,13 @@ def _outcome(
     for i, edit in enumerate(over.edits, start=1):
         one = over.share(np.column_stack([columns[:, i], clean]), retention)
         rows.append(one.score(HEADLINE, variant=f"replaced:{edit}"))
-    whole = _clipped(kept[over.context.options.retrieval_headline])
+    whole = _clip_headline(kept[over.context.options.retrieval_headline])
     return TaskOutcome(
         (whole.score(HEADLINE), *rows), {HEADLINE: whole.component()}, items.columns, counts=counts
     )
 
 
-def _clipped(share: Estimate) -> Estimate:
+def _clip_headline(share: Estimate) -> Estimate:
     """The headline is clipped to 1; the rows beside it are not."""
     return replace(share, value=min(share.value, 1.0), replicates=np.minimum(share.replicates, 1.0))
 
@@ -339,12 +358,12 @@ class Shard(Sequence[str]):
             return self.originals
         edited = self.edit(self.originals, self.ids, self.langs)
         if self.told is not None:
-            self.told(unchanged(self.originals, edited))
+            self.told(find_unchanged(self.originals, edited))
         return edited
 
 
-def _rows_unchanged(shard: Shard) -> NDArray[np.int64]:
-    return unchanged(shard.originals, list(shard))
+def _find_unchanged_rows(shard: Shard) -> NDArray[np.int64]:
+    return find_unchanged(shard.originals, list(shard))
 
 
 class Corpora(Sequence[Shard]):
@@ -354,7 +373,7 @@ class Corpora(Sequence[Shard]):
     def __init__(self, corpus: Documents, context: SageContext) -> None:
         self._corpus, self._cuts, self._spread = corpus, cut_shards(len(corpus)), context.spread
         edits = {edit: with_options(edit, context) for edit in retrieval_edits(context)}
-        self.idle = tuple(name for name, edit in edits.items() if not _changes(edit, corpus))
+        self.idle = tuple(name for name, edit in edits.items() if not _edit_changes_any(edit, corpus))
         self.edits = tuple(name for name in edits if name not in self.idle)
         self._made = (None, *(edits[name] for name in self.edits))
         self._advance = context.advance
@@ -400,7 +419,7 @@ class Corpora(Sequence[Shard]):
         """For each of the edits the rows of the documents that it left as they were. They are noted where texts are
         made; a shard whose texts were made on another machine, or by nobody, is looked at there."""
         there = [index for index in range(self.shards, len(self)) if index not in self._left]
-        masks = over_shards(_rows_unchanged, map(self.__getitem__, there), self._spread)
+        masks = run_over_shards(_find_unchanged_rows, map(self.__getitem__, there), self._spread)
         self._left.update(zip(there, masks, strict=True))
         places = list(enumerate(self.offsets))
         firsts = range(self.shards, len(self), self.shards)
@@ -411,22 +430,24 @@ class Corpora(Sequence[Shard]):
         ids, everything = self._corpus.ids, range(len(self._corpus))
         rows: dict[str, Sequence[int]] = dict.fromkeys(self.idle, everything)
         rows |= {name: same.tolist() for name, same in zip(self.edits, self.unchanged(), strict=True)}
-        return tuple(left_as_they_were(name, same, ids, "copies") for name, same in rows.items() if same)
+        return tuple(make_unchanged_skip(name, same, ids, "copies") for name, same in rows.items() if same)
 
     def without_value(self, n: int) -> tuple[Score, ...]:
         """A row for each edit that changed nothing, over n queries."""
         reason = "the edit changed no document"
-        return tuple(undefined(HEADLINE, n, reason, variant=f"replaced:{edit}") for edit in self.idle)
+        return tuple(
+            make_undefined_score(HEADLINE, n, reason, variant=f"replaced:{edit}") for edit in self.idle
+        )
 
 
-def _changes(edit: Edit, corpus: Documents) -> bool:
+def _edit_changes_any(edit: Edit, corpus: Documents) -> bool:
     """Whether an edit changes a document: a few are looked at, then twice as many, until one is found."""
     start, size = 0, 8
     # Eight at first: only an edit that changes no document has to look at all of them.
     while start < len(corpus):
         part = slice(start, start + size)
         texts, langs = corpus.texts[part], None if corpus.langs is None else corpus.langs[part]
-        if len(unchanged(texts, edit(texts, corpus.ids[part], langs))) < len(texts):
+        if len(find_unchanged(texts, edit(texts, corpus.ids[part], langs))) < len(texts):
             return True
         start, size = start + size, min(2 * size, SHARD)
     return False
@@ -435,7 +456,7 @@ def _changes(edit: Edit, corpus: Documents) -> bool:
 K = 10
 
 
-def merged(
+def merge_versions(
     ranked: Sequence[Ranked], k: int, *, copies_first: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """The best k over the clean corpus (first) and its versions: shard, index in it and score, each (queries, k).
@@ -450,7 +471,7 @@ def merged(
     return shard, np.where(best.indices < 0, -1, index), best.scores
 
 
-def gains_of(data: RetrievalSet) -> list[dict[int, float]]:
+def list_gains(data: RetrievalSet) -> list[dict[int, float]]:
     """For each query the gains above 0 by row of the corpus."""
     # Rows of relevant documents alone: a corpus of millions has few.
     judged = {doc for query in data.queries.ids for doc, gain in data.qrels[query].items() if gain > 0}
@@ -483,7 +504,7 @@ def ndcg(
     return ndcg_arrays(gain, ideal, K, gain=context.options.gain)
 
 
-def rankings(
+def make_ranking_columns(
     data: RetrievalSet,
     edits: Sequence[str],
     gains: list[dict[int, float]],

@@ -14,9 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import Items, Lost, estimate
-from embassay.protocols.sage.options import further_edits
-from embassay.protocols.sage.tasks import EDITS, SageContext, edited, left_as_they_were, unchanged
+from embassay.protocols.kernel.estimates import Items, Lost, bootstrap_estimate
+from embassay.protocols.sage.options import parse_edits
+from embassay.protocols.sage.tasks import (
+    EDITS,
+    SageContext,
+    edit_documents,
+    find_unchanged,
+    make_unchanged_skip,
+)
 from embassay.records import Documents, Score, Skipped, TaskOutcome
 from embassay.text import FURTHER_SUPERFICIAL, SEMANTIC, SUPERFICIAL
 
@@ -27,13 +33,13 @@ ABOVE = (*SUPERFICIAL, *FURTHER_SUPERFICIAL)
 """Edits that leave the meaning as it was, and so belong above the summary."""
 
 
-def evaluate(system: Similarity, data: Documents, context: SageContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: Documents, context: SageContext) -> TaskOutcome:
     """Score one system on one dataset's documents and their summaries; a document that lost a version is left out."""
     if data.summaries is None:
         raise ValueError("robustness needs summaries")
     variants = {"original": tuple(data.texts), "summary": tuple(data.summaries)}
-    further = further_edits(context.options.further_edits)
-    variants |= {name: tuple(edited(name, data, context)) for name in (*EDITS, *further)}
+    further = parse_edits(context.options.further_edits)
+    variants |= {name: tuple(edit_documents(name, data, context)) for name in (*EDITS, *further)}
     # A call per version: for a batch-normalised metric one dataset and one version are one batch [A3]. Float noise (a
     # cosine of 1.0000001) must not decide a strict comparison.
     similarity = {
@@ -45,19 +51,19 @@ def evaluate(system: Similarity, data: Documents, context: SageContext) -> TaskO
     if lost.too_many:
         return lost.without_score(HEADLINE, items)
 
-    left = {name: unchanged(data.texts, variants[name]) for name in (*EDITS, *further)}
+    left = {name: find_unchanged(data.texts, variants[name]) for name in (*EDITS, *further)}
     for name, rows in left.items():
         similarity[name][rows] = np.nan
-    names, columns = _columns(similarity, further, extremes=context.options.robustness_edits == "all")
+    names, columns = _make_columns(similarity, further, extremes=context.options.robustness_edits == "all")
     columns[lost.rows] = np.nan
-    columns[_unedited(left, len(data)), : 2 + len(RELATIONS)] = np.nan
+    columns[_find_unedited(left, len(data)), : 2 + len(RELATIONS)] = np.nan
     for place, name in enumerate((*EDITS, *further), start=2 + len(RELATIONS)):
         columns[left[name], place] = np.nan
     for (measure, variant), column in zip(names, columns.T, strict=True):
         items.add(data.ids, column, measure, variant)
     not_shares = (HEADLINE, "similarity")
     estimates = [
-        estimate(
+        bootstrap_estimate(
             columns[:, [i]], lambda means: means[..., 0], context, "documents", share=name not in not_shares
         )
         for i, (name, _) in enumerate(names)
@@ -75,25 +81,25 @@ def evaluate(system: Similarity, data: Documents, context: SageContext) -> TaskO
     )
 
 
-def _columns(
+def _make_columns(
     similarity: dict[str, NDArray[np.float64]], further: Sequence[str], *, extremes: bool
 ) -> tuple[list[tuple[str, str]], NDArray[np.float64]]:
     """Measure and variant of every column, and the columns, (n, m): the score and the relations, each edit's side of
     the summary, the similarities."""
-    holds = relations(similarity, extremes=extremes)
+    holds = find_relations(similarity, extremes=extremes)
     names = [(HEADLINE, ""), *(("share", name) for name in (*RELATIONS, JOINT))]
     names += [(_edit_measure(name), name) for name in (*EDITS, *further)]
     names += [("similarity", name) for name in similarity]
-    joint, sides = holds.all(axis=1), _per_edit(similarity, further)
+    joint, sides = holds.all(axis=1), _relations_per_edit(similarity, further)
     columns = np.column_stack([holds.mean(axis=1), holds, joint, *sides, *similarity.values()])
     return names, columns.astype(np.float64)
 
 
 def _list_skipped(left: Mapping[str, NDArray[np.int64]], ids: Sequence[str]) -> Iterator[Skipped]:
-    return (left_as_they_were(name, rows.tolist(), ids) for name, rows in left.items() if len(rows))
+    return (make_unchanged_skip(name, rows.tolist(), ids) for name, rows in left.items() if len(rows))
 
 
-def _unedited(left: Mapping[str, NDArray[np.int64]], n: int) -> NDArray[np.bool_]:
+def _find_unedited(left: Mapping[str, NDArray[np.int64]], n: int) -> NDArray[np.bool_]:
     """The documents that no edit of one of the two kinds changed, (n,): they have no relation to judge."""
     none = np.zeros(n, dtype=bool)
     for kind in (SUPERFICIAL, SEMANTIC):
@@ -101,7 +107,7 @@ def _unedited(left: Mapping[str, NDArray[np.int64]], n: int) -> NDArray[np.bool_
     return none
 
 
-def relations(similarity: dict[str, NDArray[np.float64]], *, extremes: bool = True) -> NDArray[np.bool_]:
+def find_relations(similarity: dict[str, NDArray[np.float64]], *, extremes: bool = True) -> NDArray[np.bool_]:
     """The three relations per document, (n, 3), all strict: an unchanged text equals the original and beats nothing.
 
     With `extremes` the least similar superficial and the most similar semantic edit count [A14], else the averages;
@@ -110,12 +116,12 @@ def relations(similarity: dict[str, NDArray[np.float64]], *, extremes: bool = Tr
     superficial = np.stack([similarity[name] for name in SUPERFICIAL])
     semantic = np.stack([similarity[name] for name in SEMANTIC])
     summary = similarity["summary"]
-    low = np.fmin.reduce(superficial, axis=0) if extremes else _mean(superficial)
-    high = np.fmax.reduce(semantic, axis=0) if extremes else _mean(semantic)
+    low = np.fmin.reduce(superficial, axis=0) if extremes else _mean_over_edits(superficial)
+    high = np.fmax.reduce(semantic, axis=0) if extremes else _mean_over_edits(semantic)
     return np.stack([summary > high, low > summary, low > high], axis=1)
 
 
-def _mean(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mean_over_edits(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
     """The mean over the edits that count, (edits, n) -> (n,); NaN where none does."""
     counted = ~np.isnan(similarity)
     n = counted.sum(axis=0)
@@ -123,7 +129,9 @@ def _mean(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
-def _per_edit(similarity: dict[str, NDArray[np.float64]], further: Sequence[str]) -> list[NDArray[np.bool_]]:
+def _relations_per_edit(
+    similarity: dict[str, NDArray[np.float64]], further: Sequence[str]
+) -> list[NDArray[np.bool_]]:
     """Whether each edit alone stands on its side of the summary: noise above it, changed meaning below it."""
     summary = similarity["summary"]
     return [

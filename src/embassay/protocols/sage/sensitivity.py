@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, combine, estimate
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, average_estimates, bootstrap_estimate
 from embassay.protocols.sage.tasks import (
     INSERTED,
     INSERTIONS,
@@ -21,10 +21,10 @@ from embassay.protocols.sage.tasks import (
     REMOVALS,
     REMOVED,
     SageContext,
-    edited,
-    shortened,
+    edit_documents,
+    shorten_documents,
 )
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.records import Documents, Score, Skipped, TaskOutcome
 
 HEADLINE = "sensitivity"
@@ -40,21 +40,21 @@ class _EditKind(NamedTuple):
 KINDS = (_EditKind("insertion", INSERTIONS, INSERTED), _EditKind("removal", REMOVALS, REMOVED))
 
 
-def expected(size: NDArray[np.float64] | float, curve: str = "hyperbolic") -> NDArray[np.float64]:
+def expected_similarity(size: NDArray[np.float64] | float, curve: str = "hyperbolic") -> NDArray[np.float64]:
     """Expected similarity when a share `size` of the tokens is inserted or removed: 1/(1+p), or 1-p [A15]."""
     p = np.asarray(size, dtype=np.float64)
     return 1 - p if curve == "linear" else 1 / (1 + p)
 
 
-def evaluate(system: Similarity, data: Documents, context: SageContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: Documents, context: SageContext) -> TaskOutcome:
     """Score one system on one dataset's documents.
 
     Those of under two tokens, and those that lost a version, are skipped and counted.
     """
-    documents, skipped = _long_enough(shortened(data, context), context)
+    documents, skipped = _select_long_documents(shorten_documents(data, context), context)
     items, scores, wholes = Items(), [], []
     lost = Lost(system, documents.ids, "documents")
-    similar = {kind: _similarity(system, kind, documents, lost, context) for kind in KINDS}
+    similar = {kind: _measure_similarity(system, kind, documents, lost, context) for kind in KINDS}
     for kind, similarity in similar.items():
         for variant, column in zip(kind.variants, similarity.T, strict=True):
             items.add(documents.ids, column, "similarity", variant)
@@ -62,10 +62,10 @@ def evaluate(system: Similarity, data: Documents, context: SageContext) -> TaskO
         return lost.without_score(HEADLINE, items, skipped)
     for kind, similarity in similar.items():
         similarity[lost.rows] = np.nan
-        whole, rows = _score(kind, similarity, context)
+        whole, rows = _score_kind(kind, similarity, context)
         wholes.append(whole)
         scores += rows
-    both = combine(wholes, METHOD)
+    both = average_estimates(wholes, METHOD)
     return TaskOutcome(
         (both.score(HEADLINE), *scores),
         {kind.name: whole.component() for kind, whole in zip(KINDS, wholes, strict=True)},
@@ -75,13 +75,13 @@ def evaluate(system: Similarity, data: Documents, context: SageContext) -> TaskO
     )
 
 
-def _similarity(
+def _measure_similarity(
     system: Similarity, kind: _EditKind, documents: Documents, lost: Lost, context: SageContext
 ) -> NDArray[np.float64]:
     """Similarity of every document and its versions of one kind: (documents, variants)."""
     columns = []
     for variant in kind.variants:
-        texts = edited(variant, documents, context)
+        texts = edit_documents(variant, documents, context)
         # A call per variant: for a batch-normalised metric one dataset and one setting are one batch [A3].
         columns.append(system.pairs(documents.texts, texts).astype(np.float64))
         lost.see(columns[-1], documents.texts, texts)
@@ -92,11 +92,11 @@ FALLS = 1
 """Which of its columns is a share of the documents."""
 
 
-def _score(
+def _score_kind(
     kind: _EditKind, similarity: NDArray[np.float64], context: SageContext
 ) -> tuple[Estimate, list[Score]]:
     """The score of one kind and its rows, from similarities (documents, variants)."""
-    target = np.repeat(expected(np.array(kind.sizes), context.options.curve), POSITIONS)
+    target = np.repeat(expected_similarity(np.array(kind.sizes), context.options.curve), POSITIONS)
     closeness = 1 - np.abs(similarity - target)
     by_size = similarity.reshape(len(similarity), len(kind.sizes), POSITIONS).mean(axis=2)
     falls = (np.diff(np.round(by_size, 6), axis=1) < 0).all(axis=1)
@@ -107,7 +107,9 @@ def _score(
     names += [("similarity", variant) for variant in kind.variants]
     names += [("similarity", f"{kind.name}:p={size:g}") for size in kind.sizes]
     estimates = [
-        estimate(columns[:, [i]], lambda means: means[..., 0], context, "documents", METHOD, share=i == FALLS)
+        bootstrap_estimate(
+            columns[:, [i]], lambda means: means[..., 0], context, "documents", METHOD, share=i == FALLS
+        )
         for i in range(len(names))
     ]
     rows = [
@@ -115,27 +117,31 @@ def _score(
         for part, (measure, variant) in zip(estimates, names, strict=True)
     ]
     if estimates[0].n >= 4:
-        close = 1 - np.abs(_calibrated(similarity, target, context) - target)
-        row = estimate(close.mean(axis=1)[:, None], lambda means: means[..., 0], context, "documents", METHOD)
+        close = 1 - np.abs(_calibrate_similarity(similarity, target, context) - target)
+        row = bootstrap_estimate(
+            close.mean(axis=1)[:, None], lambda means: means[..., 0], context, "documents", METHOD
+        )
         rows.append(row.score("sensitivity_calibrated", variant=kind.name))
     return estimates[0], rows
 
 
-def _calibrated(
+def _calibrate_similarity(
     similarity: NDArray[np.float64], target: NDArray[np.float64], context: SageContext
 ) -> NDArray[np.float64]:
     """Similarities after the monotone map that fits the curve best, fitted on the other half of the documents."""
-    order = generator(context.seed, "calibration", context.dataset).permutation(len(similarity))
+    order = make_generator(context.seed, "calibration", context.dataset).permutation(len(similarity))
     order = order[~np.isnan(similarity[order, 0])]
     halves = order[::2], order[1::2]
     mapped = np.full_like(similarity, np.nan)
     for fitted, held_out in (halves, halves[::-1]):
         curve = np.tile(target, len(fitted))
-        mapped[held_out] = isotonic(similarity[fitted].ravel(), curve, similarity[held_out])
+        mapped[held_out] = fit_isotonic(similarity[fitted].ravel(), curve, similarity[held_out])
     return mapped
 
 
-def isotonic(x: NDArray[np.float64], y: NDArray[np.float64], at: NDArray[np.float64]) -> NDArray[np.float64]:
+def fit_isotonic(
+    x: NDArray[np.float64], y: NDArray[np.float64], at: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """The rising map that fits `y` over `x` best (least squares), at the values `at`; beyond `x` as at its ends.
 
     >>> isotonic(np.array([0.1, 0.2, 0.3]), np.array([0.0, 1.0, 0.5]), np.array([0.0, 0.15, 0.9]))
@@ -154,7 +160,7 @@ def isotonic(x: NDArray[np.float64], y: NDArray[np.float64], at: NDArray[np.floa
     return curve
 
 
-def _long_enough(data: Documents, context: SageContext) -> tuple[Documents, tuple[Skipped, ...]]:
+def _select_long_documents(data: Documents, context: SageContext) -> tuple[Documents, tuple[Skipped, ...]]:
     keep = [len(tokens) > 1 for tokens in context.tokenizer.encode_batch(data.texts)]
     if all(keep):
         return data, ()

@@ -18,7 +18,7 @@ from embassay.protocols.kernel.tables import (
     Printed,
     RunTable,
     Style,
-    csv_text,
+    format_csv,
     number,
     text,
 )
@@ -59,7 +59,7 @@ class SageTable(RunTable):
 
     def as_csv(self) -> str:
         """Full precision, empty where there is no value."""
-        return csv_text(
+        return format_csv(
             [["kind", "system", *self.columns], *([kind, system, *v] for kind, system, v in self.rows)]
         )
 
@@ -122,7 +122,7 @@ class _SageRows:
 Cell = Callable[[str], float | None]
 
 
-def tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[SageTable]:
+def make_tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[SageTable]:
     """All tables that the rows can fill; `kinds` gives the systems in display order."""
     look = _SageRows(rows)
     tasks = {row.task for row in rows}
@@ -139,26 +139,26 @@ def tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[SageTable
     overall = table(
         "sage_table1",
         "SAGE table 1: overall",
-        [(title, _headline(look, task, headlines.get(task, ""))) for title, task in TABLE_1],
+        [(title, _headline_cell(look, task, headlines.get(task, ""))) for title, task in TABLE_1],
     )
     yield replace(overall, tasks=tuple(task for _, task in TABLE_1))
     if "preference" in tasks:
-        yield from _of("preference", _preference(look, table))
+        yield from _task_tables("preference", _preference_tables(look, table))
     if "robustness" in tasks:
-        yield from _of("robustness", _robustness(look, table))
+        yield from _task_tables("robustness", _robustness_tables(look, table))
     if "sensitivity" in tasks:
-        yield from _of("sensitivity", _sensitivity(look, table))
+        yield from _task_tables("sensitivity", _sensitivity_tables(look, table))
     if "clustering" in tasks:
         names = look.datasets("clustering", "v_measure")
-        columns = [(name, _on(look, "clustering", "v_measure", name)) for name in names]
+        columns = [(name, _dataset_cell(look, "clustering", "v_measure", name)) for name in names]
         yield replace(table("clustering_by_dataset", "V-measure by dataset", columns), task="clustering")
     if "retrieval" in tasks:
-        yield from _of("retrieval", _retrieval(look, table))
+        yield from _task_tables("retrieval", _retrieval_tables(look, table))
     if "attack" in tasks:
-        yield from _of("attack", _attack(look, table))
+        yield from _task_tables("attack", _attack_tables(look, table))
 
 
-def _of(task: str, made: Iterator[SageTable]) -> Iterator[SageTable]:
+def _task_tables(task: str, made: Iterator[SageTable]) -> Iterator[SageTable]:
     """The tables of a task, which they name."""
     return (replace(table, task=task) for table in made)
 
@@ -166,34 +166,37 @@ def _of(task: str, made: Iterator[SageTable]) -> Iterator[SageTable]:
 Make = Callable[[str, str, Sequence[tuple[str, Cell]]], SageTable]
 
 
-def _preference(look: _SageRows, table: Make) -> Iterator[SageTable]:
+def _preference_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
     if look.datasets("preference", "accuracy"):
-        columns = [(name.capitalize(), _mean(look, "preference", name)) for name in CHOICES]
+        columns = [(name.capitalize(), _mean_cell(look, "preference", name)) for name in CHOICES]
         yield table("sage_table2", "SAGE table 2: comparisons", columns)
     if look.axes:
-        columns = [(axis.capitalize(), _mean(look, "preference", "score", axis)) for axis in look.axes]
+        columns = [(axis.capitalize(), _mean_cell(look, "preference", "score", axis)) for axis in look.axes]
         yield table("sage_table3", "SAGE table 3: ratings, (r + 1) / 2", columns)
 
 
-def _robustness(look: _SageRows, table: Make) -> Iterator[SageTable]:
+def _robustness_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
     names = look.datasets("robustness", "robustness")
     yield table(
         "sage_table4",
         "SAGE table 4: robustness",
-        [(name, _on(look, "robustness", "robustness", name)) for name in names],
+        [(name, _dataset_cell(look, "robustness", "robustness", name)) for name in names],
     )
-    shares = [(name, _mean(look, "robustness", "share", name)) for name in (*RELATIONS, JOINT)]
+    shares = [(name, _mean_cell(look, "robustness", "share", name)) for name in (*RELATIONS, JOINT)]
     yield table("robustness_shares", "Share of documents for which each relation holds", shares)
     further = [name for name in FURTHER if name in look.side_of_summary]
     edits = ("original", *EDITS, *further, "summary")
     yield table(
         "robustness_by_edit",
         "Mean similarity to the original, by edit",
-        [(name, _mean(look, "robustness", "similarity", name)) for name in edits],
+        [(name, _mean_cell(look, "robustness", "similarity", name)) for name in edits],
     )
     measure_of = look.side_of_summary
     columns = [
-        (f"{edit} {measure_of[edit].replace('_', ' ')}", _mean(look, "robustness", measure_of[edit], edit))
+        (
+            f"{edit} {measure_of[edit].replace('_', ' ')}",
+            _mean_cell(look, "robustness", measure_of[edit], edit),
+        )
         for edit in (*EDITS, *further)
         if edit in measure_of
     ]
@@ -202,20 +205,20 @@ def _robustness(look: _SageRows, table: Make) -> Iterator[SageTable]:
     )
 
 
-def _sensitivity(look: _SageRows, table: Make) -> Iterator[SageTable]:
+def _sensitivity_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
     for place, kind in ((5, "insertion"), (6, "removal")):
         names = look.datasets("sensitivity", "sensitivity", kind)
         yield table(
             f"sage_table{place}",
             f"SAGE table {place}: sensitivity to {kind}",
-            [(name, _on(look, "sensitivity", "sensitivity", name, kind)) for name in names],
+            [(name, _dataset_cell(look, "sensitivity", "sensitivity", name, kind)) for name in names],
         )
     variants = (*INSERTIONS, *REMOVALS)
     for measure, title in (("similarity", "Mean similarity"), ("sensitivity", "Sensitivity")):
-        columns = [(variant, _mean(look, "sensitivity", measure, variant)) for variant in variants]
+        columns = [(variant, _mean_cell(look, "sensitivity", measure, variant)) for variant in variants]
         yield table(f"sensitivity_{measure}_by_variant", f"{title} by size and position", columns)
     extra = [
-        (f"{kind}: {measure.replace('_', ' ')}", _mean(look, "sensitivity", measure, kind))
+        (f"{kind}: {measure.replace('_', ' ')}", _mean_cell(look, "sensitivity", measure, kind))
         for measure in ("falls_at_every_step", "sensitivity_calibrated")
         for kind in ("insertion", "removal")
     ]
@@ -224,44 +227,44 @@ def _sensitivity(look: _SageRows, table: Make) -> Iterator[SageTable]:
     )
 
 
-def _retrieval(look: _SageRows, table: Make) -> Iterator[SageTable]:
+def _retrieval_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
     names = look.datasets("retrieval", "retention")
     for variant, title in (
         ("augmented", "augmented corpus"),
         ("replaced", "replaced corpora, harmonic mean"),
     ):
-        columns = [(name, _on(look, "retrieval", "retention", name, variant)) for name in names]
+        columns = [(name, _dataset_cell(look, "retrieval", "retention", name, variant)) for name in names]
         yield table(f"retrieval_{variant}", f"Share of nDCG@10 kept: {title}", columns)
     yield table(
         "retrieval_ndcg",
         "nDCG@10 on the clean corpus",
-        [(name, _on(look, "retrieval", "ndcg@10", name, "original")) for name in names],
+        [(name, _dataset_cell(look, "retrieval", "ndcg@10", name, "original")) for name in names],
     )
     edits = (
         *RETRIEVAL_EDITS,
         *(edit for edit in FURTHER if look.datasets("retrieval", "retention", f"replaced:{edit}")),
     )
-    columns = [(edit, _mean(look, "retrieval", "retention", f"replaced:{edit}")) for edit in edits]
+    columns = [(edit, _mean_cell(look, "retrieval", "retention", f"replaced:{edit}")) for edit in edits]
     yield table("retrieval_by_perturbation", "Share of nDCG@10 kept on each replaced corpus", columns)
 
 
-def _attack(look: _SageRows, table: Make) -> Iterator[SageTable]:
+def _attack_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
     sizes = [name for name in look.variants if name.startswith("changes=")]
-    columns = [(name, _mean(look, "attack", name)) for name in ("right", WITHSTOOD, "median changes")]
-    columns += [(f"{FLIPPED}, {size}", _mean(look, "attack", FLIPPED, size)) for size in sizes]
-    columns += [(f"{BY_CHANCE}, {size}", _mean(look, "attack", BY_CHANCE, size)) for size in sizes[-1:]]
+    columns = [(name, _mean_cell(look, "attack", name)) for name in ("right", WITHSTOOD, "median changes")]
+    columns += [(f"{FLIPPED}, {size}", _mean_cell(look, "attack", FLIPPED, size)) for size in sizes]
+    columns += [(f"{BY_CHANCE}, {size}", _mean_cell(look, "attack", BY_CHANCE, size)) for size in sizes[-1:]]
     yield table("sage_attack", "Pair orders flipped, by words changed", columns)
 
 
-def _headline(look: _SageRows, task: str, measure: str) -> Cell:
+def _headline_cell(look: _SageRows, task: str, measure: str) -> Cell:
     return lambda system: look.value(system, task, measure)
 
 
-def _on(look: _SageRows, task: str, measure: str, dataset: str, variant: str = "") -> Cell:
+def _dataset_cell(look: _SageRows, task: str, measure: str, dataset: str, variant: str = "") -> Cell:
     return lambda system: look.value(system, task, measure, dataset, variant)
 
 
-def _mean(look: _SageRows, task: str, measure: str, variant: str = "") -> Cell:
+def _mean_cell(look: _SageRows, task: str, measure: str, variant: str = "") -> Cell:
     return lambda system: look.mean(system, task, measure, variant)
 
 
@@ -286,8 +289,8 @@ def group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterat
     for title, task in TABLE_1:
         # A run may be of some of the tasks.
         if task in present:
-            both = [_mean_of([known[task, name] for name in names]) for names in members.values()]
-            shown = (*both, _difference(*both))
+            both = [_mean_headline([known[task, name] for name in names]) for names in members.values()]
+            shown = (*both, _headline_difference(*both))
             rows.append(TaskGroups(title, tuple((mean.value, *mean.interval) for mean in shown)))
     first, second = (f"{kind} ({len(own)})" for kind, own in members.items())
     yield ColumnTable.of(
@@ -329,7 +332,7 @@ def best_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterato
     for title, task in TABLE_1:
         embedding, classical = best.get((task, "embedding")), best.get((task, "classical"))
         if embedding and classical:
-            rows.append(BestPair(title, embedding, classical, *_ratio(embedding, classical)))
+            rows.append(BestPair(title, embedding, classical, *_headline_ratio(embedding, classical)))
     if rows:
         yield ColumnTable.of(
             "sage_best", "The best embedding model and the best classical metric", rows, text("task"),
@@ -346,7 +349,7 @@ def _percent_higher(row: BestPair) -> float | None:
     return None if row.times is None else 100 * (row.times - 1)
 
 
-def _ratio(one: Headline, other: Headline) -> tuple[float | None, float | None, float | None]:
+def _headline_ratio(one: Headline, other: Headline) -> tuple[float | None, float | None, float | None]:
     """One divided by the other, drawn together; no interval where a draw of the other is 0 or below."""
     if not one.value or not other.value:
         return None, None, None
@@ -358,7 +361,7 @@ def _ratio(one: Headline, other: Headline) -> tuple[float | None, float | None, 
     return times, min(low, times), max(high, times)
 
 
-def _mean_of(systems: Sequence[Headline]) -> Headline:
+def _mean_headline(systems: Sequence[Headline]) -> Headline:
     """The mean of systems, drawn together."""
     lacking = next((system for system in systems if system.value is None), None)
     if lacking is not None:
@@ -372,7 +375,7 @@ def _mean_of(systems: Sequence[Headline]) -> Headline:
     return replace(first, system="", value=value, replicates=replicates)
 
 
-def _difference(one: Headline, other: Headline) -> Headline:
+def _headline_difference(one: Headline, other: Headline) -> Headline:
     """One minus the other, drawn together."""
     if one.value is None or other.value is None:
         return Headline.none("", one.reason or other.reason)

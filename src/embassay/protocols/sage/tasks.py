@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity, Tokenizer
 from embassay.errors import UsageError
 from embassay.protocols.kernel import evaluation
-from embassay.protocols.kernel.evaluation import Fields, Task, loader
+from embassay.protocols.kernel.evaluation import Fields, Task, make_loader
 from embassay.protocols.kernel.forecast import (
-    dimensions,
-    distances,
-    footprint,
-    replicates,
+    count_dimensions,
+    distance_bytes,
+    replicate_bytes,
+    sum_memory,
     text_bytes,
     token_bytes,
-    vectors,
+    vector_bytes,
 )
-from embassay.protocols.sage.options import ALL, SageOptions, needle_text
+from embassay.protocols.sage.options import ALL, SageOptions, read_needle
 from embassay.records import Documents, LabelledTexts, Loaded, RetrievalSet, Skipped
 from embassay.registry import Registry
 from embassay.runs.memory import Footprint
@@ -94,18 +94,18 @@ class Edit:
         return PERTURBATIONS.build(name, tokenizer=self.tokenizer, needle_text=self.needle)
 
 
-def unchanged(texts: Sequence[str], edited: Sequence[str]) -> NDArray[np.int64]:
+def find_unchanged(texts: Sequence[str], edited: Sequence[str]) -> NDArray[np.int64]:
     """The places of the texts that an edit left as they were."""
     same = (place for place, (a, b) in enumerate(zip(texts, edited, strict=True)) if a == b)
     return np.fromiter(same, dtype=np.int64)
 
 
-def left_as_they_were(name: str, rows: Sequence[int], ids: Sequence[str], what: str = "texts") -> Skipped:
+def make_unchanged_skip(name: str, rows: Sequence[int], ids: Sequence[str], what: str = "texts") -> Skipped:
     """What is said of the texts that an edit left as they were."""
     return Skipped(f"{name}: {what} left unchanged", len(rows), tuple(ids[i] for i in rows[:5]))
 
 
-def edited(variant: str, documents: Documents, context: SageContext) -> list[str]:
+def edit_documents(variant: str, documents: Documents, context: SageContext) -> list[str]:
     """Every document under one edit; options of the run that change an edit are applied here."""
     return with_options(variant, context)(documents.texts, documents.ids, documents.langs)
 
@@ -120,10 +120,10 @@ def with_options(variant: str, context: SageContext) -> Edit:
         variant = "delete10:spaces=next"
     if variant == "negate" and context.lang not in _SEVERAL:
         variant = f"negate:lang={context.lang}"
-    return Edit(variant, context.tokenizer, context.seed, needle_text(context.options.needle))
+    return Edit(variant, context.tokenizer, context.seed, read_needle(context.options.needle))
 
 
-def shortened(documents: Documents, context: SageContext) -> Documents:
+def shorten_documents(documents: Documents, context: SageContext) -> Documents:
     """The documents with texts of at most `text_tokens` tokens [A16]."""
     most = context.options.text_tokens
     if most is None:
@@ -135,10 +135,10 @@ def shortened(documents: Documents, context: SageContext) -> Documents:
 def retrieval_edits(context: SageContext) -> tuple[str, ...]:
     """The edits whose corpora task 5 searches."""
     named = context.options.retrieval_edits
-    return RETRIEVAL_EDITS if named == ALL else chosen_edits(named)
+    return RETRIEVAL_EDITS if named == ALL else parse_edits(named)
 
 
-def chosen_edits(names: str) -> tuple[str, ...]:
+def parse_edits(names: str) -> tuple[str, ...]:
     """The edits of a list such as `capitalize,insertion:p=0.15,q=0`, each once, in the order of the paper, further ones
     behind; `insertion` and `removal` alone are their six. UsageError for an empty list and for another name.
 
@@ -162,10 +162,10 @@ def chosen_edits(names: str) -> tuple[str, ...]:
 
 def corpora_length(context: SageContext) -> float:
     """The tokens of all versions of a document in task 5 together, in units of the original's."""
-    return 1.0 + sum(map(_length, retrieval_edits(context)))
+    return 1.0 + sum(map(_edit_length, retrieval_edits(context)))
 
 
-def _length(edit: str) -> float:
+def _edit_length(edit: str) -> float:
     kind, _, parameters = edit.partition(":")
     share = float(parameters.partition(",")[0].removeprefix("p=") or 0)
     return {"insertion": 1 + share, "removal": 1 - share}.get(kind, 1.0)
@@ -180,7 +180,7 @@ class SageContext(evaluation.Context):
 
 def preference() -> Task:
     """Does similarity follow human choices and ratings?"""
-    from embassay.protocols.sage.preference import HEADLINE, Preferences, evaluate
+    from embassay.protocols.sage.preference import HEADLINE, Preferences, evaluate_system
 
     def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
         halves = [
@@ -218,36 +218,48 @@ def preference() -> Task:
         return len(data.comparisons or ()) + len(data.ratings or ())
 
     return Task(
-        "preference", "Human preference", ("comparisons", "ratings"), HEADLINE, 2, evaluate, load, fields, size
+        "preference", "Human preference", ("comparisons", "ratings"), HEADLINE, 2, evaluate_system, load, fields, size
     )  # fmt: skip
 
 
 def robustness() -> Task:
     """Superficial noise over summary over meaning-changing edit?"""
-    from embassay.protocols.sage.robustness import HEADLINE, evaluate
+    from embassay.protocols.sage.robustness import HEADLINE, evaluate_system
 
     return Task(
-        "robustness", "Transformation robustness", ("summarised",), HEADLINE, 8, evaluate, loader("summarised"),
-        lambda data: {"text": (data.ids, data.texts), "summary": (data.ids, data.summaries)}
-    )  # fmt: skip
+        "robustness",
+        "Transformation robustness",
+        ("summarised",),
+        HEADLINE,
+        8,
+        evaluate_system,
+        make_loader("summarised"),
+        lambda data: {"text": (data.ids, data.texts), "summary": (data.ids, data.summaries)},
+    )
 
 
 def sensitivity() -> Task:
     """Does similarity fall on the expected curve as text is added or removed?"""
-    from embassay.protocols.sage.sensitivity import HEADLINE, evaluate
+    from embassay.protocols.sage.sensitivity import HEADLINE, evaluate_system
 
     return Task(
-        "sensitivity", "Information sensitivity", ("documents",), HEADLINE, 19, evaluate, loader("documents"),
-        lambda data: {"text": (data.ids, data.texts)}
-    )  # fmt: skip
+        "sensitivity",
+        "Information sensitivity",
+        ("documents",),
+        HEADLINE,
+        19,
+        evaluate_system,
+        make_loader("documents"),
+        lambda data: {"text": (data.ids, data.texts)},
+    )
 
 
 def clustering() -> Task:
     """V-measure of complete-linkage clusters."""
-    from embassay.protocols.sage.clustering import HEADLINE, evaluate
+    from embassay.protocols.sage.clustering import HEADLINE, evaluate_system
 
     return Task(
-        "clustering", "Clustering", ("labelled",), HEADLINE, 1, evaluate, loader("labelled"),
+        "clustering", "Clustering", ("labelled",), HEADLINE, 1, evaluate_system, make_loader("labelled"),
         lambda data: {"text": (data.ids, data.texts), "label": (data.ids, data.labels), "set": (data.ids, data.sets)}
     )  # fmt: skip
 
@@ -261,20 +273,20 @@ def _searched_texts(data: RetrievalSet) -> Fields:
 
 def retrieval() -> Task:
     """How much of nDCG@10 survives 18 perturbations of every document?"""
-    from embassay.protocols.sage.retrieval import HEADLINE, evaluate
+    from embassay.protocols.sage.retrieval import HEADLINE, evaluate_system
 
     return Task(
-        "retrieval", "Retrieval robustness", ("retrieval",), HEADLINE, 19, evaluate, loader("retrieval"),
+        "retrieval", "Retrieval robustness", ("retrieval",), HEADLINE, 19, evaluate_system, make_loader("retrieval"),
         _searched_texts, lambda data: len(data.corpus)
     )  # fmt: skip
 
 
 def attack() -> Task:
     """How many small errors flip an order that the system has right?"""
-    from embassay.protocols.sage.attack import HEADLINE, SHAPES, evaluate, load_orders
+    from embassay.protocols.sage.attack import HEADLINE, SHAPES, evaluate_system, load_orders
 
     return Task(
-        "attack", "Attack", SHAPES, HEADLINE, 4, evaluate, load_orders,
+        "attack", "Attack", SHAPES, HEADLINE, 4, evaluate_system, load_orders,
         lambda data: {
             "text": (data.ids, data.first), "text2": (data.ids, data.second),
             "lower": (data.ids, data.lower_first), "lower2": (data.ids, data.lower_second),
@@ -284,15 +296,15 @@ def attack() -> Task:
 
 def guards() -> Task:
     """Which guard restores a search of damaged text?"""
-    from embassay.protocols.sage.guards import HEADLINE, evaluate
+    from embassay.protocols.sage.guards import HEADLINE, evaluate_system
 
     return Task(
-        "guards", "Guards", ("retrieval",), HEADLINE, 2, evaluate, loader("retrieval"),
+        "guards", "Guards", ("retrieval",), HEADLINE, 2, evaluate_system, make_loader("retrieval"),
         _searched_texts, lambda data: len(data.corpus)
     )  # fmt: skip
 
 
-TASKS: Registry[Task] = Registry("task", advice="embassay.protocols.kernel.evaluation:advice")
+TASKS: Registry[Task] = Registry("task", advice="embassay.protocols.kernel.evaluation:advise_protocol")
 for _factory in (preference, robustness, sensitivity, clustering, retrieval, attack, guards):
     TASKS.register(_factory.__name__)(_factory)
 TASK_NAMES = ("preference", "robustness", "sensitivity", "clustering", "retrieval")
@@ -304,64 +316,70 @@ _BATCHES = {"preference": 3, "robustness": 2, "sensitivity": 2}
 """Texts of an item that are compared in one call."""
 
 
-def needed(task: str, system: Similarity, data: Any, fields: Any, options: SageOptions) -> Footprint:
+def estimate_memory(task: str, system: Similarity, data: Any, fields: Any, options: SageOptions) -> Footprint:
     """The estimate for one system on one dataset; `fields` are the task's texts (`Task.fields`)."""
     if isinstance(data, RetrievalSet):
-        return _guarded(system, data, options) if task == "guards" else _retrieval(system, data, options)
+        return (
+            _estimate_guard_memory(system, data, options)
+            if task == "guards"
+            else _estimate_retrieval_memory(system, data, options)
+        )
     if isinstance(data, LabelledTexts):
-        return _clustering(system, data, options)
+        return _estimate_clustering_memory(system, data, options)
     texts = max((column for _, column in fields.values()), key=len)
     n = len(texts) * _BATCHES.get(task, 8)
-    parts = {"texts": text_bytes(texts, n), "replicates": replicates(len(texts), 40, options.resamples)}
-    parts |= _compared(system, texts, n)
-    return footprint(parts, "Use fewer items (--limit).")
+    parts = {"texts": text_bytes(texts, n), "replicates": replicate_bytes(len(texts), 40, options.resamples)}
+    parts |= _count_compared(system, texts, n)
+    return sum_memory(parts, "Use fewer items (--limit).")
 
 
-def _compared(system: Similarity, texts: Any, n: int) -> dict[str, int]:
+def _count_compared(system: Similarity, texts: Any, n: int) -> dict[str, int]:
     """What `n` of the texts are while they are compared in pairs."""
-    dim = dimensions(system)
-    return {"vectors": vectors(2 * n, dim)} if dim else {"tokens": token_bytes(texts, 2 * n)}
+    dim = count_dimensions(system)
+    return {"vectors": vector_bytes(2 * n, dim)} if dim else {"tokens": token_bytes(texts, 2 * n)}
 
 
-def _clustering(system: Similarity, data: LabelledTexts, options: SageOptions) -> Footprint:
+def _estimate_clustering_memory(system: Similarity, data: LabelledTexts, options: SageOptions) -> Footprint:
     largest = max(Counter(data.sets).values(), default=0)
     embedding = system.kind == "embedding"
     n = min(largest, options.embedding_cap if embedding else options.string_cap)
-    parts = {f"the distances of {n:,} texts": distances(n), "texts": text_bytes(data.texts, n)}
-    dim = dimensions(system)
-    parts |= {"vectors": vectors(n, dim)} if dim else {"tokens": token_bytes(data.texts, n)}
-    return footprint(parts, f"Cluster fewer texts (--{'embedding' if embedding else 'string'}-cap, --limit).")
+    parts = {f"the distances of {n:,} texts": distance_bytes(n), "texts": text_bytes(data.texts, n)}
+    dim = count_dimensions(system)
+    parts |= {"vectors": vector_bytes(n, dim)} if dim else {"tokens": token_bytes(data.texts, n)}
+    return sum_memory(
+        parts, f"Cluster fewer texts (--{'embedding' if embedding else 'string'}-cap, --limit)."
+    )
 
 
-def _guarded(system: Similarity, data: RetrievalSet, options: SageOptions) -> Footprint:
+def _estimate_guard_memory(system: Similarity, data: RetrievalSet, options: SageOptions) -> Footprint:
     """The whole corpus at once, and once more as it is damaged or cleaned; its words for the second search."""
-    edits = len(chosen_edits(options.guard_edits))
-    texts, queries, dim = data.corpus.texts, len(data), dimensions(system)
+    edits = len(parse_edits(options.guard_edits))
+    texts, queries, dim = data.corpus.texts, len(data), count_dimensions(system)
     n = len(texts)
     parts = {
         "texts": 3 * text_bytes(texts, n), "tokens": token_bytes(texts, n),
-        "replicates": replicates(queries, 6 * (1 + edits), options.resamples),
+        "replicates": replicate_bytes(queries, 6 * (1 + edits), options.resamples),
     }  # fmt: skip
     if dim:
-        parts["vectors"] = vectors(n, dim) + vectors(queries, dim)
-    return footprint(parts, "Search a smaller corpus (--limit)")
+        parts["vectors"] = vector_bytes(n, dim) + vector_bytes(queries, dim)
+    return sum_memory(parts, "Search a smaller corpus (--limit)")
 
 
-def _retrieval(system: Similarity, data: RetrievalSet, options: SageOptions) -> Footprint:
+def _estimate_retrieval_memory(system: Similarity, data: RetrievalSet, options: SageOptions) -> Footprint:
     """One shard is held at a time, and the best of every version."""
     chosen = options.retrieval_edits
-    versions = 19 if chosen == ALL else 1 + len(chosen_edits(chosen))
+    versions = 19 if chosen == ALL else 1 + len(parse_edits(chosen))
     shard, queries, texts = min(SHARD, len(data.corpus)), len(data), data.corpus.texts
-    dim = dimensions(system)
+    dim = count_dimensions(system)
     parts = {
         # As they are, edited, and as the keys of what is looked up.
         f"a shard's {shard:,} texts": 3 * text_bytes(texts, shard),
         "what was found": 16 * queries * 11 * (4 * versions + 8),
-        "replicates": replicates(queries, versions + 2, options.resamples),
+        "replicates": replicate_bytes(queries, versions + 2, options.resamples),
     }
     if dim:
-        parts["vectors"] = vectors(shard, dim) + vectors(queries, dim)
+        parts["vectors"] = vector_bytes(shard, dim) + vector_bytes(queries, dim)
     else:
         asked = data.queries.texts
         parts["tokens"] = token_bytes(texts, shard) + token_bytes(asked)
-    return footprint(parts, "Search a smaller corpus (--limit)")
+    return sum_memory(parts, "Search a smaller corpus (--limit)")

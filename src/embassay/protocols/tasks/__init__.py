@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import Items, undefined
+from embassay.protocols.kernel.estimates import Items, make_undefined_score
 from embassay.protocols.tasks.task import PtebContext, PtebOptions, Reworded, Task, Wording
 from embassay.records import Loaded, TaskOutcome
 from embassay.registry import Registry
@@ -43,11 +43,11 @@ _TASKS = {
 _VECTORS = ("classification", "clustering")
 TASK_NAMES = tuple(_TASKS)
 TASKS: Registry[Task] = Registry(
-    "task", group="embassay.pteb_tasks", advice="embassay.protocols.kernel.evaluation:advice"
+    "task", group="embassay.pteb_tasks", advice="embassay.protocols.kernel.evaluation:advise_protocol"
 )
 
 
-def _factory(name: str, title: str, shape: str) -> Callable[[], Task]:
+def _make_task_factory(name: str, title: str, shape: str) -> Callable[[], Task]:
     def make() -> Task:
         module: Any = import_module(f"{__name__}.{name}")
 
@@ -55,7 +55,7 @@ def _factory(name: str, title: str, shape: str) -> Callable[[], Task]:
             if len(data):
                 outcome: TaskOutcome = module.evaluate(system, data, context)
                 return outcome
-            nothing = undefined(module.HEADLINE, 0, "nothing is left to evaluate")
+            nothing = make_undefined_score(module.HEADLINE, 0, "nothing is left to evaluate")
             return TaskOutcome((nothing,), {}, Items().columns)
 
         def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
@@ -73,4 +73,4 @@ def _factory(name: str, title: str, shape: str) -> Callable[[], Task]:
 
 
 for _name, (_title, _shape, _question) in _TASKS.items():
-    TASKS.register(_name, _question)(_factory(_name, _title, _shape))
+    TASKS.register(_name, _question)(_make_task_factory(_name, _title, _shape))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import Items, Lost, estimate
+from embassay.protocols.kernel.estimates import Items, Lost, bootstrap_estimate
 from embassay.protocols.tasks.task import (
     Embedding,
     Place,
@@ -24,8 +24,8 @@ from embassay.protocols.tasks.task import (
     Wording,
     item_places,
     make_outcome,
+    replace_row_texts,
     reword_texts,
-    rows_reworded,
 )
 from embassay.records import Classification, LabelledTexts, TaskOutcome
 
@@ -37,7 +37,7 @@ Labels = NDArray[np.str_]
 Vectors = NDArray[np.float32]
 
 
-def evaluate(system: Similarity, data: Classification, context: PtebContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: Classification, context: PtebContext) -> TaskOutcome:
     """Score one system; items say of each test text whether its label was `correct`."""
     vectors = _encode_sides(system, data)
     train, test = Lost(system, data.train.ids, "training texts"), Lost(system, data.test.ids, "test texts")
@@ -64,7 +64,9 @@ def evaluate(system: Similarity, data: Classification, context: PtebContext) -> 
     items = Items()
     items.add(data.test.ids, correct, "correct")
     method = f"{how}, bootstrap over test texts"
-    share = estimate(correct[:, None], lambda means: means[..., 0], context, "test texts", method, share=True)
+    share = bootstrap_estimate(
+        correct[:, None], lambda means: means[..., 0], context, "test texts", method, share=True
+    )
     return make_outcome(
         HEADLINE, share, items, n=share.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
         counts={"train": len(labels), "test": share.n}
@@ -100,13 +102,13 @@ def classify_by_neighbours(system: Similarity, data: Classification, k: int) -> 
     return np.asarray(names[winner])
 
 
-def texts(data: Classification) -> Iterator[Place]:
+def list_texts(data: Classification) -> Iterator[Place]:
     """The training texts at `train:ID`, the test texts at `test:ID`."""
     yield from item_places("train", data.train.ids, data.train.texts)
     yield from item_places("test", data.test.ids, data.test.texts)
 
 
-def reword(data: Classification, wording: Wording) -> Reworded:
+def replace_texts(data: Classification, wording: Wording) -> Reworded:
     """Both sides paraphrased; a text that has none drops its row. The test texts are the items."""
     train, test = (
         _reword_side(side, name, wording) for name, side in (("train", data.train), ("test", data.test))
@@ -124,7 +126,9 @@ def reword(data: Classification, wording: Wording) -> Reworded:
 def _reword_side(side: LabelledTexts, name: str, wording: Wording) -> Reworded:
     texts = reword_texts(item_places(name, side.ids, side.texts), wording)
     rows = [row for row, text in enumerate(texts) if text is not None]
-    return rows_reworded(side, {"texts": texts}, rows, "training texts" if name == "train" else "test texts")
+    return replace_row_texts(
+        side, {"texts": texts}, rows, "training texts" if name == "train" else "test texts"
+    )
 
 
 def _encode_sides(system: Similarity, data: Classification) -> tuple[Vectors, Vectors] | None:

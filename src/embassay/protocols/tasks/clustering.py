@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
-from embassay.measures.clusters import complete_linkage, in_place, order_of_contents
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, over_sets, over_texts_of_a_set
+from embassay.measures.clusters import complete_linkage, order_of_contents, restore_item_order
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, average_over_sets, bootstrap_single_set
 from embassay.protocols.tasks.task import (
     Embedding,
     Place,
@@ -28,8 +28,8 @@ from embassay.protocols.tasks.task import (
     Wording,
     item_places,
     make_outcome,
+    replace_row_texts,
     reword_texts,
-    rows_reworded,
 )
 from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
 
@@ -42,7 +42,7 @@ Clusterer = Callable[[list[int]], tuple[list[int], Clusters]]
 """From rows of the data to those of them that are clustered and their clusters."""
 
 
-def evaluate(
+def evaluate_system(
     system: Similarity, data: LabelledTexts, context: PtebContext, *, give_k: bool = True
 ) -> TaskOutcome:
     """Score one system on every set; items are the `cluster` of each text and the `v_measure` of each set.
@@ -80,20 +80,20 @@ def evaluate(
         if len(scores) == 1:
             first = name, dict(zip(drawn, clusters.tolist(), strict=True))
     alone = len(scores) == 1
-    estimate = over_texts_of_a_set(data, *first, context) if alone else over_sets(scores, context)
+    estimate = bootstrap_single_set(data, *first, context) if alone else average_over_sets(scores, context)
     return _mean_outcome(how, estimate, scores, items, skipped, notes)
 
 
-def texts(data: LabelledTexts) -> Iterator[Place]:
+def list_texts(data: LabelledTexts) -> Iterator[Place]:
     """Every text."""
     return item_places("text", data.ids, data.texts)
 
 
-def reword(data: LabelledTexts, wording: Wording) -> Reworded:
+def replace_texts(data: LabelledTexts, wording: Wording) -> Reworded:
     """Every text paraphrased; one that has none drops out of its set."""
-    wordings = reword_texts(texts(data), wording)
+    wordings = reword_texts(list_texts(data), wording)
     rows = [row for row, text in enumerate(wordings) if text is not None]
-    return rows_reworded(data, {"texts": wordings}, rows, "texts")
+    return replace_row_texts(data, {"texts": wordings}, rows, "texts")
 
 
 def k_means(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> Clusters:
@@ -107,7 +107,7 @@ def k_means(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> Cluster
         return np.asarray(model.fit_predict(vectors), dtype=np.int64)
 
 
-def found_clusters(
+def find_clusters(
     n: int, cluster: Callable[[int], Clusters], space: NDArray[np.float32], metric: str
 ) -> Clusters:
     """The clusters of `n` texts, `cluster(k)`, of the highest mean silhouette in `space`: vectors (n, dim), or with the
@@ -133,7 +133,7 @@ def _by_vectors(system: Embedding, data: LabelledTexts, seed: int, give_k: bool)
         own = vectors[[place[data.texts[row]] for row in rows]]
         if give_k:
             return rows, k_means(own, len({data.labels[row] for row in rows}), seed)
-        return rows, found_clusters(len(rows), lambda k: k_means(own, k, seed), own, "euclidean")
+        return rows, find_clusters(len(rows), lambda k: k_means(own, k, seed), own, "euclidean")
 
     return clustered
 
@@ -150,13 +150,13 @@ def _by_distances(system: Similarity, data: LabelledTexts, context: PtebContext,
         distances = system.distances([data.texts[drawn[place]] for place in order.tolist()])
         if give_k:
             k = len({data.labels[row] for row in drawn})
-            return drawn, in_place(order, complete_linkage(distances, n, k))
+            return drawn, restore_item_order(order, complete_linkage(distances, n, k))
         from scipy.spatial.distance import squareform
 
         # Linkage overwrites what it is given.
         space = squareform(np.clip(distances, 0, None), checks=False)
-        clusters = found_clusters(n, lambda k: complete_linkage(distances.copy(), n, k), space, "precomputed")
-        return drawn, in_place(order, clusters)
+        clusters = find_clusters(n, lambda k: complete_linkage(distances.copy(), n, k), space, "precomputed")
+        return drawn, restore_item_order(order, clusters)
 
     return clustered
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.measures.summary import counted_average_precision
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost
-from embassay.protocols.kernel.groups import words
+from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.tasks.task import (
     Place,
     PtebContext,
@@ -22,16 +22,16 @@ from embassay.protocols.tasks.task import (
     item_places,
     make_outcome,
     pair_similarity,
-    reworded_pairs,
+    replace_pair_texts,
 )
 from embassay.records import LabelledPairs, TaskOutcome
 
 HEADLINE = "average_precision"
 
-reword = reworded_pairs
+reword = replace_pair_texts
 
 
-def evaluate(system: Similarity, data: LabelledPairs, context: PtebContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: LabelledPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` label."""
     items = Items()
     similar = pair_similarity(system, data.first, data.second)
@@ -47,7 +47,7 @@ def evaluate(system: Similarity, data: LabelledPairs, context: PtebContext) -> T
     return make_outcome(HEADLINE, precision, items, n=n, skipped=lost.skipped, counts={"pairs": n})
 
 
-def texts(data: LabelledPairs) -> Iterator[Place]:
+def list_texts(data: LabelledPairs) -> Iterator[Place]:
     """Both texts of every pair."""
     yield from item_places("first", data.ids, data.first)
     yield from item_places("second", data.ids, data.second)
@@ -70,5 +70,5 @@ def average_precision(
 
     value = float(statistic((~lost)[None, :].astype(np.int64))[0])
     draws = draw_statistic(statistic, context, "pairs", lost=lost, groups=groups)
-    method = words("pairs", LabelledPairs, groups)
+    method = describe_bootstrap("pairs", LabelledPairs, groups)
     return Estimate(value, int((~lost).sum()), draws.replicates, method, units=draws.units)

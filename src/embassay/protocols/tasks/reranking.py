@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.measures import average_precision, pair_average_precision
-from embassay.protocols.kernel.estimates import Items, Lost, estimate
+from embassay.protocols.kernel.estimates import Items, Lost, bootstrap_estimate
 from embassay.protocols.tasks.task import (
     Groups,
     Place,
     PtebContext,
     Reworded,
     Wording,
-    left_out,
+    list_left_out,
     make_outcome,
-    nearest_anchor,
+    measure_nearest_anchor,
     number_texts,
     several_places,
 )
@@ -41,12 +41,13 @@ Precision = Callable[[Values, Values], float]
 """Average precision of a query by the relevance and the similarity of its candidates, (candidates,) each."""
 
 
-def evaluate(
+def evaluate_system(
     system: Similarity, data: RerankingSet, context: PtebContext, precision: Precision | None = None
 ) -> TaskOutcome:
-    """Score one system; items are the average precision, `ap`, of each query, by default `worst_of_ties`."""
+    """Score one system; items are the average precision, `ap`, of each query, by default
+    `average_precision_of_worst_order`."""
     return score_similarities(
-        system, data, nearest_anchor(system, data.queries, data.candidates), context, precision
+        system, data, measure_nearest_anchor(system, data.queries, data.candidates), context, precision
     )
 
 
@@ -57,45 +58,47 @@ def score_similarities(
     context: PtebContext,
     precision: Precision | None = None,
 ) -> TaskOutcome:
-    """`evaluate` where the similarity of every query's candidates, (candidates,) each, is known already."""
+    """`evaluate_system` where the similarity of every query's candidates, (candidates,) each, is known already."""
     items = Items()
     queries, candidates = _lost_texts(system, data)
     for lost in (queries, candidates):
         if lost.too_many:
             return lost.without_score(HEADLINE, items)
-    values = _query_precisions(data, similar, precision or worst_of_ties)
+    values = _query_precisions(data, similar, precision or average_precision_of_worst_order)
     items.add(data.ids, values, "ap")
-    left = left_out(ONE_SIDED, data.ids, np.flatnonzero(~np.isnan(values) | queries.mask).tolist())
+    left = list_left_out(ONE_SIDED, data.ids, np.flatnonzero(~np.isnan(values) | queries.mask).tolist())
     n = int((~np.isnan(values)).sum())
     counts = {"queries": n, "candidates": sum(map(len, data.candidates)) - len(candidates.rows)}
     skipped = (*queries.skipped, *candidates.skipped, *left)
     if not n:
         reason = "no query has both a relevant and an irrelevant candidate"
         return make_outcome(HEADLINE, reason, items, n=0, skipped=skipped, counts=counts)
-    mean = estimate(
+    mean = bootstrap_estimate(
         values[:, None], lambda means: means[..., 0], context, "queries", "bootstrap over queries"
     )
     return make_outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
 
 
-def texts(data: RerankingSet) -> Iterator[Place]:
+def list_texts(data: RerankingSet) -> Iterator[Place]:
     """Every query's texts, then its candidates."""
     for row, key in enumerate(data.ids):
         yield from several_places("query", (key,), (data.queries[row],))
         yield from several_places("candidate", (key,), (data.candidates[row],))
 
 
-def reword(data: RerankingSet, wording: Wording) -> Reworded:
+def replace_texts(data: RerankingSet, wording: Wording) -> Reworded:
     """Queries and candidates, paraphrased. A text that has none drops itself, and a query that has none left, or no
     relevant or no irrelevant candidate, drops out."""
     asked = Groups.of("query", "query texts", data.ids, data.queries, wording)
     offered = Groups.of("candidate", "candidates", data.ids, data.candidates, wording)
     queries, candidates = asked.rewritten_places, offered.rewritten_places
     rows = [
-        row for row, gains in enumerate(data.relevance) if queries[row] and _two_sided(gains[candidates[row]])
+        row
+        for row, gains in enumerate(data.relevance)
+        if queries[row] and _has_both_kinds(gains[candidates[row]])
     ]
     kept = _KeptQueries(rows, queries, candidates)
-    lost = (*asked.lost(), *offered.lost(), *left_out(ONE_SIDED, data.ids, rows))
+    lost = (*asked.lost(), *offered.lost(), *list_left_out(ONE_SIDED, data.ids, rows))
     original = kept.of(data, data.queries, data.candidates) if lost else data
     return Reworded(original, kept.of(data, asked.after, offered.after), len(rows), len(data), lost)
 
@@ -136,12 +139,12 @@ def _query_precisions(data: RerankingSet, similar: Sequence[Values], precision: 
     values = np.full(len(data.relevance), np.nan)
     for row, (scores, gains) in enumerate(zip(similar, data.relevance, strict=True)):
         known = ~np.isnan(scores)
-        if _two_sided(gains[known]):
+        if _has_both_kinds(gains[known]):
             values[row] = precision(gains[known], scores[known])
     return values
 
 
-def worst_of_ties(gains: Values, scores: Values) -> float:
+def average_precision_of_worst_order(gains: Values, scores: Values) -> float:
     """With the irrelevant first among candidates of equal similarity.
 
     >>> worst_of_ties(np.array([1.0, 0.0]), np.array([0.5, 0.5]))
@@ -151,7 +154,7 @@ def worst_of_ties(gains: Values, scores: Values) -> float:
     return float(average_precision({place: float(gains[int(place)]) for place in order}, order))
 
 
-def ties_as_one_step(gains: Values, scores: Values) -> float:
+def average_precision_by_steps(gains: Values, scores: Values) -> float:
     """With candidates of equal similarity as one step, as in scikit-learn.
 
     >>> round(ties_as_one_step(np.array([1.0, 0.0, 1.0]), np.array([0.5, 0.5, 0.1])), 4)
@@ -160,6 +163,6 @@ def ties_as_one_step(gains: Values, scores: Values) -> float:
     return pair_average_precision(gains > 0, scores)
 
 
-def _two_sided(gains: Values) -> bool:
+def _has_both_kinds(gains: Values) -> bool:
     """Whether there is a relevant and an irrelevant candidate."""
     return bool((gains > 0).any() and (gains == 0).any())

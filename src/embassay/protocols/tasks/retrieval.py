@@ -15,18 +15,18 @@ import numpy as np
 
 from embassay.contracts import Ranked, Similarity
 from embassay.measures import ndcg
-from embassay.protocols.kernel.estimates import Items, Lost, estimate
-from embassay.protocols.kernel.groups import words
+from embassay.protocols.kernel.estimates import Items, Lost, bootstrap_estimate
+from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.tasks.task import (
     Place,
     PtebContext,
     Reworded,
     Wording,
     item_places,
-    left_out,
+    list_left_out,
     make_outcome,
     reword_texts,
-    rows_of,
+    select_rows,
     without_wording,
 )
 from embassay.records import RetrievalSet, TaskOutcome
@@ -39,7 +39,7 @@ Judgements = dict[str, dict[str, float]]
 Found = dict[str, list[str]]
 
 
-def evaluate(system: Similarity, data: RetrievalSet, context: PtebContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: RetrievalSet, context: PtebContext) -> TaskOutcome:
     """Score one system; items are the `ndcg@10` of each query.
 
     A document that could not be encoded is left out of the judgements too, and a query with it that has no other
@@ -59,7 +59,7 @@ def evaluate(system: Similarity, data: RetrievalSet, context: PtebContext) -> Ta
     answerable = np.flatnonzero(~np.isnan(values) | queries.mask).tolist()
     values[queries.mask] = np.nan
     items.add(data.queries.ids, values, HEADLINE)
-    skipped = (*documents.skipped, *queries.skipped, *left_out(ORPHANS, data.queries.ids, answerable))
+    skipped = (*documents.skipped, *queries.skipped, *list_left_out(ORPHANS, data.queries.ids, answerable))
     n = int((~np.isnan(values)).sum())
     counts = {"queries": n, "documents": len(data.corpus) - len(documents.rows)}
     if not n:
@@ -67,9 +67,11 @@ def evaluate(system: Similarity, data: RetrievalSet, context: PtebContext) -> Ta
             HEADLINE, "no query has a relevant document", items, n=0, skipped=skipped, counts=counts
         )
     groups = context.grouped(data.queries.ids)
-    method = words("queries", RetrievalSet, groups)
+    method = describe_bootstrap("queries", RetrievalSet, groups)
     method += f", own document left out {context.options.own_document}" if own else ""
-    mean = estimate(values[:, None], lambda means: means[..., 0], context, "queries", method, groups=groups)
+    mean = bootstrap_estimate(
+        values[:, None], lambda means: means[..., 0], context, "queries", method, groups=groups
+    )
     return make_outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
 
 
@@ -78,16 +80,16 @@ def excludes_own(context: PtebContext) -> bool:
     return context.options.exclude_own or "arguana" in context.dataset.casefold()
 
 
-def texts(data: RetrievalSet) -> Iterator[Place]:
+def list_texts(data: RetrievalSet) -> Iterator[Place]:
     """The queries."""
     return item_places("query", data.queries.ids, data.queries.texts)
 
 
-def reword(data: RetrievalSet, wording: Wording) -> Reworded:
+def replace_texts(data: RetrievalSet, wording: Wording) -> Reworded:
     """The queries paraphrased; one that has none drops out. The corpus is the same object."""
-    wordings = reword_texts(texts(data), wording)
+    wordings = reword_texts(list_texts(data), wording)
     rows = [row for row, text in enumerate(wordings) if text is not None]
-    queries = data.queries if len(rows) == len(data) else rows_of(data.queries, rows)
+    queries = data.queries if len(rows) == len(data) else select_rows(data.queries, rows)
     paraphrased = replace(queries, texts=tuple(wordings[row] for row in rows))
     original = data if queries is data.queries else _with_queries(data, queries)
     return Reworded(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost
-from embassay.protocols.kernel.groups import words
+from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.tasks.task import (
     Place,
     PtebContext,
@@ -17,16 +17,16 @@ from embassay.protocols.tasks.task import (
     item_places,
     make_outcome,
     pair_similarity,
-    reworded_pairs,
+    replace_pair_texts,
 )
 from embassay.records import ScoredPairs, TaskOutcome
 
 HEADLINE = "spearman"
 
-reword = reworded_pairs
+reword = replace_pair_texts
 
 
-def evaluate(system: Similarity, data: ScoredPairs, context: PtebContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: ScoredPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` score."""
     items = Items()
     similar = pair_similarity(system, data.first, data.second)
@@ -37,13 +37,13 @@ def evaluate(system: Similarity, data: ScoredPairs, context: PtebContext) -> Tas
     if lost.too_many:
         return lost.without_score(HEADLINE, items)
     groups = context.grouped(data.ids)
-    method = words("pairs", ScoredPairs, groups)
+    method = describe_bootstrap("pairs", ScoredPairs, groups)
     rho = correlate_estimate(similar, data.scores, context, "pairs", groups=groups, method=method)
     n = len(data) - len(lost.rows)
     return make_outcome(HEADLINE, rho, items, n=n, skipped=lost.skipped, counts={"pairs": n})
 
 
-def texts(data: ScoredPairs) -> Iterator[Place]:
+def list_texts(data: ScoredPairs) -> Iterator[Place]:
     """Both texts of every pair."""
     yield from item_places("first", data.ids, data.first)
     yield from item_places("second", data.ids, data.second)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.measures import spearman
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, bootstrap_estimate
 from embassay.protocols.tasks.task import (
     Groups,
     Place,
@@ -26,9 +26,9 @@ from embassay.protocols.tasks.task import (
     Reworded,
     Wording,
     correlate_estimate,
-    left_out,
+    list_left_out,
     make_outcome,
-    nearest_anchor,
+    measure_nearest_anchor,
     number_texts,
     several_places,
 )
@@ -40,13 +40,13 @@ BARE = "texts left without a reference or a summary"
 Values = NDArray[np.float64]
 
 
-def evaluate(system: Similarity, data: JudgedSummaries, context: PtebContext) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: JudgedSummaries, context: PtebContext) -> TaskOutcome:
     """Score one system; items are each machine summary's `similarity` and `gold` rating, as TEXT:NUMBER.
 
     A summary by a person that could not be encoded leaves the others of its text; a text that has none left drops out.
     """
     items = Items()
-    similar = nearest_anchor(system, data.references, data.summaries)
+    similar = measure_nearest_anchor(system, data.references, data.summaries)
     flat, gold = np.concatenate(similar), np.concatenate(data.relevance)
     people, machines = _lost_summaries(system, data, "references"), _lost_summaries(system, data, "summaries")
     ids = number_texts(data.ids, data.summaries)
@@ -57,9 +57,9 @@ def evaluate(system: Similarity, data: JudgedSummaries, context: PtebContext) ->
             return lost.without_score(HEADLINE, items)
     bare = [row for row, values in enumerate(similar) if np.isnan(values).all()]
     left = [row for row in range(len(data)) if row not in set(bare)]
-    skipped = [*people.skipped, *machines.skipped, *left_out(BARE, data.ids, left)]
+    skipped = [*people.skipped, *machines.skipped, *list_left_out(BARE, data.ids, left)]
     if context.options.summaries == "per-text":
-        rho = _per_text(similar, data, left, context, skipped)
+        rho = _mean_text_correlation(similar, data, left, context, skipped)
     else:
         of_text = np.repeat(np.arange(len(data)), [len(group) for group in data.summaries])
         method = f"pooled, cluster bootstrap over {len(left)} texts"
@@ -69,14 +69,14 @@ def evaluate(system: Similarity, data: JudgedSummaries, context: PtebContext) ->
     return make_outcome(HEADLINE, rho, items, n=n, skipped=skipped, counts=counts)
 
 
-def texts(data: JudgedSummaries) -> Iterator[Place]:
+def list_texts(data: JudgedSummaries) -> Iterator[Place]:
     """People's summaries of every text, then the machines'."""
     for row, key in enumerate(data.ids):
         yield from several_places("reference", (key,), (data.references[row],))
         yield from several_places("summary", (key,), (data.summaries[row],))
 
 
-def reword(data: JudgedSummaries, wording: Wording) -> Reworded:
+def replace_texts(data: JudgedSummaries, wording: Wording) -> Reworded:
     """Both kinds of summaries, paraphrased. One that has none drops itself, and a text without any of either kind
     drops out."""
     people = Groups.of("reference", "references", data.ids, data.references, wording)
@@ -84,7 +84,7 @@ def reword(data: JudgedSummaries, wording: Wording) -> Reworded:
     references, summaries = people.rewritten_places, machines.rewritten_places
     rows = [row for row in range(len(data)) if references[row] and summaries[row]]
     kept = _KeptTexts(rows, references, summaries)
-    lost = (*people.lost(), *machines.lost(), *left_out(BARE, data.ids, rows))
+    lost = (*people.lost(), *machines.lost(), *list_left_out(BARE, data.ids, rows))
     original = kept.of(data, data.references, data.summaries) if lost else data
     return Reworded(original, kept.of(data, people.after, machines.after), len(rows), len(data), lost)
 
@@ -116,7 +116,7 @@ def _lost_summaries(system: Similarity, data: JudgedSummaries, kind: str) -> Los
     return lost
 
 
-def _per_text(
+def _mean_text_correlation(
     similar: Sequence[Values],
     data: JudgedSummaries,
     rows: Sequence[int],
@@ -137,4 +137,4 @@ def _per_text(
     if np.isnan(values).all():
         return "no text has ratings and similarities that vary"
     method = "mean per text, bootstrap over texts"
-    return estimate(values[:, None], lambda means: means[..., 0], context, "texts", method)
+    return bootstrap_estimate(values[:, None], lambda means: means[..., 0], context, "texts", method)

@@ -15,20 +15,20 @@ from embassay.contracts import Role, Similarity
 from embassay.errors import UsageError
 from embassay.measures.summary import counted_spearman
 from embassay.protocols.kernel import inputs as context
-from embassay.protocols.kernel.estimates import MOST_LOST, Estimate, Items, summed, undefined
+from embassay.protocols.kernel.estimates import MOST_LOST, Estimate, Items, make_undefined_score, sum_skipped
 from embassay.protocols.kernel.forecast import (
-    dimensions,
-    distances,
-    footprint,
-    replicates,
+    count_dimensions,
+    distance_bytes,
+    replicate_bytes,
+    sum_memory,
     text_bytes,
     token_bytes,
-    vectors,
+    vector_bytes,
 )
 from embassay.protocols.kernel.request import MOST_RESAMPLES, STATISTICS, check_options, option
 from embassay.records import Component, LabelledTexts, Loaded, RetrievalSet, Score, Skipped, TaskOutcome
 from embassay.runs.memory import Footprint
-from embassay.stats.resampling import resampled_rows, row_counts
+from embassay.stats.resampling import count_rows, draw_resamples
 
 if TYPE_CHECKING:
     from embassay.data import Dataset
@@ -185,34 +185,36 @@ class Groups:
         return without_wording(self.noun, number_texts(self.ids, self.before), kept)
 
 
-def reworded_pairs(data: Any, wording: Wording) -> Reworded:
+def replace_pair_texts(data: Any, wording: Wording) -> Reworded:
     """Pairs (`ids`, `first`, `second` and one array more) with both texts paraphrased; a pair needs both."""
     first = reword_texts(item_places("first", data.ids, data.first), wording)
     second = reword_texts(item_places("second", data.ids, data.second), wording)
     rows = [row for row, pair in enumerate(zip(first, second, strict=True)) if None not in pair]
-    return rows_reworded(data, {"first": first, "second": second}, rows, "pairs")
+    return replace_row_texts(data, {"first": first, "second": second}, rows, "pairs")
 
 
-def rows_reworded(data: Any, texts: dict[str, list[str | None]], rows: Sequence[int], noun: str) -> Reworded:
+def replace_row_texts(
+    data: Any, texts: dict[str, list[str | None]], rows: Sequence[int], noun: str
+) -> Reworded:
     """These rows of a record of columns, with `texts` in place of the columns so called."""
     whole = len(rows) == len(data)
-    original = data if whole else rows_of(data, rows)
+    original = data if whole else select_rows(data, rows)
     columns = {name: tuple(column[row] for row in rows) for name, column in texts.items()}
     lost = without_wording(noun, data.ids, rows)
     return Reworded(original, replace(original, **columns), len(rows), len(data), lost)
 
 
-def rows_of(data: Any, rows: Sequence[int]) -> Any:
+def select_rows(data: Any, rows: Sequence[int]) -> Any:
     """These rows of a record whose fields are tuples or arrays of one length, or None."""
     return replace(data, **{name: _take_rows(column, rows) for name, column in vars(data).items()})
 
 
 def without_wording(noun: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[Skipped, ...]:
     """The rows that are not kept, as left out for want of a wording."""
-    return left_out(f"{noun} {WITHOUT_WORDING}", ids, kept)
+    return list_left_out(f"{noun} {WITHOUT_WORDING}", ids, kept)
 
 
-def left_out(reason: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[Skipped, ...]:
+def list_left_out(reason: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[Skipped, ...]:
     """The rows that are not kept, as left out for a reason; nothing where all are."""
     stays = set(kept)
     gone = [key for row, key in enumerate(ids) if row not in stays]
@@ -253,19 +255,19 @@ _KEPT = 2
 def estimate_memory(system: Similarity, data: Any, worded: Sequence[str], resamples: int) -> Footprint:
     """The estimate for one system on one part of a dataset, of which `worded` are the texts that are reworded."""
     corpus: Sequence[str] = data.corpus.texts if isinstance(data, RetrievalSet) else ()
-    n, dim = len(worded) + len(corpus), dimensions(system)
+    n, dim = len(worded) + len(corpus), count_dimensions(system)
     parts = {
         "texts": 3 * text_bytes(worded) + text_bytes(corpus),
-        "replicates": replicates(len(worded), 8, resamples),
+        "replicates": replicate_bytes(len(worded), 8, resamples),
     }
     if dim:
-        parts["vectors"] = _KEPT * vectors(n, dim)
+        parts["vectors"] = _KEPT * vector_bytes(n, dim)
     else:
         parts["tokens"] = 2 * (token_bytes(worded) + token_bytes(corpus))
         if isinstance(data, LabelledTexts):
             largest = max(Counter(data.sets).values(), default=0)
-            parts[f"the distances of {largest:,} texts"] = distances(largest)
-    return footprint(parts, "Use fewer items (--limit).")
+            parts[f"the distances of {largest:,} texts"] = distance_bytes(largest)
+    return sum_memory(parts, "Use fewer items (--limit).")
 
 
 DECIMALS = 6
@@ -299,7 +301,7 @@ def pair_similarity(system: Similarity, first: Sequence[str], second: Sequence[s
     return _round_similarity(system.between(list(place), left, right))
 
 
-def nearest_anchor(
+def measure_nearest_anchor(
     system: Similarity, anchors: Sequence[Sequence[str]], texts: Sequence[Sequence[str]]
 ) -> list[NDArray[np.float64]]:
     """Of every item, each text's highest similarity to any of the item's anchors, (texts,); NaN where the text, or
@@ -339,7 +341,7 @@ _LEAST = {"spearman": -1.0, "pearson": -1.0, "skill": -math.inf}
 """The least that a headline can be where that is not 0: probabilities may be worse than the base rate."""
 
 
-def bounds_of(measure: str) -> tuple[float, float]:
+def headline_bounds(measure: str) -> tuple[float, float]:
     """What the headline of a task lies between: a correlation from -1, a share from 0."""
     return _LEAST.get(measure, 0.0), 1.0
 
@@ -356,12 +358,12 @@ def make_outcome(
     counts: Mapping[str, int],
 ) -> TaskOutcome:
     """The outcome whose headline is `found`, or has no value for the reason that `found` is. `n` counts the items."""
-    left_out, noted = summed(skipped), tuple(warnings)
+    left_out, noted = sum_skipped(skipped), tuple(warnings)
     if isinstance(estimate, str):
-        row = undefined(headline, n, estimate)
+        row = make_undefined_score(headline, n, estimate)
         component = Component(None, n, reason=estimate)
     else:
-        row = replace(estimate.score(headline, bounds=bounds_of(headline)), n=n)
+        row = replace(estimate.score(headline, bounds=headline_bounds(headline)), n=n)
         units = estimate.n if estimate.units is None else estimate.units
         component = replace(estimate.component(), n=n, units=None if units == n else units)
     return TaskOutcome((row, *scores), {headline: component}, items.columns, left_out, noted, counts)
@@ -398,8 +400,8 @@ def draw_statistic(
     if units < 2:
         return TaskReplicates(np.empty(0), units)
     parts = []
-    for rows in resampled_rows(many, context.resamples, context.stream(purpose), most=_DRAWS // len(lost)):
-        counts = row_counts(rows) if groups is None else row_counts(rows)[:, groups]
+    for rows in draw_resamples(many, context.resamples, context.stream(purpose), most=_DRAWS // len(lost)):
+        counts = count_rows(rows) if groups is None else count_rows(rows)[:, groups]
         counts[:, lost] = 0
         parts.append(statistic(counts))
     return TaskReplicates(np.concatenate(parts), units)

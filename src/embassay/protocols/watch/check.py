@@ -21,7 +21,7 @@ from embassay.protocols.watch.options import CheckRequest
 from embassay.protocols.watch.panels import panel_effect
 from embassay.protocols.watch.recording import moment, money_of
 from embassay.protocols.watch.respondents import Replies, Respondent, open_respondent
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.stats.repeats import find_exceeding, outlier_p, window_p
 from embassay.systems.remote import Ledger
 
@@ -141,7 +141,7 @@ def _gather_evidence(
     replies: list[Replies] = []
     for number, stage in enumerate(stages):
         # Another order each night, so that what shares a request is not always the same.
-        rng = generator(fingerprint.seed, "watch", "check", str(len(earlier)), str(number))
+        rng = make_generator(fingerprint.seed, "watch", "check", str(len(earlier)), str(number))
         replies.append(respondent.ask([fingerprint.items[row] for row in stage], rng))
         asked += stage
         values = np.concatenate([reply.values for reply in replies])
@@ -264,7 +264,7 @@ def _verdict(
 
 def _is_noisier(fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence) -> bool:
     """Ask twice more: whether new answers differ from one another as much as from the recorded ones."""
-    rng = generator(fingerprint.seed, "watch", "again")
+    rng = make_generator(fingerprint.seed, "watch", "again")
     places = np.sort(rng.permutation(len(evidence.rows))[:AGAIN])
     items = [fingerprint.items[evidence.rows[place]] for place in places]
     then = fingerprint.values[[evidence.rows[place] for place in places]].astype(np.float64)
@@ -341,7 +341,7 @@ def _ask_rows(fingerprint: Fingerprint, respondent: Respondent, rows: Sequence[i
     """Answers to items that were not asked, as `--until-sure` leaves some out."""
     if not rows:
         return np.empty((0, fingerprint.width), dtype=np.float32)
-    rng = generator(fingerprint.seed, "watch", "questions")
+    rng = make_generator(fingerprint.seed, "watch", "questions")
     return respondent.ask([fingerprint.items[row] for row in rows], rng).values
 
 

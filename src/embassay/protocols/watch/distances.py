@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.systems.cosine import lengths_of
+from embassay.systems.cosine import row_lengths
 
 Floats = NDArray[np.float64]
 Answers = NDArray[np.float32]
@@ -84,7 +84,7 @@ def form_of(answers: Answers) -> Form:
     told = told[told.any(axis=1)]
     if not len(told):
         return Form(answers.shape[1], 0.0, "float32")
-    share = float((np.abs(lengths_of(told) - 1) < UNIT).mean())
+    share = float((np.abs(row_lengths(told) - 1) < UNIT).mean())
     return Form(answers.shape[1], share, _lattice_of(told))
 
 

@@ -15,9 +15,9 @@ from embassay.protocols.calibration.probability import calibration
 from embassay.protocols.watch.distances import directions
 from embassay.protocols.watch.fingerprint import DEPTH, Fingerprint, OwnLists
 from embassay.protocols.watch.respondents import Answers, Respondent, VectorRespondent
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.stats import Estimate, t_quantile
-from embassay.stats.calibration import exact
+from embassay.stats.calibration import clopper_pearson
 
 Floats = NDArray[np.float64]
 KEPT, HALF, ANEW = "index kept", "half anew", "all anew"
@@ -83,7 +83,7 @@ def measure_impact(
     recorded width or another."""
     assert isinstance(respondent, VectorRespondent)
     texts = [*lists.pool, *lists.others]
-    rng = generator(fingerprint.seed, "watch", "lists")
+    rng = make_generator(fingerprint.seed, "watch", "lists")
     told = respondent.encode(texts, ["document"] * len(texts), rng).values
     return impact_of(fingerprint, lists, questions, told[: len(lists.pool)], told[len(lists.pool) :])
 
@@ -102,7 +102,7 @@ def impact_of(
     states = []
     if questions.shape[1] == fingerprint.width:
         kept = _side(questions, *(part.unpack() for part in (lists.pool_vectors, lists.other_vectors)))
-        rng = generator(fingerprint.seed, "watch", "half")
+        rng = make_generator(fingerprint.seed, "watch", "half")
         half = _Similarities(
             np.where(rng.permutation(len(lists.pool)) % 2, anew.pool, kept.pool),
             np.where(rng.permutation(len(lists.others)) % 2, anew.others, kept.others),
@@ -225,7 +225,7 @@ def _mean_change(changes: Floats) -> Estimate | None:
 
 def estimate_share(hits: float, n: int) -> Estimate:
     """A share of `n` with its exact 95% interval; `hits` may be an expected number."""
-    low, high = exact(min(hits, n), n, 0.95)
+    low, high = clopper_pearson(min(hits, n), n, 0.95)
     return Estimate(hits / n, low, high, n, "Clopper and Pearson")
 
 

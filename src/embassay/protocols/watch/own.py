@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from embassay.data import draw, open_dataset
 from embassay.data.judged_runs import read_qrels
-from embassay.data.sources import own_first
+from embassay.data.sources import prefer_own_path
 from embassay.errors import DataError
-from embassay.limits import reading
+from embassay.limits import announce_reading
 from embassay.protocols.watch.distances import find_lost
 from embassay.protocols.watch.fingerprint import DEPTH, CorpusFacts, OwnLists, Packed, WatchItem
 from embassay.protocols.watch.options import OwnData
 from embassay.protocols.watch.respondents import VectorRespondent
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.search.exact import exact_search
 from embassay.systems.cosine import scale_rows
 
@@ -71,15 +71,15 @@ def read_own(asked: OwnData) -> OwnTexts | None:
     """The passages and questions that are named; None where none are. DataError for files that hold none."""
     if asked.corpus is None:
         return None
-    dataset = open_dataset(own_first(asked.corpus))
-    with reading(dataset.name):
+    dataset = open_dataset(prefer_own_path(asked.corpus))
+    with announce_reading(dataset.name):
         if asked.queries is None and not dataset.missing("retrieval"):
             data = dataset.load("retrieval").data
             corpus, queries, gains = data.corpus, data.queries, data.qrels
         else:
             corpus, queries, gains = dataset.load("documents").data, None, {}
     if asked.queries is not None:
-        queries = open_dataset(own_first(asked.queries)).load("documents").data
+        queries = open_dataset(prefer_own_path(asked.queries)).load("documents").data
         gains = {} if asked.qrels is None else _read_gains(Path(asked.qrels), queries.ids)
     # A relevant passage that is not searched would make every list look worse.
     judged = {doc for row in gains.values() for doc, gain in row.items() if gain > 0}
@@ -145,7 +145,7 @@ def make_lists(
     ]
     pool = sorted({*first[first >= 0].tolist(), *(row for _, row, _ in relevant)})
     rest = np.setdiff1d(told, pool)
-    drawn = np.sort(generator(seed, "watch", "others").permutation(rest)[:OTHERS])
+    drawn = np.sort(make_generator(seed, "watch", "others").permutation(rest)[:OTHERS])
     at = {row: place for place, row in enumerate(pool)}
     lists = np.full((len(rows), DEPTH), -1, dtype=np.int32)
     depth = min(DEPTH, first.shape[1])
@@ -167,9 +167,9 @@ def _best_gains(own: OwnTexts) -> tuple[tuple[float, ...], ...]:
 
 def _encode_passages(texts: Sequence[str], respondent: VectorRespondent, seed: int) -> NDArray[np.float32]:
     """Vectors of all passages as documents, (n, dim), NaN where one is refused."""
-    rng = generator(seed, "watch", "passages")
+    rng = make_generator(seed, "watch", "passages")
     blocks = []
-    with reading("answers of the system", "passage") as progress:
+    with announce_reading("answers of the system", "passage") as progress:
         for start in range(0, len(texts), _BLOCK):
             block = texts[start : start + _BLOCK]
             blocks.append(respondent.encode(block, ["document"] * len(block), rng).values)

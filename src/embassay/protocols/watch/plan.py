@@ -15,7 +15,7 @@ from embassay.protocols.watch.own import read_own
 from embassay.protocols.watch.recording import items_for, kind_of, tokens_of
 from embassay.protocols.watch.respondents import Respondent, open_respondent
 from embassay.systems.remote import NoCalls
-from embassay.systems.remote.ledger import likely_tokens
+from embassay.systems.remote.ledger import estimate_tokens
 
 GRADE_TOKENS = 700
 """About what a judge reads beside a passage, and writes, for one grade."""
@@ -45,7 +45,7 @@ def plan_recording(request: RecordRequest) -> tuple[PlannedStep, ...]:
         _step("repeats", items, respondent, request.repeats),
     ]
     if own is not None and own.queries and respondent.kind == "vectors":
-        tokens = likely_tokens(own.texts)
+        tokens = estimate_tokens(own.texts)
         steps.append(PlannedStep("all passages", len(own.texts), tokens, _price(respondent, tokens)))
     return tuple(steps)
 
@@ -72,7 +72,7 @@ def plan_check(fingerprint: Fingerprint, request: CheckRequest) -> Iterator[Plan
             if request.lists == "always"
             else "if different: passages of lists"
         )
-        yield _planned(when, len(texts), likely_tokens(texts), price)
+        yield _planned(when, len(texts), estimate_tokens(texts), price)
 
 
 def plan_comparison(request: CompareRequest) -> tuple[PlannedStep, ...]:

@@ -18,10 +18,10 @@ from embassay.protocols.watch.own import OwnTexts, make_lists, read_own
 from embassay.protocols.watch.respondents import Replies, Respondent, VectorRespondent, open_respondent
 from embassay.protocols.watch.texts import VERSION as TEXTS
 from embassay.protocols.watch.texts import fixed_panels, fixed_texts
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.calls import redacted
-from embassay.systems.remote.ledger import likely_tokens
+from embassay.systems.remote.calls import redact_keys
+from embassay.systems.remote.ledger import estimate_tokens
 
 ANCHORS = ("sentence", "question", "claim", "german", "arabic", "hindi", "chinese", "python", "near-1a", "order-1a",
            "negation-1a", "lower", "no-accents", "dates", "emoji-text", "paragraph")  # fmt: skip
@@ -143,12 +143,12 @@ def ask_repeatedly(
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Replies, NDArray[np.float64]]:
     """The first answers, and distances of further ones from them, (n, repeats). An item that failed once is lost."""
-    first = respondent.ask(items, generator(seed, "watch", "first"))
+    first = respondent.ask(items, make_generator(seed, "watch", "first"))
     columns = []
     for number in range(repeats):
         if pause:
             sleep(pause)
-        more = respondent.ask(items, generator(seed, "watch", "repeat", str(number)))
+        more = respondent.ask(items, make_generator(seed, "watch", "repeat", str(number)))
         columns.append(relative_distances(more.values, first.values))
         first.failed.update(more.failed)
     distances = np.stack(columns, axis=1)
@@ -172,7 +172,7 @@ def _make_fingerprint(
     model = getattr(respondent, "encoder", None)
     price = getattr(model, "price", None if is_paid(request, respondent) else 0.0)
     return Fingerprint(
-        respondent.kind, redacted(respondent.name), redacted(respondent.identity), TEXTS, request.own.seed,
+        respondent.kind, redact_keys(respondent.name), redact_keys(respondent.identity), TEXTS, request.own.seed,
         first.values.shape[1], getattr(model, "max_tokens", None), price, tokens_of(items),
         request.tokenizer, tuple(items),
         Packed.of(first.values), Packed.of(again), {items[int(row)].id: why for row, why in first.failed.items()},
@@ -191,4 +191,4 @@ def is_paid(request: RecordRequest, respondent: Respondent) -> bool:
 
 def tokens_of(items: Sequence[WatchItem]) -> int:
     """About how many tokens one check sends."""
-    return sum(likely_tokens([item.text]) + likely_tokens(item.others) for item in items)
+    return sum(estimate_tokens([item.text]) + estimate_tokens(item.others) for item in items)

@@ -13,8 +13,8 @@ from embassay.data.rows import Row, Source, escape_formula
 from embassay.data.tables import known_suffix, open_table
 from embassay.data.views import draw
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, RunRequest, check_options, like, option
-from embassay.protocols.kernel.tables import csv_sheet
+from embassay.protocols.kernel.request import DATA, RunRequest, check_options, option, repeat_option
+from embassay.protocols.kernel.tables import format_csv_sheet
 from embassay.protocols.wordings.records import ENGLISH, Paraphrase, group_of
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.randomness import random_bytes
@@ -69,7 +69,7 @@ class RatingRules:
         ]
 
 
-def rules_from(plain: dict[str, Any]) -> RatingRules:
+def parse_rules(plain: dict[str, Any]) -> RatingRules:
     """The inverse of `RatingRules.as_dict`; KeyError, TypeError or ValueError for what is not one."""
     if plain["version"] != VERSION:
         raise ValueError(f"version {plain['version']}")
@@ -127,10 +127,10 @@ class Sample:
     pairs: int = option(50, "Pairs per language.", least=1, group=DATA)
     dummies: int = option(2, "Dummy pairs per language, whose rating is known.", least=0)
     raters: int = option(2, "Ratings per pair.", least=1)
-    seed: int = like(RunRequest, "seed")
+    seed: int = repeat_option(RunRequest, "seed")
 
 
-def candidates(
+def list_candidates(
     of: ParaphraseSet, source: str, *, datasets: Sequence[str] = (), run_seed: int | None = None
 ) -> dict[str, list[CandidateWording]]:
     """Language -> the distinct usable pairs of one run (by default the first) on the datasets, copies included.
@@ -153,7 +153,7 @@ def candidates(
     return {lang: list(rows.values()) for lang, rows in by_lang.items()}
 
 
-def in_their_language(
+def select_in_language(
     pool: Sequence[CandidateWording], lang: str, size: Sample
 ) -> tuple[list[CandidateWording], int]:
     """The candidates that may be drawn, without those that are clearly not in the language the data say, and how many
@@ -201,7 +201,7 @@ def sample_items(pool: Sequence[CandidateWording], lang: str, size: Sample) -> l
         for candidate in (pool[place] for place in drawn)
     ]
     try:
-        rows += [_dummy(texts, lang, size.seed, number) for number in range(size.dummies)]
+        rows += [_draw_dummy(texts, lang, size.seed, number) for number in range(size.dummies)]
     except ValueError as error:
         raise UsageError(
             f"No dummy pairs can be made in {lang!r}: {error}.",
@@ -211,7 +211,7 @@ def sample_items(pool: Sequence[CandidateWording], lang: str, size: Sample) -> l
     return [RatedPair(f"{lang}-{number:03}", lang, *row) for number, row in enumerate(rows, start=1)]
 
 
-def sheet(items: Iterable[RatedPair], rater: str, seed: int) -> list[dict[str, Any]]:
+def make_rating_sheet(items: Iterable[RatedPair], rater: str, seed: int) -> list[dict[str, Any]]:
     """What one rater sees of the items: in an order of their own, the paraphrase on either side at random."""
 
     def row(item: RatedPair) -> dict[str, Any]:
@@ -232,12 +232,12 @@ def by_language(items: Iterable[RatedPair]) -> Mapping[str, list[RatedPair]]:
     return groups
 
 
-def _dummy(
+def _draw_dummy(
     texts: Sequence[str], lang: str, seed: int, number: int
 ) -> tuple[Kind, str, str, float | None, str, str]:
     if number % 2 == 0:
-        return ("nearly identical", *nearly_identical(texts, lang, seed, number), HIGHEST, "", "")
-    return ("unrelated", *unrelated(texts, seed, number), LOWEST, "", "")
+        return ("nearly identical", *draw_near_identical(texts, lang, seed, number), HIGHEST, "", "")
+    return ("unrelated", *draw_unrelated(texts, seed, number), LOWEST, "", "")
 
 
 _ENDINGS = ".!?…。！？؟।۔"
@@ -246,7 +246,7 @@ _LEAST_WORDS = 3
 _COMPARED = 300
 
 
-def nearly_identical(texts: Sequence[str], lang: str, seed: int, number: int) -> tuple[str, str]:
+def draw_near_identical(texts: Sequence[str], lang: str, seed: int, number: int) -> tuple[str, str]:
     """A text and the same text with or without its final punctuation mark.
 
     Texts of three words or more are taken before shorter ones. ValueError where there is no text.
@@ -261,7 +261,7 @@ def nearly_identical(texts: Sequence[str], lang: str, seed: int, number: int) ->
     return text, ended + ("。" if lang.split("-")[0].lower() in _WIDE else ".")
 
 
-def unrelated(texts: Sequence[str], seed: int, number: int) -> tuple[str, str]:
+def draw_unrelated(texts: Sequence[str], seed: int, number: int) -> tuple[str, str]:
     """A drawn text, and of up to 300 others the one that shares the fewest runs of three characters with it.
 
     That they share no meaning either is for a person to see before the files are sent. ValueError for fewer than two
@@ -271,7 +271,7 @@ def unrelated(texts: Sequence[str], seed: int, number: int) -> tuple[str, str]:
     if len(order) < 2:
         raise ValueError("fewer than two texts")
     first, *others = order
-    return first, min(others[:_COMPARED], key=lambda other: _shared(first, other))
+    return first, min(others[:_COMPARED], key=lambda other: _shared_share(first, other))
 
 
 def _order_texts(texts: Sequence[str], seed: int, purpose: str) -> list[str]:
@@ -282,12 +282,12 @@ def _order_texts(texts: Sequence[str], seed: int, purpose: str) -> list[str]:
     )
 
 
-def _shared(a: str, b: str) -> float:
-    first, second = _runs(a), _runs(b)
+def _shared_share(a: str, b: str) -> float:
+    first, second = _letter_runs(a), _letter_runs(b)
     return len(first & second) / max(len(first | second), 1)
 
 
-def _runs(text: str) -> set[str]:
+def _letter_runs(text: str) -> set[str]:
     plain = f"  {' '.join(text.casefold().split())} "
     return {plain[i : i + 3] for i in range(len(plain) - 2)}
 
@@ -304,12 +304,12 @@ def write_ratings(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequen
         lines = (to_json({column: row.get(column) for column in columns}) for row in rows)
         write_atomic(path, "".join(f"{line}\n" for line in lines))
         return
-    cells = ([escape_formula(_written(row.get(column))) for column in columns] for row in rows)
+    cells = ([escape_formula(_plain_value(row.get(column))) for column in columns] for row in rows)
     # Spreadsheets take a file without the mark for one in an old code page.
-    write_atomic(path, csv_sheet([columns, *cells]).encode("utf-8-sig"))
+    write_atomic(path, format_csv_sheet([columns, *cells]).encode("utf-8-sig"))
 
 
-def source_of(path: Path) -> Source:
+def open_rating_table(path: Path) -> Source:
     """The table in a file; a CSV's separator is the one of comma, semicolon and tab that its header has most of."""
     if known_suffix(path.name) != ".csv":
         return open_table(path)
@@ -317,13 +317,13 @@ def source_of(path: Path) -> Source:
     return Delimited(path, max((",", ";", "\t"), key=header.count))
 
 
-def cell(row: Row, column: str) -> str:
+def read_cell(row: Row, column: str) -> str:
     """A cell as text without blanks around it; empty where there is none."""
     value = row.cells.get(column)
     return "" if value is None else str(value).strip()
 
 
-def _written(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     if value is None:
         return ""
     return f"{value:g}" if isinstance(value, float) else value

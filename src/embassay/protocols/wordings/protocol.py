@@ -17,15 +17,15 @@ from embassay.errors import ModelError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.comparisons import CLASSICAL, RANKED, REFERENCE, Standing
-from embassay.protocols.kernel.forecast import Effort, Forecaster, largest
-from embassay.protocols.kernel.inputs import charged
+from embassay.protocols.kernel.forecast import Effort, Forecaster, choose_largest
+from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import (
     REFERENCES,
     PlannedSystem,
     PlannedTask,
-    in_order,
-    joined_tasks,
-    planned_task,
+    choose_tasks,
+    order_tasks,
+    plan_task,
 )
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.session import Silent
@@ -33,14 +33,21 @@ from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.tasks.task import PtebContext, estimate_memory
 from embassay.protocols.wordings import sets, work
 from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, Paraphraser, SourceText
-from embassay.protocols.wordings.scores import ALL, ORIGINAL, OVERALL, RunLayout, more_runs_needed, scopes
+from embassay.protocols.wordings.scores import (
+    ALL,
+    ORIGINAL,
+    OVERALL,
+    RunLayout,
+    list_scopes,
+    more_runs_needed,
+)
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, slices, task
+from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, find_task, load_slices
 from embassay.records import Loaded, RetrievalSet
-from embassay.registry import attribute
+from embassay.registry import import_attribute
 from embassay.runs.execution import Hope
 from embassay.runs.folder import Cell, CellRecord, RunFolder, digest_json
-from embassay.runs.forecast import Forecast, Hear, tokens_of
+from embassay.runs.forecast import Forecast, Hear, count_tokens
 from embassay.runs.store import CachedChat, StoredQuestion
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import as_finished
@@ -86,7 +93,7 @@ class WordedPlan(planning.Plan):
         """The data of a task on a dataset, by language."""
         request = self.request
         how = request.dataset(dataset.source)
-        return slices(name, how, request.limit, request.seed, request.options.languages, self.registry)
+        return load_slices(name, how, request.limit, request.seed, request.options.languages, self.registry)
 
     def originals(self) -> list[Cell]:
         """The cells of the texts as they are."""
@@ -141,7 +148,7 @@ def run_of(paraphrases: ParaphraseSet, source: WrittenBy, dataset: str, seed: in
     )  # fmt: skip
 
 
-def reworded(original: Cell, variant: str, run: SourceRun, folder: RunFolder) -> Cell:
+def make_reworded_cell(original: Cell, variant: str, run: SourceRun, folder: RunFolder) -> Cell:
     """The cell of the same system on the same data in the wordings of a run."""
     # The original's key says all of system and data; the digest is of the wordings, so a set that changed gives new
     # cells.
@@ -154,21 +161,21 @@ Asked = Callable[[str, tuple[Loaded[Any], ...]], Iterator[SourceText]]
 """From a task and its data by language to the texts that are to be written anew, as often as they occur."""
 
 
-def planned_dataset(
+def plan_dataset(
     source: str, request: Any, asked: Asked, protocol: str = "pteb", registry: str = PTEB_TASKS
 ) -> PlannedDataset:
     """A dataset, opened and counted. UsageError where it joins none of the tasks."""
     how = request.dataset(source)
-    opened = opening.dataset(how)
-    wanted = [task(name, registry) for name in in_order(request.tasks or TASK_NAMES, TASK_NAMES)]
+    opened = opening.open_request_dataset(how)
+    wanted = [find_task(name, registry) for name in order_tasks(request.tasks or TASK_NAMES, TASK_NAMES)]
     tasks, languages, distinct = [], {}, set[tuple[str, str, str]]()
-    for what in joined_tasks(source, opened, wanted, protocol, attribute(registry)):
-        parts = slices(what.name, how, request.limit, request.seed, request.options.languages, registry)
+    for what in choose_tasks(source, opened, wanted, protocol, import_attribute(registry)):
+        parts = load_slices(what.name, how, request.limit, request.seed, request.options.languages, registry)
         texts = 0
         for text in asked(what.name, parts):
             texts += 1
             distinct.add((text.lang, text.text, text.place))
-        planned = [planned_task(what.name, part, what.size, texts) for part in parts]
+        planned = [plan_task(what.name, part, what.size, texts) for part in parts]
         tasks.append(
             replace(
                 planned[0],
@@ -257,7 +264,7 @@ class Growth:
             if record.dataset != dataset or record.variant not in variants or record.system in REFERENCES:
                 continue
             key = (record.task, record.system, variants[record.variant])
-            by_scope.setdefault(key, []).append(_drop(record))
+            by_scope.setdefault(key, []).append(_cell_drop(record))
         return np.array(list(by_scope.values()), dtype=np.float64).reshape(len(by_scope), self.runs[dataset])
 
     def _seeds(self) -> dict[tuple[str, str], tuple[int, ...]]:
@@ -268,7 +275,7 @@ class Growth:
         }
 
 
-def _drop(record: CellRecord) -> float:
+def _cell_drop(record: CellRecord) -> float:
     """Of a cell; NaN where it has none."""
     score, original = (record.components.get(name) for name in ("score", "original"))
     if score is None or original is None or score.value is None or original.value is None:
@@ -293,7 +300,7 @@ class WordingDraw:
     rejected: tuple[str, ...] = ()
 
 
-def blank(asked: SourceText, seed: int) -> Paraphrase:
+def keep_blank_text(asked: SourceText, seed: int) -> Paraphrase:
     """A text without words stays what it is, and nobody is asked."""
     return Paraphrase(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
 
@@ -362,7 +369,7 @@ class LLMWriter(AnyRuns, ABC):
             yield position, paraphrase
 
     async def _worded(self, asked: SourceText, seed: int) -> Paraphrase:
-        return await self.reword(asked, seed) if asked.text.strip() else blank(asked, seed)
+        return await self.reword(asked, seed) if asked.text.strip() else keep_blank_text(asked, seed)
 
     @abstractmethod
     async def reword(self, asked: SourceText, seed: int) -> Paraphrase:
@@ -423,11 +430,11 @@ class LLMWriter(AnyRuns, ABC):
         return replace(read(answer), seconds=answer.usage.seconds), True
 
 
-def groups_of(layout: RunLayout) -> dict[tuple[str, str], str]:
+def group_systems(layout: RunLayout) -> dict[tuple[str, str], str]:
     """(task, system) -> the group of systems that one method scored; references are in none."""
     return {
         (scope.task, system): CLASSICAL if ":" in scope.name else RANKED
-        for scope in scopes(layout)
+        for scope in list_scopes(layout)
         for system in scope.systems
     }
 
@@ -437,7 +444,7 @@ def level_standings(
 ) -> Iterator[Standing]:
     """Every system's score in all wordings together: of each task (or `overall`, each with the measure of its headline)
     on each dataset and over them. `levels` has `on_dataset` and `in_scope`, as `Scores`."""
-    group = groups_of(layout)
+    group = group_systems(layout)
     for task_name, headline in headlines:
         datasets = [] if task_name == OVERALL else [dataset.name for dataset in layout.of_task(task_name)]
         for system in layout.systems:
@@ -499,7 +506,7 @@ class WordingWriter:
             if gaps:
                 total = sum(len(gap.asked) for gap in gaps)
                 self.listener.paraphrasing(f"{self.told} {source.name}", total)
-                with charged(self.ledger, source.paraphraser.name):
+                with charge_calls(self.ledger, source.paraphraser.name):
                     for gap in gaps:
                         self._fill(source, gap)
                 self._name(source)
@@ -551,20 +558,20 @@ def keep_texts(plan: WordedPlan, folder: RunFolder) -> None:
     from the place, `first:ID`), `text` and `lang`."""
     for dataset in plan.datasets:
         for part in dataset.tasks:
-            folder.keep_texts(part.task, dataset.name, partial(_columns, plan, dataset, part.task))
+            folder.keep_texts(part.task, dataset.name, partial(_text_columns, plan, dataset, part.task))
 
 
-def _columns(plan: WordedPlan, dataset: PlannedDataset, name: str) -> dict[str, list[str]]:
+def _text_columns(plan: WordedPlan, dataset: PlannedDataset, name: str) -> dict[str, list[str]]:
     columns: dict[str, list[str]] = {"item_id": [], "field": [], "text": [], "lang": []}
     for part in plan.parts(dataset, name):
-        for place, text in task(name, plan.registry).texts(part.data):
+        for place, text in find_task(name, plan.registry).texts(part.data):
             field, _, item = place.partition(":")
             for column, value in zip(columns, (item, field, text, part.lang), strict=True):
                 columns[column].append(value)
     return columns
 
 
-def evaluations(
+def forecast_evaluations(
     plan: WordedPlan, sources: Sequence[WrittenBy], seeds: Seeds, *, measure: bool
 ) -> Iterator[Forecast]:
     """The cost of every task on every dataset with every system, the originals and all runs together. With `measure`,
@@ -576,24 +583,24 @@ def evaluations(
             rounds = sum(len(seeds[source.name, dataset.name]) for source in sources)
             for planned in dataset.tasks:
                 if planned.task == name:
-                    yield from forecaster.cells(_work(plan, dataset, planned, tokenizer, rounds))
+                    yield from forecaster.cells(_estimate_work(plan, dataset, planned, tokenizer, rounds))
 
 
-def _work(
+def _estimate_work(
     plan: WordedPlan, dataset: PlannedDataset, planned: PlannedTask, tokenizer: Tokenizer, rounds: int
 ) -> Effort:
-    what, parts = task(planned.task, plan.registry), plan.parts(dataset, planned.task)
+    what, parts = find_task(planned.task, plan.registry), plan.parts(dataset, planned.task)
     texts = [text for part in parts for _, text in what.texts(part.data)]
     sets = [part.data for part in parts if isinstance(part.data, RetrievalSet)]
     corpus = [text for retrieval_set in sets for text in retrieval_set.corpus.texts]
-    tokens, _ = tokens_of(corpus + texts, tokenizer)
+    tokens, _ = count_tokens(corpus + texts, tokenizer)
 
     def rehearse(hear: Hear, *, mark: str = "") -> bool:
         if len(texts) + len(corpus) > MOST_REHEARSED:
             return False
         for part in parts:
             context = PtebContext(part.dataset, tokenizer, plan.request.seed, plan.request.options)
-            work.rehearse(what, _marked(what, part.data, mark) if mark else part.data, context, hear)
+            work.rehearse_task(what, _mark_texts(what, part.data, mark) if mark else part.data, context, hear)
         return True
 
     # Other words of the same length: a mark makes a text one that no cache has.
@@ -601,7 +608,7 @@ def _work(
         planned.task, dataset.name, planned.n, len(texts) + len(corpus), tokens, rehearse, corpus or texts,
         texts if corpus else (), KINDS.get(planned.task, "pairs"),
         again=lambda hear: rehearse(hear, mark=" \u2020"), rounds=rounds,
-        footprint=lambda system: largest(
+        footprint=lambda system: choose_largest(
             estimate_memory(system, part.data, [text for _, text in what.texts(part.data)],
                             plan.request.options.resamples)
             for part in parts
@@ -609,7 +616,7 @@ def _work(
     )  # fmt: skip
 
 
-def _marked(what: Any, data: Any, mark: str) -> Any:
+def _mark_texts(what: Any, data: Any, mark: str) -> Any:
     return what.reword(data, lambda _, text: text + mark).paraphrased
 
 
@@ -618,11 +625,11 @@ class Worded(Protocol):
 
     reads_folder = True
     by_language = True
-    evaluate = staticmethod(work.evaluate)
+    evaluate = staticmethod(work.evaluate_cell)
 
     def headline(self, plan: Any, record: CellRecord) -> str:
         """The task's."""
-        return task(record.task, plan.registry).headline
+        return find_task(record.task, plan.registry).headline
 
     def keep(self, plan: Any) -> None:
         """The texts as they are."""

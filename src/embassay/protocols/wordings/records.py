@@ -178,7 +178,7 @@ OnFailure = Literal["leave out", "original"]
 """What becomes of a text that has no usable wording."""
 
 
-def last_seeds(entries: Sequence[str] | None) -> tuple[tuple[str, int], ...]:
+def parse_last_seeds(entries: Sequence[str] | None) -> tuple[tuple[str, int], ...]:
     """`DATASET=SEED`, several times, as pairs. UsageError for what is no such thing.
 
     >>> last_seeds(["biosses=1443"])
@@ -210,7 +210,7 @@ class Repeats:
     )
     last_seeds: tuple[tuple[str, int], ...] = option(
         (), "Another seed for a dataset's last run.",
-        name="--last-seed", value="DATASET=SEED", group=STATISTICS, read=last_seeds
+        name="--last-seed", value="DATASET=SEED", group=STATISTICS, read=parse_last_seeds
     )  # fmt: skip
 
 
@@ -268,7 +268,7 @@ class WordingQuality:
         return self.failed / self.texts if self.texts else 0.0
 
 
-def quality(rows: Iterable[Paraphrase]) -> WordingQuality:
+def measure_quality(rows: Iterable[Paraphrase]) -> WordingQuality:
     """The quality of the wordings of one run on one dataset."""
     rows = [row for row in rows if row.text.strip()]
     usable = [row for row in rows if row.usable]
@@ -279,10 +279,10 @@ def quality(rows: Iterable[Paraphrase]) -> WordingQuality:
         outcomes=dict(Counter(row.outcome for row in rows)),
         rejected=dict(rejected),
         retries=sum(max(0, row.attempts - 1) for row in rows),
-        duplicates=_duplicates(usable),
-        edit_distance=_mean(_distances(usable)),
-        length_ratio=_mean([len(row.wording) / len(row.text) for row in usable]),
-        seconds=_mean([row.seconds for row in drawn]),
+        duplicates=_count_duplicates(usable),
+        edit_distance=_mean_or_none(_edit_distances(usable)),
+        length_ratio=_mean_or_none([len(row.wording) / len(row.text) for row in usable]),
+        seconds=_mean_or_none([row.seconds for row in drawn]),
         usable=len(usable),
         asked=len(drawn),
     )
@@ -307,12 +307,12 @@ def quality_rows(
             seed=seed, reason=reason if value is None else "",
         )
         for subset, lang, part in parts
-        for measure, value, n, reason in _measures(quality(part))
+        for measure, value, n, reason in _quality_measures(measure_quality(part))
         if value or not subset or ":" not in measure
     ]  # fmt: skip
 
 
-def _measures(quality: WordingQuality) -> Iterable[tuple[str, float | None, int, str]]:
+def _quality_measures(quality: WordingQuality) -> Iterable[tuple[str, float | None, int, str]]:
     """(measure, value, n, why there is no value)."""
     yield "edit_distance", quality.edit_distance, quality.usable, NOTHING_USABLE
     yield "length_ratio", quality.length_ratio, quality.usable, NOTHING_USABLE
@@ -329,13 +329,13 @@ def _measures(quality: WordingQuality) -> Iterable[tuple[str, float | None, int,
         yield measure, count / quality.texts if quality.texts else None, quality.texts, "there are no texts"
 
 
-def _distances(usable: Sequence[Paraphrase]) -> list[float]:
+def _edit_distances(usable: Sequence[Paraphrase]) -> list[float]:
     from embassay.measures import edit_distances
 
     return list(edit_distances([row.text for row in usable], [row.wording for row in usable]).tolist())
 
 
-def _duplicates(usable: Sequence[Paraphrase]) -> int:
+def _count_duplicates(usable: Sequence[Paraphrase]) -> int:
     """How many different texts share their wording with another one of their language."""
     texts: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in usable:
@@ -343,5 +343,5 @@ def _duplicates(usable: Sequence[Paraphrase]) -> int:
     return sum(len(some) for some in texts.values() if len(some) > 1)
 
 
-def _mean(values: Sequence[float]) -> float | None:
+def _mean_or_none(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None

@@ -38,7 +38,7 @@ REFUSAL = re.compile(
 )
 
 
-def new_mark(marks: re.Pattern[str], text: str, wording: str) -> str:
+def find_new_mark(marks: re.Pattern[str], text: str, wording: str) -> str:
     """What of the marks is in the wording, where the text has none; empty otherwise.
 
     >>> new_mark(REFUSAL, "A fox.", "I can’t assist with that.")

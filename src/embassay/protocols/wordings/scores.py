@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from embassay.contracts import Kind
 from embassay.errors import UsageError
-from embassay.protocols.kernel.comparisons import Headline, mean_component
-from embassay.protocols.kernel.estimates import TOO_FEW, possible_drops
-from embassay.protocols.tasks.task import bounds_of
-from embassay.randomness import generator
+from embassay.protocols.kernel.comparisons import Headline, average_components
+from embassay.protocols.kernel.estimates import TOO_FEW, clip_drop_interval
+from embassay.protocols.tasks.task import headline_bounds
+from embassay.randomness import make_generator
 from embassay.records import Component, Result, Stratum
 from embassay.runs.folder import CellRecord
 from embassay.stats import MixedMean, mixed_mean
-from embassay.stats.intervals import KEPT, resampled_units, t_quantile
-from embassay.stats.resampling import rows_of_resamples
+from embassay.stats.intervals import KEPT, count_resampled_units, t_quantile
+from embassay.stats.resampling import draw_all_resamples
 
 ORIGINAL = "original"
 CONTROLS = ("copied", "permuted")
@@ -134,7 +134,7 @@ class TaskScope:
     systems: tuple[str, ...]
 
 
-def scopes(layout: RunLayout) -> Iterator[TaskScope]:
+def list_scopes(layout: RunLayout) -> Iterator[TaskScope]:
     """`overall` and every task, references left out.
 
     Where a task needs vectors, systems that have none were evaluated by another method and are never ranked with the
@@ -157,7 +157,7 @@ def scopes(layout: RunLayout) -> Iterator[TaskScope]:
 Floats = NDArray[np.float64]
 
 
-def _nothing() -> Floats:
+def _empty_array() -> Floats:
     return np.empty(0)
 
 
@@ -169,10 +169,10 @@ class Runs:
     task's own, of one run."""
 
     source: RunSource
-    scores: Floats = field(default_factory=_nothing)
-    originals: Floats = field(default_factory=_nothing)
-    score_draws: Floats = field(default_factory=_nothing)
-    original_draws: Floats = field(default_factory=_nothing)
+    scores: Floats = field(default_factory=_empty_array)
+    originals: Floats = field(default_factory=_empty_array)
+    score_draws: Floats = field(default_factory=_empty_array)
+    original_draws: Floats = field(default_factory=_empty_array)
     n: int = 0
     method: str = ""
     reason: str = ""
@@ -204,10 +204,10 @@ class RunCells:
     def original(self, task: str, dataset: str, system: str) -> Headline:
         """The score on all items as they were written."""
         record = self._records.get((task, dataset, system, ORIGINAL))
-        parts = _components(record, "score")
+        parts = _cell_components(record, "score")
         if isinstance(parts, str):
             return Headline.none(system, parts)
-        return Headline.of(system, parts[0], _method(record))
+        return Headline.of(system, parts[0], _describe_method(record))
 
     def runs(self, task: str, dataset: str, system: str, source: RunSource, lang: str = "") -> Runs:
         """The score of every run of a source; none of them where one is missing, as a mean over what happens to be
@@ -216,23 +216,23 @@ class RunCells:
         method, suffix = "", f":{lang}" if lang else ""
         for seed in source.seeds.get(dataset, ()):
             record = self._records.get((task, dataset, system, source.variant(seed)))
-            parts = _components(record, f"score{suffix}", f"original{suffix}")
+            parts = _cell_components(record, f"score{suffix}", f"original{suffix}")
             if isinstance(parts, str):
                 return Runs(source, reason=f"{source.variant(seed)}: {parts}")
             pairs.append((parts[0], parts[1]))
-            method = method or _method(record, lang)
+            method = method or _describe_method(record, lang)
         if not pairs:
             return Runs(source, reason="no run")
         scores, originals = zip(*pairs, strict=True)
         # Together, so that runs and originals have one width where some have no replicates.
-        draws = _draws([*scores, *originals])
+        draws = _component_replicates([*scores, *originals])
         return Runs(
-            source, _values(scores), _values(originals), draws[: len(pairs)], draws[len(pairs) :],
-            max(part.n for part in scores), method, units=min(resampled_units(part) for part in scores)
+            source, _component_values(scores), _component_values(originals), draws[: len(pairs)], draws[len(pairs) :],
+            max(part.n for part in scores), method, units=min(count_resampled_units(part) for part in scores)
         )  # fmt: skip
 
 
-def _components(record: CellRecord | None, *names: str) -> list[Component] | str:
+def _cell_components(record: CellRecord | None, *names: str) -> list[Component] | str:
     """The components of a finished cell, or why it has no score."""
     if record is None:
         return "not run yet"
@@ -246,16 +246,16 @@ def _components(record: CellRecord | None, *names: str) -> list[Component] | str
     return [record.components[name] for name in names]
 
 
-def _method(record: CellRecord | None, lang: str = "") -> str:
+def _describe_method(record: CellRecord | None, lang: str = "") -> str:
     methods = [score.method for score in record.scores if score.subset == lang] if record else []
     return next(filter(None, methods), "")
 
 
-def _values(parts: Sequence[Component]) -> Floats:
+def _component_values(parts: Sequence[Component]) -> Floats:
     return np.array([part.value for part in parts], dtype=np.float64)
 
 
-def _draws(parts: Sequence[Component]) -> Floats:
+def _component_replicates(parts: Sequence[Component]) -> Floats:
     """The replicates of all, (parts, resamples); those of a part without are its value."""
     resamples = max(len(part.replicates) for part in parts)
     rows = [
@@ -289,7 +289,7 @@ def half_widths(deltas: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(t_quantile(0.5 + CONFIDENCE / 2, runs - 1) * spread)
 
 
-def over_runs(sources: Sequence[NDArray[np.float64]]) -> float | None:
+def half_width_over_runs(sources: Sequence[NDArray[np.float64]]) -> float | None:
     """Half the width of the 95% t interval of a drop that is the mean of several sources' means over runs, (runs,)
     each; None where one has a single run. Of one source it is `half_widths`.
 
@@ -343,12 +343,12 @@ class Level:
     def sd(self) -> float | None:
         """Sample standard deviation of the score over runs; over several sources the root of their mean variance. None
         where a source has one run."""
-        return _spread(self.runs)
+        return _run_spread(self.runs)
 
     @property
     def delta_sd(self) -> float | None:
         """That of the drop: the runs may have kept other items."""
-        return _spread(self.deltas)
+        return _run_spread(self.deltas)
 
     @classmethod
     def none(cls, system: str, reason: str) -> Level:
@@ -357,7 +357,7 @@ class Level:
         return cls(system, missing, missing, missing)
 
 
-def on_dataset(
+def level_on_dataset(
     dataset: str,
     system: str,
     sources: Sequence[Runs],
@@ -376,12 +376,12 @@ def on_dataset(
     for runs in sources:
         if runs.reason:
             return Level.none(system, runs.reason)
-    drawn = [_drawn_runs(dataset, runs, seed, resamples) for runs in sources]
+    drawn = [_resample_runs(dataset, runs, seed, resamples) for runs in sources]
     units = min(runs.n if runs.units is None else runs.units for runs in sources)
-    score = _over_sources([(runs.scores, runs.score_draws) for runs in sources], drawn, units)
-    original = _over_sources([(runs.originals, runs.original_draws) for runs in sources], drawn, units)
-    delta = _over_sources([(runs.deltas, runs.delta_draws) for runs in sources], drawn, units)
-    n, words = max(runs.n for runs in sources), _words(sources)
+    score = _average_sources([(runs.scores, runs.score_draws) for runs in sources], drawn, units)
+    original = _average_sources([(runs.originals, runs.original_draws) for runs in sources], drawn, units)
+    delta = _average_sources([(runs.deltas, runs.delta_draws) for runs in sources], drawn, units)
+    n, words = max(runs.n for runs in sources), _describe_sources(sources)
     return Level(
         system,
         Headline.of(system, score, words, n, bounds),
@@ -394,7 +394,7 @@ def on_dataset(
     )
 
 
-def over(levels: Sequence[tuple[str, Level]], system: str, *, noun: str) -> Level:
+def average_levels(levels: Sequence[tuple[str, Level]], system: str, *, noun: str) -> Level:
     """Unweighted mean over datasets or tasks, given with their names; none where one of them has no score.
 
     A run of the mean is made of the runs with its number; where there are more of one dataset than of another, those
@@ -404,18 +404,18 @@ def over(levels: Sequence[tuple[str, Level]], system: str, *, noun: str) -> Leve
         if not level.present:
             return Level.none(system, f"{name}: {level.score.reason}")
     parts = [level for _, level in levels]
-    score = over_headlines([level.score for level in parts], system, noun=noun)
-    original = over_headlines([level.original for level in parts], system, noun=noun)
-    delta = over_headlines([level.delta for level in parts], system, noun=noun)
+    score = average_headlines([level.score for level in parts], system, noun=noun)
+    original = average_headlines([level.original for level in parts], system, noun=noun)
+    delta = average_headlines([level.delta for level in parts], system, noun=noun)
     return Level(
         system, score, original, delta,
         _mean_runs([level.runs for level in parts]), _mean_runs([level.deltas for level in parts])
     )  # fmt: skip
 
 
-def over_headlines(parts: Sequence[Headline], system: str, *, noun: str) -> Headline:
+def average_headlines(parts: Sequence[Headline], system: str, *, noun: str) -> Headline:
     """The unweighted mean of values that are all there."""
-    mean = mean_component([part.component for part in parts])
+    mean = average_components([part.component for part in parts])
     fixed = sum(not len(part.replicates) for part in parts)
     words = f"mean over {len(parts)} {noun}{'s' if len(parts) > 1 else ''}, bootstrap within each"
     if fixed:
@@ -426,13 +426,13 @@ def over_headlines(parts: Sequence[Headline], system: str, *, noun: str) -> Head
     return Headline.of(system, mean, words, bounds=(float(ends[0]), float(ends[1])))
 
 
-def _over_sources(
+def _average_sources(
     sources: Sequence[tuple[Floats, Floats]], drawn: Sequence[Floats | None], units: int
 ) -> Component:
     """The mean over sources of the mean over runs. The items, which all runs share, are one stratum and the runs of
     each source another: six runs say less of runs than a hundred items of items."""
     pairs = list(zip(sources, drawn, strict=True))
-    mean = mean_component([_over_runs(*source, runs) for source, runs in pairs])
+    mean = average_components([_average_runs(*source, runs) for source, runs in pairs])
     strata = []
     if all(draws.shape[1] for _, draws in sources):
         # `KEPT` draws tell the variance of a stratum well enough; the headline file keeps them all.
@@ -446,7 +446,7 @@ def _over_sources(
     return replace(mean, strata=tuple(strata))
 
 
-def _over_runs(values: Floats, draws: Floats, drawn: Floats | None) -> Component:
+def _average_runs(values: Floats, draws: Floats, drawn: Floats | None) -> Component:
     """The mean over runs. `draws` (runs, resamples) are the replicates of the items, `drawn` (resamples, runs) the
     share that each run has in a replicate."""
     mean = float(values.mean())
@@ -458,18 +458,18 @@ def _over_runs(values: Floats, draws: Floats, drawn: Floats | None) -> Component
     return Component(mean, 0, np.where(drawn.T > 0, drawn.T * over_items, 0.0).sum(axis=0))
 
 
-def _drawn_runs(dataset: str, runs: Runs, seed: int, resamples: int) -> Floats | None:
+def _resample_runs(dataset: str, runs: Runs, seed: int, resamples: int) -> Floats | None:
     """The share each run has in each resample of the runs, (resamples, runs)."""
     many = len(runs.scores)
     if many < 2:
         return None
     # Neither system nor task is in the stream's name: all see the same runs drawn, so that differences are paired.
-    rng = generator(seed, "runs", dataset, runs.source.label)
-    rows = rows_of_resamples(many, runs.score_draws.shape[1] or resamples, rng)
+    rng = make_generator(seed, "runs", dataset, runs.source.label)
+    rows = draw_all_resamples(many, runs.score_draws.shape[1] or resamples, rng)
     return np.asarray((rows[:, :, None] == np.arange(many)).mean(axis=1))
 
 
-def _words(sources: Sequence[Runs]) -> str:
+def _describe_sources(sources: Sequence[Runs]) -> str:
     counts = sorted({len(runs.scores) for runs in sources})
     many = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
     resampled = counts[-1] > 1
@@ -482,7 +482,7 @@ def _words(sources: Sequence[Runs]) -> str:
     return "; ".join(filter(None, (" ".join(words), ending, sources[0].method)))
 
 
-def _spread(sources: Sequence[Floats]) -> float | None:
+def _run_spread(sources: Sequence[Floats]) -> float | None:
     """The root of the mean variance of each source's runs, (runs,); None where one has a single run."""
     if not sources or min(map(len, sources)) < 2:
         return None
@@ -519,7 +519,7 @@ def level_rows(
     for measure, part in ((headline, level.score), ("original", level.original), ("delta", level.delta)):
         low, high = ends = part.interval
         if measure == "delta":
-            low, high = possible_drops(*ends, part.bounds, part.bounds[1])
+            low, high = clip_drop_interval(*ends, part.bounds, part.bounds[1])
         method = _with_reason(part.method, ends[0], low)
         yield Result(
             layout.protocol, task, *where, measure, part.value, part.n, low, high, method, layout.seed, part.reason
@@ -531,10 +531,10 @@ def level_rows(
             layout.protocol, task, *where, measure, sd, runs if sd is not None else 0,
             method=_method_of_spread(level) if sd is not None else "", seed=layout.seed, reason=reason
         )  # fmt: skip
-    half = over_runs(level.deltas) if dataset else None
+    half = half_width_over_runs(level.deltas) if dataset else None
     if half is not None and (drop := level.delta.value) is not None:
         least, most = (end - (level.original.value or 0.0) for end in level.score.bounds)
-        low, high = possible_drops(drop - half, drop + half, (least, most), most - least)
+        low, high = clip_drop_interval(drop - half, drop + half, (least, most), most - least)
         method = f"95% t interval over {runs} runs: other paraphrases of these same texts"
         yield Result(
             layout.protocol, task, *where, "delta_runs", drop, runs, low, high,
@@ -592,7 +592,7 @@ class Scores:
         for name, part in parts:
             if part.value is None:
                 return Headline.none(system, f"{name}: {part.reason}")
-        return over_headlines([part for _, part in parts], system, noun=noun)
+        return average_headlines([part for _, part in parts], system, noun=noun)
 
     def original_on(self, task: str, dataset: str, system: str) -> Headline:
         """The original score on a dataset."""
@@ -610,25 +610,25 @@ class Scores:
         sources = [
             self.cells.runs(task, dataset, system, source, lang) for source in self.layout.sources_of(label)
         ]
-        return on_dataset(
+        return level_on_dataset(
             dataset, system, sources, seed=self.layout.seed, resamples=self.layout.resamples, bounds=self._bounds(task)
         )  # fmt: skip
 
     def _bounds(self, task: str) -> tuple[float, float]:
         """What scores of a task lie between: correlations from -1, shares from 0."""
         measure = next(run_task.headline for run_task in self.layout.tasks if run_task.name == task)
-        return bounds_of(measure)
+        return headline_bounds(measure)
 
     def _in_scope_made(self, scope: str, system: str, label: str) -> Level:
         if scope == OVERALL:
             tasks = [task.name for task in self.layout.tasks]
             levels = [(name, self.in_scope(name, system, label)) for name in tasks]
-            return over(levels, system, noun="task")
+            return average_levels(levels, system, noun="task")
         levels = [
             (dataset.name, self.on_dataset(scope, dataset.name, system, label))
             for _, dataset in self.layout.places(scope)
         ]
-        return over(levels, system, noun="dataset")
+        return average_levels(levels, system, noun="dataset")
 
 
 MEASURE = "delta_mixed"
@@ -650,7 +650,7 @@ def drop_rows(scores: Scores, scope: str, system: str) -> Iterator[Result]:
         return
     least, most = (None if np.isnan(end) else end for end in (mean.low, mean.high))
     bounds = scores.in_scope(scope, system).delta.bounds
-    low, high = possible_drops(least, most, bounds, bounds[1])
+    low, high = clip_drop_interval(least, most, bounds, bounds[1])
     method = _with_reason(_method_of_mean(mean, len(scores.layout.places(scope))), least, low)
     yield row(MEASURE, mean.estimate, mean.n, low, high, method)
     for name, spread in SPREADS.items():

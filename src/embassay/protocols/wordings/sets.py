@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field, ValidationError
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.parquet import read_parquet
-from embassay.protocols.kernel.tables import csv_row
+from embassay.protocols.kernel.tables import format_csv_row
 from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, SourceText
 from embassay.records import Paraphrases
 from embassay.runs.folder import digest_json, slugify_name, to_json, write_atomic
@@ -105,14 +105,14 @@ class ParaphraseSet:
         self, source: str, dataset: str, seed: int, rows: Sequence[Paraphrase], *, fingerprint: str = ""
     ) -> None:
         """Keep the wordings of one run on a dataset, whose data has this fingerprint; rows in the order given."""
-        content = _parquet(rows, dataset)
+        content = _write_parquet(rows, dataset)
         file = Path(slugify_name(source)) / slugify_name(dataset) / f"seed-{seed}.parquet"
         write_atomic(self.path / file, content)
         kept = WordingFile(
             seed=seed,
             file=file.as_posix(),
             sha256=hashlib.sha256(content).hexdigest(),
-            digest=_digest(rows),
+            digest=_hash_rows(rows),
             texts=len(rows),
             outcomes=dict(sorted(Counter(row.outcome for row in rows).items())),
         )
@@ -202,12 +202,12 @@ class ParaphraseSet:
         )
 
 
-def _digest(rows: Sequence[Paraphrase]) -> str:
+def _hash_rows(rows: Sequence[Paraphrase]) -> str:
     # Neither seconds nor attempts: an answer from the cache is the same wording, and has to give the same cell keys.
     return digest_json(sorted([row.lang, row.text, row.place, row.wording, row.outcome] for row in rows))
 
 
-def _parquet(rows: Sequence[Paraphrase], dataset: str) -> bytes:
+def _write_parquet(rows: Sequence[Paraphrase], dataset: str) -> bytes:
     import polars as pl
 
     types = {"attempts": pl.Int64, "seed": pl.Int64, "seconds": pl.Float64}
@@ -283,12 +283,12 @@ class SetManifest(BaseModel):
             return cls.model_validate_json(read_bounded(path))
         except (OSError, ValidationError) as error:
             raise DataError(
-                "the manifest of the paraphrases cannot be read", path=path, found=_first(error),
+                "the manifest of the paraphrases cannot be read", path=path, found=_describe_first_error(error),
                 mend="Get the folder again, or run with a paraphraser into a new one."
             ) from error  # fmt: skip
 
 
-def _first(error: Exception) -> str:
+def _describe_first_error(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
     fault = error.errors(include_url=False, include_input=False)[0]
@@ -341,7 +341,7 @@ class Recorded:
         chosen = [self._recorded[dataset]] if dataset in self._recorded else list(self._recorded.values())
         for position, text in enumerate(asked):
             wordings = next((texts[text.text] for texts in chosen if text.text in texts), ())
-            yield position, _recorded(text, wordings, run, seed)
+            yield position, _find_recorded(text, wordings, run, seed)
         hear(len(asked))
 
 
@@ -396,7 +396,7 @@ class Stored:
         for position, text in enumerate(asked):
             kept = chosen.get((text.text, text.lang, text.place)) or chosen.get((text.text, "", text.place))
             if kept is None:
-                yield position, _missing(text, seed, f"{self.name} does not have it with seed {seed}")
+                yield position, _make_missing(text, seed, f"{self.name} does not have it with seed {seed}")
             else:
                 yield position, replace(kept, lang=text.lang)
         hear(len(asked))
@@ -440,17 +440,17 @@ def open_stored(name: str, folder: str, source: str = "") -> Stored:
     return Stored(name, stored, stored.source(meant[0]))
 
 
-def _recorded(asked: SourceText, wordings: Sequence[str], run: int, seed: int) -> Paraphrase:
+def _find_recorded(asked: SourceText, wordings: Sequence[str], run: int, seed: int) -> Paraphrase:
     if not asked.text.strip():
         return Paraphrase(asked.text, asked.lang, asked.place, asked.text, "ok", attempts=0, seed=seed)
     if run >= len(wordings):
-        return _missing(asked, seed, f"no recorded paraphrase number {run + 1}")
+        return _make_missing(asked, seed, f"no recorded paraphrase number {run + 1}")
     wording = wordings[run]
     outcome: Outcome = "copied" if wording.strip() == asked.text.strip() else "ok"
     return Paraphrase(asked.text, asked.lang, asked.place, wording, outcome, attempts=0, seed=seed)
 
 
-def _missing(asked: SourceText, seed: int, reason: str) -> Paraphrase:
+def _make_missing(asked: SourceText, seed: int, reason: str) -> Paraphrase:
     return Paraphrase(asked.text, asked.lang, asked.place, "", "missing", reason, attempts=0, seed=seed)
 
 
@@ -541,48 +541,48 @@ def _export_wide(stored: ParaphraseSet, source: str, file: Path) -> ExportCounts
                 repeated += written[text] != variants
             else:
                 written[text] = variants
-                lines.append(_line(text, lang, dataset, variants, seeds))
+                lines.append(_make_line(text, lang, dataset, variants, seeds))
     write_atomic(file, "".join(lines))
     return ExportCounts(len(written), incomplete, repeated)
 
 
-def _line(text: str, lang: str, dataset: str, wordings: Sequence[str], seeds: Sequence[int]) -> str:
+def _make_line(text: str, lang: str, dataset: str, wordings: Sequence[str], seeds: Sequence[int]) -> str:
     row = {"text": text, "lang": lang, "dataset": dataset, "paraphrases": wordings, "seeds": seeds}
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def _export_long(stored: ParaphraseSet, source: str, file: Path) -> ExportCounts:
-    lines = [csv_row(_LONG)]
+    lines = [format_csv_row(_LONG)]
     texts: set[tuple[str, str, str, str]] = set()
     for dataset in stored.source(source).datasets:
         for seed in stored.seeds(source, dataset):
             for row in stored.rows(source, dataset, seed):
                 cells = {"dataset": dataset, "run_seed": seed, **asdict(row)}
-                lines.append(csv_row(cells[name] for name in _LONG))
+                lines.append(format_csv_row(cells[name] for name in _LONG))
                 texts.add((dataset, row.text, row.lang, row.place))
     write_atomic(file, "".join(lines))
     return ExportCounts(len(texts))
 
 
 def _wide_runs(rows: Iterator[Row], name: str, first: int) -> Runs:
-    from embassay.data.rows import text_of, texts_of
+    from embassay.data.rows import read_text, read_texts
 
     runs: Runs = defaultdict(list)
     for row in rows:
-        text = text_of(row, "text")
+        text = read_text(row, "text")
         if text is None:
             continue
-        wordings = texts_of(row, "paraphrases")
+        wordings = read_texts(row, "paraphrases")
         seeds = row.cells.get("seeds") or range(first, first + len(wordings))
         if isinstance(seeds, str) or len(seeds) != len(wordings):
-            raise _wrong(row, "seeds", f"a list of {len(wordings)} seeds", repr(seeds))
+            raise _make_cell_error(row, "seeds", f"a list of {len(wordings)} seeds", repr(seeds))
         for seed, wording in zip(seeds, wordings, strict=True):
             outcome: Outcome = (
                 "missing" if not wording else "copied" if wording.strip() == text.strip() else "ok"
             )
-            place = (_cell(row, "dataset") or name, int(seed))
+            place = (_read_cell(row, "dataset") or name, int(seed))
             paraphrase = Paraphrase(
-                text, _cell(row, "lang") or "und", "", wording or "", outcome, attempts=0, seed=int(seed)
+                text, _read_cell(row, "lang") or "und", "", wording or "", outcome, attempts=0, seed=int(seed)
             )
             runs[place].append(paraphrase)
     return runs
@@ -591,39 +591,46 @@ def _wide_runs(rows: Iterator[Row], name: str, first: int) -> Runs:
 def _long_runs(rows: Iterator[Row], name: str) -> Runs:
     runs: Runs = defaultdict(list)
     for row in rows:
-        wording = _cell(row, "wording")
-        outcome = _cell(row, "outcome") or ("ok" if wording else "missing")
+        wording = _read_cell(row, "wording")
+        outcome = _read_cell(row, "outcome") or ("ok" if wording else "missing")
         if outcome not in get_args(Outcome):
-            raise _wrong(row, "outcome", ", ".join(get_args(Outcome)), repr(outcome))
-        text = _cell(row, "text")
+            raise _make_cell_error(row, "outcome", ", ".join(get_args(Outcome)), repr(outcome))
+        text = _read_cell(row, "text")
         if outcome in USABLE and text.strip() and not wording.strip():
-            raise _wrong(row, "wording", f"a text, as the outcome is {outcome!r}", "none")
-        run = _number(row, "run_seed", None)
-        runs[_cell(row, "dataset") or name, int(run)].append(
+            raise _make_cell_error(row, "wording", f"a text, as the outcome is {outcome!r}", "none")
+        run = _read_number(row, "run_seed", None)
+        runs[_read_cell(row, "dataset") or name, int(run)].append(
             Paraphrase(
-                text, _cell(row, "lang") or "und", _cell(row, "place"), wording, outcome, _cell(row, "reason"),  # type: ignore[arg-type]
-                int(_number(row, "attempts", 0)), int(_number(row, "seed", run)), _number(row, "seconds", 0.0),
-                _cell(row, "rejected"),
+                text,
+                _read_cell(row, "lang") or "und",
+                _read_cell(row, "place"),
+                wording,
+                outcome,  # type: ignore[arg-type]
+                _read_cell(row, "reason"),
+                int(_read_number(row, "attempts", 0)),
+                int(_read_number(row, "seed", run)),
+                _read_number(row, "seconds", 0.0),
+                _read_cell(row, "rejected"),
             )
-        )  # fmt: skip
+        )
     return runs
 
 
-def _cell(row: Row, column: str) -> str:
+def _read_cell(row: Row, column: str) -> str:
     value = row.cells.get(column)
     if value is not None and not isinstance(value, str):
-        raise _wrong(row, column, "a text", repr(value))
+        raise _make_cell_error(row, column, "a text", repr(value))
     return value or ""
 
 
-def _number(row: Row, column: str, default: float | None) -> float:
+def _read_number(row: Row, column: str, default: float | None) -> float:
     from embassay.data.rows import number_of
 
     value = number_of(row, column)
     if value is None and default is None:
-        raise _wrong(row, column, "a number", "nothing")
+        raise _make_cell_error(row, column, "a number", "nothing")
     return default if value is None else value  # type: ignore[return-value]
 
 
-def _wrong(row: Row, column: str, expected: str, found: str) -> DataError:
+def _make_cell_error(row: Row, column: str, expected: str, found: str) -> DataError:
     return DataError(f"cannot read {column!r}", path=row.path, line=row.line, expected=expected, found=found)

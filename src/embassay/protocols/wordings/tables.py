@@ -13,7 +13,7 @@ POINTS = 100
 """Scores are shown in points: 0.7543 is 75.43."""
 
 
-def in_points(value: float | None) -> float | None:
+def to_points(value: float | None) -> float | None:
     """A fraction in points; None stays."""
     return None if value is None else POINTS * value
 
@@ -28,7 +28,7 @@ def signed_points(name: str, find: Find = "") -> Field:
     return fine_points(name, find, "signed")
 
 
-def where_known(field: Field) -> Field:
+def hide_nan(field: Field) -> Field:
     """The same field, empty where its value is NaN."""
     return replace(field, find=lambda item: _known_or_none(field.find(item)))
 

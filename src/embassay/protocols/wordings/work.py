@@ -16,22 +16,28 @@ import numpy as np
 from embassay.contracts import Similarity, Spread
 from embassay.data import Dataset
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.estimates import MOST_LOST, cut_interval, interval
-from embassay.protocols.kernel.groups import named_groups
-from embassay.protocols.kernel.inputs import CachedSystem, charged, dataset
+from embassay.protocols.kernel.estimates import MOST_LOST, bootstrap_interval, cut_interval
+from embassay.protocols.kernel.groups import group_items_by_name
+from embassay.protocols.kernel.inputs import CachedSystem, charge_calls, open_request_dataset
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.tasks import Reworded, Task
-from embassay.protocols.tasks.task import PtebContext, PtebOptions, bounds_of, estimate_memory, without_failed
+from embassay.protocols.tasks.task import (
+    PtebContext,
+    PtebOptions,
+    estimate_memory,
+    headline_bounds,
+    without_failed,
+)
 from embassay.protocols.wordings.records import Paraphrase, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Component, Loaded, Score, Skipped, TaskOutcome
-from embassay.registry import attribute
+from embassay.registry import import_attribute
 from embassay.runs.execution import HERE
 from embassay.runs.folder import record_from_json
 from embassay.runs.forecast import Hear, Rehearsal
-from embassay.runs.memory import room_for
+from embassay.runs.memory import reserve_room
 from embassay.stats import freedom_of_units
-from embassay.stats.intervals import resampled_units
+from embassay.stats.intervals import count_resampled_units
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -42,14 +48,14 @@ _CROSSED = re.compile("(?P<first>[a-z]{2,3})-(?P<second>[a-z]{2,3})")
 PTEB_TASKS = "embassay.protocols.tasks:TASKS"
 
 
-def task(name: str, registry: str = PTEB_TASKS) -> Task:
+def find_task(name: str, registry: str = PTEB_TASKS) -> Task:
     """The task called `name` in the registry at "module:NAME"."""
-    made: Task = attribute(registry).build(name)
+    made: Task = import_attribute(registry).build(name)
     return made
 
 
 @lru_cache(maxsize=4)
-def slices(
+def load_slices(
     name: str,
     request: DatasetRequest,
     limit: int | None,
@@ -61,25 +67,25 @@ def slices(
 
     Each says its language, and a limit holds for each.
     """
-    what, opened = task(name, registry), dataset(request)
+    what, opened = find_task(name, registry), open_request_dataset(request)
     # As the reference has it, pairs of all languages are one list, and clusters are a language's own.
     if languages == "pooled" or (languages == "reference" and name != "clustering"):
         return (what.load(opened, limit, seed),)
-    by_language = opened.subsets(shape_of(what, opened))
+    by_language = opened.subsets(choose_shape(what, opened))
     return tuple(replace(what.load(data, limit, seed), lang=lang) for lang, data in by_language.items())
 
 
-def shape_of(what: Task, opened: Dataset) -> str:
+def choose_shape(what: Task, opened: Dataset) -> str:
     """The first shape of the task that the dataset has."""
     return next(shape for shape in what.shapes if not opened.missing(shape))
 
 
-def asked_of(
+def list_asked_texts(
     name: str, parts: tuple[Loaded[Any], ...], *, by_place: bool, unworded: tuple[str, ...] = ()
 ) -> Iterator[SourceText]:
     """Every text of a task to be paraphrased, as often as it occurs, but for those at places that begin with one of
     `unworded`; with `by_place`, occurrences of one text are told apart."""
-    what = task(name)
+    what = find_task(name)
     multilingual = not all(part.lang in _ENGLISH for part in parts)
     for part in parts:
         for place, text in what.texts(part.data):
@@ -122,10 +128,10 @@ class Worded:
 def as_it_is(what: Task, data: Any, *, tidy: bool = False) -> Worded:
     """The data in its own words; `tidy` takes blanks out before closing punctuation [A19]."""
     n = what.size(data)
-    return Worded(Reworded(data, _tidied(what, data) if tidy else data, n, n))
+    return Worded(Reworded(data, _tidy_data(what, data) if tidy else data, n, n))
 
 
-def in_other_words(  # noqa: PLR0913
+def replace_texts(  # noqa: PLR0913
     what: Task,
     data: Any,
     lang: str,
@@ -151,7 +157,7 @@ def in_other_words(  # noqa: PLR0913
         return (
             known.get((own, text, f"{what.name}:{place}"))
             or known.get((own, text, ""))
-            or _missing(text, own)
+            or _make_missing(text, own)
         )
 
     def wording(place: str, text: str) -> str | None:
@@ -167,22 +173,22 @@ def in_other_words(  # noqa: PLR0913
     failed = [paraphrase for paraphrase in asked.values() if not paraphrase.usable]
     reworded = what.reword(data, wording)
     if tidy:
-        sides = _tidied(what, reworded.original), _tidied(what, reworded.paraphrased)
+        sides = _tidy_data(what, reworded.original), _tidy_data(what, reworded.paraphrased)
         reworded = replace(reworded, original=sides[0], paraphrased=sides[1])
     counts = {"texts_asked": len(asked), "texts_not_worded": len(failed)}
-    reason, warning = ("", "") if keep_failed else _too_many(failed, len(asked), most_lost)
+    reason, warning = ("", "") if keep_failed else _explain_too_many_failed(failed, len(asked), most_lost)
     return Worded(reworded, reason, warning, counts)
 
 
-def _tidied(what: Task, data: Any) -> Any:
-    return what.reword(data, lambda _, text: tidied(text)).paraphrased
+def _tidy_data(what: Task, data: Any) -> Any:
+    return what.reword(data, lambda _, text: tidy_text(text)).paraphrased
 
 
-def _missing(text: str, lang: str) -> Paraphrase:
+def _make_missing(text: str, lang: str) -> Paraphrase:
     return Paraphrase(text, lang, "", "", "missing", "it is not in the set", attempts=0)
 
 
-def _too_many(failed: list[Paraphrase], asked: int, most: float) -> tuple[str, str]:
+def _explain_too_many_failed(failed: list[Paraphrase], asked: int, most: float) -> tuple[str, str]:
     """Why there is no score, or a warning that more than `most` were let pass; empty where few enough failed."""
     if len(failed) <= most * asked:
         return "", ""
@@ -199,7 +205,7 @@ _BEFORE_CLOSING = re.compile(r"\s+([.,;:!?%)\]}»”’])")
 _AFTER_OPENING = re.compile(r"([(\[{«“‘])\s+")
 
 
-def tidied(text: str) -> str:
+def tidy_text(text: str) -> str:
     """`text` without blanks before closing and after opening punctuation; runs of blanks become one.
 
     >>> tidied("A man ( old ) ,  and a dog .")
@@ -243,36 +249,36 @@ class PtebJob(inputs.Job):
     @property
     def what(self) -> Task:
         """Its task."""
-        return task(self.task, self.registry)
+        return find_task(self.task, self.registry)
 
 
-def evaluate(
+def evaluate_cell(
     job: PtebJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with its components by language, and the counts of what was encoded and charged."""
     opened = job.opened(advance, ledger=ledger, spread=spread)
-    parts = slices(job.task, job.dataset, job.limit, job.seed, job.options.languages, job.registry)
-    with charged(ledger, opened.system.name) as calls:
+    parts = load_slices(job.task, job.dataset, job.limit, job.seed, job.options.languages, job.registry)
+    with charge_calls(ledger, opened.system.name) as calls:
         outcomes = []
         for part in parts:
             worded = [text for _, text in job.what.texts(part.data)]
-            with room_for(estimate_memory(opened.system, part.data, worded, job.options.resamples)):
-                context = _context(job, part, several=len(parts) > 1)
+            with reserve_room(estimate_memory(opened.system, part.data, worded, job.options.resamples)):
+                context = _make_context(job, part, several=len(parts) > 1)
                 outcomes.append(_LanguagePart(job, opened, part, context).outcome())
-    outcome = _together(job, parts, outcomes)
+    outcome = _join_languages(job, parts, outcomes)
     return opened.add_conduct(outcome, calls)
 
 
-def rehearse(what: Task, data: Any, context: PtebContext, hear: Hear) -> None:
+def rehearse_task(what: Task, data: Any, context: PtebContext, hear: Hear) -> None:
     """Do the task in vain, and tell `hear` of every call that it would make of an encoder."""
     briefly = replace(context, options=replace(context.options, resamples=1))
     what.evaluate(Rehearsal(hear), data, briefly)
 
 
-def _context(job: PtebJob, part: Loaded[Any], *, several: bool) -> PtebContext:
+def _make_context(job: PtebJob, part: Loaded[Any], *, several: bool) -> PtebContext:
     # The same for every system and wording, so that the same items are drawn for all.
     name = f"{part.dataset}:{part.lang}" if several else part.dataset
-    groups = named_groups(part.data)
+    groups = group_items_by_name(part.data)
     seed = job.seed if job.evaluated_with is None else job.evaluated_with
     return PtebContext(
         name, open_tokenizer(job.tokenizer), seed, job.options, groups=groups, drawn_with=job.seed
@@ -290,7 +296,7 @@ class _LanguagePart:
         """The part's outcome with the component `score` and, for a run, `original`; without them a reason."""
         worded = self._worded()
         if worded.reason:
-            return _no_score(self.task, worded)
+            return _make_undefined_outcome(self.task, worded)
         both = worded.reworded
         scored = self._evaluated(both.paraphrased)
         own = self._of_own(both.paraphrased, scored)
@@ -310,8 +316,8 @@ class _LanguagePart:
         tidy = self.job.options.normalize_punctuation
         if run is None:
             return as_it_is(self.task, data, tidy=tidy)
-        return in_other_words(
-            self.task, data, self.part.lang, _wordings(run), tidy=tidy,
+        return replace_texts(
+            self.task, data, self.part.lang, _read_wordings(run), tidy=tidy,
             keep_failed=run.on_failure == "original", exclude_copied=run.exclude_copied,
             unworded=self.task.unworded(self.job.options), most_lost=self.job.options.most_lost
         )  # fmt: skip
@@ -319,7 +325,7 @@ class _LanguagePart:
     def _original(self, both: Reworded) -> Component:
         """The original score on what was kept in this run: that of the whole, where it is the whole."""
         if both.whole and self.job.original is not None:
-            known = _components(self.job.original)
+            known = _read_components(self.job.original)
             name = f"score:{self.part.lang}"
             if known and (name in known or "score" in known):
                 return known.get(name, known["score"])
@@ -342,10 +348,10 @@ class _LanguagePart:
         return self._rehearsal(as_it_is(self.task, self.part.data, tidy=tidy).reworded.paraphrased)
 
     def _rehearsal(self, data: Any) -> Callable[[Hear], None]:
-        return lambda hear: rehearse(self.task, data, self.context, hear)
+        return lambda hear: rehearse_task(self.task, data, self.context, hear)
 
     def _component(self, scored: TaskOutcome) -> Component:
-        return scored.components.get(self.task.headline, _none(scored))
+        return scored.components.get(self.task.headline, _make_undefined_component(scored))
 
     def _of_own(self, data: Any, scored: TaskOutcome) -> tuple[str, ...]:
         """What the cosine changes for a model that was made for another similarity: told of the texts as they are.
@@ -364,7 +370,9 @@ class _LanguagePart:
         return self.task.evaluate(system, data, self.context)
 
 
-def _together(job: PtebJob, parts: Sequence[Loaded[Any]], outcomes: Sequence[TaskOutcome]) -> TaskOutcome:
+def _join_languages(
+    job: PtebJob, parts: Sequence[Loaded[Any]], outcomes: Sequence[TaskOutcome]
+) -> TaskOutcome:
     """The outcomes of all languages as one: their rows, and the mean over them."""
     headline, several = job.what.headline, len(parts) > 1
     scores: list[Score] = []
@@ -383,19 +391,19 @@ def _together(job: PtebJob, parts: Sequence[Loaded[Any]], outcomes: Sequence[Tas
     methods = [outcome.scores[0].method for outcome in outcomes]
     for suffix, subset in [("", ""), *((f":{part.lang}", part.lang) for part in parts if several)]:
         if f"score{suffix}" in components:
-            scores += _rows(job, headline, components, suffix, subset, methods)
-    items = _items(parts, outcomes)
+            scores += _make_rows(job, headline, components, suffix, subset, methods)
+    items = _join_items(parts, outcomes)
     return TaskOutcome(
         tuple(scores),
         components,
         items,
         tuple(skip for outcome in outcomes for skip in outcome.skipped),
         tuple(dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings)),
-        _summed(outcomes),
+        _sum_counts(outcomes),
     )
 
 
-def _rows(
+def _make_rows(
     job: PtebJob, headline: str, components: Components, suffix: str, subset: str, methods: Sequence[str]
 ) -> Iterator[Score]:
     """The headline and, for a run, the drop and the original on what was kept."""
@@ -403,18 +411,20 @@ def _rows(
         methods[0] if suffix or len(methods) == 1 else f"mean over {len(methods)} languages; {methods[0]}"
     )
     score, original = components[f"score{suffix}"], components.get(f"original{suffix}")
-    least, most = bounds = bounds_of(headline)
-    yield _score(job, headline, score, subset, method, bounds)
+    least, most = bounds = headline_bounds(headline)
+    yield _make_score(job, headline, score, subset, method, bounds)
     if original is None:
         return
-    yield _score(job, "delta", difference(score, original), subset, method, (least - most, most - least))
-    yield _score(job, "original", original, subset, method, bounds)
+    yield _make_score(
+        job, "delta", subtract_components(score, original), subset, method, (least - most, most - least)
+    )
+    yield _make_score(job, "original", original, subset, method, bounds)
 
 
-def _score(
+def _make_score(
     job: PtebJob, measure: str, part: Component, subset: str, method: str, bounds: tuple[float, float]
 ) -> Score:
-    ends = interval(part.replicates, part.value, freedom_of_units(resampled_units(part)))
+    ends = bootstrap_interval(part.replicates, part.value, freedom_of_units(count_resampled_units(part)))
     low, high = cut_interval(ends, part.value, bounds)
     return Score(measure, part.value, part.n, low, high, job.variant, subset, method, part.reason)
 
@@ -431,11 +441,11 @@ def mean_component(by_language: Mapping[str, Component]) -> Component:
     replicates = np.mean([part.replicates for part in parts], axis=0) if has_interval else np.empty(0)
     value = sum(part.value for part in parts if part.value is not None) / len(parts)
     # Every language has a mean of its own: as many degrees of freedom are gone.
-    units = sum(resampled_units(part) - 1 for part in parts) + 1
+    units = sum(count_resampled_units(part) - 1 for part in parts) + 1
     return Component(value, sum(part.n for part in parts), replicates, units=units)
 
 
-def difference(a: Component, b: Component) -> Component:
+def subtract_components(a: Component, b: Component) -> Component:
     """a - b, with paired replicates where both have them; the reason of the first without a value."""
     for part in (a, b):
         if part.value is None:
@@ -445,19 +455,19 @@ def difference(a: Component, b: Component) -> Component:
     return Component(value, a.n, a.replicates - b.replicates if paired else a.replicates[:0], units=a.units)
 
 
-def _none(scored: TaskOutcome) -> Component:
+def _make_undefined_component(scored: TaskOutcome) -> Component:
     """Instead of a component: the reason of the headline."""
     return Component(None, scored.scores[0].n, reason=scored.scores[0].reason)
 
 
-def _no_score(what: Task, worded: Worded) -> TaskOutcome:
+def _make_undefined_outcome(what: Task, worded: Worded) -> TaskOutcome:
     none = Component(None, worded.reworded.kept, reason=worded.reason)
     row = Score(what.headline, None, worded.reworded.kept, reason=worded.reason)
     lost: tuple[Skipped, ...] = worded.reworded.lost
     return TaskOutcome((row,), {"score": none, "original": none}, {}, lost, counts=worded.counts)
 
 
-def _items(parts: Sequence[Loaded[Any]], outcomes: Sequence[TaskOutcome]) -> dict[str, list[Any]]:
+def _join_items(parts: Sequence[Loaded[Any]], outcomes: Sequence[TaskOutcome]) -> dict[str, list[Any]]:
     """The items of all languages; the column `variant` tells languages apart where there are several."""
     columns: dict[str, list[Any]] = {"item_id": [], "variant": [], "measure": [], "value": []}
     for part, outcome in zip(parts, outcomes, strict=True):
@@ -466,19 +476,19 @@ def _items(parts: Sequence[Loaded[Any]], outcomes: Sequence[TaskOutcome]) -> dic
     return columns
 
 
-def _summed(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
+def _sum_counts(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
     names = dict.fromkeys(name for outcome in outcomes for name in outcome.counts)
     return {name: sum(outcome.counts.get(name, 0) for outcome in outcomes) for name in names}
 
 
 @lru_cache(maxsize=2)
-def _wordings(run: SourceRun) -> Known:
+def _read_wordings(run: SourceRun) -> Known:
     rows = ParaphraseSet.open(run.paraphrases).rows(run.source, run.dataset, run.seed)
     return {(row.lang, row.text, row.place): row for row in rows}
 
 
 @lru_cache(maxsize=64)
-def _components(path: Path) -> Components:
+def _read_components(path: Path) -> Components:
     """The components of a finished cell, from its record; empty if it is not there, or lost texts that it does not
     name."""
     import json

@@ -11,21 +11,21 @@ from embassay.document.blocks import Part, Sentence, join_names, plain_text
 from embassay.document.marks import Scale, scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
-from embassay.registry import attribute
+from embassay.registry import import_attribute
 from embassay.report.board import Board, BoardTask, Row, Value, has_board, name_row
 from embassay.report.cards.findings import (
     AgainstPrice,
     Finding,
-    against_price,
+    list_unknowns,
     make_finding,
+    make_price_figures,
     overall_rank,
     say_value,
-    unknown,
 )
 from embassay.report.headlines import leading_record
 from embassay.report.record import KINDS as OURS
 from embassay.report.record import OVERALL, Record, System
-from embassay.report.runs import ReportRun, rows_of, sweep_of
+from embassay.report.runs import ReportRun, list_board_rows, read_sweep_findings
 
 if TYPE_CHECKING:
     from embassay.report.hume.gap import AgainstPeople
@@ -81,7 +81,7 @@ class Standings:
     scores: tuple[PlacedScore, ...]
 
 
-def standings_of(run: ReportRun, row: Row, *, several: bool) -> Standings:
+def find_standings(run: ReportRun, row: Row, *, several: bool) -> Standings:
     """Those of a run; of several, and where the run has no board, the leading score alone, under the run's title."""
     if not several and has_board(run.record.kind):
         return Standings("", _place_sentence(run, row), _placed_scores(run, row))
@@ -127,7 +127,7 @@ def _place_sentence(run: ReportRun, row: Row) -> Sentence:
         scope = "overall" if board.lead == OVERALL else f"on {board.lead_title.lower()}"
         place = f"Rank {row.rank} of {group_of(run, row)[0]} ranked systems {scope}"
     else:
-        place = numbers.capitalised(row.note) if row.note else f"No score {board.lead_title.lower()}"
+        place = numbers.capitalise(row.note) if row.note else f"No score {board.lead_title.lower()}"
     return (f"{place}" + (f"; best or not told apart from the best on {tasks}." if best else "."),)
 
 
@@ -158,14 +158,14 @@ def _place_score(
 
 def _rank_text(record: Record, task: BoardTask, row: Row) -> str:
     ranges = record.rank_range(task.name, row.system.name)
-    return numbers.rank(*ranges) if ranges else ""
+    return numbers.format_rank(*ranges) if ranges else ""
 
 
 MOST_PLACES = 2
 """Runs whose ranks fit a sentence."""
 
 
-def two_sentences(
+def summarise_system(
     row: Row,
     own: Sequence[ReportRun],
     standings: Sequence[Standings],
@@ -285,16 +285,16 @@ class SystemCard:
     has_items: bool
 
 
-def cards_of(runs: Sequence[ReportRun]) -> tuple[SystemCard, ...] | None:
+def make_cards(runs: Sequence[ReportRun]) -> tuple[SystemCard, ...] | None:
     """A card per system of which a run has results, in the order of the boards."""
-    rows = rows_of(sorted(runs, key=lambda run: not has_board(run.record.kind)))
+    rows = list_board_rows(sorted(runs, key=lambda run: not has_board(run.record.kind)))
     cards = (_make_card(runs, row) for row in rows if row.system.kind in KINDS)
     return tuple(card for card in cards if card is not None) or None
 
 
 def system_cards(record: Record, board: Board) -> tuple[SystemCard, ...] | None:
     """The cards of one run."""
-    return cards_of((ReportRun(record, board),))
+    return make_cards((ReportRun(record, board),))
 
 
 def _make_card(runs: Sequence[ReportRun], row: Row) -> SystemCard | None:
@@ -302,22 +302,22 @@ def _make_card(runs: Sequence[ReportRun], row: Row) -> SystemCard | None:
     has = [run for run in runs if _has_system(run, name)]
     boards = [(run, run.board.row(name)) for run in has if has_board(run.record.kind)]
     several = len(runs) > 1
-    found = (standings_of(run, run.board.row(name), several=several) for run in has)
+    found = (find_standings(run, run.board.row(name), several=several) for run in has)
     standings = tuple(standing for standing in found if standing.scores or standing.place)
     good, bad = _collect_findings(GOOD, has, name), _collect_findings(BAD, has, name, _trouble_findings)
-    beside = tuple(_beside_people(has, name))
+    beside = tuple(_compare_with_people(has, name))
     if not (standings or good or bad or beside or any(_is_measured(run, name) for run in has)):
         return None
     return SystemCard(
         row=row,
         about=_describe_system(row.system),
-        sentences=two_sentences(row, has, standings, good, bad),
+        sentences=summarise_system(row, has, standings, good, bad),
         standings=standings,
         good=good[:MOST_FINDINGS],
         bad=bad[:MOST_FINDINGS],
         people=beside,
-        price=against_price(has, row),
-        unknown=tuple(dict.fromkeys(unknown(runs, has, row))),
+        price=make_price_figures(has, row),
+        unknown=tuple(dict.fromkeys(list_unknowns(runs, has, row))),
         facts=tuple(dict.fromkeys(fact for run in has for fact in _system_facts(run, row.system))),
         commands=tuple(dict.fromkeys(filter(None, (run_again(run.record, row.system) for run, _ in boards)))),
         ranked=bool(boards) and bool(boards[0][1].rank) and boards[0][0] is runs[0],
@@ -333,23 +333,23 @@ def _is_measured(run: ReportRun, name: str) -> bool:
     """Whether the run has a value of a system, or of a stack that it is part of."""
     if any(key[4] == name and row.value is not None for key, row in run.record.rows.items()):
         return True
-    findings = sweep_of(run)
+    findings = read_sweep_findings(run)
     return findings is not None and any(name in stack.axes.values() for stack in findings.parts[0].stacks)
 
 
-def _beside_people(runs: Sequence[ReportRun], name: str) -> Iterator[AgainstPeople]:
+def _compare_with_people(runs: Sequence[ReportRun], name: str) -> Iterator[AgainstPeople]:
     """What every study says of a system."""
     for run in runs:
         if run.record.kind == "hume":
-            from embassay.report.hume.gap import against_people
+            from embassay.report.hume.gap import compare_with_people
 
-            people = against_people(run, name)
+            people = compare_with_people(run, name)
             yield from () if people is None else (people,)
 
 
 def _load_say(place: str) -> Say:
     """What stands at `place`, asked by a row."""
-    say = attribute(f"embassay.report.{place}")
+    say = import_attribute(f"embassay.report.{place}")
     if place.partition(":")[0] in BY_ROW:
         return say  # type: ignore[no-any-return]
     return lambda run, row: say(run, row.system.name)
@@ -378,21 +378,21 @@ def _trouble_findings(run: ReportRun, row: Row) -> Iterator[Finding]:
     failed = [cell for cell in cells if cell.status == "failed"]
     if failed:
         first = failed[0]
-        what = f"failed {len(failed)} of {numbers.counted(len(cells), 'cell')}"
+        what = f"failed {len(failed)} of {numbers.format_counted(len(cells), 'cell')}"
         why = f"{first.task} on {first.dataset}: {first.reason or 'no reason was recorded'}"
         yield make_finding(run, f"{what} ({why})", weight=9)
     cut = sum(cell.counts.get("texts_truncated", 0) for cell in cells)
     seen = sum(cell.counts.get("texts_encoded", 0) + cell.counts.get("texts_cached", 0) for cell in cells)
     if cut and seen >= cut:
         limit = record.by_name[name].facts.get("max_tokens")
-        at = f" at {numbers.count(limit)} tokens" if limit else " at its input limit"
-        yield make_finding(run, f"truncates {numbers.share(cut / seen, seen)} texts{at}", weight=2.5)
+        at = f" at {numbers.format_count(limit)} tokens" if limit else " at its input limit"
+        yield make_finding(run, f"truncates {numbers.format_share(cut / seen, seen)} texts{at}", weight=2.5)
 
 
 def _describe_system(system: System) -> str:
     dims, limit = system.facts.get("dims"), system.facts.get("max_tokens")
-    details = [f"{numbers.count(int(dims))} dimensions"] if dims else []
-    details += [f"reads up to {numbers.count(limit)} tokens"] if limit else []
+    details = [f"{numbers.format_count(int(dims))} dimensions"] if dims else []
+    details += [f"reads up to {numbers.format_count(limit)} tokens"] if limit else []
     summary = str(system.facts.get("summary", ""))
     about = f"{KINDS[system.kind]}{', ' if details else ''}{', '.join(details)}."
     return f"{about} {summary[:1].upper()}{summary[1:]}." if summary and system.kind != "llm" else about

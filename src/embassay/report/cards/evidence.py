@@ -26,14 +26,14 @@ from embassay.protocols.kernel.comparisons import (
     read_standings,
 )
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
-from embassay.report.runs import ReportRun, score_of, summary_of, sweep_of
+from embassay.report.runs import ReportRun, read_hume_summary, read_sweep_findings, score_of
 from embassay.stats import NORMAL, Freedom, freedom_of_difference
 from embassay.stats.intervals import shared_degrees
 
 if TYPE_CHECKING:
     from embassay.protocols.rag.sweep.findings.record import SweepPart
 
-__all__ = ["Basis", "Contender", "Evidence", "evidence_on"]
+__all__ = ["Basis", "Contender", "Evidence", "collect_evidence"]
 
 Basis = Literal["quality", "share", "groups", "choice"]
 """What a value is: how good a system is at something that people want (`quality`), the share of it that is kept under
@@ -104,7 +104,7 @@ def _standings_evidence(
             known = [
                 row.headline for row in every if row.group == REFERENCE and row.headline.value is not None
             ]
-            evidence = _of_standings(run, ours, scope, unit, collections=basis == "groups")
+            evidence = _make_evidence(run, ours, scope, unit, collections=basis == "groups")
             best = max(known, key=lambda headline: headline.value or 0.0, default=None)
             floor = None if best is None else best.value
             is_reached = floor is not None and floor >= evidence.contenders[0].value
@@ -113,7 +113,7 @@ def _standings_evidence(
     return None
 
 
-def _of_standings(
+def _make_evidence(
     run: ReportRun, standings: Sequence[Standing], scope: str, unit: Unit, *, collections: bool
 ) -> Evidence:
     sign = 1.0 if higher_is_better(standings[0].measure) else -1.0
@@ -177,9 +177,9 @@ def _scoring_evidence(run: ReportRun, *, labels: bool) -> Evidence | None:
     score = score_of(run)
     if score is None or _is_golden(run, score.judgements.path) == labels:
         return None
-    from embassay.protocols.rag.scoring.conclusions import judged_less
+    from embassay.protocols.rag.scoring.conclusions import find_less_judged_run
     from embassay.protocols.rag.scoring.standings import read_scored
-    from embassay.report.rag.tables import TASK, unit_of
+    from embassay.report.rag.tables import TASK, choose_unit
 
     headline, scored = score.headline, read_scored(run.record.path)
     ours = [
@@ -189,8 +189,8 @@ def _scoring_evidence(run: ReportRun, *, labels: bool) -> Evidence | None:
     ]
     if len(ours) < 2:
         return None
-    evidence = _of_standings(run, ours, TASK, unit_of(headline), collections=False)
-    other = judged_less(score)
+    evidence = _make_evidence(run, ours, TASK, choose_unit(headline), collections=False)
+    other = find_less_judged_run(score)
     uneven = f"{other[0]} has fewer graded passages: rag golden --add-run" if other is not None else ""
     return replace(evidence, uneven=uneven, means=f"{headline} by {'labels' if labels else 'a golden set'}")
 
@@ -211,8 +211,8 @@ MOST_ABOVE = 4
 def _sweep_evidence(run: ReportRun, *, labels: bool) -> Evidence | None:
     """Of a sweep: every encoder by its best stack. A sweep tests no ranks, so an encoder is at most likely first: where
     it beats every other one in stacks that differ in nothing else."""
-    findings = sweep_of(run)
-    if findings is None or _is_golden(run, _judgements_of(run)) == labels:
+    findings = read_sweep_findings(run)
+    if findings is None or _is_golden(run, _describe_judgements(run)) == labels:
         return None
     part, measure = findings.parts[0], findings.asked.measure
     best: dict[str, Any] = {}
@@ -261,7 +261,7 @@ def _beaten_encoders(part: SweepPart, measure: str) -> set[str]:
     return beaten
 
 
-def _judgements_of(run: ReportRun) -> str:
+def _describe_judgements(run: ReportRun) -> str:
     """Where a sweep has its questions and judgements from."""
     datasets: Sequence[Mapping[str, Any]] = run.record.arguments.get("datasets") or ()
     return str(datasets[0].get("source", "")) if datasets else ""
@@ -291,8 +291,8 @@ def _choice_evidence(run: ReportRun) -> Evidence | None:
     ordered = tuple(sorted(contenders, key=lambda row: (row.name != told["pick"], -row.value, row.name)))
     if len(ordered) < 2:
         return None
-    judged = tables.counted(told["judged"], "judged question") if told["judged"] else "no labels"
-    chance, near = tables.percent(told["p_best"]), tables.percent(told["p_near"])
+    judged = tables.format_counted(told["judged"], "judged question") if told["judged"] else "no labels"
+    chance, near = tables.format_percent(told["p_best"]), tables.format_percent(told["p_near"])
     return Evidence(
         run, ordered, np.empty((len(ordered), 0)), told["judged"] or told["questions"], SCORE,
         means=f"chance to be the best; {judged}", basis="choice",
@@ -304,7 +304,7 @@ def _choice_evidence(run: ReportRun) -> Evidence | None:
 
 def _study_evidence(run: ReportRun) -> Evidence | None:
     """Of a study: systems on the items that people had; scripts that stand in for people are no people."""
-    evidence, summary = _standings_evidence(run, ("hume",), OVERALL, POINTS), summary_of(run)
+    evidence, summary = _standings_evidence(run, ("hume",), OVERALL, POINTS), read_hume_summary(run)
     if evidence is None or summary is None:
         return None
     from embassay.protocols.hume.results.markdown import name_answerers
@@ -312,7 +312,7 @@ def _study_evidence(run: ReportRun) -> Evidence | None:
     if name_answerers(summary) == "people":
         human = next((place.mean for place in summary.places if place.kind == "human"), None)
         won = next((wins for wins in summary.wins if (wins.by, wins.reference) == ("all", "best")), None)
-        beside = f"people lead on {won.wins} of {tables.counted(won.pairs, 'task')}" if won else ""
+        beside = f"people lead on {won.wins} of {tables.format_counted(won.pairs, 'task')}" if won else ""
         if human is None or human.value is None:
             return replace(evidence, beside=beside)
         people = Contender("people", "human", human.value, human.low, human.high, None)
@@ -371,7 +371,7 @@ FINDERS: Mapping[str, Sequence[Finder]] = {
 """Where evidence on a question is looked for, the best first."""
 
 
-def evidence_on(question: str, runs: Sequence[ReportRun]) -> Iterator[Evidence]:
+def collect_evidence(question: str, runs: Sequence[ReportRun]) -> Iterator[Evidence]:
     """What the runs say of a question, the best evidence first."""
     # Finders before runs: the best kind of evidence in any run comes before a lesser one in the first.
     for find in FINDERS[question]:

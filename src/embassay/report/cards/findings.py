@@ -9,24 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embassay.document.blocks import Part, Sentence, join_names, plain_text
-from embassay.protocols.compare import Field, fields, read_values
+from embassay.protocols.compare import Field, list_fields, read_values
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, Relation
-from embassay.protocols.kernel.tables import SCORE, Unit, unit_of
+from embassay.protocols.kernel.tables import SCORE, Unit, choose_unit
 from embassay.records import Result
 from embassay.report.board import (
     Board,
     BoardTask,
     Row,
     Value,
-    all_tasks,
+    list_present_tasks,
+    list_tasks,
     name_row,
     passing_systems,
-    present_tasks,
 )
 from embassay.report.notes import SMALL
 from embassay.report.record import APART, OVERALL, Record, Scope
-from embassay.report.runs import ReportRun, sweep_of
+from embassay.report.runs import ReportRun, read_sweep_findings
 from embassay.runs.spending import format_dollars
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Finding:
     def bullet(self) -> Sentence:
         """The clause as a line of its own."""
         first, *rest = self.clause
-        head = numbers.capitalised(first) if isinstance(first, str) else first
+        head = numbers.capitalise(first) if isinstance(first, str) else first
         return (head, *rest, ".")
 
 
@@ -87,7 +87,7 @@ def format_percents(row: Result, unit: Unit) -> str:
 
 def format_share(row: Result) -> str:
     """A share with its count: `4 of 48 (8%)`."""
-    return numbers.share(row.value or 0.0, row.n)
+    return numbers.format_share(row.value or 0.0, row.n)
 
 
 def known_rows(rows: Sequence[Result | None]) -> list[Result]:
@@ -118,7 +118,7 @@ def rank_strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
 
 def rank_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     """Tasks on which every other system of its field beats it, and those on which a reference does as well."""
-    last = [task for task in _ranked_tasks(run, row) if _is_last(_scope_of(run, task.name, row), row)]
+    last = [task for task in _ranked_tasks(run, row) if _is_last(_find_scope(run, task.name, row), row)]
     for noun, tasks in _by_field(run, row, last):
         clause = f"is beaten by every other {noun} on {_list_values(run, row, tasks)}"
         yield make_finding(run, clause, weight=4, claims=_state_place("last", run, row, tasks))
@@ -143,19 +143,19 @@ def _state_place(relation: Relation, run: ReportRun, row: Row, tasks: Sequence[B
     """Where it stands on each of the tasks, in the field that it was compared in."""
     name = row.system.name
     for task in tasks:
-        others = tuple(other for other in _scope_of(run, task.name, row).systems if other != name)
+        others = tuple(other for other in _find_scope(run, task.name, row).systems if other != name)
         yield Claim(name, relation, task.name, others)
 
 
 def overall_rank(run: ReportRun, row: Row) -> str:
     """`rank 1–2 of 6 systems overall`; empty without a rank."""
-    scope = _scope_of(run, run.board.lead, row)
+    scope = _find_scope(run, run.board.lead, row)
     ranges = scope.ranges.get(row.system.name)
     if ranges is None:
         return ""
     where = "overall" if run.board.lead == OVERALL else f"on {run.board.lead_title.lower()}"
-    of = numbers.counted(len(scope.systems), _name_kind(run.board, scope, row))
-    return f"rank {numbers.rank(*ranges)} of {of} {where}"
+    of = numbers.format_counted(len(scope.systems), _name_kind(run.board, scope, row))
+    return f"rank {numbers.format_rank(*ranges)} of {of} {where}"
 
 
 def uninformative_tasks(run: ReportRun, row: Row) -> list[BoardTask]:
@@ -163,7 +163,7 @@ def uninformative_tasks(run: ReportRun, row: Row) -> list[BoardTask]:
     return [
         task
         for task in _ranked_tasks(run, row)
-        if _rank_range(run, task, row) == (1, len(_scope_of(run, task.name, row).systems))
+        if _rank_range(run, task, row) == (1, len(_find_scope(run, task.name, row).systems))
     ]
 
 
@@ -177,7 +177,7 @@ def _ranked_tasks(run: ReportRun, row: Row) -> list[BoardTask]:
     return [task for task in run.board.tasks if _rank_range(run, task, row) is not None]
 
 
-def _scope_of(run: ReportRun, name: str, row: Row) -> Scope:
+def _find_scope(run: ReportRun, name: str, row: Row) -> Scope:
     """The field that it was compared in."""
     for scope in (run.record.scope(name), run.record.scope(name + APART)):
         if row.system.name in scope.ranges:
@@ -186,13 +186,13 @@ def _scope_of(run: ReportRun, name: str, row: Row) -> Scope:
 
 
 def _rank_range(run: ReportRun, task: BoardTask, row: Row) -> tuple[int, int] | None:
-    scope = _scope_of(run, task.name, row)
+    scope = _find_scope(run, task.name, row)
     return scope.ranges.get(row.system.name) if len(scope.systems) > 1 else None
 
 
 def _is_possibly_first(run: ReportRun, task: BoardTask, row: Row) -> bool:
     """Whether the tests let it be first, and it scores above every reference where any system does."""
-    first = _scope_of(run, task.name, row).first
+    first = _find_scope(run, task.name, row).first
     return _rank_range(run, task, row) is not None and row.system.name in passing_systems(
         run.board, first, task.name
     )
@@ -207,7 +207,7 @@ def _by_field(run: ReportRun, row: Row, tasks: Sequence[BoardTask]) -> Iterator[
     """Tasks together that have the same kind of field: all systems, encoders alone, classical metrics alone."""
     fields: dict[str, list[BoardTask]] = {}
     for task in tasks:
-        fields.setdefault(_name_kind(run.board, _scope_of(run, task.name, row), row), []).append(task)
+        fields.setdefault(_name_kind(run.board, _find_scope(run, task.name, row), row), []).append(task)
     yield from fields.items()
 
 
@@ -260,7 +260,7 @@ def _dataset_places(run: ReportRun, row: Row) -> Iterator[Placed]:
     """The fields of single datasets, of tasks that have several, in which it has a rank."""
     several = {
         task.name: task.headline
-        for task in present_tasks(run.record)
+        for task in list_present_tasks(run.record)
         if len(run.record.datasets(task.name)) > 1
     }
     path = run.record.path / FILE
@@ -280,11 +280,11 @@ def _dataset_places(run: ReportRun, row: Row) -> Iterator[Placed]:
 
 
 def _values_on(run: ReportRun, row: Row, placed: Sequence[Placed]) -> str:
-    word = {task.name: task_word(task) for task in present_tasks(run.record)}
+    word = {task.name: task_word(task) for task in list_present_tasks(run.record)}
     values = []
     for field, _ in placed[:MOST_DATASETS]:
         result = run.record.find(field.task, row.system.name, field.measure, dataset=field.dataset)
-        value = format_figure(result, unit_of(run.record.kind)) if result is not None else ""
+        value = format_figure(result, choose_unit(run.record.kind)) if result is not None else ""
         values.append(f"{word[field.task]} of {field.dataset} {value}")
     return plain_text(
         join_names(
@@ -296,7 +296,7 @@ def _values_on(run: ReportRun, row: Row, placed: Sequence[Placed]) -> str:
 # Size and time of the file are in the key: a run that goes on writes it anew.
 @lru_cache(maxsize=2)
 def _cached_fields(folder: Path, _written: int, _size: int) -> tuple[Field, ...]:
-    return tuple(fields(read_values(folder)))
+    return tuple(list_fields(read_values(folder)))
 
 
 ASKED = (
@@ -311,7 +311,7 @@ ASKED = (
 """The questions that a report can answer, by the kinds of run that do."""
 
 
-def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> Iterator[str]:
+def list_unknowns(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> Iterator[str]:
     """Each as one sentence. `own` are the runs that have results of the system."""
     if not row.system.ranked:
         return
@@ -354,7 +354,7 @@ def _say_uninformative(runs: Sequence[ReportRun], row: Row) -> Iterator[str]:
 def _say_missing(record: Record, row: Row) -> Iterator[str]:
     """Tasks without a score, scores without an interval, and those of few items."""
     name = row.system.name
-    tasks = all_tasks(record)
+    tasks = list_tasks(record)
     absent = [task.short for task in tasks if not record.datasets(task.name)]
     if absent:
         yield f"{plain_text(join_names(absent))} {'was' if len(absent) == 1 else 'were'} not part of the run."
@@ -448,13 +448,13 @@ class AgainstPrice:
     runs: tuple[RunCost, ...]
 
 
-def against_price(runs: Sequence[ReportRun], row: Row) -> AgainstPrice:
+def make_price_figures(runs: Sequence[ReportRun], row: Row) -> AgainstPrice:
     """The figures of all runs that have the system."""
     sentences = [
         *_say_speeds(runs, row),
         *(stack for run in runs for stack in _stack_sentences(run, row.system.name)),
     ]
-    costs = (_of_run(run, row.system.name) for run in runs)
+    costs = (_find_run_cost(run, row.system.name) for run in runs)
     return AgainstPrice(
         _say_price(runs, row.system.name), tuple(sentences), tuple(cost for cost in costs if cost is not None)
     )
@@ -487,16 +487,16 @@ def _say_price(runs: Sequence[ReportRun], system: str) -> str:
         known = (
             ""
             if price is None
-            else f"{format_dollars(price)} per million tokens, as known on {numbers.date(day)}"
+            else f"{format_dollars(price)} per million tokens, as known on {numbers.format_date(day)}"
         )
         return f"Price: {known or 'not known'}."
     if source == "sweep" and price:
         amount = format_dollars(price)
-        return f"Price: {amount} per million tokens, as given to the sweep, prices of {numbers.date(day)}."
+        return f"Price: {amount} per million tokens, as given to the sweep, prices of {numbers.format_date(day)}."
     return "Price: none; it runs on your machine."
 
 
-def _of_run(run: ReportRun, system: str) -> RunCost | None:
+def _find_run_cost(run: ReportRun, system: str) -> RunCost | None:
     record = run.record
     cells = [cell for cell in record.cells if cell.system == system]
     done = [cell for cell in cells if cell.status == "done"]
@@ -511,11 +511,11 @@ def _of_run(run: ReportRun, system: str) -> RunCost | None:
     pace, seen = encoding_speed(record, system), encoded + cached
     return RunCost(
         run=run.title,
-        time=numbers.duration(seconds) if done else "",
-        encoded=numbers.count(encoded) if seen else "",
-        cached=numbers.count(cached) if seen else "",
-        cut=numbers.percent(min(1.0, cut / seen), 1) if seen else "",
-        pace=numbers.count(round(pace)) if pace is not None else "",
+        time=numbers.format_duration(seconds) if done else "",
+        encoded=numbers.format_count(encoded) if seen else "",
+        cached=numbers.format_count(cached) if seen else "",
+        cut=numbers.format_percent(min(1.0, cut / seen), 1) if seen else "",
+        pace=numbers.format_count(round(pace)) if pace is not None else "",
         paid=format_dollars(spent.get("usd")) if spent.get("requests") else "",
     )
 
@@ -542,9 +542,11 @@ def _say_speeds(runs: Sequence[ReportRun], row: Row) -> Iterator[Sentence]:
             clause += [
                 *([", "] if clause else []),
                 name_row(other),
-                f" ({numbers.count(round(pace))} texts per second)",
+                f" ({numbers.format_count(round(pace))} texts per second)",
             ]
-        head = f"Faster than its {numbers.count(round(own))} texts per second, and not beaten by it {on}"
+        head = (
+            f"Faster than its {numbers.format_count(round(own))} texts per second, and not beaten by it {on}"
+        )
         yield (f"{head} in {run.title}: ", *clause, ".")
     elif faster:
         names = join_names([name_row(other) for other, _ in faster[:3]])
@@ -561,10 +563,10 @@ def _beats_other(run: ReportRun, a: Row, b: Row) -> bool:
 
 def _stack_sentences(run: ReportRun, system: str) -> Iterator[Sentence]:
     """The best stack of a sweep that it is part of, with its price and time."""
-    findings = sweep_of(run)
+    findings = read_sweep_findings(run)
     if findings is None or not findings.parts:
         return
-    from embassay.protocols.rag.sweep.findings.sentences import usd
+    from embassay.protocols.rag.sweep.findings.sentences import format_usd
 
     part, measure = findings.parts[0], findings.asked.measure
     stacks = [
@@ -576,8 +578,8 @@ def _stack_sentences(run: ReportRun, system: str) -> Iterator[Sentence]:
     best = max(measured, key=lambda stack: stack.value(measure) or 0.0)
     yield (
         f"Its best stack of {len(stacks)} in {run.title} is ", f"{best.id}: {measure} {_quality_words(best, measure)}, "
-        f"{_format_ms(best.latency)} at p{findings.asked.percentile:.0f}, {usd(best.cost)} per 1,000 queries "
-        f"(prices of {numbers.date(findings.asked.priced_on)}), {_stack_standing(part, best)}."
+        f"{_format_ms(best.latency)} at p{findings.asked.percentile:.0f}, {format_usd(best.cost)} per 1,000 queries "
+        f"(prices of {numbers.format_date(findings.asked.priced_on)}), {_stack_standing(part, best)}."
     )  # fmt: skip
 
 
@@ -586,8 +588,12 @@ def _quality_words(stack: StackFacts, measure: str) -> str:
     if quality is None or quality.value.value is None:
         return "n/a"
     ends = quality.value.low, quality.value.high
-    text = numbers.score(quality.value.value)
-    return text if ends[0] is None or ends[1] is None else f"{text} ({numbers.interval(ends[0], ends[1])})"
+    text = numbers.format_score(quality.value.value)
+    return (
+        text
+        if ends[0] is None or ends[1] is None
+        else f"{text} ({numbers.format_interval(ends[0], ends[1])})"
+    )
 
 
 def _stack_standing(part: SweepPart, stack: StackFacts) -> str:

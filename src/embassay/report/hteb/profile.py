@@ -27,15 +27,15 @@ from embassay.document.blocks import (
     plain_text,
 )
 from embassay.document.marks import Scale, difference_mark, draw_axis, scale_of
-from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, on_axis
+from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, select_axis
 from embassay.protocols.hteb.profiles import TOTAL, axis_part
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_count
 from embassay.protocols.kernel.tables import POINTS
 from embassay.records import Result
-from embassay.report.board import Board, Row, all_tasks
+from embassay.report.board import Board, Row, list_tasks
 from embassay.report.cards.findings import Finding, make_finding
-from embassay.report.notes import care_blocks, notes_of
+from embassay.report.notes import care_blocks, list_notes
 from embassay.report.record import OVERALL, Record, count_outcomes
 from embassay.report.runs import ReportRun
 
@@ -66,25 +66,25 @@ class Profile:
         return min(self.axes.items(), key=lambda pair: pair[1].value or 0.0, default=None)
 
 
-def profiles_of(record: Record, board: Board) -> list[Profile]:
+def make_profiles(record: Record, board: Board) -> list[Profile]:
     """Those of every system, in the order of the board."""
     return [_make_profile(record, row) for row in board.rows]
 
 
 def _make_profile(record: Record, row: Row, task: str = OVERALL, dataset: str = "") -> Profile:
-    headline = next((column.headline for column in all_tasks(record) if column.name == task), OVERALL)
+    headline = next((column.headline for column in list_tasks(record) if column.name == task), OVERALL)
     find = partial(record.find, task, row.system.name, dataset=dataset)
     return Profile(
         row, find("original", variant=TOTAL), find(headline, variant=TOTAL),
-        {part: find("delta", variant=part) for part in parts_of(record)}
+        {part: find("delta", variant=part) for part in list_parts(record)}
     )  # fmt: skip
 
 
-def parts_of(record: Record) -> tuple[str, ...]:
+def list_parts(record: Record) -> tuple[str, ...]:
     """The transformations of the run, its axes, and the total."""
     chosen = [source["name"] for source in record.manifest.get("transformations", {}).get("sources", ())]
     names = tuple(transformation for transformation in TRANSFORMATIONS if transformation in chosen)
-    return (*names, *(axis_part(axis) for axis in AXES if on_axis(axis, names)), TOTAL)
+    return (*names, *(axis_part(axis) for axis in AXES if select_axis(axis, names)), TOTAL)
 
 
 def format_change(row: Result | None) -> str:
@@ -111,7 +111,7 @@ def is_held(row: Result | None) -> bool:
 
 def hteb_verdict(record: Record, board: Board) -> Verdict:
     """On which axis systems break, and which one keeps most. Without a certain loss the heading says that."""
-    profiles = [row for row in profiles_of(record, board) if row.row.system.ranked and row.axes]
+    profiles = [row for row in make_profiles(record, board) if row.row.system.ranked and row.axes]
     if not profiles:
         return Verdict(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
     worst, sure = _worst_claims(profiles), _sure_claim(profiles)
@@ -209,7 +209,7 @@ def _failed_claims(record: Record) -> tuple[Claim, ...]:
 
 def _failed_sentences(claims: Sequence[Claim]) -> Iterator[Sentence]:
     for claim in claims:
-        share = numbers.percent(claim.n / claim.of)
+        share = numbers.format_percent(claim.n / claim.of)
         yield (f"{share} of the texts could not be transformed, and do not count here.",)
 
 
@@ -218,8 +218,8 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     record, board = run.record, run.board
     yield _page_facts(record, board)
     yield hteb_verdict(record, board)
-    yield from care_blocks(notes_of(record), run.mark)
-    profiles = profiles_of(record, board)
+    yield from care_blocks(list_notes(record), run.mark)
+    profiles = make_profiles(record, board)
     yield Heading("Profiles", "hteb-profiles")
     yield Text(
         "How far scores change under paraphrasing and other changes of style, longer and shorter texts, and "
@@ -253,10 +253,14 @@ def _page_facts(record: Record, board: Board) -> Facts:
     by = f" by {sources[0]['transformer']}" if sources else ""
     sample = ("a sample of the data",) if told.get("sample") else ()
     return Facts.of(
-        "hteb", "HTEB", numbers.counted(len(board.tasks), "task"),
-        numbers.counted(len(record.ranked_systems), "system"), numbers.counted(len(sources), "transformation"),
-        f"{numbers.counted(runs, 'run')}{by}", *sample
-    )  # fmt: skip
+        "hteb",
+        "HTEB",
+        numbers.format_counted(len(board.tasks), "task"),
+        numbers.format_counted(len(record.ranked_systems), "system"),
+        numbers.format_counted(len(sources), "transformation"),
+        f"{numbers.format_counted(runs, 'run')}{by}",
+        *sample,
+    )
 
 
 def _profile_scale(profiles: Sequence[Profile]) -> Scale:
@@ -337,7 +341,7 @@ def _profile_line(row: Row, cells: tuple[Entry, ...]) -> Line:
 
 
 def _transformation_table(record: Record, profiles: Sequence[Profile]) -> Table:
-    names = [part for part in parts_of(record) if part in TRANSFORMATIONS]
+    names = [part for part in list_parts(record) if part in TRANSFORMATIONS]
     columns = tuple(
         Column(name.replace("_", " "), style="num", group=AXES[TRANSFORMATIONS[name].axis]) for name in names
     )
@@ -368,7 +372,7 @@ def _by_dataset(record: Record, board: Board) -> Iterator[tuple[str, tuple[Block
                     _score_entry(profile.total),
                 )
                 lines.append(Line(row.label, cells, row.system.kind, group=dataset))
-        heads = [AXES[name] for name in AXES if axis_part(name) in parts_of(record)]
+        heads = [AXES[name] for name in AXES if axis_part(name) in list_parts(record)]
         columns = number_columns("Original", *heads, "All axes", "Total")
         table = Table(f"hteb-{task.name}", task.title, "System", columns, tuple(lines), is_titled=False)
         yield task.title, (table,)
@@ -376,9 +380,9 @@ def _by_dataset(record: Record, board: Board) -> Iterator[tuple[str, tuple[Block
 
 def profile_view(record: Record, board: Board, wide: bool) -> Table:
     """Every system's original score, total, and change on each axis; for a terminal."""
-    axes = [name for name in AXES if axis_part(name) in parts_of(record)]
+    axes = [name for name in AXES if axis_part(name) in list_parts(record)]
     rows: list[list[Said | Entry]] = []
-    for profile in profiles_of(record, board):
+    for profile in make_profiles(record, board):
         cells: list[Said | Entry] = [
             profile.row.rank or numbers.NONE,
             profile.row.system.name if wide else profile.row.label,

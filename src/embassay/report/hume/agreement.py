@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from embassay.data.intake import named_language
+from embassay.data.intake import find_language
 from embassay.document.marks import Scale, scale_of
 from embassay.document.plots import Axis, Point, draw_scatter
 from embassay.protocols.hume.published.standings import EASY, HARD
@@ -133,7 +133,7 @@ def _trust_row(pair: PairRecord, agreement: Agreement, scale: Scale) -> TrustRow
         why=bar.reason,
         word=agreement.band,
         trust=pair.trust or "",
-        annotators=f"{agreement.annotators}, {numbers.counted(agreement.items, 'item')}",
+        annotators=f"{agreement.annotators}, {numbers.format_counted(agreement.items, 'item')}",
         extras=", ".join(
             _coefficient_words(name, value)
             for name, value in agreement.extras.items()
@@ -148,13 +148,13 @@ def _coefficient_words(name: str, value: float) -> str:
     if name in COUNTS:
         return f"{said} {value:.0f}"
     return (
-        f"{said} {numbers.percent(value)}"
+        f"{said} {numbers.format_percent(value)}"
         if name == "percent_agreement"
         else f"{said} {COEFFICIENT.text(value)}"
     )
 
 
-def noisy_pairs(every: Sequence[PairModels]) -> tuple[Noisy, ...]:
+def find_noisy_pairs(every: Sequence[PairModels]) -> tuple[Noisy, ...]:
     """The pairs with low agreement, those with a model above people first."""
     low = [models for models in every if models.pair.trust == "low"]
     low.sort(key=lambda models: not models.pair.superhuman_on_noise)
@@ -186,7 +186,7 @@ def judge_difficulty(pairs: Sequence[PairRecord]) -> Difficulty:
     return Difficulty(
         rows,
         scale,
-        f"{_count_difficulties(pairs).capitalize()} of {numbers.counted(len(pairs), 'pair')}.{ends}",
+        f"{_count_difficulties(pairs).capitalize()} of {numbers.format_counted(len(pairs), 'pair')}.{ends}",
     )
 
 
@@ -256,7 +256,7 @@ def _say_correlation(summary: Summary, n: int) -> str:
     if bar is None or bar.value is None:
         return ""
     p = summary.agreement_against_gap_p
-    test = "" if p is None else f", p {numbers.p_value(p)}"
+    test = "" if p is None else f", p {numbers.format_p_value(p)}"
     way = (
         "The less annotators agree, the further ahead models are"
         if bar.value < 0
@@ -316,13 +316,22 @@ def annotators_table(pairs: Sequence[PairRecord]) -> Annotators:
 
 
 def _annotator_row(pair: PairRecord, annotator: Annotator) -> AnnotatorRow:
-    items = f"{annotator.items} of {pair.n}" if annotator.items < pair.n else numbers.count(annotator.items)
+    items = (
+        f"{annotator.items} of {pair.n}"
+        if annotator.items < pair.n
+        else numbers.format_count(annotator.items)
+    )
     items += "" if annotator in pair.annotators else ", left out"
     return AnnotatorRow(
-        pair.name, annotator.id, annotator.kind == "simulated", POINTS.text(annotator.score),
-        f"{100 * annotator.score:.6g}", items,
-        numbers.NONE if annotator.seconds is None else numbers.duration(annotator.seconds), str(annotator.flagged)
-    )  # fmt: skip
+        pair.name,
+        annotator.id,
+        annotator.kind == "simulated",
+        POINTS.text(annotator.score),
+        f"{100 * annotator.score:.6g}",
+        items,
+        numbers.NONE if annotator.seconds is None else numbers.format_duration(annotator.seconds),
+        str(annotator.flagged),
+    )
 
 
 def conventions_table(pairs: Sequence[PairRecord]) -> Conventions | None:
@@ -368,14 +377,14 @@ class Disputes:
     rows: tuple[DisputeRow, ...]
 
 
-def disputed_items(pairs: Sequence[PairRecord]) -> tuple[Disputes, ...]:
+def find_disputed_items(pairs: Sequence[PairRecord]) -> tuple[Disputes, ...]:
     """The pairs that have such items. Reranking is answered by the places of documents (`is_marked`)."""
     return tuple(
         Disputes(
             pair.name, _browser_language(pair.lang), pair.family == "reranking",
             tuple(
                 DisputeRow(
-                    item.item, item.texts, item.gold, tuple(item.answers.items()), numbers.percent(item.apart),
+                    item.item, item.texts, item.gold, tuple(item.answers.items()), numbers.format_percent(item.apart),
                     f"{100 * item.apart:.6g}",
                 )
                 for item in pair.disputed
@@ -392,4 +401,4 @@ def _browser_language(code: str) -> str:
     >>> _browser_language("eng"), _browser_language("nob"), _browser_language("fil")
     ('en', 'nb', 'fil')
     """
-    return str(named_language(code))
+    return str(find_language(code))

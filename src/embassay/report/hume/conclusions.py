@@ -33,13 +33,13 @@ from embassay.report.hume.families import (
     format_scored,
     is_range,
     llm_averages,
-    of_people,
-    of_side,
     pair_names,
     pair_standings,
+    percent_of_human_on_pair,
+    select_side,
     system_names,
 )
-from embassay.report.notes import notes_of
+from embassay.report.notes import list_notes
 from embassay.report.record import FEW, Record, label_names, read_record
 from embassay.report.terminal import report_place
 
@@ -49,10 +49,10 @@ MOST = 80
 
 def hume_verdict(record: Record, _: Board) -> Verdict:
     """The finding of the run in a record. DataError where its `summary.json` is missing or damaged."""
-    return verdict_of(read_summary(record.path))
+    return describe_verdict(read_summary(record.path))
 
 
-def verdict_of(summary: Summary) -> Verdict:
+def describe_verdict(summary: Summary) -> Verdict:
     """The heading and up to four sentences."""
     every, who = pair_standings(summary), name_answerers(summary)
     label = label_names(system_names(summary))
@@ -60,7 +60,7 @@ def verdict_of(summary: Summary) -> Verdict:
         return _gold_verdict(summary, label)
     if not any(models.models for models in every):
         return _alone_verdict(summary, who)
-    sides, overall = side_claims(every), _overall_claims(summary)
+    sides, overall = count_sides(every), _overall_claims(summary)
     extremes, wins = _extreme_claims(every), _win_claims(summary, every)
     sentences = (
         *_overall_sentences(summary, overall, who, label),
@@ -73,11 +73,11 @@ def verdict_of(summary: Summary) -> Verdict:
     )
 
 
-def side_claims(every: Sequence[PairModels]) -> dict[str, Claim]:
+def count_sides(every: Sequence[PairModels]) -> dict[str, Claim]:
     """On how many of the pairs that have an interval of people the best model is above it, and below it; and of those
     above, on how many people agree little, and on how many their agreement is unknown."""
     known = [models for models in every if models.side]
-    above, below = of_side(every, "above"), of_side(every, "below")
+    above, below = select_side(every, "above"), select_side(every, "below")
     return {
         "above": state_count("above", len(above), len(known)),
         "below": state_count("below", len(below), len(known)),
@@ -92,28 +92,28 @@ def verdict_heading(every: Sequence[PairModels], who: str) -> str:
     `A model is above people’s interval on 12 of 26 pairs, 5 with low agreement`
     """
     ends = "people’s interval" if who == "people" else f"{who}’ interval"
-    claims = side_claims(every)
+    claims = count_sides(every)
     above, below = claims["above"], claims["below"]
     if not above.of:
         return f"No interval for {who}: models cannot be compared with it"
     if above.of == 1:
         [only] = (models for models in every if models.side)
-        where, clause = f" on {only.pair.name}", f", {_agreement_of(only)}"
+        where, clause = f" on {only.pair.name}", f", {_describe_agreement(only)}"
         subject = f"A model is above {ends}" if above.n else f"No model is above {ends}"
         fits = len(subject) + len(where) + len(clause) <= MOST
         return subject + (where if fits else "") + clause
     if not above.n and below.n:
         said = f"Every model is below {ends} on {below.n} of {below.of} pairs"
-        clause = f", {_say_trust(of_side(every, 'below'))}"
+        clause = f", {_say_trust(select_side(every, 'below'))}"
         return said + (clause if len(said) + len(clause) <= MOST else "")
     if not above.n:
         return f"No model is above {ends} on any of {above.of} pairs"
-    said = f"{ends} on {above.n} of {above.of} pairs, {_say_trust(of_side(every, 'above'))}"
+    said = f"{ends} on {above.n} of {above.of} pairs, {_say_trust(select_side(every, 'above'))}"
     long = f"A model is above {said}"
     return long if len(long) <= MOST else f"Models pass {said}"
 
 
-def _agreement_of(models: PairModels) -> str:
+def _describe_agreement(models: PairModels) -> str:
     agreement = models.pair.agreement
     return f"agreement {format_agreement(models.pair)}" if agreement is not None else "agreement unknown"
 
@@ -121,7 +121,7 @@ def _agreement_of(models: PairModels) -> str:
 def _say_trust(beside: Sequence[PairModels]) -> str:
     """How far people agree on these pairs."""
     if len(beside) == 1:
-        return _agreement_of(beside[0])
+        return _describe_agreement(beside[0])
     low = sum(models.pair.trust == "low" for models in beside)
     unknown = sum(models.pair.trust is None for models in beside)
     if low or not unknown:
@@ -144,7 +144,7 @@ def _gold_verdict(summary: Summary, label: Mapping[str, str]) -> Verdict:
                     f" has {format_scored(best.score)}{behind}.",
                 )
             )
-    how_many = numbers.counted(len(summary.pairs), "pair")
+    how_many = numbers.format_counted(len(summary.pairs), "pair")
     return Verdict((f"Nobody annotated: {how_many} scored against gold alone",), tuple(sentences[:4]))
 
 
@@ -153,7 +153,7 @@ def _alone_verdict(summary: Summary, who: str) -> Verdict:
     if not pairs:
         return Verdict(("Nothing is scored yet",), (("The run has no pair of dataset and language.",),))
     first = f"{who.capitalize()} score {format_scored(pairs[0].human)} on {pairs[0].name}."
-    how_many = numbers.counted(len(pairs), "pair")
+    how_many = numbers.format_counted(len(pairs), "pair")
     return Verdict(
         (f"{who.capitalize()} are scored on {how_many}, without a model to compare with",),
         ((first,), ("Add models to the command to see them on the same items.",)),
@@ -291,12 +291,12 @@ def hume_notes(summary: Summary) -> Iterator[NoteParts]:
     yield from _alone_notes(summary.pairs)
     yield from _small_notes(summary.pairs)
     yield from _flag_notes(summary.pairs)
-    yield from _of_datasets(summary.pairs)
+    yield from _dataset_notes(summary.pairs)
     for note in summary.notes:
         yield "warning", note, "", ""
 
 
-def _of_datasets(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+def _dataset_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     """What is known of the data, once for all pairs that it is known of."""
     where: dict[str, list[PairRecord]] = {}
     for pair in pairs:
@@ -329,7 +329,7 @@ def _failure_notes(summary: Summary) -> Iterator[NoteParts]:
     for system, count in lost.items():
         yield (
             "partial",
-            f"{numbers.counted(count, 'answer')} of {label[system]} could not be read or did not come.",
+            f"{numbers.format_counted(count, 'answer')} of {label[system]} could not be read or did not come.",
             "A missing label counts as wrong; a missing rating or ranking is left out.",
             "Repeat the annotate command to ask again.",
         )
@@ -372,7 +372,7 @@ def _noise_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
 def _alone_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     alone = [pair for pair in pairs if len(pair.annotators) == 1]
     if alone:
-        of = f"{len(alone)} of {numbers.counted(len(pairs), 'pair')}"
+        of = f"{len(alone)} of {numbers.format_counted(len(pairs), 'pair')}"
         named = f" ({pair_names(alone)})" if len(alone) <= 4 else ""
         shares = any(
             record.family in ("clustering", "reranking") and record.human.low is not None for record in alone
@@ -403,13 +403,15 @@ def _flag_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     count = sum(annotator.flagged for pair in pairs for annotator in pair.annotators)
     if count:
         yield (
-            "flagged", f"Annotators flagged {numbers.counted(count, 'answer')} as broken or impossible to judge.",
+            "flagged", f"Annotators flagged {numbers.format_counted(count, 'answer')} as broken or "
+            ""
+            "impossible to judge.",
             "They are in the study’s annotations, with reasons.", "Check them before you trust the gold."
         )  # fmt: skip
 
 
 def _count_pairs(pairs: Sequence[PairRecord]) -> str:
-    return numbers.counted(len(pairs), "pair")
+    return numbers.format_counted(len(pairs), "pair")
 
 
 _LEADERS = 5
@@ -424,7 +426,7 @@ def hume_view(run: Path, wide: bool = False, price: float | None = None) -> Iter
     folder = Path(run)
     summary = read_summary(folder)
     label = label_names(system_names(summary))
-    yield verdict_of(summary)
+    yield describe_verdict(summary)
     yield _pairs_table(summary, label)
     if wide:
         yield _places_table(summary, label)
@@ -433,7 +435,7 @@ def hume_view(run: Path, wide: bool = False, price: float | None = None) -> Iter
         yield Text(f"{undecided.title}:")
         yield undecided
     yield from divided_view(read_divided(folder))
-    notes = [note.plain for note in notes_of(read_record(folder))]
+    notes = [note.plain for note in list_notes(read_record(folder))]
     notes += [*_llm_notes(summary, label), *_leader_notes(summary, label)]
     yield Care(tuple(notes), more=tuple(_sign_notes(summary)))
     yield from report_place(folder, "tables")
@@ -453,16 +455,20 @@ def divided_view(tasks: Sequence[Divided]) -> Iterator[Block]:
     ]  # fmt: skip
     rows = [
         [
-            task.task, numbers.count(task.open), numbers.percent(task.share_of_people) if task.items else numbers.NONE,
-            _contradiction_words(task.contradicted), *(numbers.count(task.counts.get(name, 0)) for name in SHARED),
+            task.task,
+            numbers.format_count(task.open),
+            numbers.format_percent(task.share_of_people) if task.items else numbers.NONE,
+            _contradiction_words(task.contradicted),
+            *(numbers.format_count(task.counts.get(name, 0)) for name in SHARED),
         ]
         for task in tasks
-    ]  # fmt: skip
+    ]
     yield Table.of("divided", heads, rows)
     saved, every = sum(task.counts.get("agreed", 0) for task in tasks), sum(task.items for task in tasks)
     waiting = sum(task.open for task in tasks)
     yield Text(
-        f"{numbers.count(saved)} of {numbers.counted(every, 'item')} need no person; {numbers.count(waiting)} "
+        f"{numbers.format_count(saved)} of {numbers.format_counted(every, 'item')} need no person; "
+        f"{numbers.format_count(waiting)} "
         f"{'waits' if waiting == 1 else 'wait'} for one."
     )
     if scripts := list(dict.fromkeys(name for task in tasks for name in task.scripts)):
@@ -482,14 +488,19 @@ def owners_view(tasks: Sequence[OwnedTask]) -> Iterator[Block]:
     ]
     rows = [
         [
-            task.task, task.owner, _agreement_words(task), numbers.count(task.n),
-            f"{numbers.count(task.answered)} of {numbers.count(task.items)}", numbers.count(task.by_model), task.reason
+            task.task,
+            task.owner,
+            _agreement_words(task),
+            numbers.format_count(task.n),
+            f"{numbers.format_count(task.answered)} of {numbers.format_count(task.items)}",
+            numbers.format_count(task.by_model),
+            task.reason,
         ]
         for task in tasks
-    ]  # fmt: skip
+    ]
     yield Table.of("owners", heads, rows)
     theirs = sum(task.owner == "people" for task in tasks)
-    yield Text(f"People keep {theirs} of {numbers.counted(len(tasks), 'task')}.")
+    yield Text(f"People keep {theirs} of {numbers.format_counted(len(tasks), 'task')}.")
     if unsure := [task.task for task in tasks if task.agreement is not None and not task.is_sure]:
         named = plain_text(join_names(unsure))
         crosses = "its interval crosses" if len(unsure) == 1 else "their intervals cross"
@@ -499,14 +510,16 @@ def owners_view(tasks: Sequence[OwnedTask]) -> Iterator[Block]:
 def _agreement_words(task: OwnedTask) -> str:
     if task.agreement is None:
         return numbers.NONE
-    ends = "" if task.low is None or task.high is None else f" {numbers.interval(task.low, task.high)}"
-    return f"{numbers.score(task.agreement)}{ends}"
+    ends = "" if task.low is None or task.high is None else f" {numbers.format_interval(task.low, task.high)}"
+    return f"{numbers.format_score(task.agreement)}{ends}"
 
 
 def _contradiction_words(bar: Bar) -> str:
     if bar.value is None or bar.low is None or bar.high is None:
         return "not yet"
-    return f"{numbers.percent(bar.value)} ({numbers.interval(100 * bar.low, 100 * bar.high, 0)}%)"
+    return (
+        f"{numbers.format_percent(bar.value)} ({numbers.format_interval(100 * bar.low, 100 * bar.high, 0)}%)"
+    )
 
 
 def _pairs_table(summary: Summary, label: Mapping[str, str]) -> Table:
@@ -522,14 +535,14 @@ def _pair_row(models: PairModels, label: Mapping[str, str]) -> list[str]:
     pair, best = models.pair, models.best
     agreement = format_agreement(pair) + (" !" if pair.trust == "low" else "")
     people = f"{format_points(pair.human)} {format_ends(pair.human)}{' r' if is_range(pair.human) else '  '}"
-    cells = [pair.name, numbers.count(pair.n), people, agreement]
+    cells = [pair.name, numbers.format_count(pair.n), people, agreement]
     if best is None:
         return [*cells, numbers.NONE, numbers.NONE, "no model", numbers.NONE, numbers.NONE]
     gap, paired = models.gap(), best.difference
     return [
         *cells, format_points(best.score) + ("*" if best.outside else " "),
         numbers.NONE if gap is None else POINTS.change(-gap), label[best.system],
-        of_people(pair, best.percent_of_human), numbers.NONE if paired is None else format_ends(paired)
+        percent_of_human_on_pair(pair, best.percent_of_human), numbers.NONE if paired is None else format_ends(paired)
     ]  # fmt: skip
 
 
@@ -558,7 +571,7 @@ def _llm_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
     )
     people = means.people.overall.value
     beside = "" if people is None else f"; {name_answerers(summary)} on the same pairs {POINTS.text(people)}"
-    yield f"Language models as annotators, mean over {numbers.counted(means.pairs, 'pair')}: {scores}{beside}."
+    yield f"Language models as annotators, mean over {numbers.format_counted(means.pairs, 'pair')}: {scores}{beside}."
 
 
 def _leader_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:

@@ -20,14 +20,14 @@ from embassay.report.hume.families import (
     PairModels,
     bar_from_zero,
     draw_dot,
+    draw_interval,
     exact_points,
     format_agreement,
     format_ends,
+    format_percent_of_human,
     format_points,
-    in_percent,
-    interval_of,
-    of_people,
     pair_names,
+    percent_of_human_on_pair,
     system_names,
 )
 from embassay.report.notes import Open, open_table
@@ -109,7 +109,7 @@ def _place_row(place: SystemPlace, label: str, human: float | None, who: str, sc
     mark = (
         Markup("")
         if bar.value is None
-        else interval_of(bar, place.kind, scale)
+        else draw_interval(bar, place.kind, scale)
         if whole
         else draw_dot(bar.value, place.kind, scale)
     )
@@ -122,7 +122,7 @@ def _place_row(place: SystemPlace, label: str, human: float | None, who: str, sc
         interval=format_ends(bar),
         exact=exact_points(bar),
         size=_format_parameters(place.parameters_millions),
-        share="" if place.kind == "human" else in_percent(share),
+        share="" if place.kind == "human" else format_percent_of_human(share),
         reason=bar.reason if place.rank is None else "",
     )
 
@@ -173,7 +173,7 @@ def _win_row(wins: Wins, label: str) -> WinRow:
     bar = Bar(
         value=estimate.estimate, low=estimate.low, high=estimate.high, n=wins.pairs, method=estimate.method
     )
-    return WinRow(label, interval_of(bar, "human", SHARES), f"{wins.wins} of {wins.pairs}")
+    return WinRow(label, draw_interval(bar, "human", SHARES), f"{wins.wins} of {wins.pairs}")
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ def _gap_row(gap: float, models: PairModels, reference: str, scale: Scale, label
     return GapRow(
         models.pair.dataset, bar_from_zero(gap, scale), POINTS.change(gap), f"{100 * gap:.6g}", other,
         label[best.system] if best is not None else "",
-        of_people(models.pair, best.percent_of_human) if best is not None else ""
+        percent_of_human_on_pair(models.pair, best.percent_of_human) if best is not None else ""
     )  # fmt: skip
 
 
@@ -278,7 +278,7 @@ class Side:
     reasons: tuple[str, ...]
 
 
-def side_by_side(plots: Sequence[PairDifferences]) -> Side | None:
+def join_forests(plots: Sequence[PairDifferences]) -> Side | None:
     """The plots in one table, systems in the order of their mean place; None without a plot."""
     if not plots:
         return None
@@ -299,7 +299,7 @@ def side_by_side(plots: Sequence[PairDifferences]) -> Side | None:
     )  # fmt: skip
 
 
-def undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[Open, ...]:
+def find_undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[Open, ...]:
     """The pairs on which the best model cannot be told apart from people, by its paired difference and Holm's
     correction over the systems of the pair. An item takes a label of each annotator."""
     rows, label = [], label_names(system_names(summary))
@@ -321,7 +321,7 @@ def undecided_table(
     summary: Summary, every: Sequence[PairModels], most: int | None = None, price: float | None = None
 ) -> Table | None:
     """What more items would buy for these, those nearest to a decision first; None where there are none."""
-    rows = undecided_pairs(summary, every)
+    rows = find_undecided_pairs(summary, every)
     title = f"What more items would buy: the chance to separate the best model from {name_answerers(summary)}"
     table = open_table(title, "Items", rows, most=most, price=price, chance="Chance", unit=POINTS)
     return replace(table, id="hume-next") if rows else None
@@ -383,7 +383,7 @@ def _paired_row(
         difference=POINTS.change(value),
         interval=format_ends(bar) or "no interval",
         exact=exact_points(bar),
-        p="n/a" if p is None else numbers.p_value(p),
+        p="n/a" if p is None else numbers.format_p_value(p),
         sure=sure,
         among=numbers.NONE
         if score.among_people is None
@@ -469,8 +469,8 @@ def _ceiling_row(models: PairModels, label: Mapping[str, str]) -> CeilingRow:
         ceiling=_bar_cell(pair.ceiling),
         model=_bar_cell(None if best is None else best.against_people),
         system=label.get(system, system),
-        items=_items_needed(None if need is None else need.items, pair.n, "item"),
-        annotators=_items_needed(
+        items=_format_items_needed(None if need is None else need.items, pair.n, "item"),
+        annotators=_format_items_needed(
             None if need is None else need.annotators, len(pair.annotators), "annotator"
         ),
         smallest=numbers.NONE if need is None or need.smallest is None else POINTS.text(need.smallest),
@@ -487,7 +487,7 @@ def _bar_cell(bar: Bar | None) -> Cell:
     )
 
 
-def _items_needed(needed: int | None, have: int, noun: str) -> str:
+def _format_items_needed(needed: int | None, have: int, noun: str) -> str:
     """In all, and how many more: `380 items (340 more)`.
 
     >>> _items_needed(380, 40, "item"), _items_needed(30, 40, "item"), _items_needed(None, 40, "item")
@@ -495,5 +495,5 @@ def _items_needed(needed: int | None, have: int, noun: str) -> str:
     """
     if needed is None:
         return "n/a"
-    more = f" ({numbers.count(needed - have)} more)" if needed > have else ", which is enough"
-    return numbers.counted(needed, noun) + more
+    more = f" ({numbers.format_count(needed - have)} more)" if needed > have else ", which is enough"
+    return numbers.format_counted(needed, noun) + more

@@ -60,17 +60,17 @@ def format_points(bar: Bar) -> str:
     return "n/a" if bar.value is None else POINTS.text(bar.value)
 
 
-def in_percent(share: float | None) -> str:
+def format_percent_of_human(share: float | None) -> str:
     """Percent of human, one decimal; it can pass 100."""
-    return numbers.NONE if share is None else f"{numbers.score(share, 1)}%"
+    return numbers.NONE if share is None else f"{numbers.format_score(share, 1)}%"
 
 
-def of_people(pair: PairRecord, share: float | None) -> str:
+def percent_of_human_on_pair(pair: PairRecord, share: float | None) -> str:
     """Percent of human on a pair; none where people agree no better than by chance, for then their score is none of
     people."""
     agreement = pair.agreement
     value = None if agreement is None else agreement.value.value
-    return numbers.NONE if value is not None and value <= 0 else in_percent(share)
+    return numbers.NONE if value is not None and value <= 0 else format_percent_of_human(share)
 
 
 def format_ends(bar: Bar, unit: Unit = POINTS) -> str:
@@ -164,7 +164,7 @@ def system_names(summary: Summary) -> tuple[str, ...]:
     )
 
 
-def of_side(standings: Sequence[PairModels], side: str) -> list[PairModels]:
+def select_side(standings: Sequence[PairModels], side: str) -> list[PairModels]:
     """The pairs on which the best model lies there."""
     return [standing for standing in standings if standing.side == side]
 
@@ -315,7 +315,7 @@ def draw_agreement(value: Bar, limits: Sequence[float], scale: Scale) -> Markup:
     return draw_bar(value.value, value.low, value.high, "n", scale, lines=limits)
 
 
-def interval_of(value: Bar, kind: str, scale: Scale) -> Markup:
+def draw_interval(value: Bar, kind: str, scale: Scale) -> Markup:
     """Bar and tick."""
     return draw_bar(value.value, value.low, value.high, CLASSES[kind], scale)
 
@@ -495,7 +495,9 @@ def llms_table(summary: Summary) -> Llms | None:
     who = name_answerers(summary)
     counts = [mean.pairs for mean in means.people.means]
     heads = [*(TITLES[family] for family in means.families), "All"]
-    columns = tuple(f"{head}, {numbers.counted(n, 'pair')}" for head, n in zip(heads, counts, strict=True))
+    columns = tuple(
+        f"{head}, {numbers.format_counted(n, 'pair')}" for head, n in zip(heads, counts, strict=True)
+    )
     hard = _hardness_cells(summary, means) if means.pairs >= FEWEST else {}
     columns += ("Same pairs are hard, ρ",) if hard else ()
     rows = tuple(_llm_row(row, means, who, label, hard) for row in means.rows)
@@ -530,7 +532,7 @@ def _hardness_cells(summary: Summary, means: Averages) -> dict[str, Cell]:
         hard[row.name] = (
             (
                 COEFFICIENT.text(correlation.rho or 0.0),
-                f"p {numbers.p_value(correlation.p or 0.0)}",
+                f"p {numbers.format_p_value(correlation.p or 0.0)}",
                 f"{correlation.rho:.6g}",
             )
             if tested
@@ -562,7 +564,7 @@ def _mean_cell(mean: FamilyMean, people: FamilyMean, kind: str, label: dict[str,
     if kind == "best":
         return POINTS.text(mean.value), label.get(mean.of, mean.of), exact
     if kind == "human" or people.value is None or mean.pairs != people.pairs:
-        few = f"{numbers.counted(mean.pairs, 'pair')}" if mean.pairs != people.pairs else ""
+        few = f"{numbers.format_counted(mean.pairs, 'pair')}" if mean.pairs != people.pairs else ""
         return POINTS.text(mean.value), few, exact
     return POINTS.text(mean.value), POINTS.change(mean.value - people.value), exact
 

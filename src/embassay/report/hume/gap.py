@@ -22,12 +22,12 @@ from embassay.report.hume.agreement import (
     agreement_lead,
     annotators_table,
     conventions_table,
-    disputed_items,
+    find_disputed_items,
+    find_noisy_pairs,
     judge_difficulty,
-    noisy_pairs,
     trust_table,
 )
-from embassay.report.hume.conclusions import divided_view, verdict_of
+from embassay.report.hume.conclusions import describe_verdict, divided_view
 from embassay.report.hume.differences import (
     Ceilings,
     GapChart,
@@ -38,8 +38,8 @@ from embassay.report.hume.differences import (
     ceilings_table,
     forest_plots,
     gap_charts,
+    join_forests,
     rank_places,
-    side_by_side,
     undecided_table,
     win_panels,
 )
@@ -53,14 +53,14 @@ from embassay.report.hume.families import (
     format_scored,
     is_range,
     llms_table,
-    of_people,
     pair_names,
     pair_standings,
     people_chart,
+    percent_of_human_on_pair,
 )
-from embassay.report.notes import Note, notes_of
+from embassay.report.notes import Note, list_notes
 from embassay.report.record import Record
-from embassay.report.runs import ReportRun, summary_of
+from embassay.report.runs import ReportRun, read_hume_summary
 
 PAPER = "hume_table*"
 """Tables in the paper's layout; what the others say stands on the page."""
@@ -113,20 +113,20 @@ def hume_page(record: Record, _: Board) -> HumePage:
     """The page of a run. DataError where its `summary.json` is missing or damaged."""
     summary = read_summary(record.path)
     every = pair_standings(summary)
-    notes, against = notes_of(record), forest_plots(summary)
+    notes, against = list_notes(record), forest_plots(summary)
     return HumePage(
         facts=_study_facts(summary),
-        verdict=verdict_of(summary),
+        verdict=describe_verdict(summary),
         who=name_answerers(summary),
         notes=notes[:MOST_NOTES],
         more_notes=len(notes),
         chart=people_chart(every, has_ranges=any(is_range(pair.human) for pair in summary.pairs)),
-        noisy=noisy_pairs(every),
+        noisy=find_noisy_pairs(every),
         places=rank_places(summary),
         wins=win_panels(summary) if len(summary.pairs) > 1 else (),
         gaps=gap_charts(summary, every),
         against=against,
-        beside=side_by_side(against[:BESIDE]),
+        beside=join_forests(against[:BESIDE]),
         difficulty=judge_difficulty(summary.pairs),
         trust=trust_table(summary.pairs),
         lead=agreement_lead(summary, every),
@@ -135,7 +135,7 @@ def hume_page(record: Record, _: Board) -> HumePage:
         ceilings=ceilings_table(summary, every),
         undecided=undecided_table(summary, every),
         annotators=annotators_table(summary.pairs),
-        disputes=disputed_items(summary.pairs),
+        disputes=find_disputed_items(summary.pairs),
         conventions=conventions_table(summary.pairs),
         groups=tuple(_group_tables(record)),
         tables=file_tables(record.path, PAPER),
@@ -172,12 +172,12 @@ def _study_facts(summary: Summary) -> tuple[str, ...]:
     simulated = name_answerers(summary) == "simulated annotators"
     facts = (
         summary.title if summary.title.startswith("HUME") else f"HUME, {summary.title}",
-        numbers.counted(len(summary.pairs), "pair"),
+        numbers.format_counted(len(summary.pairs), "pair"),
         ""
         if summary.source == "published"
-        else numbers.counted(len(people), "simulated annotator" if simulated else "annotator"),
-        numbers.counted(len(models), "model"),
-        numbers.counted(len(judges), "language model") if judges else "",
+        else numbers.format_counted(len(people), "simulated annotator" if simulated else "annotator"),
+        numbers.format_counted(len(models), "model"),
+        numbers.format_counted(len(judges), "language model") if judges else "",
         f"seed {summary.seed}",
     )
     return tuple(fact for fact in facts if fact)
@@ -217,9 +217,9 @@ class AgainstPeople:
 Found = Sequence[tuple[PairRecord, SystemScore]]
 
 
-def against_people(run: ReportRun, system: str) -> AgainstPeople | None:
+def compare_with_people(run: ReportRun, system: str) -> AgainstPeople | None:
     """Where a system stands beside people; None where the run does not have it."""
-    summary = summary_of(run)
+    summary = read_hume_summary(run)
     scored = [] if summary is None else _pair_scores(summary, system)
     if summary is None or not scored:
         return None
@@ -240,7 +240,7 @@ def weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
 
 
 def _side_findings(run: ReportRun, system: str, *, above: bool) -> Iterator[Finding]:
-    summary = summary_of(run)
+    summary = read_hume_summary(run)
     if summary is None:
         return
     sides = [(pair, score) for pair, score in _pair_scores(summary, system) if score.outside is not None]
@@ -252,7 +252,7 @@ def _side_findings(run: ReportRun, system: str, *, above: bool) -> Iterator[Find
     if not pairs:
         return
     pair, score = max(pairs, key=lambda side: abs(_gap_to_people(*side)))
-    where, of = "above" if above else "below", numbers.counted(len(sides), "pair")
+    where, of = "above" if above else "below", numbers.format_counted(len(sides), "pair")
     agreeing = " on which they agree" if above else ""
     clause = f"is {where} the interval of {name_answerers(summary)} on {len(pairs)} of {of}{agreeing}"
     clause += f", most on {pair.name}: {format_points(score.score)} against {format_scored(pair.human)}"
@@ -278,7 +278,7 @@ def _place_lines(summary: Summary, system: str, who: str) -> Iterator[str]:
     human = next((place for place in summary.places if place.kind == "human"), None)
     if own is None or own.mean.value is None or human is None or human.mean.value is None:
         return
-    pairs = numbers.counted(len(summary.pairs), "pair")
+    pairs = numbers.format_counted(len(summary.pairs), "pair")
     if own.rank is None or human.rank is None:
         reason = own.mean.reason or "a pair is missing"
         yield f"Mean over its pairs {format_points(own.mean)}; it has no place ({reason})."
@@ -294,7 +294,7 @@ def _side_lines(facts: Found, who: str) -> Iterator[str]:
     judged = [(pair, score) for pair, score in facts if score.outside is not None]
     above = [pair for pair, score in judged if score.outside and _gap_to_people(pair, score) > 0]
     below = [pair for pair, score in judged if score.outside and _gap_to_people(pair, score) < 0]
-    of = numbers.counted(len(judged), "pair")
+    of = numbers.format_counted(len(judged), "pair")
     if not judged:
         yield f"No interval for {who}: it cannot be compared with them."
         return
@@ -329,8 +329,8 @@ def _pair_line(pair: PairRecord, score: SystemScore) -> PairLine:
     return PairLine(
         name=pair.name, family=family_word(pair.family), human=format_scored(pair.human),
         system=format_points(score.score),
-        share=of_people(pair, score.percent_of_human), difference=_difference_words(difference),
-        among="" if score.among_people is None else numbers.percent(score.among_people),
+        share=percent_of_human_on_pair(pair, score.percent_of_human), difference=_difference_words(difference),
+        among="" if score.among_people is None else numbers.format_percent(score.among_people),
         ceiling="" if pair.ceiling is None or pair.ceiling.value is None else format_points(pair.ceiling),
         agreement=format_agreement(pair)
     )  # fmt: skip

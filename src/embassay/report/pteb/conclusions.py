@@ -30,7 +30,7 @@ from embassay.protocols.kernel.claims import (
     state_value,
 )
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.drops import source_of
+from embassay.protocols.pteb.drops import variant_source
 from embassay.protocols.wordings.scores import CONTROLS
 from embassay.records import Result
 from embassay.report.board import Board, BoardTask, Row, Value, missing_value, passing_systems
@@ -136,7 +136,7 @@ class Losses:
         values: dict[tuple[str, str, str, str], list[float]] = {}
         aside = control_labels(self.record)
         for (task, dataset, subset, variant, system, measure), row in self.record.rows.items():
-            counts = variant.startswith(PARAPHRASE) and source_of(variant) not in aside
+            counts = variant.startswith(PARAPHRASE) and variant_source(variant) not in aside
             if dataset and not subset and counts and row.value is not None:
                 values.setdefault((task, dataset, system, measure), []).append(row.value)
         return values
@@ -196,7 +196,7 @@ def control_labels(record: Record) -> set[str]:
     return labels if len(labels) < len(sources) else set()
 
 
-def only_control(record: Record) -> str:
+def find_only_control(record: Record) -> str:
     """The control that all wordings of the run come from: `permuted` or `copied`; empty where something paraphrased."""
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
     kinds = {source.get("paraphraser", "").partition(":")[0] for source in sources}
@@ -265,7 +265,7 @@ _QUERIES = (
 )
 
 
-def tasks_of(record: Record) -> tuple[BoardTask, ...]:
+def list_tasks(record: Record) -> tuple[BoardTask, ...]:
     """The tasks; of a run on the texts as they are without what is paraphrased, of HTEB with what is transformed."""
     if record.kind == "hteb":
         return tuple(
@@ -301,7 +301,7 @@ def pteb_verdict(record: Record, board: Board) -> Verdict:
         *_order_sentences(order),
         *_largest_sentences(largest, board),
     ]
-    heading = _change_heading(changes, counts, board, TEXTS[only_control(record)][0])
+    heading = _change_heading(changes, counts, board, TEXTS[find_only_control(record)][0])
     return Verdict(heading, tuple(lede), (*changes, *counts.values(), *first, *order, *largest))
 
 
@@ -333,13 +333,13 @@ def _change_heading(
         every = "Both systems lose" if lost.n == 2 else "Every system loses"
         span = " to ".join(dict.fromkeys((POINTS.write_value(drops[0]), POINTS.write_value(drops[-1]))))
         return (f"{every} points {when}: {span}",)
-    more = f"; {numbers.in_words(gained.n)} gain{'s' if gained.n == 1 else ''}" if gained.n else ""
+    more = f"; {numbers.spell_count(gained.n)} gain{'s' if gained.n == 1 else ''}" if gained.n else ""
     if not fall.n:
         return (f"No score falls {when}{more}",)
     subject = (
-        f"All {numbers.in_words(fall.n)} scores" if fall.n == fall.of else f"{fall.n} of {fall.of} scores"
+        f"All {numbers.spell_count(fall.n)} scores" if fall.n == fall.of else f"{fall.n} of {fall.of} scores"
     )
-    sure = f"for {numbers.in_words(lost.n)} this is certain" if lost.n else "for none is this certain"
+    sure = f"for {numbers.spell_count(lost.n)} this is certain" if lost.n else "for none is this certain"
     return (f"{subject} fall{'s' if fall.n == 1 else ''} {when}; {sure}{more}",)
 
 
@@ -347,7 +347,7 @@ def _single_heading(claim: Claim, board: Board, end: str = "") -> Sentence:
     """`NAME loses 4.1 points`."""
     drop, who = claim.value or 0.0, board.naming(claim.subject)
     if claim.relation == "open":
-        return (who, f" {VERBS['open']} {numbers.change(100 * drop, 1)} points{end}")
+        return (who, f" {VERBS['open']} {numbers.format_change(100 * drop, 1)} points{end}")
     return (who, f" {VERBS[claim.relation]} {POINTS.write_value(abs(drop))} points{end}")
 
 
@@ -363,8 +363,8 @@ def _amount_sentence(changes: Sequence[Claim], board: Board) -> Sentence:
         ]
     if rest:
         drops = sorted(claim.value or 0.0 for claim in rest)
-        ends = [numbers.change(100 * drops[0], 1), numbers.change(100 * drops[-1], 1)]
-        parts.append(f"; {numbers.in_words(len(rest))} more: {' to '.join(dict.fromkeys(ends))}")
+        ends = [numbers.format_change(100 * drops[0], 1), numbers.format_change(100 * drops[-1], 1)]
+        parts.append(f"; {numbers.spell_count(len(rest))} more: {' to '.join(dict.fromkeys(ends))}")
     return (*parts, ".")
 
 
@@ -387,9 +387,9 @@ def _first_sentences(record: Record, board: Board, claims: Sequence[Claim]) -> l
     if not claims:
         return []
     where = "of those ranked together " if board.apart else ""
-    texts = TEXTS[only_control(record)][1]
+    texts = TEXTS[find_only_control(record)][1]
     if len(claims) > MOST_NAMES:
-        return [(f"{numbers.in_words(len(claims)).capitalize()} systems may be first on {texts}.",)]
+        return [(f"{numbers.spell_count(len(claims)).capitalize()} systems may be first on {texts}.",)]
     names: list[Part] = [board.naming(claim.subject) for claim in claims]
     only = "only " if len(claims) == 1 else ""
     return [(f"On {texts} ", where, only, *join_names(names, "or"), " may be first.")]
@@ -415,7 +415,7 @@ def _order_sentences(claims: Sequence[Claim]) -> list[Sentence]:
     if not claims:
         return []
     moved, held = claims
-    tau = numbers.score(held.value or 0.0, 2)
+    tau = numbers.format_score(held.value or 0.0, 2)
     if not moved.n:
         return [(f"Their order is the same as on the original texts (Kendall’s τ {tau}).",)]
     return [(f"{moved.n} of {moved.of} rank differently than on the original texts (Kendall’s τ {tau}).",)]
@@ -449,7 +449,7 @@ def _largest_sentences(claims: Sequence[Claim], board: Board) -> list[Sentence]:
     ]
 
 
-def _on_datasets(losses: Losses, board: Board) -> list[str]:
+def _list_datasets_with_drop(losses: Losses, board: Board) -> list[str]:
     """The datasets on which a ranked system has a drop."""
     ranked = [row for row in board.rows if row.system.ranked]
     return [
@@ -466,7 +466,7 @@ def _partial_verdict(losses: Losses, board: Board) -> Verdict:
     tasks = [
         task for task in board.tasks if any(losses.on_task(row, task).drop is not None for row in ranked)
     ]
-    if not tasks and (some := _on_datasets(losses, board)):
+    if not tasks and (some := _list_datasets_with_drop(losses, board)):
         return Verdict(
             ("No system has a score on every dataset of a task, so there is no drop of a task",),
             ((f"There are drops on {', '.join(some)}.",),),

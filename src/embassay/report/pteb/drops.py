@@ -17,10 +17,10 @@ from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.drops import SideBySide, side_by_side
+from embassay.protocols.pteb.drops import SideBySide, draw_side_by_side
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Result
-from embassay.report.board import Board, Row, missing_here
+from embassay.report.board import Board, Row, list_missing_values
 from embassay.report.cards.findings import Finding, format_figure, make_finding, task_word
 from embassay.report.items import LENGTHS, ItemGroup, ItemKind, ItemSource, Measure, Part
 from embassay.report.pteb.conclusions import (
@@ -29,7 +29,7 @@ from embassay.report.pteb.conclusions import (
     TEXTS,
     Loss,
     Losses,
-    only_control,
+    find_only_control,
     pteb_verdict,
 )
 from embassay.report.pteb.tables import (
@@ -41,13 +41,13 @@ from embassay.report.pteb.tables import (
     ParaphraseQuality,
     ScoreTable,
     Stability,
-    against_distance,
-    against_original,
     baseline_plots,
     dumbbell_charts,
     order_sentences,
     outcome_lines,
     paired_dumbbells,
+    plot_against_distance,
+    plot_against_original,
     quality_lines,
     score_tables,
     source_table,
@@ -109,13 +109,13 @@ def pteb_page(record: Record, board: Board) -> PtebPage | None:
         beside=paired_dumbbells(charts[:BESIDE]),
         scores=score_tables(losses),
         by_source=source_table(losses),
-        missing=tuple(missing_here(record, board)),
+        missing=tuple(list_missing_values(record, board)),
         valid=tuple(validity_blocks(record, board, heading=True)),
         baseline=baseline_plots(record, board),
         stability=stability_tables(record, board),
         orders=order_sentences(record, board),
-        against=against_original(losses),
-        distance=against_distance(losses),
+        against=plot_against_original(losses),
+        distance=plot_against_distance(losses),
         headings=HEADINGS,
         quality=quality,
         several_sources=len({row.source for row in quality}) > 1,
@@ -140,10 +140,10 @@ def _page_facts(record: Record, board: Board) -> tuple[str, ...]:
     )
     return (
         "PTEB",
-        numbers.counted(len(board.tasks), "task"),
-        numbers.counted(len(datasets), "dataset") if len(datasets) > 1 else next(iter(datasets), ""),
-        numbers.counted(len(record.ranked_systems), "system"),
-        f"{numbers.counted(len(runs), 'run')}{by}",
+        numbers.format_counted(len(board.tasks), "task"),
+        numbers.format_counted(len(datasets), "dataset") if len(datasets) > 1 else next(iter(datasets), ""),
+        numbers.format_counted(len(record.ranked_systems), "system"),
+        f"{numbers.format_counted(len(runs), 'run')}{by}",
     )
 
 
@@ -205,7 +205,7 @@ def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
 
 def _when_words(run: ReportRun) -> str:
     """`when texts are paraphrased`, or what the run's only control does instead."""
-    return TEXTS[only_control(run.record)][0]
+    return TEXTS[find_only_control(run.record)][0]
 
 
 def _is_held(loss: Loss) -> bool:
@@ -275,7 +275,7 @@ def sample_wordings(record: Record) -> tuple[tuple[Wordings, ...], str]:
 def _source_wordings(kept: ParaphraseSet, source: str, dataset: str, count: int, several: bool) -> Wordings:
     runs = {seed: kept.rows(source, dataset, seed) for seed in kept.seeds(source, dataset)}
     title = f"{dataset}, {source}" if several else dataset
-    return Wordings(title, side_by_side(runs, count=count))
+    return Wordings(title, draw_side_by_side(runs, count=count))
 
 
 VALUES = {
@@ -315,7 +315,7 @@ def pteb_groups(record: Record) -> tuple[ItemGroup, ...]:
     return tuple(group for group in groups if group is not None)
 
 
-def reworded(source: ItemSource) -> Part:
+def make_wordings_part(source: ItemSource) -> Part:
     """The texts of every item, their wordings by run, and the gold score where the task has one."""
     record, group = source.record, source.group
     names = FIELDS.get(group.kind.task, ())

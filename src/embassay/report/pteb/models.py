@@ -33,7 +33,7 @@ from embassay.document.plots import Axis, Point, Series, draw_lines, draw_scatte
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_contenders, state_count, state_value
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
-from embassay.protocols.pteb.candidates import Candidate, Rule, Selection, select
+from embassay.protocols.pteb.candidates import Candidate, Rule, Selection, select_candidate
 from embassay.records import Result
 from embassay.report.board import Board, Row, name_row
 from embassay.report.record import Record, label_names
@@ -48,10 +48,10 @@ MOST_NAMES = 3
 def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run."""
     del alone
-    record, judges = run.record, in_order(run.record, run.board)
+    record, judges = run.record, order_systems(run.record, run.board)
     yield Facts.of(
-        "judge", "PTEB, step 1", numbers.counted(len(judges), "judge"),
-        numbers.counted(len(record.datasets(JUDGING)), "dataset")
+        "judge", "PTEB, step 1", numbers.format_counted(len(judges), "judge"),
+        numbers.format_counted(len(record.datasets(JUDGING)), "dataset")
     )  # fmt: skip
     yield judge_verdict(record, run.board)
     yield Heading("Who agrees with gold scores")
@@ -67,7 +67,7 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         + (bold if record.scope(JUDGING).pairs else "")
     )
     yield judge_scores(record, run.board)
-    yield from _where_ratings_err(record, judges)
+    yield from _show_rating_errors(record, judges)
     if bins := _list_bins(record, FIT):
         yield Heading("Does length matter?")
         yield Text("Pairs by their mean number of words. Too few pairs for a correlation: n alone.")
@@ -75,7 +75,7 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from map(fold_table, file_tables(record.path, "pteb_table3"))
 
 
-def _where_ratings_err(record: Record, judges: Sequence[Row]) -> Iterator[Block]:
+def _show_rating_errors(record: Record, judges: Sequence[Row]) -> Iterator[Block]:
     if not (gold := _list_bins(record, ERROR)):
         return
     yield Heading("Where ratings err")
@@ -91,7 +91,7 @@ def _where_ratings_err(record: Record, judges: Sequence[Row]) -> Iterator[Block]
 
 def judge_verdict(record: Record, board: Board) -> Verdict:
     """The verdict on the judges."""
-    judges = [row for row in in_order(record, board) if _fit_score(record, row).value is not None]
+    judges = [row for row in order_systems(record, board) if _fit_score(record, row).value is not None]
     if not judges:
         return Verdict(("No judge has a score on every dataset",), ())
     lede: list[Sentence] = [_values_sentence(record, judges)]
@@ -130,10 +130,12 @@ def _follow_sentence(scores: Sequence[Claim], first: Sequence[Claim], board: Boa
         return (f"{len(scores)} judges are scored against gold; no test compares them",)
     if len(first) == 1:
         return (board.naming(first[0].subject), " agrees best with gold scores")
-    return (f"{numbers.in_words(len(first)).capitalize()} judges may be the one that agrees best with gold",)
+    return (
+        f"{numbers.spell_count(len(first)).capitalize()} judges may be the one that agrees best with gold",
+    )
 
 
-def in_order(record: Record, board: Board) -> list[Row]:
+def order_systems(record: Record, board: Board) -> list[Row]:
     """The systems of the board, best first, then those without a score."""
     order = {name: place for place, name in enumerate(record.scope(JUDGING).systems)}
     return sorted(board.rows, key=lambda row: order.get(row.system.name, len(order)))
@@ -183,7 +185,7 @@ def judge_scores(record: Record, board: Board) -> Table:
             ),
             "llm",
         )
-        for row in in_order(record, board)
+        for row in order_systems(record, board)
     )
     columns = ("Mean", *names, "Error, 0 to 5", "Failed ratings, %")
     return Table("judge-scores", "Spearman correlation with gold, × 100", "Judge", columns, lines_of)
@@ -289,8 +291,8 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     _, rule = _select_candidates(record)
     placed = [row for row in board.rows if None not in _candidate_point(record, row)]
     yield Facts.of(
-        "paraphrasers", "PTEB, step 2", numbers.counted(len(board.rows), "candidate"),
-        numbers.counted(len(record.datasets(CHOICE)), "dataset")
+        "paraphrasers", "PTEB, step 2", numbers.format_counted(len(board.rows), "candidate"),
+        numbers.format_counted(len(record.datasets(CHOICE)), "dataset")
     )  # fmt: skip
     yield selection_verdict(record, board)
     yield Heading("Meaning kept against words changed")
@@ -318,7 +320,7 @@ def selection_verdict(record: Record, board: Board) -> Verdict:
     if not chosen.selected:
         why = "; ".join(f"{board.row(name).label}: {reason}" for name, reason in chosen.rejected.items())
         return Verdict(
-            ("The rule chooses no paraphraser",), ((f"{numbers.capitalised(chosen.because)}. {why}.",),)
+            ("The rule chooses no paraphraser",), ((f"{numbers.capitalise(chosen.because)}. {why}.",),)
         )
     row = board.row(chosen.selected)
     front = ", ".join(board.row(name).label for name in chosen.front)
@@ -337,7 +339,7 @@ def _selection_rule(record: Record) -> Rule:
 
 def _select_candidates(record: Record) -> tuple[Selection, Rule]:
     rule = _selection_rule(record)
-    return select([_make_candidate(record, system.name) for system in record.systems], rule), rule
+    return select_candidate([_make_candidate(record, system.name) for system in record.systems], rule), rule
 
 
 def _make_candidate(record: Record, system: str) -> Candidate:
@@ -463,8 +465,8 @@ def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         return
     yield Facts.of(
         "validation", "PTEB, human validation",
-        numbers.counted(len([lang for lang in langs if lang]), "language"),
-        numbers.counted(len(record.manifest.get("raters", ())), "rater")
+        numbers.format_counted(len([lang for lang in langs if lang]), "language"),
+        numbers.format_counted(len(record.manifest.get("raters", ())), "rater")
     )  # fmt: skip
     yield validation_verdict(record, run.board)
     yield Heading("Ratings by language")
@@ -501,7 +503,9 @@ def validation_verdict(record: Record, _: Board) -> Verdict:
     refused = [lang for lang, row in verdicts.items() if row is not None and row.value == 0]
     open_ = [lang for lang in langs if lang not in accepted and lang not in refused]
     accept = state_count("accepted", len(accepted), len(langs))
-    heading = f"People accept the paraphrases in {accept.n} of {numbers.counted(accept.of, 'language')}"
+    heading = (
+        f"People accept the paraphrases in {accept.n} of {numbers.format_counted(accept.of, 'language')}"
+    )
     rating = _rating_claims(record)
     lede = [_rating_sentence(claim) for claim in rating]
     if refused:
@@ -568,7 +572,7 @@ def _rating_line(record: Record, lang: str) -> Line:
         (
             Entry((drawn, _draw_mean(mean, _rating_threshold(record)))),
             *(entry_for(row, unit) for row, (_, unit) in zip(results, units, strict=True)),
-            Entry(numbers.count(n), exact=str(n)),
+            Entry(numbers.format_count(n), exact=str(n)),
             Entry(_verdict_sentence(accepted, lang)),
         ),
     )
@@ -590,7 +594,7 @@ def _draw_shares(shares: list[float]) -> Markup:
     parts, start = [], 0.0
     for grade, share in enumerate(shares):
         if share:
-            title = f"<title>{grade}: {numbers.percent(share)}</title>"
+            title = f"<title>{grade}: {numbers.format_percent(share)}</title>"
             place = f'x="{percent(100 * start)}" width="{percent(100 * share)}"'
             parts.append(f'<rect class="q{grade}" {place} height="12">{title}</rect>')
         start += share

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.wordings.records import USABLE
-from embassay.report.pteb.conclusions import PARAPHRASE, control_labels, only_control
+from embassay.report.pteb.conclusions import PARAPHRASE, control_labels, find_only_control
 from embassay.report.record import Record, count_outcomes
 
 Found = tuple[str, str, str, str]
@@ -21,10 +21,10 @@ def pteb_notes(record: Record) -> Iterator[Found]:
     yield from _control_notes(record)
     yield from _without_score(record)
     yield from _outcome_notes(record)
-    yield from _other_data(record)
+    yield from _other_data_notes(record)
     yield from _stopped_notes(record)
-    yield from _until_ci(record)
-    yield from _few_runs(record)
+    yield from _until_ci_notes(record)
+    yield from _few_runs_notes(record)
 
 
 def _count_outcomes(record: Record) -> Counter[str]:
@@ -36,7 +36,7 @@ def _count_outcomes(record: Record) -> Counter[str]:
 
 def _control_notes(record: Record) -> Iterator[Found]:
     """Nobody paraphrased."""
-    if name := only_control(record):
+    if name := find_only_control(record):
         how = {"permuted": "are in another order", "copied": "are as they were"}[name]
         yield (
             "control",
@@ -57,7 +57,7 @@ def _without_score(record: Record) -> Iterator[Found]:
         if headline and ranked and not subset and row.value is None and row.reason:
             missing.setdefault((f"{task} on {dataset}", row.reason), set()).add(system)
     for (where, reason), systems in missing.items():
-        who = numbers.counted(len(systems), "system")
+        who = numbers.format_counted(len(systems), "system")
         yield "no score", f"No score for {who} on {where}: {reason}.", "", ""
 
 
@@ -66,15 +66,15 @@ def _outcome_notes(record: Record) -> Iterator[Found]:
     total = sum(counts.values())
     failed = {name: count for name, count in counts.most_common() if name not in USABLE}
     if failed:
-        told = ", ".join(f"{numbers.count(count)} {name}" for name, count in failed.items())
+        told = ", ".join(f"{numbers.format_count(count)} {name}" for name, count in failed.items())
         lost = sum(failed.values())
         follows = "Their items are left out of both sides in that run."
         if record.arguments.get("on_failure") == "original":
             follows = "The original text replaces them, which makes drops smaller."
-        share = numbers.share(lost / total, total)
+        share = numbers.format_share(lost / total, total)
         yield "lost", f"{share} paraphrases cannot be used: {told}.", follows, ""
     if copied := counts.get("copied", 0):
-        share = numbers.share(copied / total, total)
+        share = numbers.format_share(copied / total, total)
         kept = "left out" if record.arguments.get("exclude_copied") else "kept"
         if copied >= COPIES * total:
             yield (
@@ -85,7 +85,7 @@ def _outcome_notes(record: Record) -> Iterator[Found]:
             )
 
 
-def _other_data(record: Record) -> Iterator[Found]:
+def _other_data_notes(record: Record) -> Iterator[Found]:
     """Sets that were written for other data."""
     for warning in record.manifest.get("paraphrases", {}).get("warnings", ()):
         yield "other data", warning, "", ""
@@ -99,7 +99,7 @@ def _stopped_notes(record: Record) -> Iterator[Found]:
         yield "few runs", happened, f"No more runs: {reason.rstrip('.')}.", ""
 
 
-def _until_ci(record: Record) -> Iterator[Found]:
+def _until_ci_notes(record: Record) -> Iterator[Found]:
     """What --until-ci narrowed, beside what it cannot: of each dataset, the system that is known least."""
     if record.arguments.get("until_ci") is None:
         return
@@ -124,7 +124,7 @@ def _until_ci(record: Record) -> Iterator[Found]:
         )
 
 
-def _few_runs(record: Record) -> Iterator[Found]:
+def _few_runs_notes(record: Record) -> Iterator[Found]:
     runs = {
         # By seed: several sources with one run each are one run still.
         variant.rpartition("seed=")[2]

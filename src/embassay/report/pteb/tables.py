@@ -14,7 +14,7 @@ from embassay.document.marks import CLASSES, Scale, difference_mark, grid_class,
 from embassay.document.plots import Axis, Point, draw_scatter
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
-from embassay.protocols.pteb.drops import source_of
+from embassay.protocols.pteb.drops import variant_source
 from embassay.records import Result
 from embassay.report.board import TOP, Board, Row
 from embassay.report.pteb.conclusions import DELTA, Loss, Losses
@@ -157,7 +157,9 @@ def order_sentences(record: Record, board: Board) -> tuple[tuple[str, str], ...]
 def _stability_table(board: Board, title: str, name: str, plain: Mapping[str, Any]) -> Stability:
     systems: Sequence[str] = plain["systems"]
     ranges = zip(plain["rank_low"], plain["rank_high"], strict=True) if plain["rank_low"] else None
-    words = [numbers.rank(low, high) for low, high in ranges] if ranges else ["no interval"] * len(systems)
+    words = (
+        [numbers.format_rank(low, high) for low, high in ranges] if ranges else ["no interval"] * len(systems)
+    )
     beats = plain["beats"] or [()] * len(systems)
     rows = (
         Held(
@@ -172,7 +174,7 @@ def _stability_table(board: Board, title: str, name: str, plain: Mapping[str, An
 def _share_cell(value: float | None) -> tuple[str, int, float | None]:
     if value is None:
         return numbers.NONE, 0, None
-    return numbers.percent(value), min(STEPS, 1 + int(value * STEPS)), value
+    return numbers.format_percent(value), min(STEPS, 1 + int(value * STEPS)), value
 
 
 def _say_tau(plain: Mapping[str, Any]) -> str:
@@ -180,12 +182,16 @@ def _say_tau(plain: Mapping[str, Any]) -> str:
     parts = []
     if plain.get("tau_original") is not None:
         low, high = plain.get("tau_low"), plain.get("tau_high")
-        ends = "" if low is None or high is None else f" (95% interval {numbers.interval(low, high, 2)})"
-        parts.append(f"original and paraphrased scores {numbers.score(plain['tau_original'], 2)}{ends}")
+        ends = (
+            "" if low is None or high is None else f" (95% interval {numbers.format_interval(low, high, 2)})"
+        )
+        parts.append(
+            f"original and paraphrased scores {numbers.format_score(plain['tau_original'], 2)}{ends}"
+        )
     for key, between in (("tau_runs", "two runs"), ("tau_sources", "two sources")):
         if plain.get(key) is not None:
-            least = numbers.score(plain[f"{key}_min"], 2)
-            parts.append(f"{between} {numbers.score(plain[key], 2)} on average, {least} at least")
+            least = numbers.format_score(plain[f"{key}_min"], 2)
+            parts.append(f"{between} {numbers.format_score(plain[key], 2)} on average, {least} at least")
     return f"Kendall’s τ-b between {'; '.join(parts)}." if parts else ""
 
 
@@ -225,7 +231,7 @@ def quality_lines(record: Record) -> tuple[ParaphraseQuality, ...]:
     groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
         if task == TASK and not subset and row.value is not None:
-            of = groups.setdefault((dataset, source_of(variant), system), {})
+            of = groups.setdefault((dataset, variant_source(variant), system), {})
             of.setdefault(measure, []).append(row)
     return tuple(_quality_line(*key, measures) for key, measures in groups.items())
 
@@ -240,7 +246,7 @@ def outcome_lines(record: Record) -> tuple[tuple[str, str], ...]:
                 for name, count in outcomes.items():
                     counts[name] = counts.get(name, 0) + count
         ordered = sorted(counts.items(), key=lambda pair: -pair[1])
-        told = ", ".join(f"{numbers.count(count)} {name}" for name, count in ordered)
+        told = ", ".join(f"{numbers.format_count(count)} {name}" for name, count in ordered)
         if told:
             lines.append((source["name"], told))
     return tuple(lines)
@@ -259,7 +265,7 @@ def _quality_line(
     return ParaphraseQuality(
         dataset, source, system, max(row.n for row in rows), len(rows),
         tuple(_quality_figure(name, measures.get(name, ())) for name in _MEASURES),
-        ", ".join(f"{name} {numbers.percent(share, 1)}" for share, name in often)
+        ", ".join(f"{name} {numbers.format_percent(share, 1)}" for share, name in often)
     )  # fmt: skip
 
 
@@ -273,7 +279,7 @@ def _quality_figure(name: str, rows: Sequence[Result]) -> RunMean:
 
 
 def _format_quality(name: str, value: float) -> str:
-    return numbers.percent(value, 1) if name in SHARES else numbers.score(value, 2)
+    return numbers.format_percent(value, 1) if name in SHARES else numbers.format_score(value, 2)
 
 
 @dataclass(frozen=True)
@@ -474,7 +480,7 @@ class DropChart:
     n: int
 
 
-def against_original(losses: Losses) -> DropChart | None:
+def plot_against_original(losses: Losses) -> DropChart | None:
     """Change against original score; None for under six points."""
     points = [
         loss
@@ -514,7 +520,7 @@ def _loss_point(loss: Loss) -> Point:
     return Point(loss.before.value or 0.0, loss.drop or 0.0, loss.row.system.kind)
 
 
-def against_distance(losses: Losses) -> DropChart | None:
+def plot_against_distance(losses: Losses) -> DropChart | None:
     """Change against the edit distance of the paraphrases, by source; None where under three distances are known."""
     record, board = losses.record, losses.board
     distances = _mean_distances(record)
@@ -553,5 +559,5 @@ def _mean_distances(record: Record) -> dict[tuple[str, str], float]:
     distances: dict[tuple[str, str], list[float]] = {}
     for (task, dataset, subset, variant, _, measure), row in record.rows.items():
         if (task, measure, subset) == (TASK, "edit_distance", "") and row.value is not None:
-            distances.setdefault((dataset, source_of(variant)), []).append(row.value)
+            distances.setdefault((dataset, variant_source(variant)), []).append(row.value)
     return {place: round(fmean(values), 6) for place, values in distances.items()}

@@ -46,9 +46,9 @@ def _validity_row(record: Record, key: Key, titles: dict[str, str], labels: dict
     return [
         titles.get(task, task), where, labels.get(system, system), _change_cell(rows["delta"], ends=False),
         _change_cell(rows[VALID]), _change_cell(rows[INVALID]),
-        numbers.NONE if valid is None else numbers.percent(valid),
-        "0" if share is None else numbers.count(share.n),
-        numbers.NONE if doubt is None or doubt.value is None else numbers.count(round(doubt.value * doubt.n)),
+        numbers.NONE if valid is None else numbers.format_percent(valid),
+        "0" if share is None else numbers.format_count(share.n),
+        numbers.NONE if doubt is None or doubt.value is None else numbers.format_count(round(doubt.value * doubt.n)),
     ]  # fmt: skip
 
 

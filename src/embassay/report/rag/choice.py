@@ -33,7 +33,7 @@ from embassay.protocols.questions import OF_MODELS
 from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.cards.findings import Finding, make_finding
-from embassay.report.notes import care_blocks, notes_of
+from embassay.report.notes import care_blocks, list_notes
 from embassay.report.record import Record, System, label_names
 from embassay.report.runs import ReportRun
 
@@ -62,7 +62,7 @@ def choice_verdict(record: Record, board: Board) -> Verdict:
     labels_needed = _label_claims(choice)
     if picked.kind == "use":
         heading: Sentence = ("Use ", pick)
-    elif picked.relation == "most" and _reads_alike(record, dataset, picked):
+    elif picked.relation == "most" and _has_same_printed_chance(record, dataset, picked):
         heading = ("Cannot say which is best",)
     else:
         leads = {"most": "is the likeliest", "least": "has the least expected loss"}[picked.relation]
@@ -81,12 +81,12 @@ def _chances(record: Record, dataset: str) -> dict[str, float]:
     }
 
 
-def _reads_alike(record: Record, dataset: str, picked: Claim) -> bool:
+def _has_same_printed_chance(record: Record, dataset: str, picked: Claim) -> bool:
     """Whether another system has the same chance as the table shows it: then none is seen to be the likeliest."""
     chances = _chances(record, dataset)
     # 50.2% and 49.8% are one number to a reader.
-    shown = [numbers.percent(chances[name]) for name in picked.others]
-    return numbers.percent(picked.value or 0.0) in shown
+    shown = [numbers.format_percent(chances[name]) for name in picked.others]
+    return numbers.format_percent(picked.value or 0.0) in shown
 
 
 def _pick_claim(record: Record, dataset: str, choice: Mapping[str, Any]) -> Claim:
@@ -149,10 +149,10 @@ def _lede_sentences(
     labels_needed: Sequence[Claim]
 ) -> Iterator[Sentence]:  # fmt: skip
     best, near, loss, random = chances
-    p_best, p_near = numbers.percent(best.value or 0.0), numbers.percent(near.value or 0.0)
+    p_best, p_near = numbers.format_percent(best.value or 0.0), numbers.format_percent(near.value or 0.0)
     regret, lot = SCORE.text(loss.value or 0.0), SCORE.text(random.value or 0.0)
     if not told.get("enough", True):
-        asked = numbers.counted(told["questions"], "passage")
+        asked = numbers.format_counted(told["questions"], "passage")
         few = f"Only {asked} could be asked about, too few to say."
         lost = "Almost no passage is found by its own sentence, so no choice can be made."
         yield (f"{few if told['questions'] < FEW else lost} What they suggest:",)
@@ -172,7 +172,7 @@ def _lede_sentences(
     if told.get("written"):
         yield (_by_model(record, told),)
     if told["judged"]:
-        yield (f"{numbers.counted(told['judged'], 'judged question')} of yours count in it.",)
+        yield (f"{numbers.format_counted(told['judged'], 'judged question')} of yours count in it.",)
     else:
         yield ("No label was used.",)
     for claim in labels_needed:
@@ -188,7 +188,7 @@ def _by_model(record: Record, choice: Mapping[str, Any]) -> str:
     asker = record.manifest.get("questions") or {}
     spent = (record.manifest.get("spent") or {}).get("usd")
     cost = f" (${spent:.2f})" if spent else ""
-    asked, by = numbers.counted(choice["written"], "question"), asker.get("by", "a model")
+    asked, by = numbers.format_counted(choice["written"], "question"), asker.get("by", "a model")
     # Two of a real model moved P(best) from 45% to 56%.
     few = (
         ": so few may mislead, have more written (--written-per-kind)" if choice["written"] < TRUSTED else ""
@@ -222,9 +222,11 @@ def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     for dataset, choice in _read_choices(run.record).items():
         if choice["pick"] == system:
             basis = (
-                numbers.counted(choice["judged"], "judged question") if choice["judged"] else "without labels"
+                numbers.format_counted(choice["judged"], "judged question")
+                if choice["judged"]
+                else "without labels"
             )
-            chance = numbers.percent(choice["p_best"])
+            chance = numbers.format_percent(choice["p_best"])
             clause = f"is the pick on {dataset}, with a {chance} chance of being best ({basis})"
             yield make_finding(run, clause, weight=1.5)
 
@@ -235,11 +237,11 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     record, board = run.record, run.board
     choices = _read_choices(record)
     yield Facts.of(
-        "", "Choice", numbers.counted(len(record.ranked_systems), "system"),
-        numbers.date(record.manifest.get("updated", ""))
+        "", "Choice", numbers.format_counted(len(record.ranked_systems), "system"),
+        numbers.format_date(record.manifest.get("updated", ""))
     )  # fmt: skip
     yield choice_verdict(record, board)
-    yield from care_blocks((*notes_of(record),), run.mark)
+    yield from care_blocks((*list_notes(record),), run.mark)
     for dataset, choice in choices.items():
         yield Heading("Which one, and how sure", "choose-systems")
         yield replace(_systems_table(record, dataset), title=dataset)
@@ -265,13 +267,13 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 def choice_view(run: Path, record: Record, board: Board, wide: bool) -> Iterator[Block]:
     """A choice: verdict, the systems, what is missing, and what to do next."""
     yield choice_verdict(record, board)
-    notes = [note.plain for note in notes_of(record)]
+    notes = [note.plain for note in list_notes(record)]
     for dataset, choice in _read_choices(record).items():
         yield _systems_table(record, dataset)
         if wide:
             yield _signals_table(record, dataset)
         notes += [f"{name} did not answer and is left out." for name in choice["missing"]]
-    notes += _of_model(record)
+    notes += _model_question_notes(record)
     yield Care(tuple(notes), more=(BIAS,))
     if (run / TO_GRADE).exists():
         yield Text(("To judge next: ", Command(str(run / TO_GRADE)), f" ({_judging_amount(run)})"))
@@ -282,17 +284,17 @@ def _judging_amount(run: Path) -> str:
     """How much there is to judge, and how to learn what that costs."""
     rows = [record_json(line) for line in read_bounded(run / TO_GRADE, WHOLE).splitlines() if line.strip()]
     passages = sum(len(row["passages"]) for row in rows)
-    asked, graded = numbers.counted(len(rows), "question"), numbers.counted(passages, "passage")
+    asked, graded = numbers.format_counted(len(rows), "question"), numbers.format_counted(passages, "passage")
     return f"{asked}, {graded} to grade; --dry-run shows what an LLM judge would cost"
 
 
-def _of_model(record: Record) -> Iterator[str]:
+def _model_question_notes(record: Record) -> Iterator[str]:
     """What of the questions by a model is missing."""
     said = record.manifest.get("questions") or {}
     if failed := said.get("failed"):
         reason = next(iter(failed.values()))
         yield (
-            f"{numbers.counted(len(failed), 'question')} could not be got from {said['by']} "
+            f"{numbers.format_counted(len(failed), 'question')} could not be got from {said['by']} "
             f"({reason}). Repeat the command to try again."
         )
     elif said and not sum(said["kept"].values()):
@@ -316,11 +318,11 @@ def _draft_blocks(record: Record, dataset: str) -> Iterator[Block]:
 
 def _next_blocks(record: Record) -> Iterator[Block]:
     """The commands that have them judged, and that choose again."""
-    for command in next_commands(record):
+    for command in suggest_commands(record):
         yield Text((Command(command),))
 
 
-def next_commands(record: Record) -> tuple[str, ...]:
+def suggest_commands(record: Record) -> tuple[str, ...]:
     """A golden set of the questions to judge, its pools those of the likeliest systems, and the choice with it."""
     arguments, run = record.arguments, str(record.path)
     corpus = quote(arguments["datasets"][0])
@@ -370,13 +372,13 @@ def _system_entries(record: Record, dataset: str, system: System) -> Iterator[En
         for name in ("p_best", "p_near", "expected_regret", "against_pick")
     }
     for name in ("p_best", "p_near"):
-        yield _value_entry(rows[name], numbers.percent)
+        yield _value_entry(rows[name], numbers.format_percent)
     yield _value_entry(rows["expected_regret"], SCORE.text)
     yield _against_entry(rows["against_pick"])
     price = system.facts.get("usd_per_million_tokens")
     yield Entry("0" if price is None else f"{price:g}")
     seconds = sum(cell.seconds or 0.0 for cell in record.cells_of(TASK, system.name))
-    yield Entry(numbers.duration(seconds), exact=str(seconds))
+    yield Entry(numbers.format_duration(seconds), exact=str(seconds))
 
 
 def _value_entry(row: Result | None, written: Any) -> Entry:
@@ -389,8 +391,8 @@ def _against_entry(row: Result | None) -> Entry:
     if row is None or row.value is None or row.ci_low is None or row.ci_high is None:
         return Entry(numbers.NONE, why="the first itself" if row is not None else "no answers")
     ends = (row.ci_low, row.ci_high)
-    small = f"{numbers.change(ends[0])} to {numbers.change(ends[1])}"
-    return Entry(numbers.change(row.value), small, ",".join(map(str, (row.value, *ends))))
+    small = f"{numbers.format_change(ends[0])} to {numbers.format_change(ends[1])}"
+    return Entry(numbers.format_change(row.value), small, ",".join(map(str, (row.value, *ends))))
 
 
 def _signals_table(record: Record, dataset: str) -> Table:

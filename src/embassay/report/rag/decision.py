@@ -8,7 +8,12 @@ from dataclasses import replace
 
 from embassay.document.blocks import Block, Entry, Line, Table, Text, Verdict, number_columns
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.quantities import JudgeBias, Quantity, ahead, undecided
+from embassay.protocols.kernel.quantities import (
+    JudgeBias,
+    Quantity,
+    forecast_people_labels,
+    forecast_undecided,
+)
 from embassay.protocols.rag.decision.protocol import Ahead, Decision, DecisionStanding, state_decision
 from embassay.protocols.rag.scoring.correction import Bought, Correction, Corrections, Off
 from embassay.protocols.rag.scoring.score import Score
@@ -22,7 +27,7 @@ def decision_view(decision: Decision) -> Iterator[Block]:
     yield Verdict((decision.verdict,), lede, tuple(state_decision(decision)))
     yield _standings_table(decision)
     if decision.ahead:
-        yield ahead_table(decision.ahead)
+        yield make_outlook_table(decision.ahead)
 
 
 def _standings_table(decision: Decision) -> Table:
@@ -49,14 +54,14 @@ def _say_standing(standing: DecisionStanding) -> str:
     return "met" if standing.better == standing.a else "missed"
 
 
-def ahead_table(ahead: Sequence[Ahead]) -> Table:
+def make_outlook_table(ahead: Sequence[Ahead]) -> Table:
     """What more labels would buy."""
     priced = any(step.usd is not None for step in ahead)
     lines = tuple(
         Line(
             f"{step.more:,} more",
             (
-                Entry(f"± {step.half:.3f}"), Entry(numbers.percent(step.chance)),
+                Entry(f"± {step.half:.3f}"), Entry(numbers.format_percent(step.chance)),
                 *((Entry(f"${step.usd:,.2f}"),) if step.usd is not None else ()),
             ),
         )
@@ -91,7 +96,7 @@ def undecided_blocks(score: Score, price: float | None = None) -> Iterator[Block
         return
     pair = max(pairs, key=lambda pair: abs(pair.difference) / (pair.error or 1.0))
     half = t_quantile(0.975, pair.df or math.inf) * (pair.error or 0.0)
-    rows = undecided(pair.difference, half, pair.n, len(compared.pairs))
+    rows = forecast_undecided(pair.difference, half, pair.n, len(compared.pairs))
     labels = score.judgements.documents / max(score.judgements.queries, 1)
     title = f"What more questions like these would buy, {pair.a} minus {pair.b}"
     yield Text(f"{title}:")
@@ -101,10 +106,10 @@ def undecided_blocks(score: Score, price: float | None = None) -> Iterator[Block
 def corrections_view(corrections: Corrections, headline: str, price: float | None = None) -> Iterator[Block]:
     """What people's grades made of the judge's: by one measure, and where the judge is off."""
     yield corrected_table(corrections, headline)
-    yield off_table(corrections.off)
+    yield make_bias_table(corrections.off)
     yield Text(_say_agreement(corrections))
     if corrections.ahead:
-        yield bought_table(corrections.ahead, price)
+        yield make_labels_table(corrections.ahead, price)
 
 
 def corrected_table(corrections: Corrections, headline: str) -> Table:
@@ -112,11 +117,16 @@ def corrected_table(corrections: Corrections, headline: str) -> Table:
     rows = [row for row in corrections.rows if row.measure == headline]
     columns = number_columns("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
     return Table(
-        "corrected", "People and judge", headline, columns, tuple(map(_line_of, rows)), is_sortable=False
+        "corrected",
+        "People and judge",
+        headline,
+        columns,
+        tuple(map(_correction_line, rows)),
+        is_sortable=False,
     )
 
 
-def _line_of(correction: Correction) -> Line:
+def _correction_line(correction: Correction) -> Line:
     sign = "+" if correction.other else ""
     ends = [f"{value:{sign}.3f}" for value in (correction.value, correction.low, correction.high)]
     own = [f"{value:{sign}.3f}" for value in (correction.alone, correction.alone_low, correction.alone_high)]
@@ -151,7 +161,7 @@ def quantities_blocks(
             f"off-{title}", "Where the judge is off", "It says, or where", columns, biased, is_sortable=False
         )
     yield Text(f"{found[0].name}: {found[0].use}.")
-    if rows := ahead(found[0], bar):
+    if rows := forecast_people_labels(found[0], bar):
         chance = "" if bar is None else "Chance of a decision"
         takes = None if labels is None else [labels] * len(rows)
         title_of = "Labels" if labels is None else "Units"
@@ -180,11 +190,11 @@ def _quantity_ends(low: float | None, high: float | None) -> str:
 def _off_line(label: str, off: JudgeBias | Off) -> Line:
     ends = "–"
     if off.low is not None and off.high is not None:
-        ends = f"{numbers.change(off.low, 2)} to {numbers.change(off.high, 2)}"
-    return Line(label, (Entry(numbers.change(off.mean, 2)), Entry(ends), Entry(f"{off.n:,}")))
+        ends = f"{numbers.format_change(off.low, 2)} to {numbers.format_change(off.high, 2)}"
+    return Line(label, (Entry(numbers.format_change(off.mean, 2)), Entry(ends), Entry(f"{off.n:,}")))
 
 
-def off_table(off: Sequence[Off]) -> Table:
+def make_bias_table(off: Sequence[Off]) -> Table:
     """How far the judge's grades are above people's."""
     lines = tuple(_off_line(row.kind, row) for row in off)
     columns = number_columns("Judge minus people", "95%", "Passages")
@@ -194,12 +204,12 @@ def off_table(off: Sequence[Off]) -> Table:
 def _say_agreement(corrections: Corrections) -> str:
     kappa = "" if corrections.kappa is None else f", weighted kappa {corrections.kappa:.2f}"
     return (
-        f"{corrections.passages:,} passages of {numbers.counted(corrections.queries, 'query')} have "
-        f"both grades: {numbers.percent(corrections.exact)} equal{kappa}. {corrections.use}"
+        f"{corrections.passages:,} passages of {numbers.format_counted(corrections.queries, 'query')} have "
+        f"both grades: {numbers.format_percent(corrections.exact)} equal{kappa}. {corrections.use}"
     )
 
 
-def bought_table(ahead: Sequence[Bought], price: float | None = None) -> Table:
+def make_labels_table(ahead: Sequence[Bought], price: float | None = None) -> Table:
     """What more labels of people would buy, where runs cannot be told apart; with what they cost at a `price` each."""
     lines = tuple(
         Line(
@@ -208,7 +218,7 @@ def bought_table(ahead: Sequence[Bought], price: float | None = None) -> Table:
                 Entry(f"{bought.more:,} more {bought.unit}"),
                 *(() if price is None else (Entry(_labels_cost(bought, price)),)),
                 Entry(f"± {bought.half:.3f}"),
-                Entry(numbers.percent(bought.chance)),
+                Entry(numbers.format_percent(bought.chance)),
             ),
         )
         for bought in ahead

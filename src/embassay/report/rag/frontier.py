@@ -18,11 +18,11 @@ from embassay.document.blocks import Block, Care, Entry, Table, Text, Verdict, W
 from embassay.document.marks import LogScale, Scale, log_scale, scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings.record import Findings, StackFacts, SweepPart, Terms
-from embassay.protocols.rag.sweep.findings.sentences import ms, percent, usd
+from embassay.protocols.rag.sweep.findings.sentences import format_ms, format_ratio, format_usd
 from embassay.protocols.rag.tradeoffs import ROUNDING
 from embassay.report.cards.findings import Finding, make_finding
 from embassay.report.notes import Open, open_table
-from embassay.report.runs import ReportRun, sweep_of
+from embassay.report.runs import ReportRun, read_sweep_findings
 from embassay.report.terminal import report_place
 
 
@@ -93,7 +93,7 @@ def undecided_stacks(part: SweepPart, labels: float = 0.0, price: float | None =
 
 def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     """That the recommended stack is made of it."""
-    findings = sweep_of(run)
+    findings = read_sweep_findings(run)
     if findings is None or not findings.parts[0].recommendation.stack:
         return
     part = findings.parts[0]
@@ -147,9 +147,9 @@ def _shown_stacks(part: SweepPart, order: Sequence[str], wide: bool) -> list[tup
 def _table_row(part: SweepPart, findings: Findings, id: str, place: int) -> list[Entry]:
     stack, chosen = part.stack(id), id == part.recommendation.stack
     total, mark = stack.time("total"), "*" if chosen else ""
-    times = ("n/a", "n/a") if total is None else (ms(total.p50), ms(total.p95))
+    times = ("n/a", "n/a") if total is None else (format_ms(total.p50), format_ms(total.p95))
     cells = (
-        f"{place}{mark} {id}", _quality_text(stack, findings.asked.measure), times[0], usd(stack.cost), times[1],
+        f"{place}{mark} {id}", _quality_text(stack, findings.asked.measure), times[0], format_usd(stack.cost), times[1],
         _reached_text(stack, findings.asked.measure)
     )  # fmt: skip
     return [Entry((Words(cell, "b"),) if chosen else cell) for cell in cells]
@@ -161,22 +161,22 @@ def _quality_text(stack: StackFacts, measure: str) -> str:
         return "n/a"
     value = quality.value
     if value.low is None or value.high is None:
-        return numbers.score(value.value or 0.0)
-    return f"{numbers.score(value.value or 0.0)} {numbers.interval(value.low, value.high)}"
+        return numbers.format_score(value.value or 0.0)
+    return f"{numbers.format_score(value.value or 0.0)} {numbers.format_interval(value.low, value.high)}"
 
 
 def _reached_text(stack: StackFacts, measure: str) -> str:
     quality = stack.measured(measure)
     share = quality.reached.value if quality is not None and quality.reached is not None else None
-    return "n/a" if share is None else percent(share)
+    return "n/a" if share is None else format_ratio(share)
 
 
 def _frontier_notes(findings: Findings, hidden: int, equal: int, wide: bool) -> Iterator[str]:
     part = findings.parts[0]
     if hidden:
-        yield f"{numbers.counted(hidden, 'faster stack')} on the frontier: --wide shows them."
+        yield f"{numbers.format_counted(hidden, 'faster stack')} on the frontier: --wide shows them."
     if equal:
-        more = numbers.counted(equal, "more stack")
+        more = numbers.format_counted(equal, "more stack")
         yield f"{more} on the frontier, with the same price, time and quality as one of these."
     yield from (alternative.text for alternative in part.recommendation.alternatives if alternative.text)
     for other in findings.parts[1:]:
@@ -184,7 +184,7 @@ def _frontier_notes(findings: Findings, hidden: int, equal: int, wide: bool) -> 
         share = (
             ""
             if recommendation.share is None
-            else f", in {numbers.percent(recommendation.share)} of the resamples"
+            else f", in {numbers.format_percent(recommendation.share)} of the resamples"
         )
         yield f"On {other.dataset} alone: {other.verdict}{share}."
     yield from part.notes
@@ -194,7 +194,7 @@ def _frontier_notes(findings: Findings, hidden: int, equal: int, wide: bool) -> 
     elif tested:
         yield advice_in_words(part)
     asked = findings.asked
-    how = f"{numbers.count(asked.resamples)} resamples, seed {asked.seed}"
+    how = f"{numbers.format_count(asked.resamples)} resamples, seed {asked.seed}"
     yield f"Intervals: percentile bootstrap over queries, {how}."
 
 
@@ -211,7 +211,9 @@ def advice_in_words(part: SweepPart) -> str:
     """How many of the paper's recommendations hold here."""
     counts = {state: sum(advice.status == state for advice in part.guidance) for state in STATES}
     words = [f"{n} {STATES[state][n > 1]}" for state, n in counts.items() if n]
-    return f"Of the paper's {numbers.counted(len(part.guidance), 'recommendation')}, {', '.join(words)}."
+    return (
+        f"Of the paper's {numbers.format_counted(len(part.guidance), 'recommendation')}, {', '.join(words)}."
+    )
 
 
 HEIGHT, TOP = 280, 20
@@ -272,7 +274,7 @@ def _plot_row(
         round(stack.cost, 6),
         round(stack.latency, 4),
         round(quality, 9),
-        _x_of(stack, x),
+        _stack_x(stack, x),
         _y_at(y, quality),
     )
 
@@ -292,7 +294,7 @@ def _quality_ends(stack: StackFacts, asked: Terms) -> list[float]:
     return [end for end in ends if end is not None]
 
 
-def _x_of(stack: StackFacts, x: LogScale) -> float:
+def _stack_x(stack: StackFacts, x: LogScale) -> float:
     return round(_x_at(x, stack.latency), 2)
 
 
@@ -339,7 +341,7 @@ def _draw_steps(part: SweepPart, asked: Terms, x: LogScale, y: Scale) -> str:
     """The frontier by time: level until the next point, then up."""
     frontier = part.frontier("latency")
     stacks = [part.stack(id) for id in frontier.stacks] if frontier is not None else []
-    spots = [(_x_of(stack, x), _y_at(y, _stack_quality(stack, asked))) for stack in stacks]
+    spots = [(_stack_x(stack, x), _y_at(y, _stack_quality(stack, asked))) for stack in stacks]
     if not spots:
         return ""
     lines = [(*a, b[0], a[1]) for a, b in pairwise(spots)] + [(b[0], a[1], *b) for a, b in pairwise(spots)]
@@ -351,7 +353,7 @@ def _draw_whiskers(shown: Sequence[StackFacts], asked: Terms, x: LogScale, y: Sc
     """Of the numbered points the interval upright, and the way from the drawn percentile to p95 across."""
     parts = []
     for stack in shown:
-        at, down = _x_of(stack, x), _y_at(y, _stack_quality(stack, asked))
+        at, down = _stack_x(stack, x), _y_at(y, _stack_quality(stack, asked))
         parts.append(
             f'<line class="o" x1="{at}%" x2="{_x_at(x, _stack_p95(stack)):.2f}%" y1="{down}" y2="{down}"/>'
         )
@@ -365,20 +367,20 @@ def _draw_point(stack: StackFacts, part: SweepPart, asked: Terms, x: LogScale, y
     """Filled: on the frontier by time; hollow: on it for its price; a grey ring: dominated."""
     on = "e" if "latency" in stack.on else "w" if part.frontiers[0].name in stack.on else "ring"
     over = " over" if (asked.budget is not None and stack.cost > asked.budget) else ""
-    quality = numbers.score(_stack_quality(stack, asked))
-    title = f"{stack.id}: {quality}, {ms(stack.latency)}, {usd(stack.cost)}"
-    place = f'cx="{_x_of(stack, x)}%" cy="{_y_at(y, _stack_quality(stack, asked))}" r="{4 if on == "ring" else 5}"'
+    quality = numbers.format_score(_stack_quality(stack, asked))
+    title = f"{stack.id}: {quality}, {format_ms(stack.latency)}, {format_usd(stack.cost)}"
+    place = f'cx="{_stack_x(stack, x)}%" cy="{_y_at(y, _stack_quality(stack, asked))}" r="{4 if on == "ring" else 5}"'
     return f'<circle class="pt {on}{over}" {place}><title>{escape(title)}</title></circle>'
 
 
 def _draw_numbers(part: SweepPart, asked: Terms, order: Sequence[str], x: LogScale, y: Scale) -> str:
     """The place in the table beside each point of it; where there is no room the title alone tells it."""
     spots = [
-        (_x_of(stack, x), _y_at(y, _stack_quality(stack, asked)))
+        (_stack_x(stack, x), _y_at(y, _stack_quality(stack, asked)))
         for stack in (part.stack(id) for id in order)
     ]
     picked = part.stack(part.recommendation.stack or part.recommendation.nearest)
-    ring = (_x_of(picked, x) * PIXELS, _y_at(y, _stack_quality(picked, asked)))
+    ring = (_stack_x(picked, x) * PIXELS, _y_at(y, _stack_quality(picked, asked)))
     taken: list[tuple[float, float]] = []
     parts = []
     for place, (across, down) in enumerate(spots, start=1):
@@ -395,9 +397,7 @@ def _draw_numbers(part: SweepPart, asked: Terms, order: Sequence[str], x: LogSca
 def _draw_pick(part: SweepPart, asked: Terms, x: LogScale, y: Scale) -> str:
     """A ring around the recommended point, or the nearest where none keeps the limits."""
     stack = part.stack(part.recommendation.stack or part.recommendation.nearest)
-    return (
-        f'<circle class="pick" cx="{_x_of(stack, x)}%" cy="{_y_at(y, _stack_quality(stack, asked))}" r="10"/>'
-    )
+    return f'<circle class="pick" cx="{_stack_x(stack, x)}%" cy="{_y_at(y, _stack_quality(stack, asked))}" r="10"/>'
 
 
 def _plot_summary(part: SweepPart, asked: Terms) -> str:
@@ -408,7 +408,8 @@ def _plot_summary(part: SweepPart, asked: Terms) -> str:
     first, last = on[0], on[-1]
     dominated = len(part.stacks) - len(on)
     return (
-        f"{numbers.counted(len(on), 'stack')} on the frontier, from {ms(first.latency)} with {asked.measure} "
-        f"{numbers.score(_stack_quality(first, asked))} to {ms(last.latency)} with "
-        f"{numbers.score(_stack_quality(last, asked))}; {numbers.counted(dominated, 'stack')} dominated."
+        f"{numbers.format_counted(len(on), 'stack')} on the frontier, from {format_ms(first.latency)} "
+        f"with {asked.measure} "
+        f"{numbers.format_score(_stack_quality(first, asked))} to {format_ms(last.latency)} with "
+        f"{numbers.format_score(_stack_quality(last, asked))}; {numbers.format_counted(dominated, 'stack')} dominated."
     )

@@ -66,7 +66,8 @@ def say_stops(golden: Golden) -> str:
     if ranking is None or not ranking.stopped or ranking.engine == "grades":
         return ""
     parts = [
-        f"{STOPPED.get(word, word)} ({numbers.counted(n, 'question')})" for word, n in ranking.stopped.items()
+        f"{STOPPED.get(word, word)} ({numbers.format_counted(n, 'question')})"
+        for word, n in ranking.stopped.items()
     ]
     return f"It stopped because: {', '.join(parts)}."
 
@@ -78,7 +79,9 @@ def say_doubts(golden: Golden) -> str:
         return ""
     [claim] = claims
     reasons = "; ".join(DOUBTS.get(word, word) for word in golden.ranking.doubts)
-    head = f"Nothing is claimed about the order of {claim.n} of {numbers.counted(claim.of, 'question')}"
+    head = (
+        f"Nothing is claimed about the order of {claim.n} of {numbers.format_counted(claim.of, 'question')}"
+    )
     return (
         f"{head}, and none of them was stopped early, because the judge's answers do not allow it: {reasons}."
     )
@@ -91,9 +94,9 @@ def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         return
     golden = read_golden(record.path / "golden.json")
     yield _golden_facts(golden, record)
-    yield verdict_of(golden)
+    yield describe_verdict(golden)
     if golden.failed:
-        yield _not_in_the_set(golden)
+        yield _list_failed_questions(golden)
     if stages := stages_table(golden):
         yield Heading("From questions to ordered passages", "golden-funnel")
         yield Text(
@@ -103,13 +106,13 @@ def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         if tokens := _token_words(golden):
             yield Text(tokens)
     yield from _pool_blocks(golden)
-    yield from _the_judge(golden)
+    yield from _judge_blocks(golden)
     yield from _order_blocks(golden)
     yield from _people_blocks(golden)
     if final := final_list(record.path, golden):
-        yield from _in_full(final, None if alone else 10)
+        yield from _final_list_blocks(final, None if alone else 10)
     yield Heading("Every question", "golden-questions")
-    yield _every_question(golden, alone)
+    yield _questions_block(golden, alone)
     yield Heading("Use it, or recreate it", "golden-files")
     if golden.exports:
         yield Text(_export_sentence(golden.exports), "")
@@ -117,7 +120,7 @@ def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Text((Link("The command, data and versions", f"method-command{run.mark}"),), "")
 
 
-def _not_in_the_set(golden: Golden, most: int = 6) -> Care:
+def _list_failed_questions(golden: Golden, most: int = 6) -> Care:
     """The questions that failed, each with its stage and reason."""
     failed = golden.failed
     notes = tuple(
@@ -151,7 +154,7 @@ def _pool_blocks(golden: Golden) -> Iterator[Block]:
         )  # fmt: skip
 
 
-def _the_judge(golden: Golden) -> Iterator[Block]:
+def _judge_blocks(golden: Golden) -> Iterator[Block]:
     yield Heading("The judge", "golden-judge")
     yield Text(say_repeats(golden.repeated))
     yield from map(Text, golden.ranking.notes if golden.ranking is not None else ())
@@ -192,8 +195,8 @@ def _people_blocks(golden: Golden) -> Iterator[Block]:
     for check in golden.human:
         blind = "; the judge’s answers were not shown" if check.blind else ""
         passages, questions = (
-            numbers.counted(check.items, "passage"),
-            numbers.counted(check.queries, "question"),
+            numbers.format_counted(check.items, "passage"),
+            numbers.format_counted(check.queries, "question"),
         )
         yield Text(
             f"{check.file}: {passages} of {questions}, {check.moved} moved, {check.changed} graded differently{blind}."
@@ -205,7 +208,7 @@ def _people_blocks(golden: Golden) -> Iterator[Block]:
             yield Text((Words(remark.query_id, "bdi"), f", {remark.doc_id}: ", text))
 
 
-def _in_full(final: FinalList, most: int | None) -> Iterator[Block]:
+def _final_list_blocks(final: FinalList, most: int | None) -> Iterator[Block]:
     yield Heading("One question in full", "golden-list")
     yield Text(
         (
@@ -229,9 +232,9 @@ def _passage_line(passage: Listed) -> Sentence:
     return Words(passage.text, "data"), " ", Words(grade, style), " ", Words(passage.doc_id, "bdi")
 
 
-def _every_question(golden: Golden, alone: bool, most: int = 300) -> Block:
+def _questions_block(golden: Golden, alone: bool, most: int = 300) -> Block:
     """The table one click away; of a large set, or in a report of several runs, where it is."""
-    counted = f"{numbers.counted(len(golden.queries), 'question')} with counts of grades and calls"
+    counted = f"{numbers.format_counted(len(golden.queries), 'question')} with counts of grades and calls"
     if alone and len(golden.queries) <= most:
         return Details(counted, (_queries_table(golden.queries),))
     elsewhere = ", and in the report of this run alone" if len(golden.queries) <= most else ""
@@ -256,15 +259,15 @@ def golden_verdict(record: Record, _: Board) -> Verdict:
     """The finding of the run in a record."""
     if not (record.path / "golden.json").exists():
         return Verdict(("Nothing finished yet",))
-    return verdict_of(read_golden(record.path / "golden.json"))
+    return describe_verdict(read_golden(record.path / "golden.json"))
 
 
-def verdict_of(golden: Golden) -> Verdict:
+def describe_verdict(golden: Golden) -> Verdict:
     """How many questions are done; what they hold, what judging took, how sure the order is."""
     claims = set_claims([query.status for query in golden.queries], golden.labels)
     done, failed = claims["done"], claims["failed"]
     have = "has" if done.of == 1 else "have"
-    heading = f"{done.n} of {numbers.counted(done.of, 'question')} {have} graded"
+    heading = f"{done.n} of {numbers.format_counted(done.of, 'question')} {have} graded"
     # The first thing that is read of a set that may be worth nothing.
     heading += (
         " passages, but the judge may be at chance" if may_be_at_chance(golden) else ", ordered passages"
@@ -313,7 +316,7 @@ def _judge_cost(golden: Golden) -> str:
     counts = {answer.kind: answer.calls for answer in judge.answers}
     calls = golden.ranking.calls_per_query if golden.ranking else None
     per = f" ({calls:.1f} per question)" if calls else ""
-    grades, orders = (numbers.counted(counts.get(kind, 0), kind) for kind in ("grade", "order"))
+    grades, orders = (numbers.format_counted(counts.get(kind, 0), kind) for kind in ("grade", "order"))
     if judge.usd is None:
         return f"The judge gave {grades} and {orders}{per}; its price is unknown."
     return f"The judge gave {grades} and {orders}{per} for {format_dollars(judge.usd)}."
@@ -327,18 +330,18 @@ def _sure_sentence(golden: Golden, claims: Sequence[Claim]) -> str:
     about, parts = claims[0], []
     if "overlap" in expected:
         parts.append(
-            f"{numbers.percent(expected['overlap'], 1)} of the first {golden.settings.top} belong there"
+            f"{numbers.format_percent(expected['overlap'], 1)} of the first {golden.settings.top} belong there"
         )
     if (chance := expected.get("set_errors_at_most_1")) is not None:
         parts.append(f"at most one of them does not with probability {chance:.2f}")
-    over = f"over {about.n} of {numbers.counted(about.of, 'question')}"
+    over = f"over {about.n} of {numbers.format_counted(about.of, 'question')}"
     return f"{claims[1].subject} expects of the judge's own order, on average {over}: {'; '.join(parts)}."
 
 
 def _golden_facts(golden: Golden, record: Record) -> Facts:
     datasets = [dataset["name"] for dataset in record.manifest.get("datasets", ())]
     return Facts.of(
-        "golden", "RAG, golden set", *datasets, numbers.counted(len(golden.queries), "question"),
+        "golden", "RAG, golden set", *datasets, numbers.format_counted(len(golden.queries), "question"),
         f"judged by {short_judge(golden.settings.judge)}", f"ordered by {golden.settings.ranking}",
         *([f"profile {golden.settings.profile}"] if golden.settings.profile else [])
     )  # fmt: skip
@@ -351,11 +354,11 @@ def _token_words(golden: Golden) -> str:
     return (
         f"Tokens per candidate as the judge reads it, question and passage: mean {tokens.mean:.1f}, SD {tokens.sd:.1f}"
         + (
-            f", median {tokens.median:g}, largest {numbers.count(tokens.largest)}"
+            f", median {tokens.median:g}, largest {numbers.format_count(tokens.largest)}"
             if tokens.median is not None and tokens.largest
             else ""
         )
-        + f"; n = {numbers.count(tokens.n)}, counted by {tokens.tokenizer}."
+        + f"; n = {numbers.format_count(tokens.n)}, counted by {tokens.tokenizer}."
     )
 
 
@@ -364,7 +367,7 @@ def _judge_rows(golden: Golden) -> tuple[tuple[str, str], ...]:
     if judge_facts is None:
         return ()
     tokens = (
-        f"{numbers.count(judge_facts.input_tokens)}, {numbers.count(judge_facts.output_tokens)}"
+        f"{numbers.format_count(judge_facts.input_tokens)}, {numbers.format_count(judge_facts.output_tokens)}"
         if judge_facts.requests
         else ""
     )
@@ -392,7 +395,10 @@ def _calls_each(golden: Golden) -> str:
     if not calls or not calls[-1]:
         return ""
     middle = calls[len(calls) // 2]
-    return f"Calls per question: median {middle}, from {calls[0]} to {calls[-1]}, {numbers.count(sum(calls))} in all."
+    return (
+        f"Calls per question: median {middle}, from {calls[0]} to {calls[-1]}, "
+        f"{numbers.format_count(sum(calls))} in all."
+    )
 
 
 def _queries_table(queries: Sequence[Query]) -> Table:
@@ -418,7 +424,7 @@ def _query_line(query: Query) -> Line:
 def _count_entry(value: int | None, why: str) -> Entry:
     if value is None or why:
         return Entry(numbers.NONE, why=why or "no grades")
-    return Entry(numbers.count(value), exact=str(value))
+    return Entry(numbers.format_count(value), exact=str(value))
 
 
 def _setting_rows(golden: Golden) -> tuple[tuple[str, str], ...]:
@@ -452,7 +458,7 @@ TERMINAL_COLUMNS: tuple[str | Column, ...] = (
 
 def golden_view(golden: Golden, run: Path) -> Iterator[Block]:
     """A golden set: verdict, table, notes and paths."""
-    yield verdict_of(golden)
+    yield describe_verdict(golden)
     yield Table.of("golden", TERMINAL_COLUMNS, _label_rows(golden))
     yield Care(tuple(_golden_notes(golden)))
     if paths := "\n".join(_export_paths(golden, run)):
@@ -483,7 +489,7 @@ def _claim_rows(golden: Golden) -> Iterator[list[str]]:
             figures = (median(values), mean(values), min(values), max(values))
             aim = f"; stops at {wanted[name]:g}" if wanted else ""
             words = CLAIMS[name].format(top=golden.settings.top) + aim
-            yield ["Claimed", *(numbers.score(figure) for figure in figures), words]
+            yield ["Claimed", *(numbers.format_score(figure) for figure in figures), words]
 
 
 def _steadiness_rows(golden: Golden) -> Iterator[list[str]]:
@@ -503,13 +509,13 @@ def _steadiness_rows(golden: Golden) -> Iterator[list[str]]:
         )
     for title, figure, what in found:
         if figure is not None and figure.value is not None:
-            ends = ("" if end is None else numbers.score(end) for end in (figure.low, figure.high))
-            yield [title, "", numbers.score(figure.value), *ends, f"{what}; 95% interval"]
+            ends = ("" if end is None else numbers.format_score(end) for end in (figure.low, figure.high))
+            yield [title, "", numbers.format_score(figure.value), *ends, f"{what}; 95% interval"]
 
 
 def _golden_notes(golden: Golden) -> Iterator[str]:
     if golden.failed:
-        total = numbers.counted(len(golden.queries), "question")
+        total = numbers.format_counted(len(golden.queries), "question")
         yield f"{len(golden.failed)} of {total} failed: {failed_list(golden.failed)}."
     yield from judge_warnings(golden)
     if note := say_stops(golden):
@@ -524,7 +530,7 @@ def _golden_notes(golden: Golden) -> Iterator[str]:
         tokens = golden.tokens
         yield (
             f"Tokens per candidate ({tokens.tokenizer}): mean {tokens.mean:.1f}, SD {tokens.sd:.1f}, "
-            f"n = {numbers.count(tokens.n)}."
+            f"n = {numbers.format_count(tokens.n)}."
         )
     yield from (note for note in golden.notes if not (golden.failed and "questions failed" in note))
 

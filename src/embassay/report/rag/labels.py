@@ -70,11 +70,11 @@ def _stage_line(stage: Stage, counts: Sequence[int], passages: int, most: int) -
         else ""
     )
     words = [word for _, word in COUNTED.get(stage.name, ())]
-    parts = ", ".join(f"{numbers.count(n)} {word}" for n, word in zip(counts, words, strict=True) if n)
+    parts = ", ".join(f"{numbers.format_count(n)} {word}" for n, word in zip(counts, words, strict=True) if n)
     failed: Said = (Words(f"✕ {stage.failed}", "state failed"),) if stage.failed else "0"
-    time = numbers.NONE if stage.seconds is None else numbers.duration(stage.seconds)
-    total = numbers.count(passages) if passages else numbers.NONE
-    texts: tuple[Said, ...] = (Markup(drawn), total, parts, numbers.count(stage.done), failed, time)
+    time = numbers.NONE if stage.seconds is None else numbers.format_duration(stage.seconds)
+    total = numbers.format_count(passages) if passages else numbers.NONE
+    texts: tuple[Said, ...] = (Markup(drawn), total, parts, numbers.format_count(stage.done), failed, time)
     return Line(f"{stage.name} {stage.title.lower()}", tuple(map(Entry, texts)))
 
 
@@ -100,8 +100,9 @@ def grade_strips(golden: Golden) -> tuple[Figure, int] | None:
     )
     shares = [_good_share(query) for query in graded]
     summary = (
-        f"Grades of the pools of {numbers.counted(len(graded), 'question')}: the share of grade 4 or 5 goes from "
-        f"{numbers.percent(min(shares))} to {numbers.percent(max(shares))}."
+        f"Grades of the pools of {numbers.format_counted(len(graded), 'question')}: the share of grade 4 "
+        "or 5 goes from "
+        f"{numbers.format_percent(min(shares))} to {numbers.format_percent(max(shares))}."
     )
     svg = f'<svg class="strips" viewBox="0 0 100 100" preserveAspectRatio="none">{drawn}</svg>'
     return Figure("Grades of every pool", Markup(svg), summary), len(graded) - len(shown)
@@ -175,7 +176,7 @@ def answers_table(judge: JudgeFacts | None) -> Table | None:
     if not kinds:
         return None
     most = max(len(kind.attempts) for kind in kinds)
-    attempts = (numbers.counted(n, "attempt") for n in range(1, most + 1))
+    attempts = (numbers.format_counted(n, "attempt") for n in range(1, most + 1))
     columns = ("Answers", *attempts, "Questions failed", "Rejected answers")
     rows = tuple(_answers_line(kind, most) for kind in kinds)
     return Table(
@@ -191,10 +192,10 @@ def answers_table(judge: JudgeFacts | None) -> Table | None:
 
 def _answers_line(one: JudgeCalls, most: int) -> Line:
     attempts = [*one.attempts, *[0] * (most - len(one.attempts))]
-    faults = ", ".join(f"{kind} {numbers.count(n)}" for kind, n in one.rejected.items())
+    faults = ", ".join(f"{kind} {numbers.format_count(n)}" for kind, n in one.rejected.items())
     counts = (one.calls, *attempts, one.failed)
-    cells = (Entry(numbers.count(n), exact=str(n)) for n in counts)
-    rejected = f"{numbers.count(sum(one.rejected.values()))}: {faults}" if faults else "none"
+    cells = (Entry(numbers.format_count(n), exact=str(n)) for n in counts)
+    rejected = f"{numbers.format_count(sum(one.rejected.values()))}: {faults}" if faults else "none"
     return Line({"grade": "grades", "order": "orders"}.get(one.kind, one.kind), (*cells, Entry(rejected)))
 
 
@@ -236,8 +237,8 @@ def bar_line(title: str, figure: IntervalFigure | None, what: str, scale: Scale 
         texts = (Markup(""), with_brackets("n/a", figure.reason), "", what)
     else:
         mark = interval_mark(_figure_result(figure), "llm", scale, width=180)
-        value = with_brackets(numbers.score(figure.value), _interval_text(figure))
-        texts = (mark, value, numbers.count(figure.n), what)
+        value = with_brackets(numbers.format_score(figure.value), _interval_text(figure))
+        texts = (mark, value, numbers.format_count(figure.n), what)
     return Line(title, tuple(map(Entry, texts)))
 
 
@@ -248,12 +249,13 @@ def say_repeats(repeated: Repeated | None) -> str:
     if repeated.reason:
         return f"Judged again: {repeated.reason}."
     passages, questions = (
-        numbers.counted(repeated.items, "passage"),
-        numbers.counted(repeated.queries, "question"),
+        numbers.format_counted(repeated.items, "passage"),
+        numbers.format_counted(repeated.queries, "question"),
     )
     failed = f" {repeated.failed} repeats gave no answer." if repeated.failed else ""
     return (
-        f"{passages} of {questions} were graded a second time, {numbers.counted(repeated.calls, 'call')} ordered a "
+        f"{passages} of {questions} were graded a second time, "
+        f"{numbers.format_counted(repeated.calls, 'call')} ordered a "
         f"second time.{_shift_words(repeated.shift)}{failed}"
     )
 
@@ -262,8 +264,8 @@ def _shift_words(shift: IntervalFigure | None) -> str:
     if shift is None or shift.value is None:
         return ""
     has_ends = shift.low is not None and shift.high is not None
-    ends = f" ({numbers.interval(shift.low or 0.0, shift.high or 0.0, 2)})" if has_ends else ""
-    return f" The second grade minus the first: {numbers.change(shift.value, 2)}{ends} on average."
+    ends = f" ({numbers.format_interval(shift.low or 0.0, shift.high or 0.0, 2)})" if has_ends else ""
+    return f" The second grade minus the first: {numbers.format_change(shift.value, 2)}{ends} on average."
 
 
 def repeats_table(repeated: Repeated | None) -> Table | None:
@@ -287,7 +289,7 @@ def confusion_table(name: str, title: str, heading: str, table: Sequence[Sequenc
 
 
 def _count_entry(n: int, most: int, *, bold: bool) -> Entry:
-    return Entry(numbers.count(n), exact=str(n), step=step_of(n / most) if n else 1, bold=bold)
+    return Entry(numbers.format_count(n), exact=str(n), step=step_of(n / most) if n else 1, bold=bold)
 
 
 CLAIM_COLUMNS = ("Mean", "Lowest", "Highest", "Stops at", "Reached by")
@@ -334,12 +336,12 @@ def claim_targets(engine: str) -> Mapping[str, float]:
 
 def _claim_line(title: str, values: Sequence[float], target: float | None) -> Line:
     figures = (mean(values), min(values), max(values))
-    cells = [Entry(numbers.score(figure), exact=f"{figure:.6g}") for figure in figures]
+    cells = [Entry(numbers.format_score(figure), exact=f"{figure:.6g}") for figure in figures]
     if target is None:
         return Line(title, (*cells, Entry(numbers.NONE), Entry(numbers.NONE)))
     reached = sum(value >= target for value in values)
     share = Entry(f"{reached} of {len(values)}", exact=str(reached))
-    return Line(title, (*cells, Entry(numbers.score(target, 2), exact=f"{target:g}"), share))
+    return Line(title, (*cells, Entry(numbers.format_score(target, 2), exact=f"{target:g}"), share))
 
 
 def bias_table(ranking: RankingFacts | None) -> Table | None:
@@ -365,10 +367,10 @@ def bias_table(ranking: RankingFacts | None) -> Table | None:
                 ),
                 Entry(
                     with_brackets(
-                        numbers.change(place_bias.gain.value, 2), _interval_text(place_bias.gain, 2)
+                        numbers.format_change(place_bias.gain.value, 2), _interval_text(place_bias.gain, 2)
                     )
                 ),
-                Entry(numbers.count(place_bias.gain.n)),
+                Entry(numbers.format_count(place_bias.gain.n)),
             ),
         )
         for place_bias in places
@@ -395,7 +397,7 @@ def check_table(check: HumanCheck) -> Table:
 def _interval_text(figure: IntervalFigure, decimals: int = 3) -> str:
     if figure.low is None or figure.high is None:
         return "no interval"
-    return numbers.interval(figure.low, figure.high, decimals)
+    return numbers.format_interval(figure.low, figure.high, decimals)
 
 
 def _figure_result(figure: IntervalFigure) -> Result:

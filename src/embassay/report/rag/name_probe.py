@@ -70,7 +70,7 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         "that to another author’s on another topic. The higher, the further apart they are; scales "
         "of systems differ, so compare ratios and percentages. Below each, its 95% interval."
     )
-    yield from _ablations_of(where, alone)
+    yield from _ablation_blocks(where, alone)
     if drawn := _change_chart(where):
         yield Heading("Does a smaller margin cost recall?", "names-recall")
         yield Text(
@@ -98,11 +98,11 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         )
     yield Text(
         "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
-        f"{numbers.count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}."
+        f"{numbers.format_count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}."
     )
 
 
-def _ablations_of(where: Where, alone: bool) -> Iterator[Block]:
+def _ablation_blocks(where: Where, alone: bool) -> Iterator[Block]:
     groups = ablation_groups(where)
     if not groups:
         return
@@ -116,7 +116,7 @@ def _ablations_of(where: Where, alone: bool) -> Iterator[Block]:
     if alone:
         yield Panes("System", tuple((group.title, (_ablation_table(group),)) for group in groups))
         return
-    yield _side_by_side(groups[:BESIDE])
+    yield _join_ablations(groups[:BESIDE])
     if len(groups) > BESIDE:
         files = (Command("tables/name_margin_en.csv"), " and ", Command("_fr"), ".")
         yield Text((f"All {len(groups)} are in the report of this run alone, and in ", *files))
@@ -228,7 +228,7 @@ def base_margins(where: Where) -> Table:
         spread = where.find(dataset, system.name, "", SD)
         has_sd = spread is not None and spread.value is not None
         cells.append(
-            Entry(f"{spread.value:.4f}", f"{numbers.counted(spread.n, 'run')}", f"{spread.value:.6g}")
+            Entry(f"{spread.value:.4f}", f"{numbers.format_counted(spread.n, 'run')}", f"{spread.value:.6g}")
             if has_sd and spread is not None and spread.value is not None
             else Entry("n/a", why="one run only")
         )
@@ -301,9 +301,9 @@ def _names_facts(where: Where) -> Facts:
     return Facts.of(
         "names",
         "RAG, name probe",
-        numbers.counted(len(where.systems), "system"),
+        numbers.format_counted(len(where.systems), "system"),
         ", ".join(dict.fromkeys(named for _, named, _ in where.each())),
-        f"{numbers.counted(queries, 'query')} × {numbers.counted(arguments.get('runs', 0), 'run')}",
+        f"{numbers.format_counted(queries, 'query')} × {numbers.format_counted(arguments.get('runs', 0), 'run')}",
     )
 
 
@@ -386,7 +386,7 @@ def _ablation_table(group: Ablations) -> Table:
     )  # fmt: skip
 
 
-def _side_by_side(groups: Sequence[Ablations]) -> Table:
+def _join_ablations(groups: Sequence[Ablations]) -> Table:
     """Several systems and languages in one table."""
     columns = tuple(Column(f"{group.title}, percent", group.scale, "") for group in groups)
     names = dict.fromkeys(
@@ -449,6 +449,6 @@ def _find_ablations(
             else MARGIN.interval(change.ci_low, change.ci_high or 0.0),
             "n/a" if of_means is None else PERCENTS.change(of_means),
             "n/a" if margin is None else MARGIN.text(margin),
-            "n/a" if left_out is None else numbers.percent(left_out),
+            "n/a" if left_out is None else numbers.format_percent(left_out),
             row.reason,
         )

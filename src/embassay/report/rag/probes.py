@@ -44,7 +44,7 @@ from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
 from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.cards.findings import Finding, format_figure, format_percents, known_rows, make_finding
-from embassay.report.notes import notes_of
+from embassay.report.notes import list_notes
 from embassay.report.overview import run_verdict
 from embassay.report.record import Record, System, label_names, read_record
 from embassay.report.runs import ReportRun, gather_runs
@@ -166,7 +166,7 @@ def probe_view(run: Path) -> Iterator[Block]:
     for table in loss_tables(here.record):
         yield Text(f"{table.title}:")
         yield table
-    yield Care(tuple(note.plain for note in notes_of(shown.record)))
+    yield Care(tuple(note.plain for note in list_notes(shown.record)))
     yield Text(("Tables: ", Command(str(run / "tables"))))
     yield from report_place(run)
 
@@ -191,7 +191,7 @@ def _names_table(where: Where) -> Table:
             [
                 where.labels[system.name], named, _with_interval(where.find(dataset, system.name, "", names.HEADLINE)),
                 "n/a" if ratio is None else SCORE.text(ratio),
-                *("n/a" if percent is None else f"{numbers.change(percent, 0)}%" for percent in percents),
+                *("n/a" if percent is None else f"{numbers.format_change(percent, 0)}%" for percent in percents),
             ]
         )  # fmt: skip
     return Table.of("names", heads, rows)
@@ -270,7 +270,7 @@ def name_strengths(run: ReportRun, system: str) -> Iterator[Finding]:
         least = min(rows, key=lambda row: row.value or 0.0)
         yield make_finding(
             run,
-            f"tells the right name from impostors by {format_figure(least)}{_in_dataset(where, least)}",
+            f"tells the right name from impostors by {format_figure(least)}{_dataset_words(where, least)}",
             weight=1,
         )
 
@@ -284,7 +284,7 @@ def name_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
         least = min(unsure, key=lambda row: row.value or 0.0)
         yield make_finding(
             run,
-            f"is not shown to tell the right name from impostors{_in_dataset(where, least)}: {format_figure(least)}",
+            f"is not shown to tell the right name from impostors{_dataset_words(where, least)}: {format_figure(least)}",
             weight=3,
         )
     lost = [
@@ -298,7 +298,7 @@ def name_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
         most = min(lost, key=lambda row: row.value or 0.0)
         clause = (
             f"changes its name margin by {format_percents(most, PERCENTS)} under {most.variant.replace('_', ' ')}"
-            f"{_in_dataset(where, most)}"
+            f"{_dataset_words(where, most)}"
         )
         yield make_finding(run, clause, weight=1, place="names-ablations")
 
@@ -312,7 +312,7 @@ def noise_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     if drops:
         most = max(drops, key=lambda row: row.value or 0.0)
         lost = format_percents(most, PERCENTS)
-        clause = f"loses {lost} of the similarity to what is meant to small talk{_in_dataset(where, most)}"
+        clause = f"loses {lost} of the similarity to what is meant to small talk{_dataset_words(where, most)}"
         yield make_finding(run, clause, weight=2, place="noise-levels")
     recall = [
         row
@@ -322,7 +322,7 @@ def noise_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     if recall:
         most = min(recall, key=lambda row: row.value or 0.0)
         yield make_finding(
-            run, f"changes {RECALL} by {format_figure(most)} under small talk{_in_dataset(where, most)}", weight=3,
+            run, f"changes {RECALL} by {format_figure(most)} under small talk{_dataset_words(where, most)}", weight=3,
             place="noise-retrieval"
         )  # fmt: skip
 
@@ -335,7 +335,7 @@ def _is_below(row: Result) -> bool:
     return row.ci_high is not None and row.ci_high < 0
 
 
-def _in_dataset(where: Where, row: Result) -> str:
+def _dataset_words(where: Where, row: Result) -> str:
     said = {name: where.name_dataset(name, lang) for name, lang in where.datasets}
     return f" in {said.get(row.dataset, row.dataset)}" if len(said) > 1 else ""
 
@@ -357,7 +357,7 @@ def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that it recovers; 1 is all. A "
         "lexical metric’s similarity grows with the length of a question: read its retrieval instead."
     )
-    yield from _lost_in_retrieval(tuple(_retrieval_tables(where))[: None if alone else 1])
+    yield from _retrieval_loss_blocks(tuple(_retrieval_tables(where))[: None if alone else 1])
     measured = ((level_name(NOISIEST), f"queries, level {NOISIEST}"), (ACROSS, "all levels"))
     if alone and (table := links_table(where, COSINE, measured)):
         yield table
@@ -367,11 +367,11 @@ def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         )
     yield Text(
         "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
-        f"{numbers.count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}."
+        f"{numbers.format_count(arguments.get('resamples', 0))} resamples, seed {arguments.get('seed')}."
     )
 
 
-def _lost_in_retrieval(tables: Sequence[Table]) -> Iterator[Block]:
+def _retrieval_loss_blocks(tables: Sequence[Table]) -> Iterator[Block]:
     if tables:
         yield Heading("What retrieval loses", "noise-retrieval")
         yield Text(
@@ -417,7 +417,7 @@ def _recovered_claims(where: Where) -> tuple[Claim, ...]:
 def _recovered_sentences(where: Where, claims: Sequence[Claim]) -> Iterator[Sentence]:
     called = label_names(where.rewriters)
     for claim in claims:
-        low, high = (numbers.percent(end or 0.0) for end in (claim.low, claim.high))
+        low, high = (numbers.format_percent(end or 0.0) for end in (claim.low, claim.high))
         share = low if low == high else f"{low} to {high}"
         yield (f"Rewriting by {called[claim.subject]} recovers {share} of that for embedding models.",)
 
@@ -506,7 +506,7 @@ def _retrieval_tables(where: Where) -> Iterator[Table]:
                     ),
                     Entry("n/a", why="no paired change")
                     if p is None
-                    else Entry(numbers.p_value(p), "", f"{p:.6g}"),
+                    else Entry(numbers.format_p_value(p), "", f"{p:.6g}"),
                     entry_for(where.find(dataset, system.name, variant, OVERLAP), SCORE),
                     entry_for(where.find(dataset, system.name, variant, TAU), SCORE),
                 )
@@ -520,13 +520,13 @@ def _retrieval_tables(where: Where) -> Iterator[Table]:
 def _noise_facts(where: Where) -> Facts:
     counts = {row.dataset: row.n for key, row in where.record.rows.items() if key[5] == LOSS and not key[3]}
     queries = ", ".join(
-        f"{where.name_dataset(dataset, lang)} {numbers.counted(counts.get(dataset, 0), 'query')}"
+        f"{where.name_dataset(dataset, lang)} {numbers.format_counted(counts.get(dataset, 0), 'query')}"
         for dataset, lang in where.datasets
     )
     runs = where.record.arguments.get("runs", 0)
     return Facts.of(
-        "noise", "RAG, noise probe", numbers.counted(len(where.systems), "system"), queries,
-        f"{numbers.counted(runs, 'draw')} of small talk"
+        "noise", "RAG, noise probe", numbers.format_counted(len(where.systems), "system"), queries,
+        f"{numbers.format_counted(runs, 'draw')} of small talk"
     )  # fmt: skip
 
 

@@ -21,11 +21,11 @@ from embassay.document.blocks import (
     clip_text,
     number_columns,
 )
-from embassay.document.claims import first_in_words, gap_in_words
+from embassay.document.claims import describe_first, describe_gap
 from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_contenders, state_count, state_pair, state_value
-from embassay.protocols.kernel.comparisons import untold
+from embassay.protocols.kernel.comparisons import describe_undecided_pair
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import Board
@@ -108,29 +108,31 @@ def answers_verdict(record: Record, _: Board | None = None) -> Verdict:
         [(name, value)] = values.items()
         row = scored[name]
         claim = state_value(name, ACCURACY, value, row.ci_low, row.ci_high)
-        share = f"{numbers.percent(value, 1)} of {numbers.counted(row.n, 'question')}"
+        share = f"{numbers.format_percent(value, 1)} of {numbers.format_counted(row.n, 'question')}"
         return Verdict((f"{name} leads to right answers on {share}",), tuple(_share_interval(row)), (claim,))
     first = tuple(name for name in scope.first if name in values)
     if not first:
         return Verdict(("No ranking on right answers: differences cannot be tested",))
     alone = len(first) == 1 and scope.ranges[first[0]][1] == 1
     claims = state_contenders(ACCURACY, first, ranked, alone=alone)
-    heading = first_in_words(claims, str, " on right answers", every="run", noun="run", anyone="run")
+    heading = describe_first(claims, str, " on right answers", every="run", noun="run", anyone="run")
     pair = scope.pair(*ranked[:2])
     if pair is None:
         return Verdict(heading, (), claims)
     apart = pair.p_adjusted < record.alpha
     gap = state_pair(ACCURACY, pair.a, pair.b, pair.difference, pair.ci_low, pair.ci_high, apart=apart)
-    said = untold(pair.p, pair.p_adjusted, len(scope.ranges))
+    said = describe_undecided_pair(pair.p, pair.p_adjusted, len(scope.ranges))
     return Verdict(
-        heading, (gap_in_words(gap, str, values.__getitem__, SCORE, said, claims),), (*claims, gap)
+        heading, (describe_gap(gap, str, values.__getitem__, SCORE, said, claims),), (*claims, gap)
     )
 
 
 def _share_interval(row: Result) -> Iterator[Sentence]:
     """How far the share of right answers may be off."""
     if row.ci_low is not None and row.ci_high is not None:
-        yield (f"95% interval: {numbers.percent(row.ci_low, 1)} to {numbers.percent(row.ci_high, 1)}.",)
+        yield (
+            f"95% interval: {numbers.format_percent(row.ci_low, 1)} to {numbers.format_percent(row.ci_high, 1)}.",
+        )
 
 
 def _answer_notes(record: Record) -> Iterator[str]:
@@ -140,12 +142,12 @@ def _answer_notes(record: Record) -> Iterator[str]:
         rate = (
             f", then {timed['tokens_per_second']:,} tokens a second" if "tokens_per_second" in timed else ""
         )
-        alone = numbers.counted(timed["timed"], "question")
+        alone = numbers.format_counted(timed["timed"], "question")
         yield f"First token after {timed['first_token_ms']:,} ms{rate} (medians of {alone} asked alone)."
     for cell in record.cells[:1]:
         for left in cell.skipped:
             examples = ", ".join(map(str, left["examples"]))
-            yield f"{numbers.counted(left['count'], 'question')} left out: {left['reason']} ({examples})."
+            yield f"{numbers.format_counted(left['count'], 'question')} left out: {left['reason']} ({examples})."
 
 
 ACCURACY, ANSWERS = "accuracy", "answer"
@@ -160,10 +162,10 @@ def questions_verdict(record: Record, _: Board) -> Verdict:
 def _sources_verdict(run: Path, asked: list[dict[str, Any]]) -> Verdict:
     manifest = RunFolder(run).read_manifest() or {}
     # Counted are the questions of the export, which is what -d reads.
-    return verdict_of(asked, {cell["variant"]: cell["status"] for cell in manifest.get("cells", ())})
+    return describe_verdict(asked, {cell["variant"]: cell["status"] for cell in manifest.get("cells", ())})
 
 
-def verdict_of(asked: Sequence[Mapping[str, Any]], statuses: Mapping[str, str]) -> Verdict:
+def describe_verdict(asked: Sequence[Mapping[str, Any]], statuses: Mapping[str, str]) -> Verdict:
     """How many questions there are, from whom, and which kinds of them are not finished."""
     total = state_count("questions", len(asked), len(asked))
     sources = tuple(
@@ -176,13 +178,13 @@ def verdict_of(asked: Sequence[Mapping[str, Any]], statuses: Mapping[str, str]) 
         lede.append((f"Of these {', '.join(map(_share_in_words, sources))}.",))
     if unfinished:
         lede.append(("Not finished: " + ", ".join(unfinished) + ".",))
-    heading = (f"{numbers.counted(total.n, 'question')} about these documents",)
+    heading = (f"{numbers.format_counted(total.n, 'question')} about these documents",)
     claims = (total, *sources, state_count("unfinished", len(unfinished), len(statuses)))
     return Verdict(heading, tuple(lede), claims)
 
 
 def _share_in_words(claim: Claim) -> str:
-    return f"{numbers.percent(claim.n / claim.of)} from {_source_words(claim.subject)}"
+    return f"{numbers.format_percent(claim.n / claim.of)} from {_source_words(claim.subject)}"
 
 
 def _source_words(name: str) -> str:

@@ -53,12 +53,12 @@ from embassay.report.rag.decision import undecided_blocks
 from embassay.report.rag.tables import (
     TASK,
     advice_blocks,
+    choose_unit,
+    describe_intervals,
     every_measure,
-    first_of,
-    intervals_in_words,
+    find_possible_leaders,
     likeness_table,
     sensitivity_grids,
-    unit_of,
 )
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun, score_of
@@ -74,8 +74,8 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     record, score = run.record, read_score(run.record.path / "score.json")
     settings = score.settings
     yield _score_facts(score)
-    yield verdict_of(score)
-    yield from _side_by_side(record, score)
+    yield describe_verdict(score)
+    yield from _join_panels(record, score)
     yield from _pool_or_ordering(record, score)
     if chart := _by_cutoff(record, score):
         yield chart
@@ -89,7 +89,7 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         )
     if alone:
         yield every_measure(record, score)
-    words = f"Intervals: {settings.confidence:.0%}, {intervals_in_words(score)}."
+    words = f"Intervals: {settings.confidence:.0%}, {describe_intervals(score)}."
     all_in = f"All {len(score.measures)} measures with their intervals are in the report of this run alone, and in "
     elsewhere: Sentence = (all_in, Command("tables/rag_score.csv"), ". ")
     yield Text((*(() if alone else elsewhere), words), id="score-measures")
@@ -112,10 +112,10 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 
 def score_verdict(record: Record, _: Board) -> Verdict:
     """The finding of the scoring in a record."""
-    return verdict_of(read_score(record.path / "score.json"))
+    return describe_verdict(read_score(record.path / "score.json"))
 
 
-def verdict_of(score: Score) -> Verdict:
+def describe_verdict(score: Score) -> Verdict:
     """The sentences of the record, with what they state of the headline measure."""
     comparison = score.comparison(score.headline)
     claims = () if comparison is None else tuple(comparison_claims(comparison))
@@ -127,10 +127,10 @@ def _score_facts(score: Score) -> Facts:
     return Facts.of(
         "score",
         "RAG, runs scored",
-        numbers.counted(len(score.runs), "run"),
+        numbers.format_counted(len(score.runs), "run"),
         judged.name,
-        numbers.counted(judged.queries, "query"),
-        f"{numbers.count(sum(judged.grades))} judgements, grades by {judged.grade_map}",
+        numbers.format_counted(judged.queries, "query"),
+        f"{numbers.format_count(sum(judged.grades))} judgements, grades by {judged.grade_map}",
     )
 
 
@@ -146,12 +146,12 @@ def _panel_measures(score: Score) -> list[str]:
     return (usual + [base for base in bases if base not in usual])[:3]
 
 
-def kinds_of(record: Record) -> Mapping[str, Kind]:
+def list_run_kinds(record: Record) -> Mapping[str, Kind]:
     """What each run is a list of, by its name."""
     return {system.name: system.kind for system in record.systems}
 
 
-def _side_by_side(record: Record, score: Score) -> Iterator[Block]:
+def _join_panels(record: Record, score: Score) -> Iterator[Block]:
     panels = [_measure_panel(record, score, base) for base in _panel_measures(score)]
     if panels:
         yield Heading("Runs side by side", "score-runs")
@@ -170,13 +170,18 @@ def _measure_panel(record: Record, score: Score, base: str) -> Box:
     cells = [
         (measure, run, record.find(TASK, run, measure.name, dataset=where))
         for measure in measures
-        for run in _in_order(score, measure.name)
+        for run in _order_runs(score, measure.name)
     ]
     rows = [row for _, _, row in cells if row is not None and row.value is not None]
-    scale, kinds = scale_of(_value_ends(rows), factor=unit_of(measures[0].name).factor), kinds_of(record)
+    scale, kinds = (
+        scale_of(_value_ends(rows), factor=choose_unit(measures[0].name).factor),
+        list_run_kinds(record),
+    )
     lines = []
     for measure, run, row in cells:
-        value = entry_for(row, unit_of(measure.name), bold=run in first_of(score, measure.name))
+        value = entry_for(
+            row, choose_unit(measure.name), bold=run in find_possible_leaders(score, measure.name)
+        )
         mark = interval_mark(row, kinds[run], scale, width=120)
         shown = Entry((mark, *value.text), bold=value.bold, title=value.small or value.why)
         lines.append(Line(run, (shown,), kinds[run], group=f"@{measure.cutoff}"))
@@ -208,14 +213,14 @@ def _count_units(score: Score, rows: Sequence[Result]) -> str:
 
 def _count_range(least: int, most: int, units: str) -> str:
     if least == most:
-        return f"{numbers.count(least)} {units}" if least != 1 else f"1 {SINGULAR[units]}"
-    return f"{numbers.count(least)} to {numbers.count(most)} {units}"
+        return f"{numbers.format_count(least)} {units}" if least != 1 else f"1 {SINGULAR[units]}"
+    return f"{numbers.format_count(least)} to {numbers.format_count(most)} {units}"
 
 
 SINGULAR = {"queries": "query", "passages": "passage"}
 
 
-def _in_order(score: Score, measure: str) -> list[str]:
+def _order_runs(score: Score, measure: str) -> list[str]:
     comparison = score.comparison(measure)
     ranked = comparison.runs if comparison else ()
     return [*ranked, *(run.name for run in score.runs if run.name not in ranked)]
@@ -232,7 +237,9 @@ def _by_cutoff(record: Record, score: Score) -> Figure | None:
     curves = [line for line in series if line.points]
     if not curves:
         return None
-    ends = "; ".join(f"{line.name} {numbers.score(line.points[-1][1].value or 0.0)}" for line in curves)
+    ends = "; ".join(
+        f"{line.name} {numbers.format_score(line.points[-1][1].value or 0.0)}" for line in curves
+    )
     scale = scale_of(_value_ends(row for line in curves for _, row in line.points))
     drawn = draw_lines(series, [(k / ks[-1], str(k)) for k in ks], scale, "K, passages read")
     summary = f"{base} at K from {ks[0]} to {ks[-1]}. At K = {ks[-1]}: {ends}."
@@ -248,7 +255,7 @@ def _run_series(
         for measure in measures
     ]
     placed = [(k / most, row) for k, row in points if row is not None and row.value is not None]
-    return Series(run, tuple(sorted(placed, key=lambda point: point[0])), kinds_of(record)[run])
+    return Series(run, tuple(sorted(placed, key=lambda point: point[0])), list_run_kinds(record)[run])
 
 
 MOST = 12
@@ -280,7 +287,7 @@ def worst_queries(record: Record, score: Score) -> tuple[Line, ...]:
     if measure is None:
         return ()
     names = (score.headline, f"PROC@{measure.cutoff}")
-    runs = [_of_run(record, score, run.name, names) for run in score.runs]
+    runs = [_run_values(record, score, run.name, names) for run in score.runs]
     queries = dict.fromkeys(query for values in runs for query, _ in values)
     means = {query: _mean_value([values.get((query, names[0])) for values in runs]) for query in queries}
     valued = {query: value for query, value in means.items() if value is not None}
@@ -297,10 +304,10 @@ def _worst_line(query: str, mean: float, runs: Sequence[Values], names: tuple[st
     ceiling = _mean_value([values.get((query, names[1])) for values in runs])
     lost = ceiling is not None and names[0].startswith("RA-nWG")
     cells = (
-        *("n/a" if value is None else numbers.score(value) for value in values),
-        numbers.score(mean),
-        numbers.score((ceiling or 0.0) - mean) if lost else numbers.NONE,
-        numbers.score(1.0 - (ceiling or 0.0)) if lost else numbers.NONE,
+        *("n/a" if value is None else numbers.format_score(value) for value in values),
+        numbers.format_score(mean),
+        numbers.format_score((ceiling or 0.0) - mean) if lost else numbers.NONE,
+        numbers.format_score(1.0 - (ceiling or 0.0)) if lost else numbers.NONE,
     )
     id = f"score-query-{place}"
     return Line((Link(query, id),), tuple(map(Entry, cells)), id=id)
@@ -312,7 +319,7 @@ def _mean_value(values: Sequence[float | None]) -> float | None:
     return sum(defined) / len(defined) if defined else None
 
 
-def _of_run(record: Record, score: Score, run: str, measures: tuple[str, ...]) -> Values:
+def _run_values(record: Record, score: Score, run: str, measures: tuple[str, ...]) -> Values:
     import polars as pl
 
     path = RunFolder(record.path).items_path(TASK, score.judgements.name, run)
@@ -339,14 +346,14 @@ def _difference_blocks(record: Record, score: Score, most: int) -> Iterator[Bloc
 
 def pairs_table(record: Record, compared: MeasureComparison, place: int) -> Table:
     """The pairs of one measure: `a` less `b` as a drawing and as text, and in words."""
-    unit = unit_of(compared.measure)
+    unit = choose_unit(compared.measure)
     ends = [
         end for pair in compared.pairs for end in (pair.low, pair.high, pair.difference) if end is not None
     ]
     scale = scale_of([*ends, 0.0], within=None, factor=unit.factor)
     heads, kinds = (
-        (f"{compared.measure}, difference, 95%", "p (Holm)", _counts_of(compared)),
-        kinds_of(record),
+        (f"{compared.measure}, difference, 95%", "p (Holm)", _pairing_words(compared)),
+        list_run_kinds(record),
     )
     return Table(
         f"pairs-{place}", compared.measure, "Runs",
@@ -356,7 +363,7 @@ def pairs_table(record: Record, compared: MeasureComparison, place: int) -> Tabl
     )  # fmt: skip
 
 
-def _counts_of(compared: MeasureComparison) -> str:
+def _pairing_words(compared: MeasureComparison) -> str:
     """What the pairs are paired over: queries, or what people graded."""
     units = dict.fromkeys(pair.unit for pair in compared.pairs)
     return " or ".join(units).capitalize()
@@ -374,8 +381,8 @@ def _pair_line(pair: RunPair, unit: Unit, scale: Scale, kind: Kind) -> Line:
         (
             Entry((difference_mark(pair.low, pair.difference, pair.high, kind, scale),)),
             Entry(with_brackets(change, interval), exact=exact),
-            Entry(numbers.p_value(pair.p_adjusted), bold=bool(pair.better)),
-            Entry(numbers.count(pair.n)),
+            Entry(numbers.format_p_value(pair.p_adjusted), bold=bool(pair.better)),
+            Entry(numbers.format_count(pair.n)),
             Entry(_verdict_word(claim, pair)),
         ),
     )
@@ -402,7 +409,7 @@ CEILING_COLUMNS = ("RA-nWG", "PROC", "%PROC", "Lost in the ordering", "Lost in t
 
 def _pool_or_ordering(record: Record, score: Score) -> Iterator[Block]:
     """Every reading of the scoring, cutoff by cutoff."""
-    kinds = kinds_of(record)
+    kinds = list_run_kinds(record)
     if not (ordered := sorted(score.readings, key=lambda reading: reading.cutoff)):
         return
     yield Heading("Is it the pool or the ordering?", "score-ceilings")
@@ -492,7 +499,7 @@ def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     if high == 1:
         yield make_finding(run, f"beats every other retrieval run by {measure}", weight=3, place="score-runs")
     elif low == 1:
-        clause = f"may be first of {numbers.counted(of, 'retrieval run')} by {measure}"
+        clause = f"may be first of {numbers.format_counted(of, 'retrieval run')} by {measure}"
         yield make_finding(run, clause, weight=2, place="score-runs")
 
 

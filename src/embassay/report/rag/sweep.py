@@ -30,7 +30,13 @@ from embassay.protocols.rag.sweep.findings.record import (
     Terms,
     read_findings,
 )
-from embassay.protocols.rag.sweep.findings.sentences import dollars_more, ms, ms_more, percent, usd
+from embassay.protocols.rag.sweep.findings.sentences import (
+    format_ms,
+    format_ms_difference,
+    format_ratio,
+    format_usd,
+    format_usd_difference,
+)
 from embassay.protocols.rag.sweep.findings.sentences import sweep_claims as part_claims
 from embassay.report.board import Board
 from embassay.report.rag.frontier import FrontierPlot, Spot, frontier_plot, shown_frontier, undecided_stacks
@@ -52,11 +58,11 @@ def figure_entry(
     if value is None or value.value is None:
         return Entry("n/a", why=value.reason if value is not None and value.reason else "not measured")
     decimals = 1 if factor == 100 else 3
-    text = (numbers.change if signed else numbers.score)(value.value * factor, decimals)
+    text = (numbers.format_change if signed else numbers.format_score)(value.value * factor, decimals)
     ends = (value.low, value.high) if value.low is not None and value.high is not None else ()
     small = "no interval"
     if ends:
-        small = numbers.interval(ends[0] * factor, ends[1] * factor, decimals) + sign
+        small = numbers.format_interval(ends[0] * factor, ends[1] * factor, decimals) + sign
     return Entry(text + sign, small, ",".join(f"{end * factor:.6g}" for end in (value.value, *ends)))
 
 
@@ -64,12 +70,12 @@ def ms_entry(value: float | None, few: bool = False) -> Entry:
     """A time; `few` samples stand behind it."""
     if value is None:
         return Entry("n/a", why="not timed")
-    return Entry(ms(value), "few samples" if few else "", f"{value:.6g}")
+    return Entry(format_ms(value), "few samples" if few else "", f"{value:.6g}")
 
 
 def usd_entry(value: float) -> Entry:
     """A price per 1,000 queries."""
-    return Entry(usd(value), exact=f"{value:.6g}")
+    return Entry(format_usd(value), exact=f"{value:.6g}")
 
 
 def time_entries(stack: StackFacts) -> tuple[Entry, Entry]:
@@ -90,14 +96,14 @@ def score_entry(value: float | None) -> Entry:
     """A score without an interval."""
     if value is None:
         return Entry("n/a", why="not measured")
-    return Entry(numbers.score(value), exact=f"{value:.6g}")
+    return Entry(numbers.format_score(value), exact=f"{value:.6g}")
 
 
 def change_entry(value: float | None) -> Entry:
     """A change in percent."""
     if value is None:
         return Entry("n/a", why="flat search finds nothing")
-    return Entry(f"{numbers.change(value, 1)}%", exact=f"{value:.6g}")
+    return Entry(f"{numbers.format_change(value, 1)}%", exact=f"{value:.6g}")
 
 
 def memory_entry(memory: Memory) -> Entry:
@@ -113,7 +119,7 @@ def memory_entry(memory: Memory) -> Entry:
 def _format_bytes(value: float) -> str:
     """Bytes, in the unit that suits them."""
     unit, name = (MIB, "MiB") if value >= MIB / 10 else (1024, "KiB")
-    return f"{numbers.score(value / unit, 1)} {name}"
+    return f"{numbers.format_score(value / unit, 1)} {name}"
 
 
 def frontier_table(part: SweepPart, asked: Terms, spots: Sequence[Spot], place: int) -> Table:
@@ -146,11 +152,11 @@ def _stack_remark(stack: StackFacts, part: SweepPart, asked: Terms) -> str:
     """Recommended, or which limit it does not keep."""
     over = []
     if asked.sla_ms is not None and stack.latency > asked.sla_ms:
-        over.append(f"{ms(stack.latency - asked.sla_ms)} over")
+        over.append(f"{format_ms(stack.latency - asked.sla_ms)} over")
     if asked.budget is not None and stack.cost > asked.budget:
-        over.append(f"{usd(stack.cost - asked.budget)} over")
+        over.append(f"{format_usd(stack.cost - asked.budget)} over")
     if asked.target is not None and (stack.value(asked.measure) or 0.0) < asked.target - 1e-9:
-        over.append(f"{numbers.score(asked.target - (stack.value(asked.measure) or 0.0))} short")
+        over.append(f"{numbers.format_score(asked.target - (stack.value(asked.measure) or 0.0))} short")
     if stack.id == part.recommendation.stack:
         return "recommended"
     if over:
@@ -204,15 +210,15 @@ def step_table(part: SweepPart, asked: Terms) -> Table | None:
     """What the next larger K brings to the measure that decides, of the families on the frontier."""
     shown = shown_families(part, asked)
     steps = [step for step in part.steps if step.measure == asked.measure and step.family in shown]
-    deep = {(step.less, step.more): step for step in part.steps if step.measure == _at_30(asked)}
+    deep = {(step.less, step.more): step for step in part.steps if step.measure == _is_at_30(asked)}
     if not steps:
         return None
     lines = tuple(_step_line(step, deep.get((step.less, step.more))) for step in steps)
-    columns = (asked.measure, _at_30(asked), "ms more", "$ more", "In words")
+    columns = (asked.measure, _is_at_30(asked), "ms more", "$ more", "In words")
     return Table("sweep-steps", "From each K to the next", "Stack", columns, lines, digits=3)
 
 
-def _at_30(asked: Terms) -> str:
+def _is_at_30(asked: Terms) -> str:
     base, _, k = asked.measure.partition("@")
     return f"{base}@{10 if k == '30' else 30}"
 
@@ -223,8 +229,11 @@ def _step_line(one: DepthStep, other: DepthStep | None) -> Line:
         (
             figure_entry(one.gain, signed=True),
             figure_entry(other.gain if other is not None else None, signed=True),
-            Entry(numbers.change(one.milliseconds, 1), exact=f"{one.milliseconds:.6g}"),
-            Entry(("" if one.usd < 0 else "+") + usd(one.usd) if one.usd else "$0", exact=f"{one.usd:.6g}"),
+            Entry(numbers.format_change(one.milliseconds, 1), exact=f"{one.milliseconds:.6g}"),
+            Entry(
+                ("" if one.usd < 0 else "+") + format_usd(one.usd) if one.usd else "$0",
+                exact=f"{one.usd:.6g}",
+            ),
             Entry(one.text),
         ),
     )
@@ -264,14 +273,14 @@ def _saves_anything(route: Route, asked: Terms) -> bool:
 
 def _route_line(route: Route, keys: Sequence[tuple[str, int]]) -> Line:
     deltas = {(other.measure, other.k): other.difference for other in route.against}
-    between = f"{usd(route.usd_less)}–{usd(route.usd_more)}"
-    slow = f"{numbers.score(route.milliseconds_less, 1)}–{numbers.score(route.milliseconds_more, 1)}"
+    between = f"{format_usd(route.usd_less)}–{format_usd(route.usd_more)}"
+    slow = f"{numbers.format_score(route.milliseconds_less, 1)}–{numbers.format_score(route.milliseconds_more, 1)}"
     return Line(
         Markup("{}, {}").format(stack_markup(route.family), route.signal),
         (
             figure_entry(route.escalated, factor=100, sign="%"),
-            Entry(usd(route.usd), between, f"{route.usd:.6g}"),
-            Entry(numbers.score(route.milliseconds, 1), slow, f"{route.milliseconds:.6g}"),
+            Entry(format_usd(route.usd), between, f"{route.usd:.6g}"),
+            Entry(numbers.format_score(route.milliseconds, 1), slow, f"{route.milliseconds:.6g}"),
             *(figure_entry(deltas.get(key), signed=True) for key in keys),
         ),
     )
@@ -298,7 +307,9 @@ def _index_line(quality: IndexQuality, cutoffs: Sequence[str], measures: Sequenc
             *(score_entry(quality.recall.get(k)) for k in cutoffs),
             *(change_entry(quality.changes.get(name)) for name in measures),
             Entry(
-                ms(quality.retrieve_ms), f"flat {ms(quality.retrieve_ms_flat)}", f"{quality.retrieve_ms:.6g}"
+                format_ms(quality.retrieve_ms),
+                f"flat {format_ms(quality.retrieve_ms_flat)}",
+                f"{quality.retrieve_ms:.6g}",
             ),
             ms_entry(quality.retrieve_p95),
             memory_entry(quality.memory),
@@ -332,12 +343,12 @@ def _stack_line(stack: StackFacts, asked: Terms, names: Sequence[str], place: in
         (
             figure_entry(quality.value if quality is not None else None),
             *(score_entry(stack.value(name)) for name in others),
-            Entry("n/a", why="no ceiling") if share is None else Entry(percent(share),
+            Entry("n/a", why="no ceiling") if share is None else Entry(format_ratio(share),
                                                                        exact=f"{100 * share:.6g}"),
             *time_entries(stack),
             usd_entry(stack.cost),
             Entry("n/a", why="needs measures at 10 and 30") if second is None else Entry(
-                numbers.score(second, 2), exact=f"{second:.6g}"),
+                numbers.format_score(second, 2), exact=f"{second:.6g}"),
             Entry("no" if place is None else f"{place}"),
         )
     )  # fmt: skip
@@ -390,14 +401,14 @@ def _stage_bar(place: int, stack: StackFacts, scale: Scale) -> StackBar:
         )
         start += width
     total = stack.time("total")
-    words = ", ".join(f"{time.stage} {ms(time.p50)}" for time in stages)
+    words = ", ".join(f"{time.stage} {format_ms(time.p50)}" for time in stages)
     mark = Markup(f'<svg class="stack" aria-hidden="true">{"".join(rects)}</svg>')
     return StackBar(
         place,
         stack_markup(stack.id),
         mark,
-        ms(total.p50) if total else "",
-        ms(total.p95) if total else "",
+        format_ms(total.p50) if total else "",
+        format_ms(total.p95) if total else "",
         words,
     )
 
@@ -452,14 +463,14 @@ def _effect_row(effect: Effect, scale: Scale, asked: Terms) -> Difference:
     value, low, high = effect.quality.value or 0.0, effect.quality.low, effect.quality.high
     ends = (low, high) if low is not None and high is not None else ()
     milliseconds = effect.milliseconds.value or 0.0
-    time = "within jitter" if abs(milliseconds) <= asked.jitter_ms else ms_more(milliseconds)
+    time = "within jitter" if abs(milliseconds) <= asked.jitter_ms else format_ms_difference(milliseconds)
     return Difference(
         f"{effect.value} − {effect.other}",
         difference_mark(low, value, high, "embedding", scale),
-        numbers.change(value),
-        numbers.interval(*ends) if ends else "no interval",
+        numbers.format_change(value),
+        numbers.format_interval(*ends) if ends else "no interval",
         ",".join(f"{number:.6g}" for number in (value, *ends)),
-        f"{time} ({numbers.change(milliseconds, 1)} ms), {dollars_more(effect.usd)}",
+        f"{time} ({numbers.format_change(milliseconds, 1)} ms), {format_usd_difference(effect.usd)}",
         effect.pairs,
     )
 
@@ -522,30 +533,30 @@ def sweep_page(record: Record, _: Board) -> SweepPage | None:
     """The page of a record; None before its findings are written. DataError where they are damaged."""
     if not (record.path / FILE).exists():
         return None
-    return page_of(read_findings(record.path / FILE))
+    return make_page(read_findings(record.path / FILE))
 
 
 def sweep_verdict(record: Record, _: Board) -> Verdict:
     """The finding of the run in a record."""
     if not (record.path / FILE).exists():
         return Verdict(("Nothing finished yet",))
-    return verdict_of(read_findings(record.path / FILE))
+    return describe_verdict(read_findings(record.path / FILE))
 
 
-def verdict_of(findings: Findings) -> Verdict:
+def describe_verdict(findings: Findings) -> Verdict:
     """The sentences of the first part: over all datasets where there are several."""
     part = findings.parts[0]
     claims = tuple(part_claims(part, findings.asked))
     return Verdict((part.verdict,), tuple((sentence,) for sentence in part.lede), claims)
 
 
-def page_of(findings: Findings) -> SweepPage:
+def make_page(findings: Findings) -> SweepPage:
     """The page of a record of findings."""
     part, asked = findings.parts[0], findings.asked
     skipped = [left for left in findings.left if not left.failed]
     return SweepPage(
         facts=_sweep_facts(findings),
-        verdict=verdict_of(findings),
+        verdict=describe_verdict(findings),
         asked=asked,
         scopes=tuple(_plot_scope(part, asked, i) for i, part in enumerate(findings.parts)),
         alternatives=part.recommendation.alternatives,
@@ -570,7 +581,10 @@ def page_of(findings: Findings) -> SweepPage:
         more_skipped=max(0, len(skipped) - MOST_SKIPPED),
         notes=part.notes,
         counted=_computed_words(findings),
-        how=f"95%, percentile bootstrap over queries, {numbers.count(asked.resamples)} resamples, seed {asked.seed}",
+        how=(
+            f"95%, percentile bootstrap over queries, {numbers.format_count(asked.resamples)} resamples, seed "
+            f"{asked.seed}"
+        ),
     )
 
 
@@ -610,14 +624,15 @@ def _plot_data(plot: FrontierPlot, asked: Terms) -> str:
 
 def _sweep_facts(findings: Findings) -> tuple[str, ...]:
     part, asked = findings.parts[0], findings.asked
-    prices = ", ".join(f"{name} {usd(price)}" for name, price in sorted(asked.prices.items()) if price)
+    prices = ", ".join(f"{name} {format_usd(price)}" for name, price in sorted(asked.prices.items()) if price)
     facts = (
         "RAG sweep",
-        numbers.counted(len(part.stacks), "stack"),
+        numbers.format_counted(len(part.stacks), "stack"),
         " and ".join(part.datasets),
-        numbers.counted(part.queries, "query"),
-        f"{part.timed} timed, {numbers.counted(part.sessions, 'session')}",
-        f"prices of {numbers.date(asked.priced_on)}" + (f" per million tokens: {prices}" if prices else ""),
+        numbers.format_counted(part.queries, "query"),
+        f"{part.timed} timed, {numbers.format_counted(part.sessions, 'session')}",
+        f"prices of {numbers.format_date(asked.priced_on)}"
+        + (f" per million tokens: {prices}" if prices else ""),
         f"seed {asked.seed}",
     )
     return tuple(facts)
@@ -629,7 +644,7 @@ def _computed_words(findings: Findings) -> str:
     words = {"embedded": "embedded", "reranked": "reranked", "built": "built"}
     parts: Sequence[str] = [
         f"{_count_noun(findings.counts.get(name, 0), noun)} {words[name]}, "
-        f"{numbers.count(findings.counts.get(f'{name}_before', 0))} found done"
+        f"{numbers.format_count(findings.counts.get(f'{name}_before', 0))} found done"
         for name, noun in names
         if findings.counts.get(name, 0) or findings.counts.get(f"{name}_before", 0)
     ]
@@ -637,4 +652,8 @@ def _computed_words(findings: Findings) -> str:
 
 
 def _count_noun(n: int, noun: str) -> str:
-    return f"{numbers.count(n)} indexes" if noun == "index" and n != 1 else numbers.counted(n, noun)
+    return (
+        f"{numbers.format_count(n)} indexes"
+        if noun == "index" and n != 1
+        else numbers.format_counted(n, noun)
+    )

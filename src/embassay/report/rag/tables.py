@@ -111,7 +111,8 @@ def _sweep_notes(findings: Findings) -> Iterator[NoteParts]:
     if failed:
         yield (
             "failed",
-            f"{numbers.counted(len(failed), 'combination')} failed: {failed[0].configuration} on {failed[0].dataset} "
+            f"{numbers.format_counted(len(failed), 'combination')} failed: {failed[0].configuration} on "
+            f"{failed[0].dataset} "
             f"({failed[0].reason}){', and others' if len(failed) > 1 else ''}.",
             "They are not on any frontier.",
             "Repeat the command to try them again.",
@@ -126,7 +127,7 @@ def _golden_notes(record: Record) -> Iterator[NoteParts]:
     if failed:
         yield (
             "failed",
-            f"{len(failed)} of {numbers.counted(total, 'question')} failed: {failed_list(failed)}.",
+            f"{len(failed)} of {numbers.format_counted(total, 'question')} failed: {failed_list(failed)}.",
             "They are not in the golden set.",
             "Repeat the command to try them again.",
         )
@@ -134,7 +135,7 @@ def _golden_notes(record: Record) -> Iterator[NoteParts]:
     if waiting:
         yield (
             "not run",
-            f"{len(waiting)} of {numbers.counted(total, 'question')} "
+            f"{len(waiting)} of {numbers.format_counted(total, 'question')} "
             f"{'is' if len(waiting) == 1 else 'are'} not finished.",
             "They are not in the golden set.",
             "Repeat the command to continue.",
@@ -176,7 +177,7 @@ def value_text(value: RunValue | None) -> str:
         return numbers.NONE
     if value.value is None:
         return "n/a"
-    unit = unit_of(value.measure)
+    unit = choose_unit(value.measure)
     sign = "%" if unit is PERCENT else ""
     text = f"{unit.text(value.value)}{sign}"
     if value.low is None or value.high is None:
@@ -184,7 +185,7 @@ def value_text(value: RunValue | None) -> str:
     return f"{text} {unit.interval(value.low, value.high)}{sign}"
 
 
-def unit_of(measure: str) -> numbers.Unit:
+def choose_unit(measure: str) -> numbers.Unit:
     """%PROC is a percentage, all others are scores."""
     return PERCENT if measure.startswith("%") else numbers.SCORE
 
@@ -192,7 +193,7 @@ def unit_of(measure: str) -> numbers.Unit:
 def _main_table(score: Score) -> Table:
     if len(score.runs) == 1:
         return _by_cutoff(score)
-    return _side_by_side(score) if len(score.runs) <= SIDE_BY_SIDE else _many_runs(score)
+    return _make_few_runs_table(score) if len(score.runs) <= SIDE_BY_SIDE else _make_many_runs_table(score)
 
 
 def _by_cutoff(score: Score) -> Table:
@@ -213,12 +214,12 @@ def _by_cutoff(score: Score) -> Table:
     return Table.of("cutoffs", ("Measure", *number_columns(*titles)), rows)
 
 
-def _side_by_side(score: Score) -> Table:
+def _make_few_runs_table(score: Score) -> Table:
     """A few runs: a row per measure, a column per run; who may be first is bold."""
     titles = (run.name + (", 95%" if i == 0 else "") for i, run in enumerate(score.runs))
     rows: list[list[Said | Entry]] = []
     for measure in score.measures:
-        first = first_of(score, measure.name)
+        first = find_possible_leaders(score, measure.name)
         cells = [
             Entry(value_text(score.value(run.name, measure.name)), bold=run.name in first)
             for run in score.runs
@@ -227,7 +228,7 @@ def _side_by_side(score: Score) -> Table:
     return Table.of("runs", ("Measure", *number_columns(*titles)), rows)
 
 
-def _many_runs(score: Score) -> Table:
+def _make_many_runs_table(score: Score) -> Table:
     """Many runs: a row per run, best first by the headline, its interval, and the other measures without theirs."""
     comparison = score.comparison(score.headline)
     ranked = list(comparison.runs) if comparison else []
@@ -241,7 +242,7 @@ def _many_runs(score: Score) -> Table:
     )
     rows = []
     for name in order:
-        rank = numbers.rank(*ranks[name]) if name in ranks else numbers.NONE
+        rank = numbers.format_rank(*ranks[name]) if name in ranks else numbers.NONE
         values = [_bare_value(score.value(name, measure.name)) for measure in others]
         rows.append([rank, name, value_text(score.value(name, score.headline)), *values])
     return Table.of("ranks", ("Rank", "Run", *number_columns(*titles)), rows, at=1)
@@ -250,7 +251,7 @@ def _many_runs(score: Score) -> Table:
 def _bare_value(value: RunValue | None) -> str:
     if value is None or value.value is None:
         return value_text(value)
-    unit = unit_of(value.measure)
+    unit = choose_unit(value.measure)
     return unit.text(value.value) + ("%" if unit is PERCENT else "")
 
 
@@ -270,9 +271,9 @@ def _sensitivity_table(score: Score) -> Table:
         values = [cell.values[name] for name in names]
         rows.append([
             f"{cell.cutoff}{'*' if cell.default else ''}", f"{cell.alpha:g}", f"{cell.cap4:g}", f"{cell.cap3:g}",
-            *("n/a" if value is None else numbers.score(value) for value in values),
-            "n/a" if cell.largest_change is None else numbers.score(cell.largest_change),
-            "n/a" if cell.tau is None else numbers.score(cell.tau, 2), " > ".join(cell.order)
+            *("n/a" if value is None else numbers.format_score(value) for value in values),
+            "n/a" if cell.largest_change is None else numbers.format_score(cell.largest_change),
+            "n/a" if cell.tau is None else numbers.format_score(cell.tau, 2), " > ".join(cell.order)
         ])  # fmt: skip
     return Table.of("sensitivity", heads, rows, at=len(heads) - 1)
 
@@ -292,26 +293,29 @@ def _score_remarks(score: Score, wide: bool) -> Iterator[str]:
         if not (pairs.index(pair) == 0 and score.lede):
             yield _pair_sentence(score, pair)
     if len(pairs) > _PAIRS and not wide:
-        yield f"{numbers.counted(len(pairs) - _PAIRS, 'more pair')}: --wide shows them."
+        yield f"{numbers.format_counted(len(pairs) - _PAIRS, 'more pair')}: --wide shows them."
     yield from _likeness_sentences(score, wide)
     yield from _guidance_sentences(score)
     yield from (note.text for note in score.notes)
-    yield f"Intervals: {intervals_in_words(score)}. Ties: {score.settings.ties}."
+    yield f"Intervals: {describe_intervals(score)}. Ties: {score.settings.ties}."
 
 
-def intervals_in_words(score: Score) -> str:
+def describe_intervals(score: Score) -> str:
     """How the intervals of a scoring were made; resamples and seed where it was by them."""
     settings = score.settings
     if settings.intervals != BOOTSTRAP:
         return settings.intervals
-    return f"{resampled_unit(score).lower()}, {numbers.count(settings.resamples)} resamples, seed {settings.seed}"
+    return (
+        f"{resampled_unit(score).lower()}, {numbers.format_count(settings.resamples)} resamples, seed "
+        f"{settings.seed}"
+    )
 
 
 def _pair_sentence(score: Score, pair: RunPair) -> str:
-    unit = unit_of(score.headline)
+    unit = choose_unit(score.headline)
     ends = upward_ends(pair)
     interval = f" ({unit.interval(*ends)})" if ends else ""
-    gap = f"{unit.text(abs(pair.difference))}{interval}, p {numbers.p_value(pair.p_adjusted)} (Holm)"
+    gap = f"{unit.text(abs(pair.difference))}{interval}, p {numbers.format_p_value(pair.p_adjusted)} (Holm)"
     claim = pair_claim(pair, score.headline)
     if claim.relation == "level":
         return f"{pair.a} and {pair.b} cannot be told apart on {score.headline}: {gap}."
@@ -330,10 +334,10 @@ def _likeness_sentences(score: Score, wide: bool) -> Iterator[str]:
     cutoffs = sorted({pair.cutoff for pair in score.likeness})[: None if wide else 1]
     few = [pair for pair in score.likeness if pair.cutoff in cutoffs]
     for pair in few if wide else few[:_PAIRS]:
-        shared = numbers.score(pair.overlap)
+        shared = numbers.format_score(pair.overlap)
         if pair.overlap_low is not None and pair.overlap_high is not None:
-            shared += f" ({numbers.interval(pair.overlap_low, pair.overlap_high)})"
-        tau = "tau n/a" if pair.tau is None else f"tau of the common ones {numbers.score(pair.tau)}"
+            shared += f" ({numbers.format_interval(pair.overlap_low, pair.overlap_high)})"
+        tau = "tau n/a" if pair.tau is None else f"tau of the common ones {numbers.format_score(pair.tau)}"
         yield f"{pair.a} and {pair.b}: overlap@{pair.cutoff} {shared}, {tau}."
 
 
@@ -365,12 +369,12 @@ def label_of(measure: MeasureFacts) -> str:
 
 
 def _measure_line(record: Record, score: Score, measure: MeasureFacts, runs: Sequence[str]) -> Line:
-    bold, unit = first_of(score, measure.name), unit_of(measure.name)
+    bold, unit = find_possible_leaders(score, measure.name), choose_unit(measure.name)
     rows = ((run, record.find(TASK, run, measure.name, dataset=score.judgements.name)) for run in runs)
     return Line(label_of(measure), tuple(entry_for(row, unit, bold=run in bold) for run, row in rows))
 
 
-def first_of(score: Score, measure: str) -> frozenset[str]:
+def find_possible_leaders(score: Score, measure: str) -> frozenset[str]:
     """The runs that may be first by a measure; none where all may."""
     comparison = score.comparison(measure)
     if comparison is None:
@@ -413,8 +417,8 @@ def _figure_entry(value: float | None, low: float | None, high: float | None, wh
     ends = (low, high) if low is not None and high is not None else ()
     exact = ",".join(f"{end:.6g}" for end in (value, *ends))
     return Entry(
-        numbers.score(value),
-        numbers.interval(*ends) if ends else "no interval",
+        numbers.format_score(value),
+        numbers.format_interval(*ends) if ends else "no interval",
         exact,
         step_of(max(0.0, value)),
     )
@@ -451,8 +455,8 @@ def _sensitivity_grid(cutoff: int, cells: Sequence[SensitivityCell]) -> Table:
 def _grid_entry(cell: SensitivityCell | None) -> Entry:
     if cell is None or cell.largest_change is None:
         return Entry("n/a", why="not defined at this setting")
-    tau = "" if cell.tau is None else f"τ {numbers.score(cell.tau, 2)}"
-    moved = "default" if cell.default else f"moves {numbers.score(cell.largest_change)}"
+    tau = "" if cell.tau is None else f"τ {numbers.format_score(cell.tau, 2)}"
+    moved = "default" if cell.default else f"moves {numbers.format_score(cell.largest_change)}"
     step = 1 if cell.largest_change < STEADY else min(5, 1 + step_of(cell.largest_change / (10 * STEADY)))
     exact = f"{cell.largest_change if cell.tau is None else cell.tau:.6g}"
     return Entry(tau or moved, moved if tau else "", exact, step, bold=cell.default)

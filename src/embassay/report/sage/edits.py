@@ -9,7 +9,7 @@ from typing import Any
 from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
 from embassay.protocols.sage.options import SageOptions
-from embassay.protocols.sage.tasks import EDITS, SageContext, edited, shortened
+from embassay.protocols.sage.tasks import EDITS, SageContext, edit_documents, shorten_documents
 from embassay.records import Documents
 from embassay.report.items import (
     LENGTHS,
@@ -62,7 +62,7 @@ def _cached_changes(context: SageContext, task: str, documents: Documents) -> Ch
             for edit in EDITS
         }
         return Changes(made)
-    documents = shortened(documents, context)
+    documents = shorten_documents(documents, context)
     spans: dict[str, list[Any]] = {}
     needle = ""
     for edit, kind, _, _ in SPANS:
@@ -100,7 +100,7 @@ def change_span(text: str, new: str) -> list[int]:
 
 
 def _edited_pairs(edit: str, documents: Documents, context: SageContext) -> list[tuple[str, str]]:
-    return list(zip(documents.texts, edited(edit, documents, context), strict=True))
+    return list(zip(documents.texts, edit_documents(edit, documents, context), strict=True))
 
 
 def _common_length(a: str, b: str) -> int:
@@ -196,7 +196,7 @@ MOST_MEMBERS, FEW_MEMBERS = 200, 20
 """Texts of one clustering set that go into the page of one run, and of several."""
 
 
-def comparisons(source: ItemSource) -> Part:
+def make_comparisons_part(source: ItemSource) -> Part:
     """The source, both summaries and the one people chose."""
     return {
         "fields": {name: source.texts(name) for name in ("source", "first", "second")},
@@ -204,21 +204,21 @@ def comparisons(source: ItemSource) -> Part:
     }
 
 
-def ratings(source: ItemSource) -> Part:
+def make_ratings_part(source: ItemSource) -> Part:
     """The source, the summary and its ratings by axis."""
     return {
         "fields": {name: source.texts(name) for name in ("source", "summary")},
-        "ratings": _ratings_of(source),
+        "ratings": _ratings_by_axis(source),
     }
 
 
-def robustness(source: ItemSource) -> Part:
+def make_robustness_part(source: ItemSource) -> Part:
     """The text, its summary and a window of each edited version."""
     fields = {name: source.texts(name) for name in ("text", "summary")}
     return {"fields": fields, **_changes_part(source)}
 
 
-def sensitivity(source: ItemSource) -> Part:
+def make_sensitivity_part(source: ItemSource) -> Part:
     """The text, the span that each variant inserts or removes, and the similarity expected of it."""
     linear = is_linear(source.record)
     sizes = {
@@ -229,7 +229,7 @@ def sensitivity(source: ItemSource) -> Part:
     return {"fields": {"text": source.texts("text")}, "expected": sizes, **_changes_part(source)}
 
 
-def clustering(source: ItemSource) -> Part:
+def make_clustering_part(source: ItemSource) -> Part:
     """The members of each set by label: text, label, and the cluster each system put it in."""
     members: dict[str, list[str]] = {item: [] for item in source.ids}
     for text in source.judged.items("text"):
@@ -240,7 +240,7 @@ def clustering(source: ItemSource) -> Part:
     return {"fields": {}, "sets": [_set_part(source, members[item], clusters) for item in source.ids]}
 
 
-def retrieval(source: ItemSource) -> Part:
+def make_retrieval_part(source: ItemSource) -> Part:
     """The query, the documents that occur, and the two rankings of every system."""
     corpus = RankedDocuments(source.excerpts, source.judged)
     ranked, gains = read_rankings(source.folder, source.group, source.ids, corpus)
@@ -272,7 +272,7 @@ def _people_choices(group: ItemGroup, ids: Sequence[str]) -> list[int | None]:
     return [{1.0: predicted[item], 0.0: 1 - predicted[item]}.get(float(correct[place[item]])) for item in ids]
 
 
-def _ratings_of(source: ItemSource) -> dict[str, list[float | None]]:
+def _ratings_by_axis(source: ItemSource) -> dict[str, list[float | None]]:
     """The human ratings by axis; they stand in every system's file."""
     import polars as pl
 

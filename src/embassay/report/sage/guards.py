@@ -68,8 +68,8 @@ def _show_kept(line: Cells) -> str:
     if not line["kept"]:
         return numbers.NONE
     ends = (
-        f" {numbers.interval(float(line['low']), float(line['high']))}"
+        f" {numbers.format_interval(float(line['low']), float(line['high']))}"
         if line["low"] and line["high"]
         else ""
     )
-    return f"{numbers.score(float(line['kept']))}{ends}"
+    return f"{numbers.format_score(float(line['kept']))}{ends}"

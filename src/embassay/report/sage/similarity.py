@@ -9,7 +9,7 @@ from functools import partial
 from embassay.document.blocks import Block, Box, Command, Details, Facts, Heading, Link, Panes, Text
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
-from embassay.report.board import Board, Row, Wanted, missing_here, value_table
+from embassay.report.board import Board, Row, Wanted, list_missing_values, value_table
 from embassay.report.cards.findings import Finding, format_figure, format_share, known_rows, make_finding
 from embassay.report.items import EDIT_WORDS, POSITIONS, SEMANTIC, SUPERFICIAL, edit_words
 from embassay.report.items import SIZES as SIZE_NAMES
@@ -22,12 +22,12 @@ from embassay.report.sage.tables import (
     change_curves,
     count_copies,
     expected_similarity,
+    format_two_decimals,
     heat_tables,
     is_linear,
     paper_tables,
     sage_verdict,
     task_panels,
-    two_decimals,
 )
 from embassay.text import FURTHER, FURTHER_SUPERFICIAL
 
@@ -63,7 +63,7 @@ def span_columns(
     is_less_better = measure == "similarity"
     return tuple(
         Wanted(
-            numbers.percent(float(p)),
+            numbers.format_percent(float(p)),
             measure,
             variants[0],
             KINDS[kind],
@@ -82,7 +82,8 @@ def by_size(record: Record) -> tuple[Wanted, ...]:
     linear = is_linear(record)
     return tuple(
         Wanted(
-            f"{numbers.percent(float(p))}, expected {two_decimals(expected_similarity(float(p), linear=linear))}",
+            f"{numbers.format_percent(float(p))}, expected "
+            f"{format_two_decimals(expected_similarity(float(p), linear=linear))}",
             "similarity",
             f"{kind}:p={p}",
             KINDS[kind],
@@ -119,18 +120,18 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield _sage_facts(record, board)
     yield sage_verdict(record, board)
     tasks = "tasks" if len(board.tasks) > 1 else "task"
-    yield Heading(f"{numbers.in_words(len(board.tasks)).capitalize()} {tasks}", "sage-tasks")
+    yield Heading(f"{numbers.spell_count(len(board.tasks)).capitalize()} {tasks}", "sage-tasks")
     yield Text(
         "Each panel has its own scale, printed on top. Best first. Tick: estimate, bar: 95% "
         "interval. Dashed: the score of a trivial answer. Higher is better."
     )
-    yield Box("panels", (*task_panels(record, board), *missing_here(record, board)))
+    yield Box("panels", (*task_panels(record, board), *list_missing_values(record, board)))
     yield from _robustness_blocks(record, board, alone)
     yield from _sensitivity_blocks(record, board, alone)
     yield from _retrieval_blocks(record, board)
     yield from guard_blocks(record.path, heading=True)
     yield from _part_blocks(
-        _per_dataset(record, board, "preference", _preference_columns, "Human preference"),
+        _tables_per_dataset(record, board, "preference", _preference_columns, "Human preference"),
         Heading("What people prefer", "sage-preference"),
         "Comparisons: the more similar of two summaries is predicted to be the chosen one. Ratings: Pearson r with the "
         "human rating, as (r + 1) / 2; 0.5 means no correlation.",
@@ -141,7 +142,7 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         "The headline score of each task on each dataset; the task’s score is their mean.",
         "Task",
     )
-    yield from _in_the_papers_layout(record, board, alone)
+    yield from _paper_layout_blocks(record, board, alone)
 
 
 def _part_blocks(
@@ -163,7 +164,7 @@ def _robustness_blocks(record: Record, board: Board, alone: bool) -> Iterator[Bl
         "of the first three columns. Background: the darker, the further from 100%.",
     )
     yield from _part_blocks(
-        heat(SIMILARITIES, two_decimals, name="edits", title="Similarity by edit"),
+        heat(SIMILARITIES, format_two_decimals, name="edits", title="Similarity by edit"),
         Heading("Which edit moves similarity"),
         "Mean similarity of each version to the original, which has 1. Noise should stay above the "
         "summary, changed meaning below it. Background: blue on the right side of the summary, amber "
@@ -190,12 +191,12 @@ def _sensitivity_blocks(record: Record, board: Board, alone: bool) -> Iterator[B
     )
     yield Panes("Dataset", drawn)
     if alone:
-        sizes = heat(by_size(record), two_decimals, name="sizes", title="Similarity by size")
+        sizes = heat(by_size(record), format_two_decimals, name="sizes", title="Similarity by size")
         yield Details("All systems by size", (Panes("Dataset", tuple(sizes)),))
     yield from _part_blocks(
         heat(
             by_position(is_linear(record)),
-            two_decimals,
+            format_two_decimals,
             name="positions",
             title="Similarity by size and position",
         ),
@@ -204,7 +205,7 @@ def _sensitivity_blocks(record: Record, board: Board, alone: bool) -> Iterator[B
         "the end. Background, by their mean: amber more similar than expected, blue less, darker further away.",
     )
     yield from _part_blocks(
-        _per_dataset(record, board, "sensitivity", _sensitivity_columns, "Sensitivity"),
+        _tables_per_dataset(record, board, "sensitivity", _sensitivity_columns, "Sensitivity"),
         Heading("Score, calibrated score, and falling at every step", level=3),
         "Calibrated: after the monotone map that fits the expected curve best, fitted on the other "
         "half of the documents. It shows how much of the score is only the scale of a cosine. Falls "
@@ -215,7 +216,13 @@ def _sensitivity_blocks(record: Record, board: Board, alone: bool) -> Iterator[B
 def _retrieval_blocks(record: Record, board: Board) -> Iterator[Block]:
     yield from _part_blocks(
         heat_tables(
-            record, board, "retrieval", RETAINED, two_decimals, name="retained", title="Share of nDCG@10 kept"
+            record,
+            board,
+            "retrieval",
+            RETAINED,
+            format_two_decimals,
+            name="retained",
+            title="Share of nDCG@10 kept",
         ),
         Heading("Retrieval kept, by perturbation", "sage-retrieval"),
         "nDCG@10 as a share of the clean one. With all copies: the corpus also holds "
@@ -225,13 +232,13 @@ def _retrieval_blocks(record: Record, board: Board) -> Iterator[Block]:
         "end. Background: the darker, the more is lost; blue where more is found than before.",
     )
     yield from _part_blocks(
-        _per_dataset(record, board, "retrieval", _ndcg_columns, "nDCG@10"),
+        _tables_per_dataset(record, board, "retrieval", _ndcg_columns, "nDCG@10"),
         Heading("nDCG@10 itself", level=3),
         "Ties: share of queries whose first ten hold equal scores; the original then ranks before its copies.",
     )
 
 
-def _in_the_papers_layout(record: Record, board: Board, alone: bool) -> Iterator[Block]:
+def _paper_layout_blocks(record: Record, board: Board, alone: bool) -> Iterator[Block]:
     if not (printed := paper_tables(record, board)):
         return
     yield Heading("In the paper’s layout", "sage-paper")
@@ -252,15 +259,17 @@ def _sage_facts(record: Record, board: Board) -> Facts:
     return Facts(
         (
             "SAGE",
-            numbers.counted(len(board.tasks), "task"),
-            numbers.counted(len(datasets), "dataset") if len(datasets) > 1 else next(iter(datasets), ""),
-            numbers.counted(len(record.ranked_systems), "system"),
+            numbers.format_counted(len(board.tasks), "task"),
+            numbers.format_counted(len(datasets), "dataset")
+            if len(datasets) > 1
+            else next(iter(datasets), ""),
+            numbers.format_counted(len(record.ranked_systems), "system"),
         ),
         (Link("the paper’s tables", "sage-paper"), Link("how to read this", "reading-sage")),
     )
 
 
-def _per_dataset(
+def _tables_per_dataset(
     record: Record, board: Board, name: str, columns: Callable[[Record], Sequence[Wanted]], title: str
 ) -> Iterator[Pane]:
     """One table per dataset of a task."""
@@ -338,7 +347,7 @@ def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
         _, most = max(ahead, key=lambda pair: pair[0])
         clause = (
             f"keeps {format_figure(most)} of its nDCG@10 where documents are "
-            f"{_edited_words(most)}{_on_dataset(record, most)}, the highest value of all; no test compares these"
+            f"{_edited_words(most)}{_dataset_words(record, most)}, the highest value of all; no test compares these"
         )
         yield make_finding(run, clause, weight=1, place="sage-retrieval")
 
@@ -351,24 +360,24 @@ def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
         clause = (
             f"keeps every kind of noise above every change of meaning on {_format_only(relation)} documents"
         )
-        yield make_finding(run, clause + _on_dataset(record, relation), weight=5, place="sage-robustness")
+        yield make_finding(run, clause + _dataset_words(record, relation), weight=5, place="sage-robustness")
     noise = _least_share(
         record, lambda dataset: [_share_row(record, name, dataset, "above_summary", e) for e in SUPERFICIAL]
     )
     if noise is not None and (noise.value or 0.0) < ENOUGH:
         clause = f"rates a text {NOISY[noise.variant]} no closer than its own summary on {_rest_share(noise)} documents"
-        yield make_finding(run, clause + _on_dataset(record, noise), weight=3, place="sage-robustness")
+        yield make_finding(run, clause + _dataset_words(record, noise), weight=3, place="sage-robustness")
     meaning = _least_share(
         record, lambda dataset: [_share_row(record, name, dataset, "below_summary", e) for e in SEMANTIC]
     )
     if meaning is not None and (meaning.value or 0.0) < ENOUGH:
         rated = f"rates a text {NOISY[meaning.variant]} as close as its summary or closer"
         clause = f"{rated} on {_rest_share(meaning)} documents"
-        yield make_finding(run, clause + _on_dataset(record, meaning), weight=3, place="sage-robustness")
+        yield make_finding(run, clause + _dataset_words(record, meaning), weight=3, place="sage-robustness")
     kept = _kept_results(record, name)
     if kept:
         least = min(kept, key=lambda result: result.value or 0.0)
-        where = f"where documents are {_edited_words(least)}{_on_dataset(record, least)}"
+        where = f"where documents are {_edited_words(least)}{_dataset_words(record, least)}"
         clause = f"keeps least of its nDCG@10, {format_figure(least)}, {where}"
         yield make_finding(run, clause, weight=2, place="sage-retrieval")
 
@@ -382,14 +391,18 @@ def _format_only(row: Result) -> str:
     return (
         f"only {format_share(row)}"
         if round((row.value or 0.0) * row.n)
-        else f"none of {numbers.count(row.n)}"
+        else f"none of {numbers.format_count(row.n)}"
     )
 
 
 def _rest_share(row: Result) -> str:
     """The share of items that are not counted: `44 of 48 (92%)`, `all of 48`."""
     rest = 1.0 - (row.value or 0.0)
-    return numbers.share(rest, row.n) if round(rest * row.n) < row.n else f"all of {numbers.count(row.n)}"
+    return (
+        numbers.format_share(rest, row.n)
+        if round(rest * row.n) < row.n
+        else f"all of {numbers.format_count(row.n)}"
+    )
 
 
 def _least_share(record: Record, rows: Callable[[str], Sequence[Result | None]]) -> Result | None:
@@ -428,5 +441,5 @@ def _edited_words(row: Result) -> str:
     return EDITED.get(edit) or f"changed, {edit_words(edit)}"
 
 
-def _on_dataset(record: Record, row: Result) -> str:
+def _dataset_words(record: Record, row: Result) -> str:
     return f" ({row.dataset})" if len(record.datasets(row.task)) > 1 else ""

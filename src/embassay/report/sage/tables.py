@@ -40,11 +40,11 @@ from embassay.document.plots import (
     draw_sign,
     draw_tracks,
     height_of,
-    tracks_of,
+    make_tracks,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_contenders, state_count
-from embassay.protocols.sage.tables import GROUPS, SageTable, tables
+from embassay.protocols.sage.tables import GROUPS, SageTable, make_tables
 from embassay.protocols.sage.tasks import RETRIEVAL_EDITS
 from embassay.records import Result
 from embassay.report.board import (
@@ -55,8 +55,8 @@ from embassay.report.board import (
     Value,
     Wanted,
     collect_ends,
-    item_count,
-    line_of,
+    count_items,
+    make_line,
     missing_value,
     passing_systems,
     task_value,
@@ -139,7 +139,7 @@ _MANY = 4
 """Edits that are named one by one."""
 
 
-def tasks_of(record: Record) -> tuple[BoardTask, ...]:
+def list_tasks(record: Record) -> tuple[BoardTask, ...]:
     """The tasks in the words of a run: it may have searched some of the perturbed versions only."""
     edits = count_copies(record)
     shown = (*TASKS, *(task for task in BEYOND if record.datasets(task.name)))
@@ -206,7 +206,7 @@ def _noise_heading(claim: Claim) -> Sentence:
     keep, what = "keeps" if claim.n == 1 else "keep", "noise above changed meaning on most documents"
     if not claim.n:
         return (f"No system keeps {what}",)
-    return (f"{claim.n} of {numbers.counted(claim.of, 'system')} {keep} {what}{claim.subject}",)
+    return (f"{claim.n} of {numbers.format_counted(claim.of, 'system')} {keep} {what}{claim.subject}",)
 
 
 def _leader_claim(record: Record, board: Board) -> Claim:
@@ -220,7 +220,7 @@ def _leader_claim(record: Record, board: Board) -> Claim:
 
 def _leader_heading(board: Board, claim: Claim) -> Sentence:
     if claim.relation == "counts":
-        return (f"SAGE: {numbers.counted(claim.of, 'task')}, no task with a single leader",)
+        return (f"SAGE: {numbers.format_counted(claim.of, 'task')}, no task with a single leader",)
     return (board.naming(claim.subject), f" {BY_NAME[claim.measure].superlative}")
 
 
@@ -230,7 +230,7 @@ def _shares_sentences(record: Record, board: Board, claims: Sequence[Claim]) -> 
         return []
     most = claims[-1]
     return [
-        _most_share(record, board, most) if most.value else _no_share(record, most),
+        _most_share(record, board, most) if most.value else _missing_share_sentence(record, most),
         ("Robustness saturates at one third: see the shares, not only the score.",),
     ]
 
@@ -238,7 +238,7 @@ def _shares_sentences(record: Record, board: Board, claims: Sequence[Claim]) -> 
 def _most_share(record: Record, board: Board, claim: Claim) -> Sentence:
     where = f" on {claim.kind}" if len(record.datasets("robustness")) > 1 else ""
     of = "documents" if claim.of < 100 else "of the documents"
-    share = f"On at most {numbers.share(claim.value or 0, claim.of)} {of}{where}"
+    share = f"On at most {numbers.format_share(claim.value or 0, claim.of)} {of}{where}"
     return (
         f"{share} every superficial edit stays above every meaning change: ",
         board.naming(claim.subject),
@@ -246,8 +246,8 @@ def _most_share(record: Record, board: Board, claim: Claim) -> Sentence:
     )
 
 
-def _no_share(record: Record, claim: Claim) -> Sentence:
-    n = item_count(record, BY_NAME["robustness"], claim.subject)
+def _missing_share_sentence(record: Record, claim: Claim) -> Sentence:
+    n = count_items(record, BY_NAME["robustness"], claim.subject)
     return (f"No system keeps every superficial edit above every meaning change on any of {n:,} documents.",)
 
 
@@ -276,7 +276,7 @@ def _places_sentences(board: Board, claims: Sequence[Claim]) -> list[Sentence]:
 def _place_sentence(board: Board, first: tuple[str, ...], tasks: list[str]) -> Sentence:
     where = plain_text(join_names(tasks))
     if len(first) > MOST_NAMES:
-        return (f"{numbers.in_words(len(first)).capitalize()} systems may be first on {where}.",)
+        return (f"{numbers.spell_count(len(first)).capitalize()} systems may be first on {where}.",)
     names: list[Part] = [board.naming(system) for system in first]
     return ("Only " if len(first) == 1 else "", *join_names(names, "or"), f" may be first on {where}.")
 
@@ -285,13 +285,13 @@ Printed = Callable[[float], str]
 Pane = tuple[str, tuple[Block, ...]]
 
 
-def two_decimals(value: float) -> str:
+def format_two_decimals(value: float) -> str:
     """How shares of a score and similarities are printed in a heat cell."""
-    return numbers.score(value, 2)
+    return numbers.format_score(value, 2)
 
 
 def heat_tables(
-    record: Record, board: Board, task: str, columns: Sequence[Wanted], printed: Printed = numbers.percent, *,
+    record: Record, board: Board, task: str, columns: Sequence[Wanted], printed: Printed = numbers.format_percent, *,
     name: str, title: str
 ) -> Iterator[Pane]:  # fmt: skip
     """A heat table per dataset of the task, under how many items it rests on; columns without any row are left out."""
@@ -324,7 +324,7 @@ def heat_tables(
             ]
             if not any(entry.exact for entry in entries):
                 entries = [replace(entries[0], span=len(shown))]
-            lines.append(line_of(row, tuple(entries), place, rows))
+            lines.append(make_line(row, tuple(entries), place, rows))
         ranked = {row.system.name for row in rows if row.system.ranked}
         stacks = [stack for (system, _), stack in values.items() if system in ranked]
         results = [result for stack in stacks for result in stack if result and result.value is not None]
@@ -336,7 +336,10 @@ def heat_tables(
         )  # fmt: skip
         yield (
             dataset,
-            (Text(f"{_items_text(results)}{_widest_interval(results, printed is numbers.percent)}"), table),
+            (
+                Text(f"{_items_text(results)}{_widest_interval(results, printed is numbers.format_percent)}"),
+                table,
+            ),
         )
 
 
@@ -382,8 +385,8 @@ def _items_text(results: Sequence[Result]) -> str:
     if not counts:
         return "Nothing finished yet"
     if len(counts) == 1:
-        return f"n = {numbers.count(counts[0])} per row"
-    return f"n from {numbers.count(counts[0])} to {numbers.count(counts[-1])} per row"
+        return f"n = {numbers.format_count(counts[0])} per row"
+    return f"n from {numbers.format_count(counts[0])} to {numbers.format_count(counts[-1])} per row"
 
 
 def _widest_interval(results: Sequence[Result], in_percent: bool) -> str:
@@ -394,7 +397,7 @@ def _widest_interval(results: Sequence[Result], in_percent: bool) -> str:
     ]
     if not halves:
         return "; no intervals."
-    width = f"{100 * max(halves):.1f} points" if in_percent else numbers.score(max(halves))
+    width = f"{100 * max(halves):.1f} points" if in_percent else numbers.format_score(max(halves))
     return f"; widest 95% half-width {width}."
 
 
@@ -418,7 +421,7 @@ def paper_tables(record: Record, board: Board) -> tuple[Table, ...]:
     """Tables 1 to 6, as far as the run has their tasks."""
     kinds = {system.name: system.kind for system in record.systems}
     rows = [row for row in record.rows.values() if row.measure in MEASURES and row.variant.count("=") == 0]
-    by_name = {table.name: table for table in tables(rows, kinds)}
+    by_name = {table.name: table for table in make_tables(rows, kinds)}
     return tuple(
         _paper_table(record, board, by_name[name])
         for name in PAPER
@@ -434,7 +437,7 @@ def _paper_table(record: Record, board: Board, table: SageTable) -> Table:
             group=heading,
         )
         for kind, heading in GROUPS
-        for row_kind, system, values in _in_order(board, table)
+        for row_kind, system, values in _order_paper_rows(board, table)
         if row_kind == kind
     )
     columns = tuple(Column(name, style="num") for name in table.columns)
@@ -443,7 +446,7 @@ def _paper_table(record: Record, board: Board, table: SageTable) -> Table:
     )
 
 
-def _in_order(board: Board, table: SageTable) -> list[tuple[str, str, tuple[float | None, ...]]]:
+def _order_paper_rows(board: Board, table: SageTable) -> list[tuple[str, str, tuple[float | None, ...]]]:
     place = {row.system.name: i for i, row in enumerate(board.rows)}
     return sorted(table.rows, key=lambda row: place[row[1]])
 
@@ -454,8 +457,8 @@ def _paper_entry(record: Record, board: Board, table: SageTable, system: str, pl
     scope = _column_scope(record, table, place)
     bold = scope in record.scopes and system in record.scope(scope).best
     value = _with_interval(record, board, system, scope) if scope else None
-    full = value.exact if value is not None else "" if exact is None else numbers.exact(exact)
-    text = "n/a" if exact is None else numbers.score(exact)
+    full = value.exact if value is not None else "" if exact is None else numbers.format_exact(exact)
+    text = "n/a" if exact is None else numbers.format_score(exact)
     return Entry(
         text,
         exact=full,
@@ -511,7 +514,7 @@ def _task_panel(record: Record, task: BoardTask, rows: Sequence[tuple[Row, Value
     if rest := [value.value or 0.0 for _, value in rows[TOP:]]:
         foot.append(Line(f"{len(rest)} more", (Entry((grey_ticks(rest, scale),)),), style="rest"))
     if trivial is not None:
-        label = reference_label(trivial, f"{task.trivial_label} {numbers.score(trivial)}", scale)
+        label = reference_label(trivial, f"{task.trivial_label} {numbers.format_score(trivial)}", scale)
         foot.append(Line("", (Entry((label,)),)))
     return Table(
         "", task.title, "System", (Column((draw_axis(scale, labels=2), "Value"), style="num"),), tuple(lines),
@@ -523,9 +526,9 @@ def _task_panel(record: Record, task: BoardTask, rows: Sequence[tuple[Row, Value
 def _panel_subtitle(record: Record, task: BoardTask, rows: Sequence[tuple[Row, Value]]) -> str:
     """What the value is, on which data, and how many items stand behind it."""
     datasets = record.datasets(task.name)
-    where = numbers.counted(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]
-    counts = {item_count(record, task, row.system.name) for row, _ in rows}
-    n = f", {numbers.count(counts.pop())} {task.items}" if len(counts) == 1 else ""
+    where = numbers.format_counted(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]
+    counts = {count_items(record, task, row.system.name) for row, _ in rows}
+    n = f", {numbers.format_count(counts.pop())} {task.items}" if len(counts) == 1 else ""
     return f"{task.unit}; {where}{n}"
 
 
@@ -587,7 +590,7 @@ def _change_courses(record: Record, board: Board, dataset: str, kind: str) -> tu
 def _change_figure(kind: str, lines: tuple[Course, ...], *, linear: bool) -> Figure:
     values = collect_ends(Value("value", result) for line in lines for _, result in line.points)
     y = scale_of([*values, 1.0, 0.0])
-    tracks = tracks_of([(line.row.system.kind, line.points) for line in lines], y)
+    tracks = make_tracks([(line.row.system.kind, line.points) for line in lines], y)
     after = ("expected", height_of(y, expected_similarity(1.0, linear=linear)))
     parts = [
         draw_labels(y),
@@ -596,7 +599,7 @@ def _change_figure(kind: str, lines: tuple[Course, ...], *, linear: bool) -> Fig
         draw_names(tracks, [line.row.label for line in lines], plain=[after]),
     ]
     svg = Markup(f'<svg class="curve" height="{HEIGHT + 40}">{"".join(parts)}</svg>')
-    small = f"n = {numbers.count(lines[0].points[0][1].n)}"
+    small = f"n = {numbers.format_count(lines[0].points[0][1].n)}"
     return Figure(
         f"As {TITLES[kind]}", svg, _summarize_curves(kind, lines), small, legend=_curve_legend(lines, tracks)
     )
@@ -612,7 +615,7 @@ def _curve_legend(lines: Sequence[Course], tracks: Sequence[Track]) -> tuple[Sen
 
 def _summarize_curves(kind: str, lines: Sequence[Course]) -> str:
     ends = "; ".join(
-        f"{line.row.label} {numbers.score(line.points[-1][1].value or 0.0, 2)}" for line in lines
+        f"{line.row.label} {numbers.format_score(line.points[-1][1].value or 0.0, 2)}" for line in lines
     )
     return f"Mean similarity as {TITLES[kind]}. At the largest size: {ends}."
 
@@ -625,7 +628,8 @@ def _draw_expected(y: Scale, *, linear: bool) -> str:
 
 def _draw_axis(sizes: Sequence[float]) -> str:
     ticks = "".join(
-        f'<text x="{LEFT + WIDE * size:.2f}%" y="{HEIGHT + 24}" text-anchor="middle">{numbers.percent(size)}</text>'
+        f'<text x="{LEFT + WIDE * size:.2f}%" y="{HEIGHT + 24}" '
+        f'text-anchor="middle">{numbers.format_percent(size)}</text>'
         for size in (0.0, *sizes)
     )
     return f'{ticks}<text x="{LEFT + WIDE / 2}%" y="{HEIGHT + 39}" text-anchor="middle">share of the tokens</text>'

@@ -33,7 +33,8 @@ SAYS = {
 def check_view(check: WatchCheck) -> Iterator[Block]:
     """The verdict, what kind of change it is, whether it matters, and which texts moved."""
     yield Verdict(
-        (SAYS[check.verdict].format(system=check.system) + ".",), tuple((line,) for line in _ledes(check))
+        (SAYS[check.verdict].format(system=check.system) + ".",),
+        tuple((line,) for line in _lede_sentences(check)),
     )
     if check.impact is not None:
         yield impact_table(check.impact)
@@ -42,10 +43,10 @@ def check_view(check: WatchCheck) -> Iterator[Block]:
     # Where all texts have changed, or none, the groups tell nothing apart.
     if check.verdict != "same" and any(0 < group.moved < group.n for group in check.groups):
         yield _group_table(check.groups)
-    yield Bullets(tuple(_notes(check)))
+    yield Bullets(tuple(_note_blocks(check)))
 
 
-def _ledes(check: WatchCheck) -> Iterator[str]:
+def _lede_sentences(check: WatchCheck) -> Iterator[str]:
     if check.verdict == "same":
         yield (
             f"{check.asked - check.lost:,} items were asked again; {check.moved:,} differ by more than "
@@ -121,7 +122,7 @@ def _group_table(groups: Sequence[GroupState]) -> Table:
     return Table.of("watch-groups", ["Texts", *number_columns("Beyond noise", "Median distance")], rows)
 
 
-def _notes(check: WatchCheck) -> Iterator[str]:
+def _note_blocks(check: WatchCheck) -> Iterator[str]:
     yield f"Check {check.look}: p {check.p:.2g}; an alarm needs {check.level:.2g} or less."
     if check.lost:
         yield f"{check.lost:,} items have no answer and are left out."

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import ModelError, UsageError
-from embassay.machine import VARIABLE, card, cores
-from embassay.runs.execution import Ray, in_words
+from embassay.machine import VARIABLE, choose_card, count_cores
+from embassay.runs.execution import Ray, describe_error
 
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -55,12 +55,12 @@ def import_ray() -> Any:
     return ray
 
 
-def on_node(ray: Any, node: str, *, soft: bool = False) -> Any:
+def node_strategy(ray: Any, node: str, *, soft: bool = False) -> Any:
     """The strategy that puts a task or an actor on this node; `soft`, elsewhere where that is gone."""
     return ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=soft)
 
 
-def go_to(folder: str) -> None:
+def enter_folder(folder: str) -> None:
     """Work in the folder of the driver, where this machine has it: relative paths then mean the same."""
     if Path(folder).is_dir():
         os.chdir(folder)
@@ -87,7 +87,7 @@ def wrap_error(error: Exception) -> Raised:
     try:
         unpack_value(pack_value(error))
     except Exception:
-        return Raised(RuntimeError(in_words(error)))
+        return Raised(RuntimeError(describe_error(error)))
     return Raised(error)
 
 
@@ -126,12 +126,12 @@ def check_address(address: str) -> None:
     try:
         answered = _is_answering(host.strip("[]"), int(port))
     except OSError as error:
-        raise no_cluster(address, str(error.strerror or error)) from error
+        raise make_no_cluster_error(address, str(error.strerror or error)) from error
     if not answered:
-        raise no_cluster(address, "something else is listening there")
+        raise make_no_cluster_error(address, "something else is listening there")
 
 
-def no_cluster(address: str, why: str) -> UsageError:
+def make_no_cluster_error(address: str, why: str) -> UsageError:
     """There is no cluster at this address."""
     where = "runs on this machine" if address == "auto" else f"answers at {address} ({why.rstrip('.')})"
     return UsageError(
@@ -180,7 +180,7 @@ class Pulse:
     def check(self) -> None:
         """ModelError where this machine's daemon is gone, or the head has been silent for too long."""
         if self._refused >= _REFUSALS:
-            raise left_alone()
+            raise make_dead_daemon_error()
         if self._silent() > SILENCE:
             # This process may have been stopped for a while: then an answer is on its way.
             time.sleep(3 * _PERIOD)
@@ -207,7 +207,7 @@ class Pulse:
             self.cpus, self._heard = max(1, int(resources.get("CPU", 1))), time.monotonic()
 
 
-def left_alone() -> ModelError:
+def make_dead_daemon_error() -> ModelError:
     """Ray's daemon of the driver's own machine has died: nothing that is sent from here arrives any more."""
     return ModelError("The Ray processes of this machine have died.", mend=_MEND)
 
@@ -253,7 +253,7 @@ def connect_cluster(chosen: Ray) -> Iterator[Any]:
         return
     if chosen.address is not None:
         check_address(chosen.address)
-    with _same_signals(), warnings.catch_warnings():
+    with _keep_signal_handlers(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _start_ray(ray, chosen)
     _silence_ray(ray)
@@ -267,13 +267,13 @@ def thread_settings() -> dict[str, str]:
     """How many threads numeric libraries use here, as environment variables: Ray would give each task as many as it
     has CPUs, and the last bits of a sum can depend on that."""
     chosen = {name: os.environ[name] for name in _THREADS if os.environ.get(name)}
-    return {"OMP_NUM_THREADS": str(cores()), **chosen}
+    return {"OMP_NUM_THREADS": str(count_cores()), **chosen}
 
 
 def _start_ray(ray: Any, chosen: Ray) -> None:
     environment = {name: os.environ[name] for name in _FORWARDED if os.environ.get(name)} | thread_settings()
     # What this machine has decides: a cell's key says which device its vectors are of.
-    environment[VARIABLE] = "cpu" if card() is None else "auto"
+    environment[VARIABLE] = "cpu" if choose_card() is None else "auto"
     common = {
         "log_to_driver": False,
         "logging_level": logging.CRITICAL,
@@ -282,7 +282,7 @@ def _start_ray(ray: Any, chosen: Ray) -> None:
     try:
         if chosen.address is None:
             # Not whatever RAY_ADDRESS names: this one is for the run.
-            ray.init("local", num_cpus=cores(), include_dashboard=False, **common)
+            ray.init("local", num_cpus=count_cores(), include_dashboard=False, **common)
         else:
             with _capture_stderr() as heard:
                 ray.init(chosen.address, **common)
@@ -297,7 +297,7 @@ def _start_ray(ray: Any, chosen: Ray) -> None:
             ) from error
         if isinstance(error, RuntimeError):
             raise UsageError(f"Ray does not join: {_brief_error(error)}", mend=_MEND_VERSION) from error
-        raise no_cluster(chosen.address, _brief_error(error)) from error
+        raise make_no_cluster_error(chosen.address, _brief_error(error)) from error
 
 
 def _silence_ray(ray: Any) -> None:
@@ -347,7 +347,7 @@ def _brief_error(error: BaseException) -> str:
 
 
 @contextmanager
-def _same_signals() -> Iterator[None]:
+def _keep_signal_handlers() -> Iterator[None]:
     """Ray answers SIGTERM by itself once it is started; the run has its own answer."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -427,7 +427,7 @@ def look_at_nodes(ray: Any, found: Sequence[Node], files: Sequence[Path] = ()) -
     probe = ray.remote(_make_probe())
     paths, folder = [str(file) for file in files], str(Path.cwd())
     answers = [
-        probe.options(num_cpus=0, scheduling_strategy=on_node(ray, node.id)).remote(paths, folder)
+        probe.options(num_cpus=0, scheduling_strategy=node_strategy(ray, node.id)).remote(paths, folder)
         for node in found
     ]
     finds = [_collect_seen(ray, node, answer) for node, answer in zip(found, answers, strict=True)]

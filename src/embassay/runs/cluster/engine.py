@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Encoder
 from embassay.errors import ModelError
-from embassay.machine import cache_folder, card
+from embassay.machine import cache_folder, choose_card
 from embassay.runs.cluster.connection import (
     Node,
     Pulse,
@@ -25,13 +25,13 @@ from embassay.runs.cluster.connection import (
     check_nodes,
     connect_cluster,
     count_cpus,
+    enter_folder,
     get_value,
-    go_to,
     import_ray,
-    left_alone,
     list_nodes,
     look_at_nodes,
-    on_node,
+    make_dead_daemon_error,
+    node_strategy,
     pack_value,
     unpack_value,
     wrap_error,
@@ -47,7 +47,16 @@ from embassay.runs.cluster.pools import (
     differing_encoder,
     get_insistently,
 )
-from embassay.runs.execution import Attempt, Listener, Ray, Work, in_words, keep_cell, lost_attempt, try_cell
+from embassay.runs.execution import (
+    Attempt,
+    Listener,
+    Ray,
+    Work,
+    describe_error,
+    keep_cell,
+    lost_attempt,
+    try_cell,
+)
 from embassay.runs.folder import Cell, CellRecord, RunFolder
 
 Event = tuple[str, str, int]
@@ -59,7 +68,7 @@ class Desk:
 
     def __init__(self, models: int, folder: str, environment: dict[str, str]) -> None:
         os.environ.update(environment)
-        go_to(folder)
+        enter_folder(folder)
         self._pools = Pools(models)
         self._events: list[Event] = []
         self._lock = Lock()
@@ -123,7 +132,7 @@ def open_desk(models: int, environment: dict[str, str]) -> Any:
         # Started anew as often as it dies: what it forgets is progress, and vectors are on disk.
         max_restarts=-1,
         max_task_retries=-1,
-        scheduling_strategy=on_node(ray, node),
+        scheduling_strategy=node_strategy(ray, node),
     )
     return actor.remote(models, str(Path.cwd()), environment)
 
@@ -164,7 +173,7 @@ class Ears:
             heard = self._ray.get(answer)
         except self._ray.exceptions.RayError as error:
             # The desk is started anew, unless its machine is gone: this one.
-            raise left_alone() from error
+            raise make_dead_daemon_error() from error
         for key, tries, texts in heard:
             self.hear(key, tries, texts)
 
@@ -322,7 +331,7 @@ _known: dict[str, Any] = {}
 def _do_part(sent: list[Any], item: bytes, folder: str) -> Any:
     """One part; what it raises is a value, so that it keeps its kind."""
     try:
-        go_to(folder)
+        enter_folder(folder)
         name = sent[0].hex()
         if name not in _known:
             _known.clear()
@@ -338,7 +347,7 @@ _PERIOD = 0.5
 
 
 @contextmanager
-def over_ray(
+def join_ray(
     chosen: Ray, folder: RunFolder, files: Sequence[Path] = (), identities: Mapping[str, str] = _NONE
 ) -> Iterator[OnCluster]:
     """The engine while the cluster is joined. UsageError where that cannot be, or a machine cannot do the work: it has
@@ -417,7 +426,7 @@ class _Cells:
         self, ray: Any, desk: Any, work: Work, identities: Mapping[str, str], pulse: Pulse, room: int
     ) -> None:
         self._room = room
-        self._identities, self._pulse, self._cards = identities, pulse, card() is not None
+        self._identities, self._pulse, self._cards = identities, pulse, choose_card() is not None
         self._ray, self._desk, self._work = ray, desk, ray.put(work)
         self._task = ray.remote(_do_there).options(
             num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD"
@@ -448,11 +457,11 @@ class _Cells:
             try:
                 yield cell, self._ray.get(reference)
             except self._ray.exceptions.LocalRayletDiedError as error:
-                raise left_alone() from error
+                raise make_dead_daemon_error() from error
             except self._losses.kinds as error:
                 yield cell, None if self._losses.again(cell.key, error) else lost_attempt(DIED)
             except self._ray.exceptions.RayError as error:
-                yield cell, lost_attempt(in_words(getattr(error, "cause", None) or error))
+                yield cell, lost_attempt(describe_error(getattr(error, "cause", None) or error))
 
     def stop(self) -> None:
         """Stop what is in work, with all its parts."""
@@ -463,7 +472,7 @@ class _Cells:
 
 def _do_there(work: Work, job: Any, key: str, desk: Any, spread: OverRay, folder: str) -> Attempt:
     """One cell, on a machine of the cluster."""
-    go_to(folder)
+    enter_folder(folder)
     advance = Advance(desk, key)
     advance(0)
     try:

@@ -26,11 +26,11 @@ from embassay.errors import ModelError, TextRefused
 from embassay.runs.cluster.connection import (
     Node,
     Raised,
+    enter_folder,
     get_value,
-    go_to,
     import_ray,
     list_nodes,
-    on_node,
+    node_strategy,
     unpack_value,
     wrap_error,
 )
@@ -135,7 +135,7 @@ class Encoding:
     kind."""
 
     def __init__(self, wanted: Wanted, folder: str) -> None:
-        go_to(folder)
+        enter_folder(folder)
         self._wanted = wanted
         self._encoder: Encoder | None = None
 
@@ -273,7 +273,9 @@ def _start_actor(ray: Any, wanted: Wanted, seat: Seat) -> Any:
         num_cpus=0,
         max_restarts=-1,  # `Losses` decides when it is enough
         max_task_retries=RETRIES,
-        scheduling_strategy=on_node(ray, seat.node, soft=True),  # soft: where the node is gone, on another
+        scheduling_strategy=node_strategy(
+            ray, seat.node, soft=True
+        ),  # soft: where the node is gone, on another
         **options,
     )
     return actor.remote(wanted, str(Path.cwd()))

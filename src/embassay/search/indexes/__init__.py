@@ -103,12 +103,12 @@ def open_index(
     UsageError for unknown names and parameters and for vectors that are none, ModelError for values that are not
     finite, a library that is missing and a server that does not answer.
     """
-    from embassay.search.indexes.store import check_vectors, digest_of
+    from embassay.search.indexes.store import check_vectors, hash_vectors
 
     spec = INDEXES.parse(text)
     vectors = check_vectors(vectors)
     if not digest and "digest" in INDEXES.parameters(spec.name):
-        digest = digest_of(vectors)
+        digest = hash_vectors(vectors)
     return INDEXES.build(
         spec,
         vectors=vectors,

@@ -20,7 +20,7 @@ from embassay.search.indexes.address import (
     keep_quiet,
     make_ranked,
 )
-from embassay.search.indexes.store import Floats, Vectors, row_blocks, shape_of
+from embassay.search.indexes.store import Floats, Vectors, row_blocks, shards_shape
 
 FIELD = "embedding"
 MOST = 10_000
@@ -296,7 +296,7 @@ class ElasticSearch:
         key: str | None = None,
         ca_certs: str | None = None,
     ) -> None:
-        n, dim = shape_of(vectors)
+        n, dim = shards_shape(vectors)
         layout.check(dim)
         if not 1 <= ef <= MOST:
             raise UsageError(
@@ -366,7 +366,7 @@ class ElasticSearch:
                 client.indices.create(
                     index=index,
                     settings=SETTINGS,
-                    mappings=index_mapping(self._layout, shape_of(self._vectors)[1]),
+                    mappings=index_mapping(self._layout, shards_shape(self._vectors)[1]),
                 )
                 self._fill(index)
                 return self._list(index, perf_counter() - started)
@@ -384,7 +384,7 @@ class ElasticSearch:
         client.indices.forcemerge(index=index, max_num_segments=1)
         client.indices.refresh(index=index)
         counted = client.count(index=index)["count"]
-        wanted = shape_of(self._vectors)[0]
+        wanted = shards_shape(self._vectors)[0]
         if not n == counted == wanted:
             raise ValueError(f"it holds {counted} of {wanted} vectors")
 
@@ -394,7 +394,7 @@ class ElasticSearch:
 
         stats = self._server.client.indices.stats(index=index, metric="store")
         size = int(stats["_all"]["primaries"]["store"]["size_in_bytes"])
-        n, dim = shape_of(self._vectors)
+        n, dim = shards_shape(self._vectors)
         entry = {"index": index, "n": n, "dim": dim, "build_seconds": seconds, "bytes": size}
         try:
             self._server.client.create(index=LIST, id=self._listed, document=entry, refresh=True)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from embassay.contracts import IndexFacts, Ranked
 from embassay.errors import ModelError, UsageError
-from embassay.randomness import generator
-from embassay.search.exact import cut_blocks, exact_search_shards, longest_of
+from embassay.randomness import make_generator
+from embassay.search.exact import bound_longest_row, cut_blocks, exact_search_shards
 from embassay.search.indexes.store import (
     AUTO,
     Floats,
@@ -22,9 +22,9 @@ from embassay.search.indexes.store import (
     Recipe,
     Vectors,
     forget_rows,
+    list_shards,
     load_or_build,
-    shape_of,
-    shards_of,
+    shards_shape,
 )
 
 SearchParameters = Callable[[Any], Any]
@@ -127,13 +127,13 @@ def faiss_library(kind: str) -> Any:
         ) from error
 
 
-def recipe_of(kind: str, parameters: Mapping[str, Any], digest: str) -> Recipe:
+def make_recipe(kind: str, parameters: Mapping[str, Any], digest: str) -> Recipe:
     """What an index of faiss depends on."""
     return Recipe(kind, parameters, f"faiss {faiss_library(kind).__version__}", digest)
 
 
 @contextmanager
-def one_thread(faiss: Any) -> Iterator[None]:
+def limit_to_one_thread(faiss: Any) -> Iterator[None]:
     """Build in one thread: graphs depend on the order in which threads meet, a learned rotation on how sums are cut up,
     and the many small steps of learning are slower in several."""
     before = faiss.omp_get_max_threads()
@@ -195,9 +195,9 @@ class Flat:
         self.name = name
         self._vectors: Vectors | None = vectors
         self._memory = memory
-        n, dim = shape_of(vectors)
+        n, dim = shards_shape(vectors)
         # Under a limit the vectors are read anew for every search, and this is found on the way.
-        self._longest = max(map(longest_of, shards_of(vectors))) if memory is None else None
+        self._longest = max(map(bound_longest_row, list_shards(vectors))) if memory is None else None
         held = 4 * n * dim
         self.facts = IndexFacts(
             n,
@@ -212,13 +212,13 @@ class Flat:
         if self._vectors is None:
             raise UsageError(f"The index {self.name!r} is closed.", mend="Open it again.")
         if self._memory is None:
-            return exact_search_shards(queries, shards_of(self._vectors), k, longest=self._longest)
+            return exact_search_shards(queries, list_shards(self._vectors), k, longest=self._longest)
         block = min(_WIDEST_BLOCK, self._memory // (32 * _QUERIES))
         return exact_search_shards(queries, self._pieces(self._vectors, self._memory // 4), k, block=block)
 
     def _pieces(self, vectors: Vectors, size: int) -> Iterator[Floats]:
         rows = max(1, size // (4 * self.facts.dim))
-        for shard in shards_of(vectors):
+        for shard in list_shards(vectors):
             for part in cut_blocks(len(shard), rows):
                 piece = shard[part]
                 yield piece
@@ -266,7 +266,7 @@ def _open_graph(
     m, ef_construction = links
     _check_graph(kind, m=m, ef_construction=ef_construction, ef=ef)
     faiss = faiss_library(kind)
-    recipe = recipe_of(kind, {"m": m, "ef_construction": ef_construction}, digest)
+    recipe = make_recipe(kind, {"m": m, "ef_construction": ef_construction}, digest)
     return Graph(name, recipe, folder, lambda: _build_graph(faiss, kind, stack_vectors(vectors), links), ef)
 
 
@@ -278,7 +278,7 @@ def _build_graph(faiss: Any, kind: str, vectors: Floats, links: tuple[int, int])
     else:
         index = faiss.IndexHNSWFlat(dim, m, metric)
     index.hnsw.efConstruction = ef_construction
-    with one_thread(faiss):
+    with limit_to_one_thread(faiss):
         index.train(vectors)
         index.add(vectors)
     return index
@@ -343,13 +343,13 @@ def _open_codes(
     kind: str, vectors: Vectors, where: tuple[str, str, Path | None], m: int | None, learning: tuple[int, int]
 ) -> FaissIndex:
     name, digest, folder = where
-    n, dim = shape_of(vectors)
+    n, dim = shards_shape(vectors)
     m = nearest_divisor(dim, max(1, dim // _VALUES_PER_PART)) if m is None else m
     nbits, sample = learning
     _check_codes(kind, n, dim, m=m, nbits=nbits, sample=sample)
     faiss = faiss_library(kind)
     # Of a sample that takes all vectors, the size makes no difference.
-    recipe = recipe_of(kind, {"m": m, "nbits": nbits, "sample": min(sample, n)}, digest)
+    recipe = make_recipe(kind, {"m": m, "nbits": nbits, "sample": min(sample, n)}, digest)
     return FaissIndex(
         name, recipe, folder, lambda: _build_codes(faiss, kind, stack_vectors(vectors), m, learning)
     )
@@ -368,7 +368,7 @@ def _build_codes(faiss: Any, kind: str, vectors: Floats, m: int, learning: tuple
         rotation.niter_pq_0, rotation.niter_pq = 10, 4
         rotation.pq = parts
         index = faiss.IndexPreTransform(rotation, codes)
-    with one_thread(faiss):
+    with limit_to_one_thread(faiss):
         index.train(_sample_vectors(vectors, sample))
         index.add(vectors)
     return index
@@ -384,7 +384,7 @@ def _sample_vectors(vectors: Floats, sample: int) -> Floats:
     """The vectors to learn from, in their order: drawn by how many there are, so that equal ones give equal codes."""
     if sample >= len(vectors):
         return vectors
-    rows = generator(0, "index training", str(len(vectors))).choice(len(vectors), sample, replace=False)
+    rows = make_generator(0, "index training", str(len(vectors))).choice(len(vectors), sample, replace=False)
     return vectors[np.sort(rows)]
 
 

@@ -24,7 +24,7 @@ from embassay.search.indexes.address import (
     keep_quiet,
     make_ranked,
 )
-from embassay.search.indexes.store import Floats, Vectors, row_blocks, shape_of
+from embassay.search.indexes.store import Floats, Vectors, row_blocks, shards_shape
 
 if TYPE_CHECKING:
     import psycopg
@@ -138,7 +138,7 @@ class Postgres:
             return f"Check the user and the password in {self._address.origin}."
         if "database" in reason and "does not exist" in reason:
             return f"Create the database, or name another in {self._address.origin}."
-        return _of_rights(reason)
+        return _explain_rights(reason)
 
 
 def _is_away(error: psycopg.Error, reason: str) -> bool:
@@ -152,7 +152,7 @@ def _is_away(error: psycopg.Error, reason: str) -> bool:
     return "FATAL:" not in reason or "the database system is" in reason
 
 
-def _of_rights(reason: str) -> str:
+def _explain_rights(reason: str) -> str:
     if "vector" in reason and ("extension" in reason or "control file" in reason):
         return "Install pgvector on the server; its administrator runs CREATE EXTENSION vector once."
     if "permission denied" in reason:
@@ -266,7 +266,7 @@ def ensure_table(connection: Connection[Any], table: str, layout: VectorLayout, 
         if built is None:
             seconds = _build_table(connection, table, layout, vectors)
             built = Built(seconds, _table_size(connection, table), found=False)
-            _list_table(connection, table, shape_of(vectors), seconds)
+            _list_table(connection, table, shards_shape(vectors), seconds)
     return built
 
 
@@ -308,7 +308,7 @@ def _build_table(connection: Connection[Any], table: str, layout: VectorLayout, 
     """Load and index; the seconds from the first row sent to a table that can be searched."""
     from psycopg.sql import SQL, Identifier
 
-    dim, name = shape_of(vectors)[1], qualify_table(table)
+    dim, name = shards_shape(vectors)[1], qualify_table(table)
     kind = Identifier(layout.type)
     connection.execute(SQL("DROP TABLE IF EXISTS {}").format(name))
     connection.execute(
@@ -326,7 +326,7 @@ def _build_table(connection: Connection[Any], table: str, layout: VectorLayout, 
             copy.write(rows)
         copy.write(_COPY_END)
     if layout.kind == "hnsw":
-        _create_index(connection, table, layout, shape_of(vectors))
+        _create_index(connection, table, layout, shards_shape(vectors))
     connection.execute(SQL("ANALYZE {}").format(name))
     return perf_counter() - started
 
@@ -355,7 +355,7 @@ def _create_index(
 def copy_rows(vectors: Vectors, kind: Literal["vector", "halfvec"]) -> Iterator[bytes]:
     """Rows of (position, vector) in PostgreSQL's binary COPY format, many at a time: numpy lays them out, where the
     client's adapter would make an object of each."""
-    dim, start = shape_of(vectors)[1], 0
+    dim, start = shards_shape(vectors)[1], 0
     values = np.dtype((">f4" if kind == "vector" else ">f2", (dim,)))
     row = np.dtype(
         [
@@ -435,7 +435,7 @@ class PgVector:
         layout: VectorLayout = VectorLayout(),
         ef: int = 40,
     ) -> None:
-        n, dim = shape_of(vectors)
+        n, dim = shards_shape(vectors)
         layout.check(dim)
         if not 1 <= ef <= _EF_MOST:
             raise UsageError(

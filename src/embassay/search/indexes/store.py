@@ -29,7 +29,7 @@ from embassay.errors import UsageError
 from embassay.search.exact import cut_blocks
 
 
-def recalls(found: Ranked, exact: Ranked, k: int) -> NDArray[np.float64]:
+def recall_per_query(found: Ranked, exact: Ranked, k: int) -> NDArray[np.float64]:
     """The share of each query's first k of exact search that are among its first k found, (q,), 0 to 1.
 
     By number: of vectors that tie at place k, the one that exact search keeps counts. Where there are fewer than k to
@@ -52,14 +52,14 @@ def recalls(found: Ranked, exact: Ranked, k: int) -> NDArray[np.float64]:
 
 
 def recall(found: Ranked, exact: Ranked, k: int) -> float:
-    """The mean of `recalls`. UsageError without queries.
+    """The mean of `recall_per_query`. UsageError without queries.
 
     >>> one = Ranked(np.array([[4, 7]]), np.array([[0.9, 0.8]]))
     >>> other = Ranked(np.array([[7, 5]]), np.array([[0.8, 0.7]]))
     >>> recall(other, one, 2)
     0.5
     """
-    values = recalls(found, exact, k)
+    values = recall_per_query(found, exact, k)
     if not len(values):
         raise UsageError("There is no recall without queries.", mend="Search at least one.")
     return float(values.mean())
@@ -360,7 +360,7 @@ class KeptIndexes:
     bytes: int
 
 
-def kept_indexes(folder: Path) -> KeptIndexes:
+def open_kept_indexes(folder: Path) -> KeptIndexes:
     """What is kept in a folder; nothing where there is none."""
     files = sorted(folder.glob("*.index"))
     kinds = Counter(file.name.rpartition("-")[0] for file in files)
@@ -404,12 +404,12 @@ Vectors = Floats | Sequence[Floats]
 _READ_BYTES = 2**25
 
 
-def shards_of(vectors: Vectors) -> Sequence[Floats]:
+def list_shards(vectors: Vectors) -> Sequence[Floats]:
     """The shards of `vectors`; an array is its own only one."""
     return [vectors] if isinstance(vectors, np.ndarray) else vectors
 
 
-def shape_of(vectors: Vectors) -> tuple[int, int]:
+def shards_shape(vectors: Vectors) -> tuple[int, int]:
     """Vectors and dimensions of all shards together."""
     if isinstance(vectors, np.ndarray):
         return vectors.shape[0], vectors.shape[1]
@@ -420,7 +420,7 @@ def shape_of(vectors: Vectors) -> tuple[int, int]:
 def check_vectors(vectors: Vectors) -> Vectors:
     """`vectors`, if they are float32 with two axes and one number of dimensions; UsageError otherwise."""
     shapes = []
-    for shard in shards_of(vectors):
+    for shard in list_shards(vectors):
         if not isinstance(shard, np.ndarray) or shard.dtype != np.float32 or shard.ndim != 2:
             kind = f"{shard.dtype} {shard.shape}" if isinstance(shard, np.ndarray) else type(shard).__name__
             raise UsageError(
@@ -435,9 +435,9 @@ def check_vectors(vectors: Vectors) -> Vectors:
     return vectors
 
 
-def digest_of(vectors: Vectors) -> str:
+def hash_vectors(vectors: Vectors) -> str:
     """A fingerprint of shape and values, 32 hexadecimal digits, the same however the vectors are cut into shards."""
-    n, dim = shape_of(vectors)
+    n, dim = shards_shape(vectors)
     digest = hashlib.blake2b(f"{n} {dim} <f4 ".encode(), digest_size=16)
     for rows in row_blocks(vectors):
         digest.update(np.ascontiguousarray(rows, dtype="<f4").data.cast("B"))
@@ -446,6 +446,6 @@ def digest_of(vectors: Vectors) -> str:
 
 def row_blocks(vectors: Vectors) -> Iterator[Floats]:
     """The vectors in order, 32 MiB or less at a time."""
-    for shard in shards_of(vectors):
+    for shard in list_shards(vectors):
         size = max(1, _READ_BYTES // (4 * shard.shape[1]))
         yield from (shard[rows] for rows in cut_blocks(len(shard), size))

@@ -16,7 +16,7 @@ __all__ = ["CHAT_MODELS", "fit_context", "open_chat", "open_chat_as"]
 T = TypeVar("T")
 
 CHAT_MODELS: Registry[ChatModel] = Registry(
-    "llm", makes=[["complete"]], advice="embassay.systems.models:chat_advice"
+    "llm", makes=[["complete"]], advice="embassay.systems.models:advise_chat_name"
 )
 """Every chat model by name. A factory may ask for `name` (the canonical spec) and `ledger` (the run's)."""
 

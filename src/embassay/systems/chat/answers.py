@@ -85,7 +85,7 @@ def without_fence(text: str) -> str:
     return text[len(FENCE) : -len(FENCE)].removeprefix("json").strip()
 
 
-def first_fenced(text: str) -> str | None:
+def find_first_fence(text: str) -> str | None:
     """What stands in the first code fence of an answer, without the name of its language; None without a whole one.
 
     >>> first_fenced("Here:\\n```json\\n{}\\n``` and no more.")
@@ -100,7 +100,7 @@ def first_fenced(text: str) -> str | None:
     return inner[language.end() if language else 0 :].strip()
 
 
-def found_json(text: str) -> str:
+def find_json(text: str) -> str:
     """The JSON in an answer, as it stands there: a fence or words around it are left out. Unfit without any.
 
     >>> found_json('Here: ```json {"a": 1}``` as you asked')

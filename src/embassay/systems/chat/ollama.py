@@ -10,7 +10,7 @@ from typing import Any
 from embassay.contracts import Message, Sampling, Usage
 from embassay.systems.chat.server import Reply, ServedChat
 from embassay.systems.remote import Ledger, Malformed, Price, ServerReply
-from embassay.systems.remote.http import OLLAMA, Connection, Server, given_options
+from embassay.systems.remote.http import OLLAMA, Connection, Server, select_given_options
 
 _LEAST_CONTEXT = 4096
 
@@ -36,7 +36,9 @@ class OllamaChat(ServedChat):
         keep_alive: str | None = None,
     ) -> None:
         self._connection = Connection.of(OLLAMA, server)
-        facts = [f"{key}={value}" for key, value in given_options(num_ctx=num_ctx, think=think).items()]
+        facts = [
+            f"{key}={value}" for key, value in select_given_options(num_ctx=num_ctx, think=think).items()
+        ]
         super().__init__(
             name or f"ollama:{target}",
             ":".join(["ollama", target, server.known_as(self._connection.address), *facts]),
@@ -61,7 +63,9 @@ class OllamaChat(ServedChat):
             twin.identity += ":num_ctx=suited"
         if self.think is None and think is not None:
             twin.think = think
-            twin.identity += "".join(f":{key}={value}" for key, value in given_options(think=think).items())
+            twin.identity += "".join(
+                f":{key}={value}" for key, value in select_given_options(think=think).items()
+            )
         return twin
 
     async def request(
@@ -83,7 +87,7 @@ class OllamaChat(ServedChat):
             "model": self._target,
             "messages": [{"role": message.role, "content": message.content} for message in messages],
             "stream": False,
-            "options": given_options(
+            "options": select_given_options(
                 seed=sampling.seed,
                 temperature=sampling.temperature,
                 top_p=sampling.top_p,
@@ -91,7 +95,7 @@ class OllamaChat(ServedChat):
                 num_predict=sampling.max_tokens,
                 num_ctx=self.num_ctx,
             ),
-            **given_options(format=schema, think=self.think, keep_alive=self._keep_alive),
+            **select_given_options(format=schema, think=self.think, keep_alive=self._keep_alive),
         }
 
 

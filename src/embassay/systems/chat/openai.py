@@ -10,7 +10,7 @@ from embassay.contracts import Message, Sampling, Usage
 from embassay.systems.chat.server import Reply, ServedChat, is_strict, with_schema
 from embassay.systems.remote import Ledger, Malformed, Price, ServerReply
 from embassay.systems.remote.calls import format_refused
-from embassay.systems.remote.http import OPENAI, OpenAIClient, Server, openai_address
+from embassay.systems.remote.http import OPENAI, OpenAIClient, Server, find_openai_address
 
 _WAYS = ("json_schema", "json_object with schema", "json_object", "words")
 _SETTABLE = ("temperature", "top_p", "seed", "top_k")
@@ -40,7 +40,7 @@ class OpenAIChat(ServedChat):
         price_output: float | None = None,
         server: Server = Server(timeout=600.0),  # noqa: B008 - frozen
     ) -> None:
-        address = openai_address(server.base_url)
+        address = find_openai_address(server.base_url)
         identity = f"openai:{target}:{server.known_as(address)}" + (f":effort={effort}" if effort else "")
         super().__init__(
             name or f"openai:{target}",

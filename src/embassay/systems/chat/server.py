@@ -10,9 +10,9 @@ from typing import Any
 
 from embassay.contracts import Completion, Message, Sampling
 from embassay.errors import TextRefused, Unanswered, Why
-from embassay.systems.chat.answers import Unfit, found_json, without_thinking
+from embassay.systems.chat.answers import Unfit, find_json, without_thinking
 from embassay.systems.remote import Calls, Ledger, Limits, Malformed, Price, ServerReply
-from embassay.systems.remote.ledger import TokenCount, likely_tokens, most_tokens, usage_of
+from embassay.systems.remote.ledger import TokenCount, bound_tokens, estimate_tokens, make_usage
 
 _LONGEST = 500
 
@@ -59,7 +59,7 @@ def parse_checked(text: str, schema: Any) -> Any:
         raise Unfit(wrong[:_LONGEST]) from None
 
 
-def asking_again(messages: Sequence[Message], answer: str, wrong: Unfit) -> list[Message]:
+def make_retry_messages(messages: Sequence[Message], answer: str, wrong: Unfit) -> list[Message]:
     """The conversation that asks for the answer once more, with what was wrong."""
     ask = f"That answer cannot be used: {wrong}. Give the whole corrected JSON, and nothing else."
     return [*messages, Message("assistant", answer or "(empty)"), Message("user", ask)]
@@ -154,7 +154,7 @@ class ServedChat(ABC):
         try:
             return _fitting_completion(first, schema)
         except Unfit as wrong:
-            again = asking_again(messages, first.value.text, wrong)
+            again = make_retry_messages(messages, first.value.text, wrong)
         second = await self._ask_server(again, sampling, shape)
         second = ServerReply(second.value, first.usage + second.usage)
         try:
@@ -169,21 +169,21 @@ class ServedChat(ABC):
         sent = [message.content for message in messages]
         if shape is not None:
             sent.append(json.dumps(shape))
-        most_read = most_tokens(sent)
+        most_read = bound_tokens(sent)
         most_written = sampling.max_tokens or self._longest_answer
 
         async def send() -> ServerReply[Reply]:
             answer = await self.request(messages, sampling, shape)
             said = answer.value
-            read = TokenCount.of(said.read, most=most_read, likely=likely_tokens(sent))
-            written = TokenCount.of(said.written, most=most_written, likely=likely_tokens([said.text]))
+            read = TokenCount.of(said.read, most=most_read, likely=estimate_tokens(sent))
+            written = TokenCount.of(said.written, most=most_written, likely=estimate_tokens([said.text]))
             self._learn_length(said.written)
             text = said.text.strip()
             reply = replace(said, text=without_thinking(text), thought=bool(text))
             # With a seed, the server would say nothing once more.
             if not reply.text and reply.finish == "stop" and not reply.refusal and sampling.seed is None:
                 raise Malformed("an empty answer", of_texts=True)
-            return replace(answer, value=reply, usage=usage_of(read, written, usd=self._usd))
+            return replace(answer, value=reply, usage=make_usage(read, written, usd=self._usd))
 
         answer = await self._calls.ask(
             send,
@@ -220,7 +220,7 @@ class ServedChat(ABC):
 
 
 def _fitting_completion(answer: ServerReply[Reply], schema: Any) -> Completion:
-    text = found_json(answer.value.text)
+    text = find_json(answer.value.text)
     return _make_completion(answer, text, parse_checked(text, schema))
 
 

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.machine import cores
+from embassay.machine import count_cores
 from embassay.systems.models import (
     KnownModel,
-    family_of,
     first_line,
+    model_family,
     model_with_prompts,
     warn_without_prompts,
 )
@@ -123,7 +123,7 @@ def warn_of_missing(
 ) -> None:
     """Warn where a model has the name of a family that needs prompts, and neither it nor user nor table has any."""
     unsaid = known is None and all(prompt is None for prompt in given.values())
-    if unsaid and not chosen.longest and (family := family_of(model)):
+    if unsaid and not chosen.longest and (family := model_family(model)):
         warn_without_prompts(system, family)
 
 
@@ -171,7 +171,7 @@ def read_by(model: Any, role: Role | None) -> Any:
     return routes[name][0] if name in routes else model
 
 
-def own_tokens(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
+def find_own_tokens(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
     """Places of the tokens of what follows the `prompt`, special ones left out."""
     # By its end: a piece that begins with the prompt's last space is the text's.
     return np.array(
@@ -227,7 +227,7 @@ class TokenStates:
         """How many tokens the model reads of each text with the prompt before it, and which are the text's own."""
         whole = [prompt + text for text in texts]
         encodings = self._tokenizer(whole, **self._cut).encodings if whole else []
-        return [(len(encoding.ids), own_tokens(encoding, prompt)) for encoding in encodings]
+        return [(len(encoding.ids), find_own_tokens(encoding, prompt)) for encoding in encodings]
 
     def read(
         self,
@@ -259,7 +259,7 @@ Batch = list[int]
 """Rows of the call's texts."""
 
 
-def of_equal_length(lengths: Sequence[int], tokens: int) -> list[Batch]:
+def batch_by_equal_length(lengths: Sequence[int], tokens: int) -> list[Batch]:
     """Rows of equal length, at most `tokens` tokens together: nothing is padded, so no text's vector depends
     on the texts beside it. The most expensive batches come first."""
     by_length: dict[int, Batch] = defaultdict(list)
@@ -272,19 +272,19 @@ def of_equal_length(lengths: Sequence[int], tokens: int) -> list[Batch]:
     return batches
 
 
-def of_similar_length(texts: Sequence[str], size: int) -> list[Batch]:
+def batch_by_similar_length(texts: Sequence[str], size: int) -> list[Batch]:
     """Rows by length in characters, `size` together, long ones first; a function of the set of texts."""
     rows = sorted(range(len(texts)), key=lambda row: (-len(texts[row]), texts[row]))
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
-def on_all_cores(
+def run_on_all_cores(
     work: Callable[[Batch], None], batches: Sequence[Batch], *, start: Callable[[], None] | None = None
 ) -> None:
     """`work` for every batch, in as many threads as there are cores; `start` is called in each thread first."""
     if not batches:
         return
-    with ThreadPoolExecutor(min(cores(), len(batches)), initializer=start) as pool:
+    with ThreadPoolExecutor(min(count_cores(), len(batches)), initializer=start) as pool:
         list(pool.map(work, batches))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from embassay.contracts import Role
 from embassay.systems.encoders.server import PostedEncoder
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import COHERE, Server, given_options
+from embassay.systems.remote.http import COHERE, Server, select_given_options
 
 InputType = Literal["search_document", "search_query", "clustering", "classification"]
 
@@ -49,7 +49,7 @@ class CohereEncoder(PostedEncoder):
             "input_type": self._input_types[role],
             "embedding_types": ["float"],
             "truncate": self._truncate,
-            **given_options(output_dimension=self.dimensions),
+            **select_given_options(output_dimension=self.dimensions),
         }
 
     def read(self, answer: Any) -> tuple[Sequence[Any], int | None]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from embassay.contracts import Role
 from embassay.systems.encoders.server import PostedEncoder
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import GEMINI, Server, given_options
+from embassay.systems.remote.http import GEMINI, Server, select_given_options
 
 TaskType = Literal[
     "SEMANTIC_SIMILARITY", "CLUSTERING", "CLASSIFICATION", "RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY", "none"
@@ -53,7 +53,7 @@ class GeminiEncoder(PostedEncoder):
 
     def payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:
         """One request for each text inside the request."""
-        common = given_options(taskType=self._tasks.get(role), outputDimensionality=self.dimensions)
+        common = select_given_options(taskType=self._tasks.get(role), outputDimensionality=self.dimensions)
         return {
             "requests": [
                 {"model": f"models/{self.target}", "content": {"parts": [{"text": text}]}, **common}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError
-from embassay.systems.encoders.batches import Batch, of_equal_length, on_all_cores
+from embassay.systems.encoders.batches import Batch, batch_by_equal_length, run_on_all_cores
 from embassay.systems.encoders.onnx_model import (
     VERSION,
     Backend,
@@ -22,8 +22,8 @@ from embassay.systems.encoders.onnx_model import (
     Computed,
     Precision,
     bert_graph,
+    find_openvino,
     load_graph,
-    openvino_of,
 )
 from embassay.systems.models import package_folder, read_verified
 
@@ -80,7 +80,7 @@ class MiniLM:
         def fill(rows: Batch) -> None:
             vectors[rows] = self._embed([ids[row] for row in rows])
 
-        on_all_cores(fill, of_equal_length([len(row) for row in ids], self._batch_tokens))
+        run_on_all_cores(fill, batch_by_equal_length([len(row) for row in ids], self._batch_tokens))
         return vectors
 
     def encode_tokens(
@@ -97,7 +97,7 @@ class MiniLM:
             for row, hidden in zip(rows, self._hidden([ids[row] for row in rows]), strict=True):
                 tokens[row] = hidden[1:-1]  # without [CLS] and [SEP]
 
-        on_all_cores(fill, of_equal_length([len(row) for row in ids], self._batch_tokens))
+        run_on_all_cores(fill, batch_by_equal_length([len(row) for row in ids], self._batch_tokens))
         return tokens
 
     def count_truncated(self, texts: Sequence[str]) -> int:
@@ -126,7 +126,7 @@ class MiniLM:
 
     def _tokenized(self, texts: tuple[str, ...]) -> list[Encoding]:
         """Encodings of the texts. Of a long text only the head is read, unless that fits the limit."""
-        heads = [_head_of(text) for text in texts]
+        heads = [_cut_at_space(text) for text in texts]
         encodings: list[Encoding] = self.tokenizer.encode_batch(heads)
         unfilled = [
             row
@@ -139,7 +139,7 @@ class MiniLM:
         return encodings
 
 
-def _head_of(text: str) -> str:
+def _cut_at_space(text: str) -> str:
     """The text up to a space: BERT's tokens never cross one, so the head's tokens are the text's first."""
     if len(text) <= _HEAD_CHARACTERS:
         return text
@@ -163,7 +163,7 @@ def _encoder_identity(asked: Computation, graph: Computed) -> str:
     base = f"minilm:{_WEIGHTS[:16]}:{_TOKENIZER[:16]}:tokens=256:graph={VERSION}"
     if asked.weights == "int8":
         return f"{base}:int8:onnxruntime-{graph.version}"
-    return f"{base}:{graph.version}" if openvino_of(graph.version) else base
+    return f"{base}:{graph.version}" if find_openvino(graph.version) else base
 
 
 def _make_tokenizer(content: bytes, max_tokens: int) -> Tokenizer:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.machine import asked_device, card
+from embassay.machine import choose_card, read_requested_device
 from embassay.systems.encoders.batches import TokenLimit
 from embassay.systems.models import find_weights, first_line, model_library
 
@@ -59,7 +59,7 @@ class Mteb:
         self.chunk_size = max(64, self.batch_size)
         self.dim = self.encode([" "]).shape[1]
         depends = {
-            "task": self.task, "batch": self.batch_size, "device": self.device or card(),
+            "task": self.task, "batch": self.batch_size, "device": self.device or choose_card(),
             "versions": [version(package) for package in ("mteb", "transformers", "torch")]
         }  # fmt: skip
         self.identity = f"mteb:{meta.name}@{weights}:{json.dumps(depends, separators=(',', ':'))}"
@@ -112,7 +112,7 @@ class Mteb:
 
     def _loaded(self, meta: Any) -> Any:
         try:
-            model = meta.load_model(device=self.device or asked_device())
+            model = meta.load_model(device=self.device or read_requested_device())
         except Exception as error:  # a model of the registry may raise anything
             raise ModelError(
                 f"{self.name!r} cannot be loaded: {first_line(error)}",

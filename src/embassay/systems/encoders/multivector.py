@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Ragged, Role, ragged
+from embassay.contracts import Ragged, Role, make_ragged
 from embassay.errors import ModelError, UsageError
-from embassay.machine import asked_device
-from embassay.systems.encoders.batches import Batch, TokenLimit, of_similar_length, on_all_cores
+from embassay.machine import read_requested_device
+from embassay.systems.encoders.batches import Batch, TokenLimit, batch_by_similar_length, run_on_all_cores
 from embassay.systems.models import (
     OF_LIBRARY,
     PICKLED,
@@ -50,16 +50,16 @@ class Alone:
             for row, vectors in zip(rows, self._read([texts[row] for row in rows], role), strict=True):
                 result[row] = vectors
 
-        batches = of_similar_length(texts, _ON_CARD if self.card else 1)
+        batches = batch_by_similar_length(texts, _ON_CARD if self.card else 1)
         if self.card or not batches:
             for batch in batches:
                 fill(batch)
-            return ragged(result)
+            return make_ragged(result)
         start = self._one_thread if self._threads else None
         # The first call fixes how the tokenizer cuts and pads, which threads must not do at the same time.
         for part in (batches[:1], batches[1:]):
-            on_all_cores(fill, part, start=start)
-        return ragged(result)
+            run_on_all_cores(fill, part, start=start)
+        return make_ragged(result)
 
     def together(self, chunks: Sequence[Sequence[str]], role: Role | None) -> Iterator[tuple[int, Ragged]]:
         """The rows of every chunk by its position, some chunks at a time."""
@@ -68,7 +68,7 @@ class Alone:
             texts = [list(chunks[i]) for i in window]
             rows = iter(self.encode([text for chunk in texts for text in chunk], role))
             for i, chunk in zip(window, texts, strict=True):
-                yield i, ragged([next(rows) for _ in chunk])
+                yield i, make_ragged([next(rows) for _ in chunk])
 
     @staticmethod
     def _one_thread() -> None:
@@ -133,7 +133,7 @@ class TorchModel:
         try:
             model = kind(
                 self.weights.location, revision=self.weights.commit, local_files_only=self.weights.cached,
-                device=device or asked_device()
+                device=device or read_requested_device()
             )  # fmt: skip
             model.to(getattr(torch, dtype))
         except Exception as error:  # hub, safetensors, transformers and torch have no root in common

@@ -8,7 +8,7 @@ from typing import Any
 from embassay.contracts import Role
 from embassay.systems.encoders.server import PostedEncoder, ServedPrompts
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import OLLAMA, Server, given_options
+from embassay.systems.remote.http import OLLAMA, Server, select_given_options
 
 
 class OllamaEncoder(PostedEncoder):
@@ -47,8 +47,8 @@ class OllamaEncoder(PostedEncoder):
             "model": self.target,
             "input": list(texts),
             "truncate": self._truncate,
-            **given_options(
-                options=given_options(num_ctx=self._num_ctx) or None,
+            **select_given_options(
+                options=select_given_options(num_ctx=self._num_ctx) or None,
                 dimensions=self.dimensions,
                 keep_alive=self._keep_alive,
             ),

@@ -17,11 +17,11 @@ from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.batches import (
     Batch,
     PromptTask,
+    batch_by_equal_length,
     choose_known,
     choose_prompts,
-    of_equal_length,
-    on_all_cores,
-    own_tokens,
+    find_own_tokens,
+    run_on_all_cores,
     warn_of_missing,
 )
 from embassay.systems.encoders.onnx_model import (
@@ -102,7 +102,9 @@ class Onnx:
             for row, vector in zip(batch, self._embed([encodings[row] for row in batch]), strict=True):
                 rows[row] = vector
 
-        on_all_cores(fill, of_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens))
+        run_on_all_cores(
+            fill, batch_by_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens)
+        )
         return np.stack(rows) if rows else np.empty((0, self.dim), dtype=np.float32)
 
     def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
@@ -120,9 +122,11 @@ class Onnx:
 
         def fill(batch: Batch) -> None:
             for row, hidden in zip(batch, self._run([encodings[row] for row in batch]), strict=True):
-                tokens[row] = np.asarray(hidden[own_tokens(encodings[row], before)], dtype=np.float32)
+                tokens[row] = np.asarray(hidden[find_own_tokens(encodings[row], before)], dtype=np.float32)
 
-        on_all_cores(fill, of_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens))
+        run_on_all_cores(
+            fill, batch_by_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens)
+        )
         return tokens
 
     def count_truncated(self, texts: Sequence[str]) -> int:

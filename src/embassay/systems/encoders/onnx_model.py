@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import ModelError, UsageError
 from embassay.limits import bounded_json
-from embassay.machine import cores as available_cores
+from embassay.machine import count_cores as available_cores
 from embassay.systems.encoders.batches import prompts_of_library
 from embassay.systems.models import OF_LIBRARY, first_line
 
@@ -106,7 +106,7 @@ def load_graph(model: Path | bytes, asked: Computation) -> Computed:
                     f"{asked.system} needs the package {error.name}, which is not installed.", mend=asked.mend
                 ) from error
         else:
-            if (vino := _in_openvino(openvino, model, forced=backend == "openvino")) is not None:
+            if (vino := _compile_in_openvino(openvino, model, forced=backend == "openvino")) is not None:
                 return vino
     try:
         import onnxruntime
@@ -117,7 +117,7 @@ def load_graph(model: Path | bytes, asked: Computation) -> Computed:
     return _OnnxRuntime(onnxruntime, _quantize_weights(model, asked) if asked.weights == "int8" else model)
 
 
-def openvino_of(identity: str) -> str | None:
+def find_openvino(identity: str) -> str | None:
     """The OpenVINO that an encoder of this identity computes in, `openvino-2026.4.1`; None where it does not."""
     match = _OPENVINO.search(identity)
     return match[0] if match else None
@@ -146,7 +146,7 @@ class _OnnxRuntime:
         return np.asarray(self._session.run([output], dict(inputs))[0])
 
 
-def _in_openvino(openvino: Any, model: Path | bytes, *, forced: bool) -> _OpenVino | None:
+def _compile_in_openvino(openvino: Any, model: Path | bytes, *, forced: bool) -> _OpenVino | None:
     """The model in OpenVINO; None where it cannot be there, or might be another, and it was not asked for."""
     try:
         graph = openvino.Core().read_model(model if isinstance(model, bytes) else str(model))

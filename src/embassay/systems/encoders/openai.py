@@ -13,11 +13,11 @@ import numpy as np
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.server import ServedEncoder, ServedModel, ServedPrompts, Vectors
-from embassay.systems.models import known_model
+from embassay.systems.models import find_known_model
 from embassay.systems.remote import Ledger, Malformed, Price, ServerReply
 from embassay.systems.remote.calls import format_refused
-from embassay.systems.remote.http import OpenAIClient, Server, openai_address
-from embassay.systems.remote.ledger import count_tokens, own_tokenizer
+from embassay.systems.remote.http import OpenAIClient, Server, find_openai_address
+from embassay.systems.remote.ledger import count_tokens, find_own_tokenizer
 
 LOCAL_PATIENCE = 900.0
 """Seconds for an answer of a server on this machine, unless the user says: a small model on a busy processor takes
@@ -47,8 +47,8 @@ class OpenAIEncoder(ServedEncoder):
     ) -> None:
         if not target:
             raise UsageError("The system 'openai' needs the name of a model.", mend="Write openai:MODEL.")
-        address = openai_address(server.base_url)
-        listed = known_model(target)
+        address = find_openai_address(server.base_url)
+        listed = find_known_model(target)
         # A server that is told the role adds its own.
         adds_itself = bool(input_type) and prompts == ServedPrompts()
         before = {} if adds_itself else prompts.before(name or f"openai:{target}", target, listed)
@@ -59,7 +59,7 @@ class OpenAIEncoder(ServedEncoder):
             dim=dimensions or (listed.dims if listed else None),
             max_tokens=listed.context if listed else None,
             price=Price.of(target, server.price),
-            tokenizer=own_tokenizer(target),
+            tokenizer=find_own_tokenizer(target),
             prompts=before,
         )
         limits = server.limits
@@ -97,14 +97,14 @@ class OpenAIEncoder(ServedEncoder):
             return sent
         numbers = await self._first_in_numbers(texts[:1], role)
         if isinstance(numbers, bytes):
-            self._bytes = _only_likely(sent)
+            self._bytes = _find_only_likely_type(sent)
             if self._bytes is None:
                 raise ModelError(
                     f"{self.name} sends base64 where numbers are asked for, and the type of its bytes cannot be told.",
                     mend="Say how many dimensions its vectors have: dimensions=N.",
                 )
         else:
-            self._bytes = _kind_of(sent[0], numbers[0])
+            self._bytes = _find_number_type(sent[0], numbers[0])
         if self._bytes is not None:
             return self._checked(_unpack_rows(sent, self._bytes), len(texts))
         self._format = "float"
@@ -132,7 +132,7 @@ class OpenAIEncoder(ServedEncoder):
         if self._dim is None or len(rows[0]) != 4 * self._dim:
             return None
         vectors = _unpack_rows(rows, _FLOAT32)
-        if not _are_there(vectors):
+        if not _are_plausible_vectors(vectors):
             return None
         self._bytes = _FLOAT32
         return vectors
@@ -234,7 +234,7 @@ def _stack_rows(rows: Sequence[Vectors]) -> Vectors:
         raise Malformed(UNREADABLE) from None
 
 
-def _are_there(vectors: Vectors) -> bool:
+def _are_plausible_vectors(vectors: Vectors) -> bool:
     """Whether these can be vectors of a model: not all zero, and no numbers that only other bytes come to. What is not
     finite is a fault of another kind."""
     finite = vectors[np.isfinite(vectors)]
@@ -245,7 +245,7 @@ _USUAL = (1e-5, 1e3)
 _MOST = 0.99
 
 
-def _only_likely(rows: Sequence[bytes]) -> np.dtype[Any] | None:
+def _find_only_likely_type(rows: Sequence[bytes]) -> np.dtype[Any] | None:
     """The only kind of number by which these bytes are vectors as models give them: bytes of another kind come to
     magnitudes all over. None where that is none, or several."""
     likely = []
@@ -263,7 +263,7 @@ def _only_likely(rows: Sequence[bytes]) -> np.dtype[Any] | None:
     return likely[0] if len(likely) == 1 else None
 
 
-def _kind_of(row: bytes, numbers: Vectors) -> np.dtype[Any] | None:
+def _find_number_type(row: bytes, numbers: Vectors) -> np.dtype[Any] | None:
     """What the bytes of a vector are, whose numbers are known; None where they are not this vector's."""
     for kind in _KINDS:
         if numbers.ndim != 1 or len(row) != kind.itemsize * len(numbers):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.machine import asked_device
+from embassay.machine import read_requested_device
 from embassay.systems.encoders.batches import (
     Batch,
     BatchJoiner,
@@ -27,14 +27,14 @@ from embassay.systems.encoders.batches import (
     PromptTask,
     TokenLimit,
     TokenStates,
+    batch_by_similar_length,
     by_route,
     check_finite,
     choose_known,
     choose_prompts,
-    of_similar_length,
-    on_all_cores,
     prompts_of_library,
     read_by,
+    run_on_all_cores,
     takes_task,
     warn_of_missing,
 )
@@ -43,11 +43,11 @@ from embassay.systems.models import (
     PICKLED,
     SAFE_WEIGHTS,
     ModelWeights,
+    find_foreign_code,
+    find_known_model,
     first_line,
-    foreign_code,
     is_pickle,
     is_pinned,
-    known_model,
     mend_of_folder,
     model_library,
     read_configuration,
@@ -183,11 +183,11 @@ class SentenceTransformer:
         return role if self.has_routes else None
 
     def _in_batches(self, fill: Callable[[Batch], None], texts: Sequence[str]) -> None:
-        batches = of_similar_length(texts, self._batch)
+        batches = batch_by_similar_length(texts, self._batch)
         if self.backend == "torch" and self._model.device.type == "cpu":
             import torch
 
-            on_all_cores(fill, batches, start=partial(torch.set_num_threads, 1))
+            run_on_all_cores(fill, batches, start=partial(torch.set_num_threads, 1))
         else:
             for batch in batches:
                 fill(batch)
@@ -216,7 +216,7 @@ class SentenceTransformer:
             raise UsageError(f"batch_size must be at least 1, found {self.batch_size}.")
 
     def _check_code(self, weights: ModelWeights) -> None:
-        foreign = foreign_code(weights) if self.trust_remote_code else ()
+        foreign = find_foreign_code(weights) if self.trust_remote_code else ()
         if foreign and not is_pinned(self.code_revision):
             raise UsageError(
                 f"{self.target} takes code from {' and '.join(foreign)}, which no commit pins.",
@@ -227,10 +227,15 @@ class SentenceTransformer:
         code = {} if self.code_revision is None else {"code_revision": self.code_revision}
         try:
             model = library.SentenceTransformer(
-                weights.location, revision=weights.commit, local_files_only=weights.cached,
-                device=self.device or asked_device(), backend=self.backend, trust_remote_code=self.trust_remote_code,
-                model_kwargs={**code}, config_kwargs={**code}
-            )  # fmt: skip
+                weights.location,
+                revision=weights.commit,
+                local_files_only=weights.cached,
+                device=self.device or read_requested_device(),
+                backend=self.backend,
+                trust_remote_code=self.trust_remote_code,
+                model_kwargs={**code},
+                config_kwargs={**code},
+            )
             if self.backend == "torch":
                 import torch
 
@@ -265,7 +270,7 @@ class SentenceTransformer:
 
     def _prompts(self) -> Prompts:
         shipped = read_configuration(self._weights, OF_LIBRARY).get("prompts")
-        listed = known_model(self._weights.location) if self._weights.folder is None else None
+        listed = find_known_model(self._weights.location) if self._weights.folder is None else None
         known = choose_known(self.family, listed)
         given: dict[Role | None, str | None] = {
             "query": self.query_prompt, "document": self.document_prompt, None: self.prompt
@@ -382,7 +387,7 @@ class OnTorch:
         """Position, number of texts, rows of each batch, and batches of each chunk."""
         window = []
         for position, texts in chunks:
-            rows = of_similar_length(texts, self._batch)
+            rows = batch_by_similar_length(texts, self._batch)
             batches = [self._padded([texts[row] for row in batch], prompt) for batch in rows]
             window.append((position, len(texts), rows, batches))
         return window

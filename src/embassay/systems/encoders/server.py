@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Role, Tokenizer, Usage
 from embassay.errors import TextRefused, UsageError
 from embassay.systems.encoders.batches import choose_known, choose_prompts, warn_of_missing
-from embassay.systems.models import KnownModel, known_model
+from embassay.systems.models import KnownModel, find_known_model
 from embassay.systems.remote import (
     Calls,
     Ledger,
@@ -29,12 +29,12 @@ from embassay.systems.remote import (
 from embassay.systems.remote.http import Connection, Server, Vendor
 from embassay.systems.remote.ledger import (
     TokenCount,
+    bound_tokens,
     count_tokens,
     cut_to_tokens,
-    likely_tokens,
-    most_tokens,
-    too_long,
-    usage_of,
+    estimate_tokens,
+    find_too_long,
+    make_usage,
 )
 
 Vectors = NDArray[np.float32]
@@ -126,7 +126,7 @@ class ServedEncoder(ABC):
         then none is cut."""
         if self.max_tokens is None or self.tokenizer is None:
             return 0
-        return len(too_long(texts, self.max_tokens, self.tokenizer))
+        return len(find_too_long(texts, self.max_tokens, self.tokenizer))
 
     async def _chunk(self, texts: Sequence[str], role: Role | None, dim: int) -> Vectors | TextRefused:
         filled = [i for i, text in enumerate(texts) if text]
@@ -145,7 +145,7 @@ class ServedEncoder(ABC):
         prompt = self.served.prompts.get(role, "")
         texts = [prompt + text for text in texts]
         if self.max_tokens is not None and self.tokenizer is not None:
-            for i in too_long(texts, self.max_tokens, self.tokenizer):
+            for i in find_too_long(texts, self.max_tokens, self.tokenizer):
                 texts[i] = cut_to_tokens(texts[i], self.max_tokens, self.tokenizer)
         return texts
 
@@ -168,16 +168,16 @@ class ServedEncoder(ABC):
             answer = await self.request(texts, role)
             return ServerReply(self._checked(answer.value, len(texts)), answer.usage)
 
-        most = most_tokens(texts, self.tokenizer)
+        most = bound_tokens(texts, self.tokenizer)
         return await self._calls.do(send, tokens=tokens, usd=self._usd(most))
 
     def usage(self, said: object, texts: Sequence[str]) -> Usage:
         """What a request for `texts` is booked with, whose tokens the server `said` to have counted (None: it does not
         say)."""
         known = self.tokenizer is not None
-        likely = sum(count_tokens(texts, self.tokenizer)) if known else likely_tokens(texts)
-        read = TokenCount.of(said, most=most_tokens(texts, self.tokenizer), likely=likely)
-        return usage_of(read, usd=self._usd)
+        likely = sum(count_tokens(texts, self.tokenizer)) if known else estimate_tokens(texts)
+        read = TokenCount.of(said, most=bound_tokens(texts, self.tokenizer), likely=likely)
+        return make_usage(read, usd=self._usd)
 
     def _usd(self, input_tokens: int, output_tokens: int = 0) -> float | None:
         return None if self.served.price is None else self.served.price.usd(input_tokens, output_tokens)
@@ -247,7 +247,7 @@ class PostedEncoder(ServedEncoder):
                 f"The system {vendor.spec!r} needs the name of a model.", mend=f"Write {vendor.spec}:MODEL."
             )
         # What follows a colon is Ollama's tag: a size or quantization of the same model.
-        listed = known_model(target) or known_model(target.partition(":")[0])
+        listed = find_known_model(target) or find_known_model(target.partition(":")[0])
         spec = name or f"{vendor.spec}:{target}"
         before = prompts.before(spec, target, listed)
         self.connection = Connection.of(vendor, server)

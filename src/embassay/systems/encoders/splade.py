@@ -88,10 +88,10 @@ class Splade:
         return self._model.count_truncated(texts)
 
     def _read(self, texts: list[str], role: Role | None) -> list[Rows]:
-        return [active_terms(weights, self.max_active) for weights in self._model.read(texts, role)]
+        return [select_active_terms(weights, self.max_active) for weights in self._model.read(texts, role)]
 
 
-def active_terms(weights: NDArray[np.float32], most: int | None = None) -> Rows:
+def select_active_terms(weights: NDArray[np.float32], most: int | None = None) -> Rows:
     """The terms of a text that have a weight, ascending, beside it: (terms, 2); the `most` largest ones.
 
     >>> active_terms(np.array([0, 2, 0, 1], dtype=np.float32)).tolist()

@@ -11,7 +11,7 @@ import numpy as np
 from embassay.contracts import Role
 from embassay.systems.encoders.server import PostedEncoder, Vectors
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import VOYAGE, Server, given_options
+from embassay.systems.remote.http import VOYAGE, Server, select_given_options
 
 
 class VoyageEncoder(PostedEncoder):
@@ -47,7 +47,7 @@ class VoyageEncoder(PostedEncoder):
             "input": list(texts),
             "truncation": self._truncate,
             "encoding_format": "base64",
-            **given_options(input_type=role, output_dimension=self.dimensions),
+            **select_given_options(input_type=role, output_dimension=self.dimensions),
         }
 
     def read(self, answer: Any) -> tuple[Sequence[Any], int | None]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
-from embassay.machine import cores
-from embassay.search.exact import cut_blocks, in_threads
+from embassay.machine import count_cores
+from embassay.search.exact import cut_blocks, run_in_threads
 from embassay.search.sparse import Sparse, Summed
 
 Rows = NDArray[np.int64]
@@ -210,5 +210,5 @@ def accumulate_pairs(
         else:
             products_of_two(*rows, left, *rows, right, a[part], b[part], out[part])
 
-    in_threads(work, list(cut_blocks(len(a), _PAIRS_PER_TASK)), cores())
+    run_in_threads(work, list(cut_blocks(len(a), _PAIRS_PER_TASK)), count_cores())
     return out

@@ -16,9 +16,16 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Kind, Ranked, Spread, Tokenizer
 from embassay.errors import UsageError
-from embassay.machine import cores
+from embassay.machine import count_cores
 from embassay.search import exact as blockwise
-from embassay.search.exact import condensed_blocks, cut_blocks, in_threads, merge, over_shards, ranked_blocks
+from embassay.search.exact import (
+    condensed_blocks,
+    cut_blocks,
+    merge,
+    ranked_blocks,
+    run_in_threads,
+    run_over_shards,
+)
 from embassay.search.sparse import Sparse, accumulate_sums
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
@@ -90,7 +97,7 @@ class Collection:
         """The saturated frequency tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length)) of terms that are in their
         text `counts` times, (n,); `sizes` (n,) are the lengths of the texts."""
         w = self.weighting
-        return saturated(w.k1, counts, 1 - w.b + w.b * sizes / self.mean_length)
+        return saturate_counts(w.k1, counts, 1 - w.b + w.b * sizes / self.mean_length)
 
     def floors(self, bags: Bags, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """What every document scores for a query: delta times the idf of the query's known tokens; `weights` are the
@@ -99,7 +106,7 @@ class Collection:
         return np.asarray(self.weighting.delta * floors)
 
 
-def saturated(k1: float, counts: NDArray[Any], norm: NDArray[Any] | float = 1.0) -> NDArray[np.float64]:
+def saturate_counts(k1: float, counts: NDArray[Any], norm: NDArray[Any] | float = 1.0) -> NDArray[np.float64]:
     """tf (k1 + 1) / (tf + k1 norm) of terms that are in their text `counts` times, (n,)."""
     return np.asarray(counts * (k1 + 1) / (counts + k1 * norm))
 
@@ -290,7 +297,7 @@ class ScorePass:
         def scores(part: slice) -> NDArray[np.float64]:
             return np.asarray(self.floors[part, None] + accumulate_sums("products", self.rows, index, part))
 
-        return ranked_blocks(lambda _: scores, (len(self.floors), index.width), self.k, threads=cores())
+        return ranked_blocks(lambda _: scores, (len(self.floors), index.width), self.k, threads=count_cores())
 
 
 def search_shards(
@@ -303,7 +310,7 @@ def search_shards(
     """The best k of each shard, in order, as if all shards were one collection."""
     with Scratch() as scratch:
         totals, records = _Totals(), list[list[Kept]]()
-        for facts in over_shards(reading, shards, spread):
+        for facts in run_over_shards(reading, shards, spread):
             totals.add(facts)
             records.append([scratch.keep(vars(posting)) for posting in facts.postings])
         yield from _score_shards(reading.token_queries, totals, weighting, scratch, records, k, spread)
@@ -321,7 +328,7 @@ def search_corpora(
     reading, those with the statistics of all corpora together."""
     with Scratch() as scratch:
         together, totals, records = _Totals(), list[_Totals](), list[list[Kept]]()
-        for number, facts in enumerate(over_shards(reading, shards, spread)):
+        for number, facts in enumerate(run_over_shards(reading, shards, spread)):
             # A corpus begins.
             if number % each == 0:
                 totals.append(_Totals())
@@ -349,7 +356,7 @@ def _score_shards(
     rows = Sparse(asked.rows.starts, asked.rows.places, weights, asked.rows.width)
     scoring = ScorePass(rows, collection.floors(asked.bags, weights), collection, k)
     postings = (Postings(**scratch.read(record)) for blocks_ in records for record in blocks_)
-    best = over_shards(scoring, postings, spread)
+    best = run_over_shards(scoring, postings, spread)
     for blocks_ in records:
         starts = [i * blockwise.CANDIDATE_BLOCK for i in range(len(blocks_))]
         ranked = [next(best) for _ in blocks_]
@@ -434,7 +441,7 @@ class MutualScores:
             counted = (right > left[:, None]) & filled[rows, None] & filled[None, rows.start :]
             return scores.min(initial=np.inf, where=counted), scores.max(initial=-np.inf, where=counted)
 
-        ends = in_threads(extremes, list(cut_blocks(len(self.bags), _ROWS_PER_TASK)), cores())
+        ends = run_in_threads(extremes, list(cut_blocks(len(self.bags), _ROWS_PER_TASK)), count_cores())
         low, high = min((f[0] for f in ends), default=0.0), max((f[1] for f in ends), default=0.0)
         return (low, high) if low <= high else (0.0, 0.0)
 
@@ -554,7 +561,7 @@ class BM25:
             either = empty[part, None] | empty[None, part.start :]
             return np.where(either, empty[part, None] != empty[None, part.start :], distances)
 
-        return condensed_blocks(block, len(texts), threads=cores())
+        return condensed_blocks(block, len(texts), threads=count_cores())
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
         """The k corpus texts with the highest raw score for each query."""
@@ -592,7 +599,7 @@ def _row_scores(collection: Collection, bags: Bags, queries: Rows, documents: Ro
 def _scores_alone(weighting: Weighting, bags: Bags, references: Rows, queries: Rows) -> NDArray[np.float64]:
     """The score of row `references[i]` of `bags` as a corpus of its own for row `queries[i]`."""
     # In a corpus of one text every length is the mean length, and ln((1 + 1) / 1) is the idf of each of its tokens.
-    weights = bags.counts * np.log(2), weighting.delta + saturated(weighting.k1, bags.counts)
+    weights = bags.counts * np.log(2), weighting.delta + saturate_counts(weighting.k1, bags.counts)
     return np.asarray(accumulate_pairs("products", bags, weights, queries, references))
 
 

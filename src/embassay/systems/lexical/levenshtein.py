@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein as UnitCost
 from rapidfuzz.process import cdist, cpdist
 
 from embassay.contracts import Kind, Ranked, Spread
-from embassay.search.exact import condensed_blocks, over_shards, ranked_blocks
+from embassay.search.exact import condensed_blocks, ranked_blocks, run_over_shards
 from embassay.systems.lexical.bags import check_pairs
 
 _ALL_CORES = -1
@@ -73,7 +73,7 @@ class Levenshtein:
         self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order."""
-        return over_shards(partial(self._search_shard, queries, k), shards, spread)
+        return run_over_shards(partial(self._search_shard, queries, k), shards, spread)
 
     def _search_shard(self, queries: Sequence[str], k: int, shard: Sequence[str]) -> Ranked:
         return self.search(queries, list(shard), k)

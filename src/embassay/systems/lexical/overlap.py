@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Kind, Ranked, Spread, Tokenizer
-from embassay.machine import cores
-from embassay.search.exact import RowScores, condensed_blocks, over_shards, ranked_blocks
+from embassay.machine import count_cores
+from embassay.search.exact import RowScores, condensed_blocks, ranked_blocks, run_over_shards
 from embassay.search.sparse import Sparse, accumulate_sums
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
@@ -84,7 +84,7 @@ class OverlapSimilarity:
             overlaps = [kind.overlaps(part, above_diagonal=True)[:, right] for kind in kinds]
             return 1 - self._matrix(overlaps, kinds, part, right)
 
-        return condensed_blocks(block, len(texts), threads=cores())
+        return condensed_blocks(block, len(texts), threads=count_cores())
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
         """The k most similar corpus texts of each query."""
@@ -94,7 +94,7 @@ class OverlapSimilarity:
         self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order."""
-        return over_shards(_ShardSearch(self, queries, k), shards, spread)
+        return run_over_shards(_ShardSearch(self, queries, k), shards, spread)
 
     def _make_bags(self, tokens: Tokens, rows: Rows) -> list[Bags]:
         taken = tokens.take(rows)
@@ -132,7 +132,7 @@ class _ShardSearch:
                 [kind.overlaps(part) for kind in kinds], kinds, part, slice(None)
             )
 
-        return ranked_blocks(prepare, (len(self.queries), len(rows)), self.k, threads=cores())
+        return ranked_blocks(prepare, (len(self.queries), len(rows)), self.k, threads=count_cores())
 
     @cached_property
     def _tokenised(self) -> tuple[Tokens, list[Rows], Numbers]:

@@ -6,9 +6,9 @@ from embassay.systems.remote.calls import (
     Refused,
     ServerReply,
     as_finished,
-    keyless,
+    open_without_keys,
     read_key,
-    redacted,
+    redact_keys,
     wait_for,
 )
 from embassay.systems.remote.http import Address
@@ -27,8 +27,8 @@ __all__ = [
     "Refused",
     "ServerReply",
     "as_finished",
-    "keyless",
+    "open_without_keys",
     "read_key",
-    "redacted",
+    "redact_keys",
     "wait_for",
 ]

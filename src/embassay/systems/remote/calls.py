@@ -42,7 +42,7 @@ _needed: ContextVar[bool] = ContextVar("needed", default=True)
 
 
 @contextmanager
-def keyless() -> Iterator[None]:
+def open_without_keys() -> Iterator[None]:
     """Inside, models open without their keys: for a plan, which sends nothing."""
     token = _needed.set(False)
     try:
@@ -110,7 +110,7 @@ def _form_pattern(form: str) -> str:
     return r"(?i:" + r"\s?".join(map(re.escape, form)) + ")"
 
 
-def redacted(text: str) -> str:
+def redact_keys(text: str) -> str:
     """`text` without any key this process has read, and without what looks like one.
 
     >>> redacted("Incorrect API key provided: sk-abcdefgh12345678.")
@@ -191,12 +191,14 @@ def classify_error(error: Exception) -> Failure | None:
     """What `error` means for its request; None for one that no server causes (a bug of ours)."""
     status = _error_status(error)
     if status is not None:
-        headers, body = _headers(error), _body(error)
+        headers, body = _error_headers(error), _error_body(error)
         return _read_refusal(status, headers, body)
     if isinstance(error, TooLong):
         return Failure("final", str(error), charged=True, answered=True, mend=error.mend)
     if isinstance(error, Malformed):
-        return Failure("passing", _line(str(error)), charged=True, answered=True, of_texts=error.of_texts)
+        return Failure(
+            "passing", _clean_line(str(error)), charged=True, answered=True, of_texts=error.of_texts
+        )
     if isinstance(error, TimeoutError) or _is_named(error, "TimeoutException", "APITimeoutError"):
         return Failure("passing", "no answer in time", charged=True)
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) or _is_named(
@@ -204,9 +206,9 @@ def classify_error(error: Exception) -> Failure | None:
     ):
         return Failure("passing", "the answer is incomplete JSON", charged=True, answered=True)
     if isinstance(error, OSError) or _is_named(error, "TransportError", "APIConnectionError"):
-        reason = f"no connection ({_cause(error)})"
+        reason = f"no connection ({_describe_cause(error)})"
         mend = "Check base_url, and that the server runs."
-        unsent = _never_sent(error)
+        unsent = _was_never_sent(error)
         return Failure("passing", reason, charged=not unsent, unreached=unsent, mend=mend)
     return None
 
@@ -219,9 +221,9 @@ def _read_refusal(status: int, headers: Mapping[str, str], body: Any) -> Failure
     if any(sign in text for sign in _NO_MONEY):
         return Failure("final", reason, mend="Check your account with the vendor.")
     if status in _PUSHBACK or any(sign in _error_code(body).lower() for sign in _CROWDED):
-        return Failure("pushback", reason, asked_wait(headers, body))
+        return Failure("pushback", reason, read_wait(headers, body))
     if status in _PASSING or (status >= 500 and status not in (501, 505)):
-        return Failure("passing", reason, asked_wait(headers, body), charged=status in _BEHIND)
+        return Failure("passing", reason, read_wait(headers, body), charged=status in _BEHIND)
     of_texts = status in _OF_TEXTS and not any(sign in text for sign in (*_OF_ACCOUNT, *_OF_MODEL))
     return Failure("final", reason, of_texts=of_texts, mend=_suggest_mend(status, text))
 
@@ -236,21 +238,21 @@ def _suggest_mend(status: int, text: str) -> str:
     return "Check base_url and the name of the model." if status in (404, 405) else ""
 
 
-def asked_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | None = None) -> float | None:
+def read_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | None = None) -> float | None:
     """The seconds the server asks to wait: `retry-after-ms`, `Retry-After` (seconds or a date), or the
     `retryDelay` in a Google error.
 
     >>> asked_wait({"retry-after": "2"}), asked_wait({"retry-after-ms": "1500"})
     (2.0, 1.5)
     """
-    milliseconds = _number(headers.get("retry-after-ms"))
+    milliseconds = _parse_number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return max(0.0, milliseconds / 1000)
     after = headers.get("retry-after")
     if after is None:
         match = re.search(r"['\"]retryDelay['\"]: ['\"](\d+(?:\.\d+)?)s['\"]", str(body))
         return float(match[1]) if match else None
-    seconds = _number(after)
+    seconds = _parse_number(after)
     if seconds is not None:
         return max(0.0, seconds)
     try:
@@ -264,7 +266,7 @@ def asked_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | 
 def format_refused(error: Exception, *fields: str) -> bool:
     """Whether the server refuses the request, and its words name one of these fields of it. Some say so with a failure
     of their own, status 500 and the words of a validation error."""
-    words = str(_body(error))
+    words = str(_error_body(error))
     refused = _error_status(error) in _OF_TEXTS or (
         _error_status(error) == 500 and "validation error" in words.lower()
     )
@@ -274,14 +276,14 @@ def format_refused(error: Exception, *fields: str) -> bool:
 def error_message(body: Any) -> str:
     """What an error body says, in one line: the vendors' `error.message`, `message`, `detail` or `error`."""
     if isinstance(body, str):
-        return _line(body)
+        return _clean_line(body)
     if isinstance(body, list) and body:
         return error_message(body[0])
     if not isinstance(body, Mapping):
         return ""
     for key in ("error", "message", "detail", "title"):
         if body.get(key):
-            return error_message(body[key]) or _line(str(body[key]))
+            return error_message(body[key]) or _clean_line(str(body[key]))
     return ""
 
 
@@ -301,14 +303,14 @@ def _error_status(error: Exception) -> int | None:
     return None
 
 
-def _headers(error: Exception) -> Mapping[str, str]:
+def _error_headers(error: Exception) -> Mapping[str, str]:
     headers = (
         getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None) or {}
     )
     return {str(key).lower(): str(value) for key, value in headers.items()}
 
 
-def _body(error: Exception) -> Any:
+def _error_body(error: Exception) -> Any:
     body = getattr(error, "body", None)
     if body is not None:
         return body
@@ -326,7 +328,7 @@ def _is_named(error: BaseException, *names: str) -> bool:
     )
 
 
-def _never_sent(error: BaseException | None) -> bool:
+def _was_never_sent(error: BaseException | None) -> bool:
     """Whether there was not even a connection to send the request over."""
     while error is not None:
         if isinstance(error, ConnectionRefusedError | gaierror) or _is_named(error, "ConnectError"):
@@ -335,20 +337,20 @@ def _never_sent(error: BaseException | None) -> bool:
     return False
 
 
-def _cause(error: BaseException) -> str:
+def _describe_cause(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
-    return _line(str(error)) or type(error).__name__
+    return _clean_line(str(error)) or type(error).__name__
 
 
-def _line(text: str) -> str:
+def _clean_line(text: str) -> str:
     """On one line that controls nothing, without keys: these first, since half of one would not be known for it."""
     plain = "".join(sign if sign.isprintable() else " " for sign in text[:_READ])
-    line = redacted(" ".join(plain.split()))
+    line = redact_keys(" ".join(plain.split()))
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
-def _number(text: str | None) -> float | None:
+def _parse_number(text: str | None) -> float | None:
     try:
         return float(text) if text is not None else None
     except ValueError:
@@ -365,23 +367,23 @@ _homes: dict[int, asyncio.AbstractEventLoop] = {}
 """The loop of each process: a fork has none of its parent's threads."""
 
 
-def home() -> asyncio.AbstractEventLoop:
+def remote_loop() -> asyncio.AbstractEventLoop:
     """The loop, started when first asked for."""
     with _lock:
         loop = _homes.get(os.getpid())
         if loop is None:
             loop = _homes[os.getpid()] = asyncio.new_event_loop()
             Thread(target=loop.run_forever, name="embassay-calls", daemon=True).start()
-            atexit.register(_close, os.getpid())
+            atexit.register(_close_all, os.getpid())
         return loop
 
 
-def closed_at_exit(close: Callable[[], Awaitable[None]]) -> None:
+def close_at_exit(close: Callable[[], Awaitable[None]]) -> None:
     """Have `close` done in the loop before the process ends: connections left open complain when they are collected."""
     _closing.append(close)
 
 
-def _close(process: int) -> None:
+def _close_all(process: int) -> None:
     if process != os.getpid() or not _closing:
         return
 
@@ -398,12 +400,12 @@ def send_home(work: Callable[[], Awaitable[T]]) -> Future[T]:
     async def begin() -> T:
         return await work()
 
-    return asyncio.run_coroutine_threadsafe(begin(), home())
+    return asyncio.run_coroutine_threadsafe(begin(), remote_loop())
 
 
-async def at_home(work: Callable[[], Awaitable[T]]) -> T:
+async def run_in_remote_loop(work: Callable[[], Awaitable[T]]) -> T:
     """The result of `work`, done in the loop, awaited in whatever loop the caller has."""
-    if asyncio.get_running_loop() is home():
+    if asyncio.get_running_loop() is remote_loop():
         return await work()
     return await asyncio.wrap_future(send_home(work))
 
@@ -468,7 +470,7 @@ class ServerReply(Generic[T]):
 
 class Calls:
     """Calls of `model` to one server. Safe from any thread and any event loop: they all run in the loop of
-    `home`, with one pace."""
+    `remote_loop`, with one pace."""
 
     def __init__(self, model: str, ledger: Ledger | None = None, limits: Limits = Limits()) -> None:  # noqa: B008
         self.model = model
@@ -501,7 +503,9 @@ class Calls:
         ModelError, with the reason, when the call fails for good (TextRefused where it is what was sent that the
         server will not take); BudgetExceeded when there is no money for it.
         """
-        return await at_home(lambda: _ServerCall(self, self._pace(), send, tokens, (usd, read_usd)).do())
+        return await run_in_remote_loop(
+            lambda: _ServerCall(self, self._pace(), send, tokens, (usd, read_usd)).do()
+        )
 
     def _pace(self) -> Pace:
         # A forked process has no loop yet, and none of its parent's requests in flight.

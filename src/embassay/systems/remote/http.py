@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from embassay.errors import ModelError, UsageError
 from embassay.limits import ANSWER
-from embassay.systems.remote.calls import Malformed, Refused, TooLong, closed_at_exit, read_key
+from embassay.systems.remote.calls import Malformed, Refused, TooLong, close_at_exit, read_key
 from embassay.systems.remote.pace import Limits
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Turns(Generic[T]):
         self._clients: list[T] = []
         self._requests = 0
         self._process = os.getpid()
-        closed_at_exit(self._close)
+        close_at_exit(self._close)
 
     def next(self) -> T:
         """The client whose turn it is."""
@@ -215,7 +215,7 @@ _openai_clients: dict[tuple[int, str, str], Turns[AsyncOpenAI]] = {}
 """By process, server and key."""
 
 
-def openai_address(base_url: str | None) -> Address:
+def find_openai_address(base_url: str | None) -> Address:
     """The server of OpenAI's models: `base_url`, else $OPENAI_BASE_URL, else OpenAI itself."""
     check_kept(base_url)
     return Address.of(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
@@ -338,7 +338,7 @@ class Connection:
         return await post_json(self.address.url, path, payload, self._headers)
 
 
-def given_options(**values: Any) -> dict[str, Any]:
+def select_given_options(**values: Any) -> dict[str, Any]:
     """Those that are given: a vendor's default is what it does without the field."""
     return {key: value for key, value in values.items() if value is not None}
 

@@ -9,7 +9,7 @@ from threading import Lock
 
 from embassay.contracts import Journal, Tokenizer, Usage
 from embassay.errors import BudgetExceeded, ModelError, UsageError
-from embassay.systems.models import known_model
+from embassay.systems.models import find_known_model
 from embassay.text import open_tokenizer
 
 _OF_MODELS = {
@@ -19,7 +19,7 @@ _OF_MODELS = {
 }
 
 
-def own_tokenizer(model: str) -> Tokenizer | None:
+def find_own_tokenizer(model: str) -> Tokenizer | None:
     """The tokenizer that the model itself has; None where that is not known or its file is not at hand."""
     if model not in _OF_MODELS:
         return None
@@ -41,7 +41,7 @@ def count_tokens(texts: Sequence[str], tokenizer: Tokenizer | None) -> list[int]
     return [len(ids) for ids in tokenizer.encode_batch(texts)]
 
 
-def likely_tokens(texts: Sequence[str]) -> int:
+def estimate_tokens(texts: Sequence[str]) -> int:
     """What a server that does not say is taken to have counted: a token for every three bytes, which is somewhat
     more than it is in any usual language and script.
 
@@ -55,7 +55,7 @@ _FRAME = 16
 """Tokens around a text: marks, and the prompt or the role that a server adds."""
 
 
-def most_tokens(texts: Sequence[str], tokenizer: Tokenizer | None = None) -> int:
+def bound_tokens(texts: Sequence[str], tokenizer: Tokenizer | None = None) -> int:
     """The most that a server is believed to have counted for the texts, and so what is held aside for them.
 
     >>> most_tokens(["a fox", ""])
@@ -103,7 +103,7 @@ class TokenCount:
 _NONE_WRITTEN = TokenCount(0, 0)
 
 
-def usage_of(
+def make_usage(
     read: TokenCount, written: TokenCount = _NONE_WRITTEN, *, usd: Callable[[int, int], float | None]
 ) -> Usage:
     """What a request is booked with: its tokens at the price `usd`, and beside an estimate what it may be short of."""
@@ -121,7 +121,7 @@ def _warn_of_count(said: object, booked: int, why: str = "which is impossible") 
     )
 
 
-def too_long(texts: Sequence[str], most: int, tokenizer: Tokenizer) -> list[int]:
+def find_too_long(texts: Sequence[str], most: int, tokenizer: Tokenizer) -> list[int]:
     """The positions of the texts with more than `most` tokens; only what has more bytes is tokenized."""
     long = [i for i, text in enumerate(texts) if 4 * len(text) > most and len(_as_bytes(text)) > most]
     counts = count_tokens([texts[i] for i in long], tokenizer)
@@ -157,7 +157,7 @@ class Price:
         """The price the user gave, else the known-model table's; None where neither is there."""
         if given is not None:
             return cls(given)
-        listed = known_model(model)
+        listed = find_known_model(model)
         if listed is None or listed.usd_per_million_input is None:
             return None
         return cls(listed.usd_per_million_input, listed.usd_per_million_output or 0.0, listed.priced_on)

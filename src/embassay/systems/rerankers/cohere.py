@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from embassay.systems.models import known_model
+from embassay.systems.models import find_known_model
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import COHERE, Server, given_options
+from embassay.systems.remote.http import COHERE, Server, select_given_options
 from embassay.systems.rerankers.server import PostedReranker
 
 _PER_SEARCH = 100
@@ -40,7 +40,7 @@ class CohereReranker(PostedReranker):
             "model": self.target,
             "query": query,
             "documents": list(documents),
-            **given_options(max_tokens_per_doc=self._longest),
+            **select_given_options(max_tokens_per_doc=self._longest),
         }
 
     def read(self, answer: Any) -> tuple[Sequence[Any], int | None]:
@@ -49,7 +49,7 @@ class CohereReranker(PostedReranker):
 
     def usd(self, tokens: int, documents: int) -> float | None:  # noqa: ARG002
         """A search for each hundred documents."""
-        row = known_model(self.target)
+        row = find_known_model(self.target)
         listed = row.usd_per_thousand_searches if row else None
         price = self._given_price if self._given_price is not None else listed
         return None if price is None else -(-documents // _PER_SEARCH) * price / 1000

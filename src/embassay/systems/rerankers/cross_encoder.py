@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import ModelError, UsageError
-from embassay.machine import asked_device
+from embassay.machine import read_requested_device
 from embassay.systems.models import (
     PICKLED,
     SAFE_WEIGHTS,
@@ -52,7 +52,7 @@ class CrossEncoder:
         self._model = _load_model(
             library,
             weights,
-            device=device or asked_device(),
+            device=device or read_requested_device(),
             max_length=max_length,
             trust_remote_code=trust_remote_code,
         )
@@ -76,7 +76,7 @@ class CrossEncoder:
             )
         except (RuntimeError, ValueError) as error:
             raise ModelError(f"The cross-encoder {self._target} failed: {first_line(error)}") from error
-        return _one_each(np.asarray(scores, dtype=np.float32), len(documents), self._target)
+        return _check_one_score_each(np.asarray(scores, dtype=np.float32), len(documents), self._target)
 
 
 def _check_target(target: str, revision: str | None, *, trust_remote_code: bool) -> None:
@@ -113,7 +113,7 @@ def _load_model(library: Any, weights: ModelWeights, **options: Any) -> Any:
         ) from error
 
 
-def _one_each(scores: NDArray[np.float32], n: int, target: str) -> NDArray[np.float32]:
+def _check_one_score_each(scores: NDArray[np.float32], n: int, target: str) -> NDArray[np.float32]:
     if scores.ndim == 2 and scores.shape[1] == 1:
         scores = scores[:, 0]
     if scores.shape != (n,):

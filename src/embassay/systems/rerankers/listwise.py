@@ -100,7 +100,7 @@ class Listwise:
         for part in list_windows(len(documents), self._lists.window, self._lists.step):
             shown = [documents[position] for position in order[part]]
             answer = await self._model.complete(
-                ranking_messages(query, shown), sampling=self._sampling, schema=ranking_of(len(shown))
+                ranking_messages(query, shown), sampling=self._sampling, schema=make_ranking_model(len(shown))
             )
             ranks, missing = complete_ranking(answer.parsed.ranking, len(shown))
             order[part] = [order[part][rank] for rank in ranks]
@@ -133,7 +133,7 @@ def ranking_messages(query: str, documents: Sequence[str]) -> list[Message]:
 
 
 @cache
-def ranking_of(n: int) -> Any:
+def make_ranking_model(n: int) -> Any:
     """The pydantic model of an answer: numbers from 1 to n, none twice; some may be left out."""
     from pydantic import AfterValidator, Field, create_model
 

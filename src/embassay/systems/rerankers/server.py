@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.systems.models import known_model
+from embassay.systems.models import find_known_model
 from embassay.systems.remote import Calls, Ledger, Malformed, ServerReply, as_finished
 from embassay.systems.remote.http import Connection, Server, Vendor
-from embassay.systems.remote.ledger import TokenCount, count_tokens, likely_tokens, most_tokens, usage_of
+from embassay.systems.remote.ledger import TokenCount, bound_tokens, count_tokens, estimate_tokens, make_usage
 
 Scores = NDArray[np.float32]
 _DOCUMENTS = 1000
@@ -67,7 +67,7 @@ class PostedReranker(ABC):
 
     def usd(self, tokens: int, documents: int) -> float | None:  # noqa: ARG002 - some charge for these
         """The price of a request in dollars; None where it is not known."""
-        row = known_model(self.target)
+        row = find_known_model(self.target)
         listed = row.usd_per_million_input if row else None
         price = self._given_price if self._given_price is not None else listed
         return None if price is None else tokens * price / 1e6
@@ -86,24 +86,26 @@ class PostedReranker(ABC):
 
     async def _ask_server(self, query: str, documents: Sequence[str]) -> Scores:
         tokens = sum(count_tokens([query, *documents], None)) + len(query.encode()) * len(documents)
-        most = most_tokens([query] * len(documents) + list(documents))
+        most = bound_tokens([query] * len(documents) + list(documents))
 
         async def send() -> ServerReply[Scores]:
             answer = await self.connection.post(self.path, self.payload(query, documents))
             try:
                 results, counted = self.read(answer)
-                scores = in_order(results, len(documents))
+                scores = order_scores(results, len(documents))
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
                 raise Malformed("the answer does not score every document once") from None
             if not np.isfinite(scores).all():
                 raise Malformed("scores that are not finite", of_texts=True)
-            read = TokenCount.of(counted, most=most, likely=likely_tokens([query, *documents]))
-            return ServerReply(scores, usage_of(read, usd=lambda tokens, _: self.usd(tokens, len(documents))))
+            read = TokenCount.of(counted, most=most, likely=estimate_tokens([query, *documents]))
+            return ServerReply(
+                scores, make_usage(read, usd=lambda tokens, _: self.usd(tokens, len(documents)))
+            )
 
         return await self._calls.do(send, tokens=tokens, usd=self.usd(most, len(documents)))
 
 
-def in_order(results: Sequence[Mapping[str, Any]], n: int) -> Scores:
+def order_scores(results: Sequence[Mapping[str, Any]], n: int) -> Scores:
     """The scores in the order of the documents; ValueError unless each of the n has one.
 
     >>> in_order([{"index": 1, "relevance_score": 0.5}, {"index": 0, "relevance_score": 0.25}], 2).tolist()

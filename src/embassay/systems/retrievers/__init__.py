@@ -58,7 +58,7 @@ MANNERS: Mapping[str, tuple[Any, str]] = {
 """What a user may give of `Manners`: name -> type, and in words."""
 
 
-def fits_manner(name: str, value: Any) -> bool:
+def is_manner(name: str, value: Any) -> bool:
     """Whether a value is one of `MANNERS`.
 
     >>> fits_manner("price", 0), fits_manner("concurrency", 0), fits_manner("concurrency", "many")
@@ -143,7 +143,7 @@ _DEPTHS = {
 }
 
 
-def plain_answer(value: Any) -> Any:
+def answer_as_json(value: Any) -> Any:
     """An answer as JSON: LangChain's and LlamaIndex' objects by what they write of themselves, arrays as lists.
 
     TypeError for what is none, with the kind of thing that it is.
@@ -154,15 +154,15 @@ def plain_answer(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, dict):
-        return {str(key): plain_answer(inner) for key, inner in value.items()}
+        return {str(key): answer_as_json(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain_answer(inner) for inner in value]
+        return [answer_as_json(inner) for inner in value]
     for name in _WRITERS:
         write: Callable[[], Any] | None = getattr(value, name, None)
         if callable(write):
-            return plain_answer(write())
+            return answer_as_json(write())
     if hasattr(value, "__iter__"):
-        return [plain_answer(inner) for inner in value]
+        return [answer_as_json(inner) for inner in value]
     raise TypeError(type(value).__name__)
 
 

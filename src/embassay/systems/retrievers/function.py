@@ -20,9 +20,9 @@ from embassay.systems.retrievers import (
     MANNERS,
     Manners,
     Retriever,
+    answer_as_json,
     depth_argument,
-    fits_manner,
-    plain_answer,
+    is_manner,
 )
 
 Search = Callable[..., Any]
@@ -32,13 +32,13 @@ def open_function(spec: str, depth: int, ledger: Ledger | None, base: Path) -> R
     """The function at `module:function`, which may end with manners (`?concurrency=8`): asked one question at a time
     unless it is a coroutine, since nothing says that others may ask it meanwhile. UsageError where it is not there."""
     place, _, options = spec.partition("?")
-    manners = _manners_of(options)
+    manners = _read_manners(options)
     function = find_function(place, base)
     at_once = 4 if inspect.iscoroutinefunction(function) else 1
     return FunctionRetriever(function, depth, place, Manners(**{"concurrency": at_once, **manners}), ledger)
 
 
-def _manners_of(options: str) -> dict[str, Any]:
+def _read_manners(options: str) -> dict[str, Any]:
     if not options:
         return {}
     params = dict(QUERY.parse(f"f?{options}").params)
@@ -48,7 +48,7 @@ def _manners_of(options: str) -> dict[str, Any]:
             mend="Its parameters are concurrency, rpm, timeout, attempts and price.",
         )
     for name, value in params.items():
-        if not fits_manner(name, value):
+        if not is_manner(name, value):
             raise UsageError(f"{name} of a retriever is {value!r}.", mend=f"Give {MANNERS[name][1]}.")
     return params
 
@@ -58,7 +58,7 @@ def find_function(place: str, base: Path) -> Search:
     it cannot be had, with the line of their file that fails."""
     module, _, name = place.rpartition(":")
     try:
-        home = _load_file(base / module) if module.endswith(".py") else _import(module, base)
+        home = _load_file(base / module) if module.endswith(".py") else _import_module(module, base)
         value: Any = home
         for part in name.split("."):
             value = getattr(value, part)
@@ -88,7 +88,7 @@ def _load_file(path: Path) -> Any:
     return module
 
 
-def _import(module: str, base: Path) -> Any:
+def _import_module(module: str, base: Path) -> Any:
     # The command's own folder is not on the path of an installed script.
     if str(base) not in sys.path:
         sys.path.insert(0, str(base))
@@ -110,7 +110,7 @@ class FunctionRetriever(Retriever):
             place.rpartition(":")[2] or place, f"function:{place}", manners or Manners(1), ledger
         )
         self._function = function
-        self._arguments = _arguments_of(function, depth)
+        self._arguments = _depth_arguments(function, depth)
 
     async def send(self, question: str) -> Any:
         """What the function gives. Its exceptions are failures of the question, tried again as others'."""
@@ -125,18 +125,18 @@ class FunctionRetriever(Retriever):
         if value is None:
             raise Malformed("it gave None instead of a list of documents")
         try:
-            return plain_answer(value)
+            return answer_as_json(value)
         except (TypeError, RecursionError) as error:
             raise Malformed(f"it did not give a list of documents ({error})") from error
 
     async def _value(self, question: str) -> Any:
         if inspect.iscoroutinefunction(self._function):
             return await self._function(question, **self._arguments)
-        value = await _in_thread(lambda: self._function(question, **self._arguments))
+        value = await _run_in_thread(lambda: self._function(question, **self._arguments))
         return await value if inspect.isawaitable(value) else value
 
 
-def _arguments_of(function: Search, depth: int) -> dict[str, int]:
+def _depth_arguments(function: Search, depth: int) -> dict[str, int]:
     try:
         names = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):  # of some written in C
@@ -145,7 +145,7 @@ def _arguments_of(function: Search, depth: int) -> dict[str, int]:
     return {} if wanted is None else {wanted: depth}
 
 
-def _in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
+def _run_in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
     """The result of `work`, done in a thread that the end of the process does not wait for: a search may hang."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()

@@ -14,7 +14,7 @@ from embassay.limits import bounded_json
 from embassay.systems.remote import Ledger, Malformed
 from embassay.systems.remote.calls import read_key
 from embassay.systems.remote.http import check_installed, check_kept, request_json
-from embassay.systems.retrievers import MANNERS, Manners, Retriever, fits_manner
+from embassay.systems.retrievers import MANNERS, Manners, Retriever, is_manner
 
 QUESTION, DEPTH = "{question}", "{k}"
 _BODY: Mapping[str, Any] = {"query": QUESTION, "k": DEPTH}
@@ -67,7 +67,7 @@ def read_template(path: Path) -> Template:
                 "the template has an unknown key", path=path, expected=", ".join(_KINDS), found=name,
                 mend="Correct it, or leave it out."
             )  # fmt: skip
-        if not _fits(name, value):
+        if not _fits_option(name, value):
             raise DataError(
                 f"{name} in the template is not valid", path=path, expected=_KINDS[name][1],
                 found=repr(value)[:80]
@@ -89,9 +89,9 @@ _KINDS: Mapping[str, tuple[Any, str]] = {
 }  # fmt: skip
 
 
-def _fits(name: str, value: Any) -> bool:
+def _fits_option(name: str, value: Any) -> bool:
     if name in MANNERS:
-        return fits_manner(name, value)
+        return is_manner(name, value)
     if isinstance(value, bool) or not isinstance(value, _KINDS[name][0]):
         return name == "body"
     if name == "method":

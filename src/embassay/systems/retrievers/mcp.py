@@ -11,9 +11,9 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 from embassay.errors import ModelError, UsageError
-from embassay.systems.remote import Ledger, Malformed, redacted, wait_for
+from embassay.systems.remote import Ledger, Malformed, redact_keys, wait_for
 from embassay.systems.remote.http import check_kept
-from embassay.systems.retrievers import Manners, Retriever, depth_argument, plain_answer
+from embassay.systems.retrievers import Manners, Retriever, answer_as_json, depth_argument
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -50,7 +50,7 @@ def _check_client() -> None:
 class McpRetriever(Retriever):
     """A tool that takes a question, and may take how many documents are wanted.
 
-    The session lives in one task of the loop of `remote.calls.home`: its client wants to be left where it was entered.
+    The session lives in one task of the loop of `remote.calls.remote_loop`: its client wants to be left where it was entered.
     """
 
     def __init__(self, server: str, tool: str, depth: int, ledger: Ledger | None) -> None:
@@ -80,7 +80,7 @@ class McpRetriever(Retriever):
         except Exception as error:
             await self.close()
             raise ModelError(
-                f"The MCP server {self._server} cannot be used: {redacted(str(_first_cause(error)))[:200]}."
+                f"The MCP server {self._server} cannot be used: {redact_keys(str(_first_cause(error)))[:200]}."
                 f"{f' It said: {self._complaint}.' if self._complaint else ''}",
                 mend="Start it by hand to see what it says.",
             ) from error
@@ -123,7 +123,7 @@ class McpRetriever(Retriever):
                 mend=f"It has {', '.join(tool.name for tool in tools) or 'none'}.",
             )
         properties: Mapping[str, Any] = tool.input_schema.get("properties", {})
-        self._question = question_argument(properties, tool.input_schema.get("required", ()))
+        self._question = find_question_argument(properties, tool.input_schema.get("required", ()))
         if (wanted := depth_argument(list(properties))) is not None:
             self._more = {wanted: self._depth}
 
@@ -135,7 +135,7 @@ class McpRetriever(Retriever):
         if result.is_error:
             raise Malformed(f"the tool failed: {' '.join(texts)[:200]}")
         if result.structured_content is not None:
-            return unwrap_result(plain_answer(result.structured_content))
+            return unwrap_result(answer_as_json(result.structured_content))
         return read_texts(texts)
 
     async def close(self) -> None:
@@ -146,7 +146,7 @@ class McpRetriever(Retriever):
                 await asyncio.wait_for(self._session, timeout=5)
 
 
-def question_argument(properties: Mapping[str, Any], required: Sequence[str]) -> str:
+def find_question_argument(properties: Mapping[str, Any], required: Sequence[str]) -> str:
     """Which argument of a tool is the question: one of the usual names, else the only text that it requires. UsageError
     where that cannot be told.
 
@@ -193,7 +193,7 @@ def _read_json(text: str) -> Any:
 def _last_line(written: IO[str]) -> str:
     written.seek(0)
     lines = [line.strip() for line in written.read()[-2000:].splitlines() if line.strip()]
-    return redacted(lines[-1])[:200] if lines else ""
+    return redact_keys(lines[-1])[:200] if lines else ""
 
 
 def _first_cause(error: BaseException) -> BaseException:

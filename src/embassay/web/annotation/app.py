@@ -16,8 +16,8 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from embassay.errors import DataError, ModelError
-from embassay.protocols.hume.profiles import checked_profile
-from embassay.protocols.hume.store import Annotator, Draft, RefusedAnswer, checked_value, is_plain
+from embassay.protocols.hume.profiles import check_profile
+from embassay.protocols.hume.store import Annotator, Draft, RefusedAnswer, check_value, is_plain
 from embassay.protocols.hume.study import Item, StudyTask
 from embassay.web.annotation import service
 from embassay.web.annotation.overview import OWNER_STATIC, OwnerRoutes
@@ -27,9 +27,9 @@ from embassay.web.annotation.service import (
     Refusal,
     Service,
     answer_shown,
-    browser_of,
-    new_browser,
-    not_found,
+    make_browser_name,
+    make_not_found,
+    read_browser_name,
     set_cookie,
 )
 from embassay.web.server import HEADERS, Guard
@@ -65,42 +65,42 @@ class AnnotatorRoutes:
         self._who(request, token)
         form_key = self._service.links.form_key(token)
         answer = HTMLResponse(render_page(self._service.folder.study.name, form_key))
-        if not browser_of(request):
-            set_cookie(request, answer, new_browser())
+        if not read_browser_name(request):
+            set_cookie(request, answer, make_browser_name())
         return answer
 
     def study(self, request: Request, token: str) -> dict[str, Any]:
         """Tasks, own order, own answers."""
         annotator = self._who(request, token)
-        shown = service.study_shown(self._service, annotator)
+        shown = service.show_study(self._service, annotator)
         if shown["answers"]:
-            self._service.browsers.shown(browser_of(request), (annotator.id,))
+            self._service.browsers.shown(read_browser_name(request), (annotator.id,))
         return shown
 
     def items(self, request: Request, token: str, task: str) -> dict[str, Any]:
         """All items of a task at once."""
         annotator = self._who(request, token)
-        order = self._service.order(annotator.id, task_of(self._service, task).name)
+        order = self._service.order(annotator.id, find_task(self._service, task).name)
         return {"items": [self._shown(request, annotator, self._service.items[item]) for item in order]}
 
     def item(self, request: Request, token: str, item_id: str) -> dict[str, Any]:
         """One item."""
         annotator = self._who(request, token)
-        return self._shown(request, annotator, own_item(self._service, annotator, item_id))
+        return self._shown(request, annotator, find_own_item(self._service, annotator, item_id))
 
     def _shown(self, request: Request, annotator: Annotator, item: Item) -> dict[str, Any]:
         """An item, to an adjudicator with what was answered: whose browser that is, must not annotate."""
         if not annotator.adjudicates:
-            return service.item_shown(item)
+            return service.show_item(item)
         adjudication = self._service.adjudication
-        self._service.browsers.shown(browser_of(request), adjudication.answerers(item.id))
-        return service.item_shown(item, adjudication.shown(self._service.tasks[item.task], item.id))
+        self._service.browsers.shown(read_browser_name(request), adjudication.answerers(item.id))
+        return service.show_item(item, adjudication.shown(self._service.tasks[item.task], item.id))
 
     def answer(self, request: Request, token: str, item_id: str, sent: SentAnswer) -> dict[str, Any]:
         """Store an answer."""
         annotator = self._who(request, token)
         saved = save_answer(self._service, annotator, item_id, sent)
-        self._service.browsers.wrote(browser_of(request), annotator.id)
+        self._service.browsers.wrote(read_browser_name(request), annotator.id)
         return saved
 
     def tab(self, request: Request, token: str, sent: SentTab) -> dict[str, bool]:
@@ -123,7 +123,7 @@ class AnnotatorRoutes:
             self._door.check_form(token, request.headers)
         annotator = self._service.store.annotator(holder.id)
         if annotator is None:
-            raise not_found()
+            raise make_not_found()
         return annotator
 
 
@@ -189,37 +189,37 @@ _WHY = {
 }
 
 
-def item_of(service: Service, item_id: str) -> Item:
+def find_item(service: Service, item_id: str) -> Item:
     """The item of this id. Raises Refusal where there is none."""
     if item_id not in service.items:
-        raise not_found()
+        raise make_not_found()
     return service.items[item_id]
 
 
-def own_item(service: Service, annotator: Annotator, item_id: str) -> Item:
+def find_own_item(service: Service, annotator: Annotator, item_id: str) -> Item:
     """The item of this id, if it is the annotator's to see: an adjudicator has those to decide. Raises Refusal."""
-    item = item_of(service, item_id)
+    item = find_item(service, item_id)
     if annotator.adjudicates and item_id not in service.order(annotator.id, item.task):
-        raise not_found()
+        raise make_not_found()
     return item
 
 
-def task_of(service: Service, name: str) -> StudyTask:
+def find_task(service: Service, name: str) -> StudyTask:
     """The task of this name. Raises Refusal where there is none."""
     if name not in service.tasks:
-        raise not_found()
+        raise make_not_found()
     return service.tasks[name]
 
 
 def save_answer(service: Service, annotator: Annotator, item_id: str, sent: SentAnswer) -> dict[str, Any]:
     """Store an answer. Raises Refusal for a value that is no answer to the item, and where it may not be stored."""
-    item = own_item(service, annotator, item_id)
+    item = find_own_item(service, annotator, item_id)
     if service.grading is not None and service.grading.is_fixed(item_id):
         saved = service.store.answers(annotator.id).get(item_id)
         if saved is None or saved.seq != sent.seq:
             raise Refusal(409, _WHY["counted"], why="counted", answer=answer_shown(saved) if saved else None)
     try:
-        value = checked_value(service.tasks[item.task], item.payload, sent.value)
+        value = check_value(service.tasks[item.task], item.payload, sent.value)
     except DataError as error:
         raise Refusal(400, f"This is not an answer to the item. {error.mend}".strip()) from None
     draft = Draft(
@@ -244,7 +244,7 @@ def finish_task(
 ) -> dict[str, Any]:
     """Freeze a task. Raises Refusal with the open items, and those that are flagged, where some are open, and where the
     tab that asks is not the one that writes."""
-    name = task_of(service, task).name
+    name = find_task(service, task).name
     if service.grading is not None:
         raise Refusal(409, "This study ends by itself, when it is decided.", open=[], flagged=[])
     if sent is not None and not service.store.take_lease(annotator.id, sent.tab, take=sent.take):
@@ -264,7 +264,7 @@ def set_profile(service: Service, annotator: Annotator, sent: SentProfile) -> di
     """Keep a name and settings, and what somebody says of themselves. Raises Refusal for what was not asked."""
     name = (sent.name or "").strip() or None
     try:
-        about = checked_profile(service.folder.study, sent.about)
+        about = check_profile(service.folder.study, sent.about)
     except DataError as error:
         raise Refusal(400, f"{error.what} {error.mend}".strip()) from None
     service.store.set_profile(annotator.id, name, sent.settings.model_dump())
@@ -279,7 +279,7 @@ _THREADS = 16
 def make_app(service: Service) -> Guard:
     """The app that serves a study. It describes itself to nobody: there are no pages of its interface."""
     app = FastAPI(
-        openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=_few_threads
+        openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=_limit_threads
     )
     door = Door(service.links, service.options)
     app.include_router(AnnotatorRoutes(service, door).router())
@@ -290,7 +290,7 @@ def make_app(service: Service) -> Guard:
     app.add_api_route("/favicon.ico", _no_icon)
     for kind, answer in ANSWERS:
         app.add_exception_handler(kind, answer)
-    return Guard(app, service.options, headers_at)
+    return Guard(app, service.options, choose_headers)
 
 
 def _no_icon() -> Response:
@@ -299,7 +299,7 @@ def _no_icon() -> Response:
 
 
 @asynccontextmanager
-async def _few_threads(_: FastAPI) -> AsyncIterator[None]:
+async def _limit_threads(_: FastAPI) -> AsyncIterator[None]:
     """Each thread may hold a connection to the database."""
     from anyio.to_thread import current_default_thread_limiter
 
@@ -317,7 +317,7 @@ def _check_health(service: Service) -> dict[str, str]:
 _STATIC = "/static/"
 
 
-def headers_at(path: str) -> Mapping[str, str]:
+def choose_headers(path: str) -> Mapping[str, str]:
     """The headers of the answer at a path."""
     return {**HEADERS, "cache-control": "no-cache" if path.startswith(_STATIC) else "no-store"}
 
@@ -350,7 +350,7 @@ def answer_unreadable(_: Request, error: Any) -> Response:
 def answer_framework(request: Request, error: Any) -> Response:
     """What the framework refuses by itself."""
     if error.status_code == 404:
-        return answer_refusal(request, not_found())
+        return answer_refusal(request, make_not_found())
     return JSONResponse({"error": _SAID.get(error.status_code, "This was refused.")}, error.status_code)
 
 

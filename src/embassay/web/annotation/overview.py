@@ -17,7 +17,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from embassay.protocols.hume.exchange.export import as_csv, as_jsonl
-from embassay.protocols.hume.store import Annotator, Exposure, Saved, in_words, stored_annotations
+from embassay.protocols.hume.store import Annotator, Exposure, Saved, describe_exposures, stored_annotations
 from embassay.protocols.hume.study import Annotation, AnnotationRow, Family, Item, StudyTask, read_value
 from embassay.protocols.kernel import tables as numbers
 from embassay.runs.folder import to_json
@@ -26,10 +26,10 @@ from embassay.web.annotation.service import (
     Door,
     Refusal,
     Service,
-    browser_of,
-    new_browser,
+    make_browser_name,
+    read_browser_name,
     set_cookie,
-    titles_of,
+    task_titles,
 )
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class OwnerRoutes:
         """Progress, agreement, remarks and links; to a browser that annotates too, only what it `show`s on purpose."""
         self._let_in(request, token)
         state, others = self._overview(), self._with_answers()
-        browsers, browser = self._service.browsers, browser_of(request) or new_browser()
+        browsers, browser = self._service.browsers, read_browser_name(request) or make_browser_name()
         writers = () if show else browsers.writers(browser)
         held_back = writers if set(others) - set(writers) else ()
         if not held_back:
@@ -97,9 +97,10 @@ class OwnerRoutes:
         if exposures and not exposed:
             raise Refusal(
                 409,
-                f"{in_words(exposures)} Add ?exposed=true to export them anyway, and say so where you use them.",
+                f"{describe_exposures(exposures)} Add ?exposed=true to export them anyway, and say so "
+                "where you use them.",
             )
-        self._service.browsers.shown(browser_of(request), self._with_answers())
+        self._service.browsers.shown(read_browser_name(request), self._with_answers())
         return stored_annotations(self._service.store)
 
     def _let_in(self, request: Request, token: str) -> None:
@@ -251,7 +252,7 @@ def study_verdict(found: StudyOverview) -> str:
         return f"No answers yet: 0 of {found.wanted:,}"
     if found.done and len(found.done) == len(found.annotators):
         return "Everybody has finished" if len(found.done) > 1 else f"{found.done[0].id} has finished"
-    share = numbers.percent(found.decided / found.wanted)
+    share = numbers.format_percent(found.decided / found.wanted)
     return f"{share} of the answers are in: {found.decided:,} of {found.wanted:,}"
 
 
@@ -364,7 +365,7 @@ def make_overview(
     finished: Mapping[str, Mapping[str, str]],
 ) -> StudyOverview:
     """The overview of a study: its tasks, their items by task, and what the store holds. No gold is needed."""
-    titles = titles_of(tasks)
+    titles = task_titles(tasks)
     saved = [answer.saved_at for by_item in answers.values() for answer in by_item.values()]
     return StudyOverview(
         tuple(annotators),
@@ -405,7 +406,7 @@ def _task_agreement(
     task: StudyTask, items: Sequence[Item], answers: AnswersBy
 ) -> tuple[PeopleAgreement, tuple[float, float] | None, tuple[str, ...]]:
     # The numeric libraries wait for the first look: a server that was killed is up again sooner.
-    from embassay.protocols.hume.scoring import people_agreement, who_counts
+    from embassay.protocols.hume.scoring import people_agreement, select_annotators
 
     read: dict[str, dict[str, Any]] = {}
     for annotator in sorted(answers):
@@ -415,7 +416,7 @@ def _task_agreement(
             for item in items
             if item.id in by_item and by_item[item.id].is_complete
         }
-    counted = who_counts(read)
+    counted = select_annotators(read)
     few = tuple(name for name, values in read.items() if values and name not in counted)
     agreement = people_agreement(task.family, counted)
     interval = (

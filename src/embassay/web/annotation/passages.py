@@ -25,7 +25,7 @@ from embassay.protocols.rag.decision.protocol import (
     POOL,
     Decision,
     append_labels,
-    decision_of,
+    make_decision,
     open_study,
     read_labels,
     write_standing,
@@ -91,7 +91,7 @@ def decision_folder(path: Path) -> StudyFolder:
         )  # fmt: skip
     texts = study.texts
     items = tuple(
-        Item(item_id(place), TASK, "mixed", {"query": texts.queries[query], "passage": texts.documents[doc]})
+        Item(make_item_id(place), TASK, "mixed", {"query": texts.queries[query], "passage": texts.documents[doc]})
         for place, (query, doc) in enumerate(study.population.keys)
         if study.population.item[place] >= 0
     )  # fmt: skip
@@ -107,7 +107,7 @@ def decision_folder(path: Path) -> StudyFolder:
     return StudyFolder(path, written, items)
 
 
-def item_id(place: int) -> str:
+def make_item_id(place: int) -> str:
     """The id of a passage by its place in the pool."""
     return f"p{place}"
 
@@ -122,7 +122,7 @@ class Grading:
 
     @cached_property
     def _places(self) -> Mapping[Key, str]:
-        return {key: item_id(place) for place, key in enumerate(self.study.population.keys)}
+        return {key: make_item_id(place) for place, key in enumerate(self.study.population.keys)}
 
     @cached_property
     def _keys(self) -> Mapping[str, Key]:
@@ -139,7 +139,7 @@ class Grading:
                 new = [(key, labels[key]) for key in course.counted if key not in fixed]
                 if new:
                     append_labels(self.path / LABELS, new)
-                decision = decision_of(course, self.study.terms)
+                decision = make_decision(course, self.study.terms)
                 write_standing(self.path, self.study, course, decision)
                 self._held = mark, course, decision
             return self._held[1:]
@@ -190,9 +190,9 @@ class Grading:
             for item, answer in by_item.items():
                 if answer.is_decided and item in self._keys:
                     answers.setdefault(item, []).append(answer)
-        return {self._keys[item]: _grade(of_item) for item, of_item in answers.items()}
+        return {self._keys[item]: _read_grade(of_item) for item, of_item in answers.items()}
 
 
-def _grade(answers: list[Saved]) -> int:
+def _read_grade(answers: list[Saved]) -> int:
     grades = [int(answer.value) for answer in answers if answer.is_complete]
     return statistics.median_low(grades) if grades else UNJUDGED

@@ -26,9 +26,9 @@ from markupsafe import Markup
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.adjudication import Dispute, find_disputes
-from embassay.protocols.hume.collection import read_filed, rows_of_store
+from embassay.protocols.hume.collection import read_filed, read_store_rows
 from embassay.protocols.hume.links import OWNER, Holder, Links, study_key
-from embassay.protocols.hume.profiles import asked_of
+from embassay.protocols.hume.profiles import profile_questions
 from embassay.protocols.hume.store import (
     Annotator,
     AnswerStore,
@@ -36,8 +36,8 @@ from embassay.protocols.hume.store import (
     Kind,
     Role,
     Saved,
+    draw_item_order,
     open_store,
-    own_order,
 )
 from embassay.protocols.hume.study import AnnotationRow, Item, StudyFile, StudyFolder, StudyTask, read_study
 from embassay.runs.folder import digest_json
@@ -65,7 +65,7 @@ class Adjudication:
 
     def rows(self) -> list[AnnotationRow]:
         """Everybody's answers, those of files first."""
-        return [*self._filed, *rows_of_store(self._store)]
+        return [*self._filed, *read_store_rows(self._store)]
 
     def disputes(self) -> Mapping[str, tuple[Dispute, ...]]:
         """Those of every task by its name, the farthest apart first."""
@@ -98,7 +98,7 @@ class Adjudication:
         """What people answered to an item, for the page; empty where nobody disputes it any more."""
         every = self.disputes()[task.name]
         dispute = next((other for other in every if other.item == item), None)
-        return {} if dispute is None else {"others": others_shown(task, dispute, every)}
+        return {} if dispute is None else {"others": show_dispute(task, dispute, every)}
 
     def answerers(self, item: str) -> tuple[str, ...]:
         """Who answered an item: a browser that is shown it was shown theirs."""
@@ -119,7 +119,7 @@ class Adjudication:
         ]
 
 
-def others_shown(task: StudyTask, dispute: Dispute, every: Sequence[Dispute]) -> dict[str, Any]:
+def show_dispute(task: StudyTask, dispute: Dispute, every: Sequence[Dispute]) -> dict[str, Any]:
     """A dispute as the page reads it: how many people said what, by family; groups with the number of their texts."""
     values = [value for _, value in dispute.given]
     shown: dict[str, Any] = {
@@ -209,7 +209,7 @@ class Service:
             return self.adjudication.order(annotator, task)
         if self.grading is not None:
             return self.grading.order(annotator)
-        return own_order(
+        return draw_item_order(
             self.folder.study.seed, annotator, task, (item.id for item in self.items_by_task[task])
         )
 
@@ -258,7 +258,7 @@ def open_service(
     calibration = None if calibrated is None else _open_calibration(calibrated)
     store = open_store(folder, database)
     try:
-        _let_in(store, ((annotators, "person"), (simulated, "simulated"), (adjudicators, "adjudicator")))
+        _store_links(store, ((annotators, "person"), (simulated, "simulated"), (adjudicators, "adjudicator")))
         links = Links(store.database, study_key(path))
     except OSError as error:
         store.close()
@@ -281,7 +281,7 @@ def _open_calibration(path: Path) -> Calibration:
     return system
 
 
-def _let_in(store: AnswerStore, people: Iterable[tuple[Iterable[str], Kind]]) -> None:
+def _store_links(store: AnswerStore, people: Iterable[tuple[Iterable[str], Kind]]) -> None:
     for names, kind in people:
         for name in names:
             store.add_annotator(name, kind)
@@ -324,7 +324,7 @@ class Door:
         holder = self._links.find(token)
         if holder is None or holder.role != role:
             if self._wrong.allows(key):
-                raise not_found()
+                raise make_not_found()
             raise Refusal(429, "Too many wrong links. Wait a minute.")
         if not self._own.allows(mark.hex()):
             raise Refusal(429, "Too many requests at once. Wait a moment.")
@@ -353,13 +353,13 @@ _NAME = re.compile(r"[0-9a-f]{32}")
 _YEAR_SECONDS = 365 * 24 * 3600
 
 
-def browser_of(request: Request) -> str:
+def read_browser_name(request: Request) -> str:
     """The browser's name, empty where it has none."""
     name = request.cookies.get(COOKIE, "")
     return name if _NAME.fullmatch(name) else ""
 
 
-def new_browser() -> str:
+def make_browser_name() -> str:
     """A name for a browser that has none."""
     return secrets.token_hex(16)
 
@@ -390,7 +390,7 @@ class Refusal(Exception):
         return {"error": self.sentence, **self.more}
 
 
-def not_found() -> Refusal:
+def make_not_found() -> Refusal:
     """The one answer for wrong links, unknown paths and what is somebody else's."""
     return Refusal(404, "There is nothing here.")
 
@@ -401,14 +401,14 @@ RIGHT_TO_LEFT = frozenset(
 SETTINGS = {"single_keys": True, "advance": False, "theme": "system"}
 
 
-def study_shown(service: Service, annotator: Annotator) -> dict[str, Any]:
+def show_study(service: Service, annotator: Annotator) -> dict[str, Any]:
     """The study as one annotator meets it: no item's text is in it."""
     answers = service.store.answers(annotator.id)
     finished = service.store.finished().get(annotator.id, {})
     study = service.folder.study
-    titles = titles_of(study.tasks)
+    titles = task_titles(study.tasks)
     tasks = [
-        task_shown(
+        show_task(
             task, titles[task.name], list(service.order(annotator.id, task.name)), task.name in finished
         )
         for task in study.tasks
@@ -421,24 +421,22 @@ def study_shown(service: Service, annotator: Annotator) -> dict[str, Any]:
         "annotator": {"name": annotator.name, "settings": {**SETTINGS, **annotator.settings}},
         "guidelines_version": study.guidelines_version,
         "tasks": tasks,
-        **({"adjudicates": True} if annotator.adjudicates else about_shown(service, annotator)),
+        **({"adjudicates": True} if annotator.adjudicates else show_profile(service, annotator)),
         "answers": {item: answer_shown(answer) for item, answer in answers.items() if not answer.is_empty},
         "seq": service.store.last_seq(annotator.id),
         **({} if service.grading is None else {"until_decided": service.grading.shown()}),
     }
 
 
-def about_shown(service: Service, annotator: Annotator) -> dict[str, Any]:
+def show_profile(service: Service, annotator: Annotator) -> dict[str, Any]:
     """What the study asks of its annotators, and what this one has said; nothing where it asks nothing."""
     study = service.folder.study
     if not study.profile:
         return {}
-    return {
-        "about": {"asked": questions_shown(study), "said": service.store.profiles().get(annotator.id, {})}
-    }
+    return {"about": {"asked": show_questions(study), "said": service.store.profiles().get(annotator.id, {})}}
 
 
-def questions_shown(study: StudyFile) -> list[dict[str, Any]]:
+def show_questions(study: StudyFile) -> list[dict[str, Any]]:
     """The questions of a study as its pages put them."""
     return [
         {
@@ -446,11 +444,11 @@ def questions_shown(study: StudyFile) -> list[dict[str, Any]]:
             "words": question.words,
             "choices": [list(choice) for choice in question.choices],
         }
-        for question in asked_of(study)
+        for question in profile_questions(study)
     ]
 
 
-def titles_of(tasks: Sequence[StudyTask]) -> dict[str, str]:
+def task_titles(tasks: Sequence[StudyTask]) -> dict[str, str]:
     """The title of each task by its name. Where several have one title, such as that of their dataset, it has their
     names."""
     often = Counter(task.title for task in tasks)
@@ -461,7 +459,7 @@ def titles_of(tasks: Sequence[StudyTask]) -> dict[str, str]:
     return {task.name: task.title if often[task.title] == 1 else own(task) for task in tasks}
 
 
-def task_shown(task: StudyTask, title: str, items: list[str], finished: bool) -> dict[str, Any]:
+def show_task(task: StudyTask, title: str, items: list[str], finished: bool) -> dict[str, Any]:
     """A task with its instructions and practice; of its source, nothing. `title` tells it from the others."""
     return {
         "name": task.name,
@@ -481,7 +479,7 @@ def task_shown(task: StudyTask, title: str, items: list[str], finished: bool) ->
     }
 
 
-def item_shown(item: Item, others: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def show_item(item: Item, others: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """An item as everybody sees it; for an adjudicator with what `others` answered."""
     return {"id": item.id, "task": item.task, "payload": {**item.payload, **(others or {})}}
 

@@ -14,17 +14,23 @@ from typing import Any
 from urllib.parse import quote
 
 from embassay.document import blocks
-from embassay.document.claims import first_in_words, gap_in_words
+from embassay.document.claims import describe_first, describe_gap
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
     Claim,
-    above_references,
+    select_above_references,
     state_contenders,
     state_count,
     state_pair,
     state_value,
 )
-from embassay.protocols.kernel.comparisons import ALPHA, CLASSICAL, OVERALL, REFERENCE, untold
+from embassay.protocols.kernel.comparisons import (
+    ALPHA,
+    CLASSICAL,
+    OVERALL,
+    REFERENCE,
+    describe_undecided_pair,
+)
 from embassay.protocols.kernel.tables import Unit
 from embassay.report.record import label_names
 from embassay.web.leaderboard.contract import (
@@ -42,9 +48,17 @@ from embassay.web.leaderboard.contract import (
     SystemRow,
     as_plain,
 )
-from embassay.web.leaderboard.folders import RunData, language_of, title_of, without_paths
-from embassay.web.leaderboard.ranking import METHOD, UNTESTED, At, PairTests, Replicates, Tested, told_apart
-from embassay.web.leaderboard.table import Entrant, Member, VersionRuns, cell_of, place_of
+from embassay.web.leaderboard.folders import RunData, board_title, dataset_language, without_paths
+from embassay.web.leaderboard.ranking import (
+    METHOD,
+    UNTESTED,
+    At,
+    PairTests,
+    Replicates,
+    Tested,
+    compare_standings,
+)
+from embassay.web.leaderboard.table import Entrant, Member, VersionRuns, make_cell, place_of
 
 _LONGEST = 80
 _MOST_NAMED = 4
@@ -72,11 +86,11 @@ def board_verdict(
         if any(member.group == CLASSICAL for member in members if member.complete)
         else "system"
     )
-    heading = _several_first(first, labels, on) or first_in_words(
+    heading = _name_several_first(first, labels, on) or describe_first(
         first, lambda name: _cut_label(labels[name]), on, every=every
     )
     lede = tuple(
-        gap_in_words(claim, labels.__getitem__, values.__getitem__, unit, _untold_words(tests))
+        describe_gap(claim, labels.__getitem__, values.__getitem__, unit, _untold_words(tests))
         for claim in gap
     )
     return blocks.Verdict(heading, lede, (*first, *gap))
@@ -87,7 +101,7 @@ def _first_claims(
 ) -> tuple[Claim, ...]:
     """Who may be first, of those that score above the best reference, if any does; none without ranks."""
     able = {member.name: member for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1}
-    first = above_references(list(able), lambda name: _turned_value(able[name], lead), floor)
+    first = select_above_references(list(able), lambda name: _turned_value(able[name], lead), floor)
     alone = len(first) == 1 and tests.ranks[first[0]] == (1, 1)
     return state_contenders(lead.key, first, [member.name for member in ranked], alone=alone)
 
@@ -115,7 +129,11 @@ def _gap_claims(lead: BoardColumn, ranked: Sequence[Member], tests: Tested) -> t
 
 
 def _untold_words(tests: Tested) -> str:
-    return "" if tests.gap is None else untold(tests.gap.p, tests.gap.p_adjusted, tests.gap.systems)
+    return (
+        ""
+        if tests.gap is None
+        else describe_undecided_pair(tests.gap.p, tests.gap.p_adjusted, tests.gap.systems)
+    )
 
 
 def _single_verdict(member: Member, lead: BoardColumn, on: str, labels: Mapping[str, str]) -> blocks.Verdict:
@@ -150,7 +168,7 @@ def simulated_share(board: VersionRuns) -> str:
     return next((run.scripts for run in board.runs if run.scripts), "")
 
 
-def _several_first(first: Sequence[Claim], labels: Mapping[str, str], on: str) -> blocks.Sentence:
+def _name_several_first(first: Sequence[Claim], labels: Mapping[str, str], on: str) -> blocks.Sentence:
     """The names of two or three that may be first, where they fit and somebody may not; else empty."""
     names = [labels[claim.subject] for claim in first]
     if not 1 < len(names) <= 3 or len(names) == first[0].of:
@@ -162,7 +180,7 @@ def _several_first(first: Sequence[Claim], labels: Mapping[str, str], on: str) -
 def _unfinished_verdict(board: VersionRuns) -> blocks.Verdict:
     work = [work for run in board.runs for work in run.work]
     claim = state_count("finished", sum(cell.status == "done" for cell in work), len(work))
-    cells = f"{numbers.count(claim.n)} of {numbers.counted(claim.of, 'cell')}"
+    cells = f"{numbers.format_count(claim.n)} of {numbers.format_counted(claim.of, 'cell')}"
     if not claim.n:
         lede = f"{cells}. This page fills as cells end."
         return blocks.Verdict(("Nothing finished yet",), ((lede,),), (claim,))
@@ -181,12 +199,12 @@ def _care_sentences(
     failed = [work for member in members for work in member.entrant.work if work.status == "failed"]
     if failed:
         where = f"{failed[0].system} on {failed[0].task}, {failed[0].dataset}"
-        more = f" and {numbers.count(len(failed) - 1)} more" if len(failed) > 1 else ""
-        yield f"{numbers.counted(len(failed), 'cell')} failed: {where}{more}. Such a system has no rank."
+        more = f" and {numbers.format_count(len(failed) - 1)} more" if len(failed) > 1 else ""
+        yield f"{numbers.format_counted(len(failed), 'cell')} failed: {where}{more}. Such a system has no rank."
     waiting = [member for member in members if not member.complete and member.group != "reference"]
     if waiting and not failed:
         what = "system is" if len(waiting) == 1 else "systems are"
-        yield f"{numbers.count(len(waiting))} {what} not complete: without a rank, listed below the others."
+        yield f"{numbers.format_count(len(waiting))} {what} not complete: without a rank, listed below the others."
     stale = [run.name for run in runs if run.status == "stale"]
     if stale:
         yield f"{_list_names(stale)} has been silent for long and may have been killed."
@@ -194,7 +212,8 @@ def _care_sentences(
     if twice:
         who = "is" if len(twice) == 1 else "are"
         yield (
-            f"{numbers.counted(len(twice), 'system')} {who} in several runs of this version: the newest finished one "
+            f"{numbers.format_counted(len(twice), 'system')} {who} in several runs of this version: the "
+            "newest finished one "
             "counts."
         )
     few = [
@@ -207,9 +226,15 @@ def _care_sentences(
         yield f"{titles} have under {_FEW} items: too few to rely on their ranks."
     codes = {str(run.manifest.get("embassay") or "") for run in board.runs}
     if len(codes) > 1:
-        yield f"The runs were made by {numbers.in_words(len(codes))} versions of Embassay: {', '.join(sorted(codes))}."
+        yield (
+            f"The runs were made by {numbers.spell_count(len(codes))} versions of Embassay: "
+            f"{', '.join(sorted(codes))}."
+        )
     if broken:
-        yield f"{numbers.counted(broken, 'folder')} cannot be read and {'is' if broken == 1 else 'are'} left out."
+        yield (
+            f"{numbers.format_counted(broken, 'folder')} cannot be read and {'is' if broken == 1 else 'are'} "
+            "left out."
+        )
 
 
 def _most_items(members: Sequence[Member], column: BoardColumn) -> int:
@@ -218,7 +243,7 @@ def _most_items(members: Sequence[Member], column: BoardColumn) -> int:
 
 def _list_names(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {numbers.count(more)} more" if more > 0 else "")
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {numbers.format_count(more)} more" if more > 0 else "")
 
 
 def _say_value(member: Member, column: BoardColumn) -> str:
@@ -271,7 +296,7 @@ def make_board(
     standings = {} if values_only else joined.standings(replicates, joined.overview)
     members = joined.members(standings)
     lead = joined.lead.key if joined.lead is not None else ""
-    part, tested = part_of(joined, members, joined.overview, standings, tests, alike=[lead], later=later)
+    part, tested = make_part(joined, members, joined.overview, standings, tests, alike=[lead], later=later)
     label = dict(label_names([member.name for member in members]))
     if simulated_share(joined):
         label |= {member.name: "simulated annotators" for member in members if member.kind == "person"}
@@ -281,7 +306,7 @@ def make_board(
     outcome = board_verdict(joined, members, tested.get(lead, Tested()), label)
     said = BoardVerdict(blocks.plain_text(outcome.heading), " ".join(map(blocks.plain_text, outcome.lede)))
     board = Board(
-        joined.id, title_of(newest), newest.kind, joined.version, status_of(runs), updated_of(runs), "",
+        joined.id, board_title(newest), newest.kind, joined.version, board_status(runs), newest_time(runs), "",
         around.newer, said, board_care(joined, members, runs, around.broken),
         tuple(_run_datasets(newest)), runs, lead,
         tuple(replace(each, reason=tested[each.key].reason) if each.key in tested else each for each in columns),
@@ -289,15 +314,15 @@ def make_board(
         part.cells, part.ranks, part.best, part.top, part.alike, around.older, METHOD
     )  # fmt: skip
     whole = not any(test.reason == LATER for test in tested.values())
-    stamp = "" if values_only else stamp_of(board)
+    stamp = "" if values_only else hash_record(board)
     return Made(replace(board, stamp=stamp), joined, members, whole)
 
 
-def line_of(joined: VersionRuns, around: Around) -> BoardLine:
+def make_board_line(joined: VersionRuns, around: Around) -> BoardLine:
     """A board in the list; nothing is tested for it."""
     runs = tuple(run_of(run, around.statuses[run.name]) for run in joined.runs)
     return BoardLine(
-        joined.id, title_of(joined.runs[0]), joined.kind, joined.version, status_of(runs), updated_of(runs),
+        joined.id, board_title(joined.runs[0]), joined.kind, joined.version, board_status(runs), newest_time(runs),
         len({name for run in joined.runs for name in run.systems}),
         sum(len(by_system) for run in joined.runs for by_system in run.scores.values()),
         len(runs), around.newer, sum(run.done for run in runs), sum(run.cells for run in runs),
@@ -319,13 +344,13 @@ def report_of(run: RunData) -> str | None:
     return f"runs/{quote(run.name)}/report.html" if run.folder.has_report else None
 
 
-def status_of(runs: Sequence[ListedRun]) -> Status:
+def board_status(runs: Sequence[ListedRun]) -> Status:
     """`live` if one run is, else `stale` if one is."""
     states = {run.status for run in runs}
     return "live" if "live" in states else "stale" if "stale" in states else "done"
 
 
-def updated_of(runs: Sequence[ListedRun]) -> str:
+def newest_time(runs: Sequence[ListedRun]) -> str:
     """The newest time of the runs."""
     return max((run.updated for run in runs), default="")
 
@@ -333,7 +358,7 @@ def updated_of(runs: Sequence[ListedRun]) -> str:
 def _run_datasets(run: RunData) -> list[BoardDataset]:
     return [
         BoardDataset(
-            str(dataset["name"]), language_of(run, dataset),
+            str(dataset["name"]), dataset_language(run, dataset),
             max((int(task.get("n") or 0) for task in (dataset.get("tasks") or {}).values()), default=0),
             str(dataset.get("fingerprint") or ""),
         )
@@ -355,7 +380,7 @@ def _system_row(joined: VersionRuns, member: Member, index: int, label: str, aro
         entrant.run.name,
         report_of(entrant.run),
         tuple(run.name for run in entrant.others),
-        replace(facts_of(entrant), last_check=around.watched.get(member.name, "")),
+        replace(collect_facts(entrant), last_check=around.watched.get(member.name, "")),
     )
 
 
@@ -377,9 +402,9 @@ def _unranked_note(joined: VersionRuns, member: Member) -> str:
     if lead is not None and lead.state == "undefined":
         return lead.reason
     if mean is None or mean[0] is None or joined.lead is None:
-        return f"{done} of {numbers.counted(len(tasks), 'column')} finished"
-    value = numbers.score(mean[0] * joined.lead.factor, joined.lead.decimals)
-    return f"mean of the {numbers.counted(mean[3], 'finished task')} {value}"
+        return f"{done} of {numbers.format_counted(len(tasks), 'column')} finished"
+    value = numbers.format_score(mean[0] * joined.lead.factor, joined.lead.decimals)
+    return f"mean of the {numbers.format_counted(mean[3], 'finished task')} {value}"
 
 
 _DIGITS = 8
@@ -424,7 +449,7 @@ class Tests:
         if not make:
             return Tested(reason=LATER)
         pairs = self._pairs.setdefault((board.id, asked), {})
-        tested = told_apart(
+        tested = compare_standings(
             [standings[place, name] for name in sorted(behind)],
             higher=column.higher_is_better, origins=behind, known=pairs
         )  # fmt: skip
@@ -435,7 +460,7 @@ class Tests:
         return tested
 
 
-def part_of(
+def make_part(
     board: VersionRuns,
     members: Sequence[Member],
     columns: Sequence[BoardColumn],
@@ -472,7 +497,7 @@ def part_of(
             if key in tested
         },
     )
-    return (part if stamp else replace(part, stamp=stamp_of(part))), tested
+    return (part if stamp else replace(part, stamp=hash_record(part))), tested
 
 
 def with_counts(
@@ -496,7 +521,7 @@ def round_cell(cell: BoardCell) -> BoardCell:
 
 def _board_cell(member: Member, column: BoardColumn, standings: At) -> BoardCell:
     """The cell, with the interval of its replicates where the row was written without one."""
-    cell = member.cells.get(column.key) or cell_of(member.entrant, column)
+    cell = member.cells.get(column.key) or make_cell(member.entrant, column)
     standing = standings.get((place_of(column), member.name))
     if cell.value is not None and cell.low is None and standing is not None:
         low, high = standing.headline.interval
@@ -504,7 +529,7 @@ def _board_cell(member: Member, column: BoardColumn, standings: At) -> BoardCell
     return round_cell(cell)
 
 
-def stamp_of(record: Any) -> str:
+def hash_record(record: Any) -> str:
     """A digest of a record's content."""
     plain = json.dumps(as_plain(record), ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:16]
@@ -523,7 +548,7 @@ _FLOAT = 4
 """Bytes of a number of a vector: a million vectors take as many MB for each dimension."""
 
 
-def facts_of(entrant: Entrant) -> Facts:
+def collect_facts(entrant: Entrant) -> Facts:
     """The facts of a system, from the manifest and the cells of its run; of a sweep's stack from its measurements."""
     facts = entrant.described.get("facts") or {}
     stack = entrant.run.stacks.get(entrant.name, {})

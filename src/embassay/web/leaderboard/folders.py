@@ -22,7 +22,7 @@ from embassay.errors import DataError
 from embassay.limits import FILES, bounded_json, bounded_lines, read_bounded, record_json
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
-from embassay.report.record import KINDS, kind_of
+from embassay.report.record import KINDS, run_kind
 from embassay.runs.folder import MANIFEST, RunFolder, is_run
 
 RESULTS, HEADLINES, REPORT = "results.jsonl", "headlines.parquet", "report.html"
@@ -186,7 +186,7 @@ def read_run(folder: Folder) -> RunData:
             raise DataError("it no longer has a manifest")
         if not isinstance(manifest.get("protocol"), str) or not manifest["protocol"]:
             raise DataError("its manifest names no protocol")
-        kind = kind_of(manifest)
+        kind = run_kind(manifest)
         if kind not in _KNOWN:
             raise DataError(f"this version of Embassay knows no runs of {kind[:40]!r}")
         scores, langs = _read_scores(run.results, manifest.get("status") == "running")
@@ -217,8 +217,8 @@ def _agreement_words(row: Mapping[str, str]) -> str:
         return "agreement not known"
     interval = ""
     if row["low"] and row["high"]:
-        interval = f" ({numbers.interval(float(row['low']), float(row['high']), 2)})"
-    words = f"{row['coefficient'].replace('_', ' ')} {numbers.score(float(row['value']), 2)}{interval}"
+        interval = f" ({numbers.format_interval(float(row['low']), float(row['high']), 2)})"
+    words = f"{row['coefficient'].replace('_', ' ')} {numbers.format_score(float(row['value']), 2)}{interval}"
     return f"{words}, n = {row['items']}, {row['band']}"
 
 
@@ -369,9 +369,9 @@ _SHOWN = 3
 _DIGITS = 8
 
 
-def version_of(run: RunData) -> str:
+def board_version(run: RunData) -> str:
     """A short digest of all that must agree between runs of a board: kind, data, seed, limit, tasks and options. What
-    `protocols.compare.pairing` asks for is part of it."""
+    `protocols.compare.compare_manifests` asks for is part of it."""
     data = sorted(
         (str(dataset["name"]), str(dataset.get("fingerprint")))
         for dataset in run.manifest.get("datasets") or ()
@@ -379,18 +379,18 @@ def version_of(run: RunData) -> str:
     asked = {
         name: value
         for name, value in (run.manifest.get("arguments") or {}).items()
-        if _tells_apart(name, value)
+        if _distinguishes_boards(name, value)
     }
     plain = json.dumps([run.kind, data, asked], sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
 
 
-def history_of(run: RunData) -> tuple[str, ...]:
+def board_history_key(run: RunData) -> tuple[str, ...]:
     """What stays the same over the versions of a board: its kind and the names of its datasets."""
     return (run.kind, *sorted(str(dataset["name"]) for dataset in run.manifest.get("datasets") or ()))
 
 
-def title_of(run: RunData) -> str:
+def board_title(run: RunData) -> str:
     """A board's title.
 
     >>> run_title("sage", ["scifact", "sumpubmed", "sts-b", "quora", "yelp"])
@@ -403,15 +403,15 @@ def run_title(kind: str, datasets: list[str]) -> str:
     """The same from the names of its datasets."""
     shown = datasets[:_SHOWN]
     more = len(datasets) - len(shown)
-    names = ", ".join(shown) + (f" and {numbers.count(more)} more" if more else "")
+    names = ", ".join(shown) + (f" and {numbers.format_count(more)} more" if more else "")
     return f"{BOARD_KINDS[kind]} on {names}" if names else BOARD_KINDS[kind]
 
 
-def language_of(run: RunData, dataset: Mapping[str, Any]) -> str:
+def dataset_language(run: RunData, dataset: Mapping[str, Any]) -> str:
     """The language of a dataset: the manifest's, or that of the rows."""
     return str(dataset.get("lang") or run.langs.get(str(dataset["name"]), ""))
 
 
-def _tells_apart(name: str, value: Any) -> bool:
+def _distinguishes_boards(name: str, value: Any) -> bool:
     # `runs` is a list of files for RAG, and the number of paraphrases for PTEB and the probes.
     return name not in _WHO | _WHERE | _ONLY_MORE and not (name == "runs" and isinstance(value, list))

@@ -14,10 +14,18 @@ from threading import Event, Lock, RLock
 from typing import Any
 
 from embassay.errors import DataError, EmbassayError, UsageError
-from embassay.protocols.compare import Contrast, compare_systems, pairing
+from embassay.protocols.compare import Contrast, compare_manifests, compare_systems
 from embassay.protocols.kernel.comparisons import ALPHA
 from embassay.protocols.kernel.tables import Unit
-from embassay.web.leaderboard.board import Around, Made, Tests, line_of, make_board, round_cell, stamp_of
+from embassay.web.leaderboard.board import (
+    Around,
+    Made,
+    Tests,
+    hash_record,
+    make_board,
+    make_board_line,
+    round_cell,
+)
 from embassay.web.leaderboard.checks import last_checks
 from embassay.web.leaderboard.contract import (
     Board,
@@ -37,14 +45,14 @@ from embassay.web.leaderboard.folders import (
     Folder,
     Place,
     RunData,
+    board_history_key,
+    board_version,
     find_folders,
-    history_of,
     read_run,
-    version_of,
     without_paths,
 )
-from embassay.web.leaderboard.ranking import Replicates, values_of
-from embassay.web.leaderboard.table import Member, VersionRuns, cell_of, join_runs, place_of
+from embassay.web.leaderboard.ranking import Replicates, load_values
+from embassay.web.leaderboard.table import Member, VersionRuns, join_runs, make_cell, place_of
 
 
 def make_card(library: Library, view: FolderView, made: Made, name: str) -> SystemProfile | None:
@@ -64,7 +72,7 @@ def make_card(library: Library, view: FolderView, made: Made, name: str) -> Syst
     elsewhere = tuple(_other_boards(library, view, board.id, name))
     identity = without_paths(str(made.members[row.index].entrant.described.get("identity") or ""))
     return SystemProfile(
-        board.id, board.title, stamp_of((board.stamp, elsewhere)), row, identity, stands,
+        board.id, board.title, hash_record((board.stamp, elsewhere)), row, identity, stands,
         tuple(stand.column.title for stand in ranked if stand.rank is not None and stand.rank[0] == 1),
         tuple(stand.column.title for stand in ranked if stand.rank is not None and stand.rank[0] > 1),
         elsewhere
@@ -74,7 +82,7 @@ def make_card(library: Library, view: FolderView, made: Made, name: str) -> Syst
 def _exact_cell(made: Made, index: int, column: BoardColumn) -> BoardCell:
     """As the board has it, with the interval of its replicates; as the run has it where the board shows it later."""
     shown = made.board.cells.get(column.key)
-    return shown[index] if shown is not None else round_cell(cell_of(made.members[index].entrant, column))
+    return shown[index] if shown is not None else round_cell(make_cell(made.members[index].entrant, column))
 
 
 def _make_stand(made: Made, index: int, column: BoardColumn, cell: BoardCell) -> Stand:
@@ -109,7 +117,7 @@ def _other_boards(library: Library, view: FolderView, here: str, name: str) -> I
         yield Elsewhere(line.id, line.title, line.version, column, stand.cell, stand.rank, stand.of)
 
 
-def compare(made: Made, a: str, b: str) -> SystemComparison | None:
+def compare_members(made: Made, a: str, b: str) -> SystemComparison | None:
     """`a` against `b` in every column in which one of them has a value; None where the board has not both."""
     members = {member.name: member for member in made.members}
     if a not in members or b not in members or a == b:
@@ -117,7 +125,7 @@ def compare(made: Made, a: str, b: str) -> SystemComparison | None:
     contrasts, paired, reason = _place_contrasts(members[a], members[b])
     rows = []
     for column in (column for column in made.board.columns if not column.parts):
-        cells = cell_of(members[a].entrant, column), cell_of(members[b].entrant, column)
+        cells = make_cell(members[a].entrant, column), make_cell(members[b].entrant, column)
         if any(cell.value is not None for cell in cells):
             contrast = _contrast_at(contrasts, place_of(column), (members[a], members[b]))
             rows.append(_contrast_row(column, cells, contrast, reason))
@@ -133,9 +141,9 @@ def _place_contrasts(a: Member, b: Member) -> tuple[Mapping[Place, Contrast], bo
     if first.running or second.running:
         return {}, False, "the run is still going on; tests follow when it ends"
     try:
-        other = None if first is second else values_of(second)
+        other = None if first is second else load_values(second)
         pair_of_systems = compare_systems(
-            values_of(first), first.name_of(a.name), second.name_of(b.name), other
+            load_values(first), first.name_of(a.name), second.name_of(b.name), other
         )
     except (EmbassayError, OSError, ValueError):
         return {}, False, "no stored values to compare the two by"
@@ -337,13 +345,13 @@ class Library:
             for name, each in _board_surroundings(boards, statuses, len(broken)).items()
         }
         lines = sorted(
-            (line_of(board, around[name]) for name, board in boards.items()),
+            (make_board_line(board, around[name]) for name, board in boards.items()),
             key=lambda line: (line.updated, line.id),
             reverse=True,
         )
         now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
         listed = Boards(self.root.name, now, tuple(lines), broken)
-        return FolderView(listed, stamp_of(listed), read, boards, around, watched=watched)
+        return FolderView(listed, hash_record(listed), read, boards, around, watched=watched)
 
     def _status(self, run: RunData) -> Status:
         if not run.running:
@@ -375,7 +383,7 @@ def _read_changed(folder: Folder, before: FolderView | None) -> tuple[Folder, Ru
 def _try_board(run: RunData) -> None:
     """Show the run alone, without tests: what fails here would fail on its board."""
     alone = join_runs([run])
-    history_of(run)
+    board_history_key(run)
     make_board(alone, Around({run.name: "done"}), Replicates(), Tests(), values_only=True)
 
 
@@ -383,7 +391,7 @@ def _join_boards(runs: Iterable[RunData], before: FolderView | None) -> dict[str
     """Boards by id; one whose runs are the same stays the same object, with all that it has worked out."""
     versions: dict[str, list[RunData]] = {}
     for run in runs:
-        versions.setdefault(version_of(run), []).append(run)
+        versions.setdefault(board_version(run), []).append(run)
     boards = {}
     for group in versions.values():
         board = join_runs(group)
@@ -405,7 +413,7 @@ def _board_surroundings(
     """What each board must know of the others: the versions of one history, newest first."""
     histories: dict[tuple[str, ...], list[VersionRuns]] = {}
     for board in boards.values():
-        histories.setdefault(history_of(board.runs[0]), []).append(board)
+        histories.setdefault(board_history_key(board.runs[0]), []).append(board)
     around = {}
     for history in histories.values():
         history.sort(key=lambda board: (board.runs[0].updated, board.id), reverse=True)
@@ -421,7 +429,7 @@ def _version_difference(board: VersionRuns, newest: VersionRuns) -> str:
     """In what a version is another than the newest one."""
     if board is newest:
         return ""
-    why = pairing(board.runs[0].manifest, newest.runs[0].manifest).reason
+    why = compare_manifests(board.runs[0].manifest, newest.runs[0].manifest).reason
     return without_paths(why) or "options of the run differ"
 
 
@@ -465,7 +473,7 @@ def check_prefix(path: str) -> str:
     return path
 
 
-def app_of(root: Path, *, hosts: tuple[str, ...], root_path: str, stale_after: float, every: float) -> Any:
+def make_app(root: Path, *, hosts: tuple[str, ...], root_path: str, stale_after: float, every: float) -> Any:
     """The app that serves `root`. ImportError where the extra `web` is missing."""
     from embassay.web.leaderboard.routes import LeaderboardOptions, make_app
 

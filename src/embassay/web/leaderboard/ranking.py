@@ -18,14 +18,14 @@ from embassay.protocols.kernel.comparisons import (
     REFERENCE,
     Headline,
     Standing,
-    known_by_nothing,
-    mean_component,
+    average_components,
+    explain_missing_verdict,
     read_standings,
 )
 from embassay.records import Stratum
 from embassay.stats import best_shares, freedom_of_difference, t_quantile, t_tail, t_test
 from embassay.stats.intervals import ROUNDING, shared_degrees, shared_freedom
-from embassay.stats.ranks import corrected_pairs, p_of_signs
+from embassay.stats.ranks import correct_pairs, p_of_signs
 from embassay.web.leaderboard.folders import HEADLINES, Place, RunData, shown_name
 
 METHOD = (
@@ -77,7 +77,7 @@ class PairTests:
     tests: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0, 3)))
 
 
-def told_apart(
+def compare_standings(
     standings: Sequence[Standing],
     *,
     higher: bool,
@@ -93,7 +93,7 @@ def told_apart(
     for standing in standings:
         if standing.group != REFERENCE and standing.headline.value is not None:
             groups.setdefault(standing.group, []).append(standing)
-    if why := _no_verdict(standings):
+    if why := _explain_no_verdict(standings):
         return Tested(reason=why)
     parts = [
         _test_group(members, higher, origins or {}, known, group) for group, members in sorted(groups.items())
@@ -108,14 +108,14 @@ def told_apart(
     )
 
 
-def _no_verdict(standings: Sequence[Standing]) -> str:
+def _explain_no_verdict(standings: Sequence[Standing]) -> str:
     if not standings:
         return ""
     sides = [
         [standing.headline for standing in standings if (standing.group == REFERENCE) is of_reference]
         for of_reference in (False, True)
     ]
-    return known_by_nothing(standings[0].task, sides[0], sides[1])
+    return explain_missing_verdict(standings[0].task, sides[0], sides[1])
 
 
 def _test_group(
@@ -184,14 +184,14 @@ def _p_values(those: _Contest, tests: NDArray[np.float64]) -> tuple[NDArray[np.f
     degrees = alone if shared is None else np.minimum(most, shared)
     tested = ~np.isnan(scores)
     sizes = np.where(tested, np.abs(scores), 0.0)
-    p = [_p_of(size, df) for size, df in zip(sizes.tolist(), degrees.tolist(), strict=True)]
+    p = [_sign_p(size, df) for size, df in zip(sizes.tolist(), degrees.tolist(), strict=True)]
     values = np.ones((2, count, count))
-    values[:, *upper] = p, corrected_pairs(p, tested.tolist())
+    values[:, *upper] = p, correct_pairs(p, tested.tolist())
     values = np.minimum(values, values.transpose(0, 2, 1))
     return values[0], values[1]
 
 
-def _p_of(size: float, df: float) -> float:
+def _sign_p(size: float, df: float) -> float:
     return p_of_signs(df) if np.isinf(size) else min(1.0, 2 * t_tail(size, df))
 
 
@@ -227,7 +227,7 @@ def mean_standing(place: Place, parts: Sequence[Standing]) -> Standing:
     missing = [part.headline for part in parts if part.headline.value is None]
     if missing:
         return Standing(*place, Headline.none(system, missing[0].reason), group)
-    mean = mean_component([part.headline.component for part in parts])
+    mean = average_components([part.headline.component for part in parts])
     return Standing(*place, Headline.of(system, mean, f"mean over {len(parts)} datasets"), group)
 
 
@@ -270,7 +270,7 @@ def _place_standings(run: RunData) -> Iterator[tuple[Place, Standing]]:
     datasets: dict[str, set[str]] = {}
     for work in run.work:
         datasets.setdefault(work.task, set()).add(work.dataset)
-    every = [_shown_standing(standing) for standing in standings_of(run)]
+    every = [_shown_standing(standing) for standing in load_standings(run)]
     places = {standing.place for standing in every}
     for standing in every:
         yield standing.place, standing
@@ -290,7 +290,7 @@ def _shown_standing(standing: Standing) -> Standing:
     )
 
 
-def standings_of(run: RunData) -> tuple[Standing, ...]:
+def load_standings(run: RunData) -> tuple[Standing, ...]:
     """All standings of a run that has ended. A damaged file has none: the board shows values without ranks."""
     if run.running:
         return ()
@@ -304,7 +304,7 @@ def standings_of(run: RunData) -> tuple[Standing, ...]:
         return ()
 
 
-def values_of(run: RunData) -> RunValues:
+def load_values(run: RunData) -> RunValues:
     """The same with items, for a comparison of two systems. DataError where there is nothing to compare."""
     return read_values(run.folder.path)
 

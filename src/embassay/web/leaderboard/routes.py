@@ -24,12 +24,12 @@ from starlette.exceptions import HTTPException
 from embassay.data.rows import escape_formula
 from embassay.interchange.papers import value_with_interval
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.tables import SCORE, Unit, csv_row, escape
-from embassay.web.leaderboard.board import Made, part_of
+from embassay.protocols.kernel.tables import SCORE, Unit, escape_latex, format_csv_row
+from embassay.web.leaderboard.board import Made, make_part
 from embassay.web.leaderboard.contract import Board, BoardCell, BoardColumn, Changes, SystemRow, as_plain
-from embassay.web.leaderboard.library import FolderView, Library, compare, make_card
+from embassay.web.leaderboard.library import FolderView, Library, compare_members, make_card
 from embassay.web.leaderboard.page import page_files, render_board, render_card, render_error, render_overview
-from embassay.web.leaderboard.table import Member, cell_of
+from embassay.web.leaderboard.table import Member, make_cell
 from embassay.web.server import HEADERS, Guard, RateLimit, Receive, Send, address_key
 
 _FIELDS_IN_WORDS = """
@@ -41,7 +41,7 @@ FIELDS = tuple(_FIELDS_IN_WORDS.split())
 def as_csv(made: Made) -> str:
     """One line per system and column; empty where there is no value, with the state and the reason. A text that a
     spreadsheet would take for a formula begins with an apostrophe."""
-    lines = [csv_row(FIELDS)]
+    lines = [format_csv_row(FIELDS)]
     for index, member, column, cell in _table_entries(made):
         names = (member.name, member.kind, member.group, member.entrant.run.name)
         where = (column.task, column.dataset, column.lang, column.measure)
@@ -53,7 +53,7 @@ def as_csv(made: Made) -> str:
             *_rank_ends(made, index, column),
         )
         lines.append(
-            csv_row(
+            format_csv_row(
                 [*map(escape_formula, (*names, *where)), *figures, cell.state, escape_formula(cell.reason)]
             )
         )
@@ -79,23 +79,23 @@ def as_tex(made: Made) -> str:
     board = made.board
     shown = [column for column in board.columns if column.overview]
     lines = [
-        r"% Needs \usepackage{booktabs,graphicx}.", rf"% {escape(board.title)}, version {board.version}.",
-        rf"% {escape(board.method)}", r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        r"% Needs \usepackage{booktabs,graphicx}.", rf"% {escape_latex(board.title)}, version {board.version}.",
+        rf"% {escape_latex(board.method)}", r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         rf"\begin{{tabular}}{{rl{'r' * len(shown)}}}", r"\toprule",
-        " & ".join(["Rank", "System", *(escape(column.title) for column in shown)]) + r" \\", r"\midrule"
+        " & ".join(["Rank", "System", *(escape_latex(column.title) for column in shown)]) + r" \\", r"\midrule"
     ]  # fmt: skip
     for row in board.systems:
         rank = board.ranks[board.lead][row.index] if board.lead in board.ranks else None
         values = [_exact_value(made, column, row.index) for column in shown]
-        placed = escape(numbers.rank(*rank)) if rank else ""
-        lines.append(" & ".join([placed, escape(row.name), *values]) + r" \\")
+        placed = escape_latex(numbers.format_rank(*rank)) if rank else ""
+        lines.append(" & ".join([placed, escape_latex(row.name), *values]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", ""])
 
 
 def _exact_value(made: Made, column: BoardColumn, index: int) -> str:
     cell = made.board.cells[column.key][index]
     if cell.value is None:
-        return escape({"none": "–", "undefined": "n/a"}.get(cell.state, cell.state))
+        return escape_latex({"none": "–", "undefined": "n/a"}.get(cell.state, cell.state))
     unit = Unit(column.factor, column.decimals, column.decimals) if column.factor != 1 else SCORE
     return value_with_interval(
         cell.value, cell.low, cell.high, unit, bold=index in made.board.top[column.key]
@@ -110,7 +110,7 @@ def _table_entries(made: Made) -> Iterator[tuple[int, Member, BoardColumn, Board
 
 def _exact_cell(made: Made, index: int, column: BoardColumn) -> BoardCell:
     """All digits of the value; the interval where the row was written without one is the board's."""
-    cell = cell_of(made.members[index].entrant, column)
+    cell = make_cell(made.members[index].entrant, column)
     if cell.low is not None or column.key not in made.board.cells:
         return cell
     shown = made.board.cells[column.key][index]
@@ -353,7 +353,9 @@ class Service:
         names = {member.name for member in made.members} if made is not None else set()
         if made is None or a == b or not {a, b} <= names:
             return None
-        return self.kept.get(("compare", made.board.stamp, a, b), lambda: _pack_json(compare(made, a, b)))
+        return self.kept.get(
+            ("compare", made.board.stamp, a, b), lambda: _pack_json(compare_members(made, a, b))
+        )
 
     def card(self, name: str, system: str) -> Packed | None:
         """The record of one system."""
@@ -389,7 +391,7 @@ class Service:
     def _cells(self, made: Made, wanted: Sequence[str]) -> Packed:
         columns = [column for column in made.joined.columns if column.key in wanted]
         standings = made.joined.standings(self.library.replicates, columns)
-        part, _ = part_of(
+        part, _ = make_part(
             made.joined,
             made.members,
             columns,

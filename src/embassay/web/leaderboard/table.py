@@ -12,10 +12,17 @@ from typing import Any
 from embassay.protocols.compare import higher_is_better
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import CLASSICAL, OVERALL, REFERENCE
-from embassay.protocols.kernel.tables import POINTS, unit_of
+from embassay.protocols.kernel.tables import POINTS, choose_unit
 from embassay.report.board import PLACES
 from embassay.web.leaderboard.contract import BoardCell, BoardColumn, State
-from embassay.web.leaderboard.folders import FolderCell, Place, RunData, Score, language_of, version_of
+from embassay.web.leaderboard.folders import (
+    FolderCell,
+    Place,
+    RunData,
+    Score,
+    board_version,
+    dataset_language,
+)
 from embassay.web.leaderboard.ranking import At, Replicates, mean_standing
 
 
@@ -72,13 +79,13 @@ _COMMANDS = ("score", "sweep", "names", "noise")
 _PARTIAL = "mean_of_present"
 
 
-def columns_of(kind: str, runs: Sequence[RunData]) -> tuple[BoardColumn, ...]:
+def make_columns(kind: str, runs: Sequence[RunData]) -> tuple[BoardColumn, ...]:
     """Every place of the runs as a column: overall, tasks, then datasets and further measures; `overview` marks those
     shown first."""
-    places = [place for place in _all_places(runs) if place[2] != _PARTIAL]
+    places = [place for place in _list_places(runs) if place[2] != _PARTIAL]
     keys = _place_keys(kind, places)
     langs = {
-        str(dataset["name"]): language_of(run, dataset)
+        str(dataset["name"]): dataset_language(run, dataset)
         for run in reversed(runs)
         for dataset in run.manifest.get("datasets") or ()
     }
@@ -163,7 +170,7 @@ def task_names(kind: str) -> Mapping[str, tuple[str, str]]:
     return {task.name: (task.short, task.headline) for task in import_module(PLACES[kind]).TASKS}
 
 
-def _all_places(runs: Sequence[RunData]) -> list[Place]:
+def _list_places(runs: Sequence[RunData]) -> list[Place]:
     """All places, tasks in their order, those over datasets before the datasets'. A task of one dataset has its values
     on that until the run ends; its column is there from the beginning."""
     places = dict.fromkeys(place for run in runs for place in run.scores)
@@ -231,7 +238,7 @@ def _overview_columns(
 
 def _make_column(kind: str, place: Place, key: str, langs: Mapping[str, str], *, alone: bool) -> BoardColumn:
     task, dataset, measure = place
-    unit = unit_of(kind)
+    unit = choose_unit(kind)
     return BoardColumn(
         key, _column_title(kind, place, key, alone), task, dataset, langs.get(dataset, ""), measure,
         "points" if unit is POINTS else "", unit.factor, unit.decimals, _more_is_better(measure), 0, False
@@ -261,21 +268,23 @@ def _task_word(task: str) -> str:
     return task.upper() if task == "sts" else task.replace("_", " ").capitalize()
 
 
-def cell_of(entrant: Entrant, column: BoardColumn) -> BoardCell:
+def make_cell(entrant: Entrant, column: BoardColumn) -> BoardCell:
     """The cell of a system in a column."""
     if column.parts:
-        return _mean_of(entrant, column)
+        return _mean_cell(entrant, column)
     if column.of:
         return _share_of(entrant, column)
     place = place_of(column)
-    score = entrant.score(place) or _on_its_only_dataset(entrant, place)
+    score = entrant.score(place) or _find_only_dataset_score(entrant, place)
     if score is not None:
         value, low, high, n, reason = score
         if value is not None:
             return BoardCell(value, low, high, n, "done", "")
-        if not _waiting_work(_work_behind(entrant, place)) and not _failed_work(_work_behind(entrant, place)):
+        if not _waiting_work(_cells_behind(entrant, place)) and not _failed_work(
+            _cells_behind(entrant, place)
+        ):
             return BoardCell(None, None, None, n, "undefined", reason or "no value was recorded")
-    return _missing_cell(entrant, _work_behind(entrant, place), place)
+    return _missing_cell(entrant, _cells_behind(entrant, place), place)
 
 
 def _share_of(entrant: Entrant, column: BoardColumn) -> BoardCell:
@@ -283,7 +292,7 @@ def _share_of(entrant: Entrant, column: BoardColumn) -> BoardCell:
     share."""
     place = column.task, column.dataset, column.of
     whole, people = (
-        cell_of(entrant, replace(column, measure=column.of, of="")),
+        make_cell(entrant, replace(column, measure=column.of, of="")),
         entrant.run.scores.get(place, {}),
     )
     if whole.value is None:
@@ -294,19 +303,19 @@ def _share_of(entrant: Entrant, column: BoardColumn) -> BoardCell:
     return BoardCell(whole.value / theirs, None, None, whole.n, "done", "")
 
 
-def _mean_of(entrant: Entrant, column: BoardColumn) -> BoardCell:
+def _mean_cell(entrant: Entrant, column: BoardColumn) -> BoardCell:
     """The mean over the parts; none where one of them has no value."""
     scores = [entrant.score(part) for part in column.parts]
     pairs = [(score[0], score[3]) for score in scores if score is not None and score[0] is not None]
     if len(pairs) < len(scores):
         state: State = "running" if entrant.run.running else "partial" if pairs else "none"
-        return _empty_cell(state, f"{len(pairs)} of {numbers.counted(len(scores), 'dataset')}")
+        return _empty_cell(state, f"{len(pairs)} of {numbers.format_counted(len(scores), 'dataset')}")
     return BoardCell(
         sum(value for value, _ in pairs) / len(pairs), None, None, sum(n for _, n in pairs), "done", ""
     )
 
 
-def _on_its_only_dataset(entrant: Entrant, place: Place) -> Score | None:
+def _find_only_dataset_score(entrant: Entrant, place: Place) -> Score | None:
     """While a run goes on, a task of one dataset has its value there: a mean of one."""
     task, dataset, measure = place
     if dataset or task == OVERALL or not entrant.run.running:
@@ -315,7 +324,7 @@ def _on_its_only_dataset(entrant: Entrant, place: Place) -> Score | None:
     return entrant.score((task, only.pop(), measure)) if len(only) == 1 else None
 
 
-def _work_behind(entrant: Entrant, place: Place) -> Sequence[FolderCell]:
+def _cells_behind(entrant: Entrant, place: Place) -> Sequence[FolderCell]:
     """The cells of the run that the value is made of."""
     task, dataset, _ = place
     return [
@@ -340,7 +349,9 @@ def _missing_cell(entrant: Entrant, work: Sequence[FolderCell], place: Place) ->
         where = f"{failed[0].task}, {failed[0].dataset}: " if len(work) > 1 else ""
         return _empty_cell("failed", where + (failed[0].reason or "no reason was recorded"))
     if waiting:
-        done = f"{numbers.count(len(work) - len(waiting))} of {numbers.counted(len(work), 'cell')}"
+        done = (
+            f"{numbers.format_count(len(work) - len(waiting))} of {numbers.format_counted(len(work), 'cell')}"
+        )
         if entrant.run.running:
             return _empty_cell("running", done)
         return _empty_cell("partial" if len(waiting) < len(work) else "not run", done)
@@ -388,7 +399,7 @@ class VersionRuns:
     @cached_property
     def columns(self) -> tuple[BoardColumn, ...]:
         """All columns, those of the overview first."""
-        return columns_of(self.kind, self.runs)
+        return make_columns(self.kind, self.runs)
 
     @cached_property
     def overview(self) -> tuple[BoardColumn, ...]:
@@ -407,7 +418,7 @@ class VersionRuns:
         valued = (
             column
             for column in self.overview
-            if any(cell_of(entrant, column).value is not None for entrant in self.entrants)
+            if any(make_cell(entrant, column).value is not None for entrant in self.entrants)
         )
         return next(valued, self.overview[0] if self.overview else None)
 
@@ -441,7 +452,7 @@ class VersionRuns:
         return tuple(sorted(members, key=self._order))
 
     def _member(self, entrant: Entrant, group: str | None) -> Member:
-        cells = {column.key: cell_of(entrant, column) for column in self.overview}
+        cells = {column.key: make_cell(entrant, column) for column in self.overview}
         kind = str(entrant.described.get("kind") or ("person" if self.kind == "hume" else "stack"))
         if kind == "reference":
             group = REFERENCE
@@ -461,5 +472,5 @@ class VersionRuns:
 def join_runs(runs: Sequence[RunData]) -> VersionRuns:
     """The runs of one version as one board."""
     newest = sorted(runs, key=lambda run: (run.updated, run.name), reverse=True)
-    version, kind = version_of(newest[0]), newest[0].kind
+    version, kind = board_version(newest[0]), newest[0].kind
     return VersionRuns(f"{kind}-{version}", kind, version, tuple(newest))

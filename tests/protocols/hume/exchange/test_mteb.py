@@ -7,7 +7,7 @@ import json
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.collection import annotation_of
+from embassay.protocols.hume.collection import make_annotation
 from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.published.paper import read_results
 from embassay.protocols.hume.scoring import people_agreement, score_people
@@ -18,7 +18,7 @@ from hume_small import small_study
 def scored(study, rows, name):
     folder = read_study(study)
     task, gold = folder.study.task(name), folder.gold(name)
-    own = [annotation_of(row) for row in rows if row.item_id in gold]
+    own = [make_annotation(row) for row in rows if row.item_id in gold]
     answers = answers_by_annotator(task.spec, gold, own)
     return score_people(task.spec, gold, answers), people_agreement(task.family, answers)
 

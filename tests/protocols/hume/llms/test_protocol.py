@@ -13,10 +13,10 @@ from embassay.errors import UsageError
 from embassay.protocols.hume import score
 from embassay.protocols.hume.llms.answers import LlmRow, answer_file
 from embassay.protocols.hume.llms.protocol import (
+    decide_owners,
     decide_task,
     divided_record,
     join_answers,
-    own_tasks,
     study_hybrid,
     write_hybrid,
 )
@@ -197,13 +197,13 @@ def _let_answer(path: Path, task: str) -> None:
 
 def test_people_keep_the_tasks_on_which_they_agree(tmp_path: Path) -> None:
     """Of every family; where they don't agree the model has the task, if it answered."""
-    agreed = own_tasks(read_study(scored_study(tmp_path / "alike", people={"ann": 0.0, "bob": 0.0})))
+    agreed = decide_owners(read_study(scored_study(tmp_path / "alike", people={"ann": 0.0, "bob": 0.0})))
     assert {task.family for task in agreed} == {"classification", "clustering", "reranking", "sts"}
     assert {(task.owner, task.trust) for task in agreed} == {("people", "high")}
     assert [task.agreement for task in agreed] == pytest.approx([1.0] * 4)
     path = scored_study(tmp_path / "apart", people={"ann": 0.9, "bob": 0.9})
     _let_answer(path, "topic")
-    apart = {task.task: task for task in own_tasks(read_study(path))}
+    apart = {task.task: task for task in decide_owners(read_study(path))}
     assert {name for name, task in apart.items() if task.owner == "model"} == {"topic"}
     assert all(task.trust != "high" for task in apart.values())
     assert apart["pairs"].reason.endswith("no model has answered")
@@ -215,9 +215,9 @@ def test_agreement_that_nobody_knows_gives_nothing_away(tmp_path: Path) -> None:
     """One person cannot agree, scripts are no people, and a model alone decides nothing."""
     path = scored_study(tmp_path / "alone", families=("classification",), people={"ann": 0.9})
     _let_answer(path, "topic")
-    (task,) = own_tasks(read_study(path))
+    (task,) = decide_owners(read_study(path))
     assert (task.owner, task.trust, task.agreement) == ("people", None, None)
     assert task.reason == "agreement is unknown: one person has answered"
     scripts = scored_study(tmp_path / "scripts", families=("classification",), kind="simulated")
     with pytest.raises(UsageError, match="Nobody has answered"):
-        own_tasks(read_study(scripts))
+        decide_owners(read_study(scripts))

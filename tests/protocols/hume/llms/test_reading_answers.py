@@ -20,10 +20,10 @@ from embassay.protocols.hume.llms.annotator import (
     task_prompt,
 )
 from embassay.protocols.hume.study import LabelChoice, Scale, read_study
-from embassay.protocols.kernel.inputs import labels
+from embassay.protocols.kernel.inputs import make_letter_labels
 from hume_small import LABELS, small_study
 
-ABC = labels(3)
+ABC = make_letter_labels(3)
 
 
 @pytest.mark.parametrize(
@@ -168,4 +168,4 @@ def test_servers_hear_which_answers_there_are(folder):
     }
     assert told["mood"]["properties"]["label"]["enum"] == ["sadness", "joy", "anger"]
     assert told["pairs"]["properties"]["rating"]["maximum"] == 5
-    assert told["search"]["properties"]["ranking"]["items"]["enum"] == labels(7)
+    assert told["search"]["properties"]["ranking"]["items"]["enum"] == make_letter_labels(7)

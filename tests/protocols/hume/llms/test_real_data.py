@@ -14,7 +14,7 @@ from embassay.protocols.hume.llms.annotator import show_item
 from embassay.protocols.hume.llms.answers import read_llm_answers, score_llm
 from embassay.protocols.hume.llms.protocol import annotate
 from embassay.protocols.hume.options import AnnotateRequest
-from embassay.protocols.hume.sampling import sample
+from embassay.protocols.hume.sampling import draw_study
 from embassay.protocols.hume.sampling.options import read_config
 from embassay.protocols.hume.study import read_study, write_study
 from stub import Faults, StubServer
@@ -31,7 +31,7 @@ def study(tmp_path_factory):
         pytest.skip("the development datasets are not here")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EMBASSAY_DATA", str(DATA))
-        drawn = sample(read_config(ROUND))
+        drawn = draw_study(read_config(ROUND))
     return write_study(tmp_path_factory.mktemp("round") / "study", drawn.study, drawn.items, drawn.gold)
 
 

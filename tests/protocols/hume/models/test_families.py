@@ -17,13 +17,13 @@ from embassay.protocols.hume import models
 from embassay.protocols.hume.models import (
     OTHERS,
     EvaluationSettings,
-    data_of,
-    drawn_rows,
-    training_of,
-    usual_per_label,
+    draw_training_rows,
+    find_training_rows,
+    make_family_data,
+    paper_texts_per_label,
 )
 from embassay.protocols.hume.sampling.options import SampleRequest, TaskRequest
-from embassay.protocols.hume.sampling.protocol import sample
+from embassay.protocols.hume.sampling.protocol import draw_study
 from embassay.protocols.hume.study import Item, StudyFolder, read_study
 from embassay.protocols.kernel.inputs import describe
 from embassay.records import TaskOutcome
@@ -112,10 +112,10 @@ def test_clustering_is_k_means_with_as_many_clusters_as_gold(folder: StudyFolder
 def test_classification_is_the_mean_of_ten_draws(folder: StudyFolder) -> None:
     found = evaluated(folder, "topic", "wordllama")
     items, gold = folder.items_of("topic"), folder.gold("topic")
-    training = training_of(folder.task("topic"), items, None)
+    training = find_training_rows(folder.task("topic"), items, None)
     asked, right = vectors([item.payload["text"] for item in items]).astype(np.float32), []
     for repeat in range(10):
-        rows = drawn_rows(training, repeat, 1337, "topic")
+        rows = draw_training_rows(training, repeat, 1337, "topic")
         texts, labels = (
             [column[row] for row in rows] for column in (training.rows.texts, training.rows.labels)
         )
@@ -139,28 +139,32 @@ def test_a_metric_classifies_by_the_nearest_of_the_same_draws(folder: StudyFolde
 
 
 def test_draws_are_equal_per_label_and_differ(folder: StudyFolder) -> None:
-    training = training_of(folder.task("topic"), folder.items_of("topic"), 4)
-    draws = [drawn_rows(training, repeat, 1, "topic") for repeat in range(3)]
+    training = find_training_rows(folder.task("topic"), folder.items_of("topic"), 4)
+    draws = [draw_training_rows(training, repeat, 1, "topic") for repeat in range(3)]
     for rows in draws:
         labels = [training.rows.labels[row] for row in rows]
         assert {label: labels.count(label) for label in labels} == {"food": 4, "music": 4, "sport": 4}
     assert len({tuple(rows) for rows in draws}) == 3
-    assert drawn_rows(training, 0, 1, "topic") == draws[0] != drawn_rows(training, 0, 2, "topic")
+    assert (
+        draw_training_rows(training, 0, 1, "topic") == draws[0] != draw_training_rows(training, 0, 2, "topic")
+    )
 
 
 def test_no_item_is_trained_on(folder: StudyFolder) -> None:
     """Nor one that differs in case and blanks only; nor a label that the task has not."""
     task, items = folder.task("topic"), folder.items_of("topic")
-    whole = training_of(task, (), None)
+    whole = find_training_rows(task, (), None)
     text = whole.rows.texts[0]
     twin = Item("x", "topic", "eng", {"text": f"  {text.upper()} "})
-    assert text not in training_of(task, (*items, twin), None).rows.texts
+    assert text not in find_training_rows(task, (*items, twin), None).rows.texts
     fewer = task.model_copy(update={"labels": task.labels[:2]})
-    assert set(training_of(fewer, items, None).rows.labels) == {"food", "music"}
+    assert set(find_training_rows(fewer, items, None).rows.labels) == {"food", "music"}
 
 
 def test_only_the_training_split_is_learnt_from(folder: StudyFolder) -> None:
-    assert {int(one[1:]) < 90 for one in training_of(folder.task("topic"), (), None).rows.ids} == {True}
+    assert {int(one[1:]) < 90 for one in find_training_rows(folder.task("topic"), (), None).rows.ids} == {
+        True
+    }
 
 
 @pytest.mark.parametrize(("name", "expected"), [
@@ -168,35 +172,37 @@ def test_only_the_training_split_is_learnt_from(folder: StudyFolder) -> None:
     ("TweetSentimentExtraction", 32), ("MultilingualSentiment", OTHERS),
 ])  # fmt: skip
 def test_training_texts_per_label_as_in_the_paper(folder: StudyFolder, name: str, expected: int) -> None:
-    assert usual_per_label(folder.task("topic").model_copy(update={"name": name})) == expected
+    assert paper_texts_per_label(folder.task("topic").model_copy(update={"name": name})) == expected
 
 
 def test_a_source_that_is_gone(folder: StudyFolder) -> None:
     task = folder.task("topic")
     gone = task.model_copy(update={"source": task.source.model_copy(update={"dataset": "gone.csv"})})
     with pytest.raises(DataError, match=r"training texts for topic cannot be read from gone\.csv") as caught:
-        training_of(gone, (), None)
+        find_training_rows(gone, (), None)
     assert "--task" in caught.value.mend
 
 
 def test_a_sampled_task_finds_its_source_as_it_was() -> None:
     """Of a dataset with several languages: the rows of the task's own, with the fingerprint that sampling kept."""
     request = TaskRequest(data="sample", family=["classification"], lang=["fra"], n=12)
-    drawn = sample(SampleRequest(tasks=[request]))
+    drawn = draw_study(SampleRequest(tasks=[request]))
     (task,) = drawn.study.tasks
     items = [Item(one.id, one.task, "fra", one.payload) for one in drawn.items]
-    training = training_of(task, items, None)
+    training = find_training_rows(task, items, None)
     assert (task.source.lang, training.notes) == ("fr", ())
     assert set(training.rows.labels) == {"food", "health", "law", "rivers", "software", "space"}
     gone = task.model_copy(update={"source": task.source.model_copy(update={"lang": "xx"})})
     with pytest.raises(DataError, match="no longer has rows in xx"):
-        training_of(gone, items, None)
+        find_training_rows(gone, items, None)
 
 
 def test_a_changed_source_is_noted(folder: StudyFolder) -> None:
     task = folder.task("topic")
     other = task.model_copy(update={"source": task.source.model_copy(update={"fingerprint": "other"})})
-    assert training_of(other, (), None).notes == ("the source has changed since the study was sampled",)
+    assert find_training_rows(other, (), None).notes == (
+        "the source has changed since the study was sampled",
+    )
 
 
 @pytest.mark.parametrize(("task", "payload", "what"), [
@@ -206,4 +212,6 @@ def test_a_changed_source_is_noted(folder: StudyFolder) -> None:
 def test_items_that_lack_a_text(folder: StudyFolder, task: str, payload: dict[str, Any], what: str) -> None:
     gold: dict[str, Any] = {"pairs": 1.0, "topic": "food", "search": (1, 0)}
     with pytest.raises(DataError, match=what):
-        data_of(folder.task(task), [Item("1", task, "eng", payload)], {"1": gold[task]}, EvaluationSettings())
+        make_family_data(
+            folder.task(task), [Item("1", task, "eng", payload)], {"1": gold[task]}, EvaluationSettings()
+        )

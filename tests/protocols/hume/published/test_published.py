@@ -28,6 +28,7 @@ from embassay.protocols.hume.published.standings import (
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
     LLM_TABLES,
+    compare_difficulty,
     dataset_table,
     every_table,
     family_table,
@@ -35,10 +36,9 @@ from embassay.protocols.hume.published.tables import (
     main_table,
     pair_score_table,
     read_llm_scores,
-    same_difficulty,
 )
 from embassay.protocols.hume.record import By, PairRecord
-from embassay.protocols.hume.results.conclusions import Contender, against_gap, matrix_of
+from embassay.protocols.hume.results.conclusions import Contender, correlate_agreement_with_gap, make_matrix
 from embassay.protocols.hume.study import Family
 from embassay.protocols.hume.tables import printed_people_table
 from embassay.protocols.kernel.tables import ColumnTable
@@ -199,7 +199,9 @@ def test_gaps_ranks_and_ranges(matrix: Matrix) -> None:
 
 
 def test_low_agreement_goes_with_models_above_people(records: tuple[PairRecord, ...], matrix: Matrix) -> None:
-    found = against_gap(matrix_of(records, [Contender(name, "embedding") for name in matrix.models]))
+    found = correlate_agreement_with_gap(
+        make_matrix(records, [Contender(name, "embedding") for name in matrix.models])
+    )
     assert (found.n, round(found.rho or 0, 4), round(found.p or 0, 5)) == (16, -0.7353, 0.00117)
 
 
@@ -289,7 +291,7 @@ def test_table2(llms: Matrix, matrix: Matrix, reference: Path) -> None:
 
 def test_table13(llms: Matrix, reference: Path) -> None:
     """Nine of ten rows; Gemini's differs by a tie of two scores that rounding made equal."""
-    ours, paper = same_difficulty(llms), printed(reference, 13)
+    ours, paper = compare_difficulty(llms), printed(reference, 13)
     wrong = [
         theirs["llm"]
         for mine, theirs in zip(ours, paper, strict=True)

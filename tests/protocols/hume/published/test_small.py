@@ -20,13 +20,13 @@ from embassay.protocols.hume.published.paper import (
     Evaluation,
     PaperPair,
     PublishedStudy,
-    fraction_first,
     iso_639_3,
     long_frame,
     paper_study,
-    percent_first,
     read_results,
+    round_fraction_first,
     round_once,
+    round_percent_first,
 )
 from embassay.protocols.hume.published.standings import (
     HUMAN,
@@ -249,7 +249,7 @@ def test_too_few_items_have_no_interval(small: tuple[Evaluation, ...], small_stu
     (0.8125, (81.2, 81.2, 81.3)), (-0.0012, (-0.1, -0.1, -0.1)), (1.0, (100.0, 100.0, 100.0)),
 ])  # fmt: skip
 def test_three_ways_to_round(score: float, expected: tuple[float, float, float]) -> None:
-    assert (round_once(score), fraction_first(score), percent_first(score)) == expected
+    assert (round_once(score), round_fraction_first(score), round_percent_first(score)) == expected
 
 
 def test_table1_by_eye(small: tuple[Evaluation, ...], small_study: PublishedStudy) -> None:

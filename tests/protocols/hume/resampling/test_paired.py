@@ -10,12 +10,12 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import ceiling as paired
-from embassay.protocols.hume.ceiling import compare_with_people, items_needed
+from embassay.protocols.hume.ceiling import compare_with_people, count_items_needed
 from embassay.protocols.hume.options import Aggregation
 from embassay.protocols.hume.resampling import Draws, People, people_score
 from embassay.protocols.hume.scoring import marked_ap, score_people
 from embassay.protocols.hume.study import Family, TaskSpec
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.stats import paired_bootstrap
 
 CONVENTIONS: list[Aggregation] = ["paper", "pooled", "mean", "first"]
@@ -23,7 +23,7 @@ CONVENTIONS: list[Aggregation] = ["paper", "pooled", "mean", "first"]
 
 def study(family: Family, n: int = 24, *, gaps: bool = False, annotators: int = 3) -> People:
     """Noisy annotators of one family."""
-    rng = generator(11, family)
+    rng = make_generator(11, family)
     ids = [f"{i:03}" for i in range(n)]
     gold: dict[str, Any] = {}
     answers: dict[str, dict[str, Any]] = {f"ann {k}": {} for k in range(annotators)}
@@ -47,7 +47,7 @@ def study(family: Family, n: int = 24, *, gaps: bool = False, annotators: int = 
 
 def values(people: People, seed: int) -> dict[str, Any]:
     """A system's values for every item."""
-    rng, family = generator(seed, "system"), people.task.family
+    rng, family = make_generator(seed, "system"), people.task.family
     if family == "clustering":
         return {item: str(rng.integers(3)) for item in people.gold}
     if family == "sts":
@@ -133,7 +133,7 @@ def test_first_annotator_has_own_items() -> None:
     found = compare_with_people(first, {"m": system}, Draws(50))["m"]
     assert found.difference.n == len(own) < len(people.items)
     assert found.system == pytest.approx(np.mean([system[item] for item in own]))
-    assert items_needed(first, system).n == len(own)
+    assert count_items_needed(first, system).n == len(own)
 
 
 def test_constant_system() -> None:

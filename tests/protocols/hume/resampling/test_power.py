@@ -11,16 +11,16 @@ from embassay.errors import UsageError
 from embassay.protocols.hume.ceiling import (
     Components,
     Correlations,
-    annotators_by_correlation,
-    annotators_by_variance,
     compare_with_people,
-    items_needed,
+    count_annotators_by_correlation,
+    count_annotators_by_variance,
+    count_items_needed,
     reach_of,
     variance_components,
 )
 from embassay.protocols.hume.resampling import Draws, People
 from embassay.protocols.hume.study import TaskSpec
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 
 REACH = reach_of(0.8, 0.05)
 
@@ -29,7 +29,7 @@ def right_or_wrong(
     n: int, annotators: int, seed: int, system: float = 0.9
 ) -> tuple[People, dict[str, float]]:
     """Annotators right on seven items of ten, a system on more; gold is always 1."""
-    rng = generator(seed, "power", str(n))
+    rng = make_generator(seed, "power", str(n))
     ids = [f"{i:04}" for i in range(n)]
     answers = {
         f"ann {k}": dict(zip(ids, (rng.random(n) < 0.7).astype(int).tolist(), strict=True))
@@ -41,7 +41,7 @@ def right_or_wrong(
 
 def rated(n: int, annotators: int, seed: int, system: float = 0.52) -> tuple[People, dict[str, float]]:
     """Annotators who see gold with noise of one deviation, and a system with less."""
-    rng = generator(seed, "ratings", str(n))
+    rng = make_generator(seed, "ratings", str(n))
     gold, ids = rng.normal(size=n), [f"{i:04}" for i in range(n)]
     answers = {
         f"ann {k}": dict(zip(ids, (gold + rng.normal(0, 1, n)).tolist(), strict=True))
@@ -56,7 +56,7 @@ def test_items_of_a_mean() -> None:
     people, values = right_or_wrong(40, 1, 1)
     own = next(iter(people.answers.values()))
     differences = np.array([values[item] - own[item] for item in own])
-    found = items_needed(people, values)
+    found = count_items_needed(people, values)
     expected = 7.8489 * differences.var(ddof=1) / differences.mean() ** 2 + 1.9207
     assert found.items == math.ceil(expected)
     assert found.smallest == pytest.approx(
@@ -66,7 +66,7 @@ def test_items_of_a_mean() -> None:
 
 def test_components() -> None:
     """Planted variances are found again, and items that somebody left out are not used."""
-    rng = generator(3, "components")
+    rng = make_generator(3, "components")
     table = rng.normal(0, 2, (1, 4000)) + rng.normal(0, 0.5, (60, 1)) + rng.normal(0, 1, (60, 4000)) + 3
     table[0, :10] = np.nan
     found = variance_components(table)
@@ -83,7 +83,7 @@ def test_components() -> None:
 
 def test_components_with_gaps() -> None:
     """Two of six annotators per item: no item has all, and the variances are still found; far apart they are not."""
-    rng = generator(5, "gaps")
+    rng = make_generator(5, "gaps")
     table = rng.normal(0, 2, (1, 200)) + rng.normal(0, 1, (6, 1)) + rng.normal(0, 1, (6, 200))
     for item in range(200):
         table[rng.permutation(6)[2:], item] = np.nan
@@ -106,7 +106,7 @@ def test_annotators_help_until_items_set_the_limit() -> None:
     """The least number that does, none where items alone vary too much, and none below those there are."""
     n = 40 + REACH.test**2 / 2
     few = Components(mean=0.2, items=0.05, annotators=0.0, residual=0.4)
-    k = annotators_by_variance(few, round(n), 1, REACH)
+    k = count_annotators_by_variance(few, round(n), 1, REACH)
     assert k is not None
 
     def reached(count: int) -> bool:
@@ -114,9 +114,9 @@ def test_annotators_help_until_items_set_the_limit() -> None:
 
     assert reached(k)
     assert not reached(k - 1)
-    assert annotators_by_variance(few, round(n), k + 3, REACH) == k + 3
-    assert annotators_by_variance(Components(0.2, 0.3, 0.0, 0.4), round(n), 1, REACH) is None
-    apart = annotators_by_variance(Components(0.2, 0.05, 0.05, 0.4), round(n), 1, REACH)
+    assert count_annotators_by_variance(few, round(n), k + 3, REACH) == k + 3
+    assert count_annotators_by_variance(Components(0.2, 0.3, 0.0, 0.4), round(n), 1, REACH) is None
+    apart = count_annotators_by_variance(Components(0.2, 0.05, 0.05, 0.4), round(n), 1, REACH)
     assert apart is not None
     assert apart > k
 
@@ -127,12 +127,12 @@ def test_ratings_become_more_reliable() -> None:
     four = two.with_annotators(4)
     assert four.people == pytest.approx(0.6 * math.sqrt(0.8 / (2 / 3)))
     assert four.with_annotators(2).people == pytest.approx(0.6)
-    assert annotators_by_correlation(Correlations(0.6, 0.9, 0.5, None, 1), 40, 1, REACH) is None
+    assert count_annotators_by_correlation(Correlations(0.6, 0.9, 0.5, None, 1), 40, 1, REACH) is None
 
 
 def test_spread_of_two_correlations() -> None:
     """Steiger's covariance: as simulated, and 0 for two that are the same."""
-    rng = generator(4, "spread")
+    rng = make_generator(4, "spread")
     gaps, n = [], 200
     for _ in range(400):
         gold = rng.normal(size=n)
@@ -152,7 +152,7 @@ def test_spread_of_two_correlations() -> None:
 def test_planted_difference_is_found(of: object, studies: int, least: float, most: float) -> None:
     """Studies as large as a very large one says find the difference in about 80%, within three standard errors."""
     make = right_or_wrong if of is right_or_wrong else rated
-    items = items_needed(*make(2500, 2, 1)).items
+    items = count_items_needed(*make(2500, 2, 1)).items
     assert items is not None
     found = [
         compare_with_people(people, {"m": values}, Draws(300, seed=seed))["m"].difference.p < 0.05
@@ -164,7 +164,7 @@ def test_planted_difference_is_found(of: object, studies: int, least: float, mos
 
 def test_smallest_difference_is_found() -> None:
     """A study that has just the least difference it could show finds it in about 80%."""
-    pilots = [items_needed(*right_or_wrong(60, 2, seed, 0.88)).smallest or 0.0 for seed in range(40)]
+    pilots = [count_items_needed(*right_or_wrong(60, 2, seed, 0.88)).smallest or 0.0 for seed in range(40)]
     smallest = float(np.mean(pilots))
     found = []
     for seed in range(150):
@@ -179,39 +179,41 @@ def test_what_has_no_number() -> None:
     """Clusters, few items, no difference, one annotator, a constant system: None and why."""
     people, values = right_or_wrong(40, 2, 7)
     groups = People(TaskSpec("t", "clustering", "eng"), people.gold, people.answers)
-    assert "no test" in items_needed(groups, dict.fromkeys(values, "x")).note
-    assert "Fewer than 5" in items_needed(people, {"0001": 1.0}).note
+    assert "no test" in count_items_needed(groups, dict.fromkeys(values, "x")).note
+    assert "Fewer than 5" in count_items_needed(people, {"0001": 1.0}).note
     own = people.answers["ann 0"]
     alone = People(people.task, people.gold, {"ann 0": own}, "mean")
-    same = items_needed(alone, {item: float(value) for item, value in own.items()})
+    same = count_items_needed(alone, {item: float(value) for item, value in own.items()})
     assert (same.items, same.smallest, same.note) == (None, None, "The difference is the same on every item.")
-    assert "One annotator" in items_needed(alone, values).note
+    assert "One annotator" in count_items_needed(alone, values).note
     swapped = dict.fromkeys(values, 1.0) | {item: 1.0 - own[item] for item in list(own)[:2]}
-    assert items_needed(alone, swapped).items is not None
+    assert count_items_needed(alone, swapped).items is not None
     nearly = {item: float(own[item]) for item in own}
     first, second = (next(item for item in own if own[item] == value) for value in (0, 1))
     nearly |= {first: 1.0, second: 0.01}
-    assert "No number of items" in items_needed(alone, nearly).note
+    assert "No number of items" in count_items_needed(alone, nearly).note
     ratings, _ = rated(40, 2, 8)
-    assert "do not vary" in items_needed(ratings, dict.fromkeys(ratings.gold, 1.0)).note
+    assert "do not vary" in count_items_needed(ratings, dict.fromkeys(ratings.gold, 1.0)).note
     with pytest.raises(UsageError, match="Power"):
-        items_needed(people, values, power=0.01)
+        count_items_needed(people, values, power=0.01)
 
 
 def test_ratings_by_mean_of_annotators() -> None:
     """Where scores are averaged, more annotators change nothing that is known."""
     people, values = rated(40, 3, 9)
     averaged = People(people.task, people.gold, people.answers, "mean")
-    assert items_needed(averaged, values).annotators is None
-    assert "more annotators would change" in items_needed(averaged, values).note
-    assert items_needed(people, values).annotators is not None
+    assert count_items_needed(averaged, values).annotators is None
+    assert "more annotators would change" in count_items_needed(averaged, values).note
+    assert count_items_needed(people, values).annotators is not None
 
 
 def test_first_annotator_alone() -> None:
     """Where only the first one counts, the others say nothing of more annotators."""
     people, values = right_or_wrong(40, 3, 10)
-    first = items_needed(People(people.task, people.gold, people.answers, "first"), values)
-    alone = items_needed(People(people.task, people.gold, {"ann 0": people.answers["ann 0"]}, "mean"), values)
+    first = count_items_needed(People(people.task, people.gold, people.answers, "first"), values)
+    alone = count_items_needed(
+        People(people.task, people.gold, {"ann 0": people.answers["ann 0"]}, "mean"), values
+    )
     assert first == alone
     assert "One annotator" in first.note
 
@@ -220,9 +222,9 @@ def test_vote_and_mean_on_either_side() -> None:
     """A vote of three is better than the system and their mean worse: more annotators are left open."""
     people, values = right_or_wrong(60, 3, 11, 0.76)
     vote = People(people.task, people.gold, people.answers)
-    found = items_needed(vote, values)
+    found = count_items_needed(vote, values)
     assert found.annotators is None
     assert "more annotators would change" in found.note
     assert found.items is not None
-    above = items_needed(vote, dict.fromkeys(values, 1.0))
+    above = count_items_needed(vote, dict.fromkeys(values, 1.0))
     assert above.annotators is not None

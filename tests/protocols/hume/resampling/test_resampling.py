@@ -15,30 +15,34 @@ from embassay.protocols.hume.resampling import (
     Draws,
     Kind,
     Resampled,
-    drawn_mean,
     resample_statistics,
+    resampled_mean,
 )
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 
 DEFAULT = Draws()
 
 
 def mean_of(x: np.ndarray, draws: Draws = DEFAULT) -> Resampled:
     """The mean with its interval."""
-    return resample_statistics(lambda counts: drawn_mean(counts, x), len(x), draws, within=((-9.0, 9.0),))[0]
+    return resample_statistics(
+        lambda counts: resampled_mean(counts, x), len(x), draws, within=((-9.0, 9.0),)
+    )[0]
 
 
 def test_bca_is_scipys() -> None:
     """Skewed values: Efron's BCa as scipy makes it, but for the expansion of few items and other draws."""
-    x = generator(1, "skewed").exponential(size=200)
+    x = make_generator(1, "skewed").exponential(size=200)
     found = mean_of(x, Draws(20_000))
-    other = bootstrap((x,), np.mean, n_resamples=20_000, method="BCa", random_state=generator(2, "scipy"))
+    other = bootstrap(
+        (x,), np.mean, n_resamples=20_000, method="BCa", random_state=make_generator(2, "scipy")
+    )
     assert (found.low, found.high) == pytest.approx(other.confidence_interval, abs=0.01)
 
 
 def test_expanded_is_a_t_interval() -> None:
     """Of symmetric values it is the t interval of a mean."""
-    x = generator(3, "normal").normal(size=12)
+    x = make_generator(3, "normal").normal(size=12)
     found = mean_of(x, Draws(40_000, kind="expanded"))
     half = float(t.ppf(0.975, 11)) * x.std(ddof=1) / math.sqrt(12)
     assert (found.low, found.high) == pytest.approx((x.mean() - half, x.mean() + half), abs=0.06)
@@ -47,7 +51,7 @@ def test_expanded_is_a_t_interval() -> None:
 @pytest.mark.parametrize("kind", ["percentile", "expanded", "bca"])
 def test_p_agrees_with_the_interval(kind: Kind) -> None:
     """p is below 5% just where the 95% interval does not hold 0, on either side."""
-    x = generator(4, "p").gumbel(size=40)
+    x = make_generator(4, "p").gumbel(size=40)
     seen = set()
     for shift in np.linspace(-0.9, 0.9, 37):
         found = mean_of(x - x.mean() + shift, Draws(4000, kind=kind))
@@ -60,7 +64,7 @@ def test_p_agrees_with_the_interval(kind: Kind) -> None:
 
 def test_same_seed_same_numbers() -> None:
     """And another seed gives others."""
-    x = generator(5, "seed").normal(size=30)
+    x = make_generator(5, "seed").normal(size=30)
     assert mean_of(x, Draws(seed=1)) == mean_of(x, Draws(seed=1))
     assert mean_of(x, Draws(seed=1)).low != mean_of(x, Draws(seed=2)).low
 
@@ -91,17 +95,17 @@ def test_no_variation() -> None:
 
 def test_many_items() -> None:
     """Leaving out every one of 3,000 items takes blocks, not a table of nine million."""
-    assert mean_of(generator(6, "many").normal(size=3000), Draws(50)).n == 3000
+    assert mean_of(make_generator(6, "many").normal(size=3000), Draws(50)).n == 3000
 
 
 def test_within() -> None:
     """A widened interval ends where the statistic does."""
     x = np.r_[np.ones(7), 0.0]
     free = resample_statistics(
-        lambda counts: drawn_mean(counts, x), 8, Draws(kind="expanded"), within=((-9.0, 9.0),)
+        lambda counts: resampled_mean(counts, x), 8, Draws(kind="expanded"), within=((-9.0, 9.0),)
     )[0]
     held = resample_statistics(
-        lambda counts: drawn_mean(counts, x), 8, Draws(kind="expanded"), within=(SHARE,)
+        lambda counts: resampled_mean(counts, x), 8, Draws(kind="expanded"), within=(SHARE,)
     )[0]
     assert free.high > 1
     assert (held.high, held.low, held.p) == (1.0, free.low, free.p)

@@ -17,7 +17,7 @@ import embassay as eb
 from embassay.document.blocks import plain_text
 from embassay.errors import DataError, ModelError, UsageError
 from embassay.protocols.hume.record import PairRecord, Summary, read_summary
-from embassay.protocols.hume.results.contestants import of_cell, read_answered
+from embassay.protocols.hume.results.contestants import make_system_contestant, read_answered
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import (
     AnnotationRow,
@@ -29,7 +29,7 @@ from embassay.protocols.hume.study import (
 )
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.outcome import Run
-from embassay.report.hume.conclusions import verdict_of
+from embassay.report.hume.conclusions import describe_verdict
 from embassay.runs.folder import RunFolder, record_from_json, record_to_json
 from hume_scored import PEOPLE, N, annotate, scored_study
 
@@ -334,7 +334,7 @@ def test_a_cell_that_failed_is_done_again(study: Path, tmp_path: Path) -> None:
         record_from_json(json.loads(record.read_text())), status="failed", reason="it broke"
     )
     people = read_answered(read_study(study), [read_study(study).task("pairs")])[0]
-    shown = of_cell(failed_record, "classical", people, RunFolder(out))
+    shown = make_system_contestant(failed_record, "classical", people, RunFolder(out))
     assert (shown.score.value, shown.score.reason) == (None, "it broke")
     record.write_text(json.dumps(record_to_json(failed_record)))
     again = eb.hume.score(study, ["jaccard"], out=out, tasks=["pairs"], **QUICK)
@@ -392,7 +392,7 @@ def test_language_models_need_no_people(tmp_path: Path) -> None:
     found = read_summary(done.path)
     assert [[one.score.value for one in pair.llms] for pair in found.pairs] == [[1.0], [1.0]]
     assert all(pair.human.value is None for pair in found.pairs)
-    assert plain_text(verdict_of(found).heading).startswith("Nobody annotated: 2 pairs")
+    assert plain_text(describe_verdict(found).heading).startswith("Nobody annotated: 2 pairs")
 
 
 def without_gold(path: Path) -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from embassay.errors import DataError
 from embassay.protocols.hume.sampling.pools import (
     by_bins,
-    equal_per_label,
-    gold_groups,
-    relevant_of,
+    draw_equally_per_label,
+    draw_gold_groups,
+    draw_relevant,
     seeded_order,
     share_places,
 )
@@ -27,7 +27,7 @@ ids_and_labels = st.lists(st.sampled_from("abcd"), min_size=1, max_size=60).map(
 def test_equal_per_label(pool: tuple[list[str], list[str]], n: int, seed: int) -> None:
     """Every label has as many items, or all it has; no item twice; never more than asked for."""
     ids, labels = pool
-    choice = equal_per_label(ids, labels, n, seed)
+    choice = draw_equally_per_label(ids, labels, n, seed)
     held, taken = Counter(labels), Counter(labels[place] for place in choice.positions)
     assert len(set(choice.positions)) == len(choice.positions) <= n
     each = n // len(held)
@@ -45,16 +45,16 @@ def test_equal_per_label(pool: tuple[list[str], list[str]], n: int, seed: int) -
 def test_the_order_of_the_file_does_not_matter(pool: tuple[list[str], list[str]], n: int, random) -> None:
     """The ids drawn are the same when the rows are shuffled."""
     rows = list(zip(*pool, strict=True))
-    drawn = {rows[place][0] for place in equal_per_label(*pool, n, 7).positions}
+    drawn = {rows[place][0] for place in draw_equally_per_label(*pool, n, 7).positions}
     random.shuffle(rows)
     ids, labels = zip(*rows, strict=True)
-    assert {ids[place] for place in equal_per_label(ids, labels, n, 7).positions} == drawn
+    assert {ids[place] for place in draw_equally_per_label(ids, labels, n, 7).positions} == drawn
 
 
 def test_a_short_label_gives_all_and_it_is_said() -> None:
     """As the spec asks: take all and note it."""
     ids = [f"i{place}" for place in range(23)]
-    choice = equal_per_label(ids, ["joy"] * 20 + ["fear"] * 3, 20, 1)
+    choice = draw_equally_per_label(ids, ["joy"] * 20 + ["fear"] * 3, 20, 1)
     assert Counter(["joy"] * 20 + ["fear"] * 3)["fear"] == sum(place >= 20 for place in choice.positions)
     assert choice.notes == ("13 items, not 20: labels with fewer than 10 items give all they have: fear 3",)
 
@@ -67,7 +67,7 @@ def test_a_short_label_gives_all_and_it_is_said() -> None:
 def test_sizes_of_gold_groups(n: int, clusters: int, groups: int | None, sizes: list[int]) -> None:
     """6 clusters of 5 as in the paper, 5 where they divide better, and what is asked for."""
     labels = [f"c{place % clusters}" for place in range(clusters * 20)]
-    choice = gold_groups([str(place) for place in range(len(labels))], labels, n, 3, groups)
+    choice = draw_gold_groups([str(place) for place in range(len(labels))], labels, n, 3, groups)
     assert sorted(Counter(labels[place] for place in choice.positions).values()) == sizes
     assert bool(choice.notes) == (sum(sizes) < n)
 
@@ -76,8 +76,8 @@ def test_large_clusters_go_before_small_ones() -> None:
     """A cluster without enough items is drawn only if it must be, and it is said."""
     labels = ["big"] * 9 + ["mid"] * 8 + ["tiny"] * 2
     ids = [str(place) for place in range(len(labels))]
-    assert {labels[place] for place in gold_groups(ids, labels, 8, 1, 2).positions} == {"big", "mid"}
-    assert gold_groups(ids, labels, 12, 1, 3).notes == (
+    assert {labels[place] for place in draw_gold_groups(ids, labels, 8, 1, 2).positions} == {"big", "mid"}
+    assert draw_gold_groups(ids, labels, 12, 1, 3).notes == (
         "10 items, not 12: 4 of each of 3 clusters, 1 of which have fewer",
     )
 
@@ -88,7 +88,7 @@ def test_large_clusters_go_before_small_ones() -> None:
 def test_what_cannot_be_grouped(labels: list[str], n: int) -> None:
     """One cluster, or one item of each."""
     with pytest.raises(DataError, match="too few to be grouped"):
-        gold_groups([str(place) for place in range(len(labels))], labels, n, 1)
+        draw_gold_groups([str(place) for place in range(len(labels))], labels, n, 1)
 
 
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=80), st.integers(1, 50), st.integers(0, 3))
@@ -129,7 +129,7 @@ def test_places_are_shared(room: dict[int, int], n: int) -> None:
 @given(st.dictionaries(st.text("abc", min_size=1), st.integers(0, 4)), st.integers(1, 4))
 def test_the_most_relevant_go_first(gains: dict[str, int], upto: int) -> None:
     """None of gain 0, and none left out that gains more than one taken."""
-    taken = relevant_of(gains, upto, 5, "q")
+    taken = draw_relevant(gains, upto, 5, "q")
     rest = [gain for document, gain in gains.items() if document not in taken]
     assert len(taken) == min(upto, sum(gain > 0 for gain in gains.values()))
     assert all(gains[document] > 0 and gains[document] >= max(rest, default=0) for document in taken)

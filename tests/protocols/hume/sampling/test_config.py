@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import EmbassayError, UsageError
-from embassay.protocols.hume.sampling import sample
+from embassay.protocols.hume.sampling import draw_study
 from embassay.protocols.hume.sampling.options import read_config
 
 FILE = """\
@@ -40,7 +40,7 @@ def test_a_file_with_several_tasks(labelled: Path, pairs: Path, tmp_path: Path) 
     request = read_config(path)
     assert (request.name, request.seed) == ("round", 5)
     assert [task.data for task in request.tasks] == [str(labelled), str(pairs), "sample"]
-    drawn = sample(request)
+    drawn = draw_study(request)
     names = [task.name for task in drawn.study.tasks]
     assert names == ["topics", "pairs", "sample-sts", "sample-reranking"]
     topics, rated = drawn.study.tasks[:2]

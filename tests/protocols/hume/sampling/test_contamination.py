@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from embassay.protocols.hume.sampling.pools import (
     SampledItem,
     compared_text,
-    contradicted_texts,
-    first_of_each,
+    find_contradicted_texts,
+    find_first_copies,
     pair_text,
 )
 from embassay.protocols.hume.sampling.protocol import (
     SAID,
     THRESHOLD,
-    counted_defects,
+    count_defects,
+    describe_defects,
+    find_training_twins,
     has_artefact,
-    in_words,
-    twins,
     with_defects,
 )
 from embassay.protocols.hume.study import GoldRow
@@ -33,7 +33,9 @@ def test_same_and_near_texts() -> None:
     """A text in other case and spacing is the same, one of few other words is near, another text is neither."""
     near = LONG.replace("nine", "ten")
     assert jaccard(LONG, near) >= THRESHOLD
-    found = twins([LONG, "Other words", near.upper(), "ferry"], ["zzz", f"  {LONG.upper()} ", "other words!"])
+    found = find_training_twins(
+        [LONG, "Other words", near.upper(), "ferry"], ["zzz", f"  {LONG.upper()} ", "other words!"]
+    )
     assert found[0].similarity == 1
     assert found[0].position == 1
     assert THRESHOLD <= found[2].similarity < 1
@@ -43,7 +45,7 @@ def test_same_and_near_texts() -> None:
 @given(st.lists(sentences, max_size=6), st.lists(sentences, max_size=6))
 def test_twins_are_what_comparing_all_pairs_finds(texts: list[str], trained: list[str]) -> None:
     """The index misses nothing and finds nothing else: equal texts, or long ones that are near enough."""
-    found = twins(texts, trained)
+    found = find_training_twins(texts, trained)
     for place, text in enumerate(texts):
         alike = [
             1.0 if compared_text(text) == compared_text(other)
@@ -60,7 +62,7 @@ def test_twins_are_what_comparing_all_pairs_finds(texts: list[str], trained: lis
 
 def test_texts_without_words_are_not_all_the_same() -> None:
     """Two emoji share the one empty run of words, which says nothing."""
-    assert twins(["😀", "!!"], ["🙃", "!!"]).keys() == {1}
+    assert find_training_twins(["😀", "!!"], ["🙃", "!!"]).keys() == {1}
 
 
 @pytest.mark.parametrize(
@@ -92,9 +94,9 @@ def test_defects_of_items_and_in_words() -> None:
     ]  # fmt: skip
     assert {place: twin.position for place, twin in found.items()} == {0: 1, 1: 2}
     rows = [GoldRow(id=item.source_id, gold=1, defects=list(item.defects)) for item in marked]
-    assert counted_defects(rows) == {"leaked": 2, "parsing_artefact": 1, "empty": 1, "same_text": 1}
-    assert in_words(rows)[0] == "2 of 3 items also in the training data"
-    assert in_words([]) == ()
+    assert count_defects(rows) == {"leaked": 2, "parsing_artefact": 1, "empty": 1, "same_text": 1}
+    assert describe_defects(rows)[0] == "2 of 3 items also in the training data"
+    assert describe_defects([]) == ()
 
 
 def test_every_defect_can_be_said() -> None:
@@ -107,9 +109,9 @@ def test_every_defect_can_be_said() -> None:
 def test_repeats(rows: list[tuple[str, str]]) -> None:
     """The first of each stays; a text with two labels is named, whatever its case."""
     texts, labels = [text for text, _ in rows], [label for _, label in rows]
-    kept = first_of_each(texts)
+    kept = find_first_copies(texts)
     assert [compared_text(texts[place]) for place in kept] == list(dict.fromkeys(map(compared_text, texts)))
-    wrong = contradicted_texts(texts, labels)
+    wrong = find_contradicted_texts(texts, labels)
     assert wrong == {
         text
         for text in map(compared_text, texts)

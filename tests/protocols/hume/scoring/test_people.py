@@ -11,7 +11,7 @@ from embassay.protocols.hume.scoring import (
     classification_scores,
     clustering_scores,
     majority_vote,
-    pooled_answers,
+    pool_answers,
     score_people,
     sts_scores,
 )
@@ -29,7 +29,7 @@ def test_classification_check_values() -> None:
     one, other = ["neg", "pos", "pos", "pos", "neu", "neg"], ["neg", "neg", "neu", "pos", "pos", "neu"]
     gold = by_item(["neg", "neg", "pos", "pos", "neu", "neu"])
     answers = {"a": by_item(one), "b": by_item(other)}
-    assert list(pooled_answers(task, answers).values()) == ["neg", "neg", "neu", "pos", "neu", "neg"]
+    assert list(pool_answers(task, answers).values()) == ["neg", "neg", "neu", "pos", "neu", "neg"]
     found = score_people(task, gold, answers)
     assert [*found.per_annotator(), found.score()] == pytest.approx([4 / 6] * 3)
     assert found.scores()["f1"] == pytest.approx(0.655556, abs=1e-6)
@@ -79,7 +79,7 @@ def test_a_rating_that_one_annotator_left_out_is_the_others() -> None:
     gold = by_item([1.0, 2.0, 3.0])
     answers = {"a": by_item([1.0, 3.0]), "b": by_item([2.0, 2.0, 5.0]), "c": {}}
     task = TaskSpec("sts", "sts", "eng")
-    assert pooled_answers(task, answers) == {"00": 1.5, "01": 2.5, "02": 5.0}
+    assert pool_answers(task, answers) == {"00": 1.5, "01": 2.5, "02": 5.0}
     found = score_people(task, gold, answers)
     assert {name: one.items for name, one in found.annotators.items()} == {"a": 2, "b": 3}
     assert (found.items, found.pooled.items) == (3, 3)

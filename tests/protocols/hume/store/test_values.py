@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError
-from embassay.protocols.hume.store import checked_value, own_order
+from embassay.protocols.hume.store import check_value, draw_item_order
 from embassay.protocols.hume.study import LabelChoice, Scale, Source, StudyTask
 
 JSON = st.recursive(
@@ -35,11 +35,11 @@ def test_every_value_is_stored_as_json_or_refused(value, family) -> None:
     """Nothing else happens; and what is kept, checked again, is itself."""
     task = _task(family)
     try:
-        kept = checked_value(task, PAYLOAD, value)
+        kept = check_value(task, PAYLOAD, value)
     except DataError:
         return
     assert json.loads(json.dumps(kept, allow_nan=False).encode("utf-8")) == kept
-    assert checked_value(task, PAYLOAD, kept) == kept
+    assert check_value(task, PAYLOAD, kept) == kept
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_every_value_is_stored_as_json_or_refused(value, family) -> None:
 def test_ratings_stand_on_a_step_of_the_scale(scale, good, bad) -> None:
     """In spite of what adding tenths does."""
     task = _task("sts", scale=scale)
-    assert [checked_value(task, {}, one) for one in good] == [float(one) for one in good]
+    assert [check_value(task, {}, one) for one in good] == [float(one) for one in good]
     for one in bad:
         with pytest.raises(DataError, match="This answer"):
-            checked_value(task, {}, one)
+            check_value(task, {}, one)
 
 
 ids = st.lists(st.text(min_size=1, max_size=6), unique=True, max_size=30)
@@ -66,17 +66,20 @@ ids = st.lists(st.text(min_size=1, max_size=6), unique=True, max_size=30)
 @given(ids, st.integers(0, 9), st.text(max_size=5))
 def test_an_order_is_a_permutation_that_depends_on_nothing_else(items, seed, annotator) -> None:
     """Not on the order in the file, nor on which other items there are."""
-    order = own_order(seed, annotator, "t", items)
+    order = draw_item_order(seed, annotator, "t", items)
     assert sorted(order) == sorted(items)
-    assert own_order(seed, annotator, "t", reversed(items)) == order
-    assert own_order(seed, annotator, "t", items[1:]) == tuple(one for one in order if one not in items[:1])
+    assert draw_item_order(seed, annotator, "t", reversed(items)) == order
+    assert draw_item_order(seed, annotator, "t", items[1:]) == tuple(
+        one for one in order if one not in items[:1]
+    )
 
 
 def test_orders_differ_by_person_task_and_seed_and_stay() -> None:
     """An order of today is the order of tomorrow."""
     items = [f"i{at}" for at in range(8)]
     made = [
-        own_order(*key, items) for key in ((1, "ann", "t"), (1, "bob", "t"), (1, "ann", "u"), (2, "ann", "t"))
+        draw_item_order(*key, items)
+        for key in ((1, "ann", "t"), (1, "bob", "t"), (1, "ann", "u"), (2, "ann", "t"))
     ]
     assert len(set(made)) == 4
     assert made[0] == ("i7", "i6", "i1", "i3", "i2", "i4", "i0", "i5")

@@ -11,7 +11,7 @@ from embassay.measures import agreement_band
 from embassay.protocols.hume.published.paper import paper_study
 from embassay.protocols.hume.published.standings import ADVICE, pair_difficulty, trust_level
 from embassay.protocols.hume.record import Agreement, Annotator, Bar, Need, PairRecord, Summary, SystemScore
-from embassay.protocols.hume.results.conclusions import Contender, count_wins, matrix_of, rank_by_mean
+from embassay.protocols.hume.results.conclusions import Contender, count_wins, make_matrix, rank_by_mean
 from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN
 
 SHORT = {
@@ -36,7 +36,7 @@ def paper(paper_rows: list[dict[str, str]]) -> Summary:
     contenders = [Contender(name, "embedding", size) for name, size in SHORT.items()]
     return Summary(
         title="HUME, input table", source="published", seed=1, pairs=pairs,
-        places=rank_by_mean(pairs, contenders, 1), wins=count_wins(matrix_of(pairs, contenders)),
+        places=rank_by_mean(pairs, contenders, 1), wins=count_wins(make_matrix(pairs, contenders)),
     )  # fmt: skip
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from embassay.protocols.hume.published.standings import beside_models
+from embassay.protocols.hume.published.standings import compare_people_with_models
 from embassay.protocols.hume.record import Bar, Summary, SystemPlace
-from embassay.protocols.hume.tables import every_figure
+from embassay.protocols.hume.tables import make_figures
 from embassay.protocols.kernel.tables import ColumnTable
 
 INEXACT = 0.1 + 1e-9
@@ -16,7 +16,7 @@ INEXACT = 0.1 + 1e-9
 @pytest.fixture(scope="module")
 def figures(paper: Summary) -> dict[str, ColumnTable]:
     """The paper's figures, by their number."""
-    return {one.name.removeprefix("hume_figure"): one for one in every_figure(paper)}
+    return {one.name.removeprefix("hume_figure"): one for one in make_figures(paper)}
 
 
 def rows(table: ColumnTable) -> list[dict[str, object]]:
@@ -162,7 +162,7 @@ def test_agreement(figures: dict[str, ColumnTable]) -> None:
 
 def test_small(small_record: Summary) -> None:
     """Models without a score and pairs without models are left out; no table breaks on an empty part."""
-    figures = {one.name: one for one in every_figure(small_record)}
+    figures = {one.name: one for one in make_figures(small_record)}
     assert figures["hume_figure1"].rows == figures["hume_figure3"].rows == ()
     (row,) = rows(figures["hume_figure2"])
     assert (row["models"], row["min"], row["median"], row["max"]) == (2, 50, pytest.approx(70), 90)
@@ -177,7 +177,7 @@ def test_only_ranked_models_count(small_record: Summary) -> None:
     beside = SystemPlace(
         system="bm25", kind="classical", mean=Bar(value=None, reason="not vectors"), rank=None
     )
-    first, second = beside_models(small_record.model_copy(update={"places": (place, beside)}))
+    first, second = compare_people_with_models(small_record.model_copy(update={"places": (place, beside)}))
     assert first.standing is not None
     assert (first.standing.n_models, first.standing.worst) == (1, 0.9)
     assert second.standing is None

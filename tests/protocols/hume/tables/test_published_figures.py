@@ -10,7 +10,7 @@ from embassay.protocols.hume.options import PublishedRequest
 from embassay.protocols.hume.published.protocol import published_summary, read_published
 from embassay.protocols.hume.record import Summary
 from embassay.protocols.hume.results.markdown import report_markdown
-from embassay.protocols.hume.tables import every_figure
+from embassay.protocols.hume.tables import make_figures
 from embassay.protocols.kernel.tables import ColumnTable
 
 
@@ -27,7 +27,7 @@ def published(root: Path) -> Summary:
 @pytest.fixture(scope="module")
 def figures(published: Summary) -> dict[str, ColumnTable]:
     """Its figures by number."""
-    return {one.name.removeprefix("hume_figure"): one for one in every_figure(published)}
+    return {one.name.removeprefix("hume_figure"): one for one in make_figures(published)}
 
 
 def column(table: ColumnTable, name: str) -> dict[tuple[object, ...], object]:

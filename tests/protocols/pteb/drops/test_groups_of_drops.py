@@ -13,12 +13,12 @@ from scipy.stats import spearmanr
 from embassay.protocols.pteb.drops import (
     HEADLINES,
     Drop,
-    against_original,
     by_language,
-    datasets_used,
-    drops,
+    compare_with_original,
     group_of,
-    source_of,
+    list_datasets,
+    measure_drops,
+    variant_source,
 )
 from embassay.records import Result, Skipped
 
@@ -56,7 +56,7 @@ def cell(
 
 def test_a_drop_is_the_mean_over_the_runs() -> None:
     """Of the rows of runs alone; the original is the headline's."""
-    found = drops(cell("stsb", "minilm", 0.8, [-0.03, -0.05, -0.04]))
+    found = measure_drops(cell("stsb", "minilm", 0.8, [-0.03, -0.05, -0.04]))
     assert found.missing == ()
     [drop] = found.rows
     assert (drop.task, drop.dataset, drop.system, drop.original, drop.runs) == (
@@ -72,7 +72,7 @@ def test_a_drop_is_the_mean_over_the_runs() -> None:
 def test_a_run_without_a_score_is_counted() -> None:
     """The mean of the others would be another quantity."""
     rows = [*cell("stsb", "a", 0.8, [-0.03, None]), *cell("sick", "a", None, [-0.1])]
-    found = drops(rows)
+    found = measure_drops(rows)
     assert found.rows == ()
     assert found.missing == (
         Skipped("a run without a score", 1, ("a sts stsb",)),
@@ -84,10 +84,10 @@ def test_sources_can_be_asked_for_by_themselves() -> None:
     """Names may hold commas and colons."""
     name = "by=openai:gpt?x=1,y=2"
     rows = [*cell("stsb", "a", 0.8, [-0.1], source=name), *cell("stsb", "a", 0.8, [-0.3], source="by=b")]
-    assert source_of(f"paraphrase:{name},seed=1337") == name
-    assert [drop.delta for drop in drops(rows, source=name).rows] == [-0.1]
-    assert [drop.delta for drop in drops(rows).rows] == [pytest.approx(-0.2)]
-    assert drops(rows, source="").rows == ()
+    assert variant_source(f"paraphrase:{name},seed=1337") == name
+    assert [drop.delta for drop in measure_drops(rows, source=name).rows] == [-0.1]
+    assert [drop.delta for drop in measure_drops(rows).rows] == [pytest.approx(-0.2)]
+    assert measure_drops(rows, source="").rows == ()
 
 
 def test_languages_take_the_place_of_their_dataset() -> None:
@@ -98,9 +98,9 @@ def test_languages_take_the_place_of_their_dataset() -> None:
         *cell("sts17", "a", 0.6, [-0.15], lang="spa", subset="spa"),
         *cell("stsb", "a", 0.9, [-0.02]),
     ]
-    assert [drop.lang for drop in drops(rows).rows] == ["mul", "eng"]
-    assert [drop.lang for drop in drops(rows, by_language=True).rows] == ["eng", "spa", "eng"]
-    assert [(one.dataset, one.languages) for one in datasets_used(rows)] == [
+    assert [drop.lang for drop in measure_drops(rows).rows] == ["mul", "eng"]
+    assert [drop.lang for drop in measure_drops(rows, by_language=True).rows] == ["eng", "spa", "eng"]
+    assert [(one.dataset, one.languages) for one in list_datasets(rows)] == [
         ("sts17", ("eng", "spa")),
         ("stsb", ("eng",)),
     ]
@@ -119,7 +119,7 @@ def some(n: int = 24, systems: int = 3) -> list[Drop]:
 def test_against_the_original_score() -> None:
     """Bins, contrast and correlation equal a direct computation."""
     points = some()
-    found = against_original(points)
+    found = compare_with_original(points)
     high = [drop.delta for drop in points if drop.original > 0.8]
     low = [drop.delta for drop in points if drop.original <= 0.8]
     assert found.above.first is not None
@@ -142,7 +142,7 @@ def test_edges_belong_to_the_upper_bin() -> None:
     points = [
         Drop("sts", f"d{i}", "eng", "s", original, 0.0, 1) for i, original in enumerate((-0.1, 0.2, 0.8, 1.0))
     ]
-    found = against_original(points)
+    found = compare_with_original(points)
     assert [(one.name, one.delta.n) for one in found.bins] == [
         ("under 20", 1),
         ("20 to 40", 1),
@@ -155,7 +155,7 @@ def test_edges_belong_to_the_upper_bin() -> None:
 
 def test_few_datasets_have_no_interval() -> None:
     """The cells of one are not independent, and resamples of two or three are two or three values."""
-    [group] = against_original([Drop("sts", "d", "eng", f"s{i}", 0.5, -0.1, 1) for i in range(5)]).bins
+    [group] = compare_with_original([Drop("sts", "d", "eng", f"s{i}", 0.5, -0.1, 1) for i in range(5)]).bins
     assert (group.delta.n, group.datasets, group.delta.method) == (
         5,
         1,
@@ -175,7 +175,7 @@ def test_the_interval_draws_datasets_with_all_their_cells() -> None:
             for i, delta in enumerate(shared)
             for j in range(4)
         ]
-        [group] = against_original(points, seed=trial).bins
+        [group] = compare_with_original(points, seed=trial).bins
         held += group.delta.low <= -0.05 <= group.delta.high
     assert 0.86 <= held / 150 <= 0.99
 

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
 from embassay.errors import UsageError
-from embassay.protocols.pteb.drops import average, by_length, item_words, word_counts
+from embassay.protocols.pteb.drops import average_word_count, by_length, item_words, word_counts
 
 RNG = np.random.default_rng(3)
 N = 400
@@ -103,8 +103,8 @@ def test_word_counts() -> None:
         ("a", 3, 2.0, 2, 3),
         ("b", 1, 4.0, 4, 4),
     ]
-    assert average(rows) == 3.0
-    assert average([]) is None
+    assert average_word_count(rows) == 3.0
+    assert average_word_count([]) is None
     assert item_words([["a b", "a b c d"], ["x"]]).tolist() == [3.0, 1.0]
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from embassay.protocols.pteb.options import JudgeOptions
-from embassay.protocols.pteb.ratings import Context, GoldPairs, Rating, agreement
+from embassay.protocols.pteb.ratings import Context, GoldPairs, Rating, score_agreement
 from embassay.records import ScoredPairs
 from embassay.stats import wilson
 
@@ -32,7 +32,7 @@ def judged(data, noise=0.5, failed=()):
 
 def outcome(ratings, data, options=OPTIONS, langs=()):
     context = Context("data", options=options)
-    return agreement(ratings, GoldPairs.of(data, langs or ("en",) * len(data), 1, 5), options, context)
+    return score_agreement(ratings, GoldPairs.of(data, langs or ("en",) * len(data), 1, 5), options, context)
 
 
 def rows(found):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from embassay.errors import DataError
-from embassay.protocols.pteb.ratings import by_gold, by_words, on_common_scale, words_per_text
+from embassay.protocols.pteb.ratings import by_gold, by_words, rescale_gold, words_per_text
 
 
 @given(arrays(np.float64, st.integers(1, 50), elements=st.floats(0, 5)))
@@ -40,9 +40,9 @@ def test_other_edges():
 
 def test_gold_on_the_scale_of_the_ratings():
     """By the range of the dataset, not of the scores that happen to be in it."""
-    assert on_common_scale(np.array([2.0, 4.0]), 0, 4).tolist() == [2.5, 5.0]
+    assert rescale_gold(np.array([2.0, 4.0]), 0, 4).tolist() == [2.5, 5.0]
     with pytest.raises(DataError, match=r"1 gold scores.*expected 1 to 5; found 0.*--gold"):
-        on_common_scale(np.array([0.0, 2.0]), 1, 5)
+        rescale_gold(np.array([0.0, 2.0]), 1, 5)
 
 
 def test_words_are_between_blanks():

@@ -17,9 +17,9 @@ from embassay.protocols.pteb.ratings import (
     Asking,
     NoRating,
     Rating,
-    rate,
-    rating_of,
-    shown,
+    format_pair,
+    parse_rating,
+    rate_pairs,
 )
 from embassay.runs.store import AnswerCache, CachedChat
 
@@ -38,27 +38,27 @@ BAD = (
 @pytest.mark.parametrize(("text", "value"), GOOD.items())
 def test_a_rating(text, value):
     """The JSON that was asked for, or a bare number; a code fence around either does no harm."""
-    assert rating_of(text) == value
+    assert parse_rating(text) == value
 
 
 @pytest.mark.parametrize("text", BAD)
 def test_no_rating(text):
     """What is not the rating alone is not read out of, and nothing beyond 0 to 5 is cut to it."""
     with pytest.raises(NoRating, match=r"not a rating|out of range"):
-        rating_of(text)
+        parse_rating(text)
 
 
 @given(st.floats(0, 5))
 def test_every_value_of_the_scale_is_read_exactly(value):
     """As JSON to the last bit."""
-    assert rating_of(f'{{"score": {value!r}}}') == value
+    assert parse_rating(f'{{"score": {value!r}}}') == value
 
 
 @given(st.text())
 def test_no_answer_breaks_the_reader(text):
     """It is a rating on the scale, or there is none."""
     with suppress(NoRating):
-        assert 0 <= rating_of(text) <= 5
+        assert 0 <= parse_rating(text) <= 5
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def cache(tmp_path):
 
 
 def rated(judge, cache, pairs, hear=lambda _: None, **options):
-    return rate(CachedChat(judge, cache), pairs, Asking("Rate.", RatingOptions(**options), 1337), hear)
+    return rate_pairs(CachedChat(judge, cache), pairs, Asking("Rate.", RatingOptions(**options), 1337), hear)
 
 
 def test_the_judge_is_blind(cache):
@@ -109,7 +109,10 @@ def test_the_judge_is_blind(cache):
     judge = Judge(lambda *_: "4")
     assert rated(judge, cache, [("a", "b")]) == [Rating(4.0, 1)]
     [(messages, sampling, schema)] = judge.asked
-    assert [(one.role, one.content) for one in messages] == [("system", "Rate."), ("user", shown("a", "b"))]
+    assert [(one.role, one.content) for one in messages] == [
+        ("system", "Rate."),
+        ("user", format_pair("a", "b")),
+    ]
     assert (sampling, schema) == (Sampling(0.8, 0.9, 1337), None)
 
 

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from embassay.protocols.pteb.judging import billions, summarise
+from embassay.protocols.pteb.judging import model_billions, summarise_judges
 from embassay.records import Component, Stratum
 from embassay.runs.folder import CellRecord
 from embassay.stats import corrected_interval
-from embassay.stats.intervals import freedom
+from embassay.stats.intervals import degrees_of_freedom
 
 TABLE_2 = {
     "gemma3-27b": (88.53, 76.61, 75.13, 89.12, 83.82, 89.87, 91.42, 66.87, 87.26),
@@ -38,7 +38,7 @@ def part(value, n=10, *replicates):
 
 
 def found(run, records):
-    rows, comparisons = summarise(run, records)
+    rows, comparisons = summarise_judges(run, records)
     return {(row.system, row.dataset, row.measure, row.variant): row for row in rows}, comparisons
 
 
@@ -68,7 +68,9 @@ def test_errors_are_pooled_over_pairs():
     row = rows["j", "", "mae", "gold=[0,1)"]
     assert (row.value, row.n) == (1.5, 40)
     # Of two replicates, 1.25 and 2.5, the ends lie that near to either.
-    free = freedom([Stratum(30, 0.75 * np.array([1.0, 2.0])), Stratum(10, 0.25 * np.array([2.0, 4.0]))])
+    free = degrees_of_freedom(
+        [Stratum(30, 0.75 * np.array([1.0, 2.0])), Stratum(10, 0.25 * np.array([2.0, 4.0]))]
+    )
     expected = corrected_interval([1.25, 2.5], 1.5, free)
     assert (row.ci_low, row.ci_high) == pytest.approx(expected)
     assert 1.25 < row.ci_low < 1.25 + 0.025 * 1.25
@@ -116,4 +118,4 @@ def test_sizes_in_names():
         "openai:gpt-5-mini": None, "openai:gpt-4.1": None, "ollama:mistral-small3.2:24b?think=false": 24,
         "openai:o3?base_url=http://7b/v1": None,
     }  # fmt: skip
-    assert {name: billions(name) for name in sizes} == sizes
+    assert {name: model_billions(name) for name in sizes} == sizes

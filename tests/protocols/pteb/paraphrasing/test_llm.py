@@ -14,7 +14,7 @@ import pytest
 
 from embassay.errors import BudgetExceeded, ModelError
 from embassay.protocols.pteb.paraphrasing import open_paraphraser, open_prompt
-from embassay.protocols.wordings.records import SEED_STEP, Generation, SourceText, quality
+from embassay.protocols.wordings.records import SEED_STEP, Generation, SourceText, measure_quality
 from embassay.systems.remote import Ledger
 from stub import Faults, Problem, StubServer
 from stub.chat import Reply
@@ -245,7 +245,7 @@ def test_what_spoils_is_counted_text_by_text(tmp_path):
         if (at := share(one.text)) is not None
     }
     assert {row.text: row.outcome for row in rows} == expected
-    found = quality(rows)
+    found = measure_quality(rows)
     assert found.outcomes == Counter(expected.values())
     assert found.failed == found.outcomes["refused"] + found.outcomes["too long"]
     assert found.retries == 5 * found.outcomes["too long"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embassay.measures.correlation import edit_distance
-from embassay.protocols.wordings.records import Paraphrase, quality, quality_rows
+from embassay.protocols.wordings.records import Paraphrase, measure_quality, quality_rows
 
 ROWS = [
     Paraphrase("a b c", "en", "", "a x c d", "ok", seconds=0.2),
@@ -27,7 +27,7 @@ ROWS = [
 
 def test_counts_and_means():
     """Blank texts count nowhere; distances and lengths are of usable wordings, seconds of what a model was asked."""
-    found = quality(ROWS)
+    found = measure_quality(ROWS)
     assert (found.texts, found.usable, found.failed, found.copied, found.asked) == (5, 3, 2, 1, 4)
     assert found.lost == 0.4
     assert found.outcomes == {"ok": 2, "copied": 1, "too long": 1, "missing": 1}
@@ -41,7 +41,7 @@ def test_counts_and_means():
 
 def test_nothing_is_no_zero():
     """Without texts there are no means, and a reason why."""
-    found = quality([])
+    found = measure_quality([])
     assert (found.texts, found.edit_distance, found.seconds, found.lost) == (0, None, None, 0.0)
     rows = quality_rows([Paraphrase("a", "en", "", "b", "ok")], dataset="d", system="s", variant="v", seed=7)
     seconds = next(row for row in rows if row.measure == "seconds")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.pteb.candidates import Candidate, Rule, pareto_front, select
+from embassay.protocols.pteb.candidates import Candidate, Rule, pareto_front, select_candidate
 
 GEMMA = Candidate("gemma3-27b", 4.26, 0.81, 0.27)
 GPT = Candidate("gpt-oss-20b", 4.44, 0.55, 1.24)
@@ -16,7 +16,7 @@ COPIER = Candidate("copier", 5.0, 0.0, 0.0)
 
 def test_table_4():
     """The published figures give the published choice. None of the three beats another."""
-    found = select([QWEN, GPT, GEMMA])
+    found = select_candidate([QWEN, GPT, GEMMA])
     assert found.selected == "gemma3-27b"
     assert found.because == "the largest edit distance of the 3 that meet the rule: an edit distance of 0.81"
     assert found.front == ("qwen3-32b", "gpt-oss-20b", "gemma3-27b")
@@ -25,24 +25,26 @@ def test_table_4():
 
 def test_a_copier_is_never_taken():
     """Not even where it is alone, or nearly a copier."""
-    assert select([COPIER, GPT]).selected == "gpt-oss-20b"
-    alone = select([COPIER])
+    assert select_candidate([COPIER, GPT]).selected == "gpt-oss-20b"
+    alone = select_candidate([COPIER])
     assert (alone.selected, alone.because) == ("", "no candidate meets the rule")
     assert alone.rejected == {"copier": "an edit distance of 0.00, under 0.1: it copies"}
-    assert not select([Candidate("nearly", 4.99, 0.05, 0.1)]).selected
+    assert not select_candidate([Candidate("nearly", 4.99, 0.05, 0.1)]).selected
 
 
 def test_who_loses_the_meaning_is_not_taken():
     """However much it rewords."""
-    found = select([Candidate("inventor", 3.99, 1.0, 0.1), GPT])
+    found = select_candidate([Candidate("inventor", 3.99, 1.0, 0.1), GPT])
     assert found.selected == "gpt-oss-20b"
     assert "3.99, under 4" in found.rejected["inventor"]
-    assert select([Candidate("inventor", 3.99, 1.0, 0.1)], Rule(similarity=3.5)).selected == "inventor"
+    assert (
+        select_candidate([Candidate("inventor", 3.99, 1.0, 0.1)], Rule(similarity=3.5)).selected == "inventor"
+    )
 
 
 def test_a_missing_value_is_no_small_one():
     """The candidate is out, with its own reason."""
-    found = select([Candidate("broken", None, 0.9, 0.1, "sts12: 9% had no rating"), QWEN])
+    found = select_candidate([Candidate("broken", None, 0.9, 0.1, "sts12: 9% had no rating"), QWEN])
     assert (found.selected, found.front) == ("qwen3-32b", ("qwen3-32b",))
     assert found.rejected == {"broken": "sts12: 9% had no rating"}
 
@@ -50,7 +52,9 @@ def test_a_missing_value_is_no_small_one():
 def test_ties_go_to_the_faster():
     """Equal to two decimals is equal; an unknown runtime is the slowest."""
     slow, fast = Candidate("slow", 4.5, 0.804, 2.0), Candidate("fast", 4.1, 0.80, 1.0)
-    found = select([slow, fast, Candidate("unknown", 4.5, 0.804), Candidate("less", 4.5, 0.79, 0.1)])
+    found = select_candidate(
+        [slow, fast, Candidate("unknown", 4.5, 0.804), Candidate("less", 4.5, 0.79, 0.1)]
+    )
     assert found.selected == "fast"
     assert found.because == "an edit distance of 0.80, as 2 others, and the shortest runtime"
 
@@ -74,7 +78,7 @@ def test_the_front(values):
     for one in candidates:
         assert (one in front) == (not any(beats(other, one) for other in candidates))
     assert {one.name for one in pareto_front(candidates[::-1])} == {one.name for one in front}
-    assert select(candidates).selected == select(candidates[::-1]).selected
+    assert select_candidate(candidates).selected == select_candidate(candidates[::-1]).selected
 
 
 def test_the_rule_is_said():

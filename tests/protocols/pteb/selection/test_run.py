@@ -13,7 +13,7 @@ from embassay.measures.correlation import edit_distance
 from embassay.protocols.pteb.candidates import (
     SelectionOptions,
     SelectionRequest,
-    forecast,
+    forecast_selection,
     make_plan,
 )
 from embassay.protocols.pteb.paraphrasing import open_paraphraser
@@ -250,7 +250,7 @@ def test_the_forecast(write_pairs, spec, models, tmp_path):
         (spec("free-27b"), "copied"), datasets=(str(write_pairs("one", 10)),),
         judge=spec("fair", "&price=1&price_output=1"), cross_judges=(spec("kind"),),
     )  # fmt: skip
-    cells = forecast(make_plan(request, ledger=NoCalls())).cells
+    cells = forecast_selection(make_plan(request, ledger=NoCalls())).cells
     assert [(one.system.partition("?")[0], one.requests) for one in cells] == [
         ("openai:free-27b", 19), ("copied", None), ("openai:fair", 38), ("openai:kind", 19),
     ]  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.validation.raters import (
-    collect,
+    collect_ratings,
     read_decisions,
     read_ratings,
 )
@@ -53,14 +53,14 @@ def test_what_spreadsheets_write_is_understood(tmp_path, write_csv, delimiter, c
     path = write_csv(tmp_path / "r.csv", [row(rating=cell)], delimiter)
     [back] = read_ratings(path)
     assert back.rating == value
-    assert len(collect([path], ITEMS)) == (value is not None)
+    assert len(collect_ratings([path], ITEMS)) == (value is not None)
 
 
 def test_rows_and_texts_that_spreadsheets_reshape_are_understood(tmp_path, write_csv):
     """Empty rows at the end, and line ends in a cell."""
     rows = [row(), {**dict.fromkeys(row(), "")}]
     rows[0]["text"] = "dort un  «chat» "
-    assert len(collect([write_csv(tmp_path / "r.csv", rows)], ITEMS)) == 1
+    assert len(collect_ratings([write_csv(tmp_path / "r.csv", rows)], ITEMS)) == 1
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_broken_rows_are_named_by_file_and_line(tmp_path, write_csv, rows, messa
     """With what was expected and what to do."""
     path = write_csv(tmp_path / "r.csv", rows)
     with pytest.raises(DataError, match=message) as error:
-        collect([path], ITEMS)
+        collect_ratings([path], ITEMS)
     assert error.value.mend
 
 
@@ -104,14 +104,14 @@ def test_files_that_are_no_tables_are_named(tmp_path, content, message):
     path = tmp_path / "r.csv"
     path.write_bytes(content)
     with pytest.raises(DataError, match=message):
-        collect([path], ITEMS)
+        collect_ratings([path], ITEMS)
 
 
 def test_two_files_of_one_rater_are_told_apart(tmp_path, write_csv):
     """The same rating twice, in two files, is a mistake too."""
     one, two = (write_csv(tmp_path / name, [row()]) for name in ("one.csv", "two.csv"))
     with pytest.raises(DataError, match=r"two\.csv:2: a has already rated the pair fra-001 .*one\.csv:2"):
-        collect([one, two], ITEMS)
+        collect_ratings([one, two], ITEMS)
 
 
 def test_json_lines_with_numbers_are_read(tmp_path):
@@ -119,7 +119,7 @@ def test_json_lines_with_numbers_are_read(tmp_path):
     path = tmp_path / "r.jsonl"
     lines = [row(rating=3.25), row("fra-002", rating=None), row("fra-002", rater="b", rating=0)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert [(one.pair_id, one.rater_id, one.value) for one in collect([path], ITEMS)] == [
+    assert [(one.pair_id, one.rater_id, one.value) for one in collect_ratings([path], ITEMS)] == [
         ("fra-001", "a", 3.25),
         ("fra-002", "b", 0.0),
     ]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from embassay.measures import krippendorff_alpha
-from embassay.protocols.pteb.validation.raters import Rating, check, language_results
-from embassay.protocols.pteb.validation.scoring import rows, tables
+from embassay.protocols.pteb.validation.raters import Rating, check_ratings, conclude_languages
+from embassay.protocols.pteb.validation.scoring import make_rows, make_tables
 from embassay.protocols.wordings.pairs import RatedPair, RatingRules
 
 REFERENCE = Path(__file__).parents[4] / ".." / "shared" / "reference" / "pteb" / "table11.csv"
@@ -29,8 +29,8 @@ def pairs(lang, n):
 
 
 def results_of(ratings, items, *, per_pair=2, rules=RULES):
-    checked = check(ratings, {item.pair_id: item for item in items}, rules)
-    return language_results(checked.kept, items, checked.raters, rules, per_pair=per_pair, seed=1337)
+    checked = check_ratings(ratings, {item.pair_id: item for item in items}, rules)
+    return conclude_languages(checked.kept, items, checked.raters, rules, per_pair=per_pair, seed=1337)
 
 
 def with_mean(mean, middle, n=100):
@@ -64,7 +64,7 @@ def test_published_table_11():
     assert round(total.mean.estimate, 2) == 4.05
     assert total.mean.estimate == pytest.approx(fmean(mean for mean, _ in PUBLISHED.values()))
     assert (total.ratings, total.rated, total.accepted) == (800, 400, True)
-    table = next(tables((*each, total), (), 3.0))
+    table = next(make_tables((*each, total), (), 3.0))
     assert [row[0] for row in table.rows] == [*PUBLISHED, "Total"]
 
 
@@ -136,7 +136,7 @@ def test_a_language_that_nobody_rated_has_no_numbers():
     """None with a reason in every row, never 0."""
     items = [*pairs("fra", 5), *pairs("deu", 5)]
     results = results_of([Rating(f"fra-{i}", "a", 4.0) for i in range(5)], items, per_pair=1)
-    found = {(row.subset, row.measure, row.variant): row for row in rows(results, "openai:x", 1337)}
+    found = {(row.subset, row.measure, row.variant): row for row in make_rows(results, "openai:x", 1337)}
     assert found["fra", "mean_rating", ""].value == 4
     for key, row in found.items():
         if key[0] == "deu":
@@ -149,7 +149,7 @@ def test_rows_have_one_key_each_and_say_what_they_are():
     """As results of the protocol: per language and of all."""
     items = pairs("fra", 20)
     ratings = [Rating(f"fra-{i}", r, float(i % 6)) for i in range(20) for r in "ab"]
-    found = list(rows(results_of(ratings, items), "openai:x", 1337))
+    found = list(make_rows(results_of(ratings, items), "openai:x", 1337))
     assert len({row.key for row in found}) == len(found)
     assert {(row.protocol, row.task, row.dataset, row.system) for row in found} == {
         ("pteb", "validation", "", "openai:x")

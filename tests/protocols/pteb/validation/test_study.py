@@ -23,18 +23,18 @@ from embassay.protocols.pteb.validation.crowd import (
     write_batches,
     write_kept,
 )
-from embassay.protocols.pteb.validation.raters import collect
-from embassay.protocols.pteb.validation.scoring import score
+from embassay.protocols.pteb.validation.raters import collect_ratings
+from embassay.protocols.pteb.validation.scoring import score_study
 from embassay.protocols.pteb.validation.study import RATERS, Study, read_study
 from embassay.protocols.wordings.pairs import (
     RatingRules,
     Sample,
     by_language,
-    candidates,
-    in_their_language,
-    nearly_identical,
+    draw_near_identical,
+    draw_unrelated,
+    list_candidates,
     sample_items,
-    unrelated,
+    select_in_language,
 )
 from embassay.protocols.wordings.sets import WordingSource
 
@@ -118,7 +118,7 @@ def test_a_draw_is_repeatable(draw):
 
 def test_the_draw_is_uniform_over_pairs(paraphrases):
     """Over many seeds every pair is drawn about as often: 40 of 81 each."""
-    pool, _ = in_their_language(candidates(paraphrases, "default")["fra"], "fra", Sample(pairs=40))
+    pool, _ = select_in_language(list_candidates(paraphrases, "default")["fra"], "fra", Sample(pairs=40))
     times = {}
     for seed in range(60):
         for item in sample_items(pool, "fra", Sample(pairs=40, seed=seed)):
@@ -130,8 +130,8 @@ def test_the_draw_is_uniform_over_pairs(paraphrases):
 
 def test_a_list_of_several_languages_loses_none_of_them(paraphrases):
     """The most frequent language of a pooled list had driven out all others."""
-    pool = [row for rows in candidates(paraphrases, "default").values() for row in rows]
-    drawn, left = in_their_language(pool, "mul", Sample(pairs=400))
+    pool = [row for rows in list_candidates(paraphrases, "default").values() for row in rows]
+    drawn, left = select_in_language(pool, "mul", Sample(pairs=400))
     assert left == 0
     assert {row.paraphrase.lang for row in drawn} == {"deu", "fra", "swa"}
 
@@ -217,7 +217,7 @@ def test_a_folder_without_a_study_is_named(tmp_path):
 )
 def test_nearly_identical_pairs_differ_in_their_last_mark(text, lang, expected):
     """Nothing else is changed."""
-    found, other = nearly_identical([text], lang, 1, 0)
+    found, other = draw_near_identical([text], lang, 1, 0)
     assert (found, other) == (text, expected)
     assert other != text
 
@@ -226,10 +226,10 @@ def test_unrelated_pairs_share_the_least():
     """Of the texts, the one that has least in common with the drawn one."""
     texts = ["the cat sat on the mat", "the cat sat on a mat", "the cat sat", "bright quilts hung low"]
     for seed in range(20):
-        assert "bright quilts hung low" in unrelated(texts, seed, 0)
-    assert unrelated(texts, 3, 0) == unrelated(texts[::-1], 3, 0)
+        assert "bright quilts hung low" in draw_unrelated(texts, seed, 0)
+    assert draw_unrelated(texts, 3, 0) == draw_unrelated(texts[::-1], 3, 0)
     with pytest.raises(ValueError, match="fewer than two"):
-        unrelated(["one"], 1, 0)
+        draw_unrelated(["one"], 1, 0)
 
 
 def test_json_lines_are_written_where_asked(draw):
@@ -361,8 +361,8 @@ def test_mturk_there_and_back(study: Study, tmp_path: Path) -> None:
     )
     write_kept(study.path / RATERS / "crowd.csv", kept)
     items = {one.pair_id: one for one in study.items}
-    assert len(collect([study.path / RATERS / "crowd.csv"], items)) == 2 * len(study.items)
-    assert set(score(study).accepted) == {"fra", "deu", "swa"}
+    assert len(collect_ratings([study.path / RATERS / "crowd.csv"], items)) == 2 * len(study.items)
+    assert set(score_study(study).accepted) == {"fra", "deu", "swa"}
 
 
 def test_the_worst_of_several_answers_to_a_dummy_counts(study: Study, tmp_path: Path) -> None:

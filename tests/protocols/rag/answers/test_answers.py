@@ -22,12 +22,12 @@ from embassay.protocols.rag.answers.answerer import (
     answer_messages,
     is_abstaining,
     is_void,
-    right_of,
+    parse_grade,
 )
 from embassay.protocols.rag.answers.figures import AnswerFigure, _estimate_figure
 from embassay.protocols.rag.answers.options import AnswerRequest, Planting
 from embassay.protocols.rag.answers.prompts import Planter, prompt_questions
-from embassay.protocols.rag.answers.protocol import collection_of
+from embassay.protocols.rag.answers.protocol import load_collection
 from embassay.protocols.rag.judges import Question
 from embassay.report.overview import run_verdict
 from embassay.report.runs import read_runs
@@ -190,7 +190,7 @@ def test_distractors_stand_first_and_change_answers(data, tmp_path):
     assert found["accuracy", "distracted"] is not None
     assert found["change by distractors", ""] == pytest.approx(found["accuracy", "distracted"] - 2 / 3)
     request = AnswerRequest(str(data[0]), (str(data[1]),), "g", "j", k=2, distractors=1)
-    collection = collection_of(request)
+    collection = load_collection(request)
     index = BM25Index.of(collection.ids, collection.texts)
     asked = {one.question.id: one for one in prompt_questions(collection, RUN, 2, {})}
     places = Planter(collection, index, 1).plant_in(asked["q1"], Planting(1, "near")).places
@@ -246,7 +246,7 @@ def test_a_passage_cannot_end_its_block():
 def test_what_is_no_grade(text):
     """Anything but one truth value under its name."""
     with pytest.raises(MalformedGrade):
-        right_of(text)
+        parse_grade(text)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_what_is_no_grade(text):
 )
 def test_the_one_object_among_words_is_the_grade(text, right):
     """As judges' grades are read."""
-    assert right_of(text) is right
+    assert parse_grade(text) is right
 
 
 @pytest.mark.parametrize(

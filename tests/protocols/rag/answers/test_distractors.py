@@ -16,7 +16,7 @@ from embassay.errors import UsageError
 from embassay.protocols.rag.answers.extraction import Extractor
 from embassay.protocols.rag.answers.options import AnswerRequest, Planting
 from embassay.protocols.rag.answers.prompts import SKIPPED, Planter, prompt_questions
-from embassay.protocols.rag.answers.protocol import collection_of
+from embassay.protocols.rag.answers.protocol import load_collection
 from embassay.protocols.rag.judges import Question
 from embassay.search.bm25 import BM25Index
 
@@ -78,7 +78,7 @@ def test_one_planting_is_saved_as_ever() -> None:
 def test_near_middle_and_random(data: tuple[Path, Path]) -> None:
     """Never what is useful or the run's own; the smaller number is a part of the larger; the run's last make room."""
     request = AnswerRequest(str(data[0]), (str(data[1]),), ("g",), "j", k=K)
-    collection = collection_of(request)
+    collection = load_collection(request)
     planter = Planter(collection, BM25Index.of(collection.ids, collection.texts), 7)
     ranking = {"q0": ["good0", "d36", "d37", "d38", "d39"]}
     prompt = next(iter(prompt_questions(collection, ranking, K, {})))
@@ -183,7 +183,7 @@ def test_from_the_command_line(data: tuple[Path, Path], tmp_path: Path) -> None:
 
 def test_on_the_sample(tmp_path: Path) -> None:
     """A run of words on the bundled texts, quoted from without any model behind a server."""
-    collection = collection_of(AnswerRequest("sample", (), ("g",), "j"))
+    collection = load_collection(AnswerRequest("sample", (), ("g",), "j"))
     index = BM25Index.of(collection.ids, collection.texts)
     lines = [
         f"{key} Q0 {hit.id} {rank} {-rank} bm25"

@@ -261,15 +261,15 @@ def test_runs_of_texts_are_matched_as_by_the_plain_command(files) -> None:
 def test_values_are_of_these_queries() -> None:
     """A population's total at all labels is the difference of the means that `rag score` gives."""
     import embassay as eb
-    from embassay.data.judged_runs import entries_of
-    from embassay.protocols.rag.decision.population import population_of
+    from embassay.data.judged_runs import read_held_entries
+    from embassay.protocols.rag.decision.population import make_population
     from stub.ranked import qrels, run
 
     judged = qrels(20, 4)
     runs = {name: run(judged, seed, skill=skill) for name, seed, skill in (("a", 1, 2.0), ("b", 2, 0.5))}
     for measure in ("Precision4+@5", "nDCG@5"):
-        population = population_of(
-            {name: entries_of(one, "run", name) for name, one in runs.items()}, measure
+        population = make_population(
+            {name: read_held_entries(one, "run", name) for name, one in runs.items()}, measure
         )
         labels = {key: judged[key[0]].get(key[1], 0) for key in population.keys}
         total = population.values(range(len(population.low)), labels).sum()

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from embassay.data.judged_runs import entries_of
-from embassay.protocols.rag.decision.course import DecisionTerms, follow_study, lacking_verdicts
-from embassay.protocols.rag.decision.population import Labels, Population, population_of
-from embassay.protocols.rag.decision.protocol import decision_of
+from embassay.data.judged_runs import read_held_entries
+from embassay.protocols.rag.decision.course import DecisionTerms, find_open_comparisons, follow_study
+from embassay.protocols.rag.decision.population import Labels, Population, make_population
+from embassay.protocols.rag.decision.protocol import make_decision
 
 POOL = 14
 
@@ -29,8 +29,8 @@ def made_study(seed: int, runs: int, measure: str, bar: float | None = None) -> 
         for run in range(runs):
             scores = grades + noise[run] * rng.standard_normal(POOL)
             found[f"r{run}"][query] = {f"d{doc}": float(score) for doc, score in enumerate(scores)}
-    entries = {name: entries_of(run, "run", name) for name, run in found.items()}
-    return population_of(entries, measure, bar), labels
+    entries = {name: read_held_entries(run, "run", name) for name, run in found.items()}
+    return make_population(entries, measure, bar), labels
 
 
 def foretell(
@@ -41,7 +41,7 @@ def foretell(
     whole = follow_study(population, labels, terms)
     for n in np.linspace(20, max(len(whole.asked), 21), looks).round().astype(int).tolist():
         known = {key: labels[key] for key in whole.asked[:n]}
-        decision = decision_of(follow_study(population, known, terms), terms)
+        decision = make_decision(follow_study(population, known, terms), terms)
         if not decision.is_open:
             return
         yield from ((step.chance, whole.used <= decision.used + step.more) for step in decision.ahead)
@@ -63,14 +63,14 @@ def test_every_verdict_that_lacks_counts() -> None:
     The chance of a decision is not that of the easiest comparison."""
     population, _ = made_study(4, 3, "Precision4+@5")
     start = follow_study(population, {}, DecisionTerms(0.05, 1, 10)).decided
-    assert lacking_verdicts(population, start, [0.1, 0.2, 0.1]) == [
+    assert find_open_comparisons(population, start, [0.1, 0.2, 0.1]) == [
         0,
         1,
     ]  # the first leads: against both others
-    assert lacking_verdicts(population, start, [-0.1, -0.2, -0.1]) == [1, 2]  # the third leads
+    assert find_open_comparisons(population, start, [-0.1, -0.2, -0.1]) == [1, 2]  # the third leads
     barred, _ = made_study(4, 3, "Precision4+@5", bar=0.3)
     begun = follow_study(barred, {}, DecisionTerms(0.05, 1, 10)).decided
-    assert lacking_verdicts(barred, begun, [0.0, 0.0, 0.0]) == [0, 1, 2]
+    assert find_open_comparisons(barred, begun, [0.0, 0.0, 0.0]) == [0, 1, 2]
 
 
 def test_all_labels_end_a_study() -> None:
@@ -81,7 +81,7 @@ def test_all_labels_end_a_study() -> None:
         terms = DecisionTerms(0.05, seed, 10)
         whole = follow_study(population, labels, terms)
         known = {key: labels[key] for key in whole.asked[: len(whole.asked) - 5]}
-        decision = decision_of(follow_study(population, known, terms), terms)
+        decision = make_decision(follow_study(population, known, terms), terms)
         last += [step for step in decision.ahead if decision.used + step.more == decision.needed]
     assert last
     assert {step.chance for step in last} == {1.0}

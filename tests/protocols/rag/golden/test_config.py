@@ -3,7 +3,7 @@
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.golden.options import request_of, resolve_settings, settings_record
+from embassay.protocols.rag.golden.options import make_request, resolve_settings, settings_record
 
 NAMED = {"encoder": "wordllama", "judge": "simulated:x", "dataset": "sample"}
 
@@ -24,7 +24,7 @@ def test_each_place_wins_over_the_ones_before(tmp_path):
         tmp_path, {"top": 40}, profile=str(tmp_path / "mine.toml"),
         environment={"EMBASSAY_GOLDEN_MINIMUM": "30", "EMBASSAY_GOLDEN_TOP": "30", "HOME": "/"},
     )  # fmt: skip
-    options = request_of(found).options
+    options = make_request(found).options
     assert (options.depth, options.rrf_c, options.minimum, options.top) == (10, 20, 30, 40)
     told = {name: one["from"] for name, one in settings_record(found).items()}
     assert (told["depth"], told["minimum"], told["top"], told["overlap"]) == (
@@ -35,10 +35,10 @@ def test_each_place_wins_over_the_ones_before(tmp_path):
 
 def test_the_two_profiles_of_the_spec(tmp_path):
     """fast: depth 20, c 30, stability 5, confirmations 1, batch 8; thorough is the defaults."""
-    fast = request_of(settle(tmp_path, {"ranking": "locks"}, profile="fast"))
+    fast = make_request(settle(tmp_path, {"ranking": "locks"}, profile="fast"))
     assert (fast.options.depth, fast.options.rrf_c) == (20, 30)
     assert fast.engine == "locks:batch=8,confirmations=1,stability_turns=5"
-    thorough = request_of(settle(tmp_path, {"ranking": "locks"}, profile="thorough"))
+    thorough = make_request(settle(tmp_path, {"ranking": "locks"}, profile="thorough"))
     assert (thorough.options.depth, thorough.options.rrf_c, thorough.engine) == (50, 60, "locks")
 
 
@@ -53,10 +53,10 @@ def test_a_file_or_the_environment_may_name_the_profile(tmp_path):
 def test_the_text_of_a_ranking_wins_over_knobs(tmp_path):
     """Only knobs that the ranking has are used; one that somebody asked for and it lacks is an error."""
     given = {"ranking": "locks:batch=4", "batch": 6, "confirmations": 3}
-    assert request_of(settle(tmp_path, given)).engine == "locks:batch=4,confirmations=3"
-    assert request_of(settle(tmp_path, {"ranking": "grades"}, profile="fast")).engine == "grades"
+    assert make_request(settle(tmp_path, given)).engine == "locks:batch=4,confirmations=3"
+    assert make_request(settle(tmp_path, {"ranking": "grades"}, profile="fast")).engine == "grades"
     with pytest.raises(UsageError, match=r"no confirmations \(command line\)"):
-        request_of(settle(tmp_path, {"ranking": "grades", "confirmations": 3}))
+        make_request(settle(tmp_path, {"ranking": "grades", "confirmations": 3}))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_what_is_wrong_in_a_file_is_said(tmp_path, text, error):
     """Names with the nearest one, values with what they are."""
     (tmp_path / "embassay.toml").write_text(text)
     with pytest.raises((UsageError, DataError), match=error):
-        request_of(settle(tmp_path))
+        make_request(settle(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from embassay.protocols.rag.golden import corpus
 from embassay.protocols.rag.golden.corpus import GoldenWork, read_inputs
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
 from embassay.protocols.rag.golden.protocol import Making, golden
-from embassay.protocols.rag.ranking.engines import calls_for
-from embassay.systems.remote import NoCalls, keyless
+from embassay.protocols.rag.ranking.engines import count_calls
+from embassay.systems.remote import NoCalls, open_without_keys
 
 from .conftest import make_pack
 from .test_session import LOCKS, OPTIONS
@@ -19,7 +19,7 @@ from .test_session import LOCKS, OPTIONS
 )
 def test_calls_of_the_engines(engine, calls):
     """As the registry says, for a pool of 40."""
-    assert calls_for(engine, 40) == calls
+    assert count_calls(engine, 40) == calls
 
 
 def test_nothing_that_is_done_is_counted_again(tmp_path):
@@ -29,7 +29,7 @@ def test_nothing_that_is_done_is_counted_again(tmp_path):
     request = GoldenRequest("wordllama", pack.judge(), **arguments, ranking=LOCKS, options=OPTIONS)
 
     def texts():
-        with keyless():
+        with open_without_keys():
             found = Making().foreseen(request, NoCalls(), tmp_path / "run")
         return {cell.task: cell.texts for cell in found.cells}
 
@@ -44,7 +44,7 @@ def test_a_model_has_a_price(tmp_path):
     pack = make_pack(tmp_path / "pack")
     arguments = {name: str(path) for name, path in pack.arguments.items()}
     request = GoldenRequest("wordllama", "openai:gpt-5-mini", **arguments, options=OPTIONS)
-    with keyless():
+    with open_without_keys():
         cells = {cell.task: cell for cell in Making().foreseen(request, NoCalls(), tmp_path / "run").cells}
     grade = cells["S4 grade"]
     assert grade.requests == 64

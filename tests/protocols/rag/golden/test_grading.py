@@ -8,7 +8,7 @@ import json
 import pytest
 
 from embassay.errors import BudgetExceeded, ModelError, TextRefused
-from embassay.protocols.rag.golden.grades import grade_all, kept_row, reusable_verdicts, scored_row
+from embassay.protocols.rag.golden.grades import grade_all, make_kept_row, make_scored_row, reusable_verdicts
 from embassay.protocols.rag.judges import (
     GradeVerdict,
     NoVerdict,
@@ -154,7 +154,7 @@ def test_the_limit_of_cost_stops_the_work():
 def test_rows_are_reused_where_judge_and_texts_are_the_same():
     """Anything else is graded anew: another judge, another text, half a line, a grade that is none."""
     judge, pair = Judge(), ASKED[0]
-    row = kept_row(pair, GradeVerdict(4, 2, ("empty",)), judge, "2026-01-01T00:00:00+00:00")
+    row = make_kept_row(pair, GradeVerdict(4, 2, ("empty",)), judge, "2026-01-01T00:00:00+00:00")
     assert json.loads(json.dumps(row)) == row
     assert reusable_verdicts([row], ASKED, judge) == {("q0", "d0"): GradeVerdict(4, 2, ("empty",))}
     other = Judge()
@@ -171,7 +171,7 @@ def test_a_row_of_s4_keeps_all_of_s3():
     """And says who graded it, how and when (spec rag 4)."""
     judge = Judge()
     merged = {"qid": "q0", "doc_id": "d0", "rank_rrf": 3, "rrf_score": 0.02, "metadata": {"title": "T"}}
-    row = scored_row(merged, GradeVerdict(2), judge, describe_judge(judge), "2026-01-01T00:00:00+00:00")
+    row = make_scored_row(merged, GradeVerdict(2), judge, describe_judge(judge), "2026-01-01T00:00:00+00:00")
     assert {name: row[name] for name in merged} == merged
     assert {name: row[name] for name in ("grade", "model", "temperature", "top_p", "ts")} == {
         "grade": 2, "model": "judge", "temperature": None, "top_p": None, "ts": "2026-01-01T00:00:00+00:00",

@@ -28,7 +28,7 @@ from embassay.protocols.rag.golden.final_lists import (
     Edited,
     FinalList,
     Listed,
-    item_of,
+    name_item,
     read_check,
     read_final_lists,
     write_check,
@@ -137,7 +137,7 @@ def test_what_spreadsheets_do_to_a_file_does_no_harm(tmp_path, delimiter, bom):
     for row in rows:
         row["query_id"], row["doc_id"] = str(int(row["query_id"])), "1E+05"
         row["grade"] = f"{row['grade']}.0"
-    moved = next(row for row in rows if row["item"] == item_of("00", "d0-5"))
+    moved = next(row for row in rows if row["item"] == name_item("00", "d0-5"))
     moved["place"] = "1,5"
     moved["remark"] = "belongs; higher, up"
     rows.sort(key=lambda row: row["item"])
@@ -163,7 +163,7 @@ BREAKS = {
     "word": ("grade", "good", "the grade cannot be read"),
     "item": ("item", "i0000000000", "not in any final list"),
     "blank": ("item", "", "not in any final list"),
-    "twice": ("item", item_of("00", "d0-0"), "appears twice"),
+    "twice": ("item", name_item("00", "d0-0"), "appears twice"),
 }
 
 

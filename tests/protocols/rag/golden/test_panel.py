@@ -11,8 +11,8 @@ from embassay.errors import UsageError
 from embassay.measures import krippendorff_alpha
 from embassay.protocols.rag.golden.panel import (
     JudgeGrades,
+    make_panel,
     panel_alpha,
-    panel_of,
     panel_tables,
     panel_verdict,
     read_judge,
@@ -36,7 +36,7 @@ def _judges(noise=(0.0, 0.6, 1.2), n=12, per=10, seed=2):
 def test_judges_beside_people_and_each_other():
     """The one that errs not agrees wholly; kappas fall with noise; price is per thousand grades."""
     judges, people = _judges()
-    found = panel_of(judges, people)
+    found = make_panel(judges, people)
     assert found.judges[0].people["exact"].value == 1
     kappas = [one.people["kappa"].value for one in found.judges]
     assert kappas == sorted(kappas, reverse=True)
@@ -64,9 +64,9 @@ def test_alpha_is_krippendorff_s():
 def test_a_panel_is_written_and_read_back(tmp_path):
     """Its qrels are those of the panel that was asked for; the same seed gives the same bytes."""
     judges, people = _judges()
-    found = panel_of(judges, people)
+    found = make_panel(judges, people)
     path = write_panel(tmp_path / "a", found, "median")
-    write_panel(tmp_path / "b", panel_of(judges, people), "median")
+    write_panel(tmp_path / "b", make_panel(judges, people), "median")
     assert {p.name: p.read_bytes() for p in (tmp_path / "a").glob("*.*")} == {
         p.name: p.read_bytes() for p in (tmp_path / "b").glob("*.*")
     }
@@ -87,4 +87,4 @@ def test_what_is_no_panel():
     judges, _ = _judges()
     for some in (judges[:1], [judges[0], judges[0]], [judges[0], JudgeGrades("x", {("q", "d"): 1})]):
         with pytest.raises(UsageError):
-            panel_of(some)
+            make_panel(some)

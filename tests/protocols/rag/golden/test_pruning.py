@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.golden.grades import prune_rows, pruned_rows
+from embassay.protocols.rag.golden.grades import make_pruned_rows, prune_rows
 
 
 def rows_of(*grades):
@@ -55,7 +55,7 @@ def test_the_order_of_the_rows_does_not_matter(rows):
 
 def test_rows_say_where_the_cut_was():
     """Besides all that they said before."""
-    [row] = pruned_rows(prune_rows([{"doc_id": "a", "grade": 4, "rank_rrf": 2, "ts": "t0"}]), "t1")
+    [row] = make_pruned_rows(prune_rows([{"doc_id": "a", "grade": 4, "rank_rrf": 2, "ts": "t0"}]), "t1")
     assert row == {
         "doc_id": "a",
         "grade": 4,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from embassay.protocols.rag.golden.grades import calls_text, checkpoint_text, preview_text, ranked_rows
+from embassay.protocols.rag.golden.grades import calls_text, checkpoint_text, make_ranked_rows, preview_text
 from embassay.protocols.rag.golden.refinement import (
     CallLog,
     KeptCall,
@@ -33,12 +33,14 @@ REFINED = Refined(POOL, RANKING, CALLS, {"iteration": 2, "top": ["x"]}, (KeptFai
 
 def test_rows_say_rank_score_exposures_and_info() -> None:
     """After what S5 says of each passage."""
-    rows = ranked_rows(REFINED, {"a|b": {"doc_id": "a|b", "grade": 5}, "c": {"doc_id": "c", "grade": None}})
+    rows = make_ranked_rows(
+        REFINED, {"a|b": {"doc_id": "a|b", "grade": 5}, "c": {"doc_id": "c", "grade": None}}
+    )
     assert rows == [
         {"doc_id": "c", "grade": None, "final_rank": 1, "final_score": 2.25, "exposures": 4, "info": 0.25},
         {"doc_id": "a|b", "grade": 5, "final_rank": 2, "final_score": 1.5, "exposures": 3, "info": 0.5},
     ]
-    assert [row["doc_id"] for row in ranked_rows(REFINED)] == ["c", "a|b"]
+    assert [row["doc_id"] for row in make_ranked_rows(REFINED)] == ["c", "a|b"]
 
 
 def test_the_log_of_a_finished_query_is_one(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from embassay.protocols.rag.golden.refinement import (
 from embassay.protocols.rag.judges import GradeVerdict, Ordering, Passage, Question
 from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranker
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.runs.execution import Failure
 
 LOCKS = "locks:stability_turns=4"
@@ -59,9 +59,9 @@ class FakeJudge:
         self.asked.append((question.id, ids, draw))
         self._running += 1
         self.at_once = max(self.at_once, self._running)
-        rng = generator(0, question.id, str(draw), *ids)
+        rng = make_generator(0, question.id, str(draw), *ids)
         if self.delay is not None:
-            pause = generator(self.delay, question.id, str(draw), *ids).integers(0, 4)
+            pause = make_generator(self.delay, question.id, str(draw), *ids).integers(0, 4)
             for _ in range(int(pause)):
                 await asyncio.sleep(0)
             await asyncio.sleep(0.0005 * float(pause))
@@ -130,7 +130,7 @@ class PairsRanker(Ranker):
     def proposals(self) -> Sequence[tuple[int, ...]]:
         if self.rounds == 4:
             return []
-        rng = generator(self.seed, str(self.rounds), str(self.shared))
+        rng = make_generator(self.seed, str(self.rounds), str(self.shared))
         drawn = [int(i) for i in rng.permutation(self.n)[:6]]
         return [tuple(drawn[:3]), tuple(drawn[3:])]
 

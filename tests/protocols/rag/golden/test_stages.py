@@ -17,7 +17,7 @@ class Copies:
         self.asked = []
 
     def inputs(self, asked):
-        return [stages.input_of(self.run / "in.txt", self.run)]
+        return [stages.make_input(self.run / "in.txt", self.run)]
 
     def do(self, waiting, done):
         for one in waiting:
@@ -129,4 +129,4 @@ def test_a_broken_artefact_names_its_line_and_stage(tmp_path):
     with pytest.raises(DataError, match=r"q01.scores.jsonl:2: .*--from-stage S4"):
         stages.read_rows(path)
     with pytest.raises(DataError, match="--from-stage S4"):
-        stages.input_of(path.with_name("gone.jsonl"), tmp_path)
+        stages.make_input(path.with_name("gone.jsonl"), tmp_path)

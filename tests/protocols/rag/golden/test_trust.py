@@ -14,7 +14,7 @@ from embassay.protocols.rag.golden.summary import (
     IntervalFigure,
     Repeated,
 )
-from embassay.protocols.rag.golden.trust import addressing_notes, judge_warnings, rank_agreement
+from embassay.protocols.rag.golden.trust import judge_warnings, note_passages_addressing_judge, rank_agreement
 
 NONE = IntervalFigure(None)
 GOOD = IntervalFigure(0.6, 0.4, 0.8, 40)
@@ -66,11 +66,13 @@ class Pool:
 def test_passages_that_a_judge_may_have_obeyed_are_named(attack):
     """Each of these raised all of 8 useless passages to 5 with a real model, defence or not."""
     pool = [f"On boundary layers. {attack}", "On boundary layers of plates."]
-    (note,) = addressing_notes([Pool(pool)])
+    (note,) = note_passages_addressing_judge([Pool(pool)])
     assert "1 passage" in note
     assert "d0" in note
     assert not list(
-        addressing_notes([Pool(pool, grade=2), Pool(pool, grade=None), Pool(pool, is_done=False)])
+        note_passages_addressing_judge(
+            [Pool(pool, grade=2), Pool(pool, grade=None), Pool(pool, is_done=False)]
+        )
     )
 
 
@@ -78,7 +80,7 @@ def test_no_passage_of_the_sample_speaks_to_a_judge():
     """Law, rivers, health: nothing is taken for an instruction."""
     documents = open_dataset("sample").load("documents").data
     assert len(documents.texts) > 40
-    assert not list(addressing_notes([Pool(list(documents.texts))]))
+    assert not list(note_passages_addressing_judge([Pool(list(documents.texts))]))
 
 
 def test_pairs_in_the_order_of_the_search():

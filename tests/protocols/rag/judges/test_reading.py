@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.kernel.inputs import labels
-from embassay.protocols.rag.judges.chat import MalformedJudgement, Mended, grade_of, mended_order, order_of
+from embassay.protocols.kernel.inputs import make_letter_labels
+from embassay.protocols.rag.judges.chat import MalformedJudgement, Mended, complete_order, grade_of, order_of
 
 GRADES = {
     '{"grade": 4}': 4, 'The grade is {"grade": 3}.': 3, 'Sure!\n```json\n{"grade": 2}\n```': 2,
@@ -86,37 +86,37 @@ def test_no_grade(text, why):
 @pytest.mark.parametrize(("text", "order"), ORDERS.items())
 def test_an_order(text, order):
     """Every label once, best first."""
-    assert order_of(text, labels(3)) == order
+    assert order_of(text, make_letter_labels(3)) == order
 
 
 @pytest.mark.parametrize(("text", "why"), NO_ORDERS.items(), ids=lambda text: text[:30])
 def test_no_order(text, why):
     """An order that is not whole is none."""
     with pytest.raises(MalformedJudgement) as told:
-        order_of(text, labels(3))
+        order_of(text, make_letter_labels(3))
     assert str(told.value).startswith(why)
 
 
 @given(st.integers(2, 60).flatmap(lambda n: st.permutations(range(n))))
 def test_every_permutation_is_read_as_it_is(order):
     """With as many labels as a prompt may show, repaired or not."""
-    names = labels(len(order))
+    names = make_letter_labels(len(order))
     text = json.dumps({"order": [names[place] for place in order]})
     assert order_of(text, names) == tuple(order)
-    assert mended_order(text, names) == Mended(tuple(order))
+    assert complete_order(text, names) == Mended(tuple(order))
 
 
-@given(st.lists(st.sampled_from([*labels(6), "X", ""]), max_size=12))
+@given(st.lists(st.sampled_from([*make_letter_labels(6), "X", ""]), max_size=12))
 def test_a_mended_order_is_a_permutation(said):
     """What the answer names comes first and in its order, what it leaves out last and as it was shown."""
-    names = labels(6)
+    names = make_letter_labels(6)
     text = json.dumps({"order": said})
     named = list(dict.fromkeys(names.index(label) for label in said if label in names))
     if not named:
         with pytest.raises(MalformedJudgement, match="unknown label"):
-            mended_order(text, names)
+            complete_order(text, names)
         return
-    found = mended_order(text, names)
+    found = complete_order(text, names)
     assert sorted(found.order) == list(range(6))
     assert list(found.order[: len(named)]) == named
     assert list(found.order[len(named) :]) == sorted(set(range(6)) - set(named))
@@ -129,15 +129,15 @@ def test_no_answer_breaks_the_reader(text):
     with suppress(MalformedJudgement):
         assert grade_of(text) in (1, 2, 3, 4, 5)
     with suppress(MalformedJudgement):
-        assert sorted(order_of(text, labels(3))) == [0, 1, 2]
+        assert sorted(order_of(text, make_letter_labels(3))) == [0, 1, 2]
     with suppress(MalformedJudgement):
-        assert sorted(mended_order(text, labels(3)).order) == [0, 1, 2]
+        assert sorted(complete_order(text, make_letter_labels(3)).order) == [0, 1, 2]
 
 
 @given(st.integers(1, 700))
 def test_labels_are_distinct(n):
     """However many passages there are."""
-    assert len(set(labels(n))) == n
+    assert len(set(make_letter_labels(n))) == n
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.inputs import labels
+from embassay.protocols.kernel.inputs import make_letter_labels
 from embassay.protocols.rag.judges import NoVerdict, Passage, Question, open_judge
 from embassay.protocols.rag.judges.chat import MalformedJudgement, grade_of, order_of
-from embassay.protocols.rag.judges.simulation import MALFORMED_GRADES, Noise, SimulatedJudge, malformed_orders
+from embassay.protocols.rag.judges.simulation import (
+    MALFORMED_GRADES,
+    Noise,
+    SimulatedJudge,
+    make_malformed_orders,
+)
 
 Q = Question("q", "Why?")
 GRADES = {"q": {f"d{i}": 1 + i % 5 for i in range(40)}}
@@ -153,11 +158,11 @@ def test_what_it_says_is_really_no_grade(text):
 
 @pytest.mark.parametrize("n", [2, 5])
 def test_what_it_says_is_really_no_order(n):
-    names = labels(n)
-    for text in malformed_orders(names):
+    names = make_letter_labels(n)
+    for text in make_malformed_orders(names):
         with pytest.raises(MalformedJudgement):
             order_of(text, names)
-    assert len(malformed_orders(names)) >= 8
+    assert len(make_malformed_orders(names)) >= 8
 
 
 QRELS = {

@@ -13,7 +13,7 @@ import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.probes.bundles import Person, open_material
 from embassay.protocols.rag.probes.options import NoiseRequest
-from embassay.protocols.rag.probes.questions import NoiseQuestions, questions
+from embassay.protocols.rag.probes.questions import NoiseQuestions, load_questions
 from embassay.protocols.rag.probes.signatures import Signatures, draw_signatures, sign_collection
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
@@ -159,6 +159,6 @@ def test_judgements_of_own_data_are_read_by_what_they_can_mean(
     request = NoiseRequest(("wordllama",), datasets=(str(folder),), langs=("en",), reference="passage")
     if grades is None:
         with pytest.raises(DataError, match="--grades"):
-            questions(request, str(folder), "en")
+            load_questions(request, str(folder), "en")
         return
-    assert questions(request, str(folder), "en").grades == ({0: grades[0], 1: grades[1]},)
+    assert load_questions(request, str(folder), "en").grades == ({0: grades[0], 1: grades[1]},)

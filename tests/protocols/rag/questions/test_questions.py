@@ -20,8 +20,14 @@ from embassay.data import open_dataset
 from embassay.data.documents import Placed
 from embassay.errors import BudgetExceeded, DataError, UsageError
 from embassay.protocols.kernel.session import Silent
-from embassay.protocols.questions.checks import fault_of, find_span, is_copy, longest_run, mistype_question
-from embassay.protocols.questions.drafts import _find_quotation, near_repeats
+from embassay.protocols.questions.checks import (
+    find_fault,
+    find_span,
+    is_copy,
+    longest_shared_run,
+    mistype_question,
+)
+from embassay.protocols.questions.drafts import _find_quotation, find_near_repeats
 from embassay.protocols.rag import QuestionsOptions, QuestionsRequest
 from embassay.protocols.rag.questions.protocol import Questioning, questions
 from stub.asking import PLANTED, asking
@@ -364,12 +370,12 @@ PASSAGE = Placed(
     ],
 )
 def test_checks_that_need_no_model(question: str, kind: str, outcome: str | None) -> None:
-    found = fault_of(question, kind, PASSAGE, QuestionsOptions())
+    found = find_fault(question, kind, PASSAGE, QuestionsOptions())
     assert (found[0] if found else None) == outcome
 
 
 def test_runs_of_words_and_spans() -> None:
-    assert longest_run(["a", "b", "c"], ["c", "a", "b", "a"]) == 2
+    assert longest_shared_run(["a", "b", "c"], ["c", "a", "b", "a"]) == 2
     assert is_copy("one two three four five six", "x one two three four five six y", "fact", 1.0)
     assert find_span("It  burns\noil.", "“Burns oil …”") == (4, 13)
     assert find_span("It burns oil.", "gas") is None
@@ -402,8 +408,8 @@ def test_near_repeats_keep_the_first() -> None:
         "How long does a refund take now?",
         "Why?",
     ]
-    assert near_repeats(texts, 0.6) == [1, 2]
-    assert near_repeats(texts, 1.0) == [1]
+    assert find_near_repeats(texts, 0.6) == [1, 2]
+    assert find_near_repeats(texts, 1.0) == [1]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from embassay.protocols.rag.rewriters import (
     RewriteOptions,
     describe_rewriter,
     open_rewriter,
-    rewriting_of,
+    parse_rewriting,
 )
 from embassay.runs.store import CachedChat
 from stub import StubServer
@@ -63,12 +63,12 @@ def test_by_name():
 def test_what_is_no_answer(answer, why):
     """Nothing is guessed: an answer is one object with one short text."""
     with pytest.raises(MalformedRewriting, match=why):
-        rewriting_of(answer, ASKED.text)
+        parse_rewriting(answer, ASKED.text)
 
 
 def test_a_code_fence_does_no_harm():
     """And white space is made one line."""
-    assert rewriting_of('```json\n{"rewrite": " jet\\n noise "}\n```', "x") == "jet noise"
+    assert parse_rewriting('```json\n{"rewrite": " jet\\n noise "}\n```', "x") == "jet noise"
 
 
 def test_what_cannot_be_read_is_asked_for_again(cache):

@@ -11,9 +11,9 @@ import pytest
 import scipy.stats
 
 import embassay as eb
-from embassay.protocols.rag.scoring.conclusions import judged_less
+from embassay.protocols.rag.scoring.conclusions import find_less_judged_run
 from embassay.protocols.rag.scoring.score import Score
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.stats import (
     corrected_interval,
     freedom_of_units,
@@ -53,7 +53,7 @@ def test_intervals_are_those_of_every_protocol(found: eb.rag.Scoring) -> None:
     """The percentiles of resampled means, corrected for bias and few units; Wilson's where all have 0 or all have 1."""
     for name in RUNS:
         known = values(found, name, "Harm@10")
-        draws = resample_means(known, n_resamples=4000, rng=generator(5, "resample"))[:, 0]
+        draws = resample_means(known, n_resamples=4000, rng=make_generator(5, "resample"))[:, 0]
         expected = corrected_interval(draws, known.mean(), freedom_of_units(150), accelerated=True)
         if np.ptp(known) == 0:
             expected = wilson(known[0], 150).low, wilson(known[0], 150).high
@@ -69,7 +69,7 @@ def test_pairs_are_t_tests_of_the_paired_bootstrap(found: eb.rag.Scoring) -> Non
     assert comparison is not None
     for pair in comparison.pairs:
         apart = values(found, pair.a, "Harm@10") - values(found, pair.b, "Harm@10")
-        draws = resample_means(apart, n_resamples=4000, rng=generator(5, "resample"))[:, 0]
+        draws = resample_means(apart, n_resamples=4000, rng=make_generator(5, "resample"))[:, 0]
         error = float(np.std(draws, ddof=1)) * (150 / 149) ** 0.5
         half = scipy.stats.t.ppf(0.975, 149) * error
         p = 2 * scipy.stats.t.sf(abs(apart.mean()) / error, 149)
@@ -122,12 +122,12 @@ def test_a_run_that_is_judged_less_is_not_said_to_be_beaten() -> None:
         "new has no grade for 50.0% of the passages that count, the leader for 0.0%" in found.record.lede[1]
     )
     assert "--add-run" in found.record.lede[1]
-    assert judged_less(found.record) == ("new", pytest.approx(0.5), pytest.approx(0.0))
+    assert find_less_judged_run(found.record) == ("new", pytest.approx(0.5), pytest.approx(0.0))
 
 
 def test_where_they_are_taken_out_missing_grades_count_against_nobody() -> None:
     """Nor where the less judged one leads."""
-    assert judged_less(_unequally_judged(unjudged="condense").record) is None
+    assert find_less_judged_run(_unequally_judged(unjudged="condense").record) is None
     judged = {f"q{i}": {f"d{j}": 5 if j < 5 else 1 for j in range(10)} for i in range(30)}
     runs = {
         "old": {query: [f"d{j}" for j in range(5, 10)] for query in judged},
@@ -135,7 +135,7 @@ def test_where_they_are_taken_out_missing_grades_count_against_nobody() -> None:
     }
     runs = {name: by_query(run) for name, run in runs.items()}
     found = eb.rag.score(by_query(judged), runs, measures=["RA-nWG@5", "Judged@5"], resamples=500)
-    assert judged_less(found.record) is None
+    assert find_less_judged_run(found.record) is None
     assert found.verdict == "new beats every other run on RA-nWG@5"
 
 
@@ -216,7 +216,7 @@ def test_questions_that_share_a_relevant_document_are_drawn_together() -> None:
     )
     assert found.record.judgements.groups == 9
     sums = np.array([round(size * share) for size, share in zip(sizes, hit, strict=True)], dtype=float)
-    rows = generator(0, "resample").integers(0, 9, size=(3000, 9))
+    rows = make_generator(0, "resample").integers(0, 9, size=(3000, 9))
     draws = sums[rows].sum(axis=1) / np.array(sizes)[rows].sum(axis=1)
     value = found.record.value("a", "R@1")
     assert value is not None

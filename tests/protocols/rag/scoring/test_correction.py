@@ -13,8 +13,8 @@ import scipy.stats
 import embassay as eb
 from embassay.errors import DataError
 from embassay.protocols.compare import compare_systems
-from embassay.protocols.gate import judged_against
-from embassay.protocols.rag.scoring.correction import Correction, _labels_ahead, read_corrections
+from embassay.protocols.gate import judge_against
+from embassay.protocols.rag.scoring.correction import Correction, _forecast_labels, read_corrections
 from embassay.protocols.rag.scoring.score import read_score
 from embassay.protocols.rag.scoring.tables import score_tables
 from embassay.protocols.run_values import read_values
@@ -267,7 +267,7 @@ def test_what_more_would_buy_is_told_of_all_that_is_open(p, open_) -> None:
         )
         for other in ("b", "c")
     ]
-    found = list(_labels_ahead(rows, "nDCG@5", 8.0))
+    found = list(_forecast_labels(rows, "nDCG@5", 8.0))
     assert len({one.other for one in found}) == open_
     assert all(0 <= one.chance <= 1 for one in found)
 
@@ -397,7 +397,7 @@ def test_two_corrected_scorings_are_compared_and_gated_alike(tmp_path) -> None:
     first, second = many.record.value("good", "nDCG@5"), few.record.value("good", "nDCG@5")
     assert one.difference == pytest.approx(first.value - second.value)
     assert one.error == pytest.approx(math.hypot(first.error, second.error), rel=0.02)
-    [verdict] = judged_against(now, base, systems=["good"])
+    [verdict] = judge_against(now, base, systems=["good"])
     assert (verdict.value, verdict.low, verdict.high) == (one.difference, one.low, one.high)
     assert verdict.unpaired
     assert verdict.met == (scipy.stats.t.cdf(one.difference / one.error, one.df) >= 0.05)

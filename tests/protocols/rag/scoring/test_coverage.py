@@ -11,8 +11,8 @@ import pytest
 
 from embassay.protocols.rag.scoring.quantities import Quantity, value_interval
 from embassay.stats import clear_lead, freedom_of_units, percentile_interval, resample_means, t_test
-from embassay.stats.intervals import items_to_decide, t_quantile
-from embassay.stats.ranks import corrected_pairs, paired_test
+from embassay.stats.intervals import count_items_to_decide, t_quantile
+from embassay.stats.ranks import correct_pairs, paired_test
 from embassay.stats.resampling import effective_units
 from protocols.rag.scoring.populations import Population, made, of_xquad
 
@@ -77,7 +77,7 @@ def _come_true(population: Population, n: int, draws: int) -> tuple[int, int]:
         error, df = _error(apart, groups)
         if error == 0 or t_test(float(apart.mean()), error, 1.0, df)[1] < 0.05:
             continue
-        more = items_to_decide(error, n, abs(float(apart.mean())), df=df)
+        more = count_items_to_decide(error, n, abs(float(apart.mean())), df=df)
         if more is None or not 0 < more <= 2000:
             continue
         rows_after, groups_after = population.draw(int(np.ceil(more)), rng)
@@ -123,7 +123,7 @@ def _words(population: Population, n: int, draws: int) -> dict[str, tuple[int, i
             (a, b, float(means[order[a]] - means[order[b]])) for a, b in combinations(range(len(order)), 2)
         ]
         tests = [paired_test(a, b, gap, replicates[a] - replicates[b], free, scale=1.0) for a, b, gap in gaps]
-        adjusted = corrected_pairs([test.p for test in tests], [gap != 0 for _, _, gap in gaps])
+        adjusted = correct_pairs([test.p for test in tests], [gap != 0 for _, _, gap in gaps])
         alone = all(p < 0.05 for p, (a, _, _) in zip(adjusted, gaps, strict=True) if a == 0)
         plainly = float((replicates[0] > replicates[1:].max(axis=0)).mean())
         wrong = truth[order[0]] < truth.max() - 1e-12

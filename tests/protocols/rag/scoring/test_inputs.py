@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import embassay as eb
 from embassay.data.judged_runs import read_qrels
-from embassay.data.retrieval import fitting_map, grade_map
+from embassay.data.retrieval import grade_map, suggest_grade_map
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.scoring.inputs import (
-    counts_by_grade,
+    count_by_grade,
     file_stem,
     map_grades,
-    named_path,
+    parse_named_path,
     read_answers,
     read_inputs,
 )
@@ -46,7 +46,7 @@ def test_grade_maps(
 ) -> None:
     """Values of the file become grades from 1 to 5; what a map drops is counted."""
     found = map_grades(read_qrels(qrels_file(tmp_path, *values)), grades)
-    assert counts_by_grade(found.frame["grade"].to_numpy()) == counts
+    assert count_by_grade(found.frame["grade"].to_numpy()) == counts
     assert found.dropped == len(values) - sum(counts)
 
 
@@ -94,7 +94,7 @@ def test_values_outside_the_map(
 def test_a_fitting_map_keeps_what_is_not_relevant(values: list[float], gains: list[int]) -> None:
     """All that is 0 or less has grade 1, which gains nothing; the others gain as they are to one another, so that nDCG
     is pytrec_eval's on the file's own values."""
-    grades = grade_map(fitting_map(values))
+    grades = grade_map(suggest_grade_map(values))
     assert [(grades[value] or 0) - 1 for value in values] == gains
 
 
@@ -103,13 +103,13 @@ def test_a_fitting_map_keeps_what_is_not_relevant(values: list[float], gains: li
 )
 def test_no_map_is_offered_where_none_is_sure(values: list[float]) -> None:
     """Without a value that is not relevant, with more values than grades, and where 1 may be the best or the least."""
-    assert not fitting_map(values)
+    assert not suggest_grade_map(values)
 
 
 @given(st.sets(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 100.0]), min_size=1))
 def test_a_fitting_map_never_makes_relevant_what_is_not(values: set[float]) -> None:
     """Whatever the values: a map that is offered has them all, and rises where they do."""
-    if offered := fitting_map(values):
+    if offered := suggest_grade_map(values):
         grades = grade_map(offered)
         rising = [grades[value] for value in sorted(values) if value > 0]
         assert all(grades[value] == 1 for value in values if value <= 0)
@@ -262,7 +262,7 @@ def test_names_of_runs(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Two runs are called 'a/bm25'"):
         names(files[0], files[0])
     assert file_stem("run.jsonl.gz") == "run"
-    assert named_path("a=b")[0] == "a"
+    assert parse_named_path("a=b")[0] == "a"
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import embassay as eb
-from embassay.protocols.kernel.tables import score as printed
-from embassay.protocols.rag.scoring.conclusions import percent
+from embassay.protocols.kernel.tables import format_score as printed
+from embassay.protocols.rag.scoring.conclusions import format_percent
 from embassay.protocols.rag.scoring.score import CitedNumber, Score
 from stub.ranked import by_query, qrels, run
 
@@ -206,8 +206,8 @@ def numbers(score: Score) -> set[str]:
     whole = {f"{round(value):,}" for value in found if float(value).is_integer()}
     return (
         {printed(value) for value in found}
-        | {percent(value)[:-1] for value in shares}
-        | {percent(1 - value)[:-1] for value in shares}
+        | {format_percent(value)[:-1] for value in shares}
+        | {format_percent(1 - value)[:-1] for value in shares}
         | whole
     )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.rag.sweep.collection import collapse_passages, passages_of, read_collection
+from embassay.protocols.rag.sweep.collection import collapse_passages, make_passages, read_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, Latency, SweepRequest
 from embassay.text import open_tokenizer
 
@@ -103,9 +103,9 @@ def test_queries_are_drawn_by_the_seed(tmp_path):
 def test_chunks_belong_to_their_documents(tmp_path):
     """Together they hold the text; a ranking of chunks is one of documents by the best chunk."""
     found = _read(_folder(tmp_path / "set", [("q", "d0", 1)]))
-    whole = passages_of(found, "none", open_tokenizer("words"))
+    whole = make_passages(found, "none", open_tokenizer("words"))
     assert whole.texts == found.texts
-    cut = passages_of(found, "8", open_tokenizer("words"))
+    cut = make_passages(found, "8", open_tokenizer("words"))
     assert len(cut) > len(whole)
     assert cut.ids[0] == "d0#1"
     for place, text in enumerate(found.texts):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.sweep.config import Latency, SweepRequest, read_config, request_of
+from embassay.protocols.rag.sweep.config import Latency, SweepRequest, parse_request, read_config
 
 LEAST = "datasets: sample\nencoder: wordllama\n"
 
@@ -31,7 +31,7 @@ def test_the_least_has_the_defaults_of_the_spec(tmp_path):
     assert request.measures[:3] == ("RA-nWG@10", "N-Recall4+@10", "N-Recall5@10")
     assert len(request.measures) == 12
     assert request.rules.measure == "RA-nWG@10"
-    assert request == request_of({"datasets": "sample", "encoder": "wordllama"}, base=tmp_path)
+    assert request == parse_request({"datasets": "sample", "encoder": "wordllama"}, base=tmp_path)
 
 
 def test_weights_of_efficiency_are_the_operators(tmp_path):
@@ -154,7 +154,7 @@ def test_rules_and_prices_are_no_arguments():
 
 def test_a_generator_is_timed_or_assumed(tmp_path):
     """Not both, not half of one; it is an argument of the run where there is one, and leaves no mark where not."""
-    assert "generator" not in request_of({"datasets": "sample", "encoder": "wordllama"}).as_dict()
+    assert "generator" not in parse_request({"datasets": "sample", "encoder": "wordllama"}).as_dict()
     found = read_config(
         _written(tmp_path, LEAST + "generator: {ttft_ms: 400, tokens_per_second: 100, output_tokens: 201}\n")
     )

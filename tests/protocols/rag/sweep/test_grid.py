@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.sweep.config import SweepRequest, request_of
+from embassay.protocols.rag.sweep.config import SweepRequest, parse_request
 from embassay.protocols.rag.sweep.grid import make_grid
 from embassay.protocols.rag.sweep.stacks import Configuration
-from embassay.systems import sized
+from embassay.systems import add_dims
 
 DIMS = {"a": 256, "b": 384}
 
@@ -59,7 +59,7 @@ def test_dimensions_that_an_encoder_has_not():
 def test_more_dimensions_are_had_from_a_model_that_has_a_parameter_for_them():
     """Not cut from its usual vectors, which have fewer; a size that it was not trained for is left out."""
     request = SweepRequest((), ("voyage:voyage-3-large",), dims=(512, 1024, 2048, 3000))
-    found = make_grid(request, {"voyage:voyage-3-large": 1024}, sized)
+    found = make_grid(request, {"voyage:voyage-3-large": 1024}, add_dims)
     assert [one.dims for one in found.wanted] == [512, None, 2048]
     assert list(found.senseless.values()) == ["voyage:voyage-3-large has 1024 dimensions"]
 
@@ -103,7 +103,7 @@ def test_wanted_and_senseless_are_apart(modes, rerankers, dims):
 
 def test_words_alone_are_one_stack_whatever_the_encoders():
     """Without encoder, dimensions and index; with a reranker and without; beside dense ones, or by themselves."""
-    request = request_of({
+    request = parse_request({
         "datasets": "sample", "encoder": ["wordllama", "minilm"], "dims": [64, "full"], "index": ["flat", "hnsw-f32"],
         "mode": ["dense", "sparse"], "reranker": ["none", "overlap"], "k": [10, 20], "chunk": ["none", "200"],
     })  # fmt: skip
@@ -113,7 +113,7 @@ def test_words_alone_are_one_stack_whatever_the_encoders():
     assert len(found) == 2 * 2 * 2
     assert {(one.encoder, one.dims, one.index) for one in found} == {("bm25", None, "none")}
     assert found[0].id == "bm25/k10/sparse"
-    alone = request_of({"datasets": "sample", "mode": ["sparse", "sparse+rerank"], "reranker": "overlap"})
+    alone = parse_request({"datasets": "sample", "mode": ["sparse", "sparse+rerank"], "reranker": "overlap"})
     assert [one.id for one in make_grid(alone, {}).wanted] == ["bm25/k50/sparse", "bm25/k50/sparse/overlap"]
     with pytest.raises(UsageError, match="'encoder' is missing"):
-        request_of({"datasets": "sample", "mode": ["sparse", "hybrid"]})
+        parse_request({"datasets": "sample", "mode": ["sparse", "hybrid"]})

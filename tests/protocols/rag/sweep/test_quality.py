@@ -9,8 +9,8 @@ from embassay.measures import n_recall, proc, ra_nwg
 from embassay.protocols.rag.sweep.collection import Collection
 from embassay.protocols.rag.sweep.measurement import (
     grade_lists,
-    index_recall,
     list_quality,
+    measure_index_recall,
     pool_ceilings,
     score_entropies,
     score_margins,
@@ -75,4 +75,7 @@ def test_margin_is_first_less_tenth():
 
 def test_recall_is_the_share_of_the_exact_ones():
     """Order does not count, and a short exact list is its own measure."""
-    assert index_recall([[1, 2, 3], [4]], [[3, 2, 9], [4]], [2, 3]) == {2: 0.75, 3: pytest.approx(5 / 6)}
+    assert measure_index_recall([[1, 2, 3], [4]], [[3, 2, 9], [4]], [2, 3]) == {
+        2: 0.75,
+        3: pytest.approx(5 / 6),
+    }

@@ -15,7 +15,7 @@ from embassay.measures import ra_nwg
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.sweep.collection import read_collection
-from embassay.protocols.rag.sweep.config import request_of
+from embassay.protocols.rag.sweep.config import parse_request
 from embassay.protocols.rag.sweep.protocol import read_sweep
 from embassay.search.indexes import INDEXES
 from embassay.search.indexes.faiss_index import Flat
@@ -132,7 +132,7 @@ def test_every_combination_is_measured(done):
 
 def test_values_are_those_of_the_rankings_kept(done):
     """The lists on disk, scored one by one, give the values on disk; each is of documents, each once."""
-    collection = read_collection(request_of(CONFIG).datasets[0], request_of(CONFIG))
+    collection = read_collection(parse_request(CONFIG).datasets[0], parse_request(CONFIG))
     grades = {
         key: {collection.ids[place]: grade for place, grade in own.items()}
         for key, own in zip(collection.query_ids, collection.grades, strict=True)
@@ -169,7 +169,7 @@ def test_a_reranker_reorders_its_candidates_only(done):
 
 def test_nothing_is_computed_twice(tmp_path):
     """Texts are embedded once for all dims and stacks, and no pair is scored twice for quality."""
-    opening._opened.cache_clear()
+    opening._open_cache.cache_clear()
     config = {**FREE, "reranker": "counted", "latency": {**QUICK, "queries": 1, "warmup": 0, "repeats": 1}}
     eb.rag.sweep(config, out=tmp_path / "a")
     counts = read_sweep(tmp_path / "a").counts
@@ -491,7 +491,7 @@ def test_vectors_are_compared_as_their_model_was_made_for(similarity, tmp_path):
         eb.rag.sweep(config, out=tmp_path / "run")
     finally:
         del SYSTEMS._entries[name]
-    collection = read_collection(request_of(CONFIG).datasets[0], request_of(CONFIG))
+    collection = read_collection(parse_request(CONFIG).datasets[0], parse_request(CONFIG))
     (path,) = (tmp_path / "run").glob("rankings/**/*.parquet")
     kept = {row["query_id"]: row["documents"] for row in pl.read_parquet(path).iter_rows(named=True)}
     encode = Lengths(similarity).encode

@@ -55,10 +55,10 @@ def test_words_alone_have_no_vectors(done):
 def test_their_lists_are_those_of_bm25(done):
     """As the index of words finds them."""
     from embassay.protocols.rag.sweep.collection import read_collection
-    from embassay.protocols.rag.sweep.config import request_of
+    from embassay.protocols.rag.sweep.config import parse_request
     from embassay.search.bm25 import BM25Index
 
-    request = request_of(CONFIG)
+    request = parse_request(CONFIG)
     collection = read_collection(request.datasets[0], request)
     index = BM25Index.of(collection.ids, collection.texts)
     frame = pl.concat([pl.read_parquet(path) for path in done.glob("rankings/**/bm25*.parquet")])
@@ -170,8 +170,8 @@ def test_harm_is_turned_for_the_frontier():
 def test_models_of_many_vectors_are_encoders(tmp_path, monkeypatch):
     """SPLADE and ColBERT: dense and fused lists, the dense ones as each system searches."""
     from embassay.protocols.rag.sweep.collection import read_collection
-    from embassay.protocols.rag.sweep.config import request_of
-    from embassay.protocols.rag.sweep.findings.conclusions import memory_of
+    from embassay.protocols.rag.sweep.config import parse_request
+    from embassay.protocols.rag.sweep.findings.conclusions import sum_memory
     from embassay.systems import open_system
     from embassay.text import open_tokenizer
 
@@ -181,13 +181,13 @@ def test_models_of_many_vectors_are_encoders(tmp_path, monkeypatch):
     eb.rag.sweep(config, out=tmp_path / "run")
     sweep = read_sweep(tmp_path / "run")
     assert not sweep.skipped
-    sizes = memory_of([one for one in sweep.measured if one.configuration.encoder in encoders])
+    sizes = sum_memory([one for one in sweep.measured if one.configuration.encoder in encoders])
     assert sizes.vectors is None  # a formula of one vector a text says nothing here
     assert sizes.memory
     assert {(one.configuration.encoder, one.configuration.mode) for one in sweep.measured} == {
         (encoder, mode) for encoder in encoders for mode in ("dense", "hybrid")
     }
-    request = request_of(config)
+    request = parse_request(config)
     collection = read_collection(request.datasets[0], request)
     frame = pl.concat([pl.read_parquet(path) for path in (tmp_path / "run").glob("rankings/**/*.parquet")])
     for encoder in encoders:
@@ -203,8 +203,8 @@ def test_models_of_many_vectors_are_encoders(tmp_path, monkeypatch):
 
 def test_an_ensemble_makes_no_vectors():
     """Several systems are fused by `mode: hybrid`: an ensemble is refused where it stands, with the way."""
-    from embassay.protocols.rag.sweep.config import request_of
+    from embassay.protocols.rag.sweep.config import parse_request
 
     with pytest.raises(UsageError, match=r"'ensemble:wordllama\+bm25' makes no vectors") as caught:
-        request_of({**CONFIG, "encoder": ["wordllama", "ensemble:wordllama+bm25"]})
+        parse_request({**CONFIG, "encoder": ["wordllama", "ensemble:wordllama+bm25"]})
     assert "hybrid" in caught.value.mend

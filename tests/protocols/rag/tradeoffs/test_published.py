@@ -8,12 +8,12 @@ from embassay.protocols.rag.tradeoffs import (
     Limits,
     Stack,
     average_performance,
-    choose,
-    efficiency_of,
+    choose_stack,
     find_frontier,
     generation_cost,
     graph_bytes,
     marginal_gain,
+    measure_efficiency,
     reranking_cost,
     vector_bytes,
 )
@@ -100,7 +100,7 @@ def test_efficiency_from_measures(
     names = ("N-Recall4+@10", "RA-nWG@10", "N-Recall4+@30", "RA-nWG@30")
     performance = average_performance(dict(zip(names, quality, strict=True)))
     assert performance == pytest.approx(average, abs=5e-4)
-    assert efficiency_of(performance, milliseconds) == pytest.approx(published, abs=1.1e-3)
+    assert measure_efficiency(performance, milliseconds) == pytest.approx(published, abs=1.1e-3)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_efficiency_from_measures(
     [(0.818, 337.2, 2.426), (0.812, 338.8, 2.397), (0.782, 330.9, 2.363)],
 )
 def test_efficiency_of_averages(performance: float, milliseconds: float, published: float) -> None:
-    assert efficiency_of(performance, milliseconds) == pytest.approx(published, abs=5e-4)
+    assert measure_efficiency(performance, milliseconds) == pytest.approx(published, abs=5e-4)
 
 
 def test_frontiers_of_the_scenarios() -> None:
@@ -120,14 +120,14 @@ def test_frontiers_of_the_scenarios() -> None:
 
 def test_rules_on_the_scenarios() -> None:
     def chosen(measure: str, **limits: float) -> str:
-        stack = choose(SCENARIOS, measure, Limits(**limits)).stack
+        stack = choose_stack(SCENARIOS, measure, Limits(**limits)).stack
         return stack.id if stack else ""
 
     assert chosen("RA@10", sla_ms=350) == chosen("RA@30", sla_ms=350) == "base"
     assert chosen("RA@30", sla_ms=500) == "push"
     assert chosen("RA@30", budget=1.0) == "saver"
     assert chosen("RA@30", target=0.82) == "push"
-    assert ids(list(choose(SCENARIOS, "RA@30", Limits(target=0.82)).tied)) == {"push", "small"}
+    assert ids(list(choose_stack(SCENARIOS, "RA@30", Limits(target=0.82)).tied)) == {"push", "small"}
     assert ids(find_frontier(SCENARIOS, ["RA@30"], slo_ms=350)) == {"base"}
 
 

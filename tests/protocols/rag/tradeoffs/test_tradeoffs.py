@@ -12,11 +12,11 @@ from embassay.errors import UsageError
 from embassay.protocols.rag.tradeoffs import (
     Limits,
     Stack,
-    choose,
-    efficiency_of,
+    choose_stack,
     find_frontier,
     graph_bytes,
     marginal_gain,
+    measure_efficiency,
     product_bytes,
 )
 
@@ -56,7 +56,7 @@ def test_a_choice_keeps_its_limits(
     given_stacks: list[Stack], budget: float, hundreds: float, target: float | None
 ) -> None:
     limits = Limits(hundreds * 100, budget, None if target is None else target / 4)
-    choice = choose(given_stacks, "Q", limits)
+    choice = choose_stack(given_stacks, "Q", limits)
     feasible = [
         one
         for one in given_stacks
@@ -74,22 +74,22 @@ def test_a_choice_keeps_its_limits(
 
 def test_the_nearest_stack_misses_least() -> None:
     near, far = Stack("near", 1.1, 100, {"Q": 0.5}), Stack("far", 3, 50, {"Q": 0.9})
-    assert choose([far, near], "Q", Limits(budget=1)).nearest is near
+    assert choose_stack([far, near], "Q", Limits(budget=1)).nearest is near
 
 
 def test_ties_go_to_the_smaller_prompt_then_cost_then_time_then_id() -> None:
     a = Stack("a", 1, 100, {"Q": 0.5}, prompt_tokens=20)
     b = Stack("b", 9, 900, {"Q": 0.5}, prompt_tokens=10)
-    assert choose([a, b], "Q").stack is b
+    assert choose_stack([a, b], "Q").stack is b
     c, d = Stack("c", 1, 100, {"Q": 0.5}, 20), Stack("d", 1, 90, {"Q": 0.5}, 20)
-    assert choose([a, c, d], "Q").stack is d
-    assert choose([c, a], "Q").stack is a
+    assert choose_stack([a, c, d], "Q").stack is d
+    assert choose_stack([c, a], "Q").stack is a
 
 
 def test_with_a_target_the_faster_of_equals_wins_before_the_better() -> None:
     """Both reach it, within the jitter and at one price: the source's order is prompt, cost, latency."""
     fast, good = Stack("fast", 1, 100, {"Q": 0.81}), Stack("good", 1, 110, {"Q": 0.9})
-    assert choose([good, fast], "Q", Limits(target=0.8)).stack is fast
+    assert choose_stack([good, fast], "Q", Limits(target=0.8)).stack is fast
 
 
 def test_steps_within_jitter_and_free_ones() -> None:
@@ -109,13 +109,13 @@ def test_product_quantisation_takes_codes_codebooks_and_a_rotation() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: choose([], "Q"),
-        lambda: choose([Stack("a", 1, 1)], "Q"),
+        lambda: choose_stack([], "Q"),
+        lambda: choose_stack([Stack("a", 1, 1)], "Q"),
         lambda: find_frontier([Stack("a", 1, 1, {"Q": 1})], ["Q"], dominance="loose"),  # type: ignore[arg-type]
         lambda: find_frontier([Stack("a", 1, 1, {"Q": 1})], [], axes=[]),
         lambda: product_bytes(10, 8, m=3),
         lambda: graph_bytes(10, m=1),
-        lambda: efficiency_of(0.8, 0),
+        lambda: measure_efficiency(0.8, 0),
     ],
 )
 def test_what_cannot_be_meant_is_a_usage_error(wrong: object) -> None:
@@ -130,10 +130,10 @@ def test_what_costs_and_takes_as_much_is_no_choice_by_cost() -> None:
     pq = Stack("pq", 1.2500, 39.0, {"Q": 0.648}, 500)
     half = Stack("half", 0.62, 39.5, {"Q": 0.60}, 500)
     slower = replace(pq, latency=41.0)
-    assert choose([flat, slower], "Q", Limits(target=0.6), jitter_ms=5).stack is flat
-    assert choose([flat, pq], "Q", Limits(target=0.6), jitter_ms=5).stack is pq
-    assert choose([flat, pq], "Q", Limits(target=0.6), jitter_ms=5, cost_share=0.0).stack is pq
-    assert choose([flat, pq, half], "Q", Limits(target=0.6), jitter_ms=5).stack is half
+    assert choose_stack([flat, slower], "Q", Limits(target=0.6), jitter_ms=5).stack is flat
+    assert choose_stack([flat, pq], "Q", Limits(target=0.6), jitter_ms=5).stack is pq
+    assert choose_stack([flat, pq], "Q", Limits(target=0.6), jitter_ms=5, cost_share=0.0).stack is pq
+    assert choose_stack([flat, pq, half], "Q", Limits(target=0.6), jitter_ms=5).stack is half
     assert find_frontier([flat, pq], ["Q"]) == [flat, pq]
     assert find_frontier([flat, pq], ["Q"], cost_share=0.01, jitter_ms=5) == [flat]
     assert find_frontier([flat, half], ["Q"], cost_share=0.01, jitter_ms=5) == [flat, half]

@@ -21,7 +21,7 @@ from embassay.protocols.hume.study import AnnotationRow, read_study
 from embassay.web.annotation.page import (
     STATIC,
     bundle_modules,
-    in_order,
+    order_modules,
     render_page,
     render_single,
     write_single,
@@ -164,11 +164,11 @@ def test_decisions_that_cannot_be_taken(tmp_path: Path) -> None:
 
 def test_every_module_is_in_the_bundle() -> None:
     """No script lies about unused, none imports what another does not give, and each comes after what it needs."""
-    names = [path.name for path in in_order(STATIC)]
+    names = [path.name for path in order_modules(STATIC)]
     assert sorted(names) == sorted(path.name for path in STATIC.glob("*.js"))
     text = bundle_modules()
     assert not re.search(r"^(import|export) ", text, re.MULTILINE)
-    for path in in_order(STATIC):
+    for path in order_modules(STATIC):
         for wanted, source in re.findall(
             r'import \{([^}]*)\} from "\./([\w-]+\.js)"', path.read_text("utf-8")
         ):

@@ -38,12 +38,12 @@ def test_numbers_are_printed_as_by_the_server(call: Callable[..., Any]) -> None:
     values = [rng.uniform(-1.2, 1.2) for _ in range(500)] + [i / 16 for i in range(-20, 40)]
     values += [i / 2000 for i in range(-50, 50)] + [0.0, -0.0001, 1.0, 0.9995, 1e-9, 12345.0625]
     pairs = [[value, digits] for value in values for digits in (0, 1, 2, 3)]
-    assert call("numbers.js", "m.fixed(...x)", pairs) == [numbers.score(*pair) for pair in pairs]
-    assert call("numbers.js", "m.change(...x)", pairs) == [numbers.change(*pair) for pair in pairs]
+    assert call("numbers.js", "m.fixed(...x)", pairs) == [numbers.format_score(*pair) for pair in pairs]
+    assert call("numbers.js", "m.change(...x)", pairs) == [numbers.format_change(*pair) for pair in pairs]
     ends = [[a, a + abs(b), 3] for a, b in zip(values, reversed(values), strict=True)]
-    assert call("numbers.js", "m.range(...x)", ends) == [numbers.interval(*one) for one in ends]
+    assert call("numbers.js", "m.range(...x)", ends) == [numbers.format_interval(*one) for one in ends]
     shares = [0, 1, 0.5, 0.001, 0.999, 0.0051, 0.125]
-    assert call("numbers.js", "m.percent(x)", shares) == [numbers.percent(share) for share in shares]
+    assert call("numbers.js", "m.percent(x)", shares) == [numbers.format_percent(share) for share in shares]
 
 
 def test_facts_are_said_as_by_the_server(call: Callable[..., Any]) -> None:
@@ -62,10 +62,10 @@ def test_facts_are_said_as_by_the_server(call: Callable[..., Any]) -> None:
     ]
     times = [0.338, 4.2, 59.99, 41 * 60, 3 * 3600 + 12 * 60]
     assert call("numbers.js", "m.FACTS.get('seconds')[1](x)", times) == [
-        numbers.duration(one) for one in times
+        numbers.format_duration(one) for one in times
     ]
     moments = ["2026-11-22T14:02:10+00:00", "no time"]
-    assert call("numbers.js", "m.moment(x)", moments) == [numbers.moment(one) for one in moments]
+    assert call("numbers.js", "m.moment(x)", moments) == [numbers.format_time(one) for one in moments]
 
 
 def test_scales_are_the_reports(call: Callable[..., Any]) -> None:

@@ -50,7 +50,7 @@ def read_argilla(path: Path, folder: StudyFolder) -> Taken:
         raise DataError("These are not records of Argilla", path=path, mend=MEND)
     users = _read_users(path.parent / USERS)
     items = {item.id: item for item in folder.items}
-    for number, record in enumerate(records_of(document), start=1):
+    for number, record in enumerate(list_records(document), start=1):
         at = AnswerPlace(path, words=f"record {number} ({record.get('id', '-')})")
         item = record.get("external_id") or record.get("id")
         if not isinstance(item, str) or item not in items:
@@ -85,7 +85,9 @@ def _take_response(
         taken.leave_out("drafts")
         return
     value = (
-        _value(task, payload, response.said.get(_MAIN[task.family]), at) if status == "submitted" else None
+        _read_value(task, payload, response.said.get(_MAIN[task.family]), at)
+        if status == "submitted"
+        else None
     )
     flag, comment = (str(response.said.get(name) or "") for name in (FLAG, COMMENT))
     if value is None and status == "submitted" and not flag and not comment:
@@ -96,7 +98,7 @@ def _take_response(
     taken.answers.append(Incoming(item, annotator, value, at, ts=response.ts, flag=flag, comment=comment))
 
 
-def _value(task: StudyTask, payload: Mapping[str, Any], answer: Any, at: AnswerPlace) -> Any:
+def _read_value(task: StudyTask, payload: Mapping[str, Any], answer: Any, at: AnswerPlace) -> Any:
     if task.family != "reranking" or answer is None:
         return answer
     names = [document_field(place) for place in range(len(payload["documents"]))]
@@ -260,23 +262,23 @@ def _text_field(name: str, *, required: bool) -> Plain:
 def _task_question(task: StudyTask, most: int) -> Plain:
     if task.family == "classification":
         labels = [(str(label.value), label.name, label.description) for label in task.labels]
-        return _question_of(LABEL, task, "label_selection", _options_of(labels))
+        return _make_question(LABEL, task, "label_selection", _make_options(labels))
     if task.family == "clustering":
-        return _question_of(GROUP, task, "text", {"use_markdown": False})
+        return _make_question(GROUP, task, "text", {"use_markdown": False})
     if task.family == "reranking":
         documents = [(document_field(place), f"document {place + 1}", "") for place in range(most)]
-        told = _options_of([*documents, (NONE, "none of them", "")])
-        return _question_of(RELEVANT, task, "multi_label_selection", {**told, "options_order": "natural"})
+        told = _make_options([*documents, (NONE, "none of them", "")])
+        return _make_question(RELEVANT, task, "multi_label_selection", {**told, "options_order": "natural"})
     scale = task.scale or Scale()
     if as_rating(scale):
         values = [{"value": level} for level in range(int(scale.low), int(scale.high) + 1)]
-        return _question_of(RATING, task, "rating", {"options": values})
-    return _question_of(
-        RATING, task, "label_selection", _options_of([(level, level, "") for level in scale_levels(scale)])
+        return _make_question(RATING, task, "rating", {"options": values})
+    return _make_question(
+        RATING, task, "label_selection", _make_options([(level, level, "") for level in scale_levels(scale)])
     )
 
 
-def _question_of(name: str, task: StudyTask, kind: str, told: Mapping[str, Any]) -> Plain:
+def _make_question(name: str, task: StudyTask, kind: str, told: Mapping[str, Any]) -> Plain:
     return {
         "name": name, "title": task.question, "description": _anchor_words(task), "required": True,
         "settings": {"type": kind, **told}, "type": kind
@@ -288,7 +290,7 @@ def _anchor_words(task: StudyTask) -> str | None:
     return "; ".join(f"{level}: {meaning}" for level, meaning in anchors.items()) or None
 
 
-def _options_of(named: Iterable[tuple[str, str, str]]) -> Plain:
+def _make_options(named: Iterable[tuple[str, str, str]]) -> Plain:
     options = [
         {"value": value, "text": text, "description": meaning or None} for value, text, meaning in named
     ]
@@ -316,7 +318,7 @@ class Response:
 
 def is_argilla(document: Any) -> bool:
     """Whether a JSON document looks like records of Argilla."""
-    records = records_of(document)
+    records = list_records(document)
     return bool(records) and all(
         isinstance(record, dict) and ("fields" in record or any(key.endswith(".responses") for key in record))
         for record in records
@@ -349,7 +351,7 @@ def by_user(record: Mapping[str, Any], at: AnswerPlace) -> dict[str, Response]:
 def _responses_in(record: Mapping[str, Any], at: AnswerPlace) -> Iterator[_Said]:
     responses = record.get("responses")
     if isinstance(responses, list):
-        yield from _of_server(responses, at)
+        yield from _server_responses(responses, at)
     elif isinstance(responses, Mapping):
         for question, answers in responses.items():
             for row in _check_objects(answers, at):
@@ -360,7 +362,7 @@ def _responses_in(record: Mapping[str, Any], at: AnswerPlace) -> Iterator[_Said]
         yield from _flat_responses(record, at)
 
 
-def _of_server(responses: Sequence[Any], at: AnswerPlace) -> Iterator[_Said]:
+def _server_responses(responses: Sequence[Any], at: AnswerPlace) -> Iterator[_Said]:
     for row in _check_objects(responses, at):
         values = row.get("values") or {}
         if not isinstance(values, Mapping):
@@ -401,7 +403,7 @@ def _check_objects(values: Any, at: AnswerPlace) -> list[Mapping[str, Any]]:
     return values
 
 
-def records_of(document: Any) -> list[Any]:
+def list_records(document: Any) -> list[Any]:
     """A list of records, or what the server calls `items`."""
     if isinstance(document, dict):
         document = document.get("items", document.get("records"))

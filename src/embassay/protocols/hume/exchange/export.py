@@ -14,13 +14,13 @@ from typing import Any, get_args
 from embassay.data.lines import text_lines
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json, read_bounded
-from embassay.protocols.hume.collection import AnswerPlace, Incoming, Taken, all_rows, annotation_of
+from embassay.protocols.hume.collection import AnswerPlace, Incoming, Taken, make_annotation, read_all_rows
 from embassay.protocols.hume.exchange.argilla import USERS, argilla_records, argilla_settings, user_id
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks, labelling_config
 from embassay.protocols.hume.options import Form
-from embassay.protocols.hume.profiles import Profiles, profiles_of
+from embassay.protocols.hume.profiles import Profiles, read_profiles
 from embassay.protocols.hume.results.summary import name_tasks
-from embassay.protocols.hume.scoring import MAIN, people_agreement, score_people, who_counts
+from embassay.protocols.hume.scoring import MAIN, people_agreement, score_people, select_annotators
 from embassay.protocols.hume.store import Kind, check_independent
 from embassay.protocols.hume.study import (
     AnnotationRow,
@@ -33,9 +33,9 @@ from embassay.protocols.hume.study import (
     answers_by_annotator,
     read_study,
 )
-from embassay.protocols.kernel.tables import csv_sheet
+from embassay.protocols.kernel.tables import format_csv_sheet
 from embassay.protocols.mteb.protocol import with_script
-from embassay.protocols.mteb.survey import META, json_text, model_meta, place_of
+from embassay.protocols.mteb.survey import META, format_json, model_meta, place_of
 from embassay.runs.folder import slugify_name, to_json, write_atomic
 
 COLUMNS = ("item_id", "annotator_id", "value", "ts", "seconds", "kind", "flag", "comment")
@@ -55,7 +55,7 @@ def as_csv(rows: Iterable[AnnotationRow], profiles: Profiles | None = None) -> s
         profile = (profiles or {}).get(row.annotator_id, {})
         cells = [_csv_cell(getattr(row, name)) for name in COLUMNS]
         table.append(cells + [profile.get(key, "") for key in questions])
-    return csv_sheet(table)
+    return format_csv_sheet(table)
 
 
 def as_jsonl(rows: Iterable[AnnotationRow], profiles: Profiles | None = None) -> str:
@@ -229,16 +229,16 @@ def export(
         check_independent(folder)
     chosen = [folder.task(name) for name in dict.fromkeys(tasks)] or list(folder.study.tasks)
     wanted = {item.id for task in chosen for item in folder.items_of(task.name)}
-    rows = [row for row in all_rows(folder) if row.item_id in wanted]
+    rows = [row for row in read_all_rows(folder) if row.item_id in wanted]
     if form in ("label-studio", "argilla"):
         rows = rows if answers else []
-        files = _for_tool(folder, form, chosen, rows, out)
-        return ExportedAnswers(tuple(files), len(rows), _annotators_of(rows))
+        files = _write_tool_files(folder, form, chosen, rows, out)
+        return ExportedAnswers(tuple(files), len(rows), _list_annotators(rows))
     if not rows:
         raise UsageError(f"Nobody has answered {study} yet.", mend="Serve it, or import annotations.")
     if form == "mteb":
         return ExportedAnswers(
-            tuple(write_mteb(folder, chosen, rows, out, revision)), len(rows), _annotators_of(rows)
+            tuple(write_mteb(folder, chosen, rows, out, revision)), len(rows), _list_annotators(rows)
         )
     if form not in ("csv", "jsonl"):
         raise UsageError(f"There is no format {form!r}.", mend=f"Use one of {', '.join(FORMS)}.")
@@ -246,18 +246,18 @@ def export(
         raise UsageError(f"{out} is a folder.", mend=f"Name a file: {out / f'annotations.{form}'}.")
     said = _profiles_of_rows(folder, rows) if profiles else None
     write_atomic(out, as_csv(rows, said) if form == "csv" else as_jsonl(rows, said))
-    return ExportedAnswers((out,), len(rows), _annotators_of(rows))
+    return ExportedAnswers((out,), len(rows), _list_annotators(rows))
 
 
 def _profiles_of_rows(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> Profiles:
     """Of those whose answers are written."""
     if not folder.study.profile:
         raise UsageError("The study asks nobody about themselves.", mend="Leave --profiles out.")
-    names = set(_annotators_of(rows))
-    return {name: profile for name, profile in profiles_of(folder).items() if name in names}
+    names = set(_list_annotators(rows))
+    return {name: profile for name, profile in read_profiles(folder).items() if name in names}
 
 
-def _for_tool(
+def _write_tool_files(
     folder: StudyFolder, form: Form, tasks: Sequence[StudyTask], rows: Sequence[AnnotationRow], out: Path
 ) -> list[Path]:
     if out.is_file():
@@ -266,7 +266,7 @@ def _for_tool(
     for task in tasks:
         files |= (_label_studio if form == "label-studio" else _argilla_files)(folder, task, rows)
     if form == "argilla" and rows:
-        users = {user_id(name): name for name in _annotators_of(rows)}
+        users = {user_id(name): name for name in _list_annotators(rows)}
         files[USERS] = to_json(users, indent=1) + "\n"
     for name, text in files.items():
         write_atomic(out / name, text)
@@ -290,7 +290,7 @@ def _argilla_files(folder: StudyFolder, task: StudyTask, rows: Sequence[Annotati
     }
 
 
-def _annotators_of(rows: Sequence[AnnotationRow]) -> tuple[str, ...]:
+def _list_annotators(rows: Sequence[AnnotationRow]) -> tuple[str, ...]:
     return tuple(sorted({row.annotator_id for row in rows}))
 
 
@@ -319,14 +319,14 @@ _EXTRAS: Mapping[Family, Mapping[str, str]] = {
 """Our names of the others -> the published ones."""
 
 
-def entry_of(task: StudyTask, gold: Gold, rows: Sequence[AnnotationRow], subset: str) -> Plain | None:
+def make_mteb_entry(task: StudyTask, gold: Gold, rows: Sequence[AnnotationRow], subset: str) -> Plain | None:
     """The entry of a task, None where nobody answered it: all measures by the paper's rule, `scores_per_experiment` for
     each annotator in the order of their ids, and `agreement`, for one annotator without a value.
 
     Source: spec hume 4 ("result file shape"); the published files give the two lists only for a first language.
     """
-    everybody = answers_by_annotator(task.spec, gold, map(annotation_of, rows))
-    answers = who_counts(everybody)
+    everybody = answers_by_annotator(task.spec, gold, map(make_annotation, rows))
+    answers = select_annotators(everybody)
     if not answers:
         return None
     people = score_people(task.spec, gold, answers)
@@ -346,7 +346,7 @@ def entry_of(task: StudyTask, gold: Gold, rows: Sequence[AnnotationRow], subset:
     }
 
 
-def seconds_of(rows: Sequence[AnnotationRow]) -> float | None:
+def sum_seconds(rows: Sequence[AnnotationRow]) -> float | None:
     """How long people took altogether, None where nobody's time is known."""
     known = [row.seconds for row in rows if row.seconds is not None]
     return math.fsum(known) if known else None
@@ -401,7 +401,7 @@ def write_mteb(
             files[place / f"{slugify_name(dataset)}.json"] = result
     files[place / META] = model_meta(MODEL, revision, [with_script(task.lang) for task in tasks])
     for path, document in files.items():
-        write_atomic(path, json_text(document, indent=2) + "\n")
+        write_atomic(path, format_json(document, indent=2) + "\n")
     return list(files)
 
 
@@ -419,7 +419,7 @@ def _mteb_result(
     every = {task.name: {item.id for item in folder.items_of(task.name)} for task in tasks}
     by_name = {name: [row for row in rows if row.item_id in items] for name, items in every.items()}
     entries = [
-        entry_of(
+        make_mteb_entry(
             task, folder.gold(task.name), by_name[task.name], "default" if len(tasks) == 1 else task.lang
         )
         for task in tasks
@@ -432,6 +432,6 @@ def _mteb_result(
         "task_name": dataset,
         "mteb_version": None,
         "scores": {"test": known},
-        "evaluation_time": seconds_of([row for rows_of in by_name.values() for row in rows_of]),
+        "evaluation_time": sum_seconds([row for rows_of in by_name.values() for row in rows_of]),
         "kg_co2_emissions": None,
     }

@@ -15,8 +15,8 @@ from embassay.protocols.hume.collection import FORMATS, Format, Incoming, Key, T
 from embassay.protocols.hume.exchange.argilla import is_argilla, read_argilla
 from embassay.protocols.hume.exchange.export import read_csv, read_jsonl
 from embassay.protocols.hume.exchange.label_studio import is_label_studio, read_label_studio
-from embassay.protocols.hume.profiles import checked_profile, filed_profiles, write_profiles
-from embassay.protocols.hume.store import AnswerStore, Draft, RefusedAnswer, checked_value, open_store
+from embassay.protocols.hume.profiles import check_profile, read_filed_profiles, write_profiles
+from embassay.protocols.hume.store import AnswerStore, Draft, RefusedAnswer, check_value, open_store
 from embassay.protocols.hume.study import ANNOTATIONS, ANSWERS, AnnotationRow, StudyFolder, read_study
 from embassay.runs.folder import RunFolder, slugify_name, write_atomic
 
@@ -48,7 +48,7 @@ class Names:
         return self.renamed.get(one.annotator_id, one.annotator_id) or self.only
 
 
-def checked_rows(folder: StudyFolder, answers: Iterable[Incoming], names: Names) -> list[AnnotationRow]:
+def check_rows(folder: StudyFolder, answers: Iterable[Incoming], names: Names) -> list[AnnotationRow]:
     """The answers as rows of the study. Raises DataError for the first that cannot be one, saying how many cannot: an
     item that the study has not, nobody's answer, a value that the task does not know, the same answer twice."""
     rows: dict[Key, tuple[AnnotationRow, Incoming]] = {}
@@ -56,7 +56,7 @@ def checked_rows(folder: StudyFolder, answers: Iterable[Incoming], names: Names)
     items = {item.id: item for item in folder.items}
     for answer in answers:
         try:
-            row = _checked_row(folder, items, answer, names)
+            row = _check_row(folder, items, answer, names)
             key = row.annotator_id, row.item_id
             if key in rows:
                 first = rows[key][1].at
@@ -74,7 +74,7 @@ def checked_rows(folder: StudyFolder, answers: Iterable[Incoming], names: Names)
     return [row for row, _ in rows.values()]
 
 
-def _checked_row(
+def _check_row(
     folder: StudyFolder, items: Mapping[str, Any], answer: Incoming, names: Names
 ) -> AnnotationRow:
     annotator = names.of(answer)
@@ -92,7 +92,7 @@ def _checked_row(
     item = items[answer.item_id]
     task = folder.task(item.task)
     try:
-        value = checked_value(
+        value = check_value(
             task, item.payload, _parse_marks(answer.value) if task.family == "reranking" else answer.value
         )
     except DataError as error:
@@ -123,7 +123,7 @@ def _join_faults(faults: Sequence[DataError]) -> DataError:
     )  # fmt: skip
 
 
-def checked_profiles(folder: StudyFolder, taken: Iterable[Taken], names: Names) -> dict[str, dict[str, str]]:
+def check_profiles(folder: StudyFolder, taken: Iterable[Taken], names: Names) -> dict[str, dict[str, str]]:
     """What annotators said of themselves, as far as the study asks; of a study that asks nothing it is left out and
     counted. Raises DataError, with file and line, for what is no answer to its questions."""
     profiles: dict[str, dict[str, str]] = {}
@@ -136,7 +136,7 @@ def checked_profiles(folder: StudyFolder, taken: Iterable[Taken], names: Names) 
             if not name:
                 raise at.fault("nobody is named as annotator", mend="Say who it was: --annotator NAME.")
             try:
-                profiles.setdefault(name, {}).update(checked_profile(folder.study, profile))
+                profiles.setdefault(name, {}).update(check_profile(folder.study, profile))
             except DataError as error:
                 raise at.fault(error.what.rstrip("."), mend=error.mend) from None
     return profiles
@@ -338,14 +338,14 @@ def import_files(
         raise DataError(
             "There is no answer to take", path=files[0], found=why, mend="Give files with answers."
         )
-    rows = checked_rows(folder, [answer for answer in answers if not answer.decides], names)
-    decided = checked_rows(folder, [answer for answer in answers if answer.decides], names)
-    said = checked_profiles(folder, taken, names)
+    rows = check_rows(folder, [answer for answer in answers if not answer.decides], names)
+    decided = check_rows(folder, [answer for answer in answers if answer.decides], names)
+    said = check_profiles(folder, taken, names)
     with RunFolder(study / ANNOTATIONS / ".import").locked():  # two at once would miss each other's answers
         before = _annotator_ids(folder)
         written, replaced = _keep_rows(folder, rows, decided, before, replace=replace)
         if said:
-            held = filed_profiles(folder)
+            held = read_filed_profiles(folder)
             for name, profile in said.items():
                 held.setdefault(name, {}).update(profile)
             written = [*written, write_profiles(study, held)]

@@ -173,11 +173,11 @@ def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
             )
         if entry.get("predictions"):
             taken.leave_out("predictions of a model")
-        _of_task(entry, folder.task(items[item].task), items[item].payload, item, at, taken)
+        _task_annotations(entry, folder.task(items[item].task), items[item].payload, item, at, taken)
     return taken
 
 
-def _of_task(
+def _task_annotations(
     entry: Mapping[str, Any],
     task: StudyTask,
     payload: Mapping[str, Any],
@@ -198,7 +198,7 @@ def _of_task(
         if answer is None:
             taken.leave_out("annotations without an answer")
             continue
-        moment = instant_of(annotation.get("updated_at") or answer.ts)
+        moment = parse_time(annotation.get("updated_at") or answer.ts)
         before = latest.get(answer.annotator_id)
         if before is not None:
             taken.leave_out("earlier annotations of the same person")
@@ -208,7 +208,7 @@ def _of_task(
     taken.answers += [answer for _, answer in latest.values()]
 
 
-def instant_of(written: Any) -> datetime | None:
+def parse_time(written: Any) -> datetime | None:
     """The moment that a time of an export means: in its own time zone, in UTC where it names none; None where it is no
     time. Seconds since 1970 are one.
 

@@ -24,7 +24,7 @@ from embassay.limits import bounded_json
 from embassay.protocols.hume.llms.answers import LlmRow, Status
 from embassay.protocols.hume.options import Mode
 from embassay.protocols.hume.study import Item, Label, LabelChoice, Scale, StudyTask
-from embassay.protocols.kernel.inputs import Prompt, block, labels, mark_of, read_prompt
+from embassay.protocols.kernel.inputs import Prompt, fence_text, make_letter_labels, mark_of, read_prompt
 from embassay.randomness import random_bytes
 from embassay.runs.execution import Hope
 from embassay.runs.store import CachedChat, StoredQuestion
@@ -55,7 +55,7 @@ KINDS: tuple[Kind, ...] = ("classification", "sts", "ranking", "binary")
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def kind_of(task: StudyTask, mode: Mode) -> Kind:
+def answer_kind(task: StudyTask, mode: Mode) -> Kind:
     """How the answer to an item of the task is to look; KeyError for clustering, which is not asked."""
     kinds: Mapping[str, Kind] = {
         "classification": "classification",
@@ -67,7 +67,7 @@ def kind_of(task: StudyTask, mode: Mode) -> Kind:
 
 def task_prompt(task: StudyTask, mode: Mode) -> Prompt:
     """The instructions for a task."""
-    kind, scale = kind_of(task, mode), task.scale or Scale()
+    kind, scale = answer_kind(task, mode), task.scale or Scale()
     told = Template(read_prompt("embassay.protocols.hume.llms", kind)).substitute(
         title=task.title, question=task.question, guidelines=task.guidelines.strip(), choices=_choice_lines(task),
         low=f"{scale.low:g}", high=f"{scale.high:g}"
@@ -86,7 +86,7 @@ def show_item(task: StudyTask, payload: Mapping[str, Any]) -> str:
         documents = payload["documents"]
         texts = [
             (f"document {at}", document["text"])
-            for at, document in zip(labels(len(documents)), documents, strict=True)
+            for at, document in zip(make_letter_labels(len(documents)), documents, strict=True)
         ]
         return _join_blocks([("query", payload["query"]), *texts])
     names = ("text1", "text2") if task.family == "sts" else ("text",)
@@ -108,7 +108,7 @@ def _choice_lines(task: StudyTask) -> str:
 
 def _join_blocks(parts: Sequence[tuple[str, str]]) -> str:
     mark = mark_of([text for _, text in parts])
-    return "\n\n".join(block(name, mark, text) for name, text in parts)
+    return "\n\n".join(fence_text(name, mark, text) for name, text in parts)
 
 
 ATTEMPTS = 2
@@ -284,7 +284,7 @@ class AnswerForm:
 
 def answer_form(task: StudyTask, mode: Mode, payload: Mapping[str, Any]) -> AnswerForm:
     """The form of the answer to an item of a task."""
-    kind = kind_of(task, mode)
+    kind = answer_kind(task, mode)
     if kind == "classification":
         named = {"enum": [label.name for label in task.labels]}
         return AnswerForm(_answer_model(LABEL, str, named), partial(_parse_label, task))
@@ -292,7 +292,7 @@ def answer_form(task: StudyTask, mode: Mode, payload: Mapping[str, Any]) -> Answ
         scale = task.scale or Scale()
         ends = {"minimum": scale.low, "maximum": scale.high}
         return AnswerForm(_answer_model(RATING, float, ends), partial(_parse_rating, scale))
-    names = labels(len(payload["documents"]))
+    names = make_letter_labels(len(payload["documents"]))
     listed = {"items": {"type": "string", "enum": names}}
     if kind == "ranking":
         return AnswerForm(_answer_model(RANKING, list[str], listed), partial(_parse_order, names))

@@ -298,12 +298,12 @@ def _score_run(family: Family, gold: Gold, answers: Mapping[str, Any]) -> Measur
     true = [gold[item] for item in answers]
     values = list(answers.values())
     if family == "classification":
-        return MeasureScores(_of_labels(true, values), len(values))
+        return MeasureScores(_score_labels(true, values), len(values))
     scores = sts_scores(true, values) if family == "sts" else reranking_scores(true, values)
     return MeasureScores(scores, len(values))
 
 
-def _of_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
+def _score_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
     """As for people; what could not be read is wrong, and no label of its own that macro means would count."""
     said = [_UNREAD if label is None else label for label in answers]
     scores = classification_scores(true, said)

@@ -36,8 +36,8 @@ from embassay.protocols.hume.results.contestants import AnsweredTask, read_answe
 from embassay.protocols.hume.sampling.pools import seeded_order
 from embassay.protocols.hume.scoring import people_agreement
 from embassay.protocols.hume.study import Family, StudyFolder, StudyTask, read_study
-from embassay.protocols.kernel.outcome import moment, spent
-from embassay.protocols.kernel.session import Silent, unknown_price
+from embassay.protocols.kernel.outcome import current_time, describe_spending
+from embassay.protocols.kernel.session import Silent, make_unknown_price_error
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.runs.spending import Spending
@@ -46,7 +46,7 @@ from embassay.stats import wilson
 from embassay.stats.intervals import Estimate
 from embassay.systems.chat import fit_context, open_chat_as
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.ledger import likely_tokens
+from embassay.systems.remote.ledger import estimate_tokens
 
 Why = Literal["agreed", "disagree", "check", "biased", "unread"]
 """Why an item is the model's (`agreed`), or people's: its draws disagree, it is of the sample, the model is biased, an
@@ -148,9 +148,9 @@ def study_hybrid(
     people = read_answered(folder, folder.study.tasks, anyone=False)
     tasks = []
     for task in people:
-        draws = next((drawn for llm_answers in every if (drawn := draws_of(llm_answers, task))), {})
+        draws = next((drawn for llm_answers in every if (drawn := repeated_answers(llm_answers, task))), {})
         if draws and task.task.family in FAMILIES:
-            done = decide_task(task.task.name, task.task.family, draws, people_of(task), options)
+            done = decide_task(task.task.name, task.task.family, draws, people_consensus(task), options)
             scripts = tuple(worker.id for worker in task.workers if worker.kind == "simulated")
             tasks.append(replace(done, llm=next(iter(names)), scripts=scripts))
     if not tasks:
@@ -193,18 +193,18 @@ class OwnedTask:
         return trust_level(self.family, self.low) == "high" or trust_level(self.family, self.high) != "high"
 
 
-def own_tasks(folder: StudyFolder, llm: str = "") -> tuple[OwnedTask, ...]:
+def decide_owners(folder: StudyFolder, llm: str = "") -> tuple[OwnedTask, ...]:
     """Whose each task of a study is by the agreement of people, reranking and clustering among them: the second rule of
     HUME's discussion. Scripts are no people. UsageError where nobody has answered any task."""
     answered = read_answered(folder, folder.study.tasks, anyone=False)
     models = [answer for answer in read_llm_answers(folder) if not llm or answer.model == llm]
-    owned = tuple(_own_task(task, models) for task in answered)
+    owned = tuple(_decide_owner(task, models) for task in answered)
     if not any(task.people for task in owned):
         raise UsageError("Nobody has answered this study.", mend="embassay hume serve STUDY.")
     return owned
 
 
-def _own_task(task: AnsweredTask, models: Sequence[LlmAnswers]) -> OwnedTask:
+def _decide_owner(task: AnsweredTask, models: Sequence[LlmAnswers]) -> OwnedTask:
     persons = {worker.id for worker in task.workers if worker.kind == "person"}
     answers = {name: given for name, given in task.answers.items() if name in persons and given}
     family, name = task.task.family, task.task.name
@@ -215,18 +215,18 @@ def _own_task(task: AnsweredTask, models: Sequence[LlmAnswers]) -> OwnedTask:
     read = {row.item_id for of in models for row in of.of(name) if row.status == "ok"}
     owner: Owner = "people" if trust in (None, "high") or not read else "model"
     return OwnedTask(
-        name, family, owner, trust, value, None if interval is None else _defined(interval.low),
-        None if interval is None else _defined(interval.high), 0 if value is None else agreement.items,
+        name, family, owner, trust, value, None if interval is None else _nan_to_none(interval.low),
+        None if interval is None else _nan_to_none(interval.high), 0 if value is None else agreement.items,
         len(answers), len(task.items), len({item for given in answers.values() for item in given}), len(read),
-        _why_owned(trust, len(answers), bool(read))
+        _explain_owner(trust, len(answers), bool(read))
     )  # fmt: skip
 
 
-def _defined(end: float | None) -> float | None:
+def _nan_to_none(end: float | None) -> float | None:
     return None if end is None or math.isnan(end) else float(end)
 
 
-def _why_owned(trust: Trust | None, people: int, has_model: bool) -> str:
+def _explain_owner(trust: Trust | None, people: int, has_model: bool) -> str:
     if trust is None:
         few = (
             "nobody has answered"
@@ -270,7 +270,7 @@ def write_hybrid(path: Path, tasks: Sequence[Hybrid]) -> None:
     write_atomic(path, "".join(lines))
 
 
-def draws_of(answers: LlmAnswers, task: AnsweredTask) -> dict[str, list[Any]]:
+def repeated_answers(answers: LlmAnswers, task: AnsweredTask) -> dict[str, list[Any]]:
     """Item -> the answers of every run, None for one that was not read; items nobody asked about have no entry."""
     draws: dict[str, list[Any]] = {}
     for row in sorted(answers.of(task.task.name), key=lambda row: row.run):
@@ -278,7 +278,7 @@ def draws_of(answers: LlmAnswers, task: AnsweredTask) -> dict[str, list[Any]]:
     return {item: draws[item] for item in task.items if item in draws}
 
 
-def people_of(task: AnsweredTask) -> dict[str, Any]:
+def people_consensus(task: AnsweredTask) -> dict[str, Any]:
     """Item -> what people say together: of labels the one most give, of ratings the mean; a tie is the smallest.
     Scripts are no people: what they say may be the gold."""
     by_item: dict[str, list[Any]] = {}
@@ -403,7 +403,7 @@ def annotate(
                 _write_settings(work, annotator, files[annotator.name])
         rows = tuple(row for who in annotators for row in _annotation_results(work, who, files[who.name]))
         left_out = tuple(task.name for task in work.left_out)
-        return SessionOutcome(study, rows, spent(spending, max_usd), left_out)
+        return SessionOutcome(study, rows, describe_spending(spending, max_usd), left_out)
 
 
 @contextmanager
@@ -411,7 +411,7 @@ def _open_accounts(study: Path, max_usd: float | None) -> Iterator[tuple[Spendin
     """What the study's models have cost so far, held so that no other process annotates it meanwhile."""
     folder = RunFolder(study / LLM / ACCOUNTS)
     with folder.locked():
-        spending = Spending(folder.spending, moment("milliseconds"))
+        spending = Spending(folder.spending, current_time("milliseconds"))
         with closing(spending):
             yield (spending, Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending))
 
@@ -440,7 +440,7 @@ def _brief_settings(settings: dict[str, Any], names: list[str]) -> str:
 
 def _fill_answers(work: AnnotationWork, annotator: LlmAnnotator, file: AnswerFile, listener: Silent) -> None:
     asks = [ask for task in work.tasks for ask in work.asks(task)]
-    left = waiting_asks(asks, file.answered())
+    left = list_unanswered(asks, file.answered())
     kept = f", {len(asks) - len(left)} of {len(asks)} answered before" if len(left) < len(asks) else ""
     if left:
         listener.stage(f"asking {annotator.name}{kept}", len(left), "answers")
@@ -478,14 +478,14 @@ def _write_settings(work: AnnotationWork, annotator: LlmAnnotator, file: AnswerF
             for task in work.folder.study.tasks
             if task.family in LLM_FAMILIES
         },
-        "answered_by": sorted(annotator.models) or _answered_before(file.path),
+        "answered_by": sorted(annotator.models) or _read_answered_models(file.path),
         "not_taken": list(left_out),
         "statuses": dict(sorted(Counter(row.status for row in file.rows.values()).items())),
     }
     write_atomic(_settings_file(file.path), to_json(settings, indent=1) + "\n")
 
 
-def _answered_before(path: Path) -> list[str]:
+def _read_answered_models(path: Path) -> list[str]:
     held = _settings_file(path)
     return list(json.loads(held.read_text("utf-8")).get("answered_by", [])) if held.exists() else []
 
@@ -565,14 +565,14 @@ def open_annotators(work: AnnotationWork, ledger: Ledger, cache: AnswerCache) ->
         # Tokenizers of language models make a token of two bytes or more, whatever the language.
         chat = fit_context(chat, work.longest // 2 + _ANSWER)
         if getattr(chat, "price", None) is None and ledger.max_usd is not None:
-            raise unknown_price(chat.name)
+            raise make_unknown_price_error(chat.name)
         annotators[name] = LlmAnnotator(
             CachedChat(chat, cache), request.mode, options, seed=request.seed, name=name
         )
     return list(annotators.values())
 
 
-def waiting_asks(asks: Sequence[Ask], answered: Container[tuple[str, int]]) -> list[Ask]:
+def list_unanswered(asks: Sequence[Ask], answered: Container[tuple[str, int]]) -> list[Ask]:
     """Those that have no answer yet."""
     return [ask for ask in asks if (ask.item.id, ask.run) not in answered]
 
@@ -607,11 +607,11 @@ def _annotation_cells(work: AnnotationWork, annotator: LlmAnnotator, *, replace:
         asks = work.asks(task)
         left = [
             ask
-            for ask in waiting_asks(asks, answered)
+            for ask in list_unanswered(asks, answered)
             if not annotator.chat.is_cached(annotator.question(ask))
         ]
         questions = [annotator.question(ask) for ask in left]
-        read = sum(likely_tokens([message.content for message in asked.messages]) for asked in questions)
+        read = sum(estimate_tokens([message.content for message in asked.messages]) for asked in questions)
         written = sum(
             ANSWER_TOKENS + PER_DOCUMENT * len(ask.item.payload.get("documents", ())) for ask in left
         )

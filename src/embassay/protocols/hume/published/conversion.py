@@ -18,7 +18,7 @@ from embassay.protocols.hume.published.paper import (
     PaperDataset,
     PaperPair,
     PublishedStudy,
-    of_human,
+    select_human_evaluations,
 )
 from embassay.protocols.hume.published.standings import (
     ADVICE,
@@ -57,7 +57,7 @@ def published_pairs(
     one_annotator: OneAnnotator = "wilson",
 ) -> tuple[PairRecord, ...]:
     """Every pair of the study, in its order. DataError as `score_matrix`, UsageError as `merge_people`."""
-    files = by_pair(of_human(evaluations, study))
+    files = by_pair(select_human_evaluations(evaluations, study))
     matrix = score_matrix(merge_people(evaluations, study, aggregation), study)
     of_models, of_llms = _scores_by_pair(matrix), _scores_by_pair(llms) if llms else {}
     records = []
@@ -168,7 +168,7 @@ def _published_scores(
 _MEND = "Give the HUME results of the MTEB results repository, including those of its baseline/Human."
 
 
-def present_pairs(
+def select_present_pairs(
     evaluations: Sequence[Evaluation], study: PublishedStudy, models: Models = "study"
 ) -> tuple[PublishedStudy, tuple[str, ...]]:
     """The study with the pairs that people have and the models that have all of these, and a note of what is left out.
@@ -177,7 +177,9 @@ def present_pairs(
     altogether: there is nothing to compare then.
     """
     human = {
-        key for key, evaluation in by_pair(of_human(evaluations, study)).items() if _has_score(evaluation)
+        key
+        for key, evaluation in by_pair(select_human_evaluations(evaluations, study)).items()
+        if _has_score(evaluation)
     }
     pairs = {(pair.dataset, pair.lang) for pair in study.pairs} & human
     if not pairs:
@@ -222,7 +224,7 @@ def merge_people(
             mend=f"Use paper, which pools {families}; or mean, or first.",
         )
     # By identity: people of another revision are the same in every other respect.
-    people = {id(evaluation) for evaluation in of_human(evaluations, study)}
+    people = {id(evaluation) for evaluation in select_human_evaluations(evaluations, study)}
     return tuple(_by_rule(row, aggregation) if id(row) in people else row for row in evaluations)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from embassay.errors import DataError
 from embassay.protocols.hume.study import Family
 from embassay.protocols.mteb.survey import MAIN as MAIN_SCORE
-from embassay.protocols.mteb.survey import MEND, files_below, owner_of, read_json
+from embassay.protocols.mteb.survey import MEND, find_owner, list_result_files, read_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -176,7 +176,7 @@ def round_once(score: float) -> float:
     return float(f"{score * 100:.1f}")
 
 
-def fraction_first(score: float) -> float:
+def round_fraction_first(score: float) -> float:
     """The fraction to four decimals, then the points to one (table 1), so that 68.0515 becomes 68.0 by way of 68.05.
 
     >>> fraction_first(0.680515), fraction_first(0.92254)
@@ -185,7 +185,7 @@ def fraction_first(score: float) -> float:
     return float(f"{round(score, 4) * 100:.1f}")
 
 
-def percent_first(score: float) -> float:
+def round_percent_first(score: float) -> float:
     """The points to two decimals, then half up to one (table 8).
 
     >>> percent_first(0.67545), percent_first(0.8125)
@@ -208,14 +208,14 @@ def read_results(path: Path, study: PublishedStudy | None = None) -> tuple[Evalu
     study = study or paper_study()
     if not path.exists():
         raise DataError("There is no such file or folder", path=path, mend=MEND)
-    files = [path] if path.is_file() else files_below(path)
-    evaluations = tuple(evaluation for file in files for evaluation in _of_file(file, study))
+    files = [path] if path.is_file() else list_result_files(path)
+    evaluations = tuple(evaluation for file in files for evaluation in _read_evaluations(file, study))
     if not evaluations:
         raise DataError("No results of the test split were found", path=path, mend=MEND)
     return evaluations
 
 
-def _of_file(path: Path, study: PublishedStudy) -> Iterator[Evaluation]:
+def _read_evaluations(path: Path, study: PublishedStudy) -> Iterator[Evaluation]:
     document = read_json(path)
     if isinstance(document, dict) and isinstance(document.get("results"), list):
         entries = document["results"]
@@ -236,7 +236,7 @@ def _entries_of_task(document: Mapping[str, Any], path: Path) -> list[Any]:
     if not isinstance(entries, list):
         raise DataError("Its test split is not a list", path=path, found=type(entries).__name__, mend=MEND)
     # By the path alone, whatever a `model_meta.json` beside it says.
-    model, revision, _ = owner_of(path.resolve().parent, None)
+    model, revision, _ = find_owner(path.resolve().parent, None)
     head = {"model": model, "revision": revision, "task": document.get("task_name")}
     return [
         {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **head, **_entry_fields(entry)}
@@ -353,7 +353,7 @@ class Evaluation:
         return tuple(value for value in scores if value is not None)
 
 
-def of_human(evaluations: Iterable[Evaluation], study: PublishedStudy) -> list[Evaluation]:
+def select_human_evaluations(evaluations: Iterable[Evaluation], study: PublishedStudy) -> list[Evaluation]:
     """The evaluations of people in the revision that the paper used."""
     return [row for row in evaluations if (row.system, row.revision) == (study.human, study.human_revision)]
 

@@ -9,7 +9,12 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.options import PublishedRequest
-from embassay.protocols.hume.published.conversion import METRICS, merge_people, present_pairs, published_pairs
+from embassay.protocols.hume.published.conversion import (
+    METRICS,
+    merge_people,
+    published_pairs,
+    select_present_pairs,
+)
 from embassay.protocols.hume.published.paper import (
     ENGLISH_ONLY,
     MULTILINGUAL,
@@ -27,10 +32,10 @@ from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemKind,
 from embassay.protocols.hume.resource import resource_table
 from embassay.protocols.hume.results.conclusions import (
     Contender,
-    against_gap,
+    correlate_agreement_with_gap,
     correlation_bar,
     count_wins,
-    matrix_of,
+    make_matrix,
     rank_by_mean,
 )
 from embassay.protocols.hume.results.gaps import gap_table
@@ -39,7 +44,7 @@ from embassay.protocols.hume.results.summary import LLM, published_rows, write_f
 from embassay.protocols.hume.results.tables import study_tables
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.protocols.hume.tables import agreement_table, annotators_table, every_figure
+from embassay.protocols.hume.tables import agreement_table, annotators_table, make_figures
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import ColumnTable
@@ -102,7 +107,7 @@ def read_published(request: PublishedRequest) -> Published:
         evaluations = _read_evaluations(request, study)
     else:
         study = derive_study(evaluations, study.human)
-    held, notes = present_pairs(evaluations, study, request.models)
+    held, notes = select_present_pairs(evaluations, study, request.models)
     llms = read_llm_scores(_llm_files(request.llm_scores), held) if request.llm_scores else None
     more = other_systems(evaluations, held) if request.models == "study" else []
     if more:
@@ -145,8 +150,8 @@ def published_summary(found: Published, request: PublishedRequest) -> Summary:
         aggregation=request.aggregation, one_annotator=request.one_annotator
     )  # fmt: skip
     entered = list_contenders(found)
-    matrix = matrix_of(pairs, entered)
-    gap = against_gap(matrix)
+    matrix = make_matrix(pairs, entered)
+    gap = correlate_agreement_with_gap(matrix)
     pairs = tuple(_with_own(pair, found.own) for pair in pairs)
     models = [
         Contender(name, kind, None, kind != "classical", APART if kind == "classical" else "")
@@ -198,7 +203,7 @@ def _published_tables(
     yield annotators_table(summary)
     yield resource_table(summary, summary.seed)
     yield gap_table(summary)
-    yield from every_figure(summary)
+    yield from make_figures(summary)
 
 
 def _llm_files(given: Sequence[str]) -> list[Path]:
@@ -282,18 +287,23 @@ def derive_study(evaluations: Sequence[Evaluation], human: str) -> PublishedStud
 
 
 def _derive_dataset(name: str, evaluations: Sequence[Evaluation]) -> PaperDataset:
-    family = _family_of(name, evaluations)
+    family = _find_family(name, evaluations)
     group = MULTILINGUAL if {evaluation.lang for evaluation in evaluations} - {"eng"} else ENGLISH_ONLY
     pairs = tuple(
         PaperPair(
-            name, evaluation.lang, family, _n_items(evaluation), max(len(evaluation.per_experiment), 1), group
+            name,
+            evaluation.lang,
+            family,
+            _count_items(evaluation),
+            max(len(evaluation.per_experiment), 1),
+            group,
         )
         for evaluation in evaluations
     )
     return PaperDataset(name, name, family, METRICS[family], pairs)
 
 
-def _family_of(name: str, evaluations: Iterable[Evaluation]) -> Family:
+def _find_family(name: str, evaluations: Iterable[Evaluation]) -> Family:
     metrics = {metric for evaluation in evaluations for metric in evaluation.metrics}
     families = [family for family in FAMILIES if MAIN[family] in metrics]
     if len(families) != 1:
@@ -304,6 +314,6 @@ def _family_of(name: str, evaluations: Iterable[Evaluation]) -> Family:
     return families[0]
 
 
-def _n_items(evaluation: Evaluation) -> int:
+def _count_items(evaluation: Evaluation) -> int:
     """How many items were annotated; 0 where a file does not say, as for one annotator."""
     return int(evaluation.agreement.get("n_items", 0) or evaluation.metrics.get("n_items", 0))

@@ -15,8 +15,8 @@ from embassay.protocols.hume.published.paper import (
     Evaluation,
     PaperPair,
     PublishedStudy,
-    of_human,
     paper_study,
+    select_human_evaluations,
 )
 from embassay.protocols.hume.record import By, Difficulty, PairRecord, Reference, Summary, Trust, Wins
 from embassay.protocols.hume.study import Family
@@ -119,7 +119,7 @@ class PairStanding:
     standing: PeopleRank | None
 
 
-def beside_models(summary: Summary) -> tuple[PairStanding, ...]:
+def compare_people_with_models(summary: Summary) -> tuple[PairStanding, ...]:
     """Every pair, in the order of the record.
 
     The models are those that have a rank among the places of the record, which are also those that its wins are
@@ -169,11 +169,11 @@ def rank_places(matrix: Matrix, weighting: Weighting = "pairs") -> tuple[MeanRan
 
 def _means_of_datasets(matrix: Matrix) -> dict[str, float]:
     names = dict.fromkeys(pair.dataset for pair in matrix.pairs)
-    by_dataset = [matrix.means(_of_dataset(name)) for name in names]
+    by_dataset = [matrix.means(_is_of_dataset(name)) for name in names]
     return {system: float(np.mean([means[system] for means in by_dataset])) for system in by_dataset[0]}
 
 
-def _of_dataset(name: str) -> Callable[[AnyPair], bool]:
+def _is_of_dataset(name: str) -> Callable[[AnyPair], bool]:
     return lambda pair: pair.dataset == name
 
 
@@ -237,7 +237,7 @@ def score_matrix(evaluations: Iterable[Evaluation], study: PublishedStudy | None
         model.short: [evaluation for evaluation in every if evaluation.system == model.name]
         for model in study.models
     }
-    groups[HUMAN] = of_human(every, study)
+    groups[HUMAN] = select_human_evaluations(every, study)
     rows = {name: _matrix_row(name, own, study.pairs) for name, own in groups.items()}
     human = rows.pop(HUMAN)
     values = np.array(list(rows.values())).reshape(len(rows), len(study.pairs))

@@ -27,10 +27,10 @@ from embassay.protocols.hume.published.paper import (
     PaperDataset,
     PaperPair,
     PublishedStudy,
-    fraction_first,
     iso_639_3,
-    of_human,
     paper_study,
+    round_fraction_first,
+    select_human_evaluations,
 )
 from embassay.protocols.hume.published.standings import (
     HUMAN,
@@ -145,7 +145,7 @@ class SameDifficulty:
     correlation: Correlation
 
 
-def same_difficulty(llms: Matrix, own: Sequence[str] = ()) -> tuple[SameDifficulty, ...]:
+def compare_difficulty(llms: Matrix, own: Sequence[str] = ()) -> tuple[SameDifficulty, ...]:
     """Table 13: every LLM, and last people against the mean of all LLMs per pair (not the mean of the correlations).
     `own` systems among the columns have a row, and no part in that mean.
 
@@ -161,7 +161,7 @@ def same_difficulty(llms: Matrix, own: Sequence[str] = ()) -> tuple[SameDifficul
 def difficulty_table(llms: Matrix, own: Sequence[str] = ()) -> ColumnTable:
     """Table 13."""
     return ColumnTable.of(
-        "hume_table13", "HUME table 13: are the same pairs hard?", same_difficulty(llms, own), text("llm"),
+        "hume_table13", "HUME table 13: are the same pairs hard?", compare_difficulty(llms, own), text("llm"),
         number("spearman_rho", "correlation.rho"), number("p_value", "correlation.p", style="p"),
         whole("pairs", "correlation.n"),
     )  # fmt: skip
@@ -249,7 +249,7 @@ _DIFFERS = (
 def main_table(matrix: Matrix, *, rounded: bool = True) -> ColumnTable:
     """Table 1: models and Human by family and language; its first row counts the datasets. `rounded` as the paper is,
     or exact."""
-    show = fraction_first if rounded else _exact_points
+    show = round_fraction_first if rounded else _exact_points
     columns = {name: _main_column(matrix, wanted, show) for name, wanted in column_groups(matrix).items()}
     note = "Overall is the mean over all pairs of dataset and language."
     note += " Fractions were rounded to four decimals first." if rounded else ""
@@ -315,7 +315,7 @@ def dataset_table(
         for name, scores in own.items()
         if name not in systems and any(_has_dataset(scores, dataset) for dataset in datasets)
     }
-    systems[HUMAN] = of_human(every, study)
+    systems[HUMAN] = select_human_evaluations(every, study)
     table = DATASET_TABLES[family]
     name = f"hume_table{table}" if every_subset else f"hume_table{table}_study_languages"
     title = f"HUME table {table}: {family}" + ("" if every_subset else ", only the languages of the study")
@@ -392,7 +392,7 @@ def every_table(
     every, entered = (*evaluations, *own), with_own(study, scores, apart)
     wider = score_matrix(every, entered)
     beside = tuple(model.short for model in entered.models[len(study.models) :])
-    columns = _beside_llms(llms, {name: scores[name] for name in beside}) if llms else None
+    columns = _join_llm_scores(llms, {name: scores[name] for name in beside}) if llms else None
     with_people = {name: of for name, of in scores.items() if name not in apart}
     yield main_table(wider)
     if columns:
@@ -436,7 +436,7 @@ def with_own(study: PublishedStudy, own: OwnScores, apart: Collection[str] = ())
     return replace(study, models=(*study.models, *complete))
 
 
-def _beside_llms(llms: Matrix, own: OwnScores) -> Matrix:
+def _join_llm_scores(llms: Matrix, own: OwnScores) -> Matrix:
     """The scores of language models with further columns, those of `own` on the same pairs."""
     keys = [(pair.dataset, pair.lang) for pair in llms.pairs]
     return llms.with_rows({name: [scores[key] for key in keys] for name, scores in own.items()})

@@ -20,7 +20,7 @@ from embassay.protocols.hume.published.standings import (
 )
 from embassay.protocols.hume.published.standings import rank_places as ranked_places
 from embassay.protocols.hume.record import Bar, By, PairRecord, SystemKind, SystemPlace, Wins
-from embassay.protocols.hume.results.contestants import StudyPlan, no_bar
+from embassay.protocols.hume.results.contestants import StudyPlan, make_empty_bar
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.kernel.comparisons import (
@@ -32,19 +32,19 @@ from embassay.protocols.kernel.comparisons import (
     RANKED,
     Headline,
     Standing,
-    compared,
-    mean_component,
+    average_components,
+    compare_headlines,
 )
 from embassay.runs.folder import CellRecord
 from embassay.stats import bootstrap_ci
 
 __all__ = [
     "Contender",
-    "against_gap",
+    "correlate_agreement_with_gap",
     "correlation_bar",
     "count_wins",
     "is_complete",
-    "matrix_of",
+    "make_matrix",
     "rank_by_mean",
     "scored_pairs",
 ]
@@ -75,7 +75,7 @@ def is_complete(pairs: Sequence[PairRecord], system: str) -> bool:
     return None not in [_pair_value(pair, system) for pair in scored_pairs(pairs)]
 
 
-def matrix_of(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> Matrix:
+def make_matrix(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> Matrix:
     """People and the ranked systems that are whole, over the pairs with a human score."""
     held = scored_pairs(pairs)
     names = tuple(row.system for row in contenders if row.ranked and is_complete(pairs, row.system))
@@ -91,7 +91,7 @@ def rank_by_mean(
     held = scored_pairs(pairs)
     if not held:
         return ()
-    matrix = matrix_of(pairs, contenders)
+    matrix = make_matrix(pairs, contenders)
     rows = {HUMAN: matrix.human} | dict(zip(matrix.models, matrix.values, strict=True))
     by_name = {contender.system: contender for contender in contenders}
     first = [
@@ -117,7 +117,7 @@ def count_wins(matrix: Matrix) -> tuple[Wins, ...]:
     return tuple(wins for by in get_args(By) for wins in win_rates(ranks, by))
 
 
-def against_gap(matrix: Matrix) -> Correlation:
+def correlate_agreement_with_gap(matrix: Matrix) -> Correlation:
     """Spearman's correlation of people's agreement and best model minus people, over the pairs that have both."""
     return agreement_against_gap(_known_ranks(matrix))
 
@@ -130,7 +130,7 @@ def correlation_bar(correlation: Correlation) -> Bar:
     """A correlation over pairs; why there is none."""
     if correlation.rho is None:
         few = "fewer than three pairs have an agreement and a model"
-        return no_bar(few if correlation.n < 3 else "agreement or lead does not vary", correlation.n)
+        return make_empty_bar(few if correlation.n < 3 else "agreement or lead does not vary", correlation.n)
     return Bar(value=correlation.rho, n=correlation.n, method="Spearman over pairs, p by the t approximation")
 
 
@@ -151,7 +151,7 @@ def _unranked_place(held: Sequence[PairRecord], contender: Contender, seed: int)
     lacking = len(held) - len(values)
     reason = f"no score on {lacking} of {len(held)} pairs" if lacking else contender.why_not
     mean = (
-        no_bar(reason, len(values))
+        make_empty_bar(reason, len(values))
         if lacking
         else _mean_bar(values, seed).model_copy(update={"reason": reason})
     )
@@ -190,7 +190,7 @@ def compare_systems(every: Sequence[Standing]) -> dict[str, Any]:
             scopes.setdefault(name, []).append(standing.headline)
     return {
         "alpha": ALPHA, "correction": CORRECTION, "method": METHOD,
-        "scopes": {name: compared(headlines) for name, headlines in scopes.items()}
+        "scopes": {name: compare_headlines(headlines) for name, headlines in scopes.items()}
     }  # fmt: skip
 
 
@@ -235,6 +235,6 @@ def _mean_headline(system: str, headlines: Mapping[str, Headline]) -> Headline:
             return Headline.none(system, f"{name}: {headline.reason}")
     if len(headlines) == 1:
         return next(iter(headlines.values()))
-    mean = mean_component([headline.component for headline in headlines.values()])
+    mean = average_components([headline.component for headline in headlines.values()])
     method = f"mean over {len(headlines)} tasks"
     return Headline.of(system, mean, method)

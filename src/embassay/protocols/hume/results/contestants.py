@@ -20,9 +20,9 @@ from embassay.protocols.hume import models
 from embassay.protocols.hume.ceiling import (
     PeopleDifference,
     SystemValues,
-    against_people,
-    among_people,
+    compare_with_left_out_people,
     compare_with_people,
+    share_of_people_below,
     soft_score,
 )
 from embassay.protocols.hume.collection import collect_annotations
@@ -38,9 +38,9 @@ from embassay.protocols.hume.models import (
     LABEL,
     SCORE,
     EvaluationSettings,
-    fingerprint_of,
+    collect_texts,
+    fingerprint_training_data,
     need_of,
-    texts_of,
 )
 from embassay.protocols.hume.options import VERSION, Aggregation, ApMode, StudyRequest
 from embassay.protocols.hume.published.standings import percent_of_human
@@ -52,7 +52,7 @@ from embassay.protocols.hume.resampling import (
     Floats,
     People,
     Resampled,
-    no_interval,
+    make_bare_value,
     people_rows,
     resample_statistics,
     row_score,
@@ -63,7 +63,7 @@ from embassay.protocols.hume.scoring import (
     human_interval,
     is_outside,
     score_people,
-    who_counts,
+    select_annotators,
 )
 from embassay.protocols.hume.study import (
     Annotation,
@@ -78,10 +78,10 @@ from embassay.protocols.hume.study import (
 )
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import Effort, Forecaster
-from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, planned_systems
+from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, plan_systems
 from embassay.protocols.kernel.request import as_lists
 from embassay.runs.folder import Cell, CellRecord, RunFolder, digest_json
-from embassay.runs.forecast import Forecast, Forecasts, tokens_of
+from embassay.runs.forecast import Forecast, Forecasts, count_tokens
 from embassay.stats import Estimate
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
@@ -132,7 +132,7 @@ def read_answered(
         answers = answers_by_annotator(task.spec, gold, annotations)
         items = folder.items_of(task.name)
         ids, workers = tuple(item.id for item in items), tuple(_list_workers(annotations, answers))
-        found.append(AnsweredTask(task, ids, gold, answers, workers, _mean_words(items)))
+        found.append(AnsweredTask(task, ids, gold, answers, workers, _mean_word_count(items)))
     if anyone and not any(annotations for task in found for annotations in task.answers.values()):
         raise DataError(
             f"Nobody has annotated {folder.path}" + (f" ({', '.join(map(str, files))})." if files else "."),
@@ -142,7 +142,7 @@ def read_answered(
     return tuple(found)
 
 
-def _mean_words(items: Sequence[Item]) -> float | None:
+def _mean_word_count(items: Sequence[Item]) -> float | None:
     """Words of the texts that people see of an item; None where there are no items."""
     counts = [len(text.split()) for item in items for text in _shown_texts(item.payload)]
     return sum(counts) / len(items) if items else None
@@ -184,7 +184,7 @@ class Counting:
     @property
     def rule(self) -> Aggregation:
         """How several people make one score here."""
-        return rule_of(self.of.task.family, self.request.aggregation)
+        return choose_aggregation(self.of.task.family, self.request.aggregation)
 
     @property
     def draws(self) -> Draws:
@@ -194,7 +194,7 @@ class Counting:
     @cached_property
     def answers(self) -> Answers:
         """The answers of those who answered enough: see `who_counts`."""
-        return who_counts(self.of.answers, self.request.min_answered)
+        return select_annotators(self.of.answers, self.request.min_answered)
 
     @cached_property
     def everybody(self) -> People:
@@ -239,7 +239,7 @@ class Counting:
         return score_people(self.of.task.spec, self.of.gold, answers, human_ap_mode=mode)
 
 
-def rule_of(family: Family, aggregation: Aggregation) -> Aggregation:
+def choose_aggregation(family: Family, aggregation: Aggregation) -> Aggregation:
     """The rule that a family follows: groups of several people cannot be pooled, so their scores are averaged."""
     return "mean" if family == "clustering" and aggregation == "pooled" else aggregation
 
@@ -264,10 +264,12 @@ class Contestant:
     notes: tuple[str, ...] = ()
 
 
-def of_cell(record: CellRecord, kind: SystemKind, of: AnsweredTask, folder: RunFolder) -> Contestant:
+def make_system_contestant(
+    record: CellRecord, kind: SystemKind, of: AnsweredTask, folder: RunFolder
+) -> Contestant:
     """A system by the record and the items of its cell."""
     if not record.done:
-        return Contestant(record.system, kind, no_bar(record.reason))
+        return Contestant(record.system, kind, make_empty_bar(record.reason))
     headline = next(score for score in record.scores if not score.variant and not score.subset)
     score = Bar(
         value=headline.value, low=headline.ci_low, high=headline.ci_high, n=headline.n,
@@ -283,7 +285,7 @@ def of_cell(record: CellRecord, kind: SystemKind, of: AnsweredTask, folder: RunF
     return Contestant(record.system, kind, score, values, _model_answers(of, rows, values), failed, notes)
 
 
-def of_llm(answers: LlmAnswers, of: AnsweredTask) -> Contestant | None:
+def make_llm_contestant(answers: LlmAnswers, of: AnsweredTask) -> Contestant | None:
     """A language model by its answers to a task; None where it was not asked."""
     rows = answers.of(of.task.name)
     if not rows or of.task.family not in LLM_FAMILIES:
@@ -292,7 +294,7 @@ def of_llm(answers: LlmAnswers, of: AnsweredTask) -> Contestant | None:
     llm = score_llm(of.task.spec, of.gold, rows)
     n = max((run.items for run in llm.runs), default=0)
     if llm.reason:
-        return Contestant(name, "llm", no_bar(llm.reason, n), failed=llm.failed)
+        return Contestant(name, "llm", make_empty_bar(llm.reason, n), failed=llm.failed)
     given = _mean_ratings(llm) if of.task.family == "sts" else dict(llm.answers[0])
     values = given if of.task.family == "sts" else dict(llm.values)
     runs = len(llm.runs)
@@ -314,7 +316,7 @@ def llm_name(answers: LlmAnswers) -> str:
 
 def _model_answers(of: AnsweredTask, rows: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     if of.task.family == "classification":
-        labels = labels_of(of)
+        labels = ordered_labels(of)
         # A label that only training texts have is nobody's answer here.
         return {
             item: labels[int(value)] if int(value) < len(labels) else f"\0{int(value)}"
@@ -334,7 +336,7 @@ def _model_answers(of: AnsweredTask, rows: Mapping[str, Any], values: Mapping[st
     return dict(values)
 
 
-def labels_of(of: AnsweredTask) -> tuple[Any, ...]:
+def ordered_labels(of: AnsweredTask) -> tuple[Any, ...]:
     """The labels of a classification in the order by which its items files count them."""
     return of.task.spec.labels or tuple(sorted(set(of.gold.values()), key=str))
 
@@ -363,16 +365,16 @@ def _read_rows(path: Any) -> dict[str, list[tuple[str, str, float]]]:
     return by_item
 
 
-def on_items(contestants: Sequence[Contestant], items: Sequence[str]) -> list[Contestant]:
+def select_with_values(contestants: Sequence[Contestant], items: Sequence[str]) -> list[Contestant]:
     """Those that have a value on any of these items."""
     wanted = set(items)
     return [contestant for contestant in contestants if wanted & contestant.values.keys()]
 
 
-def beside_people(counting: Counting, contestants: Sequence[Contestant]) -> list[SystemScore]:
+def score_against_people(counting: Counting, contestants: Sequence[Contestant]) -> list[SystemScore]:
     """Every one of them: its score, whether it is outside the interval of people, the difference on the same items,
     and its score with people's answers for gold."""
-    able = on_items(contestants, counting.counted.items)
+    able = select_with_values(contestants, counting.counted.items)
     values = {contestant.system: contestant.values for contestant in able}
     compared = compare_with_people(counting.counted, values, counting.draws)
     return [
@@ -394,7 +396,7 @@ def unpaired_score(contestant: Contestant) -> SystemScore:
 def _paired_score(
     counting: Counting, contestant: Contestant, compared: PeopleDifference | None
 ) -> SystemScore:
-    score = _on_counted(counting, contestant)
+    score = _score_counted_items(counting, contestant)
     if score.value is None or compared is None:
         return unpaired_score(contestant).model_copy(update={"score": score})
     people = counting.people.per_annotator()
@@ -405,20 +407,22 @@ def _paired_score(
             "percent_of_human": percent_of_human(score.value, counting.human.estimate),
             "difference": as_bar(compared.difference),
             "p": nan_to_none(compared.difference.p),
-            "among_people": among_people(score.value, people).estimate,
-            "against_people": as_bar(against_people(counting.everybody, contestant.answers, counting.draws)),
+            "among_people": share_of_people_below(score.value, people).estimate,
+            "against_people": as_bar(
+                compare_with_left_out_people(counting.everybody, contestant.answers, counting.draws)
+            ),
             "soft": as_bar(soft_score(counting.everybody, contestant.answers, counting.draws)),
         }
     )
 
 
-def _on_counted(counting: Counting, contestant: Contestant) -> Bar:
+def _score_counted_items(counting: Counting, contestant: Contestant) -> Bar:
     """The score on the items that count: that of the cell, with its interval, where these are all."""
     if contestant.score.value is None or (contestant.kind != "llm" and not counting.omits):
         return contestant.score
     items = [item for item in counting.counted.items if item in contestant.values]
     if not items:
-        return no_bar("no item that people answered")
+        return make_empty_bar("no item that people answered")
     spec, gold = counting.of.task.spec, people_rows(counting.counted, items).gold
     row = [contestant.values[item] for item in items]
 
@@ -426,7 +430,7 @@ def _on_counted(counting: Counting, contestant: Contestant) -> Bar:
         return row_score(spec, gold, row, counts)
 
     if spec.family == "clustering":
-        estimate = no_interval(float(score(np.ones((1, len(items))))[0]), len(items), "")
+        estimate = make_bare_value(float(score(np.ones((1, len(items))))[0]), len(items), "")
     else:
         within = (CORRELATION if spec.family == "sts" else SHARE,)
         estimate = resample_statistics(score, len(items), counting.draws, within=within)[0]
@@ -458,7 +462,7 @@ def as_bar(estimate: Estimate) -> Bar:
     return Bar(value=value, low=low, high=high, n=estimate.n, method=estimate.method, reason=reason)
 
 
-def no_bar(reason: str, n: int = 0) -> Bar:
+def make_empty_bar(reason: str, n: int = 0) -> Bar:
     """No value, and why."""
     return Bar(value=None, n=n, reason=reason)
 
@@ -516,14 +520,14 @@ def make_plan(
     datasets, cells = [], []
     for task in tasks:
         data = models.get_data(folder.path, folder.study.content, task.name, settings)[0] if systems else None
-        texts = texts_of(data) if systems else []
+        texts = collect_texts(data) if systems else []
         datasets.append(_plan_dataset(folder, task, len(texts)))
         for system in systems:
             job = models.StudyJob(
                 system.spec, request.seed, request.tokenizer, cache, folder.path, folder.study.content,
                 task.name, settings, request.resamples, request.neighbours
             )  # fmt: skip
-            key = _cell_key(job, system, folder, tokenizer, fingerprint_of(data))
+            key = _cell_key(job, system, folder, tokenizer, fingerprint_training_data(data))
             units = len(texts) if system.kind == "embedding" else 0
             cells.append(
                 Cell(task.family, task.name, system.name, key, units, job, remote=system.remote is not None)
@@ -544,7 +548,7 @@ def _plan_systems(
     request: StudyRequest, tokenizer: Tokenizer, ledger: Ledger | None
 ) -> tuple[PlannedSystem, ...]:
     """The systems that were named: people stand here in place of reference rows."""
-    systems = planned_systems(request.systems, tokenizer, request.seed, ledger) if request.systems else []
+    systems = plan_systems(request.systems, tokenizer, request.seed, ledger) if request.systems else []
     return tuple(system for system in systems if system.kind != "reference" or system.spec in request.systems)
 
 
@@ -598,8 +602,8 @@ def _cell_forecasts(plan: StudyPlan, *, measure: bool) -> Iterator[Forecast]:
     for dataset in plan.datasets:
         job: models.StudyJob = next(cell.job for cell in plan.cells if cell.dataset == dataset.name)
         data, family = models.get_data(job.study, job.content, job.task, job.settings)
-        texts = texts_of(data)
-        tokens, _ = tokens_of(texts, tokenizer)
+        texts = collect_texts(data)
+        tokens, _ = count_tokens(texts, tokenizer)
         wanted = Effort(
             family, dataset.name, dataset.tasks[0].n, len(texts), tokens, partial(models.rehearse_cell, job), texts,
             kind="distances" if family == "clustering" else "pairs",

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.published.standings import PairStanding, beside_models
+from embassay.protocols.hume.published.standings import PairStanding, compare_people_with_models
 from embassay.protocols.hume.record import PairRecord, Summary
 from embassay.protocols.hume.resource import resource_class
-from embassay.protocols.kernel.tables import ColumnTable, Field, counted, points, text, whole
+from embassay.protocols.kernel.tables import ColumnTable, Field, format_counted, points, text, whole
 from embassay.stats import Estimate
 from embassay.stats.regression import robust_slopes
 
@@ -61,7 +61,7 @@ class GapSlope:
 
 def gap_table(summary: Summary) -> ColumnTable:
     """Table `hume_gaps`: least-squares slopes of people minus the median model, with HC3 intervals over pairs."""
-    models = [models for models in beside_models(summary) if models.standing]
+    models = [models for models in compare_people_with_models(summary) if models.standing]
     warning = (
         f" {len(models)} pairs are few: only large slopes are detected." if len(models) < FEW_PAIRS else ""
     )
@@ -105,7 +105,7 @@ def _fit_slopes(gaps: Sequence[float], columns: Sequence[Sequence[float | None]]
     """Over the pairs of which all columns are known."""
     rows = [i for i in range(len(gaps)) if all(column[i] is not None for column in columns)]
     if not columns or len(rows) < PER_SLOPE * len(columns):
-        return GapSlopes(reason=f"{len(rows)} pairs are too few for {counted(len(columns), 'slope')}")
+        return GapSlopes(reason=f"{len(rows)} pairs are too few for {format_counted(len(columns), 'slope')}")
     x = np.array([[column[i] for column in columns] for i in rows], dtype=np.float64)
     try:
         return GapSlopes(robust_slopes(x, np.array([gaps[i] for i in rows])))

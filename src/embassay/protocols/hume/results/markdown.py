@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from embassay.protocols.hume.published.standings import PairStanding, beside_models
+from embassay.protocols.hume.published.standings import PairStanding, compare_people_with_models
 from embassay.protocols.hume.record import Bar, Need, PairRecord, Summary
-from embassay.protocols.hume.tables import answered_by
+from embassay.protocols.hume.tables import name_annotator_kind
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_count, state_value
 from embassay.protocols.kernel.tables import Unit
@@ -64,7 +64,7 @@ def _simulated_lines(summary: Summary) -> Iterator[str]:
 
 def _pairs_table(summary: Summary) -> str:
     headings = ("pair", "n", name_answerers(summary), "agreement", "best model", "gap", "ceiling")
-    rows = [headings, _ALIGNED, *(_pair_row(model) for model in beside_models(summary))]
+    rows = [headings, _ALIGNED, *(_pair_row(model) for model in compare_people_with_models(summary))]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
@@ -99,7 +99,7 @@ def _format_agreement(pair: PairRecord) -> str:
         return (agreement.value.reason if agreement else "") or (
             "one annotator" if len(pair.annotators) == 1 else "n/a"
         )
-    return f"{agreement.band} {numbers.score(agreement.value.value, 2)} ({agreement.coefficient})"
+    return f"{agreement.band} {numbers.format_score(agreement.value.value, 2)} ({agreement.coefficient})"
 
 
 def _reading_lines(summary: Summary) -> str:
@@ -127,13 +127,16 @@ def _advice_lines(summary: Summary) -> Iterator[str]:
 
 def _need_line(pair: PairRecord, need: Need) -> str:
     if need.items is not None and need.items <= pair.n:
-        return f"{numbers.counted(pair.n, 'item')} are enough to set {need.system} apart from {name_answerers(pair)}."
+        return (
+            f"{numbers.format_counted(pair.n, 'item')} are enough to set {need.system} apart from "
+            f"{name_answerers(pair)}."
+        )
     ways = []
     if need.items is not None:
-        ways.append(f"{numbers.counted(need.items, 'item')} ({pair.n} now) with these annotators")
+        ways.append(f"{numbers.format_counted(need.items, 'item')} ({pair.n} now) with these annotators")
     if need.annotators:
         now = len(pair.annotators)
-        ways.append(f"{numbers.counted(need.annotators, 'annotator')} ({now} now) with these items")
+        ways.append(f"{numbers.format_counted(need.annotators, 'annotator')} ({now} now) with these items")
     sentence = f"separating {need.system} takes about {', or '.join(ways)}." if ways else ""
     least = (
         f"This study could detect a difference of {POINTS.write_value(need.smallest)}."
@@ -157,7 +160,7 @@ class Finding:
 
 def summary_findings(summary: Summary) -> Iterator[Finding]:
     """The verdict: places, models beyond the interval of people, how people agree, and wins."""
-    every, who = beside_models(summary), name_answerers(summary)
+    every, who = compare_people_with_models(summary), name_answerers(summary)
     if not summary.pairs:
         yield Finding("The run has no pair of dataset and language.")
         return
@@ -171,7 +174,7 @@ def summary_findings(summary: Summary) -> Iterator[Finding]:
 def name_answerers(of: Summary | PairRecord) -> str:
     """`people`, `simulated annotators`, or `annotators` where there were both."""
     pairs = of.pairs if isinstance(of, Summary) else (of,)
-    kinds = answered_by(annotator for pair in pairs for annotator in pair.annotators)
+    kinds = name_annotator_kind(annotator for pair in pairs for annotator in pair.annotators)
     return {"people": "people", "simulated": "simulated annotators", "": "people"}.get(kinds, "annotators")
 
 
@@ -188,7 +191,7 @@ def _overall_findings(summary: Summary, who: str) -> Iterator[Finding]:
     people = state_value(human.system, "mean", human.mean.value)
     leader = Claim(best.system, "most", "mean", others, best.mean.value)
     yield Finding(
-        f"Over {numbers.counted(human.mean.n or len(summary.pairs), 'pair')} {who} score "
+        f"Over {numbers.format_counted(human.mean.n or len(summary.pairs), 'pair')} {who} score "
         f"{POINTS.write_value(human.mean.value)}, place {place.n} of {place.of}; "
         f"the best model, {leader.subject}, has {POINTS.write_value(leader.value or 0.0)}.",
         (place, people, leader),
@@ -205,7 +208,7 @@ def _beyond_findings(every: Sequence[PairStanding], who: str) -> Iterator[Findin
     over = state_count("above", len(above), len(bounded))
     under = state_count("below", len(below), len(bounded))
     yield Finding(
-        f"The best model is above the interval of {who} on {over.n} of {numbers.counted(over.of, 'pair')}, "
+        f"The best model is above the interval of {who} on {over.n} of {numbers.format_counted(over.of, 'pair')}, "
         f"below it on {under.n}. Outside an interval is not a test.",
         (over, under),
     )
@@ -234,12 +237,12 @@ def _agreement_findings(pairs: Sequence[PairRecord]) -> Iterator[Finding]:
         high, medium, low = (claim.n for claim in levels)
         yield Finding(
             f"Agreement is high on {high}, medium on {medium} and low on {low} of "
-            f"{numbers.counted(len(trusted), 'pair')}: trust comparisons on the high ones first.",
+            f"{numbers.format_counted(len(trusted), 'pair')}: trust comparisons on the high ones first.",
             levels,
         )
     if alone:
         unknown = state_count("unknown agreement", alone, len(pairs))
-        yield Finding(f"Agreement is unknown on {numbers.counted(unknown.n, 'pair')}.", (unknown,))
+        yield Finding(f"Agreement is unknown on {numbers.format_counted(unknown.n, 'pair')}.", (unknown,))
 
 
 def _win_findings(summary: Summary, who: str) -> Iterator[Finding]:
@@ -261,10 +264,11 @@ def _lead_findings(summary: Summary) -> Iterator[Finding]:
     if bar is None or bar.value is None:
         return
     p = summary.agreement_against_gap_p
-    tail = f", p {'' if p < 0.001 else '= '}{numbers.p_value(p)}" if p is not None else ""
+    tail = f", p {'' if p < 0.001 else '= '}{numbers.format_p_value(p)}" if p is not None else ""
     yield Finding(
         f"Agreement and the lead of the best model go together with a Spearman correlation of "
-        f"{numbers.score(bar.value, 2)} over {bar.n} pairs{tail}: below 0, models lead where people agree least.",
+        f"{numbers.format_score(bar.value, 2)} over {bar.n} pairs{tail}: below 0, models lead where "
+        "people agree least.",
         (state_value("agreement", "correlation with the lead", bar.value),),
     )
 

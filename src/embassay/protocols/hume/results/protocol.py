@@ -14,7 +14,7 @@ from embassay.data.catalogue.suites import all_suites
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import models
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
-from embassay.protocols.hume.profiles import profile_table, profiles_of
+from embassay.protocols.hume.profiles import profile_table, read_profiles
 from embassay.protocols.hume.published.paper import Evaluation, PaperDataset, PublishedStudy, paper_study
 from embassay.protocols.hume.published.protocol import Entrants, run_published
 from embassay.protocols.hume.record import Summary, read_divided, write_divided, write_summary
@@ -23,14 +23,14 @@ from embassay.protocols.hume.results.contestants import TIMED, StudyPlan, foreca
 from embassay.protocols.hume.results.markdown import write_markdown
 from embassay.protocols.hume.results.summary import PROTOCOL, study_rows, study_summary
 from embassay.protocols.hume.results.tables import conditions_table, mark_simulated, study_tables
-from embassay.protocols.hume.sampling import sample, stand_ins
+from embassay.protocols.hume.sampling import draw_study, write_miniatures
 from embassay.protocols.hume.sampling.options import check_mapping, suite_task
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import StudyTask, read_study, write_study
 from embassay.protocols.kernel.absentees import say_planned
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.request import request_of
+from embassay.protocols.kernel.request import make_request
 from embassay.protocols.kernel.session import Conclusion
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.records import Result
@@ -86,7 +86,7 @@ class Scoring(Protocol):
         told = conditions_table([task.task for task in plan.answered], plan.llms, give_k=request.give_k)
         yield mark_simulated(told, summary)
         if study.profile:
-            table = profile_table(study, summary.pairs, profiles_of(plan.folder), request.smallest_group)
+            table = profile_table(study, summary.pairs, read_profiles(plan.folder), request.smallest_group)
             yield mark_simulated(table, summary)
 
 
@@ -127,13 +127,13 @@ def score(
         settings = (
             {"systems": tuple(systems), "tokenizer": plain.pop("tokenizer", "cl100k")} if systems else {}
         )
-        published = request_of(PublishedRequest, score, plain, results, llms, **settings)
+        published = make_request(PublishedRequest, score, plain, results, llms, **settings)
         if not systems:
             return run_published(published, Path(out))
 
         found = evaluate_systems(published, Path(out), workers=workers, cache=cache, max_usd=max_usd)
         return run_published(published, Path(out), own=found)
-    request = request_of(StudyRequest, score, plain, str(study), tuple(systems))
+    request = make_request(StudyRequest, score, plain, str(study), tuple(systems))
     return Scoring().carry_out(request, Path(out), workers=workers, cache=cache, max_usd=max_usd)
 
 
@@ -181,8 +181,8 @@ def lay_out(out: Path, planned: Path | None = None) -> list[str]:
     request = check_mapping({"name": SUITE, "tasks": tasks})
     absent: list[str] = []
     if planned is not None:
-        request, absent = stand_ins(request, planned)
-    drawn = sample(request)
+        request, absent = write_miniatures(request, planned)
+    drawn = draw_study(request)
     if (out / "study.json").exists():
         if read_study(out).study.content != drawn.study.content:
             raise UsageError(
@@ -227,7 +227,7 @@ def read_entrants(run: Run, items: Path, notes: Sequence[str]) -> Entrants:
         and row.measure == headline[row.dataset]
     ]
     systems = {system["name"]: (system["kind"], system["identity"]) for system in run.manifest["systems"]}
-    return Entrants(systems, tuple(evaluations), (*notes, *_other_sizes(tasks.values())))
+    return Entrants(systems, tuple(evaluations), (*notes, *_warn_of_other_sizes(tasks.values())))
 
 
 def _make_evaluation(row: Result, task: StudyTask) -> Evaluation:
@@ -236,7 +236,7 @@ def _make_evaluation(row: Result, task: StudyTask) -> Evaluation:
     return Evaluation(row.system, "", name, task.lang, task.lang, row.value, {row.measure: row.value})
 
 
-def _other_sizes(tasks: Iterable[StudyTask]) -> Iterator[str]:
+def _warn_of_other_sizes(tasks: Iterable[StudyTask]) -> Iterator[str]:
     """That the items here cannot be those of people, where they are not as many."""
     sizes = []
     for task in tasks:

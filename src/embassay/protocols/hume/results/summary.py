@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embassay.protocols.hume.ceiling import human_ceiling, items_needed
+from embassay.protocols.hume.ceiling import count_items_needed, human_ceiling
 from embassay.protocols.hume.models import VECTORS
 from embassay.protocols.hume.options import AP_MODES, StudyRequest
 from embassay.protocols.hume.published.paper import ENGLISH_ONLY, MULTILINGUAL
@@ -26,10 +26,10 @@ from embassay.protocols.hume.record import (
 from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.results.conclusions import (
     Contender,
-    against_gap,
+    correlate_agreement_with_gap,
     correlation_bar,
     count_wins,
-    matrix_of,
+    make_matrix,
     rank_by_mean,
 )
 from embassay.protocols.hume.results.contestants import (
@@ -38,19 +38,19 @@ from embassay.protocols.hume.results.contestants import (
     Counting,
     StudyPlan,
     as_bar,
-    beside_people,
+    choose_aggregation,
     llm_name,
+    make_empty_bar,
+    make_llm_contestant,
+    make_system_contestant,
     nan_to_none,
-    no_bar,
-    of_cell,
-    of_llm,
-    rule_of,
+    score_against_people,
     unpaired_score,
 )
-from embassay.protocols.hume.scoring import MAIN, MeasureScores, people_agreement, who_counts
+from embassay.protocols.hume.scoring import MAIN, MeasureScores, people_agreement, select_annotators
 from embassay.protocols.hume.study import Answers, StudyTask, Who
 from embassay.protocols.hume.tables import most_disputed
-from embassay.protocols.kernel.outcome import manifest_at_once
+from embassay.protocols.kernel.outcome import make_file_manifest
 from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result
 from embassay.runs.folder import CellRecord, RunFolder, to_json, write_atomic
@@ -131,14 +131,16 @@ class _PairRows:
         pair = self.pair
         # A score that scripts stood in for says so in its method, since rows are read without the record.
         kinds = {annotator.kind for annotator in pair.annotators} if by is None else set(by)
-        method = ", ".join(filter(None, (bar.method, _said_of(kinds) if system == HUMAN else "")))
+        method = ", ".join(
+            filter(None, (bar.method, _name_annotator_kinds(kinds) if system == HUMAN else ""))
+        )
         return Result(
             PROTOCOL, pair.family, self.dataset, "", pair.lang, variant, system, measure, bar.value, bar.n,
             bar.low, bar.high, method, self.seed, bar.reason if bar.value is None else ""
         )  # fmt: skip
 
 
-def _said_of(kinds: Collection[Who]) -> str:
+def _name_annotator_kinds(kinds: Collection[Who]) -> str:
     """Whether scripts stand in for people."""
     if "simulated" not in kinds:
         return ""
@@ -174,7 +176,7 @@ def write_finished(
     write_tables(folder.path, tables)
     folder.write_results(rows)
     write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}, indent=1) + "\n")
-    done = manifest_at_once(folder, "hume", command, request.as_dict(), systems=systems, datasets=datasets)
+    done = make_file_manifest(folder, "hume", command, request.as_dict(), systems=systems, datasets=datasets)
     folder.write_manifest({**done, **extra})
 
 
@@ -195,10 +197,14 @@ def study_summary(
     by_task: dict[str, list[Contestant]] = {task.task.name: [] for task in plan.answered}
     tasks = {task.task.name: task for task in plan.answered}
     for record in records:
-        by_task[record.dataset].append(of_cell(record, kinds[record.system], tasks[record.dataset], folder))
+        by_task[record.dataset].append(
+            make_system_contestant(record, kinds[record.system], tasks[record.dataset], folder)
+        )
     for of in plan.answered:
         by_task[of.task.name] += [
-            contestant for answers in plan.llms if (contestant := of_llm(answers, of)) is not None
+            contestant
+            for answers in plan.llms
+            if (contestant := make_llm_contestant(answers, of)) is not None
         ]
     pairs = tuple(
         study_pair(of, plan.request, by_task[of.task.name], ranked, names[of.task.name]).model_copy(
@@ -207,14 +213,14 @@ def study_summary(
                     of.task.family,
                     plan.folder.items_of(of.task.name),
                     of.gold,
-                    who_counts(of.answers, plan.request.min_answered),
+                    select_annotators(of.answers, plan.request.min_answered),
                 )
             }
         )
         for of in plan.answered
     )
-    matrix = matrix_of(pairs, entered)
-    gap = against_gap(matrix)
+    matrix = make_matrix(pairs, entered)
+    gap = correlate_agreement_with_gap(matrix)
     summary = Summary(
         title=f"HUME, {plan.folder.study.name}", source="study", seed=plan.request.seed, pairs=pairs,
         places=rank_by_mean(pairs, entered, plan.request.seed), wins=count_wins(matrix),
@@ -247,7 +253,7 @@ def _summary_notes(plan: StudyPlan, pairs: Sequence[PairRecord], entered: Sequen
     if nobody:
         notes.append(f"Nobody annotated {', '.join(nobody)}: not part of means, ranks and wins.")
     if plan.request.aggregation == "pooled" and any(
-        rule_of(pair.family, "pooled") != "pooled" for pair in pairs
+        choose_aggregation(pair.family, "pooled") != "pooled" for pair in pairs
     ):
         notes.append("Several people's groups cannot be pooled: clustering shows the mean of its annotators.")
     apart = [contender.system for contender in entered if contender.why_not == OTHER_METHOD]
@@ -271,8 +277,8 @@ def study_pair(
     task = of.task
     head = PairRecord(
         task=task.name, dataset=name.dataset, lang=task.lang, family=task.family, measure=MAIN[task.family],
-        group=name.group, n=len(of.items), words=of.words, human=no_bar(NOBODY),
-        flags=_pair_flags(of, who_counts(of.answers, request.min_answered)),
+        group=name.group, n=len(of.items), words=of.words, human=make_empty_bar(NOBODY),
+        flags=_pair_flags(of, select_annotators(of.answers, request.min_answered)),
         models=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind != "llm"),
         llms=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind == "llm")
     )  # fmt: skip
@@ -286,7 +292,7 @@ def _complete_pair(
 ) -> PairRecord:
     human, agreement = counting.human, _pair_agreement(counting)
     level = trust_level(head.family, agreement.value.value if agreement else None)
-    systems = beside_people(counting, contestants)
+    systems = score_against_people(counting, contestants)
     best = max(
         (system for system in systems if system.system in ranked and system.score.value is not None),
         key=lambda score: score.score.value or 0, default=None
@@ -359,7 +365,7 @@ def _pair_need(
     values = {contestant.system: contestant.values for contestant in contestants}
     if best is None or not values[best.system]:
         return None
-    need = items_needed(counting.counted, values[best.system])
+    need = count_items_needed(counting.counted, values[best.system])
     return Need(
         system=best.system, items=need.items, annotators=need.annotators, smallest=nan_to_none(need.smallest),
         note=need.note

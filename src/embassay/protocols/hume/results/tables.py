@@ -23,7 +23,7 @@ from embassay.protocols.hume.published.tables import (
 )
 from embassay.protocols.hume.record import PairRecord, Summary, SystemScore
 from embassay.protocols.hume.resource import resource_table
-from embassay.protocols.hume.results.conclusions import Contender, matrix_of, scored_pairs
+from embassay.protocols.hume.results.conclusions import Contender, make_matrix, scored_pairs
 from embassay.protocols.hume.results.gaps import gap_table
 from embassay.protocols.hume.study import FAMILIES, StudyTask
 from embassay.protocols.hume.tables import (
@@ -31,7 +31,7 @@ from embassay.protocols.hume.tables import (
     PAIR,
     agreement_table,
     annotators_table,
-    every_figure,
+    make_figures,
     people_table,
     quality_table,
 )
@@ -65,7 +65,7 @@ def _summary_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterat
     yield annotators_table(summary)
     yield resource_table(summary, summary.seed)
     yield gap_table(summary)
-    yield from every_figure(summary)
+    yield from make_figures(summary)
 
 
 class Condition(NamedTuple):
@@ -117,7 +117,7 @@ def _task_conditions(task: StudyTask, modes: Collection[str], give_k: bool) -> I
 def _as_the_paper(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:
     """Systems that are not ranked stand in the tables of scores; best, median and ranks are of the others."""
     study, evaluations = as_study(summary.pairs, contenders), as_evaluations(summary.pairs)
-    matrix, llms = matrix_of(summary.pairs, contenders), llm_matrix(summary.pairs, contenders)
+    matrix, llms = make_matrix(summary.pairs, contenders), llm_matrix(summary.pairs, contenders)
     yield main_table(score_matrix(evaluations, study), rounded=False)
     if llms:
         yield family_table(llms, matrix)

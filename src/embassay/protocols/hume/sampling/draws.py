@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.collection import on_scale
+from embassay.protocols.hume.collection import nearest_step
 from embassay.protocols.hume.sampling.options import TaskRequest, label_choices
 from embassay.protocols.hume.sampling.pools import (
     PoolPositions,
@@ -17,13 +17,13 @@ from embassay.protocols.hume.sampling.pools import (
     SampledTask,
     by_bins,
     compared_text,
-    contradicted_texts,
     count_note,
-    equal_per_label,
-    first_of_each,
-    gold_groups,
+    draw_equally_per_label,
+    draw_gold_groups,
+    draw_relevant,
+    find_contradicted_texts,
+    find_first_copies,
     pair_text,
-    relevant_of,
     seeded_order,
 )
 from embassay.protocols.hume.study import Family, LabelChoice, Practice, Scale
@@ -75,7 +75,7 @@ class _ById(Mapping[str, str]):
         return len(self.index.ids)
 
 
-def from_lists(data: RerankingSet) -> tuple[list[JudgedQuery], Negatives]:
+def draw_from_lists(data: RerankingSet) -> tuple[list[JudgedQuery], Negatives]:
     """Queries whose candidates are given; hardest are those of the list that BM25 over it ranks first."""
     asked = []
     for place, key in enumerate(data.ids):
@@ -86,7 +86,7 @@ def from_lists(data: RerankingSet) -> tuple[list[JudgedQuery], Negatives]:
     return asked, _hardest_of_list
 
 
-def from_corpus(data: RetrievalSet, hear: Hear | None = None) -> tuple[list[JudgedQuery], Negatives]:
+def draw_from_corpus(data: RetrievalSet, hear: Hear | None = None) -> tuple[list[JudgedQuery], Negatives]:
     """Queries over a corpus; hardest are the documents that BM25 finds first and nobody judged relevant. `hear` is told
     how far the index is."""
     index = BM25Index.of(data.corpus.ids, data.corpus.texts, asked=data.queries.texts, hear=hear)
@@ -141,13 +141,13 @@ def draw_shown(
     """The documents of a query in the order they are shown, None where there are not `total` of them."""
     judged = [doc for doc, gain in query.gains.items() if gain > 0 and query.texts.get(doc, "").strip()]
     # All relevant ones in order, not `relevant` of them: near copies among the first would leave too few.
-    best = relevant_of({key: query.gains[key] for key in judged}, len(judged), seed, query.id)
-    chosen = _unlike_documents(best, query.texts, [], relevant)
+    best = draw_relevant({key: query.gains[key] for key in judged}, len(judged), seed, query.id)
+    chosen = _choose_distinct_documents(best, query.texts, [], relevant)
     if not chosen:
         return None
     # A near copy of a relevant document that is not shown would be marked relevant by people, and be wrong.
     beside = [shingles(query.texts[document]) for document in judged]
-    chosen += _unlike_documents(negatives, query.texts, beside, total - len(chosen))
+    chosen += _choose_distinct_documents(negatives, query.texts, beside, total - len(chosen))
     order = seeded_order(chosen, seed, "shown", query.id)
     return tuple(chosen[place] for place in order) if len(chosen) == total else None
 
@@ -201,7 +201,7 @@ def _is_relevant(query: JudgedQuery, document: str) -> bool:
     return query.gains.get(document, 0) > 0
 
 
-def _unlike_documents(
+def _choose_distinct_documents(
     documents: Iterable[str], texts: Mapping[str, str], beside: list[frozenset[Shingle]], upto: int
 ) -> list[str]:
     """The first documents that are neither empty nor near copies of one before them or of those `beside`."""
@@ -228,8 +228,8 @@ def draw_pairs(pairs: ScoredPairs, scale: Scale, request: TaskRequest, n: int, s
     joined = [pair_text(one, other) for one, other in zip(pairs.first, pairs.second, strict=True)]
     scores = [float(score) for score in pairs.scores]
     # By every digit: 3.0 and 3 are one score, 3.25 and 3.2 two.
-    wrong = contradicted_texts(joined, [repr(score) for score in scores])
-    pool = [place for place in first_of_each(joined) if compared_text(joined[place]) not in wrong]
+    wrong = find_contradicted_texts(joined, [repr(score) for score in scores])
+    pool = [place for place in find_first_copies(joined) if compared_text(joined[place]) not in wrong]
     choice = by_bins(
         [pairs.ids[place] for place in pool], [scores[place] for place in pool],
         [(compared_text(pairs.first[place]), compared_text(pairs.second[place])) for place in pool], n, seed
@@ -262,13 +262,15 @@ def _rated_practice(
 ) -> tuple[Practice, ...]:  # fmt: skip
     """Pairs nearest to evenly spaced levels of the scale, one each, in a drawn order."""
     order = [rest[place] for place in seeded_order([pairs.ids[place] for place in rest], seed, "practice")]
-    short = short_first(order, [one + other for one, other in zip(pairs.first, pairs.second, strict=True)])
+    short = order_short_first(
+        order, [one + other for one, other in zip(pairs.first, pairs.second, strict=True)]
+    )
     if len(short) < request.practice:
         return tuple(own_practice("sts"))[: request.practice]
     steps = max(request.practice - 1, 1)
     taken: list[int] = []
     for number in range(request.practice):
-        level = on_scale(scale.low + (scale.high - scale.low) * number / steps, scale)
+        level = nearest_step(scale.low + (scale.high - scale.low) * number / steps, scale)
         free = [place for place in short if place not in taken]
         taken.append(min(free, key=lambda place: abs(scores[place] - level)))
     mixed = [
@@ -282,11 +284,13 @@ def draw_classification(
 ) -> SampledTask:
     """`n` texts of `tested`, equal per label. A text that is there with several labels is left out; one that `trained`
     has with another label is kept and marked as ambiguous."""
-    wrong = contradicted_texts(tested.texts, tested.labels)
-    pool = [place for place in first_of_each(tested.texts) if compared_text(tested.texts[place]) not in wrong]
+    wrong = find_contradicted_texts(tested.texts, tested.labels)
+    pool = [
+        place for place in find_first_copies(tested.texts) if compared_text(tested.texts[place]) not in wrong
+    ]
     choice = _choose_balanced(tested, pool, n, seed)
     taken = set(choice.positions)
-    other = {} if trained is None else _labels_of(trained)
+    other = {} if trained is None else _labels_by_text(trained)
     items = tuple(_labelled_item(tested, place, other) for place in choice.positions)
     labels = sorted({*tested.labels, *(trained.labels if trained else ())})
     rest = [place for place in pool if place not in taken]
@@ -302,7 +306,7 @@ def draw_classification(
 
 
 def _choose_balanced(tested: LabelledTexts, pool: list[int], n: int, seed: int) -> PoolPositions:
-    choice = equal_per_label(
+    choice = draw_equally_per_label(
         [tested.ids[place] for place in pool], [tested.labels[place] for place in pool], n, seed
     )
     return PoolPositions(tuple(pool[place] for place in choice.positions), choice.notes)
@@ -316,7 +320,7 @@ def _labelled_item(tested: LabelledTexts, place: int, other: dict[str, set[str]]
     )
 
 
-def _labels_of(texts: LabelledTexts) -> dict[str, set[str]]:
+def _labels_by_text(texts: LabelledTexts) -> dict[str, set[str]]:
     """Text, as compared -> the labels it has."""
     labels: dict[str, set[str]] = {}
     for text, label in zip(texts.texts, texts.labels, strict=True):
@@ -334,7 +338,7 @@ def _labelled_practice(
     free = [place for place in rows if compared_text(source.texts[place]) not in seen]
     order = [free[place] for place in seeded_order([source.ids[place] for place in free], seed, "practice")]
     first: dict[str, int] = {}
-    for place in short_first(order, source.texts):
+    for place in order_short_first(order, source.texts):
         first.setdefault(source.labels[place], place)
     choices = {str(choice.value): choice for choice in label_choices(labels, request.labels)}
     drawn = [sorted(first)[place] for place in seeded_order(sorted(first), seed, "practice labels")]
@@ -362,7 +366,7 @@ def take_whole(data: Any, n: int | None) -> SampledTask:
             tuple(taken[:n]), tuple(own_practice("reranking")), notes=(WHOLE,), about_gold=about
         )
     test, train = (data.test, data.train) if isinstance(data, Classification) else (data, None)
-    other = {} if train is None else _labels_of(train)
+    other = {} if train is None else _labels_by_text(train)
     taken = [_labelled_item(test, place, other) for place in range(len(test))]
     labels = tuple(sorted({*test.labels, *(train.labels if train else ())}))
     return SampledTask(tuple(taken[:n]), (), labels, (WHOLE,), trained=train.texts if train else ())
@@ -382,10 +386,12 @@ EACH = 3
 
 def draw_clustering(texts: LabelledTexts, request: TaskRequest, n: int, seed: int) -> SampledTask:
     """`n` texts of 6 or 5 gold clusters, or of as many as are asked for. Texts of several clusters are left out."""
-    wrong = contradicted_texts(texts.texts, texts.labels)
-    pool = [place for place in first_of_each(texts.texts) if compared_text(texts.texts[place]) not in wrong]
+    wrong = find_contradicted_texts(texts.texts, texts.labels)
+    pool = [
+        place for place in find_first_copies(texts.texts) if compared_text(texts.texts[place]) not in wrong
+    ]
     labels = [texts.labels[place] for place in pool]
-    choice = gold_groups([texts.ids[place] for place in pool], labels, n, seed, request.groups)
+    choice = draw_gold_groups([texts.ids[place] for place in pool], labels, n, seed, request.groups)
     taken = [pool[place] for place in choice.positions]
     drawn = {texts.labels[place] for place in taken}
     spare = [place for place in pool if texts.labels[place] not in drawn]
@@ -408,7 +414,7 @@ def _clustered_practice(
     own where there are no two."""
     members: dict[str, list[int]] = {}
     order = [spare[place] for place in seeded_order([texts.ids[place] for place in spare], seed, "practice")]
-    for place in short_first(order, texts.texts):
+    for place in order_short_first(order, texts.texts):
         members.setdefault(texts.labels[place], []).append(place)
     full = sorted(label for label, held in members.items() if len(held) >= EACH)
     if not request.practice:
@@ -429,7 +435,7 @@ SHORT = 400
 """Characters up to which a text is preferred for practice: it is to show the page, not to take time."""
 
 
-def short_first(places: Sequence[int], texts: Sequence[str]) -> list[int]:
+def order_short_first(places: Sequence[int], texts: Sequence[str]) -> list[int]:
     """Places of short texts before long ones, else in their order."""
     return sorted(places, key=lambda place: len(texts[place]) > SHORT)
 
@@ -444,7 +450,7 @@ def label_practice(text: str, label: LabelChoice) -> Practice:
 
 def rating_practice(one: str, other: str, score: float, scale: Scale) -> Practice:
     """A pair whose rating is told."""
-    answer = on_scale(score, scale)
+    answer = nearest_step(score, scale)
     words = scale.anchors.get(f"{answer:g}") or scale.anchors.get(f"{int(answer + 0.5)}", "")
     near = "" if answer == score else f", which is nearest to {answer:g}"
     return Practice(

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from embassay.data.catalogue.suites import Member
-from embassay.data.rows import nearest_name
-from embassay.data.yaml import line_of, read_yaml
+from embassay.data.rows import find_nearest_name
+from embassay.data.yaml import find_line, read_yaml
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.options import TaskDrawOptions
 from embassay.protocols.hume.study import Family, LabelChoice, Name, Question, Scale, StudyTask
@@ -190,13 +190,13 @@ def _first_fault(error: ValidationError, path: Path | None) -> UsageError:
     first = min(error.errors(include_url=False), key=lambda error: error["type"] != "extra_forbidden")
     place = first["loc"]
     name = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
-    where = f"{path}:{line_of(path, place)}: " if path else ""
+    where = f"{path}:{find_line(path, place)}: " if path else ""
     see = "See docs/hume_sampling.md." if path else "`embassay hume sample --help` lists what can be given."
     if path is None:
         name = name.partition(".")[2]
     if first["type"] == "extra_forbidden":
-        names = list(_model_at(place[:-1]).model_fields)
-        near = nearest_name(str(place[-1]), names)
+        names = list(_find_model(place[:-1]).model_fields)
+        near = find_nearest_name(str(place[-1]), names)
         mend = f"Did you mean {near!r}?" if near else f"Keys are {', '.join(names)}."
         return UsageError(f"{where}there is no key {name!r}.", mend=mend)
     if first["type"] == "missing":
@@ -207,7 +207,7 @@ def _first_fault(error: ValidationError, path: Path | None) -> UsageError:
     return UsageError(f"{where}{name} is {first['input']!r}, but should be {words}.", mend=see)
 
 
-def _model_at(place: Place) -> type[BaseModel]:
+def _find_model(place: Place) -> type[BaseModel]:
     names = [part for part in place if part in _MODELS]
     return _MODELS[str(names[-1])] if names else SampleRequest
 
@@ -275,7 +275,7 @@ def scale_of(scale: Scale | None) -> Scale:
 ANY_GROUPS = "How many groups there are is up to you."
 
 
-def told_groups(groups: int | None) -> str:
+def describe_group_number(groups: int | None) -> str:
     """What people are told of the number of groups."""
     return ANY_GROUPS if groups is None else f"There are {groups} groups: make as many."
 
@@ -289,19 +289,19 @@ def make_guidelines(
     return Template(text).substitute(
         labels="\n".join(_list_entry(label.name, label.description) for label in labels),
         levels="\n".join(_level_entry(level, words) for level, words in scale.anchors.items()),
-        low=f"{scale.low:g}", high=f"{scale.high:g}", groups=told_groups(groups)
+        low=f"{scale.low:g}", high=f"{scale.high:g}", groups=describe_group_number(groups)
     )  # fmt: skip
 
 
-def told_hash(tasks: Sequence[StudyTask]) -> str:
+def hash_guidelines(tasks: Sequence[StudyTask]) -> str:
     """A fingerprint of every word that annotators are told, and of the practice items."""
     shown = {"question", "guidelines", "labels", "scale", "practice"}
     return digest_json([task.model_dump(include=shown) for task in tasks])
 
 
-def version_of(tasks: Sequence[StudyTask]) -> str:
+def guideline_version(tasks: Sequence[StudyTask]) -> str:
     """The version of the guidelines, which changes with any word: `1-` and the beginning of their fingerprint."""
-    return f"{VERSION}-{told_hash(tasks)[:8]}"
+    return f"{VERSION}-{hash_guidelines(tasks)[:8]}"
 
 
 def _level_entry(level: str, words: str) -> str:

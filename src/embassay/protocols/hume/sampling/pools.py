@@ -42,7 +42,7 @@ def seeded_order(ids: Sequence[str], seed: int, *names: str) -> list[int]:
     return sorted(range(len(ids)), key=lambda place: (random_bytes(8, seed, *names, ids[place]), ids[place]))
 
 
-def equal_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int) -> PoolPositions:
+def draw_equally_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int) -> PoolPositions:
     """As many items of every label, at most `n` together; a label with fewer gives all it has, which is noted.
 
     With fewer places than labels, one item each of `n` labels drawn. Source: spec hume 2.1.
@@ -63,7 +63,7 @@ def equal_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int
     return PoolPositions(chosen, (f"{len(chosen)} items, not {n}: {why}",) if len(chosen) < n else ())
 
 
-def gold_groups(
+def draw_gold_groups(
     ids: Sequence[str], labels: Sequence[str], n: int, seed: int, groups: int | None = None
 ) -> PoolPositions:
     """As many items of each of `groups` gold clusters drawn, at most `n` together.
@@ -136,7 +136,7 @@ def share_places(room: Mapping[int, int], n: int) -> dict[int, int]:
     return places
 
 
-def relevant_of(gains: Mapping[str, float], upto: int, seed: int, query: str) -> tuple[str, ...]:
+def draw_relevant(gains: Mapping[str, float], upto: int, seed: int, query: str) -> tuple[str, ...]:
     """The `upto` documents of the highest gain above 0, ties drawn with the seed.
 
     >>> relevant_of({"a": 1, "b": 4, "c": 0, "d": 3}, 2, 1, "q")
@@ -243,7 +243,7 @@ def compared_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
-def first_of_each(texts: Sequence[str]) -> list[int]:
+def find_first_copies(texts: Sequence[str]) -> list[int]:
     """Positions of the first of all that read the same, in order.
 
     >>> first_of_each(["a", "b", "A "])
@@ -255,7 +255,7 @@ def first_of_each(texts: Sequence[str]) -> list[int]:
     return list(first.values())
 
 
-def contradicted_texts(texts: Sequence[str], labels: Sequence[str]) -> frozenset[str]:
+def find_contradicted_texts(texts: Sequence[str], labels: Sequence[str]) -> frozenset[str]:
     """The texts, as compared, that are there with more than one label: whatever a person answers, a gold is against it.
 
     >>> sorted(contradicted_texts(["so so", "So so", "good"], ["pos", "neg", "pos"]))
@@ -296,13 +296,13 @@ class Opened:
 def open_tasks(request: TaskRequest) -> Iterator[Opened]:
     """Every task that a request is for: by family and language. Raises UsageError where it is for none."""
     dataset = open_dataset(request.data, mapping=request.map, split=request.split, grades=request.grades)
-    families = request.family or _families_of(request, dataset)
+    families = request.family or _find_families(request, dataset)
     for family in families:
         shape = _task_shape(request, family, dataset)
         yield from _by_language(request, family, shape, dataset)
 
 
-def _families_of(request: TaskRequest, dataset: Dataset) -> list[Family]:
+def _find_families(request: TaskRequest, dataset: Dataset) -> list[Family]:
     """Those that the data are meant for, else all whose columns they have."""
     meant = dataset.tasks_in("hume")
     families = [family for family in FAMILIES if _possible_shapes(request, family, dataset)]
@@ -337,7 +337,7 @@ def _possible_shapes(request: TaskRequest, family: Family, dataset: Dataset) -> 
 
 def has_training_rows(dataset: Dataset) -> bool:
     """Whether the dataset is a classification with rows to train on, not only a table with a column `split`."""
-    return not dataset.missing("classification") and TRAIN in _splits_of(dataset, "classification")
+    return not dataset.missing("classification") and TRAIN in _find_splits(dataset, "classification")
 
 
 def _wanted_shapes(request: TaskRequest, family: Family) -> tuple[str, ...]:
@@ -373,7 +373,7 @@ def _test_rows(request: TaskRequest, shape: str, dataset: Dataset) -> tuple[Data
     """The rows of the split `test`, where there are such and no split was asked for; and the name of the split."""
     if request.split or shape == "classification":
         return dataset, request.split or TEST
-    if shape == "retrieval" or TEST not in _splits_of(dataset, shape):
+    if shape == "retrieval" or TEST not in _find_splits(dataset, shape):
         return dataset, ""
     return _rows_of_split(dataset, shape, TEST), TEST
 
@@ -383,7 +383,7 @@ def _training_texts(
 ) -> tuple[str, ...]:
     """The texts of the split `train` of the same table, and of the data given to compare with."""
     texts: list[str] = []
-    if shape in ("pairs", "labelled") and TRAIN in _splits_of(dataset, shape) and request.split is None:
+    if shape in ("pairs", "labelled") and TRAIN in _find_splits(dataset, shape) and request.split is None:
         train = _rows_of_split(dataset, shape, TRAIN)
         texts += _compared_texts((train.only(sub) if several else train), shape)
     for spec in request.against:
@@ -403,7 +403,7 @@ def _compared_texts(dataset: Dataset, shape: str) -> list[str]:
     return list(data.texts)
 
 
-def _splits_of(dataset: Dataset, shape: str) -> frozenset[str]:
+def _find_splits(dataset: Dataset, shape: str) -> frozenset[str]:
     source = dataset.parts.get(shape)
     if source is None or "split" not in source.columns():
         return frozenset()
@@ -415,7 +415,7 @@ def _rows_of_split(dataset: Dataset, shape: str, split: str) -> Dataset:
     return replace(dataset, parts={**dataset.parts, shape: rows})
 
 
-def empty_texts(loaded: Loaded[Any], shape: str) -> int:
+def count_empty_texts(loaded: Loaded[Any], shape: str) -> int:
     """How many documents of a corpus are empty; texts of the other shapes never are."""
     if shape != "retrieval":
         return 0

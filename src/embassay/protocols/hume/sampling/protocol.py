@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from embassay.data import open_dataset
-from embassay.data.catalogue.miniature import Amounts, count_items, shape_of, write_miniature
+from embassay.data.catalogue.miniature import Amounts, choose_shape, count_items, write_miniature
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.sampling.draws import (
     draw_classification,
     draw_clustering,
+    draw_from_corpus,
+    draw_from_lists,
     draw_pairs,
     draw_reranking,
-    from_corpus,
-    from_lists,
     take_whole,
 )
 from embassay.protocols.hume.sampling.options import (
@@ -27,20 +27,20 @@ from embassay.protocols.hume.sampling.options import (
     SampleRequest,
     TaskRequest,
     check_mapping,
+    describe_group_number,
+    guideline_version,
+    hash_guidelines,
     label_choices,
     make_guidelines,
     scale_of,
-    told_groups,
-    told_hash,
-    version_of,
 )
 from embassay.protocols.hume.sampling.pools import (
     Opened,
     SampledItem,
     SampledTask,
     compared_text,
+    count_empty_texts,
     count_note,
-    empty_texts,
     open_tasks,
     pair_text,
     seeded_order,
@@ -58,7 +58,7 @@ from embassay.protocols.hume.study import (
     read_rows,
     write_study,
 )
-from embassay.protocols.kernel.absentees import absent_set, is_here
+from embassay.protocols.kernel.absentees import find_absent_dataset, is_here
 from embassay.records import Documents, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
 from embassay.search.bm25 import Hear, split_words
 from embassay.search.fusion import Shingle, shingles
@@ -96,30 +96,30 @@ def with_defects(
     items: Sequence[SampledItem], trained: Iterable[str]
 ) -> tuple[tuple[SampledItem, ...], dict[int, Twin]]:
     """The items with what is wrong with each, and the text of `trained` that is the twin of each leaked one."""
-    twin = twins([item.text for item in items], trained)
+    twin = find_training_twins([item.text for item in items], trained)
     return tuple(_mark_defects(item, place in twin) for place, item in enumerate(items)), twin
 
 
-def counted_defects(rows: Iterable[GoldRow | SampledItem]) -> dict[Defect, int]:
+def count_defects(rows: Iterable[GoldRow | SampledItem]) -> dict[Defect, int]:
     """Defect -> the number of items that have it, in the order of the list; those of none are left out."""
     counts = Counter(defect for row in rows for defect in set(row.defects))
     return {defect: counts[defect] for defect in SAID if counts[defect]}
 
 
-def in_words(rows: Sequence[GoldRow] | Sequence[SampledItem]) -> tuple[str, ...]:
+def describe_defects(rows: Sequence[GoldRow] | Sequence[SampledItem]) -> tuple[str, ...]:
     """What is wrong with the items of a task, a line for each defect: `3 of 40 items also in the training data`.
 
     >>> in_words([GoldRow(id="a-1", gold=1, defects=["leaked"]), GoldRow(id="a-2", gold=2)])
     ('1 of 2 items also in the training data',)
     """
     n = len(rows)
-    return tuple(f"{count} of {n} items {SAID[defect]}" for defect, count in counted_defects(rows).items())
+    return tuple(f"{count} of {n} items {SAID[defect]}" for defect, count in count_defects(rows).items())
 
 
-def study_flags(folder: StudyFolder, task: str) -> tuple[str, ...]:
+def describe_study_defects(folder: StudyFolder, task: str) -> tuple[str, ...]:
     """What is wrong with the items of a task, in words, for its scores. Reads `gold.jsonl`."""
     ids = {item.id for item in folder.items_of(task)}
-    return in_words([row for _, row in read_rows(folder.path / GOLD, GoldRow) if row.id in ids])
+    return describe_defects([row for _, row in read_rows(folder.path / GOLD, GoldRow) if row.id in ids])
 
 
 def _mark_defects(item: SampledItem, leaked: bool) -> SampledItem:
@@ -143,7 +143,9 @@ class Twin:
     similarity: float
 
 
-def twins(texts: Sequence[str], trained: Iterable[str], threshold: float = THRESHOLD) -> dict[int, Twin]:
+def find_training_twins(
+    texts: Sequence[str], trained: Iterable[str], threshold: float = THRESHOLD
+) -> dict[int, Twin]:
     """Position of a text -> the training text that is most like it, the first of equals, where one is near enough.
 
     Texts are the same where they differ in case and white space only. Near copies have `threshold` of their runs of
@@ -188,7 +190,7 @@ def without_leaked(data: Any, shape: str, trained: Sequence[str]) -> tuple[Any, 
         test, left = without_leaked(data.test, "labelled", (*data.train.texts, *trained))
         return replace(data, test=test), left
     texts = _texts_of_data(data, shape)
-    leaked = twins(texts, trained)
+    leaked = find_training_twins(texts, trained)
     kept = [place for place in range(len(texts)) if place not in leaked]
     return _take_rows(data, kept), len(leaked)
 
@@ -269,13 +271,13 @@ def sample_study(
     called = name or (Path(out).resolve().name if out is not None else "study")
     several = [datasets] if isinstance(datasets, str | Path) else datasets
     tasks = [{"data": str(data), "family": list(families), **settings} for data in several]
-    drawn = sample(check_mapping({"name": called, "seed": seed, "tasks": tasks}), limit=limit)
+    drawn = draw_study(check_mapping({"name": called, "seed": seed, "tasks": tasks}), limit=limit)
     if out is not None:
         write_study(Path(out), drawn.study, drawn.items, drawn.gold)
     return drawn
 
 
-def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _ignore_progress) -> Sampled:
+def draw_study(request: SampleRequest, *, limit: int | None = None, hear: Hear = _ignore_progress) -> Sampled:
     """Draw the study that is asked for, with at most `limit` items per task. `hear` is told (doing, done, total), where
     a total of 0 is unknown.
 
@@ -311,8 +313,8 @@ def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _ig
             items.append(ItemRow(id=key, task=name, payload=dict(item.payload)))
             gold.append(_gold_row(key, item))
     study = StudyFile(
-        name=request.name, seed=request.seed, tasks=tasks, guidelines_version=version_of(tasks),
-        content=content_hash(items, gold), guidelines=told_hash(tasks), profile=request.profile
+        name=request.name, seed=request.seed, tasks=tasks, guidelines_version=guideline_version(tasks),
+        content=content_hash(items, gold), guidelines=hash_guidelines(tasks), profile=request.profile
     )  # fmt: skip
     return Sampled(study, tuple(items), tuple(gold), about, tuple(left_out))
 
@@ -321,18 +323,18 @@ MINIATURE = 400
 """The most items that are written of a set that is not here; HUME draws fewer."""
 
 
-def stand_ins(request: SampleRequest, folder: Path) -> tuple[SampleRequest, list[str]]:
+def write_miniatures(request: SampleRequest, folder: Path) -> tuple[SampleRequest, list[str]]:
     """The request with a miniature, written into `folder`, for each set of a suite that is not on this machine; and the
     names of these sets. The study of it can be counted and priced, and is for nobody to answer."""
     tasks, names = [], []
     for task in request.tasks:
         there = not task.suite or is_here(task.data, open_dataset)
-        absent = None if there else absent_set(task.data)
+        absent = None if there else find_absent_dataset(task.data)
         if absent is None:
             tasks.append(task)
             continue
         whole = count_items(absent.record, absent.langs)
-        ranks = shape_of(absent.record) in ("retrieval", "reranking")
+        ranks = choose_shape(absent.record) in ("retrieval", "reranking")
         share = min(1.0, MINIATURE / (whole.other if ranks and whole.other else whole.main))
         other = whole.other * share if ranks else min(whole.other, MINIATURE)
         size = Amounts(whole.main * share, other)
@@ -361,7 +363,7 @@ def _draw_pool(pool: Opened, seed: int, limit: int | None, hear: Hear) -> Sample
         return SampledTask((), notes=("all texts are also in the training data",))
     if request.whole:
         return take_whole(_as_lists(data), limit)
-    drawn = _of_family(pool, data, request.size(pool.family, limit), seed, hear)
+    drawn = _sample_family(pool, data, request.size(pool.family, limit), seed, hear)
     return replace(
         drawn, notes=(*drawn.notes, *count_note(left, "text", "also in the training data left out"))
     )
@@ -377,14 +379,16 @@ def _as_lists(data: Any) -> Any:
     return data
 
 
-def _of_family(pool: Opened, data: Any, n: int, seed: int, hear: Hear) -> SampledTask:
+def _sample_family(pool: Opened, data: Any, n: int, seed: int, hear: Hear) -> SampledTask:
     request = pool.request
     if pool.family == "sts":
         return draw_pairs(data, scale_of(request.scale), request, n, seed)
     if pool.family == "clustering":
         return draw_clustering(data, request, n, seed)
     if pool.family == "reranking":
-        asked, negatives = from_corpus(data, hear) if pool.shape == "retrieval" else from_lists(data)
+        asked, negatives = (
+            draw_from_corpus(data, hear) if pool.shape == "retrieval" else draw_from_lists(data)
+        )
         return draw_reranking(asked, negatives, request, n, seed)
     if pool.shape == "classification":
         return draw_classification(data.test, data.train, request, n, seed)
@@ -402,13 +406,13 @@ def _check_drawn(pool: Opened, drawn: SampledTask, limit: int | None) -> Sampled
     near = sum(twin.similarity < 1 for twin in defects.values())
     wanted = pool.request.size(pool.family, limit)
     short = not pool.request.whole and len(items) < wanted and pool.family in ("sts", "reranking")
-    empty = empty_texts(pool.data, pool.shape)
+    empty = count_empty_texts(pool.data, pool.shape)
     long = sum(max(map(len, item.texts)) > LONG for item in items)
     notes = (
         *(("hard negatives found by BM25, which nobody judged",) if pool.shape == "retrieval" else ()),
         *((f"{len(items)} of {wanted} items: all there are",) if short else ()),
         *drawn.notes,
-        *in_words(items),
+        *describe_defects(items),
         *count_note(long, "item", f"with a text over {LONG:,} characters, long to read"),
         *count_note(near, "leaked item", "a near copy, not the same"),
         *count_note(empty, "empty document", "in the corpus, never shown"),
@@ -422,7 +426,9 @@ def _make_task(pool: Opened, name: str, drawn: SampledTask) -> StudyTask:
     scale = scale_of(request.scale) if pool.family == "sts" else None
     told = request.give_k and pool.family == "clustering"
     groups = len({item.gold for item in drawn.items}) if told else None
-    guide = request.guidelines and request.guidelines + (f"\n{told_groups(groups)}\n" if told else "")
+    guide = request.guidelines and request.guidelines + (
+        f"\n{describe_group_number(groups)}\n" if told else ""
+    )
     return StudyTask(
         name=name, family=pool.family, lang=pool.lang, title=request.title or pool.data.dataset,
         question=request.question or QUESTIONS[pool.family],

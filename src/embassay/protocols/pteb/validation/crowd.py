@@ -25,14 +25,21 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.data.rows import LIKE, Row, escape_formula, nearest_name, unescape_formula
+from embassay.data.rows import LIKE, Row, escape_formula, find_nearest_name, unescape_formula
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json
-from embassay.protocols.kernel.tables import counted, csv_sheet
+from embassay.protocols.kernel.tables import format_counted, format_csv_sheet
 from embassay.protocols.pteb.options import Batches, Filters
-from embassay.protocols.pteb.validation.raters import rating_of
+from embassay.protocols.pteb.validation.raters import read_rating
 from embassay.protocols.pteb.validation.study import RATERS, Study
-from embassay.protocols.wordings.pairs import RatedPair, by_language, cell, sheet, source_of, write_ratings
+from embassay.protocols.wordings.pairs import (
+    RatedPair,
+    by_language,
+    make_rating_sheet,
+    open_rating_table,
+    read_cell,
+    write_ratings,
+)
 from embassay.randomness import random_bytes
 from embassay.runs.folder import slugify_name, write_atomic
 
@@ -62,7 +69,7 @@ class CrowdRatings:
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def batches(items: Sequence[RatedPair], how: Batches, seed: int) -> list[list[RatedPair]]:
+def draw_batches(items: Sequence[RatedPair], how: Batches, seed: int) -> list[list[RatedPair]]:
     """The pairs of one language in batches, all dummies in each, in an order that depends on the seed alone.
 
     UsageError where nothing is left after a pilot.
@@ -86,17 +93,19 @@ def write_batches(study: Study, platform: Platform, how: Batches, out: Path) -> 
     """Write what a platform takes, a file per language, with instructions; where they are."""
     written = []
     for lang, items in by_language(study.items).items():
-        made = batches(items, how, study.seed)
+        made = draw_batches(items, how, study.seed)
         name = f"{platform}-{slugify_name(lang)}{f'-{PILOT}' if how.pilot else ''}"
-        shown = [sheet(batch, f"{name}-{number}", study.seed) for number, batch in enumerate(made, 1)]
-        rows = _hits(shown) if platform == "mturk" else _points(shown)
-        written.append(_write(out / f"{name}.csv", rows))
+        shown = [
+            make_rating_sheet(batch, f"{name}-{number}", study.seed) for number, batch in enumerate(made, 1)
+        ]
+        rows = _hit_rows(shown) if platform == "mturk" else _point_rows(shown)
+        written.append(_write_rows(out / f"{name}.csv", rows))
     instructions = (study.path / RATERS / "instructions.md").read_text("utf-8")
     if platform == "mturk":
         largest = how.batch + max(
             sum(item.is_dummy for item in batch) for batch in by_language(study.items).values()
         )
-        write_atomic(out / "mturk.html", _page(largest, instructions))
+        write_atomic(out / "mturk.html", _render_hit_layout(largest, instructions))
         written.append(out / "mturk.html")
     else:
         write_atomic(out / "instructions.md", instructions)
@@ -113,27 +122,27 @@ def read_crowd(
     A dummy that a person saw in several batches counts once, by the rating that is farthest from the expected one.
     DataError, with file and line, for a table of neither platform, a pair of another study and a rating off the scale.
     """
-    people = _people(submissions) if submissions else None
+    people = _collect_submissions(submissions) if submissions else None
     kept, by_key = CrowdRatings(), dict[tuple[str, str], dict[str, Any]]()
     for path in files:
-        rows = list(_read(path, filters))
+        rows = list(_read_crowd_rows(path, filters))
         # Of MTurk a row is a submission; of Prolific all rows of a person are.
-        sizes = Counter(unescape_formula(_cell(row, PERSON)) for row in rows)
+        sizes = Counter(unescape_formula(_read_cell(row, PERSON)) for row in rows)
         for row in rows:
-            _take(row, people, items, filters, kept, by_key, sizes)
+            _take_row(row, people, items, filters, kept, by_key, sizes)
     kept.rows = list(by_key.values())
     return kept
 
 
-def _read(path: Path, filters: Filters) -> Iterator[Row]:
+def _read_crowd_rows(path: Path, filters: Filters) -> Iterator[Row]:
     """The rows of a file of either platform, if it has what its ratings are read from."""
-    source = source_of(path)
+    source = open_rating_table(path)
     columns = source.columns()
     if any(ANNOTATOR.fullmatch(name) for name in columns):
-        yield from _reported(path, source.rows(columns), filters)
+        yield from _report_rows(path, source.rows(columns), filters)
         return
-    turk = _has(columns, ("Input.pair_1",))
-    if not _has(columns, PERSON) or not (turk or _has(columns, PAIR)):
+    turk = _find_column(columns, ("Input.pair_1",))
+    if not _find_column(columns, PERSON) or not (turk or _find_column(columns, PAIR)):
         raise DataError(
             "this is not a table of MTurk or Prolific", path=path, line=1, found=", ".join(columns[:8]),
             expected="WorkerId with Input.pair_1, or Participant id with META_pair_id",
@@ -145,7 +154,7 @@ def _read(path: Path, filters: Filters) -> Iterator[Row]:
         else filters.rating in columns
     )
     if not rated:
-        likely = nearest_name(filters.rating, columns, LIKE) or "NAME"
+        likely = find_nearest_name(filters.rating, columns, LIKE) or "NAME"
         named = "." if turk else f", or name the column: --rating {shlex.quote(likely)}"
         raise DataError(
             "no column holds ratings", path=path, line=1, found=", ".join(columns[-8:]),
@@ -155,21 +164,21 @@ def _read(path: Path, filters: Filters) -> Iterator[Row]:
     yield from source.rows(columns)
 
 
-def _reported(path: Path, rows: Iterable[Row], filters: Filters) -> Iterator[Row]:
+def _report_rows(path: Path, rows: Iterable[Row], filters: Filters) -> Iterator[Row]:
     """The rows of a task builder's report, one for each person who answered.
 
     DataError for a report without the pairs' ids, and for one with several questions: which is the rating?
     """
     asked: dict[str, Row] = {}
     for row in rows:
-        if _has(row.cells, PAIR) is None:
+        if _find_column(row.cells, PAIR) is None:
             raise DataError(
                 "the report does not say which pair a line is of", path=path, line=1,
                 found=", ".join(list(row.cells)[:8]), expected=PAIR[0],
                 mend="Give the report of a batch whose dataset is the file of `validate crowd`."
             )  # fmt: skip
         # A report has the questions as lines: with one it is the rating, with several nobody says which.
-        asked.setdefault(cell(row, "Question"), row)
+        asked.setdefault(read_cell(row, "Question"), row)
         if len(asked) > 1:
             raise DataError(
                 "the report has answers to several questions", path=path, line=row.line, found=" | ".join(asked),
@@ -177,20 +186,20 @@ def _reported(path: Path, rows: Iterable[Row], filters: Filters) -> Iterator[Row
             )  # fmt: skip
         fields = {name: value for name, value in row.cells.items() if not name.startswith("Annotator")}
         for name in row.cells:
-            if ANNOTATOR.fullmatch(name) and cell(row, name):
+            if ANNOTATOR.fullmatch(name) and read_cell(row, name):
                 answer = row.cells.get(name.removesuffix("_ID") + RESPONSE)
                 yield Row(row.path, row.line, {**fields, PERSON[1]: row.cells[name], filters.rating: answer})
 
 
-def _has(columns: Iterable[str], names: Sequence[str]) -> str | None:
+def _find_column(columns: Iterable[str], names: Sequence[str]) -> str | None:
     """The first of the names that is a column, in whatever case and with whatever blanks around it."""
     held = {name.strip().lower(): name for name in columns}
     return next((held[name.lower()] for name in names if name.lower() in held), None)
 
 
-def _cell(row: Row, names: Sequence[str]) -> str:
-    column = _has(row.cells, names)
-    return "" if column is None else cell(row, column)
+def _read_cell(row: Row, names: Sequence[str]) -> str:
+    column = _find_column(row.cells, names)
+    return "" if column is None else read_cell(row, column)
 
 
 def write_kept(path: Path, kept: CrowdRatings) -> None:
@@ -199,25 +208,27 @@ def write_kept(path: Path, kept: CrowdRatings) -> None:
     if not kept.rows:
         raise DataError(
             "No rating is left", expected="ratings that count",
-            found=", ".join(f"{counted(n, 'row')}: {reason}" for reason, n in kept.left_out.items()) or "none",
+            found=", ".join(f"{format_counted(n, 'row')}: {reason}" for reason, n in kept.left_out.items()) or "none",
             mend="Relax the filters, or give the files of this study. Nothing was written."
         )  # fmt: skip
     write_ratings(path, kept.rows, columns=("pair_id", "lang", "rater_id", "rating"))
 
 
-def _take(
+def _take_row(
     row: Row, people: Mapping[str, Submission] | None, items: Mapping[str, RatedPair], filters: Filters,
     kept: CrowdRatings, by_key: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int]
 ) -> None:  # fmt: skip
-    person = unescape_formula(_cell(row, PERSON))
+    person = unescape_formula(_read_cell(row, PERSON))
     if not person:
         raise DataError("the row has no participant", path=row.path, line=row.line, mend="Delete the line.")
-    rated, submission = list(_rated(row, items, filters)), Submission.of(row)
+    rated, submission = list(_rated_pairs(row, items, filters)), Submission.of(row)
     if people is not None and person not in people:
         kept.left_out["not among the submissions"] += 1
         return
     about = submission.with_export(people[person]) if people is not None else submission
-    if reason := about.reason(len(rated) if _has(row.cells, ("WorkerId",)) else sizes[person], filters):
+    if reason := about.reason(
+        len(rated) if _find_column(row.cells, ("WorkerId",)) else sizes[person], filters
+    ):
         kept.left_out[reason] += 1
         return
     for item, value in rated:
@@ -235,15 +246,17 @@ def _take(
             by_key[key] = {"pair_id": item.pair_id, "rater_id": person, "rating": value, "lang": item.lang}
 
 
-def _rated(row: Row, items: Mapping[str, RatedPair], filters: Filters) -> Iterator[tuple[RatedPair, float]]:
+def _rated_pairs(
+    row: Row, items: Mapping[str, RatedPair], filters: Filters
+) -> Iterator[tuple[RatedPair, float]]:
     """The pairs of a row with their ratings; blank ones are not rated."""
     names = [name for name in row.cells if name.startswith("Input.pair_")]
     places = [(name, f"{RATING}{name.rpartition('_')[2]}") for name in names] or [
-        (_has(row.cells, PAIR) or PAIR[0], filters.rating)
+        (_find_column(row.cells, PAIR) or PAIR[0], filters.rating)
     ]
     told = _with_task_answers(row)
     for column, rating in places:
-        pair = unescape_formula(cell(row, column))
+        pair = unescape_formula(read_cell(row, column))
         if not pair:
             continue
         if pair not in items:
@@ -251,14 +264,14 @@ def _rated(row: Row, items: Mapping[str, RatedPair], filters: Filters) -> Iterat
                 f"the pair {pair!r} is not in this study", path=row.path, line=row.line,
                 mend="Name the folder whose files were sent out."
             )  # fmt: skip
-        value = rating_of(told, rating) if rating in told.cells else None
+        value = read_rating(told, rating) if rating in told.cells else None
         if value is not None:
             yield items[pair], value
 
 
 def _with_task_answers(row: Row) -> Row:
     """The row with the answers of a `crowd-form` as columns of their own: it writes one list of one object."""
-    text = cell(row, TASK_ANSWERS)
+    text = read_cell(row, TASK_ANSWERS)
     if not text:
         return row
     try:
@@ -269,11 +282,11 @@ def _with_task_answers(row: Row) -> Row:
             f"{TASK_ANSWERS} cannot be read", path=row.path, line=row.line, found=text[:60],
             expected='a list of one object, [{"rating_1": 4}]', mend="Give the results as they were downloaded."
         ) from None  # fmt: skip
-    cells = {f"Answer.{name}": _scalar(answer) for name, answer in answers.items()}
+    cells = {f"Answer.{name}": _plain_choice(answer) for name, answer in answers.items()}
     return Row(row.path, row.line, {**row.cells, **cells})
 
 
-def _scalar(value: Any) -> Any:
+def _plain_choice(value: Any) -> Any:
     """A choice of radio buttons is an object of booleans: the one that is true."""
     if isinstance(value, Mapping):
         return next((name for name, chosen in value.items() if chosen is True), "")
@@ -291,9 +304,9 @@ class Submission:
     @classmethod
     def of(cls, row: Row) -> Submission:
         """By a row of ratings or of an export. DataError, with file and line, for a state or a time that is none."""
-        status = _cell(row, STATUS).lower().replace("_", " ")
+        status = _read_cell(row, STATUS).lower().replace("_", " ")
         # The column that a requester marks before uploading the results again.
-        status = "rejected" if _cell(row, ("Reject",)) else status
+        status = "rejected" if _read_cell(row, ("Reject",)) else status
         if status not in LEFT_OUT | COUNTED:
             raise DataError(
                 "the state of the submission is not known", path=row.path, line=row.line, found=status,
@@ -301,7 +314,7 @@ class Submission:
                 mend="Write APPROVED where it counts, REJECTED where not."
             )  # fmt: skip
         cells = {name.strip(): str(value or "").strip() for name, value in row.cells.items()}
-        return cls(status, _seconds(row), cells)
+        return cls(status, _parse_seconds(row), cells)
 
     def with_export(self, exported: Submission) -> Submission:
         """With what the export of submissions says, where that is more than the row of ratings does."""
@@ -321,9 +334,9 @@ class Submission:
         return f"under {filters.least_seconds:g} s a pair" if per_pair < filters.least_seconds else ""
 
 
-def _seconds(row: Row) -> float | None:
+def _parse_seconds(row: Row) -> float | None:
     """Seconds, also as h:mm:ss; None for an empty cell."""
-    text = _cell(row, TIME)
+    text = _read_cell(row, TIME)
     if not text:
         return None
     try:
@@ -340,21 +353,21 @@ def _seconds(row: Row) -> float | None:
     return seconds
 
 
-def _people(files: Sequence[Path]) -> dict[str, Submission]:
+def _collect_submissions(files: Sequence[Path]) -> dict[str, Submission]:
     """Person -> their submission. Who came back after one that does not count has the one that does; of several that
     count, as of several studies, the times are added. DataError for a submission that appears twice."""
     people: dict[str, Submission] = {}
     seen: dict[str, Row] = {}
     for path in files:
-        source = source_of(path)
+        source = open_rating_table(path)
         columns = source.columns()
-        if _has(columns, PERSON) is None:
+        if _find_column(columns, PERSON) is None:
             raise DataError(
                 "the submissions do not say whose they are", path=path, line=1, expected=" or ".join(PERSON),
                 found=", ".join(columns[:8]), mend="Give Prolific's export of the study."
             )  # fmt: skip
         for row in source.rows(columns):
-            person, number = unescape_formula(_cell(row, PERSON)), _cell(row, SUBMISSION)
+            person, number = unescape_formula(_read_cell(row, PERSON)), _read_cell(row, SUBMISSION)
             if number and number in seen:
                 raise DataError(
                     f"the submission {number} appears twice", path=row.path, line=row.line,
@@ -362,11 +375,11 @@ def _people(files: Sequence[Path]) -> dict[str, Submission]:
                     mend="Give every export once."
                 )  # fmt: skip
             seen |= {number: row} if number else {}
-            people[person] = _together(people.get(person), Submission.of(row))
+            people[person] = _join_submissions(people.get(person), Submission.of(row))
     return people
 
 
-def _together(before: Submission | None, now: Submission) -> Submission:
+def _join_submissions(before: Submission | None, now: Submission) -> Submission:
     if before is None or before.status in LEFT_OUT:
         return now
     if now.status in LEFT_OUT:
@@ -375,7 +388,7 @@ def _together(before: Submission | None, now: Submission) -> Submission:
     return Submission(now.status, math.fsum(told) if told else None, {**before.cells, **now.cells})
 
 
-def _hits(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+def _hit_rows(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """A row per HIT; one that is shorter than the others has empty places."""
     most = max(map(len, shown))
     rows = []
@@ -389,7 +402,7 @@ def _hits(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _points(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+def _point_rows(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """A row per pair and batch, the batch as a task group."""
     return [
         {"META_TASK_GROUP_ID": f"batch-{number}", "META_pair_id": pair["pair_id"], "META_lang": pair["lang"],
@@ -399,13 +412,13 @@ def _points(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]
     ]  # fmt: skip
 
 
-def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+def _write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     cells = ([escape_formula(value) for value in row.values()] for row in rows)
-    write_atomic(path, csv_sheet([rows[0], *cells]).encode())
+    write_atomic(path, format_csv_sheet([rows[0], *cells]).encode())
     return path
 
 
-def _page(pairs: int, instructions: str) -> str:
+def _render_hit_layout(pairs: int, instructions: str) -> str:
     """The layout of a HIT in MTurk's own elements: `${...}` is filled from the file."""
     parts = [
         f'<section><p lang="${{lang}}">${{text_{n}}}</p><p lang="${{lang}}">${{text2_{n}}}</p>'

@@ -14,16 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data.lines import Delimited
-from embassay.data.rows import Row, escape_formula, missing_column, nearest_name, unescape_formula
+from embassay.data.rows import (
+    Row,
+    escape_formula,
+    find_nearest_name,
+    make_missing_column_error,
+    unescape_formula,
+)
 from embassay.errors import DataError, UsageError
 from embassay.measures import krippendorff_alpha
 from embassay.protocols.kernel.estimates import MOST_LOST
-from embassay.protocols.kernel.tables import csv_sheet
-from embassay.protocols.wordings.pairs import HIGHEST, LOWEST, RatedPair, RatingRules, cell, source_of
-from embassay.randomness import generator
+from embassay.protocols.kernel.tables import format_csv_sheet
+from embassay.protocols.wordings.pairs import (
+    HIGHEST,
+    LOWEST,
+    RatedPair,
+    RatingRules,
+    open_rating_table,
+    read_cell,
+)
+from embassay.randomness import make_generator
 from embassay.runs.folder import write_atomic
 from embassay.stats import Estimate, percentile_interval, resample_means, stratified_means, wilson
-from embassay.stats.resampling import resampled_rows, row_counts
+from embassay.stats.resampling import count_rows, draw_resamples
 
 Fate = Literal["kept", "cleared", "rejected"]
 
@@ -91,7 +104,7 @@ class CheckedRatings:
     not_inspected: tuple[str, ...]
 
 
-def check(
+def check_ratings(
     ratings: Sequence[Rating],
     items: Mapping[str, RatedPair],
     rules: RatingRules,
@@ -109,10 +122,14 @@ def check(
     flags = tuple(
         Flag(rating, reasons, by_rater.get(rating.pair_id, {}))
         for rating in ratings
-        if (reasons := _reasons(rating, items[rating.pair_id], by_rater.get(rating.pair_id, {}), rules))
+        if (
+            reasons := _inspection_reasons(
+                rating, items[rating.pair_id], by_rater.get(rating.pair_id, {}), rules
+            )
+        )
     )
     raters = tuple(
-        _verdict(rater, ratings, flags, items, rules, decisions)
+        _judge_rater(rater, ratings, flags, items, rules, decisions)
         for rater in dict.fromkeys(rating.rater_id for rating in ratings)
     )
     out = {rater.rater_id for rater in raters if rater.fate == "rejected"}
@@ -123,22 +140,22 @@ def check(
     )
 
 
-def fails(rating: Rating, item: RatedPair, rules: RatingRules) -> bool:
+def fails_dummy(rating: Rating, item: RatedPair, rules: RatingRules) -> bool:
     """Whether this is a dummy rated too far from what is expected (step 1)."""
-    return item.expected is not None and _apart(rating.value, item.expected, rules.dummy_tolerance)
+    return item.expected is not None and _are_apart(rating.value, item.expected, rules.dummy_tolerance)
 
 
-def _reasons(
+def _inspection_reasons(
     rating: Rating, item: RatedPair, estimates: Mapping[str, float], rules: RatingRules
 ) -> tuple[str, ...]:
     """Why a rating is to be inspected (steps 1 to 3); a dummy that passes never is."""
     if item.expected is not None:
-        far = fails(rating, item, rules)
+        far = fails_dummy(rating, item, rules)
         return (f"a dummy, expected {item.expected:g}",) if far else ()
     far_from = [
         f"{judge} estimates {value:g}"
         for judge, value in estimates.items()
-        if _apart(rating.value, value, rules.deviation)
+        if _are_apart(rating.value, value, rules.deviation)
     ]
     return (*far_from, *((f"rated {rules.low:g} or lower",) if rating.value <= rules.low else ()))
 
@@ -150,15 +167,15 @@ def _is_far(flag: Flag, rules: RatingRules, decisions: Decisions) -> bool:
     if inspected is None or not flag.estimates:
         return False
     others = (inspected, *flag.estimates.values())
-    return all(_apart(flag.rating.value, other, rules.deviation) for other in others)
+    return all(_are_apart(flag.rating.value, other, rules.deviation) for other in others)
 
 
-def _apart(a: float, b: float, limit: float) -> bool:
+def _are_apart(a: float, b: float, limit: float) -> bool:
     """Whether two ratings differ by more than `limit`; the last bits of 4.2 - 2.2 do not count."""
     return abs(a - b) > limit + 1e-9
 
 
-def _verdict(
+def _judge_rater(
     rater: str,
     ratings: Sequence[Rating],
     flags: Sequence[Flag],
@@ -171,14 +188,14 @@ def _verdict(
     # A rater owes only the languages that they rated in.
     due = [item for item in items.values() if item.lang in langs]
     dummies = [rating for rating in own if items[rating.pair_id].is_dummy]
-    failed = [rating for rating in dummies if fails(rating, items[rating.pair_id], rules)]
+    failed = [rating for rating in dummies if fails_dummy(rating, items[rating.pair_id], rules)]
     flagged = [flag for flag in flags if flag.rating.rater_id == rater]
     far = tuple(
         flag.rating.pair_id
         for flag in flagged
         if not items[flag.rating.pair_id].is_dummy and _is_far(flag, rules, decisions)
     )
-    fate, reason = _fate(rater, failed, far, items, rules, decisions)
+    fate, reason = _decide_rater(rater, failed, far, items, rules, decisions)
     return RaterVerdict(
         rater_id=rater,
         langs=langs,
@@ -194,7 +211,7 @@ def _verdict(
     )
 
 
-def _fate(
+def _decide_rater(
     rater: str,
     failed: Sequence[Rating],
     far: Sequence[str],
@@ -252,7 +269,7 @@ class LanguageResult:
     reason: str = ""
 
 
-def language_results(
+def conclude_languages(
     kept: Sequence[Rating], items: Iterable[RatedPair], raters: Sequence[RaterVerdict], rules: RatingRules, *,
     per_pair: int, seed: int
 ) -> tuple[LanguageResult, ...]:  # fmt: skip
@@ -260,13 +277,15 @@ def language_results(
     pairs = [item for item in items if not item.is_dummy]
     langs = list(dict.fromkeys(item.lang for item in pairs))
     table = {lang: _Ratings(lang, kept, pairs, raters, per_pair) for lang in langs}
-    results = [_result(ratings, _mean(ratings, seed), rules, seed) for ratings in table.values()]
+    results = [
+        _conclude_language(ratings, _mean_rating(ratings, seed), rules, seed) for ratings in table.values()
+    ]
     if not results:
         return ()
     whole = _Ratings("", kept, pairs, raters, per_pair)
     return (
         *results,
-        _result(whole, _mean_of_means(list(table.values()), results, seed), rules, seed, results),
+        _conclude_language(whole, _mean_of_means(list(table.values()), results, seed), rules, seed, results),
     )
 
 
@@ -308,7 +327,7 @@ class _Ratings:
         return f"{missing} of {pairs} pairs have no rating that counts (over {MOST_LOST:.0%}, so no verdict)"
 
 
-def _result(
+def _conclude_language(
     ratings: _Ratings,
     mean: Estimate | None,
     rules: RatingRules,
@@ -335,19 +354,19 @@ def _result(
         mean=None if reason else mean,
         median=median(ratings.values) if ratings.values else None,
         share=wilson(high / n, n) if n else None,
-        alpha=_alpha(ratings, seed),
-        rating_counts=_counted(ratings.values),
-        pair_counts=_counted(ratings.pair_means.tolist()),
+        alpha=_alpha_estimate(ratings, seed),
+        rating_counts=_count_values(ratings.values),
+        pair_counts=_count_values(ratings.pair_means.tolist()),
         accepted=accepted,
         reason=reason,
     )
 
 
-def _mean(ratings: _Ratings, seed: int) -> Estimate | None:
+def _mean_rating(ratings: _Ratings, seed: int) -> Estimate | None:
     values = ratings.pair_means
     if len(values) < 2:
         return None if not len(values) else Estimate(float(values[0]), math.nan, math.nan, 1, "one pair")
-    draws = resample_means(values, n_resamples=RESAMPLES, rng=_stream(seed, ratings.lang))[:, 0]
+    draws = resample_means(values, n_resamples=RESAMPLES, rng=_make_generator(seed, ratings.lang))[:, 0]
     method = f"95% percentile bootstrap over pairs, {RESAMPLES} resamples"
     return Estimate(float(values.mean()), *percentile_interval(draws), len(values), method)
 
@@ -360,38 +379,38 @@ def _mean_of_means(
         return None
     # Each language by itself, as the mean over languages weighs them alike.
     draws = stratified_means(
-        [table.pair_means for table in tables], n_resamples=RESAMPLES, rng=_stream(seed, "")
+        [table.pair_means for table in tables], n_resamples=RESAMPLES, rng=_make_generator(seed, "")
     )[:, 0]
     method = f"mean of languages, 95% percentile bootstrap over pairs in each, {RESAMPLES} resamples"
     value = fmean(mean.estimate for mean in means if mean is not None)
     return Estimate(value, *percentile_interval(draws), sum(result.rated for result in results), method)
 
 
-def _alpha(ratings: _Ratings, seed: int) -> Estimate | None:
+def _alpha_estimate(ratings: _Ratings, seed: int) -> Estimate | None:
     value = krippendorff_alpha(ratings.table)
     twice = int(((~np.isnan(ratings.table)).sum(axis=0) > 1).sum())
     if math.isnan(float(value)):
         return None
     n = ratings.table.shape[1]
-    rng = _stream(seed, f"{ratings.lang} alpha")
+    rng = _make_generator(seed, f"{ratings.lang} alpha")
     draws = np.concatenate(
         [
-            np.asarray(krippendorff_alpha(ratings.table, counts=row_counts(rows)))
-            for rows in resampled_rows(n, RESAMPLES, rng, most=RESAMPLES)
+            np.asarray(krippendorff_alpha(ratings.table, counts=count_rows(rows)))
+            for rows in draw_resamples(n, RESAMPLES, rng, most=RESAMPLES)
         ]
     )
     method = f"Krippendorff's alpha, ordinal, 95% percentile bootstrap over pairs, {RESAMPLES} resamples"
     return Estimate(float(value), *percentile_interval(draws), twice, method)
 
 
-def _counted(values: Sequence[float]) -> tuple[int, ...]:
+def _count_values(values: Sequence[float]) -> tuple[int, ...]:
     # Halves upward; `round` would take them to the even number.
     nearest = [math.floor(value + 0.5) for value in values]
     return tuple(nearest.count(rating) for rating in CLASSES)
 
 
-def _stream(seed: int, purpose: str) -> np.random.Generator:
-    return generator(seed, "bootstrap", "validation", purpose)
+def _make_generator(seed: int, purpose: str) -> np.random.Generator:
+    return make_generator(seed, "bootstrap", "validation", purpose)
 
 
 NEEDED = ("pair_id", "rater_id", "rating")
@@ -419,18 +438,22 @@ def read_ratings(path: Path) -> list[Rated]:
     CSV may be separated by commas, semicolons or tabs, and write 3,5 for 3.5: spreadsheets of half of Europe do.
     DataError, with file and line, for a file that is none, and a rating that is no number from 0 to 5.
     """
-    source = source_of(path)
+    source = open_rating_table(path)
     for column in NEEDED:
         if column not in source.columns():
-            raise missing_column(source, column)
+            raise make_missing_column_error(source, column)
     texts = [column for column in ("text", "text2") if column in source.columns()]
     wanted = [*NEEDED, *texts, *(["ts"] if "ts" in source.columns() else [])]
-    return [_rated(row, texts) for row in source.rows(wanted) if any(cell(row, column) for column in wanted)]
+    return [
+        _read_rated_row(row, texts)
+        for row in source.rows(wanted)
+        if any(read_cell(row, column) for column in wanted)
+    ]
 
 
-def rating_of(row: Row, column: str) -> float | None:
+def read_rating(row: Row, column: str) -> float | None:
     """The number from 0 to 5 in a cell, None where it is blank; DataError with file and line for anything else."""
-    text = cell(row, column)
+    text = read_cell(row, column)
     if not text:
         return None
     value = float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
@@ -442,8 +465,11 @@ def rating_of(row: Row, column: str) -> float | None:
     return value
 
 
-def _rated(row: Row, texts: Sequence[str]) -> Rated:
-    pair_id, rater_id = unescape_formula(cell(row, "pair_id")), unescape_formula(cell(row, "rater_id"))
+def _read_rated_row(row: Row, texts: Sequence[str]) -> Rated:
+    pair_id, rater_id = (
+        unescape_formula(read_cell(row, "pair_id")),
+        unescape_formula(read_cell(row, "rater_id")),
+    )
     for column, value in (("pair_id", pair_id), ("rater_id", rater_id)):
         if not value:
             raise DataError(
@@ -451,10 +477,12 @@ def _rated(row: Row, texts: Sequence[str]) -> Rated:
                 mend="Fill it in as in the file that was sent out."
             )  # fmt: skip
     meanings = tuple(unescape_formula(str(row.cells.get(column) or "")) for column in texts)
-    return Rated(pair_id, rater_id, rating_of(row, "rating"), meanings, cell(row, "ts"), row.path, row.line)
+    return Rated(
+        pair_id, rater_id, read_rating(row, "rating"), meanings, read_cell(row, "ts"), row.path, row.line
+    )
 
 
-def collect(
+def collect_ratings(
     files: Iterable[Path], items: Mapping[str, RatedPair], *, estimates: bool = False
 ) -> list[Rating]:
     """The ratings in the files; blank ones are not rated and left out. Of `estimates` the rater is a language model.
@@ -493,7 +521,7 @@ def check_decisions(decisions: Decisions, ratings: Sequence[Rating], items: Mapp
     ):
         for name in names:
             if name not in known:
-                near = nearest_name(name, known)
+                near = find_nearest_name(name, known)
                 raise UsageError(
                     f"The inspector's file has the {what} {name!r}, which the study does not.",
                     mend=f"Did you mean {near}?" if near else "Correct or remove the row.",
@@ -508,15 +536,18 @@ def _check_pair(row: Rated, items: Mapping[str, RatedPair], *, estimates: bool) 
             mend="Does the file belong to another study, or was the cell changed?"
         )  # fmt: skip
     if row.texts and not estimates:
-        ours = sorted(map(_plain, (item.text, item.text2)))
-        if sorted(map(_plain, row.texts)) != ours[: len(row.texts)] and len(row.texts) == 2:
+        ours = sorted(map(_undo_spreadsheet_changes, (item.text, item.text2)))
+        if (
+            sorted(map(_undo_spreadsheet_changes, row.texts)) != ours[: len(row.texts)]
+            and len(row.texts) == 2
+        ):
             raise DataError(
                 f"the texts are not those of the pair {row.pair_id}.", path=row.path, line=row.line,
                 mend="Rows have been moved, or texts edited: get the file from the rater again."
             )  # fmt: skip
 
 
-def _plain(text: str) -> str:
+def _undo_spreadsheet_changes(text: str) -> str:
     """Without what spreadsheets change: line ends and blanks around."""
     return " ".join(text.split())
 
@@ -532,14 +563,14 @@ def read_decisions(path: Path) -> Decisions:
     The file that `score` writes, `inspect.csv`, has them. DataError, with file and line, for a rating off the scale,
     two ratings of one pair, a decision without a reason, and one that is neither.
     """
-    source = source_of(path)
+    source = open_rating_table(path)
     for column in ("pair_id", "inspection"):
         if column not in source.columns():
-            raise missing_column(source, column)
+            raise make_missing_column_error(source, column)
     inspected: dict[str, float] = {}
     decided: dict[str, dict[str, str]] = {name: {} for name in DECISIONS}
     for row in source.rows([column for column in DECISION_COLUMNS if column in source.columns()]):
-        pair_id, value = cell(row, "pair_id"), rating_of(row, "inspection")
+        pair_id, value = read_cell(row, "pair_id"), read_rating(row, "inspection")
         if value is not None:
             if inspected.get(pair_id, value) != value:
                 raise DataError(
@@ -547,16 +578,16 @@ def read_decisions(path: Path) -> Decisions:
                     mend="Keep one of them."
                 )  # fmt: skip
             inspected[pair_id] = value
-        _decide(row, decided)
+        _read_decision(row, decided)
     return Decisions(inspected, decided["clear"], decided["reject"])
 
 
-def _decide(row: Row, decided: dict[str, dict[str, str]]) -> None:
-    decision, rater, reason = (cell(row, column) for column in ("decision", "rater_id", "reason"))
+def _read_decision(row: Row, decided: dict[str, dict[str, str]]) -> None:
+    decision, rater, reason = (read_cell(row, column) for column in ("decision", "rater_id", "reason"))
     if not decision:
         return
     if decision not in DECISIONS:
-        near = nearest_name(decision, DECISIONS)
+        near = find_nearest_name(decision, DECISIONS)
         raise DataError(
             "the decision is neither clear nor reject", path=row.path, line=row.line, found=repr(decision),
             mend=f"Did you mean {near}?" if near else "Leave it blank where the rules are to decide."
@@ -592,7 +623,7 @@ def keep_list(path: Path, flags: Sequence[Flag], items: Mapping[str, RatedPair])
     header, rows, delimiter = _read_list(path)
     listed = {(row.get("pair_id", ""), unescape_formula(row.get("rater_id", ""))) for row in rows}
     new = [
-        _row(flag, items[flag.rating.pair_id])
+        _flag_row(flag, items[flag.rating.pair_id])
         for flag in flags
         if (flag.rating.pair_id, flag.rating.rater_id) not in listed
     ]
@@ -600,7 +631,7 @@ def keep_list(path: Path, flags: Sequence[Flag], items: Mapping[str, RatedPair])
         columns = [*header, *(name for name in INSPECTION_COLUMNS if name not in header)]
         cells = ([row.get(column, "") for column in columns] for row in [*rows, *new])
         # The byte order mark tells spreadsheets that it is UTF-8.
-        write_atomic(path, csv_sheet([columns, *cells], delimiter).encode("utf-8-sig"))
+        write_atomic(path, format_csv_sheet([columns, *cells], delimiter).encode("utf-8-sig"))
     return len(new)
 
 
@@ -608,13 +639,13 @@ def _read_list(path: Path) -> tuple[list[str], list[dict[str, str]], str]:
     """Header, rows and separator of the list as it is."""
     if not path.exists():
         return [], [], ","
-    source = source_of(path)
+    source = open_rating_table(path)
     columns = list(source.columns())
-    rows = [{column: cell(row, column) for column in columns} for row in source.rows(columns)]
+    rows = [{column: read_cell(row, column) for column in columns} for row in source.rows(columns)]
     return columns, rows, source.delimiter if isinstance(source, Delimited) else ","
 
 
-def _row(flag: Flag, item: RatedPair) -> dict[str, Any]:
+def _flag_row(flag: Flag, item: RatedPair) -> dict[str, Any]:
     return {
         "pair_id": item.pair_id,
         "rater_id": escape_formula(flag.rating.rater_id),

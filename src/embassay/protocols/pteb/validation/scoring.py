@@ -14,20 +14,20 @@ import numpy as np
 from embassay import __version__
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel.outcome import moment, spent
+from embassay.protocols.kernel.outcome import current_time, describe_spending
 from embassay.protocols.kernel.quantities import (
     JudgeBias,
     Quantity,
-    biases,
     biases_table,
+    estimate_quantity,
+    measure_biases,
     quantities_table,
-    quantity,
 )
-from embassay.protocols.kernel.tables import ColumnTable, counted, number, text, whole, write_tables
-from embassay.protocols.pteb.judging import of_ratings
+from embassay.protocols.kernel.tables import ColumnTable, format_counted, number, text, whole, write_tables
+from embassay.protocols.pteb.judging import forecast_ratings
 from embassay.protocols.pteb.options import RatingOptions
 from embassay.protocols.pteb.paraphrasing import judge_prompt
-from embassay.protocols.pteb.ratings import Asking, Judge, Pair, check_named, rate
+from embassay.protocols.pteb.ratings import Asking, Judge, Pair, check_named, rate_pairs
 from embassay.protocols.pteb.validation.raters import (
     CLASSES,
     FILE,
@@ -36,16 +36,16 @@ from embassay.protocols.pteb.validation.raters import (
     LanguageResult,
     RaterVerdict,
     Rating,
-    check,
     check_decisions,
-    collect,
+    check_ratings,
+    collect_ratings,
+    conclude_languages,
     keep_list,
-    language_results,
     read_decisions,
 )
 from embassay.protocols.pteb.validation.study import Study
-from embassay.protocols.wordings.pairs import RatedPair, sheet, write_ratings
-from embassay.protocols.wordings.tables import where_known
+from embassay.protocols.wordings.pairs import RatedPair, make_rating_sheet, write_ratings
+from embassay.protocols.wordings.tables import hide_nan
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, hardware_facts, list_versions, slugify_name
 from embassay.runs.forecast import Forecast, Forecasts
@@ -56,7 +56,7 @@ from embassay.systems.remote import Ledger
 ESTIMATES = "estimates"
 
 
-def estimate(
+def estimate_ratings(
     study: Study,
     judges: Sequence[str],
     *,
@@ -72,11 +72,11 @@ def estimate(
     that cannot be had, BudgetExceeded at the ledger's limit.
     """
     paths = []
-    for judge in _judges(study, judges):
+    for judge in _open_judges(study, judges):
         with judge.with_kept_answers(ledger, cache) as chat:
-            rows, pairs = _shown(study, chat.name)
-            with opening.charged(ledger, chat.name):
-                ratings = rate(chat, pairs, _asking(study, options), hear)
+            rows, pairs = _pairs_for_judge(study, chat.name)
+            with opening.charge_calls(ledger, chat.name):
+                ratings = rate_pairs(chat, pairs, _make_asking(study, options), hear)
         path = study.path / ESTIMATES / f"{slugify_name(chat.name)}.csv"
         write_ratings(
             path, [{**row, "rating": rating.value} for row, rating in zip(rows, ratings, strict=True)]
@@ -85,7 +85,7 @@ def estimate(
     return paths
 
 
-def forecast(
+def forecast_estimates(
     study: Study,
     judges: Sequence[str],
     *,
@@ -94,29 +94,29 @@ def forecast(
 ) -> Forecasts:
     """What the estimates will take beyond the answers that are kept; nothing is sent."""
     costs = []
-    for judge in _judges(study, judges):
+    for judge in _open_judges(study, judges):
         name = judge.open().name
-        _, pairs = _shown(study, name)
+        _, pairs = _pairs_for_judge(study, name)
         head = Forecast("validation", "", name, len(pairs), 0, 0)
-        costs.append(of_ratings(head, judge, pairs, _asking(study, options), cache))
+        costs.append(forecast_ratings(head, judge, pairs, _make_asking(study, options), cache))
     return Forecasts(tuple(costs))
 
 
-def _judges(study: Study, specs: Sequence[str]) -> list[Judge]:
+def _open_judges(study: Study, specs: Sequence[str]) -> list[Judge]:
     check_named(specs)
     # Of both texts together: the model reads them in one question.
     longest = max(len(f"{item.text}{item.text2}".encode()) for item in study.items)
     return [Judge(spec, longest) for spec in dict.fromkeys(specs)]
 
 
-def _shown(study: Study, judge: str) -> tuple[list[dict[str, Any]], list[Pair]]:
+def _pairs_for_judge(study: Study, judge: str) -> tuple[list[dict[str, Any]], list[Pair]]:
     """The pairs as a judge sees them, with the rows they are from."""
     # In an order of its own and with the sides drawn, exactly as a person gets them.
-    rows = sheet(study.items, judge, study.seed)
+    rows = make_rating_sheet(study.items, judge, study.seed)
     return rows, [(row["text"], row["text2"]) for row in rows]
 
 
-def _asking(study: Study, options: RatingOptions) -> Asking:
+def _make_asking(study: Study, options: RatingOptions) -> Asking:
     return Asking(judge_prompt().text, options, study.seed)
 
 
@@ -131,7 +131,7 @@ TOTAL = "Total"
 VERDICTS = {True: "accepted", False: "rejected", None: "no verdict"}
 
 
-def rows(results: Sequence[LanguageResult], system: str, seed: int) -> Iterator[Result]:
+def make_rows(results: Sequence[LanguageResult], system: str, seed: int) -> Iterator[Result]:
     """The results: per language (`subset` and `lang`) and of all together (both empty; `mul` as `lang`).
 
     `mean_rating` and `median_rating` are on the scale of 0 to 5; `share_at_threshold`, `ratings` and `pairs` (variant
@@ -140,28 +140,28 @@ def rows(results: Sequence[LanguageResult], system: str, seed: int) -> Iterator[
     for result in results:
         none = result.reason or "no rating counts"
         accepted = None if result.accepted is None else float(result.accepted)
-        yield _row(result, system, seed, "mean_rating", result.mean, none)
-        median = _plain(result.median, result.ratings, "over ratings")
-        yield _row(result, system, seed, "median_rating", median, none)
-        yield _row(result, system, seed, "share_at_threshold", result.share, none)
+        yield _make_row(result, system, seed, "mean_rating", result.mean, none)
+        median = _plain_estimate(result.median, result.ratings, "over ratings")
+        yield _make_row(result, system, seed, "median_rating", median, none)
+        yield _make_row(result, system, seed, "share_at_threshold", result.share, none)
         undefined = "no pair has two ratings, or all ratings are the same"
-        yield _row(result, system, seed, "alpha", result.alpha, undefined)
-        rule = _plain(accepted, result.rated, "the rules of the study")
-        yield _row(result, system, seed, "accepted", rule, none)
+        yield _make_row(result, system, seed, "alpha", result.alpha, undefined)
+        rule = _plain_estimate(accepted, result.rated, "the rules of the study")
+        yield _make_row(result, system, seed, "accepted", rule, none)
         for measure, counts in (("ratings", result.rating_counts), ("pairs", result.pair_counts)):
             for grade, count in zip(CLASSES, counts, strict=True):
                 n = sum(counts)
-                share = _plain(count / n if n else None, n, "nearest whole number, halves upward")
-                yield _row(result, system, seed, measure, share, none, f"rating={grade}")
+                share = _plain_estimate(count / n if n else None, n, "nearest whole number, halves upward")
+                yield _make_row(result, system, seed, measure, share, none, f"rating={grade}")
 
 
-def tables(
+def make_tables(
     results: Sequence[LanguageResult], raters: Sequence[RaterVerdict], threshold: float
 ) -> Iterator[ColumnTable]:
     """`pteb_table11`, `rating_distribution` and `raters`."""
-    yield _table_11(results, threshold)
-    yield _distribution(results)
-    yield _raters(raters)
+    yield _make_table_11(results, threshold)
+    yield _make_distribution_table(results)
+    yield _make_raters_table(raters)
 
 
 def corrected_rows(found: Sequence[JudgedLanguage], system: str, seed: int) -> Iterator[Result]:
@@ -183,7 +183,7 @@ def corrected_tables(found: Sequence[JudgedLanguage]) -> Iterator[ColumnTable]:
     yield biases_table("judge_bias", [(name, off) for name, language in named for off in language.off])
 
 
-def verdict(result: LanguageResult, results: Sequence[LanguageResult]) -> str:
+def describe_verdict(result: LanguageResult, results: Sequence[LanguageResult]) -> str:
     """The verdict in words; of all languages together, how many were accepted."""
     if result.lang:
         return VERDICTS[result.accepted]
@@ -191,7 +191,7 @@ def verdict(result: LanguageResult, results: Sequence[LanguageResult]) -> str:
     return f"{sum(other.accepted is True for other in langs)} of {len(langs)} accepted"
 
 
-def _row(
+def _make_row(
     result: LanguageResult,
     system: str,
     seed: int,
@@ -204,7 +204,7 @@ def _row(
     place = ("pteb", TASK, "", result.lang, result.lang or "mul", variant, system, measure)
     if estimate is None:
         return Result(*place, None, result.rated, seed=seed, reason=reason)
-    interval = (_known(estimate.low), _known(estimate.high))
+    interval = (_nan_to_none(estimate.low), _nan_to_none(estimate.high))
     return Result(*place, estimate.estimate, estimate.n, *interval, estimate.method, seed)
 
 
@@ -219,22 +219,22 @@ class ClassCounts(NamedTuple):
     counts: Sequence[int]
 
 
-def _table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTable:
+def _make_table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table11", "PTEB table 11: human validation", results, _LANG, whole("n_pairs", "rated"),
         whole("n_incomplete", "incomplete"), whole("n_ratings", "ratings"), whole("raters"),
         whole("raters_rejected", "rejected"), number("mean_similarity", "mean.estimate"),
-        where_known(number("ci_low", "mean.low")), where_known(number("ci_high", "mean.high")),
+        hide_nan(number("ci_low", "mean.low")), hide_nan(number("ci_high", "mean.high")),
         number("median_similarity", "median"), number("share_at_threshold", "share.estimate"),
-        number("alpha", "alpha.estimate"), where_known(number("alpha_low", "alpha.low")),
-        where_known(number("alpha_high", "alpha.high")), text("verdict", lambda result: verdict(result, results)),
+        number("alpha", "alpha.estimate"), hide_nan(number("alpha_low", "alpha.low")),
+        hide_nan(number("alpha_high", "alpha.high")), text("verdict", lambda result: describe_verdict(result, results)),
         text("reason"),
         note=f"Ratings from 0 to 5; a language is accepted at a mean of {threshold:g} or more. The total is the mean "
         "of the languages; medians are over ratings; alpha is Krippendorff's, ordinal.",
     )  # fmt: skip
 
 
-def _distribution(results: Sequence[LanguageResult]) -> ColumnTable:
+def _make_distribution_table(results: Sequence[LanguageResult]) -> ColumnTable:
     rows = [
         ClassCounts(result.lang, what, counts)
         for result in results
@@ -251,7 +251,7 @@ def _find_count(place: int, row: ClassCounts) -> int:
     return row.counts[place]
 
 
-def _raters(raters: Sequence[RaterVerdict]) -> ColumnTable:
+def _make_raters_table(raters: Sequence[RaterVerdict]) -> ColumnTable:
     counts = ("ratings", "missing", "dummies_passed", "dummies_failed", "dummies_missing", "flagged")
     return ColumnTable.of(
         "raters", "Raters, and why any was rejected", raters, text("rater_id"),
@@ -260,11 +260,11 @@ def _raters(raters: Sequence[RaterVerdict]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _known(value: float) -> float | None:
+def _nan_to_none(value: float) -> float | None:
     return value if value == value else None
 
 
-def _plain(value: float | None, n: int, method: str) -> Estimate | None:
+def _plain_estimate(value: float | None, n: int, method: str) -> Estimate | None:
     return None if value is None else Estimate(value, float("nan"), float("nan"), n, method)
 
 
@@ -301,12 +301,12 @@ def judged_languages(
             mine = np.array([float(np.mean(people[pair])) for pair in rated])
             # Pairs that the judge gave no number are a stratum by itself, which people's ratings tell.
             theirs, every = (np.array([values.get(pair, np.nan) for pair in some]) for some in (rated, ids))
-            mean = quantity("mean rating", mine, theirs, every, bounds=(0.0, 5.0))
+            mean = estimate_quantity("mean rating", mine, theirs, every, bounds=(0.0, 5.0))
             # Of all languages together the judge may be off by language: those are the strata.
             spoken = {item.pair_id: item.lang for item in pairs}
             both = ~np.isnan(theirs)
             strata = [spoken[pair] for pair, is_known in zip(rated, both, strict=True) if is_known]
-            off = biases(mine[both], theirs[both], strata)
+            off = measure_biases(mine[both], theirs[both], strata)
             yield JudgedLanguage(lang, judge, mean, off)
 
 
@@ -327,7 +327,7 @@ class ScoredStudy:
         return tuple(result.lang for result in self.results if result.lang and result.accepted)
 
 
-def score(
+def score_study(
     study: Study, files: Sequence[Path] = (), *, estimates: Sequence[Path] = (), decisions: Path | None = None
 ) -> ScoredStudy:
     """Apply the study's rules to the rating files, by default those in its folder, and to the folder's estimates and
@@ -336,46 +336,46 @@ def score(
     UsageError where nothing was rated, DataError with file and line for files that are not what they should be.
     """
     items = {item.pair_id: item for item in study.items}
-    ratings = collect(files or study.rater_files(), items)
+    ratings = collect_ratings(files or study.rater_files(), items)
     if not ratings:
         raise UsageError(
             f"There are no ratings for the study in {study.path}.",
             mend="Put the raters' files into for-raters/, or name them.",
         )
-    said = collect([*estimate_files(study), *estimates], items, estimates=True)
+    said = collect_ratings([*estimate_files(study), *estimates], items, estimates=True)
     listed = study.path / FILE
     file = decisions or (listed if listed.exists() else None)
     decided = read_decisions(file) if file else NO_DECISIONS
     check_decisions(decided, ratings, items)
-    checked = check(ratings, items, study.rules, estimates=said, decisions=decided)
-    results = language_results(
+    checked = check_ratings(ratings, items, study.rules, estimates=said, decisions=decided)
+    results = conclude_languages(
         checked.kept, study.items, checked.raters, study.rules, per_pair=study.raters, seed=study.seed
     )
-    warnings = [*_warnings(study, checked, said, items), *_doubts(results, study)]
+    warnings = [*_study_warnings(study, checked, said, items), *_describe_doubts(results, study)]
     corrected = tuple(judged_languages(study, checked.kept, said))
     return ScoredStudy(study, tuple(ratings), checked, results, tuple(warnings), corrected)
 
 
-def keep(scored: ScoredStudy, *, command: str = "") -> RunFolder:
+def write_run(scored: ScoredStudy, *, command: str = "") -> RunFolder:
     """Write what came of the study into its folder, as a run folder that `embassay report` reads, with the list to
     inspect (`inspect.csv`) and all ratings with the key (`ratings.csv`)."""
     study = scored.study
     folder = RunFolder(study.path)
     keep_list(study.path / FILE, scored.checked.flags, {item.pair_id: item for item in study.items})
     found = [
-        *rows(scored.results, study.system, study.seed),
+        *make_rows(scored.results, study.system, study.seed),
         *corrected_rows(scored.corrected, study.system, study.seed),
     ]
     folder.write_results(found)
-    write_tables(study.path, tables(scored.results, scored.checked.raters, study.rules.threshold))
+    write_tables(study.path, make_tables(scored.results, scored.checked.raters, study.rules.threshold))
     if scored.corrected:
         write_tables(study.path, corrected_tables(scored.corrected))
     write_ratings(study.path / "ratings.csv", _with_key(scored))
-    folder.write_manifest(_manifest(scored, command, folder))
+    folder.write_manifest(_make_manifest(scored, command, folder))
     return folder
 
 
-def _warnings(
+def _study_warnings(
     study: Study, checked: CheckedRatings, estimates: Sequence[Rating], items: Mapping[str, RatedPair]
 ) -> list[str]:
     judges = dict.fromkeys(rating.rater_id for rating in estimates)
@@ -394,7 +394,7 @@ def _warnings(
         told.append(f"{len(checked.not_inspected)} flagged pairs are not inspected yet; see {FILE}.")
     blank = sum(rater.missing for rater in checked.raters)
     if blank:
-        told.append(f"Of the pairs that raters were given, {counted(blank, 'rating')} left blank.")
+        told.append(f"Of the pairs that raters were given, {format_counted(blank, 'rating')} left blank.")
     short = [
         lang
         for lang, facts in study.facts["languages"].items()
@@ -405,7 +405,7 @@ def _warnings(
     return told
 
 
-def _doubts(results: Sequence[LanguageResult], study: Study) -> Iterator[str]:
+def _describe_doubts(results: Sequence[LanguageResult], study: Study) -> Iterator[str]:
     """What speaks against relying on a language's verdict."""
     for result in results:
         if not result.lang:
@@ -435,18 +435,18 @@ def _with_key(scored: ScoredStudy) -> list[dict[str, Any]]:
     ]
 
 
-def _manifest(scored: ScoredStudy, command: str, folder: RunFolder) -> dict[str, Any]:
+def _make_manifest(scored: ScoredStudy, command: str, folder: RunFolder) -> dict[str, Any]:
     study, checked = scored.study, scored.checked
     previous = folder.read_manifest() or {}
-    with closing(Spending(folder.spending, moment("milliseconds"))) as spending:
-        paid = spent(spending, None)
+    with closing(Spending(folder.spending, current_time("milliseconds"))) as spending:
+        paid = describe_spending(spending, None)
     return {
         "embassay": __version__,
         "protocol": "pteb",
         "name": study.path.name,
         "status": "finished" if not checked.not_inspected else "partial",
         "created": previous.get("created", study.facts["created"]),
-        "updated": moment(),
+        "updated": current_time(),
         "command": command,
         "step": "validation",
         "arguments": {

@@ -17,7 +17,7 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json, read_bounded
-from embassay.protocols.kernel.outcome import moment
+from embassay.protocols.kernel.outcome import current_time
 from embassay.protocols.pteb.options import StudyPool
 from embassay.protocols.wordings.pairs import (
     SHOWN,
@@ -25,11 +25,11 @@ from embassay.protocols.wordings.pairs import (
     RatingRules,
     Sample,
     by_language,
-    candidates,
-    in_their_language,
-    rules_from,
+    list_candidates,
+    make_rating_sheet,
+    parse_rules,
     sample_items,
-    sheet,
+    select_in_language,
     write_ratings,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
@@ -106,17 +106,17 @@ def draw_study(
         raise UsageError(
             f"{target} is not empty, and a study is never changed.", mend="Choose another --out folder."
         )
-    source = _source(of, drawing.source)
-    pools = candidates(of, source.name, datasets=drawing.datasets, run_seed=drawing.run_seed)
-    langs = _languages(pools, drawing.langs)
-    fit = {lang: in_their_language(pools[lang], lang, size) for lang in langs}
+    source = _find_source(of, drawing.source)
+    pools = list_candidates(of, source.name, datasets=drawing.datasets, run_seed=drawing.run_seed)
+    langs = _choose_languages(pools, drawing.langs)
+    fit = {lang: select_in_language(pools[lang], lang, size) for lang in langs}
     items = tuple(item for lang in langs for item in sample_items(fit[lang][0], lang, size))
     rules_text = to_json(rules.as_dict(), indent=1) + "\n"
     key = "".join(f"{to_json(item.as_dict())}\n" for item in items)
     facts = {
         "format": FORMAT,
         "schema": SCHEMA,
-        "created": moment(),
+        "created": current_time(),
         "paraphrases": str(of.path),
         "source": source.name,
         "paraphraser": source.paraphraser,
@@ -132,11 +132,11 @@ def draw_study(
             }
             for lang in langs
         },
-        "sha256": {"rules.json": _seal(rules_text), "key.jsonl": _seal(key)},
+        "sha256": {"rules.json": _hash_text(rules_text), "key.jsonl": _hash_text(key)},
     }
-    _write_sheets(target, items, size, _seal(rules_text), ending)
+    _write_sheets(target, items, size, _hash_text(rules_text), ending)
     write_atomic(target / "rules.json", rules_text)
-    write_atomic(target / "rules.md", _rules_page(rules, _seal(rules_text)))
+    write_atomic(target / "rules.md", _rules_page(rules, _hash_text(rules_text)))
     write_atomic(target / "key.jsonl", key)
     # Last, so that a folder with it is whole.
     write_atomic(target / "study.json", to_json(facts, indent=1) + "\n")
@@ -145,10 +145,10 @@ def draw_study(
 
 def read_study(path: Path) -> Study:
     """The study in a folder. DataError where there is none, and where rules or key are not what was sealed."""
-    facts = _facts(path / "study.json")
-    texts = {name: _sealed(path / name, seal) for name, seal in facts["sha256"].items()}
+    facts = _read_facts(path / "study.json")
+    texts = {name: _read_sealed(path / name, seal) for name, seal in facts["sha256"].items()}
     try:
-        rules = rules_from(bounded_json(texts["rules.json"]))
+        rules = parse_rules(bounded_json(texts["rules.json"]))
         rows = [bounded_json(line) for line in texts["key.jsonl"].split("\n") if line]
         items = tuple(
             RatedPair(**{name: value for name, value in row.items() if name != "is_dummy"}) for row in rows
@@ -161,7 +161,7 @@ def read_study(path: Path) -> Study:
     return Study(path, facts, rules, items)
 
 
-def _facts(path: Path) -> dict[str, Any]:
+def _read_facts(path: Path) -> dict[str, Any]:
     try:
         facts = bounded_json(read_bounded(path).decode("utf-8"))
         if (facts["format"], facts["schema"]) != (FORMAT, SCHEMA):
@@ -174,21 +174,21 @@ def _facts(path: Path) -> dict[str, Any]:
         ) from error  # fmt: skip
 
 
-def _sealed(path: Path, seal: str) -> str:
+def _read_sealed(path: Path, seal: str) -> str:
     try:
         text = read_bounded(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError("the study's file cannot be read", path=path, found=str(error)) from error
-    if _seal(text) != seal:
+    if _hash_text(text) != seal:
         raise DataError(
             "the file was changed after the sample was drawn", path=path, expected=f"sha256 {seal[:16]}…",
-            found=f"{_seal(text)[:16]}…",
+            found=f"{_hash_text(text)[:16]}…",
             mend="Rules are fixed before anybody rates: restore the file, or draw a new study."
         )  # fmt: skip
     return text
 
 
-def _source(of: ParaphraseSet, name: str) -> WordingSource:
+def _find_source(of: ParaphraseSet, name: str) -> WordingSource:
     if name or not of.sources:
         return of.source(name)
     if len(of.sources) > 1:
@@ -199,7 +199,7 @@ def _source(of: ParaphraseSet, name: str) -> WordingSource:
     return next(iter(of.sources.values()))
 
 
-def _languages(pools: dict[str, Any], asked: Sequence[str]) -> list[str]:
+def _choose_languages(pools: dict[str, Any], asked: Sequence[str]) -> list[str]:
     for lang in asked:
         if lang not in pools:
             near = get_close_matches(lang, pools, n=1)
@@ -225,7 +225,7 @@ def _write_sheets(target: Path, items: Sequence[RatedPair], size: Sample, seal: 
             rater = f"{lang}-rater{number}"
             write_ratings(
                 target / RATERS / f"{slugify_name(rater)}.{ending}",
-                sheet(of_lang, rater, size.seed),
+                make_rating_sheet(of_lang, rater, size.seed),
                 columns=SHOWN,
             )
     write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS.format(seal=seal))
@@ -236,5 +236,5 @@ def _rules_page(rules: RatingRules, seal: str) -> str:
     return f"# Rules of this study, written down before anybody rated\n\n{lines}\n\nSeal: `{seal}`\n"
 
 
-def _seal(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()

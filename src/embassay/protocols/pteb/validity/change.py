@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from embassay.errors import UsageError
 from embassay.protocols.pteb.drops import Score
 from embassay.stats import wilson
-from embassay.stats.few_labels import FEWEST, Corrected, corrected
+from embassay.stats.few_labels import FEWEST, Corrected, corrected_mean
 from embassay.stats.influence import Linear, linear_average_precision, linear_mean, linear_spearman
 from embassay.stats.intervals import Estimate
 
@@ -94,20 +94,22 @@ def valid_change(score: Score, units: Units, ratings: RatedItems) -> ValidChange
     everything = _linear_change(score, units, np.ones(n))
     count = len(answered.unit)
     if np.isnan(everything.value):
-        return _without(ratings, count, n, float("nan"), "the score is undefined on these items")
+        return _make_undefined(ratings, count, n, float("nan"), "the score is undefined on these items")
     fewest = FEWEST_RANKED if score == "average precision" else FEWEST_RATED
     if count < fewest:
-        return _without(ratings, count, n, everything.value, f"{count} rated; {fewest} are the fewest")
+        return _make_undefined(ratings, count, n, everything.value, f"{count} rated; {fewest} are the fewest")
     if answered.valid.sum() < FEWEST:
         reason = f"{answered.valid.sum():g} of {count} rated are valid; {FEWEST} are the fewest"
-        return _without(ratings, count, n, everything.value, reason)
-    main = _estimate(score, units, answered, everything)
+        return _make_undefined(ratings, count, n, everything.value, reason)
+    main = _estimate_change(score, units, answered, everything)
     if main is None:
-        return _without(ratings, count, n, everything.value, "the score is undefined on the valid ones")
+        return _make_undefined(
+            ratings, count, n, everything.value, "the score is undefined on the valid ones"
+        )
     ends = [main.ends()]
     if ratings.refused:
         filled = (RatedItems(ratings.unit, np.where(known, ratings.valid, end)) for end in (0.0, 1.0))
-        ends += [made.ends() for part in filled if (made := _estimate(score, units, part, everything))]
+        ends += [made.ends() for part in filled if (made := _estimate_change(score, units, part, everything))]
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
     value, whole = main.value.value, everything.value
     valid = Estimate(value, low, high, count, METHOD)
@@ -116,14 +118,14 @@ def valid_change(score: Score, units: Units, ratings: RatedItems) -> ValidChange
     return ValidChange(whole, valid, invalid, share, count, ratings.refused, n, main.effective)
 
 
-def _without(ratings: RatedItems, count: int, n: int, change: float, reason: str) -> ValidChange:
+def _make_undefined(ratings: RatedItems, count: int, n: int, change: float, reason: str) -> ValidChange:
     share = wilson(float(np.nanmean(ratings.valid)), count) if count else None
     return ValidChange(change, None, None, share, count, ratings.refused, n, reason=reason)
 
 
-def _estimate(score: Score, units: Units, ratings: RatedItems, everything: Linear) -> Corrected | None:
+def _estimate_change(score: Score, units: Units, ratings: RatedItems, everything: Linear) -> Corrected | None:
     rows = ratings.unit
-    rated = _rows_of(units, rows)
+    rated = _select_units(units, rows)
     valid = _linear_change(score, rated, ratings.valid)
     if np.isnan(valid.value):
         return None
@@ -135,7 +137,7 @@ def _estimate(score: Score, units: Units, ratings: RatedItems, everything: Linea
     added = np.array([center - far, center + far])
     own = units.item.max() + 1 + np.arange(len(added))
     # Changes of scores between -1 and 1; the ends are cut at what a change can be later.
-    return corrected(
+    return corrected_mean(
         np.r_[people, np.full(len(added), valid.value)],
         np.r_[every[rows], added],
         np.r_[every, added],
@@ -159,7 +161,7 @@ def _pseudo_values(score: Score, rated: Units, weight: Floats, whole: Linear) ->
     return np.asarray(n * whole.value - (n - 1) * without)
 
 
-def _rows_of(units: Units, rows: Ints) -> Units:
+def _select_units(units: Units, rows: Ints) -> Units:
     gold = None if units.gold is None else units.gold[rows]
     return Units(units.item[rows], units.original[rows], units.paraphrased[rows], gold)
 

@@ -104,7 +104,9 @@ class RatedRun:
             units,
             RatedItems(np.array([place[unit] for unit in rated], dtype=np.int64), values),
         )
-        return ValidLine(group, system, label, change, _moved(result, change, SCORES[group.task]), ratings)
+        return ValidLine(
+            group, system, label, change, _shift_change(result, change, SCORES[group.task]), ratings
+        )
 
     def _units(self, group: Group, system: str, variants: Mapping[int, str]) -> tuple[list[Unit], Units]:
         """The units with a value on both sides, and their values."""
@@ -125,7 +127,7 @@ class RatedRun:
         return [row[0] for row in table], Units(numbers, columns[0], columns[1], columns[2] if gold else None)
 
 
-def _moved(result: ValidChange, change: float | None, score: Score) -> ValidChange:
+def _shift_change(result: ValidChange, change: float | None, score: Score) -> ValidChange:
     """With the run's own change, the mean over its runs, less what invalid paraphrases add; ends are cut at what a
     change can be."""
     if result.invalid is None or change is None:

@@ -13,15 +13,15 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from embassay.data.rows import Row, missing_column, unescape_formula
+from embassay.data.rows import Row, make_missing_column_error, unescape_formula
 from embassay.errors import DataError
-from embassay.protocols.kernel.tables import ColumnTable, printable, text
+from embassay.protocols.kernel.tables import ColumnTable, make_printable, text
 from embassay.protocols.pteb.conclusions import scored_cells
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
-from embassay.protocols.wordings.pairs import cell, source_of
+from embassay.protocols.wordings.pairs import open_rating_table, read_cell
 from embassay.protocols.wordings.protocol import PlannedDataset, Seeds
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.work import task as task_named
+from embassay.protocols.wordings.work import find_task as task_named
 from embassay.randomness import random_bytes
 
 TABLE = "pteb_to_rate"
@@ -85,7 +85,7 @@ def draw_units(
                 units: dict[Unit, list[RatedText]] = {}
                 for seed in () if source.is_control else seeds[source.name, dataset.name]:
                     if paraphrases.has(source.name, dataset.name, seed):
-                        units |= _units_of_run(paraphrases, group, seed, items)
+                        units |= _run_units(paraphrases, group, seed, items)
                 if units:
                     order = sorted(units, key=lambda unit: _draw_order(plan.request.seed, unit))
                     drawn[group] = {unit: units[unit] for unit in order}
@@ -132,7 +132,7 @@ def _share_parts(items: dict[str, list[_Part]], shared: Mapping[str, list[_Part]
         parts += shared.get(item.rpartition(":")[0], ())
 
 
-def _units_of_run(
+def _run_units(
     paraphrases: ParaphraseSet, group: Group, seed: int, items: Mapping[str, Sequence[_Part]]
 ) -> dict[Unit, list[RatedText]]:
     rows = paraphrases.rows(group.source, group.dataset, seed)
@@ -171,12 +171,12 @@ def _sheet_rows(drawn: Mapping[Group, Drawn], items: int) -> Iterator[tuple[str,
             unit, texts = entry
             for rated in texts:
                 where = (*unit.group, str(unit.seed), unit.item, rated.part)
-                yield (*where, _on_one_line(rated.text), _on_one_line(rated.paraphrase), "")
+                yield (*where, _join_lines(rated.text), _join_lines(rated.paraphrase), "")
 
 
-def _on_one_line(written: str) -> str:
+def _join_lines(written: str) -> str:
     """As the sheet has it: blanks are one, and what steers a terminal is replaced."""
-    return " ".join(printable(" ".join(written.split())).split())
+    return " ".join(make_printable(" ".join(written.split())).split())
 
 
 @dataclass(frozen=True)
@@ -196,15 +196,17 @@ class RatedLine:
 def read_sheet(path: Path) -> list[RatedLine]:
     """The lines of one rater's sheet, blank ones included. DataError with file and line for a column that is missing,
     a run that is no number, and an answer that is none."""
-    source = source_of(path)
+    source = open_rating_table(path)
     for column in COLUMNS:
         if column not in source.columns():
-            raise missing_column(source, column)
-    return [_read_line(row) for row in source.rows(COLUMNS) if any(cell(row, column) for column in COLUMNS)]
+            raise make_missing_column_error(source, column)
+    return [
+        _read_line(row) for row in source.rows(COLUMNS) if any(read_cell(row, column) for column in COLUMNS)
+    ]
 
 
 def _read_line(row: Row) -> RatedLine:
-    words = {column: unescape_formula(cell(row, column)) for column in COLUMNS}
+    words = {column: unescape_formula(read_cell(row, column)) for column in COLUMNS}
     if not words["run"].isdigit():
         raise DataError(
             "the run is no seed", path=row.path, line=row.line, found=repr(words["run"]),
@@ -261,7 +263,7 @@ def _check_line(line: RatedLine, drawn: Mapping[Group, Drawn]) -> None:
             f"({line.unit.group.task}) with a paraphrase in run {line.unit.seed}",
             path=line.path, line=line.line, mend=f"Give a copy of this run's own tables/{TABLE}.csv."
         )  # fmt: skip
-    if tuple(map(_on_one_line, (ours.text, ours.paraphrase))) != tuple(map(_on_one_line, line.texts)):
+    if tuple(map(_join_lines, (ours.text, ours.paraphrase))) != tuple(map(_join_lines, line.texts)):
         raise DataError(
             f"the texts are not those of the run ({line.part} of the item {line.unit.item})", path=line.path,
             line=line.line, mend="Rows have been moved, texts edited, or the sheet is another run's."

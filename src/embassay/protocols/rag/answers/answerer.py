@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 from embassay.contracts import ChatModel, Completion, Message, Sampling
 from embassay.errors import Unanswered, UsageError, Why
-from embassay.protocols.kernel.inputs import Prompt, block, mark_of, read_prompt
-from embassay.protocols.rag.judges import Question, none_readable
+from embassay.protocols.kernel.inputs import Prompt, fence_text, mark_of, read_prompt
+from embassay.protocols.rag.judges import Question, make_unreadable_error
 from embassay.randomness import random_bytes
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.spec import Value
 from embassay.systems.chat import fit_context, open_chat_as
-from embassay.systems.chat.answers import Unfit, found_json, without_fence
+from embassay.systems.chat.answers import Unfit, find_json, without_fence
 from embassay.systems.remote.ledger import Ledger
 
 VERSION = "1"
@@ -41,18 +41,21 @@ def answer_prompt(kind: Kind) -> Prompt:
 def answer_messages(question: Question, passages: Sequence[str], more: str = "") -> list[Message]:
     """What is sent for an answer: the instructions, then the passages best first, then the question."""
     mark = mark_of([question.text, *passages])
-    shown = [block(f"passage {number}", mark, text) for number, text in enumerate(passages, start=1)]
-    shown += [block("question", mark, question.text), *([more] if more else [])]
+    shown = [fence_text(f"passage {number}", mark, text) for number, text in enumerate(passages, start=1)]
+    shown += [fence_text("question", mark, question.text), *([more] if more else [])]
     return [Message("system", answer_prompt("answer").text), Message("user", "\n\n".join(shown))]
 
 
 def correct_messages(question: Question, reference: Sequence[str], answer: str) -> list[Message]:
     """What is sent for the grade of an answer."""
     mark = mark_of([question.text, answer, *reference])
-    shown = [block("question", mark, question.text), *(block("reference", mark, text) for text in reference)]
+    shown = [
+        fence_text("question", mark, question.text),
+        *(fence_text("reference", mark, text) for text in reference),
+    ]
     return [
         Message("system", answer_prompt("correct").text),
-        Message("user", "\n\n".join([*shown, block("answer", mark, answer)])),
+        Message("user", "\n\n".join([*shown, fence_text("answer", mark, answer)])),
     ]
 
 
@@ -79,7 +82,7 @@ class MalformedGrade(ValueError):
     """What a grader said that is no grade, and why."""
 
 
-def right_of(text: str) -> bool:
+def parse_grade(text: str) -> bool:
     """Whether an answer is right by what its grader said: one JSON object with `right` alone, also among words.
     MalformedGrade otherwise.
 
@@ -89,7 +92,7 @@ def right_of(text: str) -> bool:
     text = without_fence(text)
     try:
         # The last words too: an answer that gives two grades gives none.
-        said = found_json(text)
+        said = find_json(text)
         graded = json.loads(said) if "{" not in text.replace(said, "", 1) else None
     except (Unfit, ValueError, RecursionError):
         raise MalformedGrade("no JSON object" if text else "empty") from None
@@ -181,13 +184,13 @@ class Answerer:
         why: Why = "empty"
         for attempt in range(self.options.attempts):
             try:
-                return right_of((await self._complete(messages, attempt)).text)
+                return parse_grade((await self._complete(messages, attempt)).text)
             except MalformedGrade as error:
                 rejected.append(str(error))
             except Unanswered as error:
                 why = error.why
                 rejected.append(f"{error.why}: {error.message}")
-        raise none_readable(self.name, rejected, why)
+        raise make_unreadable_error(self.name, rejected, why)
 
     async def _answered(self, messages: Sequence[Message]) -> ModelAnswer:
         failure: Unanswered | None = None

@@ -72,7 +72,7 @@ class Extractor:
     async def is_right(self, question: Question, reference: Sequence[str], answer: str) -> bool:
         """Whether the answer stands in one of the references, or holds one; letters' case and blanks do not count."""
         del question
-        said, known = _plain(answer), list(map(_plain, reference))
+        said, known = _normalize_text(answer), list(map(_normalize_text, reference))
         return any(said in text or (text and text in said) for text in known)
 
     def about(self) -> Mapping[str, Any]:
@@ -105,7 +105,7 @@ class Extractor:
         return np.stack([self._vectors[f"{role}:{text}"] for text in texts])
 
 
-def _plain(text: str) -> str:
+def _normalize_text(text: str) -> str:
     """Without the case of letters, and with single blanks."""
     return " ".join(text.casefold().split())
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.kernel.estimates import Estimate, Items, undefined
-from embassay.protocols.kernel.groups import Labels, words
+from embassay.protocols.kernel.estimates import Estimate, Items, make_undefined_score
+from embassay.protocols.kernel.groups import Labels, describe_bootstrap
 from embassay.protocols.rag.answers.answerer import ModelAnswer
 from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.answers.prompts import HARMFUL, USEFUL, Prompted
 from embassay.protocols.rag.sweep.collection import Collection
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.records import RetrievalSet, Score, Skipped, TaskOutcome
 from embassay.runs.execution import Failure
 from embassay.stats.resampling import effective_units, resample_defined_means
@@ -81,7 +81,7 @@ class Levels:
         yield AnswerFigure(f"Acc|Hit@{k}", variant, self.right_with_hit)
 
 
-def levels_of(
+def measure_levels(
     collection: Collection, prompts: Sequence[Prompted], outcomes: Sequence[Graded | Failure], k: int
 ) -> Levels:
     """What the answers to one kind of prompt are, over all questions of the collection."""
@@ -108,10 +108,11 @@ def cell_outcome(
 ) -> TaskOutcome:
     """The outcome of the answers from a run; of the `kinds` of prompt the one without a name is the run's own."""
     levels = {
-        kind: levels_of(collection, prompts, outcomes[kind], request.k) for kind, prompts in kinds.items()
+        kind: measure_levels(collection, prompts, outcomes[kind], request.k)
+        for kind, prompts in kinds.items()
     }
     figures = [figure for kind, own in levels.items() for figure in own.as_figures(request.k, kind)]
-    figures += effect_figures(request, levels)
+    figures += measure_effects(request, levels)
     items, scores, components = Items(), [], {}
     for figure in figures:
         estimate = _estimate_figure(figure, request, collection.groups)
@@ -127,7 +128,7 @@ def cell_outcome(
     )  # fmt: skip
 
 
-def effect_figures(request: AnswerRequest, levels: Mapping[str, Levels]) -> Iterator[AnswerFigure]:
+def measure_effects(request: AnswerRequest, levels: Mapping[str, Levels]) -> Iterator[AnswerFigure]:
     """What distractors change, each against the same question without them: by planting, per distractor of each
     nearness, by nearness for the same number, and per share of useless passages."""
     plain = levels[""]
@@ -145,20 +146,20 @@ def effect_figures(request: AnswerRequest, levels: Mapping[str, Levels]) -> Iter
         alike = [levels[planting.name] for planting in request.plantings if planting.nearness == nearness]
         series = [plain, *alike]
         planted = np.stack([own.planted for own in series])
-        yield AnswerFigure(PER_DISTRACTOR, nearness, _slopes_within(planted, _rights(series)))
-    for near, drawn in _contrasts(request):
+        yield AnswerFigure(PER_DISTRACTOR, nearness, _slopes_within(planted, _share_right(series)))
+    for near, drawn in _list_contrasts(request):
         difference = levels[near].right - levels[drawn].right
         yield AnswerFigure("change by nearness", f"{near} against random", difference)
     every = list(levels.values())
     harm = np.stack([own.harm for own in every])
-    yield AnswerFigure(f"accuracy per Harm@{request.k}", "", _slopes_within(harm, _rights(every)))
+    yield AnswerFigure(f"accuracy per Harm@{request.k}", "", _slopes_within(harm, _share_right(every)))
 
 
-def _rights(series: Sequence[Levels]) -> Floats:
+def _share_right(series: Sequence[Levels]) -> Floats:
     return np.stack([own.right for own in series])
 
 
-def _contrasts(request: AnswerRequest) -> Iterator[tuple[str, str]]:
+def _list_contrasts(request: AnswerRequest) -> Iterator[tuple[str, str]]:
     """The plantings that share words with the question, each with the random one of the same number."""
     names = {planting.name for planting in request.plantings}
     for planting in request.plantings:
@@ -179,10 +180,10 @@ def _slopes_within(x: Floats, y: Floats) -> Floats:
 def _estimate_figure(figure: AnswerFigure, request: AnswerRequest, groups: Labels | None) -> Estimate:
     table = figure.values.reshape(len(figure.values), -1)
     has_value = ~np.isnan(table).any(axis=1)
-    n, method = int(has_value.sum()), words("questions", RetrievalSet, groups)
+    n, method = int(has_value.sum()), describe_bootstrap("questions", RetrievalSet, groups)
     if not n:
         return Estimate(float("nan"), 0, np.empty(0), "")
-    stream = generator(request.seed, TASK, "questions")
+    stream = make_generator(request.seed, TASK, "questions")
     drawn = resample_defined_means(table, n_resamples=request.resamples, rng=stream, groups=groups)
     units = None if groups is None else effective_units(groups[has_value])
     means = table[has_value].mean(axis=0)
@@ -197,7 +198,9 @@ def _estimate_figure(figure: AnswerFigure, request: AnswerRequest, groups: Label
 def _figure_score(figure: AnswerFigure, estimate: Estimate) -> Score:
     """As a row of results; a slope has none where its x never varies."""
     if figure.values.ndim > 1 and estimate.n and estimate.reason:
-        return undefined(figure.measure, estimate.n, EQUAL, variant=figure.variant, method=estimate.method)
+        return make_undefined_score(
+            figure.measure, estimate.n, EQUAL, variant=figure.variant, method=estimate.method
+        )
     return estimate.score(figure.measure, variant=figure.variant)
 
 

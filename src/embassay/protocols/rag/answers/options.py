@@ -12,9 +12,9 @@ from embassay.protocols.kernel.request import (
     SYSTEMS,
     RunRequest,
     as_lists,
-    column_pairs,
-    like,
     option,
+    parse_column_pairs,
+    repeat_option,
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
 
@@ -52,7 +52,7 @@ class AnswerRequest:
     dataset: str = option(
         MISSING, "A retrieval set with its judgements.", name="--dataset -d", value="DATA", group=DATA
     )
-    runs: tuple[str, ...] = like(ScoreRequest, "runs", default=MISSING)
+    runs: tuple[str, ...] = repeat_option(ScoreRequest, "runs", default=MISSING)
     generator: tuple[str, ...] = option(
         MISSING, "A chat model that answers, or extract:SYSTEM: the nearest sentence, without a model.",
         name="--generator -g", group=SYSTEMS
@@ -73,13 +73,15 @@ class AnswerRequest:
     timed: int = option(
         0, "Questions to ask one at a time first, to time the first token and tokens per second.", least=0
     )
-    grades: str | None = like(
+    grades: str | None = repeat_option(
         ScoreRequest, "grades", help="Grade map: identity, binary, trec3, cranfield, or value=grade,..."
     )
-    mapping: tuple[tuple[str, str], ...] = like(RunRequest, "mapping", default=(), read=column_pairs)
-    split: str | None = like(RunRequest, "split")
-    limit: int | None = like(RunRequest, "limit")
-    seed: int = like(RunRequest, "seed")
+    mapping: tuple[tuple[str, str], ...] = repeat_option(
+        RunRequest, "mapping", default=(), read=parse_column_pairs
+    )
+    split: str | None = repeat_option(RunRequest, "split")
+    limit: int | None = repeat_option(RunRequest, "limit")
+    seed: int = repeat_option(RunRequest, "seed")
     resamples: int = 10_000
     tokenizer: str = ""
     nearness: tuple[Nearness, ...] = option(

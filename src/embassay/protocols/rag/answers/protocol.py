@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Spread
 from embassay.data.judged_runs import Known, read_run
-from embassay.data.rows import key_of, missing_column
+from embassay.data.rows import make_missing_column_error, read_key
 from embassay.data.tables import open_table
 from embassay.errors import Unanswered
 from embassay.protocols.kernel import plan as planning
-from embassay.protocols.kernel.comparisons import ALPHA, CORRECTION, METHOD, Headline, compared
-from embassay.protocols.kernel.inputs import charged
+from embassay.protocols.kernel.comparisons import ALPHA, CORRECTION, METHOD, Headline, compare_headlines
+from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, check_names
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.request import request_of
-from embassay.protocols.kernel.session import Conclusion, Silent, unknown_price
-from embassay.protocols.kernel.tables import ColumnTable, csv_text, number, text, whole
+from embassay.protocols.kernel.request import make_request
+from embassay.protocols.kernel.session import Conclusion, Silent, make_unknown_price_error
+from embassay.protocols.kernel.tables import ColumnTable, format_csv, number, text, whole
 from embassay.protocols.rag.answers.answerer import (
     Answerer,
     answer_messages,
@@ -46,17 +46,17 @@ from embassay.protocols.rag.answers.figures import (
 )
 from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.answers.prompts import Planter, Prompted, prompt_questions
-from embassay.protocols.rag.scoring.inputs import hash_entries, named_path
+from embassay.protocols.rag.scoring.inputs import hash_entries, parse_named_path
 from embassay.protocols.rag.sweep.collection import Collection, read_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
 from embassay.records import Result, TaskOutcome
-from embassay.runs.execution import HERE, Failure, all_of
+from embassay.runs.execution import HERE, Failure, run_jobs
 from embassay.runs.folder import Cell, CellRecord, digest_json, slugify_name, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.search.bm25 import BM25Index
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
-from embassay.systems.remote.ledger import likely_tokens
+from embassay.systems.remote.ledger import estimate_tokens
 
 Floats = NDArray[np.float64]
 Reader = Answerer | Extractor
@@ -79,7 +79,7 @@ class AnswerJob:
 
 
 @lru_cache(maxsize=2)
-def collection_of(request: AnswerRequest) -> Collection:
+def load_collection(request: AnswerRequest) -> Collection:
     """The retrieval set with its grades; the last two stay in memory."""
     entry = DatasetEntry(request.dataset, dict(request.mapping), request.split, request.grades)
     # A sweep always draws some queries; this is more than any set has.
@@ -87,17 +87,17 @@ def collection_of(request: AnswerRequest) -> Collection:
     return read_collection(entry, SweepRequest((entry,), (), queries=size, seed=request.seed))
 
 
-def references_of(request: AnswerRequest) -> dict[str, list[str]]:
+def read_references(request: AnswerRequest) -> dict[str, list[str]]:
     """People's answers by question, several where the file has several lines of one; empty without a file."""
     if request.references is None:
         return {}
     source = open_table(Path(request.references))
     for column in ("query_id", "answer"):
         if column not in source.columns():
-            raise missing_column(source, column)
+            raise make_missing_column_error(source, column)
     answers: dict[str, list[str]] = {}
     for row in source.rows(("query_id", "answer")):
-        answers.setdefault(key_of(row, "query_id"), []).append(key_of(row, "answer"))
+        answers.setdefault(read_key(row, "query_id"), []).append(read_key(row, "answer"))
     return answers
 
 
@@ -108,7 +108,7 @@ def read_ranking(given: str, collection: Collection) -> dict[str, list[str]]:
         dict(zip(collection.ids, collection.texts, strict=True)),
         dict(zip(collection.query_ids, collection.queries, strict=True)),
     )
-    run = read_run(named_path(given)[1], {}, known)
+    run = read_run(parse_named_path(given)[1], {}, known)
     frame = run.frame.sort(["query", "value", "doc"], descending=[False, True, True])
     ranking: dict[str, list[str]] = {}
     for query, doc, _ in frame.select("query", "doc", "value").iter_rows():
@@ -116,20 +116,20 @@ def read_ranking(given: str, collection: Collection) -> dict[str, list[str]]:
     return ranking
 
 
-def evaluate(
+def evaluate_cell(
     job: AnswerJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
 ) -> TaskOutcome:
     """Answer and grade all questions of a run. Servers do the work: there is nothing to spread."""
     del spread
-    request, collection = job.request, collection_of(job.request)
+    request, collection = job.request, load_collection(job.request)
     questions = list(
-        prompt_questions(collection, read_ranking(job.run, collection), request.k, references_of(request))
+        prompt_questions(collection, read_ranking(job.run, collection), request.k, read_references(request))
     )
-    kinds = all_prompts(request, collection, questions)
+    kinds = make_prompts(request, collection, questions)
     outcomes: dict[str, list[Graded | Failure]] = {}
     with (
         open_readers(request, job.generator, job.cache, ledger) as readers,
-        charged(ledger, job.name) as calls,
+        charge_calls(ledger, job.name) as calls,
     ):
         # First, while nothing else is in flight; the answers are then kept.
         times = wait_for(partial(_time_generator, readers[0], collection, questions[: request.timed]))
@@ -139,7 +139,7 @@ def evaluate(
     return cell_outcome(request, collection, kinds, outcomes, {**calls, **times})
 
 
-def all_prompts(
+def make_prompts(
     request: AnswerRequest, collection: Collection, questions: Sequence[Prompted]
 ) -> dict[str, Sequence[Prompted]]:
     """The questions as the run has them, under no name, and with each planting of distractors, under its own; one
@@ -216,7 +216,7 @@ async def _grade_answers(
         return Graded(answer, await judging.is_right(prompt.question, prompt.reference, answer.text))
 
     outcomes: dict[int, Graded | Failure] = {}
-    async for position, outcome in all_of([partial(one, prompt) for prompt in asked], progress=advance):
+    async for position, outcome in run_jobs([partial(one, prompt) for prompt in asked], progress=advance):
         outcomes[position] = outcome
     # Answers come in any order; rows stand in that of the questions.
     return [outcomes[position] for position in range(len(asked))]
@@ -259,7 +259,7 @@ class AnswerPlan(planning.Plan):
 
 def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: Ledger | None) -> AnswerPlan:
     """Read the data and the runs, and open the models. UsageError and DataError for what is wrong in them."""
-    collection, references = collection_of(request), references_of(request)
+    collection, references = load_collection(request), read_references(request)
     pairs = list(product(request.runs, dict.fromkeys(request.generator)))
     names = [_cell_name(request, run, generator) for run, generator in pairs]
     check_names(names)
@@ -267,13 +267,13 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
     asked = list(
         prompt_questions(collection, read_ranking(request.runs[0], collection), request.k, references)
     )
-    people = {"references": fingerprint_of(references)} if references else {}
+    people = {"references": fingerprint_references(references)} if references else {}
     drawn = {} if collection.groups is None else {"drawn": "groups"}
     planted = request.as_dict()
     nearness = {"nearness": planted["nearness"]} if "nearness" in planted else {}
     systems, cells = [], []
     for name, (run, generator) in zip(names, pairs, strict=True):
-        print_ = hash_entries([read_run(named_path(run)[1])])
+        print_ = hash_entries([read_run(parse_named_path(run)[1])])
         systems.append(PlannedSystem(run, name, print_, "classical", {"summary": "a run of passages"}))
         key = digest_json({
             "protocol": "rag", "step": TASK, "version": VERSION, "run": [name, print_],
@@ -296,7 +296,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
 
 def _cell_name(request: AnswerRequest, run: str, generator: str) -> str:
     """The run, and who answers where there are several."""
-    name = named_path(run)[0]
+    name = parse_named_path(run)[0]
     return name if len(set(request.generator)) == 1 else f"{name}, {generator}"
 
 
@@ -318,12 +318,12 @@ def _describe_readers(
     return identities, {**several, "judge": judge}, prices
 
 
-def fingerprint_of(references: Mapping[str, Sequence[str]]) -> str:
+def fingerprint_references(references: Mapping[str, Sequence[str]]) -> str:
     """A digest of people's answers."""
     return digest_json({key: list(answers) for key, answers in references.items()})
 
 
-def _judged_by_itself(plan: AnswerPlan) -> Iterator[str]:
+def _warn_of_own_judge(plan: AnswerPlan) -> Iterator[str]:
     """A warning where one model answers and grades."""
     judge = plan.settings["judge"].get("model")
     generators = plan.settings.get("generators") or [plan.settings["generator"]]
@@ -357,7 +357,7 @@ class Answering(Protocol):
 
     name = "rag"
     reads_folder = True
-    evaluate = staticmethod(evaluate)
+    evaluate_cell = staticmethod(evaluate_cell)
 
     def plan(
         self, request: AnswerRequest, cache: Path | None = None, ledger: Ledger | None = None
@@ -369,7 +369,7 @@ class Answering(Protocol):
         """The calls of both models; what they answered before is not asked, and not known here."""
         del measure
         request: AnswerRequest = plan.request
-        collection, references = collection_of(request), references_of(request)
+        collection, references = load_collection(request), read_references(request)
         cells = []
         for cell in plan.cells:
             prompts = list(
@@ -391,7 +391,7 @@ class Answering(Protocol):
         """UsageError for a model without a price where the cost is limited."""
         for name, price in plan.prices.items() if max_usd is not None else ():
             if price is None:
-                raise unknown_price(name)
+                raise make_unknown_price_error(name)
 
     def describe_run(self, plan: AnswerPlan) -> dict[str, Any]:
         """Who answers and who grades."""
@@ -404,11 +404,11 @@ class Answering(Protocol):
             Headline.of(cell.system, cell.components[HEADLINE], "bootstrap over questions") for cell in done
         ]
         comparisons = {
-            "alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": {TASK: compared(headlines)}
+            "alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": {TASK: compare_headlines(headlines)}
         }  # fmt: skip
         for record in done:
             self._write_correct(record)
-        warnings = (*_judged_by_itself(plan), *_ungraded_notes(done))
+        warnings = (*_warn_of_own_judge(plan), *_ungraded_notes(done))
         return Conclusion((), comparisons, tuple(_answer_tables(rows, done)), warnings=warnings)
 
     def _write_correct(self, record: CellRecord) -> None:
@@ -422,7 +422,7 @@ class Answering(Protocol):
         frame = read_parquet(path).filter((pl.col("measure") == HEADLINE) & pl.col("value").is_not_null())
         lines = [["query_id", "correct"], *frame.select("item_id", "value").rows()]
         name = f"{path.stem}.csv" if path.stem else "answers.csv"
-        write_atomic(self.folder.path / "answers" / name, csv_text(lines))
+        write_atomic(self.folder.path / "answers" / name, format_csv(lines))
 
 
 def _forecast_cell(
@@ -453,7 +453,7 @@ def _mean_tokens(asked: Sequence[Prompted], texts: Sequence[str], written: int) 
     for ask in asked:
         shown = answer_messages(ask.question, [texts[place] for place in ask.places])
         graded = correct_messages(ask.question, ask.reference, "x" * 4 * written)
-        lengths.append([likely_tokens([m.content for m in messages]) for messages in (shown, graded)])
+        lengths.append([estimate_tokens([m.content for m in messages]) for messages in (shown, graded)])
     means = np.mean(lengths, axis=0) if lengths else np.zeros(2)
     return float(means[0]), float(means[1])
 
@@ -508,7 +508,7 @@ def answer(
     for name in ("distractors", "nearness"):
         if isinstance(arguments.get(name), list):
             arguments[name] = tuple(arguments[name])
-    request = request_of(
+    request = make_request(
         AnswerRequest, answer, arguments, str(dataset), tuple(map(str, runs)), generator, judge,
         mapping=tuple(sorted(dict(mapping).items()))
     )  # fmt: skip

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.rag.decision.population import Floats, Ints, Key, Labels, Population
 from embassay.protocols.rag.scoring.options import DecisionRequest
-from embassay.randomness import generator
-from embassay.stats.sequences import Draws, Remainder, block, block_order, joined, verdicts
+from embassay.randomness import make_generator
+from embassay.stats.sequences import Draws, Remainder, decide_totals, draw_block_order, join_draws, make_block
 
 BANDS = np.array([1, 2, 4, 6, 11])
 """First ranks of the bands by which passages are told apart."""
@@ -176,7 +176,7 @@ class _Replay:
         self.chooser = Chooser(population, terms.guide)
         self.left = np.ones(len(population.low), dtype=bool)
         self.blocks: list[list[int]] = []
-        self.parts: list[Draws] = [_no_draws(len(population.comparisons))]
+        self.parts: list[Draws] = [_make_empty_draws(len(population.comparisons))]
         self.drawn: list[int] = []
         self.decisions = [decide_comparisons(population, self.parts[0], terms.alpha)]
         self.counted: list[int] = []
@@ -206,7 +206,7 @@ class _Replay:
             left = Remainder(
                 self.population.low[places], self.population.high[places], guess.values[places], weight
             )
-            order = block_order(weight, generator(self.terms.seed, "until decided", str(number)))
+            order = draw_block_order(weight, make_generator(self.terms.seed, "until decided", str(number)))
             order = order[: self._size(order, places)]
             names = places[order].tolist()
             self.left[names] = False
@@ -233,9 +233,11 @@ class _Replay:
         if ready:
             values = self.population.values(names[:ready], self.labels)
             # The chances are those of the whole block, whatever of it is labelled.
-            self.parts.append(block(left, order[:ready], values, drawn_sum))
+            self.parts.append(make_block(left, order[:ready], values, drawn_sum))
             self.drawn += names[:ready]
-            self.decisions.append(decide_comparisons(self.population, joined(self.parts), self.terms.alpha))
+            self.decisions.append(
+                decide_comparisons(self.population, join_draws(self.parts), self.terms.alpha)
+            )
         if ready == len(names) or self.decisions[-1].done:
             self.counted += names[:ready]
         return ready == len(names)
@@ -253,13 +255,13 @@ class _Replay:
         labelled = sum(key in keys for key in self.labels)
         unasked = labelled - sum(key in self.labels for key in asked)
         return Course(
-            population, joined(self.parts), tuple(self.drawn), decided, tuple(waiting), tuple(asked),
+            population, join_draws(self.parts), tuple(self.drawn), decided, tuple(waiting), tuple(asked),
             tuple(counted),
             int(population.cost[used].sum()), labelled, unasked
         )  # fmt: skip
 
 
-def _no_draws(k: int) -> Draws:
+def _make_empty_draws(k: int) -> Draws:
     return Draws(*(np.zeros((0, k)) for _ in range(7)))
 
 
@@ -269,7 +271,7 @@ def decide_comparisons(population: Population, draws: Draws, alpha: float) -> De
     if len(draws) == 0 and not len(population.low):
         return Decided(np.zeros(k, int), np.zeros(k, int), None, True, 0, True)
     # Bonferroni: all comparisons together keep alpha.
-    verdict = verdicts(draws, population.bars, alpha / max(k, 1))
+    verdict = decide_totals(draws, population.bars, alpha / max(k, 1))
     sign = np.where(verdict.above >= 0, 1, np.where(verdict.below >= 0, -1, 0))
     at = np.where(sign > 0, verdict.above, verdict.below)
     exhausted = len(draws) == len(population.low)
@@ -309,7 +311,7 @@ def open_comparisons(population: Population, decided: Decided) -> NDArray[np.boo
     ])  # fmt: skip
 
 
-def lacking_verdicts(population: Population, decided: Decided, values: Sequence[float]) -> list[int]:
+def find_open_comparisons(population: Population, decided: Decided, values: Sequence[float]) -> list[int]:
     """The comparisons that have to be decided before the study is, by their estimated `values` (k,): those of the run
     that is likely the best with every other one that nothing is known to beat; for a bar, all that are open."""
     if population.bar is not None:

@@ -65,7 +65,7 @@ class DecisionMeasure:
     linear: Linear | None
 
 
-def asked_of(measure: str, *, bar: bool) -> DecisionMeasure:
+def parse_measure(measure: str, *, bar: bool) -> DecisionMeasure:
     """A measure by its name. UsageError for one that is none of rankings, or has no cutoff: without it every passage of
     every list would have to be graded."""
     built = MEASURES.build(measure)
@@ -185,12 +185,12 @@ class Population:
         ])  # fmt: skip
 
 
-def population_of(runs: Mapping[str, Entries], measure: str, bar: float | None = None) -> Population:
+def make_population(runs: Mapping[str, Entries], measure: str, bar: float | None = None) -> Population:
     """All that may be asked about `runs`, name -> entries: every two of them, or each against the `bar`.
 
     UsageError for one run without a bar, and for a measure that cannot be decided like this.
     """
-    asked = asked_of(measure, bar=bar is not None)
+    asked = parse_measure(measure, bar=bar is not None)
     if len(runs) < 2 and bar is None:
         raise UsageError("With one run there is nothing to decide.", mend="Name another --run, or a --bar.")
     if (
@@ -201,7 +201,7 @@ def population_of(runs: Mapping[str, Entries], measure: str, bar: float | None =
         raise UsageError(
             f"The threshold is {bar:g}.", mend=f"{measure} is from 0 to 1, so no other threshold can be met."
         )
-    keys, ranks, queries = first_passages(runs, asked.cutoff)
+    keys, ranks, queries = collect_first_passages(runs, asked.cutoff)
     return build_population(asked, tuple(runs), queries, keys, ranks, bar)
 
 
@@ -219,14 +219,16 @@ def build_population(
     comparisons = tuple(
         RunContrast(a, None) for a in range(len(runs)) if bar is not None
     ) or tuple(RunContrast(a, b) for a, b in combinations(range(len(runs)), 2))  # fmt: skip
-    build = _passage_items if asked.linear is not None else _whole_queries
+    build = _passage_items if asked.linear is not None else _query_items
     item, low, high, coefficients = build(asked, comparisons, query, ranks, len(queries))
     return Population(
         asked, runs, queries, comparisons, bar, keys, query, ranks, item, low, high, coefficients
     )
 
 
-def first_passages(runs: Mapping[str, Entries], k: int) -> tuple[tuple[Key, ...], Ints, tuple[str, ...]]:
+def collect_first_passages(
+    runs: Mapping[str, Entries], k: int
+) -> tuple[tuple[Key, ...], Ints, tuple[str, ...]]:
     """All passages among the first `k` of any run, by query and id, their ranks (passages, runs), and the queries of
     the runs; ranked as everywhere (`scoring.placement`)."""
     import polars as pl
@@ -280,7 +282,7 @@ def _passage_items(
     return item, np.minimum(changing, 0.0), np.maximum(changing, 0.0), changing
 
 
-def _whole_queries(
+def _query_items(
     asked: DecisionMeasure, comparisons: Sequence[RunContrast], query: Ints, ranks: Ints, queries: int
 ) -> Built:
     """A query is an item where the first passages differ; of nDCG how far they can differ is bounded by the ranks."""

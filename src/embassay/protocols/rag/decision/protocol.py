@@ -22,32 +22,32 @@ import numpy as np
 from embassay.data import open_dataset
 from embassay.data.documents import passage_places
 from embassay.data.judged_runs import Known, read_qrels, read_run
-from embassay.data.rows import text_of
-from embassay.data.sources import own_first
+from embassay.data.rows import read_text
+from embassay.data.sources import prefer_own_path
 from embassay.data.tables import open_table
 from embassay.errors import DataError, TextRefused, UsageError
 from embassay.limits import bounded_json, read_bounded
 from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.kernel.claims import Claim, state_count
-from embassay.protocols.kernel.outcome import moment
-from embassay.protocols.kernel.tables import counted
-from embassay.protocols.rag.decision.course import Course, DecisionTerms, follow_study, lacking_verdicts
+from embassay.protocols.kernel.outcome import current_time
+from embassay.protocols.kernel.tables import format_counted
+from embassay.protocols.rag.decision.course import Course, DecisionTerms, find_open_comparisons, follow_study
 from embassay.protocols.rag.decision.population import (
     Key,
     Labels,
     Population,
     RunContrast,
-    asked_of,
     build_population,
-    population_of,
+    make_population,
+    parse_measure,
 )
 from embassay.protocols.rag.judges import Judge, Passage, Question, open_judge
-from embassay.protocols.rag.scoring.inputs import distinct_names, map_grades, named_path
+from embassay.protocols.rag.scoring.inputs import distinct_names, map_grades, parse_named_path
 from embassay.protocols.rag.scoring.options import DecisionRequest
 from embassay.runs.folder import read_record, to_json, write_atomic
 from embassay.runs.spending import Spending
-from embassay.stats.few_labels import NEARER, Outlook, outlook
-from embassay.stats.sequences import interval
+from embassay.stats.few_labels import NEARER, Outlook, forecast_labels
+from embassay.stats.sequences import confidence_interval
 from embassay.systems.remote import Ledger
 
 SCHEMA = 1
@@ -156,7 +156,7 @@ def read_decision(path: Path) -> Decision:
     )
 
 
-def decision_of(course: Course, terms: DecisionTerms, price: float | None = None) -> Decision:
+def make_decision(course: Course, terms: DecisionTerms, price: float | None = None) -> Decision:
     """The record of a course."""
     population = course.population
     standings = tuple(
@@ -164,7 +164,7 @@ def decision_of(course: Course, terms: DecisionTerms, price: float | None = None
         for place, comparison in enumerate(population.comparisons)
     )
     best = "" if course.decided.best is None else population.runs[course.decided.best]
-    why = _why_stopped(course)
+    why = _explain_stop(course)
     ahead = _forecast_labels(course, standings, terms.alpha, price) if why == "open" else ()
     decision = Decision(
         population.asked.name, population.runs, len(population.queries), population.bar, terms.alpha, terms.seed,
@@ -176,7 +176,7 @@ def decision_of(course: Course, terms: DecisionTerms, price: float | None = None
     )
 
 
-def _why_stopped(course: Course) -> str:
+def _explain_stop(course: Course) -> str:
     decided = course.decided
     if not decided.done:
         return "open"
@@ -191,7 +191,7 @@ def _make_standing(course: Course, place: int, comparison: RunContrast, alpha: f
     offset = 0.0 if population.asked.linear is None or population.bar is None else population.bar
     low, high = (float(ends[:, place].sum()) for ends in (population.low, population.high))
     draws = course.draws.first(course.decided.since) if course.decided.done else course.draws
-    bound = interval(draws, place, low, high, alpha / len(population.comparisons))
+    bound = confidence_interval(draws, place, low, high, alpha / len(population.comparisons))
     # What was drawn after the decision is set aside, also where it would tell two others apart.
     is_late = course.decided.done and int(course.decided.at[place]) > course.decided.since
     sign = 0 if is_late else int(course.decided.sign[place])
@@ -208,15 +208,15 @@ def _forecast_labels(
     """What more labels would buy: the chance that the whole study is decided, and the interval of the comparison that
     is likely the last to be."""
     population = course.population
-    lacking = lacking_verdicts(population, course.decided, [standing.value for standing in standings])
+    lacking = find_open_comparisons(population, course.decided, [standing.value for standing in standings])
     if not lacking or not len(course.draws):
         return ()
     # About as far from its end is a bet that is held at every look, in standard errors (Ville 1939).
     reach = math.sqrt(2 * math.log(2 * len(standings) / alpha))
     rows = [
-        outlook(
+        forecast_labels(
             abs(standings[place].value), (standings[place].high - standings[place].low) / 2, course.used,
-            course.needed, steps=STEPS, reach=reach, nearer=_overrated(population)
+            course.needed, steps=STEPS, reach=reach, nearer=_measure_selection_bias(population)
         )
         for place in lacking
     ]  # fmt: skip
@@ -228,7 +228,7 @@ def _forecast_labels(
     )
 
 
-def _overrated(population: Population) -> float:
+def _measure_selection_bias(population: Population) -> float:
     """By how many standard errors a lead is likely less than it looks, measured on five collections."""
     # The best was picked by its lead; nobody picks a bar by how far a run is from it.
     picked = NEARER if population.bar is None else 0.0
@@ -240,11 +240,11 @@ def _price_of(row: Outlook, price: float | None) -> float | None:
 
 
 def _decision_verdict(decision: Decision) -> str:
-    labels = f"after {counted(decision.used, 'label')} of {decision.needed:,}"
+    labels = f"after {format_counted(decision.used, 'label')} of {decision.needed:,}"
     if decision.why == "open":
         return f"Not decided {labels}"
     if decision.why == "equal":
-        return f"No run is better: everything that can matter is labelled, {counted(decision.used, 'label')}"
+        return f"No run is better: everything that can matter is labelled, {format_counted(decision.used, 'label')}"
     if decision.bar is None:
         return f"{decision.best} is best by {decision.measure}, {labels}"
     met = [standing.a for standing in decision.standings if standing.better == standing.a]
@@ -259,18 +259,18 @@ def _decision_lede(decision: Decision) -> list[str]:
     sure = f"{1 - decision.alpha:.0%}"
     reasons = {
         "open": (
-            f"{counted(decision.waiting, 'passage')} can be graded now. Check as often as you like: at "
+            f"{format_counted(decision.waiting, 'passage')} can be graded now. Check as often as you like: at "
             f"most {decision.alpha:.0%} of studies decide wrongly."
         ),
         "decided": (
-            f"This is {sure} sure, whenever you stop. It holds for these {counted(decision.queries, 'query')}."
+            f"This is {sure} sure, whenever you stop. It holds for these {format_counted(decision.queries, 'query')}."
         ),
         "certain": "This is certain: no missing grade could change it.",
         "equal": "Every grade that could matter is there.",
     }
     lines = [reasons[decision.why]]
     if aside := decision.set_aside:
-        text = f"{counted(aside, 'label')} {'is' if aside == 1 else 'are'}"
+        text = f"{format_counted(aside, 'label')} {'is' if aside == 1 else 'are'}"
         lines.append(
             f"{text} set aside, because they were not drawn, or drawn after the decision: only drawn "
             "labels are unbiased."
@@ -278,7 +278,7 @@ def _decision_lede(decision: Decision) -> list[str]:
     return lines
 
 
-def value_text(one: DecisionStanding) -> str:
+def format_difference(one: DecisionStanding) -> str:
     """A difference with its interval.
 
     >>> value_text(DecisionStanding("a", "b", 0.031, 0.002, 0.06, 1, "a"))
@@ -329,17 +329,17 @@ def run_decision(
     if request.judge is not None:
         labels = _judge_until_decided(study, labels, request, out, max_usd)
     course = study.follow(labels)
-    decision = decision_of(course, study.terms, request.price)
+    decision = make_decision(course, study.terms, request.price)
     if out is not None:
         write_standing(out, study, course, decision)
     return decision
 
 
 def _make_study(request: DecisionRequest) -> DecisionStudy:
-    named = distinct_names([named_path(given) for given in request.runs])
+    named = distinct_names([parse_named_path(given) for given in request.runs])
     known = _known_texts(request)
     runs = {name: read_run(path, request.mapping, known) for name, path in named}
-    population = population_of(runs, request.measure, request.bar)
+    population = make_population(runs, request.measure, request.bar)
     guide = {} if request.guide is None else read_labels(Path(request.guide), request.grades, request.mapping)
     if request.guide is not None and not set(guide) & set(population.keys):
         raise DataError(
@@ -368,7 +368,8 @@ def _read_corpus(request: DecisionRequest) -> dict[str, str]:
     if path.is_file():
         return _read_texts(path, request.mapping)
     return {
-        passage.id: passage.body for passage in passage_places(open_dataset(own_first(request.corpus or "")))
+        passage.id: passage.body
+        for passage in passage_places(open_dataset(prefer_own_path(request.corpus or "")))
     }
 
 
@@ -402,7 +403,7 @@ def _read_texts(path: Path, mapping: Mapping[str, str]) -> dict[str, str]:
     for row in source.rows(tuple(name for name in (identity, text, title) if name in columns)):
         key = str(row.cells.get(identity, ""))
         head = str(row.cells.get(title) or "")
-        texts[key] = "\n".join(filter(None, (head, text_of(row, text))))
+        texts[key] = "\n".join(filter(None, (head, read_text(row, text))))
     return texts
 
 
@@ -478,7 +479,7 @@ def open_study(path: Path) -> DecisionStudy:
         rows = [bounded_json(line) for line in read_bounded(path / POOL).decode("utf-8").splitlines()]
         if head["schema"] != SAVED:
             raise ValueError(f"schema {head['schema']}")
-        asked = asked_of(head["measure"], bar=head["bar"] is not None)
+        asked = parse_measure(head["measure"], bar=head["bar"] is not None)
         keys = tuple((row["query_id"], row["doc_id"]) for row in rows)
         ranks = np.array([row["ranks"] for row in rows], dtype=np.int64).reshape(len(keys), len(head["runs"]))
         population = build_population(
@@ -545,7 +546,7 @@ def _judge_until_decided(
         append_labels(path, [label])
         grades.update([label])
 
-    with closing(Spending(folder / "spending.jsonl", moment("milliseconds"))) as spending:
+    with closing(Spending(folder / "spending.jsonl", current_time("milliseconds"))) as spending:
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
         judge = open_judge(
             request.judge or "", ledger=ledger, seed=request.seed, longest=_longest_pair(study)

@@ -14,15 +14,23 @@ from numpy.typing import NDArray
 
 from embassay.errors import ModelError
 from embassay.protocols.rag.golden.corpus import SHARD, GoldenWork, search_memory
-from embassay.protocols.rag.golden.stages import Done, Input, Product, RunQuery, as_jsonl, input_of, read_rows
+from embassay.protocols.rag.golden.stages import (
+    Done,
+    Input,
+    Product,
+    RunQuery,
+    as_jsonl,
+    make_input,
+    read_rows,
+)
 from embassay.protocols.rag.judges import Question
-from embassay.runs.execution import Failure, all_of
+from embassay.runs.execution import Failure, run_jobs
 from embassay.runs.folder import to_json
 from embassay.runs.memory import check_memory
 from embassay.search import exact_search, merge
 from embassay.search.bm25 import BM25Index
 from embassay.search.exact import cut_blocks
-from embassay.search.fusion import rrf
+from embassay.search.fusion import fuse_by_reciprocal_rank
 from embassay.systems.cosine import scale_rows
 from embassay.systems.remote.calls import wait_for
 
@@ -88,7 +96,7 @@ class Rewriting:
 
         async def all_rewritten() -> None:
             jobs = [partial(work.rewriter.rewrite, Question(query.id, query.text)) for query in asked_for]
-            async for position, outcome in all_of(jobs, progress=work.listener.advanced_by):
+            async for position, outcome in run_jobs(jobs, progress=work.listener.advanced_by):
                 key = asked_for[position].id
                 if isinstance(outcome, Failure):
                     failed[key] = f"no rewriting: {outcome.reason}"
@@ -170,7 +178,7 @@ class Retrieval:
         }
 
     def inputs(self, asked: RunQuery) -> Sequence[Input]:
-        return (input_of(asked.folder.rewrite, self.work.run), *self.work.read.files["corpus"])
+        return (make_input(asked.folder.rewrite, self.work.run), *self.work.read.files["corpus"])
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         rewrites = [read_rewrite(asked) for asked in waiting]
@@ -287,7 +295,7 @@ class Fusion:
         depth = self.work.request.options.depth
         paths = [asked.folder.dense(depth), asked.folder.sparse(depth)]
         paths += [asked.folder.added] if asked.folder.added.exists() else []
-        return tuple(input_of(path, self.work.run) for path in paths)
+        return tuple(make_input(path, self.work.run) for path in paths)
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         depth, failed = self.work.request.options.depth, dict[str, str]()
@@ -347,7 +355,7 @@ def merge_lists(
     # Reversed: of an id that stands twice, the row at the better place counts.
     by_list = [{str(row["doc_id"]): row for row in reversed(rows)} for rows in (dense, sparse)]
     union = []
-    fused = rrf([[str(row["doc_id"]) for row in rows] for rows in (dense, sparse)], c)
+    fused = fuse_by_reciprocal_rank([[str(row["doc_id"]) for row in rows] for rows in (dense, sparse)], c)
     for rank, hit in enumerate(fused, start=1):
         rows = [by_id[hit.id] for by_id in by_list if hit.id in by_id]
         first = rows[0]

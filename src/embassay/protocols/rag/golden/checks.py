@@ -18,7 +18,7 @@ from embassay.limits import bounded_json, read_bounded
 from embassay.measures.judgements import GRADES, RELEVANT
 from embassay.measures.sets import HARMFUL
 from embassay.protocols.kernel.estimates import UNVARIED
-from embassay.protocols.kernel.quantities import JudgeBias, Quantity, biases, quantity
+from embassay.protocols.kernel.quantities import JudgeBias, Quantity, estimate_quantity, measure_biases
 from embassay.protocols.rag.golden.conclusions import Gathered
 from embassay.protocols.rag.golden.corpus import GoldenWork
 from embassay.protocols.rag.golden.final_lists import (
@@ -41,8 +41,8 @@ from embassay.protocols.rag.golden.summary import (
 )
 from embassay.protocols.rag.golden.trust import share_of_pairs
 from embassay.protocols.rag.judges import Judge, Passage, Question
-from embassay.randomness import generator
-from embassay.runs.execution import Failure, all_of
+from embassay.randomness import make_generator
+from embassay.runs.execution import Failure, run_jobs
 from embassay.runs.folder import digest_json, make_record, slugify_name, to_json, write_atomic
 from embassay.stats import bootstrap_ci, kendall_tau
 from embassay.stats.resampling import percentile_interval, resample_means
@@ -84,10 +84,12 @@ def spread_keys(keys: Sequence[Key], n: int, seed: int) -> list[Key]:
         by_query.setdefault(key[0], []).append(key)
     turns: list[tuple[int, str, Key]] = []
     for query, group in by_query.items():
-        drawn = generator(seed, "repeat", query).permutation(len(group))
+        drawn = make_generator(seed, "repeat", query).permutation(len(group))
         turns += [(turn, query, group[place]) for turn, place in enumerate(drawn.tolist())]
     names = list(by_query)
-    lots = dict(zip(names, generator(seed, "repeat questions").permutation(len(names)).tolist(), strict=True))
+    lots = dict(
+        zip(names, make_generator(seed, "repeat questions").permutation(len(names)).tolist(), strict=True)
+    )
     # The turn before the lot: no question gives a second passage while another has given none.
     turns.sort(key=lambda turn: (turn[0], lots[turn[1]]))
     chosen = {key for _, _, key in turns[:n]}
@@ -108,7 +110,7 @@ async def judge_again(
     )
     orders: list[tuple[int, ...] | None] = [None] * len(ordered)
     jobs = (partial(judge.order, order.question, order.passages, draw=ORDER_AGAIN) for order in ordered)
-    async for position, outcome in all_of(jobs, at_once=at_once, progress=progress):
+    async for position, outcome in run_jobs(jobs, at_once=at_once, progress=progress):
         orders[position] = None if isinstance(outcome, Failure) else outcome.order
     grades = {key: verdict.grade for key, verdict in graded_again.verdicts.items()}
     return Second(grades, orders, len(graded_again.ungraded) + orders.count(None))
@@ -178,7 +180,7 @@ def pair_discordance(
         rows = [np.array(pair) for pair in next(iter(by_query.values()))]
     counts = np.array(rows, dtype=np.float64)
     replicates = _resample_rows(counts, seed, "orders")
-    return _make_figure(_ratio_of, counts.sum(axis=0), replicates, len(pairs))
+    return _make_figure(_column_ratio, counts.sum(axis=0), replicates, len(pairs))
 
 
 def count_swapped(one: Sequence[int], other: Sequence[int]) -> tuple[int, int]:
@@ -225,7 +227,7 @@ def _mean_shift(counts: Floats) -> Floats:
     return np.asarray(counts @ (grades - grades[:, None]).ravel() / counts.sum(axis=-1))
 
 
-def _ratio_of(counts: Floats) -> Floats:
+def _column_ratio(counts: Floats) -> Floats:
     return np.asarray(counts[..., 0] / counts[..., 1])
 
 
@@ -240,7 +242,7 @@ _OF_GRADES: Mapping[str, Statistic] = {
 def _resample_rows(rows: Floats, seed: int, name: str) -> Floats | None:
     if len(rows) < 2:
         return None
-    return resample_means(rows, n_resamples=RESAMPLES, rng=generator(seed, "repeatability", name))
+    return resample_means(rows, n_resamples=RESAMPLES, rng=make_generator(seed, "repeatability", name))
 
 
 def _make_figure(statistic: Statistic, whole: Floats, replicates: Floats | None, n: int) -> IntervalFigure:
@@ -323,7 +325,7 @@ def draw_questions(ids: Sequence[str], share: float = Sampling.share, seed: int 
     20
     """
     n = min(len(ids), max(1, round(share * len(ids))))
-    chosen = generator(seed, "human check").permutation(len(ids))[:n]
+    chosen = make_generator(seed, "human check").permutation(len(ids))[:n]
     return [ids[place] for place in sorted(chosen.tolist())]
 
 
@@ -391,7 +393,7 @@ def _correct_figures(
 
     def of(name: str, value: Callable[[Floats], Floats], bounds: tuple[float, float]) -> Quantity:
         said = np.where(refused, np.nan, value(judge))
-        return quantity(
+        return estimate_quantity(
             name, value(person), said[checked], said, bounds=bounds, groups=group[checked], every_groups=group
         )
 
@@ -402,7 +404,7 @@ def _correct_figures(
     )
     both = ~refused[checked]
     seen = [rank for rank, is_known in zip(ranks, both, strict=True) if is_known]
-    return shares, biases(person[both], judge[checked][both], seen)
+    return shares, measure_biases(person[both], judge[checked][both], seen)
 
 
 def _place_band(place: int) -> str:
@@ -449,7 +451,7 @@ def _mean_tau(orders: Mapping[str, _Order], seed: int) -> IntervalFigure:
     values = [order.tau for order in orders.values() if order.tau is not None]
     if not values:
         return IntervalFigure(None, reason="no question has two places")
-    estimate = bootstrap_ci(values, rng=generator(seed, "human check", "tau"))
+    estimate = bootstrap_ci(values, rng=make_generator(seed, "human check", "tau"))
     bounded = not np.isnan(estimate.low)
     return IntervalFigure(
         estimate.estimate, estimate.low if bounded else None, estimate.high if bounded else None, estimate.n
@@ -462,7 +464,7 @@ def _swapped_share(orders: Mapping[str, _Order], seed: int) -> IntervalFigure:
     )
     if not len(counts):
         return IntervalFigure(None, reason="no two places are told apart")
-    return share_of_pairs(counts, generator(seed, "human check", "swapped"))
+    return share_of_pairs(counts, make_generator(seed, "human check", "swapped"))
 
 
 def _median_distance(orders: Mapping[str, _Order]) -> float | None:
@@ -501,7 +503,7 @@ def score_file(run: Path, file: Path, *, seed: int = 1337) -> HumanCheck:
         run / FOLDER / f"{slugify_name(file.stem)}.json",
         to_json({**asdict(check), "questions": sorted(checked)}) + "\n",
     )
-    _into_record(run)
+    _write_check_into_record(run)
     return check
 
 
@@ -526,7 +528,7 @@ def read_checks(run: Path) -> tuple[HumanCheck, ...]:
     return tuple(checks)
 
 
-def checked_questions(run: Path) -> int:
+def count_checked_questions(run: Path) -> int:
     """How many questions people have checked."""
     wanted = {check.lists for check in read_checks(run)}
     names: set[str] = set()
@@ -537,12 +539,12 @@ def checked_questions(run: Path) -> int:
     return len(names)
 
 
-def _into_record(run: Path) -> None:
+def _write_check_into_record(run: Path) -> None:
     """Put what people say into the run's record, where there is one."""
     path = run / "golden.json"
     if path.exists():
         golden = read_golden(path)
-        labels = {**golden.labels, "n_human_validated": checked_questions(run)}
+        labels = {**golden.labels, "n_human_validated": count_checked_questions(run)}
         write_golden(path, replace(golden, human=read_checks(run), labels=labels))
 
 

@@ -11,15 +11,15 @@ from statistics import mean, median, pstdev
 from typing import TYPE_CHECKING, Any
 
 from embassay.protocols.kernel.claims import Claim, state_count, state_value
-from embassay.protocols.kernel.tables import Column, ColumnTable, Field, counted, number, text, whole
+from embassay.protocols.kernel.tables import Column, ColumnTable, Field, format_counted, number, text, whole
 from embassay.protocols.rag.golden import summary
 from embassay.protocols.rag.golden.candidates import read_rewrite
 from embassay.protocols.rag.golden.corpus import GoldenWork
-from embassay.protocols.rag.golden.grades import label_summary, query_labels
+from embassay.protocols.rag.golden.grades import count_query_labels, label_summary
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.stages import STAGES, State, States, read_rows
 from embassay.protocols.rag.golden.summary import Golden, IntervalFigure
-from embassay.protocols.rag.golden.trust import addressing_notes
+from embassay.protocols.rag.golden.trust import note_passages_addressing_judge
 from embassay.protocols.rag.judges import describe_judge
 from embassay.protocols.rag.ranking import Call, Candidate
 from embassay.records import Result
@@ -129,7 +129,7 @@ _NOISE_QUERIES = 40
 """Queries from which the judge's noise is estimated: the model is fitted anew to each."""
 
 
-def settings_of(work: GoldenWork, profile: str) -> summary.GoldenRunSettings:
+def summarise_settings(work: GoldenWork, profile: str) -> summary.GoldenRunSettings:
     """What was asked for."""
     request, options = work.request, work.request.options
     return summary.GoldenRunSettings(
@@ -155,7 +155,7 @@ def settings_of(work: GoldenWork, profile: str) -> summary.GoldenRunSettings:
     )  # fmt: skip
 
 
-def stages_of(
+def summarise_stages(
     told: Mapping[str, Mapping[str, Any]], queries: Sequence[Gathered]
 ) -> tuple[summary.Stage, ...]:
     """How each stage went, with sums of what it counted."""
@@ -175,7 +175,7 @@ def stages_of(
     return tuple(stages)
 
 
-def query_of(one: Gathered) -> summary.Query:
+def summarise_query(one: Gathered) -> summary.Query:
     """A query in the record."""
     state = one.state
     return summary.Query(
@@ -187,7 +187,7 @@ def query_of(one: Gathered) -> summary.Query:
         stage=state.stage,
         reason=state.reason,
         pool=len(one.rows),
-        grades=query_labels(state.id, one.grades).counts if one.rows else (),
+        grades=count_query_labels(state.id, one.grades).counts if one.rows else (),
         kept=one.kept,
         cut_stage=one.cut_stage,
         calls=len(one.calls),
@@ -197,7 +197,7 @@ def query_of(one: Gathered) -> summary.Query:
     )
 
 
-def tokens_of(queries: Sequence[Gathered], tokenizer: str) -> summary.CandidateTokens | None:
+def summarise_tokens(queries: Sequence[Gathered], tokenizer: str) -> summary.CandidateTokens | None:
     """Tokens per candidate over all pools (spec rag 3.1); None where no pool is there."""
     counts = [count for query in queries for count in query.tokens]
     if not counts:
@@ -209,9 +209,9 @@ def tokens_of(queries: Sequence[Gathered], tokenizer: str) -> summary.CandidateT
     )
 
 
-def labels_of(queries: Sequence[Gathered], validated: int) -> dict[str, float | None]:
+def summarise_labels(queries: Sequence[Gathered], validated: int) -> dict[str, float | None]:
     """The label summary of the queries in the golden set, of which people have checked some."""
-    done = [query_labels(query.state.id, query.grades) for query in queries if query.is_done]
+    done = [count_query_labels(query.state.id, query.grades) for query in queries if query.is_done]
     return label_summary(done, validated=validated)
 
 
@@ -255,7 +255,7 @@ def _count_answers(kind: str, rows: Sequence[Mapping[str, Any]], failed: int) ->
     )
 
 
-def ranking_of(engine: str, queries: Sequence[Gathered], seed: int) -> summary.RankingFacts:
+def summarise_ranking(engine: str, queries: Sequence[Gathered], seed: int) -> summary.RankingFacts:
     """How the pools were ordered, and what the answers say of the judge."""
     from embassay.protocols.rag.ranking.reliability import judge_notes
 
@@ -311,13 +311,13 @@ def estimate_figure(estimate: Estimate | None) -> IntervalFigure | None:
     return IntervalFigure(estimate.estimate, low, high, estimate.n)
 
 
-def notes_of(work: GoldenWork, queries: Sequence[Gathered]) -> tuple[str, ...]:
+def list_notes(work: GoldenWork, queries: Sequence[Gathered]) -> tuple[str, ...]:
     """What a reader should know before trusting the set."""
     notes = [f"{left.reason}: {left.count:,} ({', '.join(left.examples)})" for left in work.read.skipped]
     notes += work.read.warnings
     notes += work.warnings
     notes += _ungraded_notes(queries)
-    notes += addressing_notes(queries)
+    notes += note_passages_addressing_judge(queries)
     failed = [query for query in queries if query.state.status == "failed"]
     if len(failed) > FAILED_LOUDLY * len(queries):
         notes.insert(
@@ -360,7 +360,7 @@ def _ungraded_notes(queries: Sequence[Gathered]) -> Iterator[str]:
     )
 
 
-def verdict_of(queries: Sequence[Gathered], labels: Mapping[str, float | None]) -> str:
+def describe_verdict(queries: Sequence[Gathered], labels: Mapping[str, float | None]) -> str:
     """What came out, in a sentence or two."""
     claims = set_claims([query.state.status for query in queries], labels)
     done = claims["done"]
@@ -368,7 +368,7 @@ def verdict_of(queries: Sequence[Gathered], labels: Mapping[str, float | None]) 
         return "No question has passed all stages yet."
     failed = f" {claims['failed'].n} failed." if claims["failed"].n else ""
     have = "has" if done.of == 1 else "have"
-    said = f"{done.n:,} of {counted(done.of, 'question')} {have} graded and ordered passages"
+    said = f"{done.n:,} of {format_counted(done.of, 'question')} {have} graded and ordered passages"
     if "good" not in claims:
         return f"{said}.{failed}"
     none = claims["without good"].n
@@ -409,10 +409,10 @@ def _golden_quantities(golden: Golden) -> Iterator[tuple[str, IntervalFigure]]:
             yield "contradicted_pairs", golden.ranking.contradictions.share
             if golden.ranking.contradictions.noise is not None:
                 yield "judge_noise", golden.ranking.contradictions.noise
-    yield from _of_judge(golden)
+    yield from _judge_quantities(golden)
 
 
-def _of_judge(golden: Golden) -> Iterator[tuple[str, IntervalFigure]]:
+def _judge_quantities(golden: Golden) -> Iterator[tuple[str, IntervalFigure]]:
     if golden.rank_agreement is not None:
         yield "rank_agreement", golden.rank_agreement
     if golden.repeated is not None and not golden.repeated.reason:

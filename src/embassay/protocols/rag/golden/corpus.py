@@ -16,20 +16,20 @@ from embassay.contracts import Role, Tokenizer
 from embassay.data import Dataset, open_dataset
 from embassay.data.documents.passages import Folder, Whole
 from embassay.data.intake import Intake, name_language
-from embassay.data.lines import reading_of
-from embassay.data.rows import Row, Source, missing_column, text_of, texts_of
-from embassay.data.sources import own_first
+from embassay.data.lines import split_mapping
+from embassay.data.rows import Row, Source, make_missing_column_error, read_text, read_texts
+from embassay.data.sources import prefer_own_path
 from embassay.data.tables import FORMATS, table_of
 from embassay.data.views import Draw, Filtered, Renamed, Titled
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel.forecast import dimensions, footprint, vectors
+from embassay.protocols.kernel.forecast import count_dimensions, sum_memory, vector_bytes
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
-from embassay.protocols.rag.golden.stages import Input, QueryFolder, RunQuery, folder_names
+from embassay.protocols.rag.golden.stages import Input, QueryFolder, RunQuery, make_folder_names
 from embassay.protocols.rag.judges import Judge, Question, is_remote, open_judge
 from embassay.protocols.rag.rewriters import Rewriter, open_rewriter
-from embassay.protocols.rag.tradeoffs import words_bytes
+from embassay.protocols.rag.tradeoffs import estimate_word_index_bytes
 from embassay.records import Skipped
 from embassay.runs.folder import digest_json, to_json
 from embassay.runs.memory import Footprint, check_memory
@@ -131,7 +131,7 @@ def _open_tables(request: GoldenRequest) -> _Both:
         raise UsageError("Both a dataset and files are named.", mend="Use -d, or --corpus and --queries.")
     if request.dataset:
         folder = Path(request.dataset).expanduser()
-        return _of_folder(folder, request) if folder.is_dir() else _of_dataset(request)
+        return _open_beir_folder(folder, request) if folder.is_dir() else _open_dataset(request)
     if not (request.corpus and request.queries):
         lacking = "--queries" if request.corpus else "--corpus" if request.queries else "-d"
         raise UsageError(
@@ -139,9 +139,9 @@ def _open_tables(request: GoldenRequest) -> _Both:
             mend="Name a dataset with -d, or two files with --corpus and --queries.",
         )
     if request.corpus and has_documents_at(request.corpus):
-        return _of_documents(request)
+        return _open_document_folder(request)
     corpus = _check_path(request.corpus)
-    return _of_files(corpus, _check_path(request.queries), corpus.name.partition(".")[0], request)
+    return _open_files(corpus, _check_path(request.queries), corpus.name.partition(".")[0], request)
 
 
 def has_documents_at(corpus: str) -> bool:
@@ -149,10 +149,10 @@ def has_documents_at(corpus: str) -> bool:
     return Path(corpus.partition("?")[0]).expanduser().is_dir()
 
 
-def documents_of(corpus: str, options: GoldenOptions) -> tuple[Source, Dataset]:
+def open_documents(corpus: str, options: GoldenOptions) -> tuple[Source, Dataset]:
     """The passages of a folder of documents, and the dataset that they are; with `options.chunk` the whole documents,
     for the chunks of a golden set."""
-    dataset = open_dataset(own_first(corpus))
+    dataset = open_dataset(prefer_own_path(corpus))
     source = dataset.parts.get("corpus")
     inside = source.source if isinstance(source, Titled) else source
     if not isinstance(inside, Folder):
@@ -163,20 +163,20 @@ def documents_of(corpus: str, options: GoldenOptions) -> tuple[Source, Dataset]:
     return (Whole(inside) if options.chunk is not None else inside), dataset
 
 
-def _of_documents(request: GoldenRequest) -> _Both:
+def _open_document_folder(request: GoldenRequest) -> _Both:
     """A folder of documents, and a file of questions."""
-    corpus, dataset = documents_of(request.corpus, request.options)
-    queries = _of_files(None, _check_path(request.queries), dataset.name, request).queries
+    corpus, dataset = open_documents(request.corpus, request.options)
+    queries = _open_files(None, _check_path(request.queries), dataset.name, request).queries
     return _Both(corpus, queries, dataset.name, "", dataset.notes, dataset.skipped)
 
 
-def _of_folder(folder: Path, request: GoldenRequest) -> _Both:
+def _open_beir_folder(folder: Path, request: GoldenRequest) -> _Both:
     """A folder in BEIR's layout; it needs no judgements, which are what is to be made."""
-    corpus, queries = _in_folder(folder, "corpus"), _in_folder(folder, "queries")
-    return _of_files(corpus, queries, folder.resolve().name, request)
+    corpus, queries = _find_part(folder, "corpus"), _find_part(folder, "queries")
+    return _open_files(corpus, queries, folder.resolve().name, request)
 
 
-def _in_folder(folder: Path, part: str) -> Path:
+def _find_part(folder: Path, part: str) -> Path:
     for path in (folder / f"{part}{suffix}" for suffix in FORMATS):
         if path.is_file():
             return path
@@ -187,21 +187,23 @@ def _in_folder(folder: Path, part: str) -> Path:
     )  # fmt: skip
 
 
-def _of_files(corpus: Path | None, queries: Path, name: str, request: GoldenRequest) -> _Both:
+def _open_files(corpus: Path | None, queries: Path, name: str, request: GoldenRequest) -> _Both:
     """Both tables; without a corpus, the questions in its place too."""
-    reading, columns = reading_of(request.mapping)
+    reading, columns = split_mapping(request.mapping)
     raw = {"corpus": table_of(corpus or queries, reading), "queries": table_of(queries, reading)}
     for target, column in columns.items():
         if column and not any(column in source.columns() for source in raw.values()):
-            raise missing_column(raw["corpus"], column, target=target)
+            raise make_missing_column_error(raw["corpus"], column, target=target)
     named = {part: _rename_columns(source, columns) for part, source in raw.items()}
     if request.split is not None:
         named["queries"] = Filtered(named["queries"], {"split": frozenset({request.split})})
     return _Both(named["corpus"], named["queries"], name)
 
 
-def _of_dataset(request: GoldenRequest) -> _Both:
-    dataset: Dataset = open_dataset(own_first(request.dataset), mapping=request.mapping, split=request.split)
+def _open_dataset(request: GoldenRequest) -> _Both:
+    dataset: Dataset = open_dataset(
+        prefer_own_path(request.dataset), mapping=request.mapping, split=request.split
+    )
     lacking = [part for part in ("corpus", "queries") if part not in dataset.parts]
     if lacking:
         raise UsageError(
@@ -228,12 +230,12 @@ def _rename_columns(source: Source, mapping: Mapping[str, str]) -> Source:
     names = {target: column for target, column in mapping.items() if not column or column in source.columns()}
     view = Renamed(source, names)
     if "text" not in view.columns():
-        raise missing_column(view, "text")
+        raise make_missing_column_error(view, "text")
     return view
 
 
 def _read_doc(row: Row, key: str, intake: Intake) -> CorpusDocument | None:
-    text = text_of(row, "text")
+    text = read_text(row, "text")
     if text is None:
         intake.tally.skip("documents without text", key)
         return None
@@ -246,23 +248,23 @@ def _read_doc(row: Row, key: str, intake: Intake) -> CorpusDocument | None:
 
 
 def _read_question(row: Row, key: str, intake: Intake) -> Posed | None:
-    text = text_of(row, "text")
+    text = read_text(row, "text")
     if text is None:
         intake.tally.skip("questions without text", key)
         return None
-    rewrite = next((value for name in _REWRITES if (value := text_of(row, name))), None)
-    return Posed(key, text, rewrite, text_of(row, "bm25_query"), _read_tags(row))
+    rewrite = next((value for name in _REWRITES if (value := read_text(row, name))), None)
+    return Posed(key, text, rewrite, read_text(row, "bm25_query"), _read_tags(row))
 
 
 def _read_tags(row: Row) -> tuple[str, ...]:
     value = row.cells.get("tags")
     if isinstance(value, str):
         return tuple(part for piece in value.split(",") if (part := piece.strip()))
-    return tuple(tag for tag in texts_of(row, "tags") if tag)
+    return tuple(tag for tag in read_texts(row, "tags") if tag)
 
 
 def _read_title(row: Row) -> str:
-    return (text_of(row, "title") or "").strip()
+    return (read_text(row, "title") or "").strip()
 
 
 def _is_plain(value: Any) -> bool:
@@ -298,7 +300,7 @@ class _CorpusPassage:
     metadata: Mapping[str, Any]
 
 
-def passages_of(
+def make_passages(
     documents: Sequence[CorpusDocument], options: GoldenOptions, tokenizer: Tokenizer
 ) -> Passages:
     """The documents as passages; with `options.chunk` as chunks `doc#1`, `doc#2` ... of so many tokens at most."""
@@ -331,13 +333,13 @@ def _cut_chunks(
     chunking, ends = Chunking(options.chunk, options.overlap), token_ends(tokenizer)
     for document in documents:
         for number, piece in enumerate(
-            chunk(document.text, _breadcrumb_of(document), chunking, ends), start=1
+            chunk(document.text, _make_breadcrumb(document), chunking, ends), start=1
         ):
             place = {"source": document.id, "chunk": number, "start": piece.start, "end": piece.end}
             yield _CorpusPassage(f"{document.id}#{number}", piece.text, {**document.metadata, **place})
 
 
-def _breadcrumb_of(document: CorpusDocument) -> Any:
+def _make_breadcrumb(document: CorpusDocument) -> Any:
     """Paper > section > subsection > title, authors, date, from the columns of that name."""
     from embassay.text.chunking import Breadcrumb
 
@@ -374,13 +376,13 @@ _ROW = 3_000
 def search_memory(system: Any, passages: Sequence[str], queries: Sequence[str], depth: int) -> Footprint:
     """S2 on these passages, which are in memory: the vectors of a shard, the index of the words of the queries, and
     the `depth` best of both searches."""
-    shard, dim = min(SHARD, len(passages)), dimensions(system)
+    shard, dim = min(SHARD, len(passages)), count_dimensions(system)
     parts = {
-        f"the vectors of {shard:,} passages": vectors(shard + len(queries), dim) + shard * _TABLES,
-        "words": words_bytes(passages, len(passages), queries),
+        f"the vectors of {shard:,} passages": vector_bytes(shard + len(queries), dim) + shard * _TABLES,
+        "words": estimate_word_index_bytes(passages, len(passages), queries),
         "what was found": 2 * depth * len(queries) * _ROW,
     }
-    return footprint(parts, "Judge a smaller corpus, or fewer questions (--limit)")
+    return sum_memory(parts, "Judge a smaller corpus, or fewer questions (--limit)")
 
 
 def reading_memory(files: Iterable[Path]) -> Footprint:
@@ -423,7 +425,7 @@ class GoldenWork:
     @cached_property
     def queries(self) -> tuple[RunQuery, ...]:
         """The questions with their folders, in the order of the file."""
-        names = folder_names([question.id for question in self.read.questions])
+        names = make_folder_names([question.id for question in self.read.questions])
         return tuple(
             RunQuery(question.id, question.text, QueryFolder(self.run, names[question.id]))
             for question in self.read.questions
@@ -437,7 +439,7 @@ class GoldenWork:
     @cached_property
     def passages(self) -> Passages:
         """What is searched."""
-        return passages_of(self.read.documents, self.request.options, self.tokenizer)
+        return make_passages(self.read.documents, self.request.options, self.tokenizer)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -472,7 +474,7 @@ class GoldenWork:
         """Charge calls to the account, and note what they came to under the stage."""
         calls: dict[str, int] = {}
         try:
-            with opening.charged(self.ledger, account) as calls:
+            with opening.charge_calls(self.ledger, account) as calls:
                 yield
         finally:
             # Also of calls that ended in an error: they are paid for.

@@ -23,12 +23,12 @@ from types import MappingProxyType
 from typing import Any
 
 from embassay.data.lines import Delimited, text_lines
-from embassay.data.rows import Row, escape_formula, missing_column
+from embassay.data.rows import Row, escape_formula, make_missing_column_error
 from embassay.data.tables import known_suffix
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.tables import csv_sheet
+from embassay.protocols.kernel.tables import format_csv_sheet
 from embassay.protocols.rag.golden.stages import QueryFolder, read_rows
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.runs.folder import RunFolder, digest_json, to_json, write_atomic
 
 EDITED = ("place", "grade", "remark")
@@ -70,7 +70,7 @@ class Edited:
     remark: str
 
 
-def item_of(query_id: str, doc_id: str) -> str:
+def name_item(query_id: str, doc_id: str) -> str:
     """The name of a passage in the file: it says nothing of its place, and no spreadsheet takes it for a number."""
     return f"i{digest_json([query_id, doc_id])[:10]}"
 
@@ -90,7 +90,7 @@ def write_check(
             row = _check_row(final, passage, excerpt, blind)
             rows.append([row[column] for column in columns])
     # Spreadsheets take a file without the mark for one in an old code page.
-    write_atomic(path, csv_sheet(rows, _delimiter_of(path)).encode("utf-8-sig"))
+    write_atomic(path, format_csv_sheet(rows, _detect_delimiter(path)).encode("utf-8-sig"))
 
 
 def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bool]:
@@ -99,11 +99,11 @@ def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bo
     Rows may be in any order, separators commas, semicolons or tabs, and 1,5 is 1.5. DataError with file and line for a
     passage that is not in the lists or stands twice, one that is missing, and places and grades that are none.
     """
-    items = {item_of(final.query_id, p.doc_id): (final, p) for final in lists for p in final.passages}
+    items = {name_item(final.query_id, p.doc_id): (final, p) for final in lists for p in final.passages}
     source = _open_check(path)
     for column in NEEDED:
         if column not in source.columns():
-            raise missing_column(source, column)
+            raise make_missing_column_error(source, column)
     edits: dict[str, Edited] = {}
     lines: dict[str, int] = {}
     for row in source.rows(NEEDED):
@@ -137,7 +137,7 @@ def _check_whole(
 ) -> None:
     """DataError if a question has rows, but not all of them."""
     for final in lists:
-        wanted = [item_of(final.query_id, passage.doc_id) for passage in final.passages]
+        wanted = [name_item(final.query_id, passage.doc_id) for passage in final.passages]
         present = [item for item in wanted if item in edits]
         if present and len(present) < len(wanted):
             missing = next(item for item in wanted if item not in edits)
@@ -154,7 +154,9 @@ def _check_columns(blind: bool) -> tuple[str, ...]:
 
 
 def _shuffle_list(final: FinalList, seed: int) -> Iterator[Listed]:
-    for place in generator(seed, "human check", final.query_id).permutation(len(final.passages)).tolist():
+    for place in (
+        make_generator(seed, "human check", final.query_id).permutation(len(final.passages)).tolist()
+    ):
         yield final.passages[place]
 
 
@@ -162,7 +164,7 @@ def _check_row(final: FinalList, passage: Listed, excerpt: int, blind: bool) -> 
     grade = "" if passage.grade is None else passage.grade
     filled = ("", "") if blind else (passage.place, grade)
     return {
-        "item": item_of(final.query_id, passage.doc_id),
+        "item": name_item(final.query_id, passage.doc_id),
         "query_id": escape_formula(final.query_id),
         "question": escape_formula(_cut_text(final.question, excerpt)),
         "place": filled[0],
@@ -184,7 +186,7 @@ def _cut_text(text: str, most: int) -> str:
     return (head.rpartition(" ")[0] or head) + "…"
 
 
-def _delimiter_of(path: Path) -> str:
+def _detect_delimiter(path: Path) -> str:
     ending = known_suffix(path.name)
     if ending not in ENDINGS:
         raise UsageError(f"The check cannot be written to {path}.", mend="Let its name end in .csv or .tsv.")
@@ -192,7 +194,7 @@ def _delimiter_of(path: Path) -> str:
 
 
 def _open_check(path: Path) -> Delimited:
-    _delimiter_of(path)
+    _detect_delimiter(path)
     _, header = next(iter(text_lines(path)))
     return Delimited(path, max((",", ";", "\t"), key=header.count))
 

@@ -21,7 +21,7 @@ from typing import Any
 from embassay.errors import DataError
 from embassay.limits import record_json
 from embassay.measures.judgements import GRADES
-from embassay.protocols.kernel.outcome import moment
+from embassay.protocols.kernel.outcome import current_time
 from embassay.protocols.rag.golden.corpus import GoldenWork
 from embassay.protocols.rag.golden.refinement import (
     CallLog,
@@ -33,12 +33,20 @@ from embassay.protocols.rag.golden.refinement import (
     log_text,
     refine_pools,
 )
-from embassay.protocols.rag.golden.stages import Done, Input, Product, RunQuery, as_jsonl, input_of, read_rows
+from embassay.protocols.rag.golden.stages import (
+    Done,
+    Input,
+    Product,
+    RunQuery,
+    as_jsonl,
+    make_input,
+    read_rows,
+)
 from embassay.protocols.rag.golden.trust import FIRST, check_trial
 from embassay.protocols.rag.judges import GradeVerdict, Judge, Passage, Question, describe_judge
 from embassay.protocols.rag.ranking import Candidate
-from embassay.protocols.rag.ranking.engines import ENGINES, calls_for
-from embassay.runs.execution import Failure, all_of
+from embassay.protocols.rag.ranking.engines import ENGINES, count_calls
+from embassay.runs.execution import Failure, run_jobs
 from embassay.runs.folder import digest_json, to_json, write_atomic
 from embassay.systems.remote.calls import wait_for
 
@@ -74,7 +82,7 @@ class Grading:
         return {query: _ungraded_reason(passages) for query, passages in by_query.items()}
 
 
-def key_of(pair: Pair) -> Key:
+def pair_key(pair: Pair) -> Key:
     """The ids of a question and a passage."""
     return pair[0].id, pair[1].id
 
@@ -95,7 +103,7 @@ async def grade_all(
     `progress` is called with 1 for each pair that was asked for. ModelError for a judge that cannot be had or cannot be
     read (see `FIRST`), BudgetExceeded at the limit of cost: both after what was in flight has been kept.
     """
-    waiting = list({key_of(pair): pair for pair in asked if key_of(pair) not in kept}.values())
+    waiting = list({pair_key(pair): pair for pair in asked if pair_key(pair) not in kept}.values())
     verdicts: dict[Key, GradeVerdict] = {}
     ungraded: dict[Key, Ungraded] = {}
     # A judge that has graded before needs no trial.
@@ -104,17 +112,17 @@ async def grade_all(
     for trial, (start, end) in enumerate(pairwise((0, *ends))):
         part = waiting[start:end]
         jobs = (partial(judge.grade, *pair, draw=draw) for pair in part)
-        async for position, outcome in all_of(jobs, at_once=at_once, progress=progress):
+        async for position, outcome in run_jobs(jobs, at_once=at_once, progress=progress):
             pair = part[position]
             if isinstance(outcome, Failure):
                 rejected = tuple(getattr(outcome.error, "rejected", ()))
-                ungraded[key_of(pair)] = Ungraded(*key_of(pair), outcome.reason, rejected)
+                ungraded[pair_key(pair)] = Ungraded(*pair_key(pair), outcome.reason, rejected)
             else:
-                verdicts[key_of(pair)] = outcome
+                verdicts[pair_key(pair)] = outcome
                 keep(*pair, outcome)
         if trial < len(trials):
             check_trial(judge.name, end, [passage.reason for passage in ungraded.values()])
-    keys = list(dict.fromkeys(map(key_of, asked)))
+    keys = list(dict.fromkeys(map(pair_key, asked)))
     every = {**kept, **verdicts}
     return Grading(
         {key: every[key] for key in keys if key in every},
@@ -122,7 +130,7 @@ async def grade_all(
     )
 
 
-def kept_row(pair: Pair, verdict: GradeVerdict, judge: Judge, ts: str) -> dict[str, Any]:
+def make_kept_row(pair: Pair, verdict: GradeVerdict, judge: Judge, ts: str) -> dict[str, Any]:
     """A verdict as one line of the file that grows while a question is graded; `reusable_verdicts` reads it back."""
     return {
         "qid": pair[0].id,
@@ -141,7 +149,7 @@ def reusable_verdicts(
 ) -> dict[Key, GradeVerdict]:
     """The verdicts of lines that the same judge (model, prompts, sampling) gave on the same texts; others are passed
     over, as are lines that are not whole."""
-    pairs = {key_of(pair): pair for pair in asked}
+    pairs = {pair_key(pair): pair for pair in asked}
     by = digest_json(judge.identity)
     verdicts: dict[Key, GradeVerdict] = {}
     for row in rows:
@@ -155,7 +163,7 @@ def reusable_verdicts(
     return verdicts
 
 
-def scored_row(
+def make_scored_row(
     merged: Mapping[str, Any], verdict: GradeVerdict, judge: Judge, facts: Mapping[str, Any], ts: str
 ) -> dict[str, Any]:
     """A line of S4's artefact: the line of S3 as it is, with the grade and where it comes from. `facts` are
@@ -207,7 +215,7 @@ class GradeStage:
         }
 
     def inputs(self, asked: RunQuery) -> Sequence[Input]:
-        return (input_of(asked.folder.merged, self.work.run),)
+        return (make_input(asked.folder.merged, self.work.run),)
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         work = self.work
@@ -235,16 +243,18 @@ class GradeStage:
                 )
         # Whatever ended it, the limit of cost or Ctrl-C: questions that are graded whole are not lost.
         except BaseException:
-            whole = [query for query in waiting if all(key_of(pair) in verdicts for pair in pairs[query.id])]
+            whole = [
+                query for query in waiting if all(pair_key(pair) in verdicts for pair in pairs[query.id])
+            ]
             self._finish(whole, rows, Grading(verdicts, ()), done)
             raise
         return self._finish(waiting, rows, grading, done)
 
     def _keep(self, path: Path, question: Question, passage: Passage, verdict: GradeVerdict) -> None:
         """Write a verdict down at once."""
-        ts, model = moment("milliseconds"), describe_judge(self.work.judge)["model"]
+        ts, model = current_time("milliseconds"), describe_judge(self.work.judge)["model"]
         self._said[question.id, passage.id] = ts, model
-        row = {**kept_row((question, passage), verdict, self.work.judge, ts), "model": model}
+        row = {**make_kept_row((question, passage), verdict, self.work.judge, ts), "model": model}
         path.parent.mkdir(parents=True, exist_ok=True)
         # In one write: a killed process leaves whole lines.
         with path.open("ab", buffering=0) as stream:
@@ -285,12 +295,15 @@ class GradeStage:
     def _verdict_row(
         self, asked: RunQuery, row: Mapping[str, Any], verdict: GradeVerdict | None, facts: Mapping[str, Any]
     ) -> dict[str, Any]:
-        ts, model = self._said.get((asked.id, row["doc_id"])) or (moment("milliseconds"), facts["model"])
+        ts, model = self._said.get((asked.id, row["doc_id"])) or (
+            current_time("milliseconds"),
+            facts["model"],
+        )
         source = {**facts, "model": model}
         if verdict is None:
             # The verdict stands in for the fields of the row; its grade is taken out again.
-            return {**scored_row(row, GradeVerdict(1, 0), self.work.judge, source, ts), "grade": None}
-        return scored_row(row, verdict, self.work.judge, source, ts)
+            return {**make_scored_row(row, GradeVerdict(1, 0), self.work.judge, source, ts), "grade": None}
+        return make_scored_row(row, verdict, self.work.judge, source, ts)
 
     def _pairs(self, asked: RunQuery, rows: Rows) -> list[Pair]:
         question = self.work.question(asked, rows[0]["query_rewrite"])
@@ -316,7 +329,7 @@ class GradeStage:
             verdict = GradeVerdict(row["grade"], row["attempts"], tuple(row["rejected"]))
             pair = (question, Passage(row["doc_id"], row["text"]))
             origin = {"judge": row["judge"], "model": row["model"]}
-            yield {**kept_row(pair, verdict, self.work.judge, row["ts"]), **origin}
+            yield {**make_kept_row(pair, verdict, self.work.judge, row["ts"]), **origin}
 
 
 def _whole_rows(asked: RunQuery) -> list[dict[str, Any]]:
@@ -362,7 +375,7 @@ class QueryLabels:
         return self.good / self.pool if self.pool else None
 
 
-def query_labels(query_id: str, grades: Sequence[int]) -> QueryLabels:
+def count_query_labels(query_id: str, grades: Sequence[int]) -> QueryLabels:
     """The counts of the grades of one question's pool (S4: all that were graded, spec rag 7.3)."""
     return QueryLabels(query_id, tuple(sum(label == grade for label in grades) for grade in GRADES))
 
@@ -439,7 +452,7 @@ def prune_rows(rows: Sequence[Mapping[str, Any]], minimum: int = MINIMUM) -> Pru
     return Pruned(tuple(kept), stage)
 
 
-def pruned_rows(pruned: Pruned, ts: str) -> list[dict[str, Any]]:
+def make_pruned_rows(pruned: Pruned, ts: str) -> list[dict[str, Any]]:
     """The lines of S5's artefact: those of S4 with where the cut was made."""
     cut = {"cut_stage": pruned.cut_stage, "cut_size": pruned.cut_size, "cut_ts": ts}
     return [{**row, **cut} for row in pruned.rows]
@@ -457,13 +470,13 @@ class Cut:
         return {"version": GRADES_VERSION, "minimum": self.work.request.options.minimum}
 
     def inputs(self, asked: RunQuery) -> Sequence[Input]:
-        return (input_of(asked.folder.scores, self.work.run),)
+        return (make_input(asked.folder.scores, self.work.run),)
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         minimum = self.work.request.options.minimum
         for asked in waiting:
             pruned = prune_rows(read_rows(asked.folder.scores), minimum)
-            rows = pruned_rows(pruned, moment("milliseconds"))
+            rows = make_pruned_rows(pruned, current_time("milliseconds"))
             files = {asked.folder.pruned(minimum): as_jsonl(rows)}
             done(asked, Product(files, {"kept": len(rows), "cut_stage": pruned.cut_stage}))
         return {}
@@ -473,7 +486,7 @@ _SHOWN = 200
 """Characters of a passage in the preview."""
 
 
-def ranked_rows(
+def make_ranked_rows(
     refined: Refined, rows: Mapping[str, Mapping[str, Any]] | None = None
 ) -> list[dict[str, Any]]:
     """All candidates, best first: `final_rank` (1 = best), `final_score`, `exposures` and `info`, after what `rows`
@@ -575,7 +588,7 @@ class Order:
         }
 
     def inputs(self, asked: RunQuery) -> Sequence[Input]:
-        return (input_of(self._pruned(asked), self.work.run),)
+        return (make_input(self._pruned(asked), self.work.run),)
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         failed: dict[str, str] = {}
@@ -583,7 +596,7 @@ class Order:
         set_out = {asked.id: self.inputs(asked)[0].sha256 for asked in waiting}
         names = {asked.id for asked in waiting}
         pools = [len(read_rows(self._pruned(asked))) for asked in waiting]
-        expected = sum(calls_for(self.work.request.engine, pool) for pool in pools)
+        expected = sum(count_calls(self.work.request.engine, pool) for pool in pools)
         self.work.listener.stage(f"S6 orders by {self.work.judge.name}", expected, "expected calls")
         for wave in _read_or_add_wave(self.work.run / "refinement.json", set_out):
             if names & wave.keys():
@@ -630,7 +643,7 @@ class Order:
 
     def _product(self, asked: RunQuery, rows: Sequence[Mapping[str, Any]], refined: Refined) -> Product:
         top, folder = self.refinement.top, asked.folder
-        ordered = ranked_rows(refined, {str(row["doc_id"]): row for row in reversed(rows)})
+        ordered = make_ranked_rows(refined, {str(row["doc_id"]): row for row in reversed(rows)})
         files = {
             folder.ranked(top): as_jsonl(ordered[:top]),
             folder.order: as_jsonl({name: row[name] for name in _SHORT} for row in ordered),

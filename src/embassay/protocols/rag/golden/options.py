@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.protocols.kernel.request import DATA, SYSTEMS, RunRequest, like, option
+from embassay.protocols.kernel.request import DATA, SYSTEMS, RunRequest, option, repeat_option
 
 if TYPE_CHECKING:
     from embassay.runs.folder import RunFolder
@@ -113,13 +113,15 @@ class GoldenRequest:
     dataset: str = option(
         "", "A catalogue name or a folder, instead of two files.", name="--dataset -d", group=DATA
     )
-    mapping: Mapping[str, str] = like(RunRequest, "mapping")
-    split: str | None = like(RunRequest, "split")
-    limit: int | None = like(RunRequest, "limit", help="Maximum questions, drawn at random.")
-    seed: int = like(RunRequest, "seed")
+    mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
+    split: str | None = repeat_option(RunRequest, "split")
+    limit: int | None = repeat_option(RunRequest, "limit", help="Maximum questions, drawn at random.")
+    seed: int = repeat_option(RunRequest, "seed")
     rewriter: str = option("identity", "Query rewriter: identity, rules or llm:MODEL.", group=SYSTEMS)
     ranking: str = option("bayes", "Ranking engine: bayes, locks, single_shot or grades.", group=SYSTEMS)
-    tokenizer: str = like(RunRequest, "tokenizer", default="words", help="Tokenizer for chunk sizes.")
+    tokenizer: str = repeat_option(
+        RunRequest, "tokenizer", default="words", help="Tokenizer for chunk sizes."
+    )
     options: GoldenOptions = field(default_factory=GoldenOptions)
 
     def __post_init__(self) -> None:
@@ -247,7 +249,7 @@ def resolve_settings(
     return settings
 
 
-def request_of(settings: Settings) -> GoldenRequest:
+def make_request(settings: Settings) -> GoldenRequest:
     """The request that the settings make. UsageError for a knob of rankings that was asked for, not only by a profile,
     and that the ranking does not have."""
     values = {name: setting.value for name, setting in settings.items()}
@@ -294,9 +296,9 @@ def _read_profile(name: str | None) -> list[tuple[str, Mapping[str, Any]]]:
         return [(f"profile {name}", PROFILES[name])]
     path = Path(name).expanduser()
     if not path.is_file():
-        from embassay.data.rows import nearest_name
+        from embassay.data.rows import find_nearest_name
 
-        near = nearest_name(name, PROFILES)
+        near = find_nearest_name(name, PROFILES)
         hint = f"Did you mean {near}? " if near else ""
         raise UsageError(
             f"There is no profile {name!r}.",
@@ -356,9 +358,9 @@ def _spell_name(name: str, prefix: str) -> str:
 
 
 def _suggest_name(name: str, prefix: str) -> str:
-    from embassay.data.rows import nearest_name
+    from embassay.data.rows import find_nearest_name
 
-    near = nearest_name(name, (*_default_settings(), "profile"))
+    near = find_nearest_name(name, (*_default_settings(), "profile"))
     spelled: Iterable[str] = (_spell_name(default, prefix) for default in _default_settings())
     return f"Did you mean {_spell_name(near, prefix)!r}?" if near else f"Settings are {', '.join(spelled)}."
 
@@ -392,7 +394,7 @@ class Sampling:
         False, "Hide the judge's ranks and grades, and shuffle the passages.", name="--blind"
     )
     excerpt: int = option(800, "Maximum characters per passage.")
-    seed: int = like(RunRequest, "seed")
+    seed: int = repeat_option(RunRequest, "seed")
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1 or self.excerpt < 1:

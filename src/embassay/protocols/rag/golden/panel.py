@@ -32,11 +32,11 @@ from embassay.protocols.kernel.tables import (
 from embassay.protocols.rag.golden.checks import grade_agreement, grade_table
 from embassay.protocols.rag.golden.grades import Key
 from embassay.protocols.rag.golden.summary import IntervalFigure
-from embassay.protocols.rag.scoring.inputs import map_grades, named_path
-from embassay.randomness import generator
+from embassay.protocols.rag.scoring.inputs import map_grades, parse_named_path
+from embassay.randomness import make_generator
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 from embassay.stats.consensus import MISSING, Consensus, dawid_skene, median_votes
-from embassay.stats.resampling import percentile_interval, row_counts, rows_of_resamples
+from embassay.stats.resampling import count_rows, draw_all_resamples, percentile_interval
 
 Floats = NDArray[np.float64]
 By = Literal["median", "dawid_skene"]
@@ -107,7 +107,7 @@ class Panel:
 def read_judge(given: str, grades: str | None = None) -> JudgeGrades:
     """The judge of `NAME=PATH` or `PATH`: a golden run, whose manifest has the price, or a file of judgements through
     the grade map `grades`. DataError or UsageError for what is neither."""
-    name, path = named_path(given)
+    name, path = parse_named_path(given)
     if not (path / "export" / "qrels.tsv").is_file():
         return JudgeGrades(name, _read_grades(path, grades))
     manifest = RunFolder(path).read_manifest() or {}
@@ -124,7 +124,9 @@ def _read_grades(path: Path, grades: str | None) -> dict[Key, int]:
     return {(query, doc): int(grade) for query, doc, grade in frame.iter_rows()}
 
 
-def panel_of(judges: Sequence[JudgeGrades], people: JudgeGrades | None = None, *, seed: int = 1337) -> Panel:
+def make_panel(
+    judges: Sequence[JudgeGrades], people: JudgeGrades | None = None, *, seed: int = 1337
+) -> Panel:
     """Compare the judges with each other and with people, and make a panel of them.
 
     Intervals are over questions, resampled with replacement. UsageError for fewer than two judges, two of one name,
@@ -157,15 +159,20 @@ def panel_of(judges: Sequence[JudgeGrades], people: JudgeGrades | None = None, *
         tuple(_judge_standing(panel, people, seed) for panel in panels),
         tuple(_judge_pair(first, second, seed) for first, second in combinations(judges, 2)),
         panel_alpha(keys, votes, seed=seed),
-        _chance_right(names, model), model.rounds, model.converged, grades, len(keys), len({key[0] for key in keys})
-    )  # fmt: skip
+        _chance_of_right_class(names, model),
+        model.rounds,
+        model.converged,
+        grades,
+        len(keys),
+        len({key[0] for key in keys}),
+    )
 
 
 def _by_key(keys: Sequence[Key], classes: NDArray[np.int64]) -> dict[Key, int]:
     return {key: int(vote) + 1 for key, vote in zip(keys, classes, strict=True) if vote != MISSING}
 
 
-def _chance_right(names: Sequence[str], model: Consensus) -> dict[str, float]:
+def _chance_of_right_class(names: Sequence[str], model: Consensus) -> dict[str, float]:
     """How often each judge says the true class, by the model: the diagonal of its confusion, weighed by the classes."""
     diagonals = np.einsum("jtt,t->j", model.confusion, model.prior)
     return dict(zip(names, diagonals.tolist(), strict=True))
@@ -212,7 +219,7 @@ def panel_alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 13
         return IntervalFigure(None, n=n, reason="all grades are the same")
     if len(queries) < 2:
         return IntervalFigure(value, n=n, reason="no interval from one question")
-    drawn = row_counts(rows_of_resamples(len(queries), RESAMPLES, generator(seed, "panel", "alpha")))
+    drawn = count_rows(draw_all_resamples(len(queries), RESAMPLES, make_generator(seed, "panel", "alpha")))
     alphas = np.array(
         [_ordinal_alpha(np.tensordot(weights, tables, axes=1)) for weights in drawn.astype(np.float64)]
     )
@@ -289,9 +296,11 @@ def _format_figure(figure: IntervalFigure | None) -> str:
     if figure is None or figure.value is None:
         return "n/a"
     ends = (
-        "" if figure.low is None or figure.high is None else f" {numbers.interval(figure.low, figure.high)}"
+        ""
+        if figure.low is None or figure.high is None
+        else f" {numbers.format_interval(figure.low, figure.high)}"
     )
-    return f"{numbers.score(figure.value)}{ends}"
+    return f"{numbers.format_score(figure.value)}{ends}"
 
 
 def write_panel(out: Path, panel: Panel, by: By) -> Path:

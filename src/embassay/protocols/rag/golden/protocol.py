@@ -14,15 +14,15 @@ from embassay.contracts import Message
 from embassay.data.judged_runs import Known, read_run
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.forecast import Effort, Forecaster
-from embassay.protocols.kernel.outcome import Run, moment
+from embassay.protocols.kernel.outcome import Run, current_time
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.request import request_of
-from embassay.protocols.kernel.session import Accounts, Attempt, Silent, unknown_price
+from embassay.protocols.kernel.request import make_request
+from embassay.protocols.kernel.session import Accounts, Attempt, Silent, make_unknown_price_error
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.golden import conclusions, stages
 from embassay.protocols.rag.golden.checks import (
-    checked_questions,
+    count_checked_questions,
     read_checks,
     repeat_judgements,
     sample_check,
@@ -43,21 +43,21 @@ from embassay.protocols.rag.golden.stages import (
     StageOutcome,
     State,
     States,
+    make_states,
     read_rows,
-    states_of,
 )
 from embassay.protocols.rag.golden.summary import Golden, Repeated, write_golden
 from embassay.protocols.rag.golden.trust import rank_agreement
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.chat import grade_messages, order_messages
-from embassay.protocols.rag.ranking.engines import ENGINES, calls_for
-from embassay.protocols.rag.scoring.inputs import named_path
+from embassay.protocols.rag.ranking.engines import ENGINES, count_calls
+from embassay.protocols.rag.scoring.inputs import parse_named_path
 from embassay.runs.execution import Workers
 from embassay.runs.folder import Cell, CellRecord, RunFolder, digest_json, to_json, write_atomic
-from embassay.runs.forecast import Forecast, Forecasts, encoder_behind, remote_seconds
+from embassay.runs.forecast import Forecast, Forecasts, find_remote_encoder, remote_seconds
 from embassay.runs.memory import PeakMemory
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.ledger import Price, likely_tokens
+from embassay.systems.remote.ledger import Price, estimate_tokens
 
 if TYPE_CHECKING:
     from embassay.protocols.rag.golden.stages import GoldenStage
@@ -81,8 +81,8 @@ class PoolSizes:
 
 def forecast_golden(work: GoldenWork) -> Forecasts:
     """The cost of what is not done yet, a cell per stage and system."""
-    systems = planned_systems(work)
-    states = states_of(work.queries, {})
+    systems = plan_systems(work)
+    states = make_states(work.queries, {})
     sizes = {state.id: _query_sizes(work, state) for state in states}
     return Forecasts(
         (*_forecast_embedding(work, systems[0], states), *_forecast_judging(work, states, sizes))
@@ -143,11 +143,11 @@ def _forecast_judging(
     pairs = [(questions[i % len(questions)], passage) for i, passage in enumerate(passages)]
     per_grade = mean(_message_tokens(grade_messages(*pair)) for pair in pairs)
     batch = work.request.options.batch or _BATCH
-    length = mean(likely_tokens([passage.text]) for passage in passages)
+    length = mean(estimate_tokens([passage.text]) for passage in passages)
     alone = mean(_message_tokens(order_messages(question, [])) for question in questions[:_SAMPLE])
     grades = sum(sizes[state.id].pool for state in states if not state.is_through("S4"))
     pools = [sizes[state.id].kept for state in states if not state.is_through("S6")]
-    orders = sum(calls_for(work.request.engine, pool) for pool in pools)
+    orders = sum(count_calls(work.request.engine, pool) for pool in pools)
     shown = max(pools, default=0) if work.request.engine.startswith("single_shot") else batch
     per_order = alone + shown * length
     head = Forecast("", work.read.name, work.judge.name, len(states), 0, 0)
@@ -195,16 +195,16 @@ def _with_calls(head: Forecast, asker: Any, requests: int, read: int, kind: str)
 
 
 def _message_tokens(messages: Sequence[Message]) -> int:
-    return likely_tokens([message.content for message in messages])
+    return estimate_tokens([message.content for message in messages])
 
 
-def planned_systems(work: GoldenWork) -> tuple[PlannedSystem, ...]:
+def plan_systems(work: GoldenWork) -> tuple[PlannedSystem, ...]:
     """The systems of a run, opened. UsageError for a spec that is none, and for a model whose price is not known where
     the cost is limited; ModelError for one that cannot be had."""
     encoder = work.encoder
     with work.charged("S1", encoder.name):
         facts = encoder.about
-    remote = encoder_behind(encoder.system)
+    remote = find_remote_encoder(encoder.system)
     if remote is not None:
         facts["usd_per_million_tokens"] = remote.price
     models = [PlannedSystem(work.request.encoder, encoder.name, encoder.identity, "embedding", facts, remote)]
@@ -220,7 +220,7 @@ def _plan_model(work: GoldenWork, spec: str, model: Any, role: str) -> PlannedSy
     asked = getattr(model, "model", None)
     price = getattr(asked, "price", None)
     if asked is not None and price is None and work.ledger.max_usd is not None:
-        raise unknown_price(model.name)
+        raise make_unknown_price_error(model.name)
     about: Mapping[str, Any] = getattr(model, "about", dict)()
     facts: dict[str, Any] = {"summary": role, "about": dict(about)}
     if isinstance(price, Price):
@@ -233,7 +233,7 @@ def add_run(given: str, work: GoldenWork) -> tuple[str, dict[str, int]]:
     """Write down, question by question, what a run (`path` or `name=path`) found among its first `depth`; its name, and
     how many passages that are, of how many questions, and what could not be taken. DataError for what is no run, and
     where nothing of it belongs to this set."""
-    name, path = named_path(given)
+    name, path = parse_named_path(given)
     known = Known(
         dict(zip(work.passages.ids, work.passages.texts, strict=True)),
         {question.id: question.text for question in work.read.questions},
@@ -267,7 +267,7 @@ def add_run(given: str, work: GoldenWork) -> tuple[str, dict[str, int]]:
     return name, counts
 
 
-def all_steps(work: GoldenWork) -> list[GoldenStage]:
+def make_stages(work: GoldenWork) -> list[GoldenStage]:
     """S1 to S6 for a run."""
     from embassay.protocols.rag.golden.candidates import Fusion, Retrieval, Rewriting
     from embassay.protocols.rag.golden.grades import Cut, GradeStage, Order
@@ -289,22 +289,22 @@ def write_conclusions(
 ) -> Golden:
     """Write everything that follows from the queries that are done. `told` is what each stage took."""
     done = any(query.is_done for query in queries)
-    labels = conclusions.labels_of(queries, checked_questions(folder.path) if done else 0)
+    labels = conclusions.summarise_labels(queries, count_checked_questions(folder.path) if done else 0)
     exports = _export_set(folder, work, queries)
     golden = Golden(
-        settings=conclusions.settings_of(work, profile),
-        queries=tuple(map(conclusions.query_of, queries)),
-        stages=conclusions.stages_of(told, queries),
+        settings=conclusions.summarise_settings(work, profile),
+        queries=tuple(map(conclusions.summarise_query, queries)),
+        stages=conclusions.summarise_stages(told, queries),
         judge=conclusions.judge_of(work, queries, told),
-        ranking=conclusions.ranking_of(work.request.engine, queries, work.request.seed),
+        ranking=conclusions.summarise_ranking(work.request.engine, queries, work.request.seed),
         labels=labels,
-        tokens=conclusions.tokens_of(queries, work.request.tokenizer),
+        tokens=conclusions.summarise_tokens(queries, work.request.tokenizer),
         repeated=repeated,
         rank_agreement=rank_agreement(queries, seed=work.request.seed) if done else None,
         human=read_checks(folder.path) if done else (),
         exports={name: f"export/{path}" for name, path in exports.items()},
-        notes=conclusions.notes_of(work, queries),
-        verdict=conclusions.verdict_of(queries, labels),
+        notes=conclusions.list_notes(work, queries),
+        verdict=conclusions.describe_verdict(queries, labels),
     )
     write_golden(folder.path / "golden.json", golden)
     folder.write_results(result_rows(golden, work.read.name, work.read.lang))
@@ -338,10 +338,10 @@ def _export_set(folder: RunFolder, work: GoldenWork, queries: Sequence[Gathered]
         "ranking": work.request.engine,
         "seed": work.request.seed,
     }
-    return write_export(folder.path / "export", finished, _corpus_texts(work), about, places_of(work))
+    return write_export(folder.path / "export", finished, _corpus_texts(work), about, passage_places(work))
 
 
-def places_of(work: GoldenWork) -> dict[str, tuple[str, int, int]]:
+def passage_places(work: GoldenWork) -> dict[str, tuple[str, int, int]]:
     """Document, start and end of the passages that say them: chunks, and those of a folder of documents."""
     places = {}
     for key, about in zip(work.passages.ids, work.passages.metadata, strict=True):
@@ -387,7 +387,7 @@ def golden(  # noqa: PLR0913 - the arguments of a user
     is graded twice. Raises UsageError when `out` holds a golden set of other arguments, BudgetExceeded at `max_usd`:
     what is finished is kept. Questions that failed are `failed` in the manifest's cells; the same call repeats them.
     """
-    request = request_of(
+    request = make_request(
         GoldenRequest, golden, arguments, encoder, judge,
         corpus=str(corpus), queries=str(queries), dataset=str(dataset)
     )  # fmt: skip
@@ -425,7 +425,7 @@ class Making(Protocol):
         """Open the encoder, the judge and the inputs, and make a cell of each question."""
         del cache
         work = GoldenWork(request, read_inputs(request), self.folder.path, ledger or Ledger(), self.listener)
-        systems = planned_systems(work)
+        systems = plan_systems(work)
         # Only for its refusal, before anything is paid for.
         ENGINES.build(request.engine)
         read, judge = work.read, next(system for system in systems if system.kind == "llm")
@@ -496,7 +496,7 @@ class GoldenSession(Attempt):
             check = self.folder.path / CHECK
             if check.exists():
                 # It may be edited, and then it is of the old lists.
-                check.replace(check.with_stem(f"{check.stem}.until-{moment().replace(':', '')[:17]}"))
+                check.replace(check.with_stem(f"{check.stem}.until-{current_time().replace(':', '')[:17]}"))
         for run in self.add_runs:
             name, counts = add_run(run, self.work)
             self.added[name] = counts
@@ -515,7 +515,7 @@ class GoldenSession(Attempt):
         """All stages, each for the queries that came through the ones before."""
         del listener
         going: Sequence[RunQuery] = self.work.queries
-        for step in all_steps(self.work):
+        for step in make_stages(self.work):
             began, memory = time.perf_counter(), PeakMemory()
             outcome = None
             try:
@@ -554,7 +554,7 @@ class GoldenSession(Attempt):
 
     def states(self) -> States:
         """How far every query has come."""
-        return states_of(self.work.queries, self.failed)
+        return make_states(self.work.queries, self.failed)
 
     def facts(self) -> dict[str, Any]:
         """What it is made of, and what its stages took."""

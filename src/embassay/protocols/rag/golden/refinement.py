@@ -32,7 +32,7 @@ from embassay.limits import record_json
 from embassay.protocols.rag.judges import Judge, Ordering, Passage, Question
 from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranking
 from embassay.protocols.rag.ranking.engines import order_by_grade
-from embassay.runs.execution import Failure, all_of
+from embassay.runs.execution import Failure, run_jobs
 from embassay.runs.folder import digest_json, to_json, write_atomic
 
 
@@ -340,7 +340,7 @@ class _RankingWork:
             partial(query.ask, place) for query, place in missing
         ]
         failed: dict[str, Failure] = {}
-        async for number, outcome in all_of(jobs, at_once=self.at_once, progress=self.hooks.progress):
+        async for number, outcome in run_jobs(jobs, at_once=self.at_once, progress=self.hooks.progress):
             query, _ = missing[number]
             if isinstance(outcome, Failure):
                 failed.setdefault(query.id, outcome)

@@ -28,7 +28,7 @@ from typing import Any, Protocol
 
 from embassay.errors import DataError
 from embassay.limits import WHOLE, read_bounded, record_json
-from embassay.protocols.kernel.outcome import moment
+from embassay.protocols.kernel.outcome import current_time
 from embassay.runs.folder import digest_json, slugify_name, to_json, write_atomic
 
 STAGES: Mapping[str, str] = {
@@ -130,7 +130,7 @@ class QueryFolder:
         return self.stage("S6") / f"{self.name}.preview.md"
 
 
-def folder_names(ids: Sequence[str]) -> dict[str, str]:
+def make_folder_names(ids: Sequence[str]) -> dict[str, str]:
     """Query id -> name of its folder, no two alike even where case does not count.
 
     `Q7` and `Q07` are q07, and of several that would share a name only the first has it. Any other id becomes a safe
@@ -176,7 +176,7 @@ class State:
 States = Sequence[State]
 
 
-def states_of(queries: Sequence[RunQuery], failed: Mapping[str, tuple[str, str]]) -> tuple[State, ...]:
+def make_states(queries: Sequence[RunQuery], failed: Mapping[str, tuple[str, str]]) -> tuple[State, ...]:
     """The states of the queries, of which some have `failed` (id -> stage and reason)."""
     return tuple(_query_state(asked, failed.get(asked.id)) for asked in queries)
 
@@ -307,7 +307,7 @@ def complete_stage(
             {"path": path.relative_to(folder.run).as_posix(), "sha256": sha256_hex(content.encode())}
             for path, content in product.files.items()
         ],
-        "finished_at": moment(),
+        "finished_at": current_time(),
     }
     write_atomic(folder.manifest(step.stage), to_json(manifest, indent=1) + "\n")
     write_atomic(folder.success(step.stage), "")
@@ -315,20 +315,20 @@ def complete_stage(
 
 def undo_stages(folder: QueryFolder, stage: str) -> None:
     """Say that this stage and all later ones are not done, the last first: a kill leaves no gap."""
-    for later in reversed(from_stage(stage)):
+    for later in reversed(list_stages_from(stage)):
         folder.success(later).unlink(missing_ok=True)
 
 
 def forget_stages(folder: QueryFolder, stage: str) -> None:
     """`undo_stages`, and leave nothing of what these stages made: what was judged is judged again."""
     undo_stages(folder, stage)
-    for later in from_stage(stage):
+    for later in list_stages_from(stage):
         if folder.stage(later).is_dir():
             _clear_folder(folder.stage(later), keep=())
             folder.manifest(later).unlink(missing_ok=True)
 
 
-def from_stage(stage: str) -> tuple[str, ...]:
+def list_stages_from(stage: str) -> tuple[str, ...]:
     """The stage and all later ones.
 
     >>> from_stage("S5")
@@ -347,14 +347,14 @@ def read_manifest(folder: QueryFolder, stage: str) -> dict[str, Any] | None:
         return None
 
 
-def input_of(path: Path, run: Path) -> Input:
+def make_input(path: Path, run: Path) -> Input:
     """A file of the run as an input. DataError where it is not there."""
     try:
         return Input(path.relative_to(run).as_posix(), sha256_hex(read_bounded(path, WHOLE)))
     except OSError as error:
         raise DataError(
             "a file of an earlier stage cannot be read", path=path, found=error.strerror or str(error),
-            mend=f"Redo that stage: --from-stage {_stage_of(path)}."
+            mend=f"Redo that stage: --from-stage {_find_stage(path)}."
         ) from error  # fmt: skip
 
 
@@ -372,7 +372,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         except ValueError as error:
             raise DataError(
                 "this line of an artefact is not a JSON object", path=path, line=number, found=str(error),
-                mend=f"Redo its stage: --from-stage {_stage_of(path)}."
+                mend=f"Redo its stage: --from-stage {_find_stage(path)}."
             ) from error  # fmt: skip
         rows.append(row)
     return rows
@@ -396,5 +396,5 @@ def _clear_folder(folder: Path, keep: Iterable[Path]) -> None:
             path.unlink()
 
 
-def _stage_of(path: Path) -> str:
+def _find_stage(path: Path) -> str:
     return next((stage for stage, name in STAGES.items() if name in path.parts), "S1")

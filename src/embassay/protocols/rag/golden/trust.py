@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from embassay.errors import ModelError
 from embassay.protocols.kernel.estimates import UNVARIED
-from embassay.protocols.kernel.tables import counted
+from embassay.protocols.kernel.tables import format_counted
 from embassay.protocols.rag.golden.summary import Golden, IntervalFigure
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.stats.resampling import percentile_interval, resample_means
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def check_trial(judge: str, asked: int, reasons: Sequence[str]) -> None:
     )
 
 
-def addressing_notes(queries: Sequence[Gathered]) -> Iterator[str]:
+def note_passages_addressing_judge(queries: Sequence[Gathered]) -> Iterator[str]:
     """Passages of grade 4 or 5 that speak to a judge: a model may have obeyed them. Of a model with 1.5B parameters,
     instructions raised all useless passages to 5, with our prompt's defence and without."""
     rows = (row for query in queries if query.is_done for row in query.rows)
@@ -74,7 +74,8 @@ def addressing_notes(queries: Sequence[Gathered]) -> Iterator[str]:
     passages = dict.fromkeys(obeyed)
     names = ", ".join([*passages][:NAMED]) + (", ..." if len(passages) > NAMED else "")
     yield (
-        f"{counted(len(passages), 'passage')} of grade 4 or 5 speak{'s' if len(passages) == 1 else ''} of grades or "
+        f"{format_counted(len(passages), 'passage')} of grade 4 or 5 "
+        f"speak{'s' if len(passages) == 1 else ''} of grades or "
         f"give{'s' if len(passages) == 1 else ''} instructions ({names}): the judge may have obeyed. Read before you "
         "trust their grades."
     )
@@ -84,14 +85,14 @@ def rank_agreement(queries: Sequence[Gathered], *, seed: int = 1337) -> Interval
     """Of two passages of a question with different grades, how often the higher grade has the better place in the
     fused lists, over all such pairs: 0.5 at random. Its interval is over questions; a tie of places counts half."""
     counted = [
-        _agreeing_pairs([(row["grade"], row["rank_rrf"]) for row in query.rows])
+        _count_agreeing_pairs([(row["grade"], row["rank_rrf"]) for row in query.rows])
         for query in queries
         if query.is_done
     ]
     counts = np.array([row for row in counted if row[1]], dtype=np.float64)
     if not len(counts):
         return IntervalFigure(None, reason="no question has passages of different grades")
-    return share_of_pairs(counts, generator(seed, "golden", "rank agreement"))
+    return share_of_pairs(counts, make_generator(seed, "golden", "rank agreement"))
 
 
 def share_of_pairs(counts: NDArray[np.float64], rng: np.random.Generator) -> IntervalFigure:
@@ -106,7 +107,7 @@ def share_of_pairs(counts: NDArray[np.float64], rng: np.random.Generator) -> Int
     return IntervalFigure(value, low, high, n)
 
 
-def _agreeing_pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[float, int]:
+def _count_agreeing_pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[float, int]:
     """Pairs that grade and place put the same way, and all pairs of different grades."""
     graded = [(grade, place) for grade, place in passages if grade is not None]
     alike, pairs = 0.0, 0
@@ -122,20 +123,20 @@ def _agreeing_pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[float, 
 def judge_warnings(golden: Golden) -> tuple[str, ...]:
     """Why the grades of a run may be worth nothing, the surest reason first; none where nothing says so."""
     return (
-        *_beside_people(golden),
+        *_compare_with_people(golden),
         *_repeat_warnings(golden),
-        *_beside_search(golden),
-        *_mostly_good(golden),
+        *_compare_with_search(golden),
+        *_note_generous_grades(golden),
     )
 
 
 def may_be_at_chance(golden: Golden) -> bool:
     """Whether a person's grades, a repeat or the search leave open that the judge grades at random."""
-    signs = (_beside_people, _repeat_warnings, _beside_search)
+    signs = (_compare_with_people, _repeat_warnings, _compare_with_search)
     return any(True for warnings_of in signs for _ in warnings_of(golden))
 
 
-def _beside_people(golden: Golden) -> Iterator[str]:
+def _compare_with_people(golden: Golden) -> Iterator[str]:
     for check in golden.human:
         kappa = check.kappa
         if check.graded >= ENOUGH and kappa.value is not None and _is_at_chance(kappa):
@@ -160,7 +161,7 @@ def _repeat_warnings(golden: Golden) -> Iterator[str]:
             yield f"The judge may barely agree with itself: {twice}. Have more graded twice (--repeat)."
 
 
-def _beside_search(golden: Golden) -> Iterator[str]:
+def _compare_with_search(golden: Golden) -> Iterator[str]:
     share = golden.rank_agreement
     if share is None or share.value is None:
         return
@@ -172,7 +173,7 @@ def _beside_search(golden: Golden) -> Iterator[str]:
         )
 
 
-def _mostly_good(golden: Golden) -> Iterator[str]:
+def _note_generous_grades(golden: Golden) -> Iterator[str]:
     share = golden.labels.get("grade4plus5_pool_prevalence_median_percent")
     if share is not None and share > MOST:
         yield (

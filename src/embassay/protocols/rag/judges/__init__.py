@@ -34,7 +34,7 @@ JUDGES: Registry[Judge] = Registry("judge", makes=[["grade", "order"]])
 
 JUDGES.add(
     "llm",
-    "embassay.protocols.rag.judges.chat:llm",
+    "embassay.protocols.rag.judges.chat:open_llm",
     "a language model: llm:ollama:gemma3:27b, or ollama:gemma3:27b for short",
     needs="embassay[llm]",
 )
@@ -74,9 +74,9 @@ def open_judge(
 
     if spec.name not in CHAT_MODELS:
         raise _unknown_judge(spec.name, text)
-    from embassay.protocols.rag.judges.chat import llm
+    from embassay.protocols.rag.judges.chat import open_llm
 
-    return llm(text, **context)
+    return open_llm(text, **context)
 
 
 def describe_judge(judge: Judge) -> Mapping[str, Any]:
@@ -93,13 +93,13 @@ def is_remote(text: str) -> bool:
 
 def _unknown_judge(name: str, text: str) -> UsageError:
     from embassay.systems.chat import CHAT_MODELS
-    from embassay.systems.models import chat_advice
+    from embassay.systems.models import advise_chat_name
 
     known = [*(judge.name for judge in JUDGES), *(model.name for model in CHAT_MODELS)]
     near = get_close_matches(name, known, n=3, cutoff=0.5)
     return UsageError(
         f"There is no judge called {name!r}.",
-        mend=chat_advice(text)
+        mend=advise_chat_name(text)
         + (f"Did you mean {' or '.join(near)}? " if near else "")
         + f"Use {', '.join(known)}; `embassay list judges` and `embassay list llms` say more.",
     )
@@ -157,7 +157,7 @@ class NoVerdict(Unanswered):
 UNREADABLE = "no readable answer"
 
 
-def none_readable(name: str, rejected: Sequence[str], why: Why = "empty") -> NoVerdict:
+def make_unreadable_error(name: str, rejected: Sequence[str], why: Why = "empty") -> NoVerdict:
     """The error of a judge whose answers were all rejected."""
     return NoVerdict(
         f"{name} gave {UNREADABLE} in {len(rejected)} attempts, the last: {rejected[-1].rstrip('.')}.",

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from embassay.contracts import ChatModel, Message, Sampling
 from embassay.data.rows import cut_line
 from embassay.errors import TextRefused, Unanswered, UsageError, Why
-from embassay.protocols.kernel.inputs import Prompt, block, labels, mark_of, read_prompt
-from embassay.protocols.rag.judges import GradeVerdict, Ordering, Passage, Question, none_readable
+from embassay.protocols.kernel.inputs import Prompt, fence_text, make_letter_labels, mark_of, read_prompt
+from embassay.protocols.rag.judges import GradeVerdict, Ordering, Passage, Question, make_unreadable_error
 from embassay.randomness import random_bytes
 from embassay.runs.store import AnswerCache, CachedChat, ChatCounts, StoredQuestion
 from embassay.spec import Value
@@ -43,16 +43,16 @@ def judge_prompt(kind: Kind) -> Prompt:
 def grade_messages(question: Question, passage: Passage) -> list[Message]:
     """What is sent for one grade: the instructions, then the question and the passage between marked lines."""
     mark = mark_of([question.text, passage.text])
-    shown = [block("question", mark, question.text), block("passage", mark, passage.text)]
+    shown = [fence_text("question", mark, question.text), fence_text("passage", mark, passage.text)]
     return [Message("system", judge_prompt("grade").text), Message("user", "\n\n".join(shown))]
 
 
 def order_messages(question: Question, passages: Sequence[Passage]) -> list[Message]:
     """What is sent for one order: the instructions, then the question and the passages, labelled as they come."""
     mark = mark_of([question.text, *(passage.text for passage in passages)])
-    shown = [block("question", mark, question.text)]
-    for label, passage in zip(labels(len(passages)), passages, strict=True):
-        shown.append(block(f"passage {label}", mark, passage.text))
+    shown = [fence_text("question", mark, question.text)]
+    for label, passage in zip(make_letter_labels(len(passages)), passages, strict=True):
+        shown.append(fence_text(f"passage {label}", mark, passage.text))
     return [Message("system", judge_prompt("order").text), Message("user", "\n\n".join(shown))]
 
 
@@ -127,7 +127,7 @@ def _first_repeated(names: Sequence[str]) -> str | None:
     return None
 
 
-def mended_order(text: str, labels: Sequence[str]) -> Mended:
+def complete_order(text: str, labels: Sequence[str]) -> Mended:
     """The order in an answer, what is left out put at its end as it was shown and what is unknown dropped;
     MalformedJudgement for an answer that names none of the labels.
 
@@ -174,14 +174,14 @@ def _parse_object(text: str) -> list[tuple[str, Any]]:
     try:
         value = json.loads(text, object_pairs_hook=_KeyValues)
     except (ValueError, RecursionError):
-        value = _object_within(text)
+        value = _find_object(text)
     if not isinstance(value, _KeyValues):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         raise MalformedJudgement("a number without its name" if is_number else "no JSON object", text)
     return list(value)
 
 
-def _object_within(text: str) -> Any:
+def _find_object(text: str) -> Any:
     """The one object among words; MalformedJudgement where there is none, or more that could be meant."""
     start = text.find("{")
     try:
@@ -189,7 +189,7 @@ def _object_within(text: str) -> Any:
     except (ValueError, RecursionError):
         value, end = None, 0
     if not isinstance(value, _KeyValues) or "{" in text[end:]:
-        raise MalformedJudgement(_why_no_json(text), text)
+        raise MalformedJudgement(_explain_missing_json(text), text)
     return value
 
 
@@ -207,7 +207,7 @@ _LONG = 12
 """Words from which on an answer can be told to go round in circles."""
 
 
-def _why_no_json(text: str) -> str:
+def _explain_missing_json(text: str) -> str:
     """The shape of an answer without JSON: a placeholder of the prompt, a grade in words, one thing over and over."""
     if _PLACEHOLDER.fullmatch(text):
         return "a placeholder"
@@ -318,10 +318,10 @@ class ChatJudge:
         self, question: Question, passages: Sequence[Passage], *, draw: int = 0, repair: bool = False
     ) -> Ordering:
         """See `Judge.order`."""
-        names = labels(len(passages))
+        names = make_letter_labels(len(passages))
         about = (question.id, *(passage.id for passage in passages))
         call = _JudgementCall(order_messages(question, passages), ORDER, draw, about)
-        read = partial(mended_order if repair else _whole_order, labels=names)
+        read = partial(complete_order if repair else _read_whole_order, labels=names)
         mended, rejected = await self._answered(call, read)
         return Ordering(mended.order, len(rejected) + 1, rejected, mended.missing, mended.unknown)
 
@@ -345,7 +345,7 @@ class ChatJudge:
                 if self.options.answers == "free":
                     raise
                 rejected.append(f"does not match the schema: {error.message}")
-        raise none_readable(self.name, rejected, why)
+        raise make_unreadable_error(self.name, rejected, why)
 
     async def _complete(self, asked: StoredQuestion) -> str:
         answer = await self._chat.complete(
@@ -381,7 +381,7 @@ class _JudgementCall:
     about: tuple[str, ...]
 
 
-def _whole_order(text: str, labels: Sequence[str]) -> Mended:
+def _read_whole_order(text: str, labels: Sequence[str]) -> Mended:
     return Mended(order_of(text, labels))
 
 
@@ -411,7 +411,7 @@ _LONGEST = 48_000
 _ANSWER = 1_024
 
 
-def llm(
+def open_llm(
     target: str,
     *,
     ledger: Ledger | None = None,

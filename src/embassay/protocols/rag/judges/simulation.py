@@ -19,10 +19,10 @@ import numpy as np
 
 from embassay.data.judged_runs import read_qrels
 from embassay.data.retrieval import grade_map
-from embassay.data.rows import Row, key_of, number_of, show_value, wrong_cell
+from embassay.data.rows import Row, make_cell_error, number_of, read_key, show_value
 from embassay.data.tables import JsonLines
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.inputs import labels
+from embassay.protocols.kernel.inputs import make_letter_labels
 from embassay.protocols.rag.judges import (
     GradeVerdict,
     NoVerdict,
@@ -30,9 +30,9 @@ from embassay.protocols.rag.judges import (
     Passage,
     Question,
     chat,
-    none_readable,
+    make_unreadable_error,
 )
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.runs.folder import digest_json
 from embassay.spec import QUERY, Spec
 
@@ -159,32 +159,32 @@ def read_recording(path: Path) -> Recording:
     """
     recording = Recording()
     for row in JsonLines(path).rows(_COLUMNS):
-        query, draw = key_of(row, "query_id"), _read_whole(row, "draw", 0)
+        query, draw = read_key(row, "query_id"), _read_whole(row, "draw", 0)
         if row.cells.get("order") is not None:
             order = _read_order(row)
             _put_answer(recording.orders, (draw, query, frozenset(order)), order, row)
             continue
-        key = draw, (query, key_of(row, "doc_id"))
+        key = draw, (query, read_key(row, "doc_id"))
         grade, score = number_of(row, "grade"), number_of(row, "score")
         place = number_of(row, "place")
         if grade is not None:
             if grade not in (1, 2, 3, 4, 5) or isinstance(row.cells["grade"], bool):
-                raise wrong_cell(row, "grade", "a whole number from 1 to 5")
+                raise make_cell_error(row, "grade", "a whole number from 1 to 5")
             _put_answer(recording.grades, key, int(grade), row)
         if score is not None or place is not None:
             _put_answer(recording.scores, key, score if score is not None else -float(place or 0), row)
         if grade is None and score is None and place is None:
-            raise wrong_cell(row, "grade", "a grade, a score, a place or an order")
+            raise make_cell_error(row, "grade", "a grade, a score, a place or an order")
     return recording
 
 
 def _read_order(row: Row) -> tuple[str, ...]:
     order = row.cells["order"]
     if not isinstance(order, list) or not order or not all(isinstance(doc, str | int) for doc in order):
-        raise wrong_cell(row, "order", "a list of document ids, best first")
+        raise make_cell_error(row, "order", "a list of document ids, best first")
     ids = tuple(str(doc) for doc in order)
     if len(set(ids)) < len(ids):
-        raise wrong_cell(row, "order", "every document once")
+        raise make_cell_error(row, "order", "every document once")
     return ids
 
 
@@ -193,7 +193,7 @@ def _read_whole(row: Row, column: str, default: int) -> int:
     if value is None:
         return default
     if value < 0 or value != int(value):
-        raise wrong_cell(row, column, "a whole number, 0 or more")
+        raise make_cell_error(row, column, "a whole number, 0 or more")
     return int(value)
 
 
@@ -343,14 +343,14 @@ class SimulatedJudge:
 
     def utility(self, question: Question, passage: Passage) -> float:
         """How useful the passage really is, in grades, without noise."""
-        drawn = generator(self._seed, "utility", question.id, passage.id).random()
+        drawn = make_generator(self._seed, "utility", question.id, passage.id).random()
         return self.true_grade(question, passage) + self._noise.jitter * (drawn - 0.5)
 
     async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
         """See `Judge.grade`."""
         about = ("grade", question.id, passage.id)
         rejected = await self._tries(about, draw, chat.grade_of, MALFORMED_GRADES)
-        rng = generator(self._seed, *about, str(draw))
+        rng = make_generator(self._seed, *about, str(draw))
         if rng.random() < self._noise.random:
             return GradeVerdict(int(rng.integers(1, 6)), len(rejected) + 1, rejected)
         noisy = self.utility(question, passage) + self._noise.grade_noise * rng.standard_normal()
@@ -366,11 +366,11 @@ class SimulatedJudge:
     ) -> Ordering:
         """See `Judge.order`."""
         about = ("order", question.id, *(passage.id for passage in passages))
-        names = labels(len(passages))
+        names = make_letter_labels(len(passages))
         rejected = await self._tries(
-            about, draw, lambda text: chat.order_of(text, names), malformed_orders(names)
+            about, draw, lambda text: chat.order_of(text, names), make_malformed_orders(names)
         )
-        rng = generator(self._seed, *about, str(draw))
+        rng = make_generator(self._seed, *about, str(draw))
         if rng.random() < self._noise.random:
             return Ordering(tuple(rng.permutation(len(passages)).tolist()), len(rejected) + 1, rejected)
         noisy = np.array([self.utility(question, passage) for passage in passages])
@@ -392,8 +392,8 @@ class SimulatedJudge:
         if not self._noise.malformed and not self._noise.failing:
             return ()
         # Without the draw in its name: what fails once, fails at every repeat.
-        hopeless = generator(self._seed, "failing", *about).random() < self._noise.failing
-        rng = generator(self._seed, "malformed", *about, str(draw))
+        hopeless = make_generator(self._seed, "failing", *about).random() < self._noise.failing
+        rng = make_generator(self._seed, "malformed", *about, str(draw))
         rejected: list[str] = []
         while hopeless or rng.random() < self._noise.malformed:
             try:
@@ -401,11 +401,11 @@ class SimulatedJudge:
             except chat.MalformedJudgement as error:
                 rejected.append(str(error))
             if len(rejected) == self._attempts:
-                raise none_readable(self.name, rejected)
+                raise make_unreadable_error(self.name, rejected)
         return tuple(rejected)
 
 
-def malformed_orders(names: Sequence[str]) -> tuple[str, ...]:
+def make_malformed_orders(names: Sequence[str]) -> tuple[str, ...]:
     """Answers that are no order of these labels, each in a way of its own."""
     whole, first = list(names), list(names[:1])
     lists = (whole[1:], [*whole, *first], [*whole[1:], "?"], [*whole[1:], *whole[1:2]])

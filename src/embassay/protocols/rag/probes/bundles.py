@@ -13,7 +13,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from embassay.data.rows import key_of, missing_column
+from embassay.data.rows import make_missing_column_error, read_key
 from embassay.data.tables import open_table
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.probes.options import Lang
@@ -54,7 +54,7 @@ class Person:
         return f"{_GIVEN.sub(lambda match: f'{match[0][0]}.', self.given)} {self.family}"
 
 
-def in_other_case(name: str) -> str:
+def change_case(name: str) -> str:
     """The name in capitals, small letters or with capital initials, whichever its hash says; with straight apostrophes
     and a blank for every hyphen.
 
@@ -82,7 +82,7 @@ def make_pseudonyms(names: list[str], seed: int) -> dict[str, str]:
     return identifiers
 
 
-def near_miss(name: str, distance: int) -> str:
+def make_near_miss(name: str, distance: int) -> str:
     """The name with `distance` letters changed: a vowel into the next vowel, a consonant into the next consonant.
 
     The letters are spread over the name; their case is kept, their accents are dropped. The Levenshtein distance is
@@ -317,9 +317,9 @@ def _read_cells(path: Path, *columns: str) -> Iterator[tuple[str, ...]]:
     source = open_table(path)
     for column in columns:
         if column not in source.columns():
-            raise missing_column(source, column)
+            raise make_missing_column_error(source, column)
     for row in source.rows(columns):
-        yield tuple(key_of(row, column) for column in columns)
+        yield tuple(read_key(row, column) for column in columns)
 
 
 Group = Literal["base", "identity", "orthography", "layout"]
@@ -351,8 +351,8 @@ def _write_gibberish(bundle: Bundle, seed: int) -> BundleWording:
     return make_texts(bundle, lambda person: identifiers[person.name])
 
 
-def _near_missed(bundle: Bundle, _: int) -> BundleWording:
-    missed = [Person("", near_miss(bundle.author.name, distance)) for distance in (1, 2, 3)]
+def _near_miss_wording(bundle: Bundle, _: int) -> BundleWording:
+    missed = [Person("", make_near_miss(bundle.author.name, distance)) for distance in (1, 2, 3)]
     other = dict(zip(bundle.impostors, missed, strict=True))
     return make_texts(
         bundle, in_passage=lambda person: other[person].family if person in other else person.name
@@ -378,37 +378,57 @@ def _stress_text(bundle: Bundle, _: int) -> BundleWording:
 CONDITIONS: Mapping[str, Condition] = {
     condition.name: condition
     for condition in (
-        Condition("base", "base", "names, label and layout as they are", lambda bundle, _: make_texts(bundle)),
-        Condition("hard_name_mask", "identity", "every author replaced by the same token", _mask_authors),
-        Condition("gibberish_name", "identity", "every author replaced by a six-digit identifier", _write_gibberish,
-                  seeded=True),
         Condition(
-            "edit_distance_near_miss", "identity", "impostors differ from the author by 1 to 3 letters", _near_missed
+            "base", "base", "names, label and layout as they are", lambda bundle, _: make_texts(bundle)
+        ),
+        Condition("hard_name_mask", "identity", "every author replaced by the same token", _mask_authors),
+        Condition(
+            "gibberish_name",
+            "identity",
+            "every author replaced by a six-digit identifier",
+            _write_gibberish,
+            seeded=True,
+        ),
+        Condition(
+            "edit_distance_near_miss",
+            "identity",
+            "impostors differ from the author by 1 to 3 letters",
+            _near_miss_wording,
         ),
         Condition("remove_label", "layout", "no label before the author", _without_labels),
         Condition("strip_diacritics", "orthography", "letters without accents (French)", _without_diacritics),
         Condition(
-            "initials_form", "orthography", "given names as initials",
+            "initials_form",
+            "orthography",
+            "given names as initials",
             lambda bundle, _: make_texts(bundle, lambda person: person.with_initials),
         ),
         Condition(
-            "name_order_inversion", "orthography", "family name first in the passages",
+            "name_order_inversion",
+            "orthography",
+            "family name first in the passages",
             lambda bundle, _: make_texts(bundle, in_passage=lambda person: person.inverted),
         ),
         Condition(
-            "case_punct_perturb", "orthography", "names in a different case, without hyphens and curly apostrophes",
-            lambda bundle, _: make_texts(bundle, lambda person: in_other_case(person.name)),
+            "case_punct_perturb",
+            "orthography",
+            "names in a different case, without hyphens and curly apostrophes",
+            lambda bundle, _: make_texts(bundle, lambda person: change_case(person.name)),
         ),
         Condition(
-            "author_position_shift", "layout", "the author before the title in the passages",
+            "author_position_shift",
+            "layout",
+            "the author before the title in the passages",
             lambda bundle, _: make_texts(bundle, author_first=True),
         ),
         Condition(
-            "unicode_normalization_stress", "orthography",
-            "passages decomposed (NFD), with narrow spaces before : ; ! ?", _stress_text,
+            "unicode_normalization_stress",
+            "orthography",
+            "passages decomposed (NFD), with narrow spaces before : ; ! ?",
+            _stress_text,
         ),
     )
-}  # fmt: skip
+}
 """By name, `base` first."""
 
 

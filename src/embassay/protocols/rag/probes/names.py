@@ -17,8 +17,8 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items
 from embassay.protocols.kernel.forecast import Effort
-from embassay.protocols.kernel.groups import Labels, tied
-from embassay.protocols.kernel.inputs import charged
+from embassay.protocols.kernel.groups import Labels, tie_items
+from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
 from embassay.protocols.kernel.tables import ColumnTable, text
 from embassay.protocols.rag.probes import plan
@@ -28,17 +28,17 @@ from embassay.protocols.rag.probes.bundles import (
     Bundle,
     Material,
     make_bundles,
-    near_miss,
+    make_near_miss,
     open_material,
 )
 from embassay.protocols.rag.probes.options import Lang, NamesRequest
 from embassay.protocols.rag.probes.plan import (
     NAMES_VERSION,
     ProbePlan,
-    cell_key,
-    cell_of,
-    effort_of,
-    systems_of,
+    estimate_effort,
+    make_cell,
+    make_cell_key,
+    plan_probe_systems,
 )
 from embassay.protocols.rag.probes.resampling import (
     INTERVALS,
@@ -49,11 +49,11 @@ from embassay.protocols.rag.probes.resampling import (
     ProbeLine,
     ProbeRows,
     change_fields,
-    counts_of,
-    first_passages,
-    graded_top,
+    count_grades,
+    find_first_passages,
+    find_lost_queries,
+    grades_at_ranks,
     link_table,
-    lost_queries,
     measure_field,
     measure_fields,
     measure_values,
@@ -64,7 +64,7 @@ from embassay.records import Component, Score, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.folder import digest_json
 from embassay.runs.forecast import Hear
-from embassay.runs.memory import Footprint, room_for
+from embassay.runs.memory import Footprint, reserve_room
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -88,12 +88,14 @@ class BundleTexts:
         yield from (self.passages[place] for place in np.unique(self.right[:, :, query]))
 
 
-def all_bundles(material: Material, queries: int, runs: int, seed: int) -> list[list[Bundle]]:
+def make_all_bundles(material: Material, queries: int, runs: int, seed: int) -> list[list[Bundle]]:
     """The bundles of each run; that of run r are drawn from seed + r (spec rag 5.3)."""
     return [make_bundles(material, queries, seed=seed + run) for run in range(runs)]
 
 
-def texts_of(by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str], seed: int) -> BundleTexts:
+def make_bundle_texts(
+    by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str], seed: int
+) -> BundleTexts:
     """The texts of these bundles under these conditions."""
     queries, passages = dict[str, int](), dict[str, int]()
     shape = (len(conditions), len(by_run), len(by_run[0]))
@@ -121,7 +123,7 @@ class BundledPassages:
     grades: NDArray[np.int8]
 
 
-def corpus_of(by_run: Sequence[Sequence[Bundle]], seed: int) -> BundledPassages:
+def make_bundle_corpus(by_run: Sequence[Sequence[Bundle]], seed: int) -> BundledPassages:
     """The collection of these bundles: a passage that runs share stands there once.
 
     Its order is drawn from the seed, so that texts which an ablation makes equal are found in no order of merit.
@@ -205,7 +207,7 @@ class OverRuns:
     runs: int
 
 
-def over_runs(values: Floats) -> OverRuns:
+def average_over_runs(values: Floats) -> OverRuns:
     """From (runs, queries): each run's mean over its queries, then over the runs.
 
     >>> result = over_runs(np.array([[0.161], [0.158], [0.163], [0.157], [0.161]]))
@@ -238,7 +240,7 @@ class Change:
         return 1 - self.kept / self.rows
 
 
-def margin_change(base: Floats, ablated: Floats, *, least: float = LEAST_MARGIN) -> Change:
+def measure_margin_change(base: Floats, ablated: Floats, *, least: float = LEAST_MARGIN) -> Change:
     """What an ablation does to a margin; both (runs, queries) or (rows,), the same rows.
 
     >>> result = margin_change(np.array([0.2, 0.1, 0.015, 0.3]), np.array([0.05, 0.04, 0.0, 0.06]))
@@ -269,9 +271,11 @@ class Collections:
     grades: NDArray[np.int8]
 
 
-def collections_of(by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str], seed: int) -> Collections:
+def make_bundle_collections(
+    by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str], seed: int
+) -> Collections:
     """The collections of these bundles under these conditions."""
-    corpus = corpus_of(by_run, seed)
+    corpus = make_bundle_corpus(by_run, seed)
     texts = {name: write_texts(by_run, corpus, name, seed) for name in conditions}
     return Collections(
         {name: passages for name, (passages, _) in texts.items()},
@@ -289,20 +293,20 @@ def rehearse_calls(texts: BundleTexts, collections: Collections, hear: Hear) -> 
     return True
 
 
-def margins_of(system: Similarity, texts: BundleTexts) -> Margins:
+def measure_margins(system: Similarity, texts: BundleTexts) -> Margins:
     """The margins of every bundle, each (conditions, runs, queries)."""
     return name_margins(pair_similarities(system, texts.queries, texts.passages, texts.left, texts.right))
 
 
-def retrieval_of(system: Similarity, collections: Collections) -> Mapping[str, Floats]:
+def measure_retrieval(system: Similarity, collections: Collections) -> Mapping[str, Floats]:
     """Measure -> its value for every query, (conditions, runs, queries)."""
-    counts = counts_of(collections.grades)
+    counts = count_grades(collections.grades)
     by_measure: dict[str, list[Floats]] = {}
     for name, passages in collections.passages.items():
         runs = collections.queries[name]
-        indices = first_passages(system, [text for run in runs for text in run], passages)
+        indices = find_first_passages(system, [text for run in runs for text in run], passages)
         repeated = np.tile(np.arange(len(counts)), len(runs))
-        top = graded_top(collections.grades[repeated], indices)
+        top = grades_at_ranks(collections.grades[repeated], indices)
         for measure, of_query in measure_values(counts[repeated], top).items():
             by_measure.setdefault(measure, []).append(of_query.reshape(len(runs), -1))
     return {measure: np.stack(of_conditions) for measure, of_conditions in by_measure.items()}
@@ -334,7 +338,7 @@ def cell_outcome(
     scores = list(_base_scores(of, values, context))
     for place, name in enumerate(conditions[1:], start=1):
         scores += _ablation_scores(place, name, values, context)
-    scores += _across_conditions(values, context)
+    scores += _correlate_conditions(values, context)
     headline = scores[0]
     components = {HEADLINE: Component(headline.value, headline.n, np.empty(0), headline.reason)}
     return TaskOutcome(tuple(scores), components, _item_columns(conditions, values))
@@ -344,11 +348,11 @@ def _base_scores(
     of: Mapping[str, Floats], values: Mapping[str, Floats], context: ProbeContext
 ) -> Iterator[Score]:
     yield from _level_scores(0, "", values, context)
-    columns = np.column_stack([_per_query(of["d_name"][0]), _per_query(of["d_topic"][0])])
+    columns = np.column_stack([_average_over_runs(of["d_name"][0]), _average_over_runs(of["d_topic"][0])])
     yield context.over_queries(RATIO, columns, lambda m: m[..., 0] / m[..., 1], why_not="d_topic is 0")
     for measure in values:
         if measure not in MARGINS:
-            pair = _per_query(of["d_name"][0]), _per_query(values[measure][0])
+            pair = _average_over_runs(of["d_name"][0]), _average_over_runs(values[measure][0])
             yield from context.links(*pair, (HEADLINE, measure))
 
 
@@ -357,9 +361,9 @@ def _level_scores(
 ) -> Iterator[Score]:
     """The mean of every measure, and how the name margin's varies between runs."""
     for measure, of_rows in values.items():
-        yield context.over_queries(measure, _per_query(of_rows[place]), variant=variant)
+        yield context.over_queries(measure, _average_over_runs(of_rows[place]), variant=variant)
     rows = _complete_columns(values[HEADLINE][place])
-    runs = over_runs(rows) if rows.size else None
+    runs = average_over_runs(rows) if rows.size else None
     sd = None if runs is None or np.isnan(runs.sd) else runs.sd
     yield Score(
         SD, sd, rows.shape[0], variant=variant, method="over run means, ddof 1",
@@ -372,15 +376,15 @@ def _ablation_scores(
 ) -> Iterator[Score]:
     yield from _level_scores(place, name, values, context)
     base, ablated = values[HEADLINE][0], values[HEADLINE][place]
-    yield context.over_queries(ABSOLUTE, _per_query(ablated - base), variant=name)
+    yield context.over_queries(ABSOLUTE, _average_over_runs(ablated - base), variant=name)
     yield from _percent_scores(base, ablated, name, context)
     for measure in values:
         if measure in MARGINS:
             continue
-        difference = _per_query(values[measure][place]) - _per_query(values[measure][0])
+        difference = _average_over_runs(values[measure][place]) - _average_over_runs(values[measure][0])
         yield context.over_queries(f"{measure} change", difference, variant=name)
         names = ABSOLUTE, f"{measure} change"
-        yield from context.links(_per_query(ablated - base), difference, names, name)
+        yield from context.links(_average_over_runs(ablated - base), difference, names, name)
 
 
 def _percent_scores(base: Floats, ablated: Floats, name: str, context: ProbeContext) -> Iterator[Score]:
@@ -398,11 +402,11 @@ def _percent_scores(base: Floats, ablated: Floats, name: str, context: ProbeCont
         OF_MEANS, sums, lambda m: 100 * (m[..., 3] / m[..., 2] - 1), variant=name, why_not=TOO_SMALL
     )
     yield ratio
-    share = margin_change(base, ablated).excluded_share if base.size else None
+    share = measure_margin_change(base, ablated).excluded_share if base.size else None
     yield Score(EXCLUDED, share, base.size, variant=name, reason="" if base.size else "no query has a value")
 
 
-def _across_conditions(values: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
+def _correlate_conditions(values: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
     """Over conditions: does what shrinks the margin more also cost more recall?"""
     changes = {name: _mean_changes(of_rows) for name, of_rows in values.items()}
     for measure in values:
@@ -413,11 +417,11 @@ def _across_conditions(values: Mapping[str, Floats], context: ProbeContext) -> I
 
 def _mean_changes(of_rows: Floats) -> Floats:
     """Each query's mean change under every ablation, (ablations, queries)."""
-    means = np.stack([_per_query(row) for row in of_rows])
+    means = np.stack([_average_over_runs(row) for row in of_rows])
     return np.asarray(means[1:] - means[0])
 
 
-def _per_query(rows: Floats) -> Floats:
+def _average_over_runs(rows: Floats) -> Floats:
     """Means over runs: (runs, queries) -> (queries,), NaN where a run has none."""
     return np.asarray(rows.mean(axis=0))
 
@@ -463,17 +467,17 @@ def evaluate_cell(
         return rehearse_calls(texts, collections, hear)
 
     with (
-        room_for(memory_of(request, job.lang, opened.system)),
-        charged(ledger, opened.system.name) as requests,
+        reserve_room(estimate_memory(request, job.lang, opened.system)),
+        charge_calls(ledger, opened.system.name) as requests,
     ):
         opened.prefetch(calls)
         opened.remember(calls)
-        margins = margins_of(opened.system, texts)
-        lost = lost_queries(opened.system, [f"{q:03d}" for q in range(request.size)], texts.of_query)
+        margins = measure_margins(opened.system, texts)
+        lost = find_lost_queries(opened.system, [f"{q:03d}" for q in range(request.size)], texts.of_query)
         if lost.too_many:
             result = lost.without_score(HEADLINE, Items())
         else:
-            retrieval = retrieval_of(opened.system, collections)
+            retrieval = measure_retrieval(opened.system, collections)
             for of_rows in (margins.name, margins.topic, margins.both, *retrieval.values()):
                 of_rows[..., lost.mask] = np.nan
             result = replace(
@@ -485,19 +489,19 @@ def evaluate_cell(
 def group_queries(request: NamesRequest, lang: Lang) -> Labels | None:
     """The group of each query: those of one author or topic, of which a probe of many queries has several; None where
     each is by itself."""
-    (drawn,) = all_bundles(open_material(lang, **request.files), request.size, 1, request.seed)
-    return tied([{f"author {bundle.author}", f"topic {bundle.topic}"} for bundle in drawn])
+    (drawn,) = make_all_bundles(open_material(lang, **request.files), request.size, 1, request.seed)
+    return tie_items([{f"author {bundle.author}", f"topic {bundle.topic}"} for bundle in drawn])
 
 
 @lru_cache(maxsize=2)
 def make_collections(request: NamesRequest, lang: Lang) -> tuple[BundleTexts, Collections]:
     """The texts of the bundles in a language, and the collections of them; two stay in memory."""
-    by_run = all_bundles(open_material(lang, **request.files), request.size, request.runs, request.seed)
-    texts = texts_of(by_run, request.wanted_conditions, request.seed)
-    return texts, collections_of(by_run, request.wanted_conditions, request.seed)
+    by_run = make_all_bundles(open_material(lang, **request.files), request.size, request.runs, request.seed)
+    texts = make_bundle_texts(by_run, request.wanted_conditions, request.seed)
+    return texts, make_bundle_collections(by_run, request.wanted_conditions, request.seed)
 
 
-def memory_of(request: NamesRequest, lang: Lang, system: Similarity) -> Footprint:
+def estimate_memory(request: NamesRequest, lang: Lang, system: Similarity) -> Footprint:
     """What a cell will hold."""
     texts, collections = make_collections(request, lang)
     asked = [text for runs in collections.queries.values() for run in runs for text in run]
@@ -508,7 +512,7 @@ def memory_of(request: NamesRequest, lang: Lang, system: Similarity) -> Footprin
         list(dict.fromkeys([*texts.queries, *asked])),
         list(dict.fromkeys([*texts.passages, *stored])),
     )
-    return plan.memory_needed(system, asked, stored, sizes, "Use fewer --queries, --runs or conditions")
+    return plan.estimate_memory(system, asked, stored, sizes, "Use fewer --queries, --runs or conditions")
 
 
 def rehearse_cell(request: NamesRequest, lang: Lang, hear: Hear) -> bool:
@@ -523,7 +527,7 @@ def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger 
     """The plan of a name probe. UsageError for too few authors or topics, DataError for a list that cannot be read,
     ModelError for a system that cannot be opened."""
     tokenizer = open_tokenizer(request.tokenizer)
-    systems = systems_of(request, tokenizer, ledger)
+    systems = plan_probe_systems(request, tokenizer, ledger)
     kind = "own" if request.people or request.topics else "bundled"
     datasets, cells, efforts = [], [], []
     for lang in dict.fromkeys(request.langs):
@@ -537,9 +541,11 @@ def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger 
         fingerprint = digest_json([lang, [person.name for person in of.people], list(of.topics)])
         datasets.append(PlannedDataset(kind, name, lang, fingerprint, (planned,)))
         for system in systems:
-            key = cell_key(TASK, NAMES_VERSION, system, fingerprint, tokenizer, request, in_groups=in_groups)
+            key = make_cell_key(
+                TASK, NAMES_VERSION, system, fingerprint, tokenizer, request, in_groups=in_groups
+            )
             job = NamesJob(system.spec, request.seed, request.tokenizer, cache, lang, name, request)
-            cells.append(cell_of(TASK, name, system, key, units, job))
+            cells.append(make_cell(TASK, name, system, key, units, job))
         efforts.append(partial(_cell_effort, request, lang, name))
     return ProbePlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
@@ -557,7 +563,7 @@ def _count_distinct(rehearse: Callable[[Hear], bool]) -> int:
 def _check_names(of: Material) -> None:
     """UsageError for a name that cannot be missed by as many letters as the ablation does."""
     for person in of.people:
-        near_miss(person.name, 3)
+        make_near_miss(person.name, 3)
 
 
 def _repeat_notes(of: Material, queries: int) -> tuple[str, ...]:
@@ -572,8 +578,8 @@ def _cell_effort(request: NamesRequest, lang: Lang, name: str) -> Effort:
         return rehearse_cell(request, lang, hear)
 
     texts, _ = make_collections(request, lang)
-    effort = effort_of(TASK, name, request.size, texts.passages, rehearse, texts.right.size)
-    return replace(effort, footprint=partial(memory_of, request, lang))
+    effort = estimate_effort(TASK, name, request.size, texts.passages, rehearse, texts.right.size)
+    return replace(effort, footprint=partial(estimate_memory, request, lang))
 
 
 GROUPS = {"base": "base", "identity": "identity-destroying", "orthography": "orthography and formatting",

@@ -16,9 +16,9 @@ from embassay.data.shapes import check_targets
 from embassay.errors import UsageError
 from embassay.measures import list_tau, overlap
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.estimates import MOST_LOST, Items, undefined
+from embassay.protocols.kernel.estimates import MOST_LOST, Items, make_undefined_score
 from embassay.protocols.kernel.forecast import Effort
-from embassay.protocols.kernel.inputs import charged
+from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_names
 from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
 from embassay.protocols.rag.probes import plan
@@ -26,10 +26,10 @@ from embassay.protocols.rag.probes.options import NoiseRequest
 from embassay.protocols.rag.probes.plan import (
     NOISE_VERSION,
     ProbePlan,
-    cell_key,
-    cell_of,
-    effort_of,
-    systems_of,
+    estimate_effort,
+    make_cell,
+    make_cell_key,
+    plan_probe_systems,
 )
 from embassay.protocols.rag.probes.questions import (
     LEVELS,
@@ -38,11 +38,11 @@ from embassay.protocols.rag.probes.questions import (
     NoiseQuestions,
     Rewritings,
     Variant,
-    langs_of,
+    add_small_talk,
     level_name,
-    questions,
+    load_questions,
+    probed_languages,
     rewrite_variants,
-    small_talk,
 )
 from embassay.protocols.rag.probes.resampling import (
     CUTOFF,
@@ -56,9 +56,9 @@ from embassay.protocols.rag.probes.resampling import (
     ProbeLine,
     ProbeRows,
     change_fields,
-    first_passages,
+    find_first_passages,
+    find_lost_queries,
     link_table,
-    lost_queries,
     measure_field,
     measure_fields,
     measure_values,
@@ -68,7 +68,7 @@ from embassay.protocols.rag.rewriters import open_rewriter
 from embassay.records import Component, Result, Score, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear
-from embassay.runs.memory import Footprint, room_for
+from embassay.runs.memory import Footprint, reserve_room
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -85,7 +85,7 @@ class Wordings:
     places: NDArray[np.int64]
 
 
-def asked_of(variants: Sequence[Variant]) -> Wordings:
+def make_wordings(variants: Sequence[Variant]) -> Wordings:
     """The wordings of these variants, the clean questions first."""
     numbers: dict[str, int] = {}
     places = np.array(
@@ -108,7 +108,7 @@ def rehearse_calls(questions: NoiseQuestions, asked: Wordings, hear: Hear) -> bo
     return True
 
 
-def wording_cosines(system: Similarity, questions: NoiseQuestions, asked: Wordings) -> Floats:
+def measure_wording_cosines(system: Similarity, questions: NoiseQuestions, asked: Wordings) -> Floats:
     """The similarity of every wording with its question's reference, (variants, runs, questions), NaN without one."""
     references = list(dict.fromkeys(questions.references))
     meant = np.array([references.index(text) for text in questions.references])
@@ -121,11 +121,13 @@ def wording_cosines(system: Similarity, questions: NoiseQuestions, asked: Wordin
     return similar
 
 
-def wording_retrieval(system: Similarity, questions: NoiseQuestions, asked: Wordings) -> Mapping[str, Floats]:
+def measure_wording_retrieval(
+    system: Similarity, questions: NoiseQuestions, asked: Wordings
+) -> Mapping[str, Floats]:
     """Measure -> its value for every wording, (variants, runs, questions), NaN without one; `overlap` and `tau` are
     with what the clean question finds."""
     asked_here = asked.places >= 0
-    by_text = first_passages(system, asked.texts, questions.corpus)
+    by_text = find_first_passages(system, asked.texts, questions.corpus)
     indices = by_text[np.maximum(asked.places, 0)].reshape(-1, by_text.shape[1])
     n = len(questions)
     counts, rounds = questions.counts(), len(indices) // n
@@ -165,7 +167,7 @@ def share_lost(clean: Floats, noisy: Floats) -> Floats:
     return np.asarray(1 - noisy / np.where(clean == 0, np.nan, clean))
 
 
-def recovery_of(clean: Floats, noisy: Floats, rewritten: Floats) -> Floats:
+def measure_recovery(clean: Floats, noisy: Floats, rewritten: Floats) -> Floats:
     """(rewritten - noisy) / (clean - noisy), value by value; NaN where noise cost nothing."""
     return np.asarray((rewritten - noisy) / np.where(clean > noisy, clean - noisy, np.nan))
 
@@ -195,7 +197,7 @@ def recovered_share(clean: Floats, noisy: Floats, rewritten: Floats) -> float:
         raise UsageError(
             "The three sides do not have the same questions.", mend="Give one cosine per question for each."
         )
-    return float(recovery_of(*(side.mean() for side in sides)))
+    return float(measure_recovery(*(side.mean() for side in sides)))
 
 
 TASK = "noise"
@@ -219,7 +221,7 @@ def cell_outcome(
     scores = list(_drop_scores(means[COSINE], by_name[level_name(NOISIEST)], "", context))
     for place, variant in enumerate(variants):
         scores += _variant_scores(place, variant, by_name, means, context)
-    scores += _across_levels(means, context)
+    scores += _correlate_levels(means, context)
     headline = scores[0]
     components = {HEADLINE: Component(headline.value, headline.n, np.empty(0), headline.reason)}
     return TaskOutcome(tuple(scores), components, _item_columns(ids, variants, values))
@@ -237,7 +239,7 @@ def _variant_scores(
     ):
         n = len(means[COSINE][place])
         reason = f"{lost} of {n} queries have no rewriting (over {MOST_LOST:.0%}, so no score)"
-        yield from (undefined(name, n - lost, reason, variant=variant.name) for name in means)
+        yield from (make_undefined_score(name, n - lost, reason, variant=variant.name) for name in means)
         return
     for name, of_questions in means.items():
         yield context.over_queries(name, of_questions[place], variant=variant.name)
@@ -250,7 +252,7 @@ def _variant_scores(
         yield context.over_queries(
             RECOVERED,
             columns,
-            lambda m: recovery_of(m[..., 0], m[..., 1], m[..., 2]),
+            lambda m: measure_recovery(m[..., 0], m[..., 1], m[..., 2]),
             variant=variant.name,
             why_not="noise costs no similarity",
         )
@@ -292,7 +294,7 @@ def _paired_score(measure: str, differences: Floats, variant: str, context: Prob
     yield Score(f"p({measure})", p, row.n, variant=variant, method=f"paired {context.method}")
 
 
-def _across_levels(means: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
+def _correlate_levels(means: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
     """Over levels, as asked and rewritten: does what moves a question further also cost more recall?"""
     changes = {name: of_questions[1:] - of_questions[0] for name, of_questions in means.items()}
     usable = ~np.isnan(changes[COSINE]).all(axis=1)
@@ -330,9 +332,11 @@ def evaluate_cell(
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request, tokenizer = job.request, open_tokenizer(job.request.tokenizer)
-    posed = questions(request, job.source, job.lang)
-    variants = all_wordings(posed, request, {name: _read_rewritings(job, name) for name in job.rewriters})
-    asked = asked_of(variants)
+    posed = load_questions(request, job.source, job.lang)
+    variants = make_all_wordings(
+        posed, request, {name: _read_rewritings(job, name) for name in job.rewriters}
+    )
+    asked = make_wordings(variants)
     opened = job.opened(advance, ledger=ledger, spread=spread)
     context = ProbeContext(
         posed.dataset, tokenizer, request.seed, request.resamples, together=posed.together()
@@ -341,16 +345,16 @@ def evaluate_cell(
     def calls(hear: Hear) -> bool:
         return rehearse_calls(posed, asked, hear)
 
-    need = _memory_of_wordings(opened.system, posed, asked, request)
-    with room_for(need), charged(ledger, opened.system.name) as requests:
+    need = _estimate_wording_memory(opened.system, posed, asked, request)
+    with reserve_room(need), charge_calls(ledger, opened.system.name) as requests:
         opened.prefetch(calls)
         opened.remember(calls)
-        near = wording_cosines(opened.system, posed, asked)
-        lost = lost_queries(opened.system, posed.ids, lambda q: _texts_of(posed, variants, q))
+        near = measure_wording_cosines(opened.system, posed, asked)
+        lost = find_lost_queries(opened.system, posed.ids, lambda q: _question_texts(posed, variants, q))
         if lost.too_many:
             result = lost.without_score(HEADLINE, Items(), posed.skipped)
         else:
-            values = {COSINE: near, **wording_retrieval(opened.system, posed, asked)}
+            values = {COSINE: near, **measure_wording_retrieval(opened.system, posed, asked)}
             for rows in values.values():
                 rows[..., lost.mask] = np.nan
             result = cell_outcome(posed.ids, variants, values, context)
@@ -363,11 +367,11 @@ def evaluate_cell(
     return opened.add_conduct(result, {**requests, **missing}, compares=True)
 
 
-def all_wordings(
+def make_all_wordings(
     own: NoiseQuestions, request: NoiseRequest, rewritings: Mapping[str, Mapping[str, str]]
 ) -> Sequence[Variant]:
     """Every wording: small talk at each level, then what each rewriter made of all of them."""
-    noisy = small_talk(own, request.runs, request.seed)
+    noisy = add_small_talk(own, request.runs, request.seed)
     return [
         *noisy,
         *(variant for name, texts in rewritings.items() for variant in rewrite_variants(noisy, name, texts)),
@@ -377,16 +381,16 @@ def all_wordings(
 def rehearse_cell(request: NoiseRequest, source: str, lang: Lang, hear: Hear) -> bool:
     """Tell of the calls that a cell makes of an encoder, as far as they are known: rewritings are taken to be as many
     texts as there are wordings."""
-    posed = questions(request, source, lang)
-    return rehearse_calls(posed, asked_of(all_wordings(posed, request, {})), hear)
+    posed = load_questions(request, source, lang)
+    return rehearse_calls(posed, make_wordings(make_all_wordings(posed, request, {})), hear)
 
 
-def memory_of(request: NoiseRequest, source: str, lang: Lang, system: Similarity) -> Footprint:
+def estimate_memory(request: NoiseRequest, source: str, lang: Lang, system: Similarity) -> Footprint:
     """What a cell will hold, as far as wordings are known: a rewriting is taken to be as long as its question."""
-    posed = questions(request, source, lang)
-    asked = asked_of(all_wordings(posed, request, {}))
+    posed = load_questions(request, source, lang)
+    asked = make_wordings(make_all_wordings(posed, request, {}))
     every = 1 + len(dict.fromkeys(request.rewriters))
-    return _memory_of_wordings(
+    return _estimate_wording_memory(
         system,
         posed,
         replace(asked, texts=asked.texts * every, places=np.tile(asked.places, (every, 1, 1))),
@@ -394,11 +398,11 @@ def memory_of(request: NoiseRequest, source: str, lang: Lang, system: Similarity
     )
 
 
-def _memory_of_wordings(
+def _estimate_wording_memory(
     system: Similarity, posed: NoiseQuestions, asked: Wordings, request: NoiseRequest
 ) -> Footprint:
     sizes = plan.ProbeSizes(asked.places.size, asked.places.size, len(posed), request.resamples)
-    return plan.memory_needed(
+    return plan.estimate_memory(
         system, [*asked.texts, *posed.references], posed.corpus, sizes,
         "Probe a smaller corpus, or fewer queries (--limit)"
     )  # fmt: skip
@@ -408,7 +412,7 @@ def _read_rewritings(job: NoiseJob, name: str) -> Mapping[str, str]:
     return Rewritings(job.folder, job.rewriters[name]).read()
 
 
-def _texts_of(posed: NoiseQuestions, variants: Sequence[Variant], query: int) -> Iterator[str]:
+def _question_texts(posed: NoiseQuestions, variants: Sequence[Variant], query: int) -> Iterator[str]:
     yield posed.references[query]
     for variant in variants:
         yield from (run[query] or "" for run in variant.texts)
@@ -428,20 +432,20 @@ def plan_noise(
     neither language."""
     check_targets(dict(request.mapping))
     tokenizer = open_tokenizer(request.tokenizer)
-    systems = systems_of(request, tokenizer, ledger)
+    systems = plan_probe_systems(request, tokenizer, ledger)
     opened = [
         open_rewriter(spec, ledger=ledger, seed=request.seed) for spec in dict.fromkeys(request.rewriters)
     ]
     rewriters = {rewriter.name: rewriter.identity for rewriter in opened}
     datasets, cells, efforts = [], [], []
     for source in dict.fromkeys(request.datasets):
-        for lang in langs_of(request, source):
-            posed = questions(request, source, lang)
+        for lang in probed_languages(request, source):
+            posed = load_questions(request, source, lang)
             units = len(posed) * (1 + 4 * request.runs) * (1 + len(rewriters)) + len(posed.corpus)
             planned = PlannedTask(TASK, len(posed), units, posed.skipped, posed.warnings)
             datasets.append(PlannedDataset(source, posed.dataset, lang, posed.fingerprint, (planned,)))
             for system in systems:
-                key = cell_key(
+                key = make_cell_key(
                     TASK,
                     NOISE_VERSION,
                     system,
@@ -454,7 +458,7 @@ def plan_noise(
                 job = NoiseJob(
                     system.spec, request.seed, request.tokenizer, cache, source, lang, request, rewriters, folder
                 )  # fmt: skip
-                cells.append(cell_of(TASK, posed.dataset, system, key, units, job))
+                cells.append(make_cell(TASK, posed.dataset, system, key, units, job))
             efforts.append(partial(_cell_effort, request, source, lang, units))
     check_names(dataset.name for dataset in datasets)
     return ProbePlan(
@@ -468,9 +472,9 @@ def _cell_effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> 
     def rehearse(hear: Hear) -> bool:
         return rehearse_cell(request, source, lang, hear)
 
-    posed = questions(request, source, lang)
+    posed = load_questions(request, source, lang)
     wordings = units - len(posed.corpus)
-    effort = effort_of(TASK, posed.dataset, len(posed), posed.corpus, rehearse, wordings)
+    effort = estimate_effort(TASK, posed.dataset, len(posed), posed.corpus, rehearse, wordings)
     # A rewriting is a text that nobody has yet: each is counted as long as the question.
     return Effort(
         effort.task,
@@ -482,7 +486,7 @@ def _cell_effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> 
         posed.corpus,
         posed.texts,
         "search",
-        footprint=partial(memory_of, request, source, lang),
+        footprint=partial(estimate_memory, request, source, lang),
     )
 
 
@@ -490,18 +494,18 @@ def noise_tables(rows: ProbeRows, systems: Sequence[str]) -> Iterator[ColumnTabl
     """The tables of a noise probe."""
     yield _cosines_table(rows, systems)
     yield _drops_table(rows, systems)
-    yield _end_to_end(rows, systems)
+    yield _make_end_to_end_table(rows, systems)
     yield link_table(
         rows, systems, "noise_links", "Similarity and retrieval, over queries and over levels", ACROSS
     )
 
 
-def _wording(line: ProbeLine) -> str:
-    rewriter = _rewriter_of(line.variant)
+def _wording_name(line: ProbeLine) -> str:
+    rewriter = _variant_rewriter(line.variant)
     return f"rewritten by {rewriter}" if rewriter else "as asked"
 
 
-WORDING = text("wording", _wording)
+WORDING = text("wording", _wording_name)
 
 
 def _cosines_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
@@ -516,7 +520,7 @@ def _cosines_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
 
 def _level_field(level: int) -> Field:
     def at_level(line: ProbeLine) -> Result | None:
-        variant = level_name(level, _rewriter_of(line.variant))
+        variant = level_name(level, _variant_rewriter(line.variant))
         return line.rows.find(line.dataset, line.system, variant, COSINE)
 
     return number(f"level {level}", "value", 3).within(at_level)
@@ -527,14 +531,14 @@ def _drops_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
     return ColumnTable.of(
         "rag_table13", f"Drop of similarity from level 0 to level {NOISIEST}, and what rewriting recovers",
         # Questions as asked keep their line where nothing could be measured.
-        [line for line in lines if not _rewriter_of(line.variant) or line.find(HEADLINE) is not None],
+        [line for line in lines if not _variant_rewriter(line.variant) or line.find(HEADLINE) is not None],
         SYSTEM, DATASET, LANG, WORDING, *measure_fields(("drop", "drop low", "drop high"), HEADLINE),
         *measure_fields(("drop %", "% low", "% high"), SHARE, 1),
         *measure_fields(("recovered", "recovered low", "recovered high"), RECOVERED), note=INTERVALS
     )  # fmt: skip
 
 
-def _end_to_end(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
+def _make_end_to_end_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
     wordings = product(_list_rewriters(rows), range(len(LEVELS)))
     lines = rows.lines(systems, [level_name(level, rewriter) for rewriter, level in wordings])
     changes = (
@@ -543,7 +547,7 @@ def _end_to_end(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
     )
     return ColumnTable.of(
         "noise_retrieval", "Retrieval with noisy questions", [line for line in lines if line.find(RECALL) is not None],
-        SYSTEM, DATASET, LANG, whole("level", _level_of), WORDING, *chain.from_iterable(changes),
+        SYSTEM, DATASET, LANG, whole("level", _line_level), WORDING, *chain.from_iterable(changes),
         measure_field(OVERLAP, OVERLAP), measure_field(TAU, TAU),
         note="Change is against the clean question, p by the paired bootstrap; overlap and tau are with its ranking. "
         f"{INTERVALS}"
@@ -552,13 +556,13 @@ def _end_to_end(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
 
 def _list_rewriters(rows: ProbeRows) -> list[str]:
     """None (as asked), and those that were asked for."""
-    return list(dict.fromkeys(["", *map(_rewriter_of, rows.variants(COSINE))]))
+    return list(dict.fromkeys(["", *map(_variant_rewriter, rows.variants(COSINE))]))
 
 
-def _rewriter_of(variant: str) -> str:
+def _variant_rewriter(variant: str) -> str:
     return variant.partition(":")[2]
 
 
-def _level_of(line: ProbeLine) -> int:
+def _line_level(line: ProbeLine) -> int:
     names = [level_name(level) for level in range(len(LEVELS))]
     return names.index(line.variant.partition(":")[0])

@@ -16,9 +16,9 @@ from embassay.protocols.kernel.request import (
     DatasetRequest,
     RunRequest,
     as_lists,
-    column_pairs,
-    like,
     option,
+    parse_column_pairs,
+    repeat_option,
 )
 
 Lang = Literal["en", "fr"]
@@ -43,7 +43,7 @@ class NamesRequest:
     retrieval data that are signed by the authors, to measure the recall that damaged names cost there.
     """
 
-    systems: tuple[str, ...] = like(RunRequest, "systems")
+    systems: tuple[str, ...] = repeat_option(RunRequest, "systems")
     langs: tuple[Lang, ...] = option(
         LANGS, "Language. Default: both, or those of the data.", name="--lang", group=DATA
     )
@@ -60,19 +60,21 @@ class NamesRequest:
     runs: int = option(
         15, "Draws of impostors and forms, or of small talk.", least=1, most=10_000, group=STATISTICS
     )
-    limit: int | None = like(RunRequest, "limit", help="Maximum queries.")
-    seed: int = like(RunRequest, "seed")
-    tokenizer: str = like(RunRequest, "tokenizer")
+    limit: int | None = repeat_option(RunRequest, "limit", help="Maximum queries.")
+    seed: int = repeat_option(RunRequest, "seed")
+    tokenizer: str = repeat_option(RunRequest, "tokenizer")
     resamples: int = option(
         10_000, "Bootstrap resamples per interval.", least=1, most=MOST_RESAMPLES, group=STATISTICS
     )
-    datasets: tuple[str, ...] = like(
+    datasets: tuple[str, ...] = repeat_option(
         RunRequest, "datasets", default=(),
         help="Retrieval data to sign with the authors, to measure how much recall damaged names cost."
     )  # fmt: skip
-    mapping: tuple[tuple[str, str], ...] = like(RunRequest, "mapping", default=(), read=column_pairs)
-    split: str | None = like(RunRequest, "split")
-    grades: str | None = like(RunRequest, "grades")
+    mapping: tuple[tuple[str, str], ...] = repeat_option(
+        RunRequest, "mapping", default=(), read=parse_column_pairs
+    )
+    split: str | None = repeat_option(RunRequest, "split")
+    grades: str | None = repeat_option(RunRequest, "grades")
 
     def __post_init__(self) -> None:
         for lang in self.langs:
@@ -145,27 +147,29 @@ class NoiseRequest:
     where there is one. `runs` are draws of small talk. `limit` is the most queries of a dataset.
     """
 
-    systems: tuple[str, ...] = like(RunRequest, "systems")
-    datasets: tuple[str, ...] = like(
+    systems: tuple[str, ...] = repeat_option(RunRequest, "systems")
+    datasets: tuple[str, ...] = repeat_option(
         RunRequest, "datasets", default=(BUNDLED,), help="bundled (default), a catalogue name or a path."
     )
-    langs: tuple[Lang, ...] = like(NamesRequest, "langs", default=())
+    langs: tuple[Lang, ...] = repeat_option(NamesRequest, "langs", default=())
     rewriters: tuple[str, ...] = option(
         ("rules",), "Rewriter of noisy questions: rules (default), identity or llm:MODEL.",
         name="--rewriter", group=SYSTEMS
     )  # fmt: skip
     reference: Reference = option("auto", "Compare with the plain question, or with the best passage.")
-    mapping: tuple[tuple[str, str], ...] = like(RunRequest, "mapping", default=(), read=column_pairs)
-    split: str | None = like(RunRequest, "split")
-    grades: str | None = like(RunRequest, "grades")
-    people: str | None = like(NamesRequest, "people")
-    topics: str | None = like(NamesRequest, "topics")
-    queries: int = like(NamesRequest, "queries")
-    runs: int = like(NamesRequest, "runs", default=3)
-    limit: int | None = like(NamesRequest, "limit")
-    seed: int = like(RunRequest, "seed")
-    tokenizer: str = like(RunRequest, "tokenizer")
-    resamples: int = like(NamesRequest, "resamples")
+    mapping: tuple[tuple[str, str], ...] = repeat_option(
+        RunRequest, "mapping", default=(), read=parse_column_pairs
+    )
+    split: str | None = repeat_option(RunRequest, "split")
+    grades: str | None = repeat_option(RunRequest, "grades")
+    people: str | None = repeat_option(NamesRequest, "people")
+    topics: str | None = repeat_option(NamesRequest, "topics")
+    queries: int = repeat_option(NamesRequest, "queries")
+    runs: int = repeat_option(NamesRequest, "runs", default=3)
+    limit: int | None = repeat_option(NamesRequest, "limit")
+    seed: int = repeat_option(RunRequest, "seed")
+    tokenizer: str = repeat_option(RunRequest, "tokenizer")
+    resamples: int = repeat_option(NamesRequest, "resamples")
 
     def __post_init__(self) -> None:
         for lang in self.langs:

@@ -10,13 +10,13 @@ from embassay.contracts import Similarity, Tokenizer
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import (
     Effort,
-    dimensions,
-    footprint,
+    count_dimensions,
     read_bytes,
-    remembered,
+    remembered_vector_bytes,
+    sum_memory,
     token_bytes,
 )
-from embassay.protocols.kernel.plan import PlannedSystem, planned_systems
+from embassay.protocols.kernel.plan import PlannedSystem, plan_systems
 from embassay.protocols.rag.rewriters import Rewriter, describe_rewriter
 from embassay.runs.folder import Cell, digest_json
 from embassay.runs.forecast import Hear
@@ -47,13 +47,15 @@ class ProbePlan(planning.Plan):
         }
 
 
-def systems_of(request: Any, tokenizer: Tokenizer, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:
+def plan_probe_systems(
+    request: Any, tokenizer: Tokenizer, ledger: Ledger | None
+) -> tuple[PlannedSystem, ...]:
     """The systems that were named: a probe has no reference rows of its own."""
-    systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
+    systems = plan_systems(request.systems, tokenizer, request.seed, ledger)
     return tuple(system for system in systems if system.kind != "reference" or system.spec in request.systems)
 
 
-def cell_key(
+def make_cell_key(
     task: str,
     version: int,
     system: PlannedSystem,
@@ -83,13 +85,13 @@ def cell_key(
     )
 
 
-def cell_of(task: str, dataset: str, system: PlannedSystem, key: str, units: int, job: Any) -> Cell:
+def make_cell(task: str, dataset: str, system: PlannedSystem, key: str, units: int, job: Any) -> Cell:
     """A cell; a system without vectors sees no texts that progress could count."""
     texts = units if system.kind == "embedding" else 0
     return Cell(task, dataset, system.name, key, texts, job, remote=system.remote is not None)
 
 
-def effort_of(
+def estimate_effort(
     task: str, dataset: str, items: int, texts: Sequence[str], rehearse: Callable[[Hear], bool], pairs: int
 ) -> Effort:
     """What a dataset takes: `texts` stand for those that are asked for where these cannot be counted, `pairs` are what
@@ -115,19 +117,19 @@ class ProbeSizes:
     resamples: int
 
 
-def memory_needed(
+def estimate_memory(
     system: Similarity, asked: Sequence[str], stored: Sequence[str], sizes: ProbeSizes, mend: str
 ) -> Footprint:
     """The estimate for one system that gets the texts `asked` as queries and those `stored` as passages."""
-    dim = dimensions(system)
+    dim = count_dimensions(system)
     parts = {
         "texts": read_bytes(stored),
         "values": _PER_PLACE * sizes.places,
         "replicates": _DRAWS * min(sizes.queries * sizes.resamples, _MOST_DRAWN),
     }
     if dim:
-        parts["vectors"] = remembered(len(asked) + len(stored), dim)
+        parts["vectors"] = remembered_vector_bytes(len(asked) + len(stored), dim)
     else:
         tokens = token_bytes(asked, sizes.pairs) + token_bytes(stored, sizes.pairs)
         parts["tokens"] = max(token_bytes(asked) + token_bytes(stored), tokens)
-    return footprint(parts, mend)
+    return sum_memory(parts, mend)

@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 from embassay.protocols.kernel.forecast import Forecaster
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.request import request_of
-from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
+from embassay.protocols.kernel.request import make_request
+from embassay.protocols.kernel.session import Conclusion, Session, Silent, make_unknown_price_error
 from embassay.protocols.rag.golden.protocol import ANSWER_TOKENS
 from embassay.protocols.rag.probes import names, noise, signatures
 from embassay.protocols.rag.probes.names import NamesJob, plan_names
 from embassay.protocols.rag.probes.noise import plan_noise
 from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
 from embassay.protocols.rag.probes.plan import ProbePlan
-from embassay.protocols.rag.probes.questions import Rewritings, questions, small_talk
+from embassay.protocols.rag.probes.questions import Rewritings, add_small_talk, load_questions
 from embassay.protocols.rag.probes.resampling import RECALL, ProbeRows
 from embassay.protocols.rag.probes.signatures import SignedJob, plan_collections, signature_tables
 from embassay.records import Result, TaskOutcome
@@ -25,7 +25,7 @@ from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.ledger import likely_tokens
+from embassay.systems.remote.ledger import estimate_tokens
 from embassay.text import open_tokenizer
 
 
@@ -40,8 +40,10 @@ def _forecast_rewriting(plan: ProbePlan) -> Iterator[Forecast]:
     for rewriter in plan.rewriters:
         model: Any = getattr(rewriter, "model", None)
         for dataset in plan.datasets if model is not None else ():
-            waiting = wanted_texts(plan, dataset.name) - set(_kept_rewritings(plan, rewriter.identity))
-            read, written = likely_tokens(list(waiting)), ANSWER_TOKENS["rewrite"] * len(waiting)
+            waiting = list_texts_to_rewrite(plan, dataset.name) - set(
+                _read_kept_rewritings(plan, rewriter.identity)
+            )
+            read, written = estimate_tokens(list(waiting)), ANSWER_TOKENS["rewrite"] * len(waiting)
             read += PROMPT * len(waiting)
             price = getattr(model, "price", None)
             yield Forecast(
@@ -55,15 +57,15 @@ PROMPT = 260
 """Tokens of the instructions that go with every question, about."""
 
 
-def wanted_texts(plan: ProbePlan, dataset: str) -> set[str]:
+def list_texts_to_rewrite(plan: ProbePlan, dataset: str) -> set[str]:
     """The texts of a dataset that are to be rewritten."""
     job = next(cell.job for cell in plan.cells if cell.dataset == dataset)
-    posed = questions(plan.request, job.source, job.lang)
-    noisy = small_talk(posed, plan.request.runs, plan.request.seed)
+    posed = load_questions(plan.request, job.source, job.lang)
+    noisy = add_small_talk(posed, plan.request.runs, plan.request.seed)
     return {text for variant in noisy for run in variant.texts for text in run if text is not None}
 
 
-def _kept_rewritings(plan: ProbePlan, identity: str) -> set[str]:
+def _read_kept_rewritings(plan: ProbePlan, identity: str) -> set[str]:
     return set(Rewritings(plan.cells[0].job.folder, identity).read())
 
 
@@ -156,7 +158,7 @@ class Probe(Protocol):
         for rewriter in plan.rewriters if max_usd is not None else ():
             model = getattr(rewriter, "model", None)
             if model is not None and getattr(model, "price", None) is None:
-                raise unknown_price(rewriter.name)
+                raise make_unknown_price_error(rewriter.name)
 
     def describe_run(self, plan: ProbePlan) -> dict[str, Any]:
         """Which probe it is, and its rewriters."""
@@ -166,7 +168,9 @@ class Probe(Protocol):
         """Have all noisy questions rewritten, and redo cells that lacked what is there now."""
         plan: Any = session.plan
         if plan.rewriters:
-            of_dataset = {dataset.name: wanted_texts(plan, dataset.name) for dataset in plan.datasets}
+            of_dataset = {
+                dataset.name: list_texts_to_rewrite(plan, dataset.name) for dataset in plan.datasets
+            }
             self._redo(session, of_dataset, self._rewritten(session, of_dataset, listener))
         session.do(listener)
 
@@ -227,7 +231,7 @@ def _probe_request(
     """The request of a Python call, whose mapping is a dictionary."""
     mapping = dict(arguments.get("mapping") or {})
     other = {name: value for name, value in arguments.items() if name != "mapping"}
-    return request_of(kind, call, _as_tuples(other), tuple(systems), mapping=tuple(sorted(mapping.items())))
+    return make_request(kind, call, _as_tuples(other), tuple(systems), mapping=tuple(sorted(mapping.items())))
 
 
 def _as_tuples(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,21 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Role
-from embassay.data.retrieval import fitting_map, grade_map
+from embassay.data.retrieval import grade_map, suggest_grade_map
 from embassay.errors import DataError, UsageError
 from embassay.measures.judgements import ABSENT, RELEVANT, UNJUDGED
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel.groups import Labels, tied
-from embassay.protocols.kernel.inputs import charged
+from embassay.protocols.kernel.groups import Labels, tie_items
+from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.bundles import make_bundles, open_material
-from embassay.protocols.rag.probes.names import all_bundles, corpus_of, write_texts
+from embassay.protocols.rag.probes.names import make_all_bundles, make_bundle_corpus, write_texts
 from embassay.protocols.rag.probes.options import BUNDLED, LANGS, NoiseRequest
 from embassay.protocols.rag.rewriters import Rewriter
 from embassay.randomness import random_bytes
 from embassay.records import Loaded, RetrievalSet, Skipped
-from embassay.runs.execution import Failure, all_of
+from embassay.runs.execution import Failure, run_jobs
 from embassay.runs.folder import digest_json, to_json, write_atomic
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
@@ -111,7 +111,7 @@ class NoiseQuestions:
         """The group of each question: those that share a relevant passage or are of the same words; None where each is
         by itself."""
         relevant = [[str(place) for place, grade in row.items() if grade >= RELEVANT] for row in self.grades]
-        return tied(relevant, self.texts)
+        return tie_items(relevant, self.texts)
 
     def counts(self) -> NDArray[np.int64]:
         """How many graded passages of grade 1, 2, 3, 4, 5 each question has, (q, 5)."""
@@ -126,21 +126,25 @@ class NoiseQuestions:
         return np.array(rows, dtype=np.int8)
 
 
-def questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
+def load_questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
     """The questions of a dataset in a language; the last few stay in memory."""
-    return _questions_of(request.of_texts(), source, lang)
+    return _open_questions(request.of_texts(), source, lang)
 
 
 @lru_cache(maxsize=4)
-def _questions_of(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
-    return _bundled_questions(request, lang) if source == BUNDLED else _of_dataset(request, source, lang)
+def _open_questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
+    return (
+        _bundled_questions(request, lang)
+        if source == BUNDLED
+        else _open_dataset_questions(request, source, lang)
+    )
 
 
-def langs_of(request: NoiseRequest, source: str) -> tuple[Lang, ...]:
+def probed_languages(request: NoiseRequest, source: str) -> tuple[Lang, ...]:
     """The languages that a dataset is probed in. UsageError where it has none of those that there is small talk in."""
     if source == BUNDLED:
         return request.langs or LANGS
-    dataset = opening.dataset(request.dataset(source))
+    dataset = opening.open_request_dataset(request.dataset(source))
     if len(dataset.langs) < 2:
         stated = tuple(lang for lang in LANGS if lang == dataset.lang)
         if request.langs and stated and stated != request.langs:
@@ -160,11 +164,11 @@ def _bundled_questions(request: NoiseRequest, lang: Lang) -> NoiseQuestions:
     of = open_material(lang, **request.files)
     size = min(request.queries, request.limit or request.queries)
     first = make_bundles(of, size, seed=request.seed)
-    by_run = all_bundles(of, size, CORPUS_RUNS, request.seed)
-    corpus = corpus_of(by_run, request.seed)
+    by_run = make_all_bundles(of, size, CORPUS_RUNS, request.seed)
+    corpus = make_bundle_corpus(by_run, request.seed)
     passages, of_runs = write_texts(by_run, corpus, "base", request.seed)
     if request.reference == "passage":
-        references = [_first_best(corpus.grades[q], passages) for q in range(size)]
+        references = [_find_best_passage(corpus.grades[q], passages) for q in range(size)]
     else:
         references = [
             NEEDS[lang].replace("{A}", bundle.author.name).replace("{T}", bundle.topic) for bundle in first
@@ -180,22 +184,22 @@ def _bundled_questions(request: NoiseRequest, lang: Lang) -> NoiseQuestions:
     )  # fmt: skip
 
 
-def _first_best(grades: NDArray[np.int8], passages: list[str]) -> str:
+def _find_best_passage(grades: NDArray[np.int8], passages: list[str]) -> str:
     return passages[int(np.argmax(grades))]
 
 
-def _of_dataset(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
+def _open_dataset_questions(request: NoiseRequest, source: str, lang: Lang) -> NoiseQuestions:
     if request.reference == "need":
         raise UsageError(
             f"The dataset {source!r} does not state its queries' needs in plain words.",
             mend="Compare with the best passage: --reference passage.",
         )
-    dataset = opening.dataset(request.dataset(source))
+    dataset = opening.open_request_dataset(request.dataset(source))
     several = len(dataset.langs) > 1
     if several:
         dataset = dataset.subsets("retrieval")[lang]
     loaded = dataset.load("retrieval", seed=request.seed)
-    table, note = _grades_of_gains(loaded, request)
+    table, note = _grades_by_gain(loaded, request)
     usable = list(_dataset_questions(loaded.data, table, _draw_queries(loaded.data.queries.ids, request)))
     if not usable:
         raise DataError(
@@ -233,7 +237,7 @@ def _draw_queries(ids: Sequence[str], request: NoiseRequest) -> set[str]:
     return set(sorted(ids, key=lambda key: random_bytes(8, request.seed, "limit", key))[: request.limit])
 
 
-def _grades_of_gains(loaded: Loaded[RetrievalSet], request: NoiseRequest) -> tuple[dict[float, int], str]:
+def _grades_by_gain(loaded: Loaded[RetrievalSet], request: NoiseRequest) -> tuple[dict[float, int], str]:
     """Gain -> grade from 1 to 5, and how that was done: gains of 0 to 4 are grades less 1, values up to 5 are grades;
     other scales, binary ones among them, are spread. DataError where it is not sure what they mean."""
     gains = sorted({gain for judged in loaded.data.qrels.values() for gain in judged.values()})
@@ -241,7 +245,7 @@ def _grades_of_gains(loaded: Loaded[RetrievalSet], request: NoiseRequest) -> tup
         table: dict[Any, Any] = {gain: int(gain) + 1 for gain in gains}
     elif max(gains) == 5 and all(gain in range(6) for gain in gains):
         table = {gain: max(int(gain), 1) for gain in gains}
-    elif fitting := fitting_map([0.0, *gains]):
+    elif fitting := suggest_grade_map([0.0, *gains]):
         table = dict(grade_map(fitting))
     else:
         levels = ", ".join(f"{gain:g}" for gain in gains[:8])
@@ -281,7 +285,7 @@ class Variant:
         return level_name(self.level, self.rewriter)
 
 
-def small_talk(questions: NoiseQuestions, runs: int, seed: int) -> list[Variant]:
+def add_small_talk(questions: NoiseQuestions, runs: int, seed: int) -> list[Variant]:
     """The questions at every level; the small talk of run r is drawn from seed + r."""
     return [
         Variant(
@@ -341,14 +345,14 @@ class Rewritings:
 
         async def rewrite() -> None:
             jobs = [partial(rewriter.rewrite, Question(str(i), text)) for i, text in enumerate(waiting)]
-            async for place, outcome in all_of(jobs, progress=listener.advanced_by):
+            async for place, outcome in run_jobs(jobs, progress=listener.advanced_by):
                 if isinstance(outcome, Failure):
                     failed[waiting[place]] = outcome.reason
                 else:
                     rewritings[waiting[place]] = outcome
 
         try:
-            with charged(ledger, rewriter.name):
+            with charge_calls(ledger, rewriter.name):
                 wait_for(rewrite)
         finally:
             # Sorted, for answers come in any order and the file should not depend on it.

@@ -15,13 +15,18 @@ from embassay.contracts import Role, Similarity
 from embassay.measures import ndcg_arrays, pearson, spearman
 from embassay.measures.judgements import ABSENT, GRADES, Graded
 from embassay.measures.sets import n_recall_of, ra_nwg_of
-from embassay.protocols.kernel.estimates import Lost, estimate, interval, undefined
-from embassay.protocols.kernel.groups import Labels, words
-from embassay.protocols.kernel.inputs import Context, lost_rows
+from embassay.protocols.kernel.estimates import (
+    Lost,
+    bootstrap_estimate,
+    bootstrap_interval,
+    make_undefined_score,
+)
+from embassay.protocols.kernel.groups import Labels, describe_bootstrap
+from embassay.protocols.kernel.inputs import Context, find_lost_rows
 from embassay.protocols.kernel.tables import ColumnTable, Field, Style, number, text, whole
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.records import Result, RetrievalSet, Score
-from embassay.stats.resampling import group_sums, resampled_rows, row_counts, rows_of_resamples
+from embassay.stats.resampling import count_rows, draw_all_resamples, draw_resamples, group_sums
 from embassay.systems.cosine import scale_rows
 
 Floats = NDArray[np.float64]
@@ -82,7 +87,7 @@ NDCG = f"nDCG@{CUTOFF}"
 MEASURES = (RECALL, GAIN, NDCG)
 
 
-def first_passages(system: Similarity, queries: Sequence[str], corpus: Sequence[str]) -> Ints:
+def find_first_passages(system: Similarity, queries: Sequence[str], corpus: Sequence[str]) -> Ints:
     """The places in the corpus of the first `CUTOFF` passages for each query, (q, 10), -1 where there are fewer; each
     distinct query is searched for once."""
     distinct = list(dict.fromkeys(queries))
@@ -102,13 +107,13 @@ def measure_values(counts: Ints, top: NDArray[np.int8]) -> Mapping[str, Floats]:
     }
 
 
-def graded_top(grades: NDArray[np.int8], indices: Ints) -> NDArray[np.int8]:
+def grades_at_ranks(grades: NDArray[np.int8], indices: Ints) -> NDArray[np.int8]:
     """The grade at each rank, from the grades of all passages for each query (q, n) and places (q, k)."""
     ranked = np.take_along_axis(grades, np.maximum(indices, 0), axis=1)
     return np.asarray(np.where(indices < 0, np.int8(ABSENT), ranked))
 
 
-def counts_of(grades: NDArray[np.int8]) -> Ints:
+def count_grades(grades: NDArray[np.int8]) -> Ints:
     """How many passages have grade 1, 2, 3, 4, 5 for each query: (q, n) -> (q, 5)."""
     return np.stack([np.count_nonzero(grades == grade, axis=1) for grade in GRADES], axis=1)
 
@@ -121,7 +126,7 @@ def _best_gains(counts: Ints) -> Floats:
     return np.asarray(np.maximum(4.0 - passed, 0))
 
 
-def lost_queries(system: Similarity, ids: Sequence[str], texts: Callable[[int], Iterable[str]]) -> Lost:
+def find_lost_queries(system: Similarity, ids: Sequence[str], texts: Callable[[int], Iterable[str]]) -> Lost:
     """The lost ones among the queries; `texts` are all those of a query, by its place."""
     lost = Lost(system, ids, "queries")
     failures = getattr(system, "failures", {})
@@ -150,7 +155,7 @@ class ProbeContext(Context):
     @property
     def method(self) -> str:
         """How intervals are made."""
-        return words("queries", RetrievalSet, self.together)
+        return describe_bootstrap("queries", RetrievalSet, self.together)
 
     @property
     def resamples(self) -> int:
@@ -162,7 +167,7 @@ class ProbeContext(Context):
         # Above this the counts of all draws would take too much memory.
         if self.draws * len(columns) > _HELD:
             return super().bootstrap(columns, purpose, groups)
-        lost = lost_rows(columns)
+        lost = find_lost_rows(columns)
         if groups is not None:
             filled = np.column_stack([np.where(lost[:, None], 0.0, columns), ~lost])
             whole = group_sums(filled, groups)
@@ -191,11 +196,11 @@ class ProbeContext(Context):
         table = columns.reshape(len(columns), -1)
         kept = int((~np.isnan(table).any(axis=1)).sum())
         if not kept:
-            return undefined(measure, 0, why_not or "no query has a value", variant=variant)
+            return make_undefined_score(measure, 0, why_not or "no query has a value", variant=variant)
         with np.errstate(invalid="ignore", divide="ignore"):
-            result = estimate(table, statistic, self, "queries", self.method, groups=self.together)
+            result = bootstrap_estimate(table, statistic, self, "queries", self.method, groups=self.together)
         if not np.isfinite(result.value):
-            return undefined(measure, result.n, why_not or "it is not defined", variant=variant)
+            return make_undefined_score(measure, result.n, why_not or "it is not defined", variant=variant)
         return result.score(measure, variant=variant)
 
     def links(self, x: Floats, y: Floats, names: tuple[str, str], variant: str = "") -> list[Score]:
@@ -211,7 +216,7 @@ class ProbeContext(Context):
         x, y = x[:, whole], y[:, whole]
         if not whole.any():
             return [
-                undefined(_link_name(name, names), 0, "no query has all values", variant=variant)
+                make_undefined_score(_link_name(name, names), 0, "no query has all values", variant=variant)
                 for name in CORRELATIONS
             ]
 
@@ -235,15 +240,15 @@ class ProbeContext(Context):
         for name, correlation in CORRELATIONS.items():
             measure = _link_name(name, names)
             if n < FEWEST:
-                scores.append(undefined(measure, n, f"{n} points are too few", variant=variant))
+                scores.append(make_undefined_score(measure, n, f"{n} points are too few", variant=variant))
                 continue
             value = float(correlation(x, y))
             if np.isnan(value):
                 side = names[0] if not np.ptp(x) else names[1]
-                scores.append(undefined(measure, n, f"{side} does not vary", variant=variant))
+                scores.append(make_undefined_score(measure, n, f"{side} does not vary", variant=variant))
                 continue
             parts = [np.asarray(correlation(*resampled(rows))) for rows in self._rows(whole)]
-            low, high = interval(np.concatenate(parts))
+            low, high = bootstrap_interval(np.concatenate(parts))
             scores.append(Score(measure, value, n, low, high, variant=variant, method=self.method))
         return scores
 
@@ -253,11 +258,11 @@ class ProbeContext(Context):
         draws, stream = min(self.draws, LINK_DRAWS), self.stream("links")
         if self.together is None:
             n = int(whole.sum())
-            yield from resampled_rows(n, draws, stream, most=200_000 // n)
+            yield from draw_resamples(n, draws, stream, most=200_000 // n)
             return
         labels = self.together[whole]
         members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-        for block in resampled_rows(len(members), draws, stream, most=1_000):
+        for block in draw_resamples(len(members), draws, stream, most=1_000):
             for drawn in block:
                 yield np.concatenate([members[place] for place in drawn])[None]
 
@@ -265,8 +270,8 @@ class ProbeContext(Context):
 @lru_cache(maxsize=2)
 def _draw_counts(seed: int, dataset: str, n: int, draws: int) -> Floats:
     """How often each of n queries is drawn in each resample, (draws, n)."""
-    rows = rows_of_resamples(n, draws, generator(seed, "bootstrap", dataset, "queries"))
-    return row_counts(rows).astype(np.float64)
+    rows = draw_all_resamples(n, draws, make_generator(seed, "bootstrap", dataset, "queries"))
+    return count_rows(rows).astype(np.float64)
 
 
 def _link_name(name: str, names: tuple[str, str]) -> str:

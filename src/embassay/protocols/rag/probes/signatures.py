@@ -17,7 +17,7 @@ from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items
 from embassay.protocols.kernel.forecast import Effort
-from embassay.protocols.kernel.inputs import charged
+from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_names
 from embassay.protocols.kernel.tables import ColumnTable, number
 from embassay.protocols.rag.probes import plan
@@ -25,7 +25,7 @@ from embassay.protocols.rag.probes.bundles import (
     CONDITIONS,
     Bundle,
     Person,
-    near_miss,
+    make_near_miss,
     open_material,
 )
 from embassay.protocols.rag.probes.names import (
@@ -35,11 +35,11 @@ from embassay.protocols.rag.probes.names import (
     NEAR_MISS,
     PERCENT,
     make_collections,
-    margins_of,
+    measure_margins,
 )
 from embassay.protocols.rag.probes.options import BASE, Lang, NamesRequest
-from embassay.protocols.rag.probes.plan import NAMES_VERSION, ProbePlan, cell_key, cell_of
-from embassay.protocols.rag.probes.questions import NoiseQuestions, langs_of, questions
+from embassay.protocols.rag.probes.plan import NAMES_VERSION, ProbePlan, make_cell, make_cell_key
+from embassay.protocols.rag.probes.questions import NoiseQuestions, load_questions, probed_languages
 from embassay.protocols.rag.probes.resampling import (
     DATASET,
     INTERVALS,
@@ -50,16 +50,16 @@ from embassay.protocols.rag.probes.resampling import (
     ProbeLine,
     ProbeRows,
     change_fields,
-    first_passages,
+    find_first_passages,
+    find_lost_queries,
     link_table,
-    lost_queries,
     measure_values,
 )
 from embassay.randomness import random_bytes
 from embassay.records import Component, Result, Score, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear
-from embassay.runs.memory import Footprint, room_for
+from embassay.runs.memory import Footprint, reserve_room
 from embassay.systems import open_system
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer, split_sentences
@@ -128,7 +128,7 @@ def _find_rivals(posed: NoiseQuestions) -> Mapping[int, int]:
 
 
 def _miss_name(person: Person, distance: int) -> Person:
-    given, _, family = near_miss(person.name, distance).rpartition(" ")
+    given, _, family = make_near_miss(person.name, distance).rpartition(" ")
     return Person(given, family)
 
 
@@ -149,15 +149,17 @@ def sign_collection(posed: NoiseQuestions, signatures: Signatures, condition: st
     write = CONDITIONS[BASE if is_near else condition].write
     asked = zip(signatures.authors, posed.texts, strict=True)
     stored = zip(signers, posed.corpus, strict=True)
-    queries = (write(_bundle_of(posed.lang, author, text), seed).query for author, text in asked)
+    queries = (write(_make_bundle(posed.lang, author, text), seed).query for author, text in asked)
     passages = (
-        write(_bundle_of(posed.lang, signer, *_split_title(text)), seed).passages[0] if text.strip() else text
+        write(_make_bundle(posed.lang, signer, *_split_title(text)), seed).passages[0]
+        if text.strip()
+        else text
         for signer, text in stored
     )
     return Signed(tuple(queries), tuple(passages))
 
 
-def _bundle_of(lang: Lang, author: Person, title: str, body: str = "") -> Bundle:
+def _make_bundle(lang: Lang, author: Person, title: str, body: str = "") -> Bundle:
     """A question, or a passage, as a bundle of its own, in which it stands first."""
     return Bundle(0, lang, author, (author, author, author), title, title, ASKED[lang], "{T}", body)
 
@@ -183,10 +185,10 @@ class Damages:
 
 
 @lru_cache(maxsize=2)
-def damages_of(request: NamesRequest, source: str, lang: Lang) -> Damages:
+def make_damages(request: NamesRequest, source: str, lang: Lang) -> Damages:
     """The damages to a dataset in a language. An ablation that changes no text of it is left out: it can cost
     nothing."""
-    posed = questions(request.of_collections(), source, lang)
+    posed = load_questions(request.of_collections(), source, lang)
     people = open_material(lang, **request.files).people
     signatures = draw_signatures(posed, people, request.seed)
     plain = sign_collection(posed, signatures, BASE, request.seed)
@@ -213,7 +215,7 @@ def search_signed(system: Similarity, damages: Damages) -> Mapping[str, Mapping[
     by_condition = {}
     for name in damages.names:
         signed = damages.write_under(name)
-        indices = first_passages(system, signed.queries, signed.passages)
+        indices = find_first_passages(system, signed.queries, signed.passages)
         by_condition[name] = measure_values(counts, damages.posed.top(indices))
     return by_condition
 
@@ -232,18 +234,18 @@ def evaluate_cell(
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request = job.request
-    damages = damages_of(request, job.source, job.lang)
+    damages = make_damages(request, job.source, job.lang)
     posed = damages.posed
     opened = job.opened(advance, ledger=ledger, spread=spread)
     context = ProbeContext(
         posed.dataset, open_tokenizer(request.tokenizer), request.seed, request.resamples,
         together=posed.together()
     )  # fmt: skip
-    need = memory_of(request, job.source, job.lang, opened.system)
-    with room_for(need), charged(ledger, opened.system.name) as requests:
+    need = estimate_memory(request, job.source, job.lang, opened.system)
+    with reserve_room(need), charge_calls(ledger, opened.system.name) as requests:
         opened.prefetch(partial(rehearse_calls, damages))
         values = search_signed(opened.system, damages)
-        lost = lost_queries(opened.system, posed.ids, lambda query: _texts_of(damages, query))
+        lost = find_lost_queries(opened.system, posed.ids, lambda query: _query_texts(damages, query))
         if lost.too_many:
             result = lost.without_score(RECALL, Items(), posed.skipped)
         else:
@@ -256,11 +258,11 @@ def evaluate_cell(
     return opened.add_conduct(result, requests, compares=True)
 
 
-def _texts_of(damages: Damages, query: int) -> Iterator[str]:
+def _query_texts(damages: Damages, query: int) -> Iterator[str]:
     author, text = damages.signatures.authors[query], damages.posed.texts[query]
     for name in damages.names:
         condition = CONDITIONS[BASE if name == NEAR_MISS else name]
-        yield condition.write(_bundle_of(damages.posed.lang, author, text), damages.seed).query
+        yield condition.write(_make_bundle(damages.posed.lang, author, text), damages.seed).query
 
 
 def _probe_changes(
@@ -268,7 +270,7 @@ def _probe_changes(
 ) -> Floats:
     """What each ablation among the conditions does to the name margin of the bundles: (conditions - 1,)."""
     texts, _ = make_collections(request, lang)
-    means = margins_of(system, texts).name.mean(axis=(1, 2))
+    means = measure_margins(system, texts).name.mean(axis=(1, 2))
     places = [texts.conditions.index(name) for name in conditions]
     return np.asarray(means[places[1:]] - means[places[0]])
 
@@ -309,13 +311,13 @@ def _change_scores(
             yield from context.links_of_means(known, np.stack(list(changes.values())), names, ACROSS)
 
 
-def memory_of(request: NamesRequest, source: str, lang: Lang, system: Similarity) -> Footprint:
+def estimate_memory(request: NamesRequest, source: str, lang: Lang, system: Similarity) -> Footprint:
     """What a cell will hold: the collection under one condition at a time, and the texts of the probe."""
-    damages, (texts, _) = damages_of(request, source, lang), make_collections(request, lang)
+    damages, (texts, _) = make_damages(request, source, lang), make_collections(request, lang)
     signed = damages.write_under(BASE)
     places = len(signed.queries) * len(damages.names)
     sizes = plan.ProbeSizes(texts.right.size, places, len(signed.queries), request.resamples)
-    return plan.memory_needed(
+    return plan.estimate_memory(
         system, [*texts.queries, *signed.queries], [*texts.passages, *signed.passages], sizes,
         "Sign a smaller collection, or ask fewer questions (--limit)"
     )  # fmt: skip
@@ -328,33 +330,33 @@ def plan_collections(bundled: ProbePlan) -> ProbePlan:
     tokenizer = open_tokenizer(request.tokenizer)
     datasets, cells, efforts = list(bundled.datasets), list(bundled.cells), list(bundled.efforts)
     for source in dict.fromkeys(request.datasets):
-        for lang in langs_of(request.of_collections(), source):
-            damages = damages_of(request, source, lang)
+        for lang in probed_languages(request.of_collections(), source):
+            damages = make_damages(request, source, lang)
             posed = damages.posed
             units = (len(posed) + len(posed.corpus)) * len(damages.names)
             planned = PlannedTask(TASK, len(posed), units, posed.skipped, posed.warnings)
             datasets.append(PlannedDataset(source, posed.dataset, lang, posed.fingerprint, (planned,)))
             in_groups = posed.together() is not None
             for system in bundled.systems:
-                key = cell_key(
+                key = make_cell_key(
                     TASK, NAMES_VERSION, system, posed.fingerprint, tokenizer, request, in_groups=in_groups
                 )
                 job = SignedJob(
                     system.spec, request.seed, request.tokenizer, bundled.cache, source, lang, request
                 )
-                cells.append(cell_of(TASK, posed.dataset, system, key, units, job))
+                cells.append(make_cell(TASK, posed.dataset, system, key, units, job))
             efforts.append(partial(_cell_effort, request, source, lang, units))
     check_names(dataset.name for dataset in datasets)
     return replace(bundled, datasets=tuple(datasets), cells=tuple(cells), efforts=tuple(efforts))
 
 
 def _cell_effort(request: NamesRequest, source: str, lang: Lang, units: int) -> Effort:
-    damages = damages_of(request, source, lang)
+    damages = make_damages(request, source, lang)
     posed = damages.posed
     tokens = sum(map(len, posed.corpus)) * len(damages.names) // 4
     return Effort(
         TASK, posed.dataset, len(posed), units, tokens, partial(rehearse_calls, damages), posed.corpus,
-        posed.texts, "search", footprint=partial(memory_of, request, source, lang)
+        posed.texts, "search", footprint=partial(estimate_memory, request, source, lang)
     )  # fmt: skip
 
 

@@ -7,11 +7,17 @@ from dataclasses import MISSING, asdict, dataclass, field
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, SYSTEMS, RunRequest, like, option
-from embassay.protocols.questions import OF_MODELS, QuestionsOptions, check_kinds, check_language, usual_kinds
+from embassay.protocols.kernel.request import DATA, SYSTEMS, RunRequest, option, repeat_option
+from embassay.protocols.questions import (
+    OF_MODELS,
+    QuestionsOptions,
+    check_kinds,
+    check_language,
+    default_kinds,
+)
 
 
-def of_documents() -> tuple[str, ...]:
+def document_kinds() -> tuple[str, ...]:
     """The kinds that documents ask themselves."""
     from embassay.text.questions import KINDS  # a command's help needs none of it
 
@@ -40,19 +46,19 @@ class QuestionsRequest:
         "fact, comparison, procedure, keywords, typo, language; title, heading, faq, sentence. Default: all.",
         name="--kind -k",
     )
-    mapping: Mapping[str, str] = like(RunRequest, "mapping")
-    seed: int = like(RunRequest, "seed")
+    mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
+    seed: int = repeat_option(RunRequest, "seed")
     options: QuestionsOptions = field(default_factory=QuestionsOptions)
     tokenizer: str = "words"
 
     def __post_init__(self) -> None:
-        check_kinds(self.kinds, (*OF_MODELS, *of_documents()))
+        check_kinds(self.kinds, (*OF_MODELS, *document_kinds()))
         asked = set(self.chosen)
         if not self.llm and asked & set(OF_MODELS):
             raise UsageError(
                 f"Questions of the kind {next(kind for kind in self.chosen if kind in OF_MODELS)!r} are written by a "
                 "language model, and none is named.",
-                mend=f"Name one with --llm, or use kinds that need none: {', '.join(of_documents())}.",
+                mend=f"Name one with --llm, or use kinds that need none: {', '.join(document_kinds())}.",
             )
         check_language(asked, self.options.into)
 
@@ -60,10 +66,10 @@ class QuestionsRequest:
     def chosen(self) -> tuple[str, ...]:
         """The kinds that are asked, in their order; without a word all that can be."""
         if self.kinds:
-            return tuple(kind for kind in (*OF_MODELS, *of_documents()) if kind in self.kinds)
+            return tuple(kind for kind in (*OF_MODELS, *document_kinds()) if kind in self.kinds)
         if not self.llm:
-            return of_documents()
-        return usual_kinds(self.options.into)
+            return document_kinds()
+        return default_kinds(self.options.into)
 
     @property
     def systems(self) -> tuple[str, ...]:

@@ -12,16 +12,24 @@ from typing import Any
 from embassay.data import Dataset, open_dataset
 from embassay.data.documents import Placed, passage_places
 from embassay.data.intake import Intake
-from embassay.data.sources import own_first
+from embassay.data.sources import prefer_own_path
 from embassay.data.tables import known_suffix, open_table
 from embassay.data.views import Draw, Renamed
 from embassay.errors import UsageError
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedTask
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.request import request_of
+from embassay.protocols.kernel.request import make_request
 from embassay.protocols.kernel.session import Accounts, Attempt, Silent
-from embassay.protocols.kernel.tables import ColumnTable, RunTable, counted, points, text, whole, write_tables
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    RunTable,
+    format_counted,
+    points,
+    text,
+    whole,
+    write_tables,
+)
 from embassay.protocols.questions import OF_MODELS, drafts
 from embassay.protocols.questions.drafts import (
     DRAFTS,
@@ -29,9 +37,9 @@ from embassay.protocols.questions.drafts import (
     OUTCOMES,
     Draft,
     QuestionWriter,
-    near_repeats,
+    find_near_repeats,
+    load_prompt,
     outcomes_table,
-    prompt_for,
     read_drafts,
 )
 from embassay.protocols.rag.questions.options import QuestionsRequest
@@ -70,12 +78,14 @@ class QuestionsPlan(Plan):
 def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | None) -> QuestionsPlan:
     """Open the corpus, the models and the users' questions, and draw passages. UsageError, ModelError and DataError as
     openings raise them."""
-    dataset = open_dataset(own_first(request.corpus), mapping=request.mapping)
+    dataset = open_dataset(prefer_own_path(request.corpus), mapping=request.mapping)
     passages = passage_places(dataset)
     users = read_users(request.queries) if request.queries else ()
     kinds = [kind for kind in request.chosen if kind in OF_MODELS]
     writer = (
-        drafts.writer_of(request.llm, request.checker, request.options, request.seed, cache, ledger)
+        drafts.open_question_writer(
+            request.llm, request.checker, request.options, request.seed, cache, ledger
+        )
         if request.llm
         else None
     )
@@ -108,7 +118,7 @@ def _make_cell(kind: str, dataset: Dataset, request: QuestionsRequest, writer: Q
     ids = (
         []
         if writer is None
-        else [writer.chat.identity, writer.checker.identity, prompt_for("check").identity]
+        else [writer.chat.identity, writer.checker.identity, load_prompt("check").identity]
     )
     key = digest_json([TASK, kind, dataset.fingerprint, ids, request.options.as_dict(), request.seed])
     return Cell(TASK, dataset.name, by, key, 1, None, variant=kind)
@@ -123,7 +133,7 @@ def forecast_drafts(plan: QuestionsPlan, done: Mapping[str, Draft]) -> Forecasts
             work += drafts.forecast_drafts(head, plan.writer, cell.variant, plan.drawn[cell.variant], done)
         else:
             work.append(head)
-    note = "" if plan.writer is None else drafts.in_all(work, plan.writer, done)
+    note = "" if plan.writer is None else drafts.describe_total(work, plan.writer, done)
     return Forecasts(tuple(work), (note,) if note else ())
 
 
@@ -182,16 +192,16 @@ class Gathered:
 def gather_questions(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]) -> Gathered:
     """Put together users' questions, the drafts that were kept and what documents ask, each once: of questions that
     nearly repeat each other the first stays, users' before all."""
-    pseudo = _of_documents(plan)
+    pseudo = _make_document_questions(plan)
     users = [SetQuestion(user.id, user.text, "user", USERS) for user in _check_ids(plan.users)]
     written = [
-        _of_draft(plan, draft, number)
+        _make_draft_question(plan, draft, number)
         for kind in OF_MODELS
         for number, draft in enumerate(decided.get(kind, ()), 1)
         if draft.is_kept
     ]
     every = [*users, *(question for question, _ in written), *pseudo.asked]
-    repeats = near_repeats([question.text for question in every], plan.request.options.near)
+    repeats = find_near_repeats([question.text for question in every], plan.request.options.near)
     gone = {every[place].id for place in repeats}
     repeated = {id(draft) for asked, draft in written if asked.id in gone}
 
@@ -212,7 +222,7 @@ def _check_ids(users: Sequence[User]) -> list[User]:
     return [replace(user, id=f"user-{user.id}") if user.id.startswith(ours) else user for user in users]
 
 
-def _of_draft(plan: QuestionsPlan, draft: Draft, number: int) -> tuple[SetQuestion, Draft]:
+def _make_draft_question(plan: QuestionsPlan, draft: Draft, number: int) -> tuple[SetQuestion, Draft]:
     assert plan.writer is not None
     by = plan.writer.chat.name
     lang = plan.request.options.into if draft.kind == "language" else ""
@@ -232,7 +242,7 @@ class _Pseudo:
     rejected: Mapping[str, Mapping[str, int]]
 
 
-def _of_documents(plan: QuestionsPlan) -> _Pseudo:
+def _make_document_questions(plan: QuestionsPlan) -> _Pseudo:
     """What documents ask of themselves; nothing is taken out of a passage that a model was shown."""
     texts = [Text(passage.id, passage.body, passage.title, passage.document) for passage in plan.passages]
     kinds = [kind for kind in plan.request.chosen if kind in OF_DOCUMENTS]
@@ -292,7 +302,7 @@ def write_export(folder: Path, plan: QuestionsPlan, found: Gathered) -> None:
     write_atomic(folder / "qrels.tsv", f"query-id\tcorpus-id\tscore\n{qrels}")
 
 
-def rows_of(plan: QuestionsPlan, found: Gathered) -> list[Result]:
+def make_rows(plan: QuestionsPlan, found: Gathered) -> list[Result]:
     """The share of drafts that was kept, by kind, with Wilson's interval."""
     rows = []
     for cell in plan.cells:
@@ -344,7 +354,7 @@ def questions(
     (`QuestionsOptions`). Without an `llm` the documents ask themselves. Raises UsageError when `out` holds questions of
     other arguments, BudgetExceeded at `max_usd`: what is finished is kept.
     """
-    request = request_of(QuestionsRequest, questions, arguments, str(corpus), llm)
+    request = make_request(QuestionsRequest, questions, arguments, str(corpus), llm)
     return Questioning().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
 
@@ -419,7 +429,7 @@ class QuestionsSession(Attempt):
         plan = self.plan
         self.found = found = gather_questions(plan, self.decided())
         write_export(self.folder.path / "export", plan, found)
-        self.folder.write_results(rows_of(plan, found))
+        self.folder.write_results(make_rows(plan, found))
         write_tables(self.folder.path, question_tables(plan, found))
         if plan.writer is not None:
             plan.writer.chat.cache.close()
@@ -434,7 +444,7 @@ class QuestionsSession(Attempt):
         failed = [reason for (kind, _), reason in self.failed.items() if kind == cell.variant]
         if not failed and not self.found.is_whole(cell.variant):
             return None
-        reason = f"{counted(len(failed), 'call')} failed; the first: {failed[0]}" if failed else ""
+        reason = f"{format_counted(len(failed), 'call')} failed; the first: {failed[0]}" if failed else ""
         return CellRecord(
             cell.key, cell.task, cell.dataset, cell.system, "failed" if failed else "done", reason, 0.0, (), {},
             counts=self.found.counts(cell.variant), variant=cell.variant
@@ -443,13 +453,13 @@ class QuestionsSession(Attempt):
     def decided(self) -> dict[str, list[Draft]]:
         """Kind -> the drafts of its passages that are decided, in the order of the draw."""
         writer = self.plan.writer
-        return {} if writer is None else drafts.decided_drafts(writer, self.plan.drawn, self.drafts)
+        return {} if writer is None else drafts.list_decided_drafts(writer, self.plan.drawn, self.drafts)
 
     def facts(self) -> dict[str, Any]:
         """What it is made with, and where questions came from."""
         kinds = [kind for kind in self.plan.request.chosen if kind in OF_MODELS]
         into = self.plan.request.options.into
-        prompts = [prompt_for(kind, into).as_dict() for kind in (*kinds, "check")] if kinds else []
+        prompts = [load_prompt(kind, into).as_dict() for kind in (*kinds, "check")] if kinds else []
         return {
             "kind": "questions", "prompts": prompts, "shares": {} if self.found is None else self.found.shares(),
             "failed": {f"{kind} {one}": reason for (kind, one), reason in self.failed.items()}

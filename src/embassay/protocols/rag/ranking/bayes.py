@@ -43,7 +43,7 @@ from embassay.protocols.rag.ranking.posterior import (
     log_weights,
     spread_of_grades,
 )
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.spec import COLON, Spec
 
 STEADY, CIRCULAR = 0.4, 0.004
@@ -138,7 +138,7 @@ class PoolAnswers:
         before = self._wins[order[above], order[below]] - self._wins[order[below], order[above]]
         repeated = self._wins[order[above], order[below]] + self._wins[order[below], order[above]] > 0
         self._sums += Checks(
-            1.0, *_stayed_pairs(chance[before != 0], before[before != 0] > 0), *_order_surprise(chance[repeated]),
+            1.0, *_count_stayed_pairs(chance[before != 0], before[before != 0] > 0), *_order_surprise(chance[repeated]),
             as_shown=float((np.diff(place) > 0).all()) - self._as_shown(scores[:, np.argsort(place)])
         )  # fmt: skip
         self._wins[order[above], order[below]] += 1
@@ -157,7 +157,7 @@ class PoolAnswers:
         return (1 - self._random) * real + self._random / math.factorial(scores.shape[1])
 
 
-def _stayed_pairs(chance: Floats, as_before: NDArray[np.bool_]) -> tuple[float, float]:
+def _count_stayed_pairs(chance: Floats, as_before: NDArray[np.bool_]) -> tuple[float, float]:
     """Of pairs that were put so with `chance`, how many more than expected are as before, and the variance."""
     expected = np.where(as_before, chance, 1 - chance)
     return float((as_before - expected).sum()), float((chance * (1 - chance)).sum())
@@ -176,7 +176,7 @@ CELLS = 2.0
 LOWEST = -300.0
 
 
-def shared_priors(evidences: Floats) -> Floats:
+def make_shared_priors(evidences: Floats) -> Floats:
     """For each query the log prior over the grid that all others give it, (queries, points), of `evidences` of that
     shape (log, each query with its own constant)."""
     relative = np.maximum(evidences - evidences.max(axis=1, keepdims=True), LOWEST)
@@ -199,13 +199,14 @@ def _width_kernels() -> tuple[Floats, ...]:
     sharpness, reliability = np.log(SHARPNESS), np.arange(len(RELIABILITY), dtype=np.float64)
     return tuple(
         np.asarray(
-            np.kron(_kernel_of(sharpness, width), _kernel_of(reliability, CELLS * width)), dtype=np.float64
+            np.kron(_make_kernel(sharpness, width), _make_kernel(reliability, CELLS * width)),
+            dtype=np.float64,
         )
         for width in WIDTHS
     )
 
 
-def _kernel_of(values: Floats, width: float) -> Floats:
+def _make_kernel(values: Floats, width: float) -> Floats:
     kernel = np.exp(-0.5 * ((values[:, None] - values[None, :]) / width) ** 2)
     return np.asarray(kernel / kernel.sum(axis=1, keepdims=True))
 
@@ -390,7 +391,7 @@ class BayesRanker:
 
     def _rng(self, name: str) -> np.random.Generator:
         seed, *names = self._names
-        return generator(int(seed), *map(str, names), name, str(self.calls))
+        return make_generator(int(seed), *map(str, names), name, str(self.calls))
 
 
 def _candidate_order(candidate: Candidate) -> tuple[int, int, str]:
@@ -431,7 +432,7 @@ class Bayes:
         together = sum(checks.values(), Checks())
         for ranker, prior in zip(
             asked,
-            shared_priors(np.array([bayes_ranker.posterior.evidence for bayes_ranker in asked])),
+            make_shared_priors(np.array([bayes_ranker.posterior.evidence for bayes_ranker in asked])),
             strict=True,
         ):
             ranker.posterior.log_prior, ranker.others = prior, together - checks[id(ranker)]

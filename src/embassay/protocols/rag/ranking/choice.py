@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.machine import compiled
+from embassay.machine import compile_lazily
 from embassay.protocols.rag.ranking.posterior import Component, Floats, Positions
 
 LISTED = 5
@@ -39,7 +39,7 @@ class Tree(NamedTuple):
 
 
 @lru_cache
-def tree_of_orders(m: int) -> Tree:
+def make_order_tree(m: int) -> Tree:
     """The tree for m items; subsets are bit masks of what is left before the choice."""
     nodes: dict[tuple[int, ...], int] = {}
     parents: list[int] = []
@@ -56,12 +56,12 @@ def tree_of_orders(m: int) -> Tree:
 def list_information(scores: Floats, windows: Positions) -> tuple[Floats, Floats]:
     """Mutual information (windows,) in nats of the answers to `windows` (windows, m) with the scores, of which
     `scores` (draws, n) are draws, and the Fisher information (windows, m, m) of an answer, its mean over draws."""
-    tree = tree_of_orders(windows.shape[1])
+    tree = make_order_tree(windows.shape[1])
     information, fisher = _list_fisher(scores, windows, tree.parents, tree.choices)
     return information, fisher / len(scores[::FISHER_EVERY])
 
 
-@compiled
+@compile_lazily
 def _list_fisher(
     scores: Floats, windows: Positions, parents: Positions, choices: Positions
 ) -> tuple[Floats, Floats]:
@@ -97,7 +97,7 @@ def _list_fisher(
     return information, fisher
 
 
-@compiled
+@compile_lazily
 def _subset_chances(score: Floats, share: Floats, reached: Floats) -> float:
     """Write the chance of each item to be first of each subset, and of each subset to be what is left at some time;
     return the entropy of an answer in nats."""
@@ -131,7 +131,7 @@ def _subset_chances(score: Floats, share: Floats, reached: Floats) -> float:
     return entropy
 
 
-@compiled
+@compile_lazily
 def _add_fisher(share: Floats, reached: Floats, fisher: Floats) -> None:
     """Add the Fisher information of an answer: of each choice among a subset, as often as it has to be made."""
     m = len(fisher)
@@ -144,7 +144,7 @@ def _add_fisher(share: Floats, reached: Floats, fisher: Floats) -> None:
                 fisher[i, j] -= mass * row[j]
 
 
-@compiled
+@compile_lazily
 def sample_information(scores: Floats, windows: Positions, noise: Floats) -> Floats:
     """As the Fisher information of `list_information`, from one simulated answer per draw: `noise` (draws, m) is
     standard Gumbel, and scores with such noise, put in order, are a Plackett-Luce answer."""
@@ -179,7 +179,7 @@ def squashed_log_det(fisher: Floats, covariance: Floats) -> Floats:
     return np.asarray(most * -np.expm1(-linear / most), dtype=np.float64)
 
 
-def neighbour_windows(order: NDArray[np.intp], m: int) -> Positions:
+def list_neighbour_windows(order: NDArray[np.intp], m: int) -> Positions:
     """All windows of m neighbours in an order (n,), as positions (n - m + 1, m)."""
     return np.lib.stride_tricks.sliding_window_view(order.astype(np.int64), m).copy()
 
@@ -205,7 +205,7 @@ def claim_order(scores: Floats, order: NDArray[np.intp], top: int) -> Claims:
     n, draws = len(order), len(scores)
     size = min(top, n)
     drawn = np.ascontiguousarray(scores[:, order])
-    wrong = size - np.count_nonzero(_in_top(drawn, size)[:, :size], axis=1)
+    wrong = size - np.count_nonzero(_is_in_top(drawn, size)[:, :size], axis=1)
     tau = 4.0 * _agreeing_pairs(drawn) / (draws * n * (n - 1)) - 1.0 if n > 1 else 1.0
     return Claims(
         float(tau),
@@ -216,10 +216,10 @@ def claim_order(scores: Floats, order: NDArray[np.intp], top: int) -> Claims:
 
 def chance_in_top(scores: Floats, top: int) -> Floats:
     """How probably each candidate is among the best `top`, (n,)."""
-    return np.asarray(_in_top(scores, top).mean(axis=0))
+    return np.asarray(_is_in_top(scores, top).mean(axis=0))
 
 
-def _in_top(scores: Floats, top: int) -> NDArray[np.bool_]:
+def _is_in_top(scores: Floats, top: int) -> NDArray[np.bool_]:
     """Whether each candidate is among the best `top` of each draw (draws, n); draws have no ties."""
     n = scores.shape[1]
     if top >= n:
@@ -227,7 +227,7 @@ def _in_top(scores: Floats, top: int) -> NDArray[np.bool_]:
     return np.asarray(scores >= np.partition(scores, n - top, axis=1)[:, n - top, None])
 
 
-@compiled
+@compile_lazily
 def _agreeing_pairs(drawn: Floats) -> int:
     """In how many pairs, over all draws, the one that stands first has the higher score."""
     agreeing = 0
@@ -257,10 +257,10 @@ def window_values(
     n, m = len(order), windows.shape[1]
     covariance = best.covariance()[:n, :n]
     if m <= LISTED:
-        information, fisher = list_information(_some_draws(scores, DRAWS), windows)
+        information, fisher = list_information(_thin_draws(scores, DRAWS), windows)
     else:
         # Too many orders to list: one answer is simulated per draw instead.
-        drawn = _some_draws(scores, SIMULATED)
+        drawn = _thin_draws(scores, SIMULATED)
         fisher = sample_information(drawn, windows, rng.gumbel(size=(len(drawn), m)))
         information = squashed_log_det(fisher, covariance[windows[:, :, None], windows[:, None, :]])
     worth = information / math.lgamma(m + 1)
@@ -272,7 +272,7 @@ def window_values(
     return np.asarray(worth)
 
 
-def best_disjoint(worth: Floats, m: int, count: int) -> list[int]:
+def choose_disjoint_windows(worth: Floats, m: int, count: int) -> list[int]:
     """The `count` best windows of which no two overlap, by where they begin; the best first, the earlier of equals."""
     left = worth.copy()
     chosen: list[int] = []
@@ -288,12 +288,12 @@ def propose_windows(
     border: float, rng: np.random.Generator
 ) -> list[Positions]:  # fmt: skip
     """Up to `count` disjoint windows of m neighbours in `order`, each shuffled, which spreads a bias for places."""
-    windows = neighbour_windows(order, m)
+    windows = list_neighbour_windows(order, m)
     worth = window_values(best, scores, order, borders, windows, border, rng)
-    return [rng.permutation(windows[start]) for start in best_disjoint(worth, m, count)]
+    return [rng.permutation(windows[start]) for start in choose_disjoint_windows(worth, m, count)]
 
 
-def _some_draws(scores: Floats, count: int) -> Floats:
+def _thin_draws(scores: Floats, count: int) -> Floats:
     """`count` of the draws, evenly over the components they come from."""
     chosen = (np.arange(count) + 0.5) * len(scores) / count
     return np.ascontiguousarray(scores[chosen.astype(np.intp)])
@@ -316,7 +316,7 @@ def drop_in_border_errors(
     return _drop_errors(mean, covariance, in_top, order.astype(np.int64), top, windows, update)
 
 
-@compiled
+@compile_lazily
 def _drop_errors(
     mean: Floats, covariance: Floats, in_top: Floats, order: Positions, top: int,
     windows: Positions, update: Floats
@@ -343,12 +343,12 @@ def _drop_errors(
                 # Rounding may leave nothing or less of the variance.
                 after = max(before - learned, 1e-12 * before)
                 if learned > 1e-9 * before:
-                    drops[window] += weight * (wrong - _expected_wrong(distance, learned, after))
+                    drops[window] += weight * (wrong - _chance_of_wrong_order(distance, learned, after))
     return drops
 
 
-@compiled
-def _expected_wrong(distance: float, learned: float, after: float) -> float:
+@compile_lazily
+def _chance_of_wrong_order(distance: float, learned: float, after: float) -> float:
     """How probably a pair is wrong once an answer has moved its difference by N(0, learned) and left it N(., after),
     the pair being put in the order that then looks right: by Gauss-Hermite quadrature."""
     moved, left = math.sqrt(learned), math.sqrt(after)
@@ -358,7 +358,7 @@ def _expected_wrong(distance: float, learned: float, after: float) -> float:
     return expected
 
 
-@compiled
+@compile_lazily
 def _tail_chance(x: float) -> float:
     """The chance of a standard normal to exceed x."""
     return 0.5 * math.erfc(x / math.sqrt(2.0))

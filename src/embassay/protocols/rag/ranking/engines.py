@@ -324,7 +324,7 @@ _BAYES_RANGES = (
 )
 
 
-def calls_for(engine: str, pool: int) -> int:
+def count_calls(engine: str, pool: int) -> int:
     """The calls that an engine makes for a pool, by what the registry says of it; one per candidate where it is silent.
 
     >>> calls_for("bayes", 40), calls_for("locks", 40), calls_for("grades", 40), calls_for("single_shot", 40)

@@ -52,9 +52,9 @@ class PartialOrder:
         self._worse[better].append(worse)
         self._direct_above[worse] += 1
         over, under = self._above[better] | 1 << better, self._below[worse] | 1 << worse
-        for item in _bit_members(over):
+        for item in _list_bit_members(over):
             self._below[item] |= under
-        for item in _bit_members(under):
+        for item in _list_bit_members(under):
             self._above[item] |= over
 
     def sorted(self, scores: Sequence[float], ties: Sequence[int]) -> tuple[int, ...]:
@@ -80,7 +80,7 @@ class PartialOrder:
         return tuple(order)
 
 
-def _bit_members(bits: int) -> list[int]:
+def _list_bit_members(bits: int) -> list[int]:
     members = []
     while bits:
         lowest = bits & -bits
@@ -131,10 +131,10 @@ class LockEvidence:
 
     def _is_implied_twice(self, better: int, worse: int) -> bool:
         edges = [*self.order.pairs, *self.pending]
-        return disjoint_paths(edges, better, worse) >= 2
+        return count_disjoint_paths(edges, better, worse) >= 2
 
 
-def disjoint_paths(pairs: Iterable[Pair], better: int, worse: int) -> int:
+def count_disjoint_paths(pairs: Iterable[Pair], better: int, worse: int) -> int:
     """How many paths there are from one item to the other that share no item in between, 2 at most; the pair itself
     is none.
 

@@ -16,13 +16,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.machine import compiled
+from embassay.machine import compile_lazily
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.int64]
 
 
-@compiled
+@compile_lazily
 def add_answers(
     x: Floats, orders: Positions, places: Floats, random: float, slope: Floats, curvature: Floats
 ) -> float:
@@ -67,7 +67,7 @@ def add_answers(
     return total
 
 
-@compiled
+@compile_lazily
 def log_likelihood(x: Floats, orders: Positions, places: Floats, random: float) -> float:
     """The log likelihood of all answers: what `add_answers` returns, without the slopes."""
     calls, m = orders.shape
@@ -84,7 +84,7 @@ def log_likelihood(x: Floats, orders: Positions, places: Floats, random: float) 
     return total
 
 
-@compiled
+@compile_lazily
 def _stage_likelihood(x: Floats, order: Positions, place: Floats, score: Floats, tail: Floats) -> float:
     """The log probability of one answer. Written: the scores, and the log-sum-exp of each place's score and later ones
     (summed from the tail, so that scores of hundreds neither overflow nor vanish)."""
@@ -101,7 +101,7 @@ def _stage_likelihood(x: Floats, order: Positions, place: Floats, score: Floats,
     return total
 
 
-@compiled
+@compile_lazily
 def factor_matrix(matrix: Floats) -> None:
     """Overwrite the upper half of a positive definite matrix (d, d) by its factor U; the lower half is left."""
     d = len(matrix)
@@ -116,7 +116,7 @@ def factor_matrix(matrix: Floats) -> None:
                     matrix[i, k] -= times * matrix[j, k]
 
 
-@compiled
+@compile_lazily
 def solve_factored(factor: Floats, side: Floats, solved: Floats) -> None:
     """Write the x (d,) with U'U x = `side` (d,)."""
     d = len(side)
@@ -132,7 +132,7 @@ def solve_factored(factor: Floats, side: Floats, solved: Floats) -> None:
         solved[i] /= factor[i, i]
 
 
-@compiled
+@compile_lazily
 def solve_upper(factor: Floats, sides: Floats) -> Floats:
     """The X with U X = `sides` (d, columns). Standard normal columns become draws of N(0, 1 / U'U)."""
     d, columns = sides.shape
@@ -158,7 +158,7 @@ FAR = -25.0
 """Below this many standard deviations the tail is taken by its asymptote."""
 
 
-@compiled
+@compile_lazily
 def log_prediction(
     x: Floats, factor: Floats, order: Positions, place: Floats, random: float, steps: Floats
 ) -> float:
@@ -195,7 +195,7 @@ def log_prediction(
     return high + math.log(math.exp(real - high) + math.exp(guess - high))
 
 
-@compiled
+@compile_lazily
 def log_orthant(mean: Floats, covariance: Floats) -> float:
     """The log probability that all of N(mean, covariance) are positive; `mean` (p,), `covariance` (p, p) definite."""
     p = len(mean)
@@ -244,7 +244,7 @@ def log_orthant(mean: Floats, covariance: Floats) -> float:
     return total
 
 
-@compiled
+@compile_lazily
 def _normal_tail(z: float) -> tuple[float, float]:
     """log Phi(z) and phi(z) / Phi(z) of a standard normal."""
     if z < FAR:
@@ -253,7 +253,7 @@ def _normal_tail(z: float) -> tuple[float, float]:
     return math.log(chance), math.exp(-0.5 * z * z) / (chance * 2.5066282746310002)
 
 
-@compiled
+@compile_lazily
 def _absorb_precision(change: float, i: int, covariance: Floats, column: Floats) -> None:
     """Overwrite `covariance` (p, p) by what it is when the precision of variable `i` grows by `change`; `column` (p,)
     is overwritten."""
@@ -266,7 +266,7 @@ def _absorb_precision(change: float, i: int, covariance: Floats, column: Floats)
             covariance[j, k] -= share * column[j] * column[k]
 
 
-@compiled
+@compile_lazily
 def _copy_matrix(matrix: Floats, copied: Floats) -> None:
     """Write `matrix` (p, p) to `copied`."""
     for i in range(len(matrix)):
@@ -282,7 +282,7 @@ SURE_ENOUGH = 0.5
 left then is of the order of its square; below `SURE_ENOUGH` it takes steps without looking whether they overshoot."""
 
 
-@compiled
+@compile_lazily
 def learn_last(
     modes: Floats, means: Floats, precisions: Floats, orders: Positions, places: Floats, random: float
 ) -> Floats:
@@ -307,7 +307,7 @@ def learn_last(
     return logs
 
 
-@compiled
+@compile_lazily
 def factor_at(x: Floats, precision: Floats, orders: Positions, places: Floats, random: float) -> Floats:
     """The upper triangular U with U'U = H, the negative Hessian of the log posterior at x."""
     d = len(x)
@@ -319,7 +319,7 @@ def factor_at(x: Floats, precision: Floats, orders: Positions, places: Floats, r
     return factor
 
 
-@compiled
+@compile_lazily
 def _climb_posterior(
     x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
     at_x: tuple[float, Floats, Floats]
@@ -353,7 +353,7 @@ def _climb_posterior(
         value = _ascent_at(x, mean, precision, orders, places, random, slope, factor)
 
 
-@compiled
+@compile_lazily
 def _ascent_at(
     x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
     slope: Floats, curvature: Floats
@@ -367,7 +367,7 @@ def _ascent_at(
     return add_answers(x, orders, places, random, slope, curvature) + _log_prior(x, mean, precision)
 
 
-@compiled
+@compile_lazily
 def _log_prior(x: Floats, mean: Floats, precision: Floats) -> float:
     total = 0.0
     for i in range(len(x)):

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.protocols.rag.ranking.engines import Call, Candidate, starting_scores
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.stats import Estimate, percentile_interval, resample_means
-from embassay.stats.resampling import rows_of_resamples
+from embassay.stats.resampling import draw_all_resamples
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class QueryAnswers:
         return wins
 
 
-def over_queries(
+def bootstrap_over_queries(
     columns: Sequence[Sequence[float]], statistic: Callable[[Floats], Floats], n: int, name: str, seed: int
 ) -> Estimate:
     """A smooth function of column sums (queries, columns), with its interval by resampling queries (rows).
@@ -128,7 +128,7 @@ def over_queries(
     value = float(statistic(rows.mean(axis=0)))
     if len(rows) < 2:
         return Estimate(value, float("nan"), float("nan"), n, "no interval from one query")
-    rng = generator(seed, "ranking report", name)
+    rng = make_generator(seed, "ranking report", name)
     replicates = np.asarray(statistic(resample_means(rows, n_resamples=RESAMPLES, rng=rng)))
     return Estimate(value, *percentile_interval(replicates), n, "bootstrap over queries")
 
@@ -165,7 +165,7 @@ def count_consistency(queries: Sequence[QueryAnswers], *, seed: int = 0) -> Cons
         triads.append(_count_triads(wins))
     counts = [(sum(bad for bad, _ in rows), sum(all_ for _, all_ in rows), rows) for rows in (pairs, triads)]
     estimates = [
-        over_queries(rows, column_ratio, total, name, seed) if total else None
+        bootstrap_over_queries(rows, column_ratio, total, name, seed) if total else None
         for (_, total, rows), name in zip(counts, ("pairs", "triads"), strict=True)
     ]
     (contradicted, repeated, _), (circles, complete, _) = counts
@@ -318,13 +318,13 @@ def judge_noise(queries: Sequence[QueryAnswers], *, seed: int = 0) -> Estimate |
     chosen = _sample_queries(queries, seed)
     if not chosen:
         return None
-    rng = generator(seed, "ranking report", "noise")
+    rng = make_generator(seed, "ranking report", "noise")
     logs, shares = map(np.array, zip(*(_query_likelihoods(query, rng) for query in chosen), strict=True))
-    value = _at_best(logs.sum(axis=0), shares.mean(axis=0))
+    value = _share_at_best(logs.sum(axis=0), shares.mean(axis=0))
     if len(chosen) == 1:
         return Estimate(value, float("nan"), float("nan"), 1, "no interval from one query")
-    rows = rows_of_resamples(len(chosen), RESAMPLES, rng)
-    replicates = [_at_best(logs[row].sum(axis=0), shares[row].mean(axis=0)) for row in rows]
+    rows = draw_all_resamples(len(chosen), RESAMPLES, rng)
+    replicates = [_share_at_best(logs[row].sum(axis=0), shares[row].mean(axis=0)) for row in rows]
     return Estimate(value, *percentile_interval(replicates), len(chosen), "bootstrap over queries")
 
 
@@ -337,7 +337,7 @@ def _sample_queries(queries: Sequence[QueryAnswers], seed: int) -> list[QueryAns
     ]
     if len(fits) <= MOST_QUERIES:
         return fits
-    chosen = generator(seed, "ranking report", "noise queries").permutation(len(fits))[:MOST_QUERIES]
+    chosen = make_generator(seed, "ranking report", "noise queries").permutation(len(fits))[:MOST_QUERIES]
     return [fits[i] for i in sorted(chosen)]
 
 
@@ -379,7 +379,7 @@ def _log_prediction(scores: Floats, orders: NDArray[np.int64]) -> Floats:
     return np.asarray(np.log((1 - RANDOM) * by_draw.mean(axis=1) + random).sum(axis=-1))
 
 
-def _at_best(logs: Floats, shares: Floats) -> float:
+def _share_at_best(logs: Floats, shares: Floats) -> float:
     """The share at the best of `said`, both (reliability, sharpness); between points by a parabola."""
     row, best = np.unravel_index(int(logs.argmax()), logs.shape)
     if not 0 < best < logs.shape[1] - 1:
@@ -428,7 +428,7 @@ def place_gains(queries: Sequence[QueryAnswers], *, seed: int = 0) -> PlaceGains
     calls = sizes[batch]
     weights = [*np.eye(batch), _line_weights(batch)]
     *gains, lift = (
-        over_queries(rows, partial(_weigh_gains, weights=weight), calls, f"place {place}", seed)
+        bootstrap_over_queries(rows, partial(_weigh_gains, weights=weight), calls, f"place {place}", seed)
         for place, weight in enumerate(weights)
     )
     return PlaceGains(batch, calls, tuple(gains), lift)

@@ -25,10 +25,10 @@ from embassay.protocols.kernel.claims import (
     VERBS,
     Claim,
     Relation,
-    first_in_parts,
+    describe_first_in_parts,
     state_contenders,
 )
-from embassay.protocols.kernel.tables import counted, interval, score
+from embassay.protocols.kernel.tables import format_counted, format_interval, format_score
 from embassay.protocols.rag.scoring.identity import HARDLY, IDLE
 from embassay.protocols.rag.scoring.inputs import Graded1To5
 from embassay.protocols.rag.scoring.placement import (
@@ -38,8 +38,8 @@ from embassay.protocols.rag.scoring.placement import (
     RunColumns,
     Union,
     depth_name,
+    have_same_documents,
     loss_names,
-    same_documents,
 )
 from embassay.protocols.rag.scoring.quantities import CONFIDENCE, Quantity, Resampled, value_interval
 from embassay.protocols.rag.scoring.score import (
@@ -58,10 +58,10 @@ from embassay.protocols.rag.scoring.score import (
     Score,
 )
 from embassay.protocols.rag.scoring.tables import ALPHA
-from embassay.stats.resampling import unvaried
+from embassay.stats.resampling import is_constant
 
 
-def percent(value: float) -> str:
+def format_percent(value: float) -> str:
     """A share as percent with one decimal.
 
     >>> percent(0.8521)
@@ -77,14 +77,14 @@ def format_evidence(evidence: CitedNumber) -> str:
     ('0.900 (0.850–0.950)', '50.0%')
     """
     if evidence.what.startswith("%"):
-        text = percent(evidence.value)
+        text = format_percent(evidence.value)
         if evidence.low is None or evidence.high is None:
             return text
-        return f"{text} ({percent(evidence.low)[:-1]}–{percent(evidence.high)})"
-    text = score(evidence.value)
+        return f"{text} ({format_percent(evidence.low)[:-1]}–{format_percent(evidence.high)})"
+    text = format_score(evidence.value)
     if evidence.low is None or evidence.high is None:
         return text
-    return f"{text} ({interval(evidence.low, evidence.high)})"
+    return f"{text} ({format_interval(evidence.low, evidence.high)})"
 
 
 def join_words(parts: Sequence[str]) -> str:
@@ -115,13 +115,13 @@ def make_readings(
 def make_evidence(resampled: Resampled, what: str, column: str, run: str) -> CitedNumber | None:
     """A quantity as evidence; None where it is undefined."""
     quantity = resampled.quantity(column, run)
-    return evidence_of(what, quantity) if np.isfinite(quantity.value) else None
+    return cite_quantity(what, quantity) if np.isfinite(quantity.value) else None
 
 
-def evidence_of(what: str, quantity: Quantity, confidence: float = CONFIDENCE) -> CitedNumber:
+def cite_quantity(what: str, quantity: Quantity, confidence: float = CONFIDENCE) -> CitedNumber:
     """The same of a quantity that has a value."""
     low, high = value_interval(quantity, confidence) or (None, None)
-    same = low is None and quantity.units > 1 and unvaried(quantity.replicates)
+    same = low is None and quantity.units > 1 and is_constant(quantity.replicates)
     return CitedNumber(what, quantity.value, low, high, same)
 
 
@@ -137,7 +137,9 @@ def _make_reading(run: Placed, k: int, pool: str, resampled: Resampled) -> RunRe
         text = f"{run.name}@{k}: nothing can be said: no query has a useful document in its pool."
         return RunReading(run.name, k, "untold", text, tuple(facts.values()))
     if run.graded.pool is None and run.documents.shape[1] <= k:
-        return RunReading(run.name, k, "untold", _too_short(run, k, facts["reached"]), (facts["reached"],))
+        return RunReading(
+            run.name, k, "untold", _note_short_run(run, k, facts["reached"]), (facts["reached"],)
+        )
     finding = _loss_finding(facts)
     return RunReading(
         run.name, k, finding, _say_reading(run.name, k, finding, pool, facts), tuple(facts.values())
@@ -178,7 +180,7 @@ def _say_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, Cit
     return " ".join(filter(None, [heads[finding], NEXT.get(finding, "")]))
 
 
-def _too_short(run: Placed, k: int, reached: CitedNumber) -> str:
+def _note_short_run(run: Placed, k: int, reached: CitedNumber) -> str:
     return (
         f"{run.name}@{k}: RA-nWG is {format_evidence(reached)}, but no list is longer than {k}, so its list "
         "cannot separate the pool from the ordering. Score a deeper run, or give the candidates with --pool."
@@ -224,7 +226,7 @@ def make_guidance(
     return (*tested, *(_untested_guidance(*line) for line in (*missing, *UNTESTED)))
 
 
-def status_of(gain: CitedNumber, least: float = 0.0) -> str:
+def judge_gain(gain: CitedNumber, least: float = 0.0) -> str:
     """Whether a gain of more than `least` holds with its whole interval, is excluded by it, or is open."""
     if gain.ends is None:
         return "open"
@@ -245,15 +247,17 @@ def _hybrid_guidance(extra: RunColumns, resampled: Resampled) -> Iterable[Guidan
         if ceiling is None or not np.isfinite(quantity.value):
             continue
         # Bonferroni, since the best of several was chosen by the same data.
-        gain = evidence_of(f"gain in PROC@{k}", quantity, 1 - 0.05 / len(at_k))
-        status = status_of(gain)
+        gain = cite_quantity(f"gain in PROC@{k}", quantity, 1 - 0.05 / len(at_k))
+        status = judge_gain(gain)
         told_gain = f"{_gain_words(gain)} than the better one alone"
-        text = f"{_made_of(best)}, PROC@{k} {format_evidence(ceiling)}: {told_gain}. {_MEANING[status]}"
+        text = (
+            f"{_describe_union(best)}, PROC@{k} {format_evidence(ceiling)}: {told_gain}. {_MEANING[status]}"
+        )
         size = CitedNumber("distinct documents", best.depth)
         yield Guidance("hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [size])))
 
 
-def _made_of(union: Union) -> str:
+def _describe_union(union: Union) -> str:
     if union.fused:
         return f"{union.fused} joins {union.a} and {union.b}"
     return f"A hybrid pool of {union.depth} distinct documents, of {union.a} and {union.b} in turn"
@@ -262,8 +266,8 @@ def _made_of(union: Union) -> str:
 def _gain_words(gain: CitedNumber) -> str:
     """A gain as a number with more or less; neither where it is none."""
     # What the table rounds to 0 is neither more nor less.
-    if score(abs(gain.value)) == score(0.0):
-        ends = "" if gain.low is None or gain.high is None else f" ({interval(gain.low, gain.high)})"
+    if format_score(abs(gain.value)) == format_score(0.0):
+        ends = "" if gain.low is None or gain.high is None else f" ({format_interval(gain.low, gain.high)})"
         return f"no more{ends}"
     if gain.value >= 0:
         return f"{format_evidence(gain)} more"
@@ -293,14 +297,14 @@ def _depth_guidance(board: PlacedRuns, cutoffs: Iterable[int], resampled: Resamp
 
 def _rerank_guidance(board: PlacedRuns, cutoffs: Iterable[int], resampled: Resampled) -> Iterable[Guidance]:
     """Pairs of runs with the same documents in another order."""
-    pairs = [(a, b) for a, b in combinations(board.runs, 2) if same_documents(a, b)]
+    pairs = [(a, b) for a, b in combinations(board.runs, 2) if have_same_documents(a, b)]
     for k in cutoffs:
         for a, b in pairs:
             quantity = resampled.difference(f"reading reached@{k}", b.name, a.name)
-            gain = evidence_of(f"gain in RA-nWG@{k}", quantity)
+            gain = cite_quantity(f"gain in RA-nWG@{k}", quantity)
             if gain.ends is None:
                 continue
-            status = status_of(gain)
+            status = judge_gain(gain)
             more = _gain_words(gain)
             text = (
                 f"{b.name} orders the documents of {a.name} again: RA-nWG@{k} is {more}. {_MEANING[status]}"
@@ -326,18 +330,18 @@ def score_verdict(score: Score) -> str:
         is_idle = all(reason.endswith(IDLE) for reason in reasons)
         return f"{score.headline} is {IDLE if is_idle else 'undefined on these judgements'}"
     if len(score.runs) == 1:
-        return f"{valued[0].run} scores {numbers.score(valued[0].value or 0.0)} {on}"
+        return f"{valued[0].run} scores {numbers.format_score(valued[0].value or 0.0)} {on}"
     if comparison is None or not comparison.pairs:
         return f"No ranking {on}: differences cannot be tested"
-    if (other := judged_less(score)) is not None:
+    if (other := find_less_judged_run(score)) is not None:
         highest = "lowest" if is_less_better(score, score.headline) else "highest"
         return f"{comparison.runs[0]} scores {highest} {on}, but {other[0]} has fewer graded passages"
-    claim = first_claims(comparison)[0]
-    before, after = first_in_parts(claim, f" {on}", every="run", noun="run", anyone="run")
+    claim = make_first_claims(comparison)[0]
+    before, after = describe_first_in_parts(claim, f" {on}", every="run", noun="run", anyone="run")
     return f"{before}{claim.subject}{after}" if after else before
 
 
-def first_claims(comparison: MeasureComparison) -> tuple[Claim, ...]:
+def make_first_claims(comparison: MeasureComparison) -> tuple[Claim, ...]:
     """Which runs may be first by a measure."""
     first = _first_runs(comparison)
     alone = len(first) == 1 and comparison.rank_high[comparison.runs.index(first[0])] == 1
@@ -349,7 +353,7 @@ def is_less_better(score: Score, name: str) -> bool:
     return any(measure.direction == "lower" for measure in score.measures if measure.name == name)
 
 
-def judged_less(score: Score) -> tuple[str, float, float] | None:
+def find_less_judged_run(score: Score) -> tuple[str, float, float] | None:
     """The run that would be beaten by the leader if more of it were judged: its name, the share of the passages before
     the cutoff that have no grade, and the leader's. None where there is no such run."""
     comparison = score.comparison(score.headline)
@@ -368,12 +372,12 @@ def judged_less(score: Score) -> tuple[str, float, float] | None:
 
 def _say_uneven(score: Score) -> str:
     """What it means for the order that a run is judged less."""
-    if (uneven := judged_less(score)) is None:
+    if (uneven := find_less_judged_run(score)) is None:
         return ""
     name, share, other = uneven
     return (
-        f"{name} has no grade for {percent(share)} of the passages that count, the leader for "
-        f"{percent(other)}: {MISSING_LABELS}"
+        f"{name} has no grade for {format_percent(share)} of the passages that count, the leader for "
+        f"{format_percent(other)}: {MISSING_LABELS}"
     )
 
 
@@ -403,7 +407,7 @@ def _say_single(best: RunValue) -> str:
     over = f"{best.n:,} of {best.total:,} {best.unit}"
     if best.low is None or best.high is None:
         return f"Over {over}; no interval. Add a second run to compare."
-    interval = numbers.interval(best.low, best.high)
+    interval = numbers.format_interval(best.low, best.high)
     return f"The 95% interval is {interval}, over {over}. Add a second run to compare."
 
 
@@ -421,15 +425,15 @@ def _say_gap(score: Score) -> str:
     if a is None or b is None or a.value is None or b.value is None:
         return ""
     ends = upward_ends(pair)
-    gap = numbers.score(abs(pair.difference))
+    gap = numbers.format_score(abs(pair.difference))
     gap += (
-        f" (95% interval {numbers.interval(*ends)})"
+        f" (95% interval {numbers.format_interval(*ends)})"
         if ends
         else " (on every query)"
         if pair.difference
         else ""
     )
-    values = f"{pair.a} {numbers.score(a.value)}", f"{pair.b} {numbers.score(b.value)}"
+    values = f"{pair.a} {numbers.format_score(a.value)}", f"{pair.b} {numbers.format_score(b.value)}"
     others = [name for name in _first_runs(comparison) if name not in (pair.a, pair.b)]
     more = f" {join_words(others)} may also be first." if others else ""
     claim = pair_claim(pair, score.headline)
@@ -467,7 +471,7 @@ def score_claims(score: Score) -> Iterator[Claim]:
 def comparison_claims(comparison: MeasureComparison) -> Iterator[Claim]:
     """By one measure: who may be first, and what is said of each pair."""
     if comparison.pairs:
-        yield from first_claims(comparison)
+        yield from make_first_claims(comparison)
     yield from (pair_claim(pair, comparison.measure) for pair in comparison.pairs)
 
 
@@ -484,10 +488,10 @@ _TREATED = {
 }
 
 
-def self_notes(gone: Mapping[str, int]) -> Iterator[Note]:
+def note_excluded_self(gone: Mapping[str, int]) -> Iterator[Note]:
     """What `exclude_self` left out of each run."""
     for name, count in gone.items():
-        text = f"{name}: {counted(count, 'line')} with a query's own document left out."
+        text = f"{name}: {format_counted(count, 'line')} with a query's own document left out."
         yield Note("own document", text, name, count)
 
 
@@ -495,47 +499,48 @@ _SELF = 0.1
 """From this share of queries on it is no accident that a document has the query's id."""
 
 
-def own_notes(first: Mapping[str, tuple[int, int]]) -> Iterator[Note]:
+def note_self_matches(first: Mapping[str, tuple[int, int]]) -> Iterator[Note]:
     """The runs whose queries find themselves, which costs each a place."""
     for name, (count, queries) in first.items():
         if count >= _SELF * queries:
             text = (
-                f"{name}: in {count:,} of {counted(queries, 'query')} the document with the query's own id comes first "
+                f"{name}: in {count:,} of {format_counted(queries, 'query')} the document with the "
+                "query's own id comes first "
                 "and is not judged relevant: --exclude-self leaves it out."
             )
             yield Note("own document first", text, name, count)
 
 
-def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -> Iterator[Note]:
+def note_inputs(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -> Iterator[Note]:
     """What was odd about the files."""
     if judgements.dropped:
-        text = f"The grade map leaves out {counted(judgements.dropped, 'judgement')}."
+        text = f"The grade map leaves out {format_counted(judgements.dropped, 'judgement')}."
         yield Note("dropped", text, "", judgements.dropped)
     if judgements.repeated:
-        times = counted(judgements.repeated, "judgement")
+        times = format_counted(judgements.repeated, "judgement")
         yield Note("repeated judgements", f"The qrels repeat {times}.", "", judgements.repeated)
     grades = judgements.frame["grade"].unique().to_list()
     if len(grades) == 1:
         text = f"Every judgement is of grade {grades[0]}: no order is better than another."
         yield Note("one grade", text, "", grades[0])
     if total < FEW:
-        yield Note("few", f"Only {counted(total, 'query')}: the intervals tell little.", "", total)
+        yield Note("few", f"Only {format_counted(total, 'query')}: the intervals tell little.", "", total)
     for run in facts:
         if run.missing:
-            lacking = f"{run.missing:,} of {counted(total, 'judged query')}"
+            lacking = f"{run.missing:,} of {format_counted(total, 'judged query')}"
             nothing = "they count as having retrieved nothing"
             is_idle = run.queries < HARDLY * total
             text = f"{run.name} lacks {lacking}: {'it is not tested' if is_idle else nothing}."
             yield Note("missing", text, run.name, run.missing, total)
         if run.unknown:
-            text = f"{run.name} has {counted(run.unknown, 'query')} without judgements, left out."
+            text = f"{run.name} has {format_counted(run.unknown, 'query')} without judgements, left out."
             yield Note("unknown", text, run.name, run.unknown)
         if run.repeated:
-            times = counted(run.repeated, "document")
+            times = format_counted(run.repeated, "document")
             text = f"{run.name} names {times} of a query again: the better ranked line counts."
             yield Note("repeated", text, run.name, run.repeated, run.lines)
         if run.tied:
-            equal = counted(run.tied, "document")
+            equal = format_counted(run.tied, "document")
             text = f"{run.name} has {equal} with a score that another document of the query has too: ranked by id."
             yield Note("tied", text, run.name, run.tied, run.lines)
 
@@ -556,9 +561,9 @@ def grade_notes(
     for n, of_n in names.items():
         why = by_name[next(iter(of_n))].undefined
         these = join_words(_shorten_names([by_name[name] for name in of_n], measures))
-        text = f"{these}: over {n:,} of {counted(total, 'query')}; undefined where {why}."
+        text = f"{these}: over {n:,} of {format_counted(total, 'query')}; undefined where {why}."
         yield Note("undefined", text, "", total - n, total)
-    if _any_set(measures):
+    if _has_set_measure(measures):
         yield from _weight_notes(board, total)
     for k in sorted(
         {measure.facts.cutoff for measure in measures if measure.facts.base == "Hit" and measure.facts.cutoff}
@@ -582,12 +587,12 @@ def run_notes(
         yield from _unjudged_notes(run, cutoffs, unjudged)
         for measure in measures:
             if over := count_over_one(values.columns[measure.name].value) if len(measure.parts) == 1 else 0:
-                what = f"{measure.name} is above 1 for {counted(over, 'query')}"
+                what = f"{measure.name} is above 1 for {format_counted(over, 'query')}"
                 text = f"{run.name}: {what}; its list has documents that the pool lacks."
                 yield Note("above_one", text, run.name, over, len(board.queries))
             if measure.is_ratio and (over := _above_ceiling(values, measure.name)):
                 text = (
-                    f"{run.name}: {counted(over, 'query')} above the ceiling "
+                    f"{run.name}: {format_counted(over, 'query')} above the ceiling "
                     f"{measure.name.removeprefix('%')}; the run was not drawn from this pool."
                 )
                 yield Note("above_ceiling", text, run.name, over, len(board.queries))
@@ -596,7 +601,9 @@ def run_notes(
 def test_notes(runs: int, resamples: int, test: str) -> Iterator[Note]:
     """Where the resamples of random signs are too few for the number of pairs."""
     if test == "randomization" and (pairs := comb(runs, 2)) and 2 * pairs / (resamples + 1) >= ALPHA:
-        few = f"With {counted(pairs, 'pair')} of runs {resamples:,} resamples cannot tell any two apart"
+        few = (
+            f"With {format_counted(pairs, 'pair')} of runs {resamples:,} resamples cannot tell any two apart"
+        )
         text = f"{few}: use --resamples {_enough_resamples(pairs)}."
         yield Note("resamples", text, "", resamples)
 
@@ -604,27 +611,30 @@ def test_notes(runs: int, resamples: int, test: str) -> Iterator[Note]:
 def answer_notes(values: Sequence[RunValue], answered: int, total: int) -> Iterator[Note]:
     """How many queries the answers are about, and how many have all their evidence."""
     if answered < total:
-        text = f"Answers are given for {answered:,} of {counted(total, 'judged query')}."
+        text = f"Answers are given for {answered:,} of {format_counted(total, 'judged query')}."
         yield Note("answers", text, "", answered, total)
     for value in values:
         if value.measure.startswith(ANSWERS):
-            whole = f"{counted(value.n, 'query')} with all evidence found and an answer"
+            whole = f"{format_counted(value.n, 'query')} with all evidence found and an answer"
             text = f"{value.run}: {value.measure} is over {whole}."
             yield Note("answers_hit", text, value.run, value.n, total)
 
 
-def _any_set(measures: Iterable[RequestedMeasure]) -> bool:
+def _has_set_measure(measures: Iterable[RequestedMeasure]) -> bool:
     return any(measure.facts.base.lstrip("%").startswith(("RA", "PROC")) for measure in measures)
 
 
 def _weight_notes(board: PlacedRuns, total: int) -> Iterator[Note]:
     useful = board.counts[:, 2:].sum(axis=1) > 0
     if fallback := int((is_fallback(board.counts) & useful).sum()):
-        these = f"{fallback:,} of {counted(total, 'query')}"
+        these = f"{fallback:,} of {format_counted(total, 'query')}"
         text = f"{these} have no document of grade 5: there grade 4 weighs 1 and grade 3 0.2."
         yield Note("fallback", text, "", fallback, total)
     if inverted := int(is_inverted(board.counts).sum()):
-        text = f"In {inverted:,} of {counted(total, 'query')} grade 3 weighs more than grade 4 (grade inversion)."
+        text = (
+            f"In {inverted:,} of {format_counted(total, 'query')} grade 3 weighs more than grade 4 (grade "
+            "inversion)."
+        )
         yield Note("grade_inversion", text, "", inverted, total)
 
 
@@ -634,7 +644,7 @@ def _unjudged_notes(run: Placed, cutoffs: Sequence[int], how: str) -> Iterator[N
     means = [1 - float(share.mean()) for share in defined if len(share)]
     if any(mean > 0 for mean in means):
         these = join_words(
-            [f"{percent(mean)} of the first {k}" for mean, k in zip(means, cutoffs, strict=True)]
+            [f"{format_percent(mean)} of the first {k}" for mean, k in zip(means, cutoffs, strict=True)]
         )
         text = f"{run.name}: {these} have no grade; {_TREATED[how]}."
         yield Note("unjudged", text, run.name, int((defined[-1] < 1).sum()), len(defined[-1]))

@@ -22,9 +22,9 @@ from embassay.data.judged_runs import Entries
 from embassay.errors import DataError
 from embassay.measures.agreement import cohen_kappa
 from embassay.measures.judgements import GRADES
-from embassay.protocols.kernel.quantities import STEPS, judge_bias, undecided
+from embassay.protocols.kernel.quantities import STEPS, forecast_undecided, judge_bias
 from embassay.protocols.kernel.tables import ColumnTable
-from embassay.protocols.rag.decision.population import NOT_FOUND, Population, population_of
+from embassay.protocols.rag.decision.population import NOT_FOUND, Population, make_population
 from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
 from embassay.protocols.rag.scoring.placement import place_runs
 from embassay.protocols.rag.scoring.quantities import CONFIDENCE
@@ -42,8 +42,8 @@ from embassay.protocols.rag.scoring.score import (
     measure_run,
 )
 from embassay.runs.folder import read_record
-from embassay.stats.few_labels import FEWEST, MOST_REFUSED, Corrected, Mean, corrected
-from embassay.stats.ranks import corrected_pairs
+from embassay.stats.few_labels import FEWEST, MOST_REFUSED, Corrected, Mean, corrected_mean
+from embassay.stats.ranks import correct_pairs
 
 if TYPE_CHECKING:
     import polars as pl
@@ -238,7 +238,7 @@ class Corrector:
         if not self.own:
             return None
         mine, theirs = (
-            _quantity_of(held, measure.name, run, other) for held in (self.own, self._judge_columns())
+            _make_quantity(held, measure.name, run, other) for held in (self.own, self._judge_columns())
         )
         ratio = _corrected_ratio(mine, theirs, self.whole, is_difference=bool(other))
         if ratio is None:
@@ -290,7 +290,7 @@ class Corrector:
         by_people = coefficient[used] * linear.gain[[self.people.get(key, 0) for key in keys]] * scale
         most = float(np.abs(coefficient[used]).max()) * scale
         groups = population.query[used]
-        mean = corrected(
+        mean = corrected_mean(
             by_people[labelled], by_judge[labelled], by_judge, bounds=(-most if other else 0.0, most),
             groups=groups[labelled], every_groups=groups, confidence=CONFIDENCE
         )  # fmt: skip
@@ -309,7 +309,7 @@ class Corrector:
             for name, run in self.inputs.runs.items()
         }
         try:
-            return population_of(runs, measure, 0.0)
+            return make_population(runs, measure, 0.0)
         # No measure of passages alone: then whole queries are all there is to go by.
         except UsageError:
             return None
@@ -342,7 +342,7 @@ Quantity = tuple[Floats, Floats]
 """What is summed, and what it is divided by, per query; 0 and 0 where it is undefined."""
 
 
-def _quantity_of(held: Mapping[str, Mapping[str, Columns]], measure: str, run: str, other: str) -> Quantity:
+def _make_quantity(held: Mapping[str, Mapping[str, Columns]], measure: str, run: str, other: str) -> Quantity:
     first = held[run][measure].parts
     if not other:
         top = first[0]
@@ -365,17 +365,17 @@ def _corrected_ratio(
     # The deviations are of the ratio that is sought, so it is found in turns; each corrects the last one.
     for _ in range(_TURNS):
         every = judge[0] - ratio * judge[1]
-        mean = corrected(
+        mean = corrected_mean(
             top - ratio * under,
             every[labelled],
             every,
-            bounds=_bounds_of(people, ratio, is_difference),
+            bounds=_deviation_bounds(people, ratio, is_difference),
             confidence=CONFIDENCE,
         )
         ratio += mean.value.value / float(under.mean())
-    by_itself = corrected(
+    by_itself = corrected_mean(
         top - alone * under, np.zeros(len(top)), np.zeros(len(top)),
-        bounds=_bounds_of(people, alone, is_difference),
+        bounds=_deviation_bounds(people, alone, is_difference),
         confidence=CONFIDENCE
     ).alone  # fmt: skip
     by_judge = float(judge[0].mean() / judge[1].mean()) if judge[1].mean() > 0 else float("nan")
@@ -385,7 +385,7 @@ def _corrected_ratio(
     return replace(mean, value=moved, alone=apart, judge=by_judge), scale
 
 
-def _bounds_of(people: Quantity, ratio: float, is_difference: bool) -> tuple[float, float]:
+def _deviation_bounds(people: Quantity, ratio: float, is_difference: bool) -> tuple[float, float]:
     """What a query's deviation can be: that of a share lies around the ratio, that of a difference anywhere."""
     top, under = people
     if is_difference or not 0 <= ratio <= 1 or (top < 0).any() or (top > under).any():
@@ -415,7 +415,7 @@ def _make_correction(
     )  # fmt: skip
 
 
-def corrections_of(made: Corrector, judge: Entries, headline: str) -> Corrections:
+def make_corrections(made: Corrector, judge: Entries, headline: str) -> Corrections:
     """The whole record."""
     rows = tuple(made.corrections())
     pairs = [(made.people[key], made.judge[key]) for key in made.shared]
@@ -424,7 +424,7 @@ def corrections_of(made: Corrector, judge: Entries, headline: str) -> Correction
         cohen_kappa(mine, theirs, weights="quadratic") if len(set(mine) | set(theirs)) > 1 else float("nan")
     )
     queries = len({key[0] for key in made.shared})
-    ahead = tuple(_labels_ahead(rows, headline, len(made.judge) / len(made.queries)))
+    ahead = tuple(_forecast_labels(rows, headline, len(made.judge) / len(made.queries)))
     return Corrections(
         made.inputs.qrels.path, judge.path, len(pairs), queries, None if np.isnan(kappa) else float(kappa),
         float(np.mean([a == b for a, b in pairs])), tuple(made.off()), rows, ahead,
@@ -432,15 +432,15 @@ def corrections_of(made: Corrector, judge: Entries, headline: str) -> Correction
     )  # fmt: skip
 
 
-def _labels_ahead(rows: Sequence[Correction], headline: str, per_query: float) -> Iterator[Bought]:
+def _forecast_labels(rows: Sequence[Correction], headline: str, per_query: float) -> Iterator[Bought]:
     """For every difference by the headline that is not told from 0, by Holm over all of them; a query is `per_query`
     labels."""
     gaps = [row for row in rows if row.other and row.measure == headline]
-    p_all = corrected_pairs([gap.p for gap in gaps], [gap.value != 0 for gap in gaps])
+    p_all = correct_pairs([gap.p for gap in gaps], [gap.value != 0 for gap in gaps])
     for correction, p in zip(gaps, p_all, strict=True):
         if p >= 1 - CONFIDENCE or correction.low <= 0 <= correction.high:
             half, left = (correction.high - correction.low) / 2, correction.total - correction.n
-            steps = undecided(
+            steps = forecast_undecided(
                 correction.value, half, correction.n, len(gaps), [min(step, left) for step in STEPS if left]
             )
             for step in steps:
@@ -608,7 +608,7 @@ def _compare_by(
         )
     if not pairs:
         return MeasureComparison(measure, tuple(ranked), reason="fewer than two runs with a value")
-    adjusted = corrected_pairs([pair.p for pair in pairs], [pair.difference != 0 for pair in pairs])
+    adjusted = correct_pairs([pair.p for pair in pairs], [pair.difference != 0 for pair in pairs])
     tested = tuple(
         replace(
             pair,

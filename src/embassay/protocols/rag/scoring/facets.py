@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embassay.data.lines import text_lines
-from embassay.data.rows import key_of, missing_column, nearest_name
+from embassay.data.rows import find_nearest_name, make_missing_column_error, read_key
 from embassay.data.tables import known_suffix, open_table
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
-from embassay.protocols.kernel.tables import counted
+from embassay.protocols.kernel.tables import format_counted
 from embassay.protocols.rag.scoring.score import Note
 
 if TYPE_CHECKING:
@@ -98,13 +98,13 @@ def _read_trec(path: Path) -> Iterator[tuple[FacetLine, float]]:
 def _read_table(path: Path, mapping: Mapping[str, str]) -> Iterator[tuple[FacetLine, float]]:
     source = open_table(path)
     columns = source.columns()
-    names = {target: _column_of(target, columns, mapping) for target in COLUMNS}
+    names = {target: _find_column(target, columns, mapping) for target in COLUMNS}
     for target, name in names.items():
         if name not in columns:
-            raise missing_column(source, name, target=target)
+            raise make_missing_column_error(source, name, target=target)
     graded = [RELEVANCE] if RELEVANCE in columns else []
     for row in source.rows((*names.values(), *graded)):
-        query, doc, facet = (key_of(row, names[target]) for target in COLUMNS)
+        query, doc, facet = (read_key(row, names[target]) for target in COLUMNS)
         relevance = row.cells.get(RELEVANCE) if graded else None
         try:
             value = 1.0 if relevance in (None, "") else float(relevance)
@@ -116,7 +116,7 @@ def _read_table(path: Path, mapping: Mapping[str, str]) -> Iterator[tuple[FacetL
         yield FacetLine(query, doc, facet, row.line), value
 
 
-def _column_of(target: str, columns: Collection[str], mapping: Mapping[str, str]) -> str:
+def _find_column(target: str, columns: Collection[str], mapping: Mapping[str, str]) -> str:
     if target in mapping:
         return mapping[target]
     known = (target, *NAMES.get(target, ()))
@@ -133,7 +133,7 @@ def check_facets(facets: JudgedFacets, queries: Collection[str], documents: Coll
             ("document", line.doc, known_documents),
         ):
             if name not in known:
-                near = nearest_name(name, known)
+                near = find_nearest_name(name, known)
                 where = "judged" if what == "query" else "judged, in a run or in the corpus"
                 raise DataError(
                     f"the {what} {name!r} has a facet and is not {where}", path=facets.path, line=line.line,
@@ -142,7 +142,7 @@ def check_facets(facets: JudgedFacets, queries: Collection[str], documents: Coll
                 )  # fmt: skip
 
 
-def told_of_facets(inputs: Inputs, judgements: Graded1To5) -> list[Note]:
+def note_unknown_facets(inputs: Inputs, judgements: Graded1To5) -> list[Note]:
     """What the facets of a scoring leave open, nothing where it has none. DataError for those of queries and documents
     that nobody knows."""
     import polars as pl
@@ -167,18 +167,22 @@ def facet_notes(
     having = {line.query for line in facets.lines}
     without = [query for query in queries if query not in having]
     if without:
-        text = f"{len(without):,} of {counted(len(queries), 'judged query')} have no facet, such as {without[0]!r}."
+        text = (
+            f"{len(without):,} of {format_counted(len(queries), 'judged query')} have no facet, such as "
+            f"{without[0]!r}."
+        )
         yield Note("facets", text, "", len(without), len(queries))
     known = {(line.query, line.doc) for line in facets.lines}
     bare = [pair for pair in relevant if pair[0] in having and pair not in known]
     if bare:
         total = sum(pair[0] in having for pair in relevant)
         text = (
-            f"{len(bare):,} of {counted(total, 'document')} of grade 4 or 5 have no facet, such as {bare[0][1]!r}: "
+            f"{len(bare):,} of {format_counted(total, 'document')} of grade 4 or 5 have no facet, such as "
+            f"{bare[0][1]!r}: "
             "they count as covering none."
         )
         yield Note("facets", text, "", len(bare), total)
     if facets.worthless or facets.repeated:
-        lines = counted(facets.worthless + facets.repeated, "line")
+        lines = format_counted(facets.worthless + facets.repeated, "line")
         text = f"{facets.path.name}: {lines} left out, {facets.repeated:,} of them as repeated, others of relevance 0."
         yield Note("facets", text, "", facets.worthless + facets.repeated)

@@ -27,7 +27,7 @@ ALSO = 0.1
 """Share of a run's documents that have to match in another form for it to be worth a word."""
 
 
-def foreign_queries(entries: Entries, judged: Sequence[str]) -> DataError:
+def make_foreign_queries_error(entries: Entries, judged: Sequence[str]) -> DataError:
     """The error for a run without a judged query."""
     queries = entries.frame["query"].unique(maintain_order=True).to_list()
     form = nearest_form(queries[:LOOKED_AT], judged)
@@ -38,7 +38,7 @@ def foreign_queries(entries: Entries, judged: Sequence[str]) -> DataError:
     )  # fmt: skip
 
 
-def idle_runs(answered: Mapping[str, int], total: int) -> dict[str, str]:
+def find_idle_runs(answered: Mapping[str, int], total: int) -> dict[str, str]:
     """The runs that answer hardly any of the `total` judged queries, and what is said of each: a run that broke off is
     not tested, and so is never worse than another."""
     return {
@@ -68,11 +68,11 @@ def check_identity(
         if not (are_chunks and are_all_foreign) and not _are_of_corpus(ids, corpus):
             enough = max(1, ALSO * min(len(ids.unknown), len(docs)))
             if form is not None and form.matched >= enough:
-                raise _foreign_documents(ids, form)
+                raise _make_foreign_documents_error(ids, form)
             others = [other for other in held.values() if not other.are_foreign]
             are_shared = any(bool(other.all.is_in(ids.all.implode()).any()) for other in others)
             if min(len(ids.all), len(docs)) >= FEWEST and not are_shared:
-                raise _foreign_documents(ids, None)
+                raise _make_foreign_documents_error(ids, None)
         few = "Hardly a document" if ids.common else "No document"
         such = f"its ids look like {_show_ids(ids.all)}, those of the judgements like {_show_ids(docs)}"
         mend = f" {form.advice}" if form is not None and are_chunks else ""
@@ -130,7 +130,7 @@ def _partial_notes(name: str, ids: _Ids, form: IdForm | None) -> Iterator[str]:
     )
 
 
-def _foreign_documents(ids: _Ids, form: IdForm | None) -> DataError:
+def _make_foreign_documents_error(ids: _Ids, form: IdForm | None) -> DataError:
     mend = (
         "Check that both ids name the same passages; with --corpus the run's ids are checked against "
         "it. Judgements of spans fit any passages (export/spans.jsonl)."

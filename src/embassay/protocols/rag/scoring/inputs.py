@@ -15,21 +15,28 @@ from embassay.contracts import Tokenizer
 from embassay.data import open_dataset, sources
 from embassay.data.documents import passage_places
 from embassay.data.documents.folder import path_id
-from embassay.data.judged_runs import Entries, Known, entries_of, read_qrels, read_run
-from embassay.data.judged_runs.spans import Span, are_spans, by_evidence, qrels_of, read_spans
+from embassay.data.judged_runs import Entries, Known, read_held_entries, read_qrels, read_run
+from embassay.data.judged_runs.spans import Span, are_spans, by_evidence, make_qrels, read_spans
 from embassay.data.judged_runs.texts import Judged
 from embassay.data.retrieval import grade_map, map_advice
-from embassay.data.rows import key_of, missing_column, number_of, text_of, texts_of, wrong_cell
+from embassay.data.rows import (
+    make_cell_error,
+    make_missing_column_error,
+    number_of,
+    read_key,
+    read_text,
+    read_texts,
+)
 from embassay.data.tables import open_table
 from embassay.data.views import Renamed
 from embassay.errors import DataError, UsageError
 from embassay.measures.judgements import GRADES, RELEVANT, Sources
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel.groups import Labels, tied
+from embassay.protocols.kernel.groups import Labels, tie_items
 from embassay.protocols.rag.scoring.facets import JudgedFacets, read_facets
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.runs.folder import write_atomic
-from embassay.search.fusion import rrf
+from embassay.search.fusion import fuse_by_reciprocal_rank
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,7 +61,7 @@ class SourceCodes:
         return Sources(np.where(documents < 0, -1, self.of[documents]), self.query, self.grade, self.code)
 
 
-def source_codes(codes: Sequence[Ints], texts: Sequence[pl.Series], separator: str) -> Ints:
+def encode_sources(codes: Sequence[Ints], texts: Sequence[pl.Series], separator: str) -> Ints:
     """The source of every document code: what stands before the last `separator` in its id, the whole id without one.
 
     `codes` and `texts` are the columns of all files, each code with its id.
@@ -71,7 +78,7 @@ def source_codes(codes: Sequence[Ints], texts: Sequence[pl.Series], separator: s
     return of
 
 
-def graded_sources(of: Ints, query: Ints, grade: NDArray[np.int8], doc: Ints) -> SourceCodes:
+def add_source_codes(of: Ints, query: Ints, grade: NDArray[np.int8], doc: Ints) -> SourceCodes:
     """The judgements (columns of one length) with their sources, sorted by query."""
     order = np.argsort(query, kind="stable")
     return SourceCodes(of, query[order], grade[order], of[doc[order]])
@@ -83,7 +90,7 @@ def _escape_pattern(text: str) -> str:
     return "".join(f"\\x{{{ord(character):x}}}" for character in text)
 
 
-def named_path(given: str) -> tuple[str, Path]:
+def parse_named_path(given: str) -> tuple[str, Path]:
     """The name and the file of a run given as `path` or `name=path`; by itself it is called as its file.
 
     >>> named_path("runs/bm25.trec.gz"), named_path("mine=runs/x.txt")
@@ -149,7 +156,7 @@ def map_grades(qrels: Entries, grades: str | None) -> Graded1To5:
     values = qrels.frame["value"].unique().to_list()
     unknown = [value for value in values if value not in table]
     if unknown or (grades is None and values == [1.0]):
-        raise _unfitting_map(qrels, grades, table, values, unknown)
+        raise _make_grade_map_error(qrels, grades, table, values, unknown)
     kept = {float(value): grade for value, grade in table.items() if grade is not None}
     frame = qrels.frame.with_row_index("row").filter(pl.col("value").is_in(list(kept)))
     if not len(frame):
@@ -167,7 +174,7 @@ def map_grades(qrels: Entries, grades: str | None) -> Graded1To5:
     )  # fmt: skip
 
 
-def query_groups(
+def group_queries(
     judgements: Graded1To5, queries: Sequence[str], questions: Mapping[str, str]
 ) -> Labels | None:
     """The group of each of the `queries`, (q,): those that share a relevant document, and those of the same words as
@@ -180,17 +187,17 @@ def query_groups(
     documents: dict[str, list[str]] = {}
     for query, doc in relevant.iter_rows():
         documents.setdefault(query, []).append(doc)
-    return tied(
+    return tie_items(
         [documents.get(query, ()) for query in queries], [questions.get(query, "") for query in queries]
     )
 
 
-def counts_by_grade(grade: NDArray[np.int8]) -> tuple[int, ...]:
+def count_by_grade(grade: NDArray[np.int8]) -> tuple[int, ...]:
     """How many are of grade 1, 2, 3, 4, 5."""
     return tuple(int(np.count_nonzero(grade == level)) for level in GRADES)
 
 
-def _unfitting_map(
+def _make_grade_map_error(
     qrels: Entries,
     grades: str | None,
     table: Mapping[float, int | None],
@@ -245,14 +252,14 @@ def read_answers(path: Path, mapping: Mapping[str, str]) -> dict[str, float]:
     names = {target: mapping.get(target, target) for target in ("query_id", "correct")}
     for target, name in names.items():
         if name not in source.columns():
-            raise missing_column(source, name, target=target)
+            raise make_missing_column_error(source, name, target=target)
     right: dict[str, float] = {}
     for row in source.rows(tuple(names.values())):
-        query = key_of(row, names["query_id"])
+        query = read_key(row, names["query_id"])
         cell = row.cells.get(names["correct"])
         value = float(cell) if isinstance(cell, bool) else number_of(row, names["correct"])
         if value is None or not 0 <= value <= 1:
-            raise wrong_cell(row, names["correct"], "a number from 0 to 1")
+            raise make_cell_error(row, names["correct"], "a number from 0 to 1")
         if right.setdefault(query, value) != value:
             raise DataError(
                 f"query {query!r} has two different answers", path=path, line=row.line,
@@ -261,7 +268,9 @@ def read_answers(path: Path, mapping: Mapping[str, str]) -> dict[str, float]:
     return right
 
 
-def answers_of(answers: Mapping[str, float], queries: Sequence[str], where: str) -> NDArray[np.float64]:
+def read_answer_correctness(
+    answers: Mapping[str, float], queries: Sequence[str], where: str
+) -> NDArray[np.float64]:
     """The correctness of each query's answer, (q,), NaN for one without; DataError if none has one."""
     values = np.array([answers.get(query, np.nan) for query in queries], dtype=np.float64)
     if ((values < 0) | (values > 1)).any():
@@ -303,7 +312,7 @@ class Inputs:
 def read_inputs(request: ScoreRequest, live: Sequence[LiveRun] = ()) -> Inputs:
     """The files of a request, each read once, with the `live` runs of its retrievers. UsageError for two runs of one
     name or a mapping that no file has."""
-    named = distinct_names([*map(named_path, request.runs), *((run.name, run.path) for run in live)])
+    named = distinct_names([*map(parse_named_path, request.runs), *((run.name, run.path) for run in live)])
     qrels_path = Path(request.qrels).expanduser()
     if any(path == qrels_path for _, path in named):
         raise UsageError(
@@ -312,7 +321,7 @@ def read_inputs(request: ScoreRequest, live: Sequence[LiveRun] = ()) -> Inputs:
         )
     library = open_library(request.corpus, request.queries)
     judged = _read_judgements(qrels_path, request)
-    known = _known_answers(library, judged, request)
+    known = _make_known_texts(library, judged, request)
     read: dict[Path, Entries] = {}
     pooled = () if _is_union(request.pools) else request.pools
     for path in (*(path for _, path in named), *(Path(pool).expanduser() for pool in pooled)):
@@ -323,10 +332,10 @@ def read_inputs(request: ScoreRequest, live: Sequence[LiveRun] = ()) -> Inputs:
     return replace(inputs, live={run.name: run for run in live})
 
 
-def judged_questions(request: ScoreRequest) -> dict[str, str]:
+def read_judged_questions(request: ScoreRequest) -> dict[str, str]:
     """Id -> text of the questions that have a judgement; all of them where judgements are of spans of documents.
     DataError where none has one."""
-    questions = questions_of(request.queries)
+    questions = read_questions(request.queries)
     judged = _read_judgements(Path(request.qrels).expanduser(), request)
     if judged.entries is None:
         return questions
@@ -356,7 +365,7 @@ def _read_judgements(qrels: Path, request: ScoreRequest) -> _NamedJudgements:
     return _NamedJudgements(name, read_qrels(qrels, request.mapping, split=request.split))
 
 
-def _known_answers(library: CorpusLookup | None, judged: _NamedJudgements, request: ScoreRequest) -> Known:
+def _make_known_texts(library: CorpusLookup | None, judged: _NamedJudgements, request: ScoreRequest) -> Known:
     """What the answers of engines are held against: the corpus and the questions, and what is judged."""
 
     def judge() -> Judged:
@@ -374,10 +383,10 @@ def _known_answers(library: CorpusLookup | None, judged: _NamedJudgements, reque
     return replace(library.known, judge=judge)
 
 
-def known_answers(request: ScoreRequest) -> Known:
+def read_known_texts(request: ScoreRequest) -> Known:
     """What the answers of engines are held against, by the files of a request."""
     library = open_library(request.corpus, request.queries)
-    return _known_answers(library, _read_judgements(Path(request.qrels).expanduser(), request), request)
+    return _make_known_texts(library, _read_judgements(Path(request.qrels).expanduser(), request), request)
 
 
 def describe_runs(
@@ -420,11 +429,11 @@ def _join_inputs(
     lists = [*runs.values(), *pools]
     judged = judgements.entries
     read = [*lists, *([] if judged is None else [judged])]
-    notes = [f"{Path(run.path).name}: {note}." for run in _each_once(read) for note in run.notes]
+    notes = [f"{Path(run.path).name}: {note}." for run in _drop_repeated_hits(read) for note in run.notes]
     if judgements.spans is not None:
         spans = read_spans(judgements.spans)
         held, told = _by_spans(spans, lists, library)
-        judged = qrels_of(spans, judgements.spans)
+        judged = make_qrels(spans, judgements.spans)
         notes += told
         runs, pools = dict(zip(runs, held, strict=False)), held[len(runs) :]
     if _is_union(request.pools):
@@ -439,14 +448,14 @@ def _join_inputs(
     judge = None if graded is None else read_qrels(Path(graded).expanduser(), request.mapping)
     texts = {} if library is None else library.known.passages
     questions = {} if library is None else library.known.questions
-    pooled = _per_run(pools, len(runs))
+    pooled = _pools_by_run(pools, len(runs))
     facets = None if request.facets is None else read_facets(Path(request.facets), request.mapping)
     return Inputs(
         judgements.name, judged, runs, pooled, tuple(notes), judge, texts.keys(), questions, texts, facets
     )
 
 
-def _each_once(lists: Sequence[Entries]) -> Iterator[Entries]:
+def _drop_repeated_hits(lists: Sequence[Entries]) -> Iterator[Entries]:
     lists_seen: list[Entries] = []
     for entries in lists:
         if not any(entries is other for other in lists_seen):
@@ -515,39 +524,43 @@ def open_library(corpus: str, queries: str) -> CorpusLookup | None:
     if not corpus and not queries:
         return None
     texts, places = {}, {}
-    for p in passage_places(open_dataset(sources.own_first(corpus))) if corpus else ():
+    for p in passage_places(open_dataset(sources.prefer_own_path(corpus))) if corpus else ():
         texts[p.id] = p.body
         places[p.id] = (p.document or p.id, p.start, p.start + len(p.body))
-    return CorpusLookup(Known(texts, questions_of(queries) if queries else {}), places)
+    return CorpusLookup(Known(texts, read_questions(queries) if queries else {}), places)
 
 
-def tags_of(name: str) -> dict[str, tuple[str, ...]]:
+def read_tags(name: str) -> dict[str, tuple[str, ...]]:
     """Id -> tags of the questions in a table with `tags` (a list, or a text with commas). DataError where none has."""
     source = Renamed(open_table(Path(name).expanduser()))
     for column in ("id", "tags"):
         if column not in source.columns():
-            raise missing_column(source, column)
+            raise make_missing_column_error(source, column)
     tagged = {}
     for row in source.rows(("id", "tags")):
         value = row.cells.get("tags")
-        parts = value.split(",") if isinstance(value, str) else [tag for tag in texts_of(row, "tags") if tag]
+        parts = (
+            value.split(",") if isinstance(value, str) else [tag for tag in read_texts(row, "tags") if tag]
+        )
         if tags := tuple(dict.fromkeys(part.strip() for part in parts if part.strip())):
-            tagged[key_of(row, "id")] = tags
+            tagged[read_key(row, "id")] = tags
     if not tagged:
         raise DataError("no question has a tag", path=name, mend="Leave --by-tag out, or add tags.")
     return tagged
 
 
-def questions_of(name: str) -> dict[str, str]:
+def read_questions(name: str) -> dict[str, str]:
     """Id -> text of the questions in a table."""
     source = Renamed(open_table(Path(name).expanduser()))
     for column in ("id", "text"):
         if column not in source.columns():
-            raise missing_column(source, column)
-    return {key_of(row, "id"): text for row in source.rows(("id", "text")) if (text := text_of(row, "text"))}
+            raise make_missing_column_error(source, column)
+    return {
+        read_key(row, "id"): text for row in source.rows(("id", "text")) if (text := read_text(row, "text"))
+    }
 
 
-def held_inputs(qrels: Any, runs: Mapping[str, Any], pools: Sequence[Any], request: ScoreRequest) -> Inputs:
+def make_inputs(qrels: Any, runs: Mapping[str, Any], pools: Sequence[Any], request: ScoreRequest) -> Inputs:
     """The same from objects: each a path, query -> documents, or a polars frame."""
     if not runs:
         raise UsageError("There is no run to score.", mend="Give name -> run.")
@@ -555,9 +568,9 @@ def held_inputs(qrels: Any, runs: Mapping[str, Any], pools: Sequence[Any], reque
     judged = (
         _read_judgements(Path(qrels).expanduser(), request)
         if isinstance(qrels, str | Path)
-        else _NamedJudgements("qrels", entries_of(qrels, "qrels", "qrels"))
+        else _NamedJudgements("qrels", read_held_entries(qrels, "qrels", "qrels"))
     )
-    known = _known_answers(library, judged, request)
+    known = _make_known_texts(library, judged, request)
     read = {_writable_name(name): _open_run(run, name, request.mapping, known) for name, run in runs.items()}
     pooled = [] if _is_union(pools) else [_open_run(pool, "pool", request.mapping, known) for pool in pools]
     return _join_inputs(request, judged, read, pooled, library)
@@ -601,7 +614,7 @@ def without_self(inputs: Inputs) -> tuple[Inputs, dict[str, int]]:
     return replace(inputs, qrels=qrels, runs=runs, pools=pools), gone
 
 
-def own_first(inputs: Inputs, grades: pl.DataFrame) -> dict[str, tuple[int, int]]:
+def count_self_matches(inputs: Inputs, grades: pl.DataFrame) -> dict[str, tuple[int, int]]:
     """Of every run in how many of its queries the first document has the query's own id and is not among those that
     `grades` has as relevant; and how many queries it answers. Runs without such a query are left out."""
     import polars as pl
@@ -620,10 +633,10 @@ def own_first(inputs: Inputs, grades: pl.DataFrame) -> dict[str, tuple[int, int]
 def _open_run(run: Any, name: str, mapping: Mapping[str, str], known: Known) -> Entries:
     if isinstance(run, str | Path):
         return read_run(Path(run).expanduser(), mapping, known)
-    return entries_of(run, "run", name)
+    return read_held_entries(run, "run", name)
 
 
-def _per_run(pools: Sequence[Entries], runs: int) -> tuple[Entries | None, ...]:
+def _pools_by_run(pools: Sequence[Entries], runs: int) -> tuple[Entries | None, ...]:
     if len(pools) not in (0, 1, runs):
         raise UsageError(
             f"There are {len(pools)} pools for {runs} runs.",
@@ -673,7 +686,10 @@ def retrieve(
 def fuse_runs(runs: Sequence[Retrieved], k: int, c: float = 60.0) -> Retrieved:
     """The rankings made one by reciprocal rank fusion, the first `k` of each query."""
     return {
-        query: [(hit.id, hit.score) for hit in rrf([[key for key, _ in run[query]] for run in runs], c)[:k]]
+        query: [
+            (hit.id, hit.score)
+            for hit in fuse_by_reciprocal_rank([[key for key, _ in run[query]] for run in runs], c)[:k]
+        ]
         for query in runs[0]
     }
 

@@ -15,8 +15,8 @@ from embassay.protocols.kernel.request import (
     SYSTEMS,
     RunRequest,
     label_price,
-    like,
     option,
+    repeat_option,
 )
 
 Unjudged = Literal["zero", "grade1", "condense", "error"]
@@ -69,10 +69,10 @@ class ScoreRequest:
     resamples: int = option(
         10_000, "Resamples for intervals and tests.", least=1, most=MOST_RESAMPLES, group=STATISTICS
     )
-    seed: int = like(RunRequest, "seed", default=0)
+    seed: int = repeat_option(RunRequest, "seed", default=0)
     """That of the source's comparisons (spec rag 1.9)."""
-    split: str | None = like(RunRequest, "split")
-    mapping: Mapping[str, str] = like(RunRequest, "mapping")
+    split: str | None = repeat_option(RunRequest, "split")
+    mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
     separator: str = option(
         "#", "Character that ends the source part of an id, for novelty measures.", name="--source-separator"
     )
@@ -197,23 +197,23 @@ class DecisionRequest:
     """`labels` is the file of grades so far, which need not exist; `guide` one of a judge's grades that steers what is
     asked. `corpus` and `queries` are tables of texts. `price` is what a label costs, in US dollars."""
 
-    labels: str = like(ScoreRequest, "qrels", name="--qrels")
-    runs: tuple[str, ...] = like(ScoreRequest, "runs", default=MISSING)
+    labels: str = repeat_option(ScoreRequest, "qrels", name="--qrels")
+    runs: tuple[str, ...] = repeat_option(ScoreRequest, "runs", default=MISSING)
     measure: str = "Precision4+@10"
     bar: float | None = option(None, "With --until-decided: the value each run must reach.")
     alpha: float = option(0.05, "Share of studies that --until-decided may decide wrongly.", group=STATISTICS)
     block: int = option(20, "Passages that --until-decided asks for at a time.", name="--next", least=1)
-    seed: int = like(ScoreRequest, "seed")
-    grades: str | None = like(ScoreRequest, "grades")
-    guide: str | None = like(ScoreRequest, "judge_grades", name="--judge-grades")
-    corpus: str | None = like(ScoreRequest, "corpus", default=None)
-    queries: str | None = like(ScoreRequest, "queries", default=None)
+    seed: int = repeat_option(ScoreRequest, "seed")
+    grades: str | None = repeat_option(ScoreRequest, "grades")
+    guide: str | None = repeat_option(ScoreRequest, "judge_grades", name="--judge-grades")
+    corpus: str | None = repeat_option(ScoreRequest, "corpus", default=None)
+    queries: str | None = repeat_option(ScoreRequest, "queries", default=None)
     judge: str | None = option(
         None, "With --until-decided: a chat model that writes the grades into --qrels.",
         name="--judge -j", value="NAME", group=SYSTEMS
     )  # fmt: skip
     price: float | None = label_price()
-    mapping: Mapping[str, str] = like(ScoreRequest, "mapping")
+    mapping: Mapping[str, str] = repeat_option(ScoreRequest, "mapping")
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 0.5:

@@ -19,13 +19,13 @@ from embassay.data.judged_runs import Entries
 from embassay.measures import evaluate_graded, sensitivity_grid
 from embassay.measures.judgements import ABSENT, GRADES, UNJUDGED, FacetTable, Graded, treat_unjudged
 from embassay.measures.sets import SettingScores
-from embassay.protocols.rag.scoring.identity import foreign_queries
+from embassay.protocols.rag.scoring.identity import make_foreign_queries_error
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
     Inputs,
     SourceCodes,
-    graded_sources,
-    source_codes,
+    add_source_codes,
+    encode_sources,
 )
 from embassay.protocols.rag.scoring.score import Columns, Measured, SensitivityCell
 
@@ -116,9 +116,9 @@ def place_runs(inputs: Inputs, judgements: Graded1To5, separator: str | None = N
     if inputs.facets is not None:
         runs = [_with_facets(run, numbers, coded[files]) for run in runs]
     if separator is not None:
-        of = source_codes([file.doc for file in coded], [frame["doc"] for frame in frames], separator)
+        of = encode_sources([file.doc for file in coded], [frame["doc"] for frame in frames], separator)
         grades = judgements.frame["grade"].to_numpy()
-        sources = graded_sources(of, numbers[coded[0].query], grades, coded[0].doc)
+        sources = add_source_codes(of, numbers[coded[0].query], grades, coded[0].doc)
         runs = [_with_sources(run, sources) for run in runs]
     return PlacedRuns(tuple(judged.to_list()), key.counts, tuple(runs))
 
@@ -148,10 +148,10 @@ def _place_run(
     query = numbers[codes.query]
     is_judged = query >= 0
     if not is_judged.any():
-        raise foreign_queries(entries, queries.to_list())
+        raise make_foreign_queries_error(entries, queries.to_list())
     ranked, tied = _rank_entries(query[is_judged], codes.doc[is_judged], codes.frame.filter(is_judged))
     query_of, doc = ranked
-    single = _first_of_each(query_of, doc)
+    single = _find_first_copies(query_of, doc)
     repeated = len(query_of) - len(single)
     query_of, doc = query_of[single], doc[single]
     # Rows stand query by query, so a rank is the row less the first row of its query.
@@ -189,7 +189,7 @@ def _rank_entries(query: Ints, doc: Ints, frame: pl.DataFrame) -> tuple[tuple[In
     return (query, doc), tied
 
 
-def _first_of_each(query: Ints, doc: Ints) -> Ints:
+def _find_first_copies(query: Ints, doc: Ints) -> Ints:
     """Where each query's document stands first."""
     import polars as pl
 
@@ -203,7 +203,7 @@ def _with_pool(run: Placed, pool: Placed | None) -> Placed:
     if pool is None:
         return run
     return replace(
-        run, graded=replace(run.graded, pool=pool_of(pool.hits, run.graded), pool_sizes=pool.sizes)
+        run, graded=replace(run.graded, pool=count_pool_grades(pool.hits, run.graded), pool_sizes=pool.sizes)
     )
 
 
@@ -221,7 +221,7 @@ def _with_facets(run: Placed, numbers: Ints, facets: _Coded) -> Placed:
     return replace(run, graded=replace(run.graded, facets=table))
 
 
-def pool_of(hits: Hits, graded: Graded) -> Ints:
+def count_pool_grades(hits: Hits, graded: Graded) -> Ints:
     """How many documents of grade 1, 2, 3, 4, 5 the hits of each query are: (q, 5)."""
     cells = hits.query * len(GRADES) + hits.grade - 1
     return np.bincount(cells, minlength=graded.counts.size).reshape(graded.counts.shape)
@@ -244,10 +244,10 @@ def sensitivity_cells(
     board: PlacedRuns, cutoffs: Iterable[int], unjudged: str
 ) -> tuple[SensitivityCell, ...]:
     """24 cells for each cutoff: the value of every run, their order, its tau against the default's, and the change."""
-    return tuple(chain.from_iterable(_cells_at(board, k, unjudged) for k in cutoffs))
+    return tuple(chain.from_iterable(_sensitivity_cells_at(board, k, unjudged) for k in cutoffs))
 
 
-def _cells_at(board: PlacedRuns, k: int, unjudged: str) -> Iterable[SensitivityCell]:
+def _sensitivity_cells_at(board: PlacedRuns, k: int, unjudged: str) -> Iterable[SensitivityCell]:
     grid = sensitivity_grid({run.name: run.graded for run in board.runs}, k, unjudged=unjudged)  # type: ignore[arg-type]
     usual = grid.cells[grid.default]
     for i, cell in enumerate(grid.cells):
@@ -321,7 +321,7 @@ def reading_columns(board: PlacedRuns, cutoffs: Sequence[int], unjudged: Any) ->
         columns[run] |= more
     wanted = [(run, name, "") for run, of_run in columns.items() for name in of_run]
     for a, b in combinations(board.runs, 2):
-        if same_documents(a, b):
+        if have_same_documents(a, b):
             reached = [loss_names(k)["reached"] for k in cutoffs]
             wanted += [pair for name in reached for pair in ((a.name, name, b.name), (b.name, name, a.name))]
     return RunColumns(columns, tuple(wanted), pools)
@@ -380,7 +380,7 @@ def find_unions(board: PlacedRuns, cutoffs: Iterable[int]) -> tuple[Union, ...]:
     for k in cutoffs:
         deep = [run for run in free if run.documents.shape[1] >= 2 * k]
         for a, b in combinations(deep[:_MANY], 2):
-            if not same_documents(a, b):
+            if not have_same_documents(a, b):
                 pools.append(Union(a.name, b.name, k, min(a.documents.shape[1], b.documents.shape[1])))
     return tuple(pools)
 
@@ -394,7 +394,11 @@ def union_columns(board: PlacedRuns, made: Sequence[Union]) -> list[tuple[str, d
         alone = [_pool_ceiling(run.graded, _cut_pool(run, union.depth), union.cutoff) for run in (a, b)]
         # The better of the two over all queries, not query by query, which no single run could be.
         better = max(alone, key=lambda values: float(np.nansum(values)))
-        pool = _cut_pool(by_name[union.fused], union.depth) if union.fused else _in_turn(a, b, union.depth)
+        pool = (
+            _cut_pool(by_name[union.fused], union.depth)
+            if union.fused
+            else _merge_alternately(a, b, union.depth)
+        )
         proc = _pool_ceiling(a.graded, pool, union.cutoff)
         gain = proc - better
         pairs.append((union.a, {union.ceiling: Columns(proc, (proc,)), union.gain: Columns(gain, (gain,))}))
@@ -420,7 +424,7 @@ def _run_pairs(run: Placed) -> NDArray[np.int64]:
     return np.asarray(query << 32 | run.documents[query, rank])
 
 
-def same_documents(a: Placed, b: Placed) -> bool:
+def have_same_documents(a: Placed, b: Placed) -> bool:
     """Whether one run is the other in another order: the same documents for every query."""
     if a.documents.shape != b.documents.shape or not np.array_equal(a.sizes, b.sizes):
         return False
@@ -432,10 +436,10 @@ def _pool_ceiling(graded: Graded, pool: NDArray[np.int64] | None, k: int) -> Flo
 
 
 def _cut_pool(run: Placed, depth: int) -> NDArray[np.int64]:
-    return pool_of(_keep_hits(run.hits, run.hits.rank <= depth), run.graded)
+    return count_pool_grades(_keep_hits(run.hits, run.hits.rank <= depth), run.graded)
 
 
-def _in_turn(a: Placed, b: Placed, depth: int) -> NDArray[np.int64]:
+def _merge_alternately(a: Placed, b: Placed, depth: int) -> NDArray[np.int64]:
     """The pool of the first `depth` distinct documents of both lists: the first of each, the second, and so on."""
     width = max(run.documents.shape[1] for run in (a, b))
     padded = [
@@ -456,7 +460,7 @@ def _in_turn(a: Placed, b: Placed, depth: int) -> NDArray[np.int64]:
         np.concatenate([getattr(part, name) for part in parts]) for name in ("query", "document", "grade")
     )
     _, once = np.unique(query << 32 | document, return_index=True)
-    return pool_of(Hits(query[once], once, grade[once], document[once]), a.graded)
+    return count_pool_grades(Hits(query[once], once, grade[once], document[once]), a.graded)
 
 
 def _keep_hits(hits: Hits, keep: NDArray[np.bool_]) -> Hits:

@@ -17,11 +17,11 @@ from embassay.data.judged_runs import Entries
 from embassay.data.rows import escape_formula
 from embassay.errors import UsageError
 from embassay.protocols.kernel.estimates import MOST_LOST
-from embassay.protocols.kernel.outcome import manifest_at_once
-from embassay.protocols.kernel.request import request_of
+from embassay.protocols.kernel.outcome import make_file_manifest
+from embassay.protocols.kernel.request import make_request
 from embassay.protocols.kernel.session import Silent, check_same_arguments
-from embassay.protocols.kernel.tables import printable, write_tables
-from embassay.protocols.rag.live_runs import LiveRun, Questions, live_runs
+from embassay.protocols.kernel.tables import make_printable, write_tables
+from embassay.protocols.rag.live_runs import LiveRun, Questions, make_live_runs
 from embassay.protocols.rag.scoring import conclusions
 from embassay.protocols.rag.scoring.conclusions import make_guidance, make_readings, score_lede, score_verdict
 from embassay.protocols.rag.scoring.correction import (
@@ -29,29 +29,29 @@ from embassay.protocols.rag.scoring.correction import (
     Corrections,
     Corrector,
     corrected_record,
-    corrections_of,
+    make_corrections,
     to_grade_table,
     uncorrected_words,
 )
-from embassay.protocols.rag.scoring.facets import told_of_facets
-from embassay.protocols.rag.scoring.identity import check_identity, idle_runs
+from embassay.protocols.rag.scoring.facets import note_unknown_facets
+from embassay.protocols.rag.scoring.identity import check_identity, find_idle_runs
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
     Inputs,
-    answers_of,
-    counts_by_grade,
+    count_by_grade,
+    count_self_matches,
     describe_runs,
     distinct_names,
-    held_inputs,
-    judged_questions,
+    group_queries,
+    make_inputs,
     map_grades,
-    named_path,
-    own_first,
-    query_groups,
-    questions_of,
+    parse_named_path,
+    read_answer_correctness,
     read_answers,
     read_inputs,
-    tags_of,
+    read_judged_questions,
+    read_questions,
+    read_tags,
     without_self,
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
@@ -73,10 +73,10 @@ from embassay.protocols.rag.scoring.score import (
     RunFacts,
     Score,
     ScoringSettings,
+    make_untested_run,
     measure_run,
     per_query,
     requested_measures,
-    untested_run,
     without_failed,
     write_score,
 )
@@ -112,7 +112,7 @@ def judgement_facts(
     """The qrels in counts."""
     return Judgements(
         inputs.name, inputs.qrels.path, inputs.qrels.format, judgements.grade_map, len(board.queries),
-        len(judgements.frame), counts_by_grade(judgements.frame["grade"].to_numpy()), judgements.dropped,
+        len(judgements.frame), count_by_grade(judgements.frame["grade"].to_numpy()), judgements.dropped,
         0 if groups is None else int(groups.max()) + 1
     )  # fmt: skip
 
@@ -127,7 +127,7 @@ def run_facts(inputs: Inputs, board: PlacedRuns, cutoffs: Sequence[int]) -> tupl
             entries.path,
             entries.format,
             None if pool is None else pool.path,
-            int(_failed(inputs, run.name, board).sum()),
+            int(_find_failed_queries(inputs, run.name, board).sum()),
         )
         for run, entries, pool in zip(board.runs, inputs.runs.values(), inputs.pools, strict=True)
     )
@@ -139,7 +139,7 @@ def run_facts(inputs: Inputs, board: PlacedRuns, cutoffs: Sequence[int]) -> tupl
     )
 
 
-def _failed(inputs: Inputs, run: str, board: PlacedRuns) -> NDArray[np.bool_]:
+def _find_failed_queries(inputs: Inputs, run: str, board: PlacedRuns) -> NDArray[np.bool_]:
     """Whether the retriever of a run failed on each judged query, (q,)."""
     failed = inputs.live[run].failed if run in inputs.live else {}
     return np.array([query in failed for query in board.queries], dtype=bool)
@@ -204,14 +204,18 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     has = {"answers": answers is not None, "facets": inputs.facets is not None}
     measures = requested_measures(request.measures, request.cutoffs, **has)
     judgements = map_grades(inputs.qrels, request.grades)
-    before = [*_of_own_documents(gone, inputs, judgements), *_live_notes(inputs.live)]
-    before += told_of_facets(inputs, judgements)
+    before = [*_note_own_documents(gone, inputs, judgements), *_live_notes(inputs.live)]
+    before += note_unknown_facets(inputs, judgements)
     separator = request.separator if any(measure.needs_sources for measure in measures) else None
     board = place_runs(inputs, judgements, separator)
     # Spans are held against places, which are known or not whatever the ids.
     has_ids = inputs.qrels.format != "spans"
     told = list(check_identity(inputs.runs, judgements.frame, inputs.corpus)) if has_ids else []
-    right = None if answers is None else answers_of(answers, board.queries, request.answers or "answers")
+    right = (
+        None
+        if answers is None
+        else read_answer_correctness(answers, board.queries, request.answers or "answers")
+    )
     taken = _measure_runs(inputs, board, measures, request, right)
     untested = {run.run for run in taken if run.reason}
     tested = replace(board, runs=tuple(run for run in board.runs if run.name not in untested))
@@ -220,7 +224,7 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         or request.cutoffs
     )
     extra = reading_columns(tested, ks, request.unjudged)
-    groups = query_groups(judgements, board.queries, inputs.questions)
+    groups = group_queries(judgements, board.queries, inputs.questions)
     resampled = _resample_scoring(taken, measures, extra, request, groups)
     facts = run_facts(inputs, board, ks)
     record = Score(
@@ -238,7 +242,7 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         readings=make_readings(tested, facts, ks, resampled),
         guidance=make_guidance(tested, ks, extra, resampled)
     )  # fmt: skip
-    lost = {name: int(_failed(inputs, name, board).sum()) for name in inputs.live}
+    lost = {name: int(_find_failed_queries(inputs, name, board).sum()) for name in inputs.live}
     notes = (
         *before, *(Note("reading", text) for text in (*inputs.notes, *told)),
         *_scoring_notes(record, judgements, board, taken, measures, right, request, lost)
@@ -257,13 +261,13 @@ def _measure_runs(
     right: NDArray[np.float64] | None,
 ) -> tuple[Measured, ...]:
     """All values of every run; none of a run that hardly has a query, and of questions on which a retriever failed."""
-    failed = {run.name: _failed(inputs, run.name, board) for run in board.runs}
+    failed = {run.name: _find_failed_queries(inputs, run.name, board) for run in board.runs}
     # A question that failed was asked all the same.
     asked = {run.name: int(((run.sizes > 0) | failed[run.name]).sum()) for run in board.runs}
-    idle = idle_runs(asked, len(board.queries))
+    idle = find_idle_runs(asked, len(board.queries))
     measured = (measure_run(run.name, run.graded, measures, request.unjudged, right) for run in board.runs)
     return tuple(
-        untested_run(run, idle[run.run])
+        make_untested_run(run, idle[run.run])
         if run.run in idle
         else without_failed(run, failed[run.run], MOST_LOST)
         for run in measured
@@ -285,13 +289,13 @@ def _by_tag(
     groups: Groups | None,
 ) -> ColumnTable:
     """The headline by the tags of questions."""
-    return tag_table(taken, board.queries, tags_of(request.queries), headline, request, groups)
+    return tag_table(taken, board.queries, read_tags(request.queries), headline, request, groups)
 
 
-def _of_own_documents(gone: Mapping[str, int], inputs: Inputs, judgements: Graded1To5) -> Iterator[Note]:
+def _note_own_documents(gone: Mapping[str, int], inputs: Inputs, judgements: Graded1To5) -> Iterator[Note]:
     """What was left out of queries' own documents, and which runs have them first."""
-    yield from conclusions.self_notes(gone)
-    yield from conclusions.own_notes(own_first(inputs, judgements.frame))
+    yield from conclusions.note_excluded_self(gone)
+    yield from conclusions.note_self_matches(count_self_matches(inputs, judgements.frame))
 
 
 def _correct_scoring(
@@ -305,7 +309,7 @@ def _correct_scoring(
         inputs, map_grades(inputs.qrels, request.grades or "identity"), map_grades(judge, request.grades or "identity"),
         by_judge.measures, by_judge.measured, by_judge.board.queries, request.seed
     )  # fmt: skip
-    corrections = corrections_of(corrector, judge, by_judge.record.headline)
+    corrections = make_corrections(corrector, judge, by_judge.record.headline)
     record = corrected_record(by_judge.record, corrections)
     heading, sentences = uncorrected_words(corrections, record.headline) or (
         score_verdict(record),
@@ -368,7 +372,7 @@ def _scoring_notes(
     lost: Mapping[str, int],
 ) -> Iterable[Note]:
     total = len(board.queries)
-    yield from conclusions.input_notes(judgements, record.runs, total)
+    yield from conclusions.note_inputs(judgements, record.runs, total)
     idle = {run.run for run in taken if run.reason}
     yield from conclusions.grade_notes(
         board, measures, [value for value in record.values if value.run not in idle], lost
@@ -432,7 +436,7 @@ def _csv_sheet(frame: pl.DataFrame) -> str:
     import polars as pl
 
     names = pl.col("run", "query_id")
-    safe = names.map_elements(lambda name: printable(escape_formula(name)), return_dtype=pl.String)
+    safe = names.map_elements(lambda name: make_printable(escape_formula(name)), return_dtype=pl.String)
     return frame.with_columns(safe).write_csv()
 
 
@@ -447,7 +451,7 @@ def _make_manifest(
     judged = score.judgements
     systems, datasets = describe_runs(inputs, TASK, judged.queries, judged.path)
     cells = (_cell_record(score, run.name) for run in score.runs)
-    return manifest_at_once(
+    return make_file_manifest(
         folder,
         PROTOCOL,
         command,
@@ -532,7 +536,7 @@ def score(
     [1.0, 1.0]
     """
     named = _name_runs(runs)
-    request = request_of(
+    request = make_request(
         ScoreRequest,
         score,
         _plain_arguments(arguments),
@@ -548,7 +552,7 @@ def score(
         with _ask_functions(functions, request, out) as live:
             asked = {run.name: run.path for run in live}
             inputs = replace(
-                held_inputs(qrels, {**named, **asked}, pools, request), live={run.name: run for run in live}
+                make_inputs(qrels, {**named, **asked}, pools, request), live={run.name: run for run in live}
             )
         right = read_answers(Path(answers), request.mapping) if isinstance(answers, str | Path) else answers
         return inputs, score_inputs(inputs, request, right)
@@ -591,8 +595,8 @@ def ask_retrievers(
         return
     if out is not None:
         check_same_arguments(RunFolder(out), request)
-    questions = Questions(judged_questions(request), retrieval_depth(request), request.seed)
-    with live_runs(request.retrievers, questions, out, listener=listener, max_usd=max_usd) as live:
+    questions = Questions(read_judged_questions(request), retrieval_depth(request), request.seed)
+    with make_live_runs(request.retrievers, questions, out, listener=listener, max_usd=max_usd) as live:
         yield live
 
 
@@ -610,8 +614,8 @@ def _ask_functions(
         )
     depth = retrieval_depth(request)
     retrievers = [FunctionRetriever(run, depth, name) for name, run in functions.items()]
-    questions = Questions(questions_of(request.queries), depth, request.seed)
-    with live_runs(retrievers, questions, None if out is None else Path(out)) as live:
+    questions = Questions(read_questions(request.queries), depth, request.seed)
+    with make_live_runs(retrievers, questions, None if out is None else Path(out)) as live:
         yield live
 
 
@@ -628,7 +632,7 @@ def _name_runs(runs: Any) -> dict[str, Any]:
     if isinstance(runs, Mapping):
         return dict(runs)
     paths = [runs] if isinstance(runs, str | Path) else list(runs)
-    return dict(distinct_names([named_path(str(run)) for run in paths]))
+    return dict(distinct_names([parse_named_path(str(run)) for run in paths]))
 
 
 def _source_text(source: Any) -> str:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from embassay.errors import UsageError
 from embassay.measures import MEASURES
 from embassay.protocols.kernel.estimates import DEFINED, TOO_FEW, UNVARIED
-from embassay.protocols.kernel.tables import counted
+from embassay.protocols.kernel.tables import format_counted
 from embassay.protocols.rag.scoring.score import ANSWERS, PERCENT, Measured, RequestedMeasure, RunValue
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.stats import Freedom, corrected_interval, freedom_of_units, wilson
-from embassay.stats.resampling import Groups, effective_units, resample_defined_means, unvaried
+from embassay.stats.resampling import Groups, effective_units, is_constant, resample_defined_means
 
 Floats = NDArray[np.float64]
 SAME = 1e-12
@@ -82,7 +82,7 @@ class Resampled:
 
     def resample(self) -> None:
         """Draw the resamples for all that is wanted."""
-        rng = generator(self._seed, "resample")
+        rng = make_generator(self._seed, "resample")
         table = np.column_stack(self._columns)
         self._means = resample_defined_means(
             table, n_resamples=self._n_resamples, rng=rng, groups=self._groups
@@ -95,7 +95,7 @@ class Resampled:
         places = [self._places[run, measure, part, mask.tobytes()] for part in parts]
         values = [float(self._columns[i][mask].mean()) if mask.any() else np.nan for i in places]
         replicates = [self._means[:, i] for i in places]
-        of = int(mask.sum()), *self._units(mask), bounds_of(measure)
+        of = int(mask.sum()), *self._units(mask), measure_bounds(measure)
         if len(places) == 1:
             return Quantity(values[0], replicates[0], *of)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -130,7 +130,7 @@ CONFIDENCE = 0.95
 RANGE = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)\]")
 
 
-def bounds_of(measure: str) -> tuple[float, float]:
+def measure_bounds(measure: str) -> tuple[float, float]:
     """What values of a measure lie between; anything for a column of ours that is none.
 
     >>> bounds_of("%PROC@10"), bounds_of("nDCG@10"), bounds_of("reading lost@10")
@@ -175,8 +175,8 @@ def value_interval(quantity: Quantity, confidence: float = CONFIDENCE) -> tuple[
     if quantity.units < 2 or not np.isfinite(quantity.value):
         return None
     least, most = quantity.bounds
-    if unvaried(quantity.replicates):
-        return _of_an_end(quantity, confidence)
+    if is_constant(quantity.replicates):
+        return _one_sided_interval(quantity, confidence)
     low, high = corrected_interval(
         quantity.replicates, quantity.value, quantity.freedom, confidence, accelerated=True
     )
@@ -185,7 +185,7 @@ def value_interval(quantity: Quantity, confidence: float = CONFIDENCE) -> tuple[
     return max(low, least), min(high, most)
 
 
-def _of_an_end(quantity: Quantity, confidence: float) -> tuple[float, float] | None:
+def _one_sided_interval(quantity: Quantity, confidence: float) -> tuple[float, float] | None:
     least, most = quantity.bounds
     if quantity.value not in quantity.bounds:
         return None
@@ -212,8 +212,8 @@ def _interval_method(quantity: Quantity, has_interval: bool, resamples: int) -> 
     """How the interval was made, or why there is none."""
     over = "queries"
     if 0 < quantity.groups < quantity.n:
-        over = f"{counted(quantity.groups, 'group')} of queries that share a relevant document"
-    same = unvaried(quantity.replicates)
+        over = f"{format_counted(quantity.groups, 'group')} of queries that share a relevant document"
+    same = is_constant(quantity.replicates)
     if has_interval:
         return f"95% {'Wilson' if same else 'bootstrap'} over {over}" + (
             "" if same else f", {resamples} resamples"

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data.judged_runs import Entries
-from embassay.protocols.kernel.tables import ColumnTable, counted, text
-from embassay.protocols.rag.decision.population import NOT_FOUND, Key, first_passages
-from embassay.randomness import generator
+from embassay.protocols.kernel.tables import ColumnTable, format_counted, text
+from embassay.protocols.rag.decision.population import NOT_FOUND, Key, collect_first_passages
+from embassay.randomness import make_generator
 from embassay.stats.few_labels import FEWEST, FEWEST_REFUSED, MOST_REFUSED
 from embassay.stats.intervals import t_quantile
 
@@ -67,7 +67,7 @@ class PeopleGrades:
         if cutoff not in self._first:
             depth = max(len(run.frame) for run in self._runs.values()) if cutoff is None else cutoff
             by_query: dict[str, list[Key]] = {query: [] for query in self.queries}
-            for key in first_passages(self._runs, depth)[0]:
+            for key in collect_first_passages(self._runs, depth)[0]:
                 if key[0] in by_query:
                     by_query[key[0]].append(key)
             self._first[cutoff] = by_query
@@ -95,12 +95,13 @@ class PeopleGrades:
                 f"people graded {self._grades_so_far()}, and {len(self.whole_queries)} queries whole; "
                 "this measure needs whole queries",
                 f"Grade every passage of {FEWEST} or more queries drawn at random, preferably {TO_GRADE}: those that "
-                f"the judge graded and those among the first{_at_cutoff(cutoff)} of each run",
+                f"the judge graded and those among the first{_cutoff_words(cutoff)} of each run",
             )
         missing, total = self.ungraded(cutoff)
         if missing > MOST_REFUSED * total:
             return Missing(
-                f"people left {missing:,} of {total:,} passages among the first{_at_cutoff(cutoff)} ungraded, in the "
+                f"people left {missing:,} of {total:,} passages among the first{_cutoff_words(cutoff)} "
+                "ungraded, in the "
                 "queries that they graded",
                 "The judge has no grade for them either, and what it refuses may be what is relevant: grade them too",
             )
@@ -108,14 +109,15 @@ class PeopleGrades:
 
     def _grades_so_far(self) -> str:
         queries = {key[0] for key in self.people}
-        return f"{counted(len(self.people), 'passage')} of {counted(len(queries), 'query')}"
+        return f"{format_counted(len(self.people), 'passage')} of {format_counted(len(queries), 'query')}"
 
     def _why_unasked(self) -> Missing | None:
         asked = {key[0] for key in self.people}
         if len(self.unasked) <= MOST_REFUSED * len(asked):
             return None
         return Missing(
-            f"the judge graded nothing for {len(self.unasked):,} of {counted(len(asked), 'query')} that people graded",
+            f"the judge graded nothing for {len(self.unasked):,} of {format_counted(len(asked), 'query')} "
+            "that people graded",
             "Have it grade them, or leave them out of people's grades",
         )
 
@@ -136,7 +138,7 @@ class PeopleGrades:
     def to_grade(self, cutoff: int | None, *, whole: bool) -> Iterator[tuple[str, str, str]]:
         """Query, document and reason of passages for people to grade: those of whole queries drawn at random, or what
         the judge refused. Taken from the top they are a random sample however many are graded."""
-        rng, first = generator(self.seed, "to grade"), self.first(cutoff)
+        rng, first = make_generator(self.seed, "to grade"), self.first(cutoff)
         if whole:
             graded = defaultdict(list)
             for key in self.judge:
@@ -160,7 +162,7 @@ class PeopleGrades:
         return ColumnTable.of(
             TO_GRADE_TABLE, "What people should grade", (*wanted, *known), text("query_id", itemgetter(0)),
             text("doc_id", itemgetter(1)), text("grade", itemgetter(2)), text("why", itemgetter(3)),
-            text("question", lambda row: _on_one_line(inputs.questions.get(row[0], ""))),
+            text("question", lambda row: _join_lines(inputs.questions.get(row[0], ""))),
             text("passage", lambda row: _shorten_passage(inputs.texts.get(row[1], ""))),
             note=("Fill in grade from the top, and finish each query: the order is random. Existing grades "
                 "follow below, so that the file holds all judgements: give it as --qrels.")
@@ -184,7 +186,8 @@ class PeopleGrades:
         """What speaks against a random sample, and a judge who does not stay the same."""
         if len(self.unasked) and self._why_unasked() is None:
             yield (
-                f"The judge graded nothing for {counted(len(self.unasked), 'query')} that people graded; left out."
+                f"The judge graded nothing for {format_counted(len(self.unasked), 'query')} that people "
+                "graded; left out."
             )
         yield from self._not_drawn(cutoff)
         yield from self._drift()
@@ -193,7 +196,7 @@ class PeopleGrades:
         has_label = {key[0] for key in self.people}
         labelled = np.array([query in has_label for query in self.queries])
         place = np.arange(len(labelled), dtype=np.float64)
-        if are_apart(place[labelled], place[~labelled]):
+        if are_different_samples(place[labelled], place[~labelled]):
             where = _count_thirds(place[labelled], len(labelled))
             yield (
                 "People's queries are not spread over the judge's file as random ones would be: "
@@ -209,7 +212,7 @@ class PeopleGrades:
             noun, grades = "passages", np.array([self.judge[key] for key in loose], dtype=np.float64)
             graded = np.array([key in self.people for key in loose], dtype=bool)
             own, others = grades[graded], grades[~graded]
-        if are_apart(own, others):
+        if are_different_samples(own, others):
             yield (
                 f"The judge's mean grade of the {noun} that people graded is {own.mean():.2f}, of the "
                 f"others {others.mean():.2f}: people's are not a random sample, and the interval does "
@@ -218,13 +221,13 @@ class PeopleGrades:
         yield from self._at_the_top(cutoff, has_label)
 
     def _at_the_top(self, cutoff: int | None, has_label: set[str]) -> Iterator[str]:
-        keys, ranks, _ = first_passages(self._runs, cutoff or TO_GRADE)
+        keys, ranks, _ = collect_first_passages(self._runs, cutoff or TO_GRADE)
         best = np.where(ranks == NOT_FOUND, ranks.max(initial=1) + 1, ranks).min(axis=1).astype(np.float64)
         # What the judge refused is asked for by nothing, and so is graded less.
         rows = [row for row, key in enumerate(keys) if key[0] in has_label and key in self.judge]
         graded = np.array([keys[row] in self.people for row in rows], dtype=bool)
         own, others = best[rows][graded], best[rows][~graded]
-        if are_apart(own, others):
+        if are_different_samples(own, others):
             yield (
                 f"People's passages stand at rank {own.mean():.1f} on average, the others of the same "
                 f"queries at {others.mean():.1f}: they are not a random sample, and the interval does "
@@ -259,7 +262,7 @@ class PeopleGrades:
             )
 
 
-def are_apart(own: Floats, others: Floats) -> bool:
+def are_different_samples(own: Floats, others: Floats) -> bool:
     """Whether two samples are unlikely to be drawn from one (Kolmogorov and Smirnov)."""
     if min(len(own), len(others)) < 3 or len(own) + len(others) < FEWEST_TESTED:
         return False
@@ -273,14 +276,14 @@ def _count_thirds(place: Floats, total: int) -> str:
     return f"{counts[0]:,}, {counts[1]:,} and {counts[2]:,}"
 
 
-def _on_one_line(passage: str) -> str:
+def _join_lines(passage: str) -> str:
     return " ".join(passage.split())
 
 
 def _shorten_passage(passage: str) -> str:
-    line = _on_one_line(passage)
+    line = _join_lines(passage)
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} ..."
 
 
-def _at_cutoff(cutoff: int | None) -> str:
+def _cutoff_words(cutoff: int | None) -> str:
     return "" if cutoff is None else f" {cutoff}"

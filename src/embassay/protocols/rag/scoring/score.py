@@ -359,7 +359,7 @@ class Measured:
     reason: str = ""
 
 
-def untested_run(measured: Measured, reason: str) -> Measured:
+def make_untested_run(measured: Measured, reason: str) -> Measured:
     """A run whose values are left out, for a `reason`."""
     columns = {
         name: Columns(
@@ -374,7 +374,7 @@ def without_failed(measured: Measured, failed: NDArray[np.bool_], most: float) -
     """A run without values where its retriever `failed` (q,); untested where that is a share above `most`."""
     if failed.mean() > most:
         reason = f"its retriever failed on {int(failed.sum()):,} of {len(failed):,} questions"
-        return untested_run(measured, reason)
+        return make_untested_run(measured, reason)
     columns = {
         name: Columns(
             np.where(failed, np.nan, column.value),

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.comparisons import Headline, Standing
-from embassay.protocols.rag.scoring.quantities import bounds_of
+from embassay.protocols.rag.scoring.quantities import measure_bounds
 from embassay.protocols.rag.scoring.score import PERCENT, RunPair, RunValue, Score, read_score
 from embassay.protocols.rag.scoring.tables import TASK
 from embassay.protocols.rag.scoring.uneven import weigh_ungraded
 from embassay.protocols.run_values import KnownContrast
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.records import Stratum
 from embassay.runs.folder import RunFolder
 from embassay.stats.intervals import KEPT
@@ -54,7 +54,9 @@ def read_scored(folder: Path) -> ScoredRuns:
     score = read_score(folder / FILE)
     table = _Items(RunFolder(folder), score)
     unpaired = {
-        name: reason for measure in score.measures if (reason := _no_items(score, name := measure.name))
+        name: reason
+        for measure in score.measures
+        if (reason := _explain_missing_items(score, name := measure.name))
     }
     drawn = table.draws([measure.name for measure in score.measures if measure.name not in unpaired])
     standings = []
@@ -74,7 +76,7 @@ def read_scored(folder: Path) -> ScoredRuns:
     return ScoredRuns(name, tuple(standings), pairs, unpaired, table.groups, ungraded, score.settings.test)
 
 
-def _no_items(score: Score, measure: str) -> str:
+def _explain_missing_items(score: Score, measure: str) -> str:
     """Why a measure's values are no means of what stands in the items; empty where they are."""
     if any(value.method.startswith(OF_PEOPLE) for value in score.values if value.measure == measure):
         return "the judge is corrected by people's grades"
@@ -82,7 +84,7 @@ def _no_items(score: Score, measure: str) -> str:
     return "" if is_mean or not measure.startswith(PERCENT) else "a ratio of two means"
 
 
-def contrasts_of(scored: ScoredRuns) -> Iterator[KnownContrast]:
+def list_contrasts(scored: ScoredRuns) -> Iterator[KnownContrast]:
     """The pairs of the record."""
     for measure, pairs in scored.pairs.items():
         for pair in pairs:
@@ -120,7 +122,7 @@ class _Items:
         columns = [[self._values.get(key, {}).get(query, np.nan) for query in self.queries] for key in keys]
         settings = self._score.settings
         means = resample_defined_means(
-            np.array(columns).T, n_resamples=settings.resamples, rng=generator(settings.seed, "resample"),
+            np.array(columns).T, n_resamples=settings.resamples, rng=make_generator(settings.seed, "resample"),
             groups=self._numbers()
         )  # fmt: skip
         drawn: dict[str, dict[str, Floats]] = {}
@@ -140,7 +142,7 @@ def _make_standing(score: Score, value: RunValue, draws: Floats) -> Standing:
     replicates = np.empty(0) if value.error is None else draws
     headline = Headline(
         value.run, value.value, value.n, replicates, value.method, value.reason, strata,
-        bounds_of(value.measure), (value.low, value.high)
+        measure_bounds(value.measure), (value.low, value.high)
     )  # fmt: skip
     return Standing(TASK, score.judgements.name, value.measure, headline)
 
@@ -164,7 +166,7 @@ def _joint_draws(score: Score, values: Sequence[RunValue]) -> dict[str, Floats]:
 
 def _white_draws(columns: int, seed: int) -> Floats:
     """Normal draws (RESAMPLES, columns) whose own means are 0, variances 1 and covariances 0."""
-    raw = generator(seed, "scored", "errors").standard_normal((RESAMPLES, columns))
+    raw = make_generator(seed, "scored", "errors").standard_normal((RESAMPLES, columns))
     basis = np.linalg.qr(raw - raw.mean(axis=0))[0]
     return np.asarray(basis * np.sqrt(RESAMPLES - 1))
 

@@ -15,8 +15,8 @@ from embassay.protocols.kernel.tables import (
     Column,
     ColumnTable,
     Field,
-    capitalised,
-    counted,
+    capitalise,
+    format_counted,
     interval_fields,
     number,
     text,
@@ -36,10 +36,16 @@ from embassay.protocols.rag.scoring.score import (
     RunPair,
     Score,
 )
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.records import Result
-from embassay.stats.ranks import corrected_family, paired_test
-from embassay.stats.resampling import Groups, effective_units, resample_defined_means, sign_flip_p, unvaried
+from embassay.stats.ranks import correct_family, paired_test
+from embassay.stats.resampling import (
+    Groups,
+    effective_units,
+    is_constant,
+    resample_defined_means,
+    sign_flip_p,
+)
 
 ALPHA = 0.05
 TESTS = {
@@ -102,7 +108,7 @@ def randomization_tests(
             columns.append(a.columns[measure.name].value - b.columns[measure.name].value)
     if not columns:
         return {}
-    rng = generator(seed, "randomization")
+    rng = make_generator(seed, "randomization")
     p_values = sign_flip_p(np.column_stack(columns), n_resamples=n_resamples, rng=rng, groups=groups)
     tested = zip(keys, p_values.tolist(), strict=True)
     return {key: p for (name, a, b), p in tested for key in ((name, a, b), (name, b, a))}
@@ -133,10 +139,10 @@ def _test_pairs(
     if tests is not None:
         alone = [replace(test, p=tests[measure, runs[test.a], runs[test.b]]) for test in alone]
     pairs = []
-    for test in corrected_family(alone, scale):
+    for test in correct_family(alone, scale):
         gap, a, b = gaps[test.a, test.b], runs[test.a], runs[test.b]
         low, high = (
-            (None, None) if unvaried(gap.replicates) else clip_interval(test.low, test.high, gap.bounds)
+            (None, None) if is_constant(gap.replicates) else clip_interval(test.low, test.high, gap.bounds)
         )
         first = (gap.value < 0) == lower
         better = (a if first else b) if test.apart(ALPHA) and gap.value else ""
@@ -170,7 +176,7 @@ def run_likeness(
         return ()
     columns = [column for a, b, k in asked for column in list_likeness(a, b, k)]
     # The stream of the values, so that likeness and values are of the same resamples.
-    rng = generator(seed, "resample")
+    rng = make_generator(seed, "resample")
     means = resample_defined_means(np.column_stack(columns), n_resamples=resamples, rng=rng, groups=groups)
     units = len(board.queries) if groups is None else effective_units(groups)
     return tuple(
@@ -267,7 +273,7 @@ def tag_table(
     for tag in sorted({tag for query in queries for tag in tags.get(query, ())}):
         inside = np.array([tag in tags.get(query, ()) for query in queries])
         tagged = [_values_within(run, asked.name, inside) for run in taken]
-        rows += [{"tag": tag, **row} for row in _of_tag(tagged, asked.name, request, groups)]
+        rows += [{"tag": tag, **row} for row in _tag_rows(tagged, asked.name, request, groups)]
     return ColumnTable.of(
         "rag_tags", f"{asked.name} by tag of the questions", rows, text("Tag", "tag"), text("Run", "run"),
         *interval_fields("figure", (asked.name, "CI low", "CI high"), "number", 2, 1), whole("Queries", "figure.n"),
@@ -276,7 +282,7 @@ def tag_table(
     )  # fmt: skip
 
 
-def _of_tag(
+def _tag_rows(
     taken: Sequence[Measured], measure: str, request: ScoreRequest, groups: Groups | None
 ) -> Iterator[dict[str, Any]]:
     """Each run, its figure, and its difference from the first run."""
@@ -289,11 +295,11 @@ def _of_tag(
         resampled.want(measure, first, run)
     resampled.resample()
     for run in (first, *others):
-        difference = None if run == first else _figure_of(resampled.difference(measure, run, first))
-        yield {"run": run, "figure": _figure_of(resampled.quantity(measure, run)), "difference": difference}
+        difference = None if run == first else _make_figure(resampled.difference(measure, run, first))
+        yield {"run": run, "figure": _make_figure(resampled.quantity(measure, run)), "difference": difference}
 
 
-def _figure_of(quantity: Quantity) -> IntervalFigure:
+def _make_figure(quantity: Quantity) -> IntervalFigure:
     if not np.isfinite(quantity.value):
         return IntervalFigure(None, n=quantity.n)
     low, high = value_interval(quantity) or (None, None)
@@ -330,15 +336,17 @@ def resampled_unit(score: Score) -> str:
     groups = score.judgements.groups
     if not groups:
         return "Bootstrap over queries"
-    return f"Cluster bootstrap over {counted(groups, 'group')} of queries that share a relevant document"
+    return (
+        f"Cluster bootstrap over {format_counted(groups, 'group')} of queries that share a relevant document"
+    )
 
 
 def _values_table(score: Score) -> ColumnTable:
     units: tuple[Field, ...] = (whole("Queries", "n"), whole("Judged queries", "total"))
-    note = f"{capitalised(resampled_unit(score))}, {score.settings.resamples} resamples, seed {score.settings.seed}."
+    note = f"{capitalise(resampled_unit(score))}, {score.settings.resamples} resamples, seed {score.settings.seed}."
     if score.settings.intervals == BY_PEOPLE:
         units = (whole("Labelled", "n"), whole("Of", "total"), text("Unit", "unit"))
-        note = f"{capitalised(score.settings.intervals)}."
+        note = f"{capitalise(score.settings.intervals)}."
     return ColumnTable.of(
         "rag_score", f"Runs on {score.judgements.name}", score.values, text("Run", "run"), text("Measure", "measure"),
         number("Value", "value", 3), number("95% low", "low", 3), number("95% high", "high", 3), *units,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from embassay.data.judged_runs import Entries
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
-from embassay.protocols.calibration.probability import Calibration, Curve, reference_numbers, too_few
+from embassay.protocols.calibration.probability import Calibration, Curve, explain_too_few, reference_numbers
 from embassay.protocols.calibration.protocol import (
     HEADLINE,
     CalibrationContext,
@@ -29,13 +29,13 @@ from embassay.protocols.calibration.protocol import (
     thresholds_table,
 )
 from embassay.protocols.calibration.shift import Reference
-from embassay.protocols.kernel.outcome import Run, manifest_at_once
+from embassay.protocols.kernel.outcome import Run, make_file_manifest
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.scoring.inputs import Inputs, describe_runs, hash_entries, map_grades, read_inputs
 from embassay.protocols.rag.scoring.options import RunCalibrationRequest
 from embassay.protocols.rag.scoring.placement import Placed, PlacedRuns, place_runs
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.records import Result, Score
 from embassay.runs.folder import RunFolder, slugify_name, to_json, write_atomic, write_columns
 from embassay.text import open_tokenizer
@@ -137,9 +137,9 @@ class _RunCalibration:
         self.reference: Reference = {}
         self.held = np.full(len(of.ids), np.nan)
         where = "evidence among the first passages"
-        self.reason = too_few(
+        self.reason = explain_too_few(
             of.good, (f"query has {where}", f"queries have {where}"), ("has none", "have none")
-        ) or _odd_score(of.best)
+        ) or _describe_odd_score(of.best)
         self.scores: tuple[Score, ...] = (Score(HEADLINE, None, len(of.ids), reason=self.reason),)
         if self.reason:
             return
@@ -147,7 +147,7 @@ class _RunCalibration:
             inputs.name, open_tokenizer("words", later=True), request.files.seed, request.options
         )
         self.curve, chosen = fit_pairs(of.best, of.good, None, context)
-        rng = generator(request.files.seed, "reference", inputs.name)
+        rng = make_generator(request.files.seed, "reference", inputs.name)
         self.reference = reference_numbers(of.best, ((), ()), None, rng)
         self.held = chosen.held_out
         measured = heldout_figures(self.held, of.good, None, context, "queries")
@@ -167,7 +167,7 @@ class _RunCalibration:
         )
 
 
-def _odd_score(best: Values) -> str:
+def _describe_odd_score(best: Values) -> str:
     return "" if np.isfinite(best).all() else "a score is not a finite number"
 
 
@@ -225,7 +225,7 @@ def _make_manifest(
 ) -> dict[str, Any]:
     n = max(len(cell.of.ids) + cell.of.empty for cell in cells)
     systems, datasets = describe_runs(inputs, TASK, n)
-    return manifest_at_once(
+    return make_file_manifest(
         folder, PROTOCOL, command, request.as_dict(),
         systems=systems, datasets=datasets,
         cells=(

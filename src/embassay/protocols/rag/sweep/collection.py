@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from embassay.contracts import Tokenizer
 from embassay.data import Dataset, draw, open_dataset
 from embassay.data.catalogue import DATASETS
-from embassay.data.retrieval import fitting_map
-from embassay.data.sources import own_first
+from embassay.data.retrieval import suggest_grade_map
+from embassay.data.sources import prefer_own_path
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
-from embassay.protocols.kernel.groups import Labels, tied
+from embassay.protocols.kernel.groups import Labels, tie_items
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest, chunk_size
 from embassay.records import RetrievalSet, Skipped
 
@@ -58,7 +58,7 @@ class Collection:
         """Which queries are drawn together, (q,): those with a relevant document in common and those of the same words;
         None where every query is by itself."""
         relevant = [[str(doc) for doc, grade in row.items() if grade >= RELEVANT] for row in self.grades]
-        return tied(relevant, self.queries)
+        return tie_items(relevant, self.queries)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _without_self(data: RetrievalSet) -> tuple[RetrievalSet, tuple[Skipped, ...]
     return replace(data, queries=queries, qrels={query: qrels[query] for query in answerable}), skipped
 
 
-def passages_of(collection: Collection, chunk: str, tokenizer: Tokenizer) -> IndexedPassages:
+def make_passages(collection: Collection, chunk: str, tokenizer: Tokenizer) -> IndexedPassages:
     """The documents, or chunks `doc#1`, `doc#2` ... of them; an empty document is one empty passage."""
     size = chunk_size(chunk)
     if size is None:
@@ -159,7 +159,7 @@ def collapse_passages(places: Iterable[int], passages: IndexedPassages) -> list[
 def _resolve_source(source: str, request: SweepRequest) -> str:
     """The name or path to open; what is neither is left as it was written, for the message."""
     is_name = source.partition("?")[0].partition(":")[0] in DATASETS
-    if is_name and own_first(source, Path(request.path(source))) == source:
+    if is_name and prefer_own_path(source, Path(request.path(source))) == source:
         return source
     place = Path(request.path(source))
     # `./scifact` from the folder that is worked in loses its dot in a Path, and would be a name of the catalogue again.
@@ -189,10 +189,10 @@ def _grade_gains(
     raise DataError(
         f"the judgements of {entry.source!r} are not grades from 1 to 5",
         found=found,
-        mend=f"Name a grade map for it: {{path: {entry.source}, grades: '{fitting_map(gains)}'}}.",
+        mend=f"Name a grade map for it: {{path: {entry.source}, grades: '{suggest_grade_map(gains)}'}}.",
     )
 
 
-def token_lengths(tokenizer: Tokenizer, texts: Sequence[str]) -> Ints:
+def count_tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> Ints:
     """Tokens of each text, (n,)."""
     return np.fromiter(map(len, tokenizer.encode_batch(list(texts))), dtype=np.int64, count=len(texts))

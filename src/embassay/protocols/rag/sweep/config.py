@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from embassay.data.rows import nearest_name
-from embassay.data.yaml import line_of, read_yaml
+from embassay.data.rows import find_nearest_name
+from embassay.data.yaml import find_line, read_yaml
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.rewriters import REWRITERS
 from embassay.protocols.rag.scoring.score import requested_measures
@@ -266,7 +266,7 @@ def _canonical_name(text: str, registry: Registry[Any], also: Sequence[str]) -> 
     if "parameters" not in parameters and not dict(registry.get(spec.name).facts).get("open"):
         for name in spec.params:
             if name not in parameters:
-                near = nearest_name(name, parameters)
+                near = find_nearest_name(name, parameters)
                 raise UsageError(
                     f"The {registry.kind} {spec.name!r} has no parameter {name!r}.",
                     mend=f"Did you mean {near}?" if near else "Leave it out.",
@@ -359,7 +359,7 @@ def _make_rules(file: SweepFile, measures: Sequence[str]) -> SweepRules:
             f"The quality axis {unknown!r} is not measured.", mend=f"Measured are {', '.join(measures)}."
         )
     if rules.measure not in measures:
-        near = nearest_name(rules.measure, measures)
+        near = find_nearest_name(rules.measure, measures)
         raise UsageError(
             f"The measure that decides, {rules.measure!r}, is not measured.",
             mend=(f"Did you mean {near!r}? " if near else "") + f"Measured are {', '.join(measures)}.",
@@ -377,14 +377,16 @@ def _make_prices(file: SweepFile, names: Mapping[str, Sequence[str]]) -> Prices:
     parts = {}
     for part, registry, axis in (("rerank", RERANKERS, "reranker"), ("embed", SYSTEMS, "encoder")):
         prices: Mapping[str, float] = getattr(file.prices, part)
-        parts[part] = {_on_axis(name, registry, names[axis], axis): usd for name, usd in prices.items()}
+        parts[part] = {
+            _require_axis_value(name, registry, names[axis], axis): usd for name, usd in prices.items()
+        }
     return Prices(file.prices.date, parts["rerank"], parts["embed"], file.prices.generator)
 
 
-def _on_axis(name: str, registry: Registry[Any], axis: Sequence[str], title: str) -> str:
+def _require_axis_value(name: str, registry: Registry[Any], axis: Sequence[str], title: str) -> str:
     text = registry.format(registry.style.parse(name))
     if text not in axis:
-        near = nearest_name(text, axis)
+        near = find_nearest_name(text, axis)
         raise UsageError(
             f"There is a price for {name!r}, which is not a {title} of the sweep.",
             mend=f"Did you mean {near!r}?" if near else f"Those are {', '.join(axis)}.",
@@ -546,7 +548,7 @@ def read_config(path: Path) -> SweepRequest:
             "the file is not a mapping", path=path, expected="datasets: ... and encoder: ...",
             found=type(content).__name__, mend="Begin with `datasets:` and `encoder:`; see docs/sweep.md."
         )  # fmt: skip
-    return request_of(content, base=path.parent, where=_Where(path))
+    return parse_request(content, base=path.parent, where=_Where(path))
 
 
 class _Where:
@@ -558,7 +560,7 @@ class _Where:
     def __call__(self, place: Sequence[str | int]) -> str:
         if self.path is None:
             return ""
-        return f"{self.path}:{line_of(self.path, place)}: "
+        return f"{self.path}:{find_line(self.path, place)}: "
 
     @contextmanager
     def at(self, *place: str | int) -> Iterator[None]:
@@ -569,7 +571,7 @@ class _Where:
             raise UsageError(f"{self(place)}{error.message}", mend=error.mend) from None
 
 
-def request_of(
+def parse_request(
     content: Mapping[str, Any], *, base: Path = Path(), where: _Where | None = None
 ) -> SweepRequest:
     """The request that a mapping with the keys of the file makes; relative paths start from `base`."""
@@ -593,7 +595,7 @@ def _first_fault(error: ValidationError, where: _Where) -> UsageError:
     name = ".".join(part for part in place if isinstance(part, str))
     if first["type"] == "extra_forbidden":
         keys = _known_keys(place[:-1])
-        near = nearest_name(str(place[-1]), keys)
+        near = find_nearest_name(str(place[-1]), keys)
         return UsageError(
             f"{where(place)}there is no key {name!r}.",
             mend=f"Did you mean {near!r}?" if near else f"Keys are {', '.join(keys)}.",

@@ -16,27 +16,27 @@ from embassay.errors import EmbassayError, ModelError, UsageError
 from embassay.protocols.kernel.forecast import (
     Effort,
     Forecaster,
-    dimensions,
-    footprint,
-    largest,
+    choose_largest,
+    count_dimensions,
     read_bytes,
-    sampled,
+    sample_texts,
+    sum_memory,
     text_bytes,
-    vectors,
+    vector_bytes,
 )
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask, check_names
-from embassay.protocols.rag.sweep.collection import Collection, passages_of, read_collection, token_lengths
+from embassay.protocols.rag.sweep.collection import Collection, count_tokens, make_passages, read_collection
 from embassay.protocols.rag.sweep.config import RERANK, SweepRequest
 from embassay.protocols.rag.sweep.parts import Parts, SweepEncoder
 from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, TASK, WORDS, Configuration
-from embassay.protocols.rag.tradeoffs import generation_cost, reranking_cost, words_bytes
+from embassay.protocols.rag.tradeoffs import estimate_word_index_bytes, generation_cost, reranking_cost
 from embassay.registry import Registry
 from embassay.runs.folder import Cell, digest_json
-from embassay.runs.forecast import Forecast, Forecasts, encoder_behind, remote_seconds
+from embassay.runs.forecast import Forecast, Forecasts, find_remote_encoder, remote_seconds
 from embassay.runs.memory import Footprint
 from embassay.search.indexes import INDEXES
-from embassay.systems import RAGGED, SYSTEMS, sized
-from embassay.systems.models import KnownModel, known_model
+from embassay.systems import RAGGED, SYSTEMS, add_dims
+from embassay.systems.models import KnownModel, find_known_model
 from embassay.systems.remote import NoCalls
 from embassay.systems.rerankers import RERANKERS
 
@@ -63,7 +63,7 @@ def make_grid(
     """
     wanted: dict[Configuration, None] = {}
     senseless: dict[Configuration, str] = {}
-    for configuration, reason in _all_combinations(request, dims, sized):
+    for configuration, reason in _list_combinations(request, dims, sized):
         if reason:
             senseless.setdefault(configuration, reason)
         else:
@@ -80,10 +80,10 @@ def make_grid(
 FLAT = "flat"
 
 
-def _all_combinations(
+def _list_combinations(
     request: SweepRequest, dims: Mapping[str, int | None], sized: Sized
 ) -> Iterator[tuple[Configuration, str]]:
-    tails = list(_grid_tails(request))
+    tails = list(_list_tails(request))
     sparse = [tail for tail in tails if tail[1].startswith(SPARSE)]
     for chunk, rewrite, (k, _, reranker, deduplicate, boost, reason) in product(
         request.chunk, request.rewrite, sparse
@@ -113,7 +113,7 @@ def _all_combinations(
             yield configuration, too_many or reason
 
 
-def _grid_tails(request: SweepRequest) -> Iterator[tuple[int, str, str, float, float, str]]:
+def _list_tails(request: SweepRequest) -> Iterator[tuple[int, str, str, float, float, str]]:
     """What is done with the index's answers, and why not."""
     split = any(mode.endswith(RERANK) for mode in request.mode)
     rerankers = tuple(dict.fromkeys((NONE, *request.reranker) if split else request.reranker))
@@ -162,13 +162,15 @@ def plan_of(parts: Parts) -> SweepPlan:
     check_names(collection.name for collection in collections)
     systems = {name: _plan_encoder(parts, name) for name in request.encoder if not _is_sparse_only(request)}
     dims = {name: system.facts.get("dims") for name, system in systems.items()}
-    whole = make_grid(request, dims, sized)
+    whole = make_grid(request, dims, add_dims)
     systems |= {
-        name: _plan_words() if configuration.mode == SPARSE else _plan_encoder(parts, configuration.encoder,
-                                                                               configuration.dims)
-        for configuration in whole.wanted if (name := sized(configuration.encoder, configuration.dims)) not in systems
-    }  # fmt: skip
-    used = {sized(configuration.encoder, configuration.dims) for configuration in whole.wanted}
+        name: _plan_words()
+        if configuration.mode == SPARSE
+        else _plan_encoder(parts, configuration.encoder, configuration.dims)
+        for configuration in whole.wanted
+        if (name := add_dims(configuration.encoder, configuration.dims)) not in systems
+    }
+    used = {add_dims(configuration.encoder, configuration.dims) for configuration in whole.wanted}
     systems = {name: system for name, system in systems.items() if name in used}
     cells = tuple(
         cell
@@ -213,7 +215,7 @@ def _make_cells(
                 collection.name,
                 collection.fingerprint,
                 name,
-                identities[sized(stacks[0].encoder, stacks[0].dims)],
+                identities[add_dims(stacks[0].encoder, stacks[0].dims)],
             ]
         )
         job = CellJob(collection, tuple(stacks))
@@ -230,7 +232,7 @@ def _plan_words() -> PlannedSystem:
 
 
 def _plan_encoder(parts: Parts, base: str, size: int | None = None) -> PlannedSystem:
-    name = sized(base, size)
+    name = add_dims(base, size)
     facts: dict[str, Any] = dict(SYSTEMS.get(SYSTEMS.parse(name).name).facts)
     facts["summary"] = "encodes queries and passages"
     try:
@@ -240,7 +242,7 @@ def _plan_encoder(parts: Parts, base: str, size: int | None = None) -> PlannedSy
     except ModelError as error:
         return PlannedSystem(name, name, f"failed: {error.message}", "embedding", {**facts, "dims": None})
     facts["max_tokens"] = encoder.system.encoder.max_tokens
-    remote = encoder_behind(encoder.system)
+    remote = find_remote_encoder(encoder.system)
     if remote is not None:
         facts["usd_per_million_tokens"] = remote.price
     return PlannedSystem(name, name, encoder.identity, "embedding", facts, remote)
@@ -329,10 +331,10 @@ def price_list(request: SweepRequest) -> PriceList:
                 continue
             spec = registry.parse(name)
             price = spec.params.get("price")
-            model = known_model(spec.target) or known_model(spec.target.partition(":")[2])
+            model = find_known_model(spec.target) or find_known_model(spec.target.partition(":")[2])
             if isinstance(price, int | float):
                 tokens[name] = float(price)
-            elif not asks_a_server(name, registry):
+            elif not is_remote(name, registry):
                 tokens[name] = 0.0
             elif model is not None and model.usd_per_million_input is not None:
                 tokens[name] = model.usd_per_million_input
@@ -350,7 +352,7 @@ def price_list(request: SweepRequest) -> PriceList:
     return PriceList(tokens, searches, request.prices.date or max(dates, default=""))
 
 
-def asks_a_server(name: str, registry: Registry[Any]) -> bool:
+def is_remote(name: str, registry: Registry[Any]) -> bool:
     """Whether what is called so asks a server that may charge for it; Ollama charges nothing."""
     spec = registry.parse(name)
     needs = dict(registry.get(spec.name).facts).get("needs", "")
@@ -399,18 +401,18 @@ class Room:
         `made` (`passages`, `words`) is held already."""
         head, sizes = configurations[0], self._of(collection, configurations[0].chunk)
         queries, n = len(collection.queries), sizes.passages
-        dim = 0 if system is None else dimensions(system)
+        dim = 0 if system is None else count_dimensions(system)
         words = any(
             configuration.mode in ("hybrid", SPARSE) or configuration.boost
             for configuration in configurations
         )
         parts = {
-            f"the vectors of {n:,} passages": (dim > 0) * (vectors(n + 2 * queries, dim) + n * _TABLES),
+            f"the vectors of {n:,} passages": (dim > 0) * (vector_bytes(n + 2 * queries, dim) + n * _TABLES),
             "passages": read_bytes(collection.texts) + ("passages" not in made) * sizes.texts,
             "the index": 0 if head.index == NONE else self._index(head, n, dim),
             "words": words * ("words" not in made) * sizes.words,
         }
-        return footprint(parts, _suggest_smaller(head))
+        return sum_memory(parts, _suggest_smaller(head))
 
     def _index(self, head: Configuration, n: int, dim: int) -> int:
         kind = dict(INDEXES.get(INDEXES.parse(head.index).name).facts).get("kind", "")
@@ -425,15 +427,17 @@ class Room:
 def _collection_sizes(collection: Collection, chunk: str, tokenizer: Tokenizer) -> PassageSizes:
     if chunk == NONE:
         return PassageSizes(
-            len(collection.texts), 0, words_bytes(collection.texts, len(collection.texts), collection.queries)
+            len(collection.texts),
+            0,
+            estimate_word_index_bytes(collection.texts, len(collection.texts), collection.queries),
         )
-    sample = sampled(collection.texts)[:: max(1, min(len(collection.texts), 1000) // _SHARE)]
-    cut = passages_of(
+    sample = sample_texts(collection.texts)[:: max(1, min(len(collection.texts), 1000) // _SHARE)]
+    cut = make_passages(
         replace(collection, ids=[str(i) for i in range(len(sample))], texts=sample), chunk, tokenizer
     )
     n = round(1.1 * len(cut) / max(1, len(sample)) * len(collection.texts))
     return PassageSizes(
-        n, text_bytes(cut.texts, n) + _CHUNK * n, words_bytes(cut.texts, n, collection.queries)
+        n, text_bytes(cut.texts, n) + _CHUNK * n, estimate_word_index_bytes(cut.texts, n, collection.queries)
     )
 
 
@@ -514,7 +518,7 @@ def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
 def _forecast_encode(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
     """Texts of each dataset by each encoder; chunks are counted as whole documents, whose tokens they share."""
     heads = [cell.job.head for cell in plan.cells if cell.job.head.mode != SPARSE]
-    asked = {sized(head.encoder, head.dims) for head in heads}
+    asked = {add_dims(head.encoder, head.dims) for head in heads}
     encoders = [system for system in plan.systems if system.name in asked]
     forecaster = Forecaster(encoders, parts.tokenizer, plan.request.seed, None, measure=True)
     room = Room(parts.tokenizer)
@@ -528,8 +532,8 @@ def _forecast_encode(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
 
         def held(system: Similarity, of: Collection = collection) -> Footprint:
             jobs = [cell.job for cell in plan.cells if cell.job.collection is of]
-            mine = [job for job in jobs if sized(job.head.encoder, job.head.dims) == system.name] or jobs
-            return largest(
+            mine = [job for job in jobs if add_dims(job.head.encoder, job.head.dims) == system.name] or jobs
+            return choose_largest(
                 room.needed(of, job.configurations, None if job.head.mode == SPARSE else system)
                 for job in mine
             )
@@ -565,9 +569,9 @@ def _forecast_rerank(plan: SweepPlan, parts: Parts, prices: PriceList) -> Iterat
             usd = prices.usd(
                 stacks[0], reranked=1, tokens=tokens, query=0, passage=0, passages=0
             )["rerank"] / 1000 * total  # fmt: skip
-            seconds = _seconds_a_pair(collection, name, parts)
+            seconds = _time_pair(collection, name, parts)
             # A price that the config gives to a local reranker is what a query would cost, not what the sweep pays.
-            is_free = not asks_a_server(name, RERANKERS)
+            is_free = not is_remote(name, RERANKERS)
             yield Forecast(
                 "rerank", collection.name, name, len(collection.query_ids), total, round(total * tokens),
                 requests=None if is_free else total // max(request.k),
@@ -581,13 +585,13 @@ def _forecast_chat(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
     each timed query."""
     request = plan.request
     for collection in plan.collections:
-        passage = float(np.mean(_some_lengths(collection, parts)))
-        query = float(np.mean(token_lengths(parts.tokenizer, collection.queries)))
+        passage = float(np.mean(_sample_lengths(collection, parts)))
+        query = float(np.mean(count_tokens(parts.tokenizer, collection.queries)))
         for name in request.rewrite:
             chat = None if name == NONE else getattr(parts.rewriter(name), "model", None)
             if chat is not None:
                 head = Forecast("rewrite", collection.name, name, len(collection.queries), 0, 0)
-                yield _of_calls(
+                yield _add_calls(
                     head, chat, requests=len(collection.queries), read=_PROMPT + query, written=query
                 )
         asked = request.generator
@@ -597,12 +601,12 @@ def _forecast_chat(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
                 _PROMPT + query + min(asked.passages, len(collection.ids)) * passage,
             )
             head = Forecast("generate", collection.name, asked.model, len(collection.timed), 0, 0)
-            yield _of_calls(
+            yield _add_calls(
                 head, chat, requests=2 * len(collection.timed), read=read, written=asked.output_tokens / 2
             )
 
 
-def _of_calls(head: Forecast, chat: Any, *, requests: int, read: float, written: float) -> Forecast:
+def _add_calls(head: Forecast, chat: Any, *, requests: int, read: float, written: float) -> Forecast:
     """`head` with what so many calls take, each of which reads and writes so many tokens."""
     price, tokens = getattr(chat, "price", None), round(requests * (read + written))
     usd = None if price is None else price.usd(round(requests * read), round(requests * written))
@@ -631,19 +635,19 @@ def _count_timed(configurations: list[Configuration], request: SweepRequest, que
     return sum(key[1] for key in keys) * calls + sum(cfg.k for cfg in loaded) * (queries + latency.warmup)
 
 
-def _some_lengths(collection: Collection, parts: Parts) -> Any:
+def _sample_lengths(collection: Collection, parts: Parts) -> Any:
     """Tokens of some passages."""
-    return token_lengths(parts.tokenizer, collection.texts[:: max(1, len(collection.texts) // 200)])
+    return count_tokens(parts.tokenizer, collection.texts[:: max(1, len(collection.texts) // 200)])
 
 
 def _candidate_tokens(collection: Collection, parts: Parts) -> float:
     return float(
-        np.mean(_some_lengths(collection, parts))
-        + np.mean(token_lengths(parts.tokenizer, collection.queries))
+        np.mean(_sample_lengths(collection, parts))
+        + np.mean(count_tokens(parts.tokenizer, collection.queries))
     )
 
 
-def _seconds_a_pair(collection: Collection, name: str, parts: Parts) -> float | None:
+def _time_pair(collection: Collection, name: str, parts: Parts) -> float | None:
     """Seconds per pair on this machine; None where it cannot be tried without sending anything."""
     try:
         reranker = parts.reranker(name).reranker

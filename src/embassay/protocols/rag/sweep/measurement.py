@@ -39,9 +39,9 @@ from embassay.protocols.rag.sweep.parts import (
     Parts,
     RerankerFailed,
     Vectors,
-    ending_of,
-    first_of,
+    choose_ending,
     list_found,
+    take_first,
 )
 from embassay.protocols.rag.sweep.signals import score_entropies, score_margins
 from embassay.protocols.rag.sweep.stacks import (
@@ -88,18 +88,18 @@ def list_quality(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
 
 def pool_ceilings(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
     """What the best set from each pool reaches (PROC), by the measure that it bounds; spec rag 1.6."""
-    bounded = {measure: _ceiling_of(measure) for measure in measures}
+    bounded = {measure: _ceiling_measure(measure) for measure in measures}
     wanted = {measure: proc for measure, proc in bounded.items() if proc}
     values = evaluate_graded(list(wanted.values()), lists)
     return {measure: values[proc] for measure, proc in wanted.items()}
 
 
-def _ceiling_of(measure: str) -> str:
+def _ceiling_measure(measure: str) -> str:
     name, _, cutoff = measure.rpartition("@")
     return f"PROC(of={name!r})@{cutoff}" if name in get_args(Companion) else ""
 
 
-def index_recall(
+def measure_index_recall(
     exact: Sequence[Sequence[int]], own: Sequence[Sequence[int]], cutoffs: Sequence[int]
 ) -> Mapping[int, float]:
     """By cutoff, the mean share of the exact first K that an index has among its own first K.
@@ -293,7 +293,7 @@ class StackBench(ABC):
 
     def _stack(self, configuration: Configuration, *, load: bool) -> Stack:
         candidates = self.candidates(configuration)
-        ending = ending_of(self.bench, configuration, cached=True)
+        ending = choose_ending(self.bench, configuration, cached=True)
         with self.parts.charged(configuration.reranker):
             finals = [ending(query, *hit) for query, hit in zip(self.bench.queries, candidates, strict=True)]
         return self._described(
@@ -340,7 +340,7 @@ class StackBench(ABC):
 
     def _stages(self, configuration: Configuration) -> Names:
         """The samples of each stage that the configuration has."""
-        names = {**rewriting_time(self.bench, self.watch), **self.finding(configuration)}
+        names = {**time_rewriting(self.bench, self.watch), **self.finding(configuration)}
         timed = self.bench.collection.timed
         if configuration.reranker != NONE or configuration.deduplicate:
             done = {
@@ -359,7 +359,7 @@ class StackBench(ABC):
     def _rerank(self, configuration: Configuration) -> Callable[[int], Any]:
         """The end of a stack on what exact search finds at full dimensions, with the encoder that comes first: another
         index or encoder changes which texts are scored, not how many."""
-        bench, ending = self.bench, ending_of(self.bench, configuration, cached=False)
+        bench, ending = self.bench, choose_ending(self.bench, configuration, cached=False)
         listed = {query: self.reranker_input(configuration, query) for query in bench.collection.timed}
         return lambda query: ending(bench.queries[query], *listed[query])
 
@@ -394,7 +394,7 @@ class StackBench(ABC):
 
     def _loaded(self, configuration: Configuration) -> str:
         """Whole queries with several in flight."""
-        texts, ending = self.bench.queries, ending_of(self.bench, configuration, cached=False)
+        texts, ending = self.bench.queries, choose_ending(self.bench, configuration, cached=False)
         # One account for both: threads that each name their own would mix them up.
         with self.parts.charged(self.account if configuration.reranker == NONE else configuration.reranker):
             return self.watch.together(
@@ -404,7 +404,7 @@ class StackBench(ABC):
             )
 
 
-def rewriting_time(bench: Bench, watch: Stopwatch) -> Names:
+def time_rewriting(bench: Bench, watch: Stopwatch) -> Names:
     """The samples of putting a query in the words of a search. Rules are run again for the clock; of a language model
     it is the time of the calls that brought the rewriting, taken when they were made, so that none is paid twice."""
     if bench.rewrite == NONE:
@@ -491,7 +491,7 @@ class IndexedBench(StackBench):
         """The index's against exact search, by cutoff."""
         deepest = max(RECALL_AT)
         exact = self.encoded.exact(self.dims, deepest)
-        return dict(index_recall(exact, [places for places, _ in self.answers(deepest)], RECALL_AT))
+        return dict(measure_index_recall(exact, [places for places, _ in self.answers(deepest)], RECALL_AT))
 
     def close(self) -> None:
         """Release the index."""
@@ -507,7 +507,7 @@ class IndexedBench(StackBench):
                 self.bench.words.fused(places, hits)
                 for (places, _), hits in zip(dense, self.bench.hits, strict=True)
             ]
-        return [first_of(listed, configuration.k) for listed in self._fused]
+        return [take_first(listed, configuration.k) for listed in self._fused]
 
     def signals(self, configuration: Configuration) -> dict[str, Floats]:
         """The margin of the index's scores, how noise moves the query, and how much it hangs on a name."""
@@ -543,7 +543,7 @@ class IndexedBench(StackBench):
         """What exact search finds at full dimensions."""
         exact = self.encoded.exact(None, self._depth(configuration))[query]
         if configuration.mode == "hybrid":
-            return first_of(self.bench.words.fused(exact, self.bench.hits[query]), configuration.k)
+            return take_first(self.bench.words.fused(exact, self.bench.hits[query]), configuration.k)
         return exact, (0.0,) * len(exact)
 
     def find(self, configuration: Configuration, query: int) -> Listed:
@@ -551,7 +551,7 @@ class IndexedBench(StackBench):
         words, depth = self.bench.words, min(self._depth(configuration), len(self.bench.passages))
         listed = list_found(self.index.search(self._embed(query), depth), 0)
         if configuration.mode == "hybrid":
-            return first_of(words.fused(listed[0], words.hits(self.bench.queries[query])), configuration.k)
+            return take_first(words.fused(listed[0], words.hits(self.bench.queries[query])), configuration.k)
         return listed
 
     def _depth(self, configuration: Configuration) -> int:
@@ -626,7 +626,7 @@ def _mean_length(values: Any) -> float:
     return float(np.mean(values)) if len(values) else 0.0
 
 
-def skipped_all(
+def skip_all(
     configurations: Sequence[Configuration], dataset: str, reason: str, *, failed: bool
 ) -> Iterator[Skipped]:
     """All of them left out for one reason."""

@@ -26,22 +26,22 @@ from embassay.protocols.rag.sweep.collection import (
     Collection,
     IndexedPassages,
     Ints,
-    passages_of,
-    token_lengths,
+    count_tokens,
+    make_passages,
 )
 from embassay.protocols.rag.sweep.config import Generator, SweepRequest
 from embassay.protocols.rag.sweep.signals import name_changes, noise_cosines, read_names
 from embassay.protocols.rag.sweep.stacks import NONE, ComputeCounts, Configuration
 from embassay.registry import Registry
-from embassay.runs.execution import Failure, all_of
+from embassay.runs.execution import Failure, run_jobs
 from embassay.runs.store import CachedReranker, PairCache
 from embassay.search import exact_search
 from embassay.search.bm25 import BM25Index, Hit
-from embassay.search.fusion import boost_scores, keep_distinct, rrf
+from embassay.search.fusion import boost_scores, fuse_by_reciprocal_rank, keep_distinct
 from embassay.search.indexes import open_index
-from embassay.systems import SYSTEMS, sized
+from embassay.systems import SYSTEMS, add_dims
 from embassay.systems.cosine import scale_rows
-from embassay.systems.multivector import lost_texts
+from embassay.systems.multivector import find_lost_texts
 from embassay.systems.own import COSINE, InnerProductLayout, own_similarity
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
@@ -62,8 +62,8 @@ class SweepEncoder:
         ledger: Ledger,
         advance: Callable[[int], None],
     ) -> None:
-        self.name = sized(name, dims)
-        located = sized(request.located(name, SYSTEMS), dims)
+        self.name = add_dims(name, dims)
+        located = add_dims(request.located(name, SYSTEMS), dims)
         text = _with_price(located, SYSTEMS, request.prices.embed.get(name))
         self._opened = opening.CachedSystem(
             text,
@@ -138,7 +138,7 @@ class SweepEncoder:
 
     def lost(self, vectors: Vectors) -> Ints:
         """The texts that could not be encoded; they have zeros from now on."""
-        gone = np.flatnonzero(lost_texts(vectors) if self.many else np.isnan(vectors[:, 0]))
+        gone = np.flatnonzero(find_lost_texts(vectors) if self.many else np.isnan(vectors[:, 0]))
         for place in gone.tolist():
             vectors[place] = np.zeros_like(vectors[place])
         return gone
@@ -171,7 +171,7 @@ class Parts:
         """The encoder of this name, by its own parameter for vectors of `dims` where it has one. UsageError for a spec
         that is none, ModelError for one that cannot be had."""
         make = partial(SweepEncoder, name, dims, self.request, self.ledger, self.listener.advanced_by)
-        sweep_encoder: SweepEncoder = self._once("encoder", sized(name, dims), make)
+        sweep_encoder: SweepEncoder = self._once("encoder", add_dims(name, dims), make)
         return sweep_encoder
 
     def reranker(self, name: str) -> CachedReranker:
@@ -197,7 +197,7 @@ class Parts:
         self.listener.stage(f"rewriting by {name}", len(jobs), "queries")
 
         async def all_rewritten() -> None:
-            async for position, outcome in all_of(jobs, progress=self.listener.advanced_by):
+            async for position, outcome in run_jobs(jobs, progress=self.listener.advanced_by):
                 if isinstance(outcome, Failure):
                     raise ModelError(f"{name} did not rewrite query {ids[position]!r}: {outcome.reason}")
                 texts[position] = outcome
@@ -223,7 +223,7 @@ class Parts:
     @contextmanager
     def charged(self, account: str) -> Iterator[None]:
         """Charge calls to the account."""
-        with opening.charged(self.ledger, account):
+        with opening.charge_calls(self.ledger, account):
             yield
 
     def give_up(self, kind: str, name: str, error: ModelError) -> None:
@@ -327,7 +327,7 @@ class Bench:
     @cached_property
     def passages(self) -> IndexedPassages:
         """What is indexed."""
-        return passages_of(self.collection, self.chunk, self.parts.tokenizer)
+        return make_passages(self.collection, self.chunk, self.parts.tokenizer)
 
     @cached_property
     def queries(self) -> tuple[str, ...]:
@@ -390,12 +390,12 @@ class Bench:
     @cached_property
     def query_tokens(self) -> NDArray[np.int64]:
         """Tokens of each query, (q,)."""
-        return token_lengths(self.parts.tokenizer, self.queries)
+        return count_tokens(self.parts.tokenizer, self.queries)
 
     def tokens(self, places: Sequence[int]) -> NDArray[np.int64]:
         """Tokens of these passages, each counted once, (n,)."""
         new = [place for place in dict.fromkeys(places) if place not in self._lengths]
-        counted = token_lengths(self.parts.tokenizer, [self.passages.texts[place] for place in new])
+        counted = count_tokens(self.parts.tokenizer, [self.passages.texts[place] for place in new])
         self._lengths |= dict(zip(new, counted.tolist(), strict=True))
         return np.array([self._lengths[place] for place in places], dtype=np.int64)
 
@@ -555,7 +555,7 @@ class WordSearch:
     def fused(self, dense: Sequence[int], hits: Sequence[Hit]) -> Listed:
         """Both lists as one, by reciprocal rank fusion; spec rag 3.4."""
         ids = self.passages.ids
-        union = rrf([[ids[place] for place in dense], [hit.id for hit in hits]], self.c)
+        union = fuse_by_reciprocal_rank([[ids[place] for place in dense], [hit.id for hit in hits]], self.c)
         return tuple(self.index.place(hit.id) for hit in union), tuple(hit.score for hit in union)
 
     def scores(self, query: str, places: Sequence[int]) -> Floats:
@@ -623,7 +623,7 @@ def _reranker_scores(parts: Parts, name: str, *, cached: bool) -> Score:
     return score
 
 
-def ending_of(bench: Bench, configuration: Configuration, *, cached: bool) -> Ending:
+def choose_ending(bench: Bench, configuration: Configuration, *, cached: bool) -> Ending:
     """What is done with candidates; `cached` scores come from the cache where it has them. Here and in its calls,
     RerankerFailed for a reranker that fails."""
     score = (
@@ -635,6 +635,6 @@ def ending_of(bench: Bench, configuration: Configuration, *, cached: bool) -> En
     return Ending(bench.passages, words, score, configuration.deduplicate, configuration.boost)
 
 
-def first_of(listed: Listed, k: int) -> Listed:
+def take_first(listed: Listed, k: int) -> Listed:
     """The first `k` of a list."""
     return listed[0][:k], listed[1][:k]

@@ -16,14 +16,14 @@ import numpy as np
 from embassay.errors import BudgetExceeded, DataError, ModelError, UsageError
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.session import Accounts, Attempt, Silent, additions
+from embassay.protocols.kernel.session import Accounts, Attempt, Silent, find_additions
 from embassay.protocols.rag.sweep.config import (
     DatasetEntry,
     Generator,
     Latency,
     SweepRequest,
+    parse_request,
     read_config,
-    request_of,
     with_rules,
 )
 from embassay.protocols.rag.sweep.findings import conclude, result_rows
@@ -33,7 +33,7 @@ from embassay.protocols.rag.sweep.measurement import (
     StackBench,
     Stopwatch,
     WordsBench,
-    skipped_all,
+    skip_all,
 )
 from embassay.protocols.rag.sweep.parts import Bench, Counting, Encoded, Parts, SweepEncoder
 from embassay.protocols.rag.sweep.stacks import (
@@ -57,12 +57,12 @@ from embassay.protocols.rag.sweep.stacks import (
     read_found,
     write_found,
 )
-from embassay.runs.execution import Workers, in_words
+from embassay.runs.execution import Workers, describe_error
 from embassay.runs.folder import Cell, CellRecord, RunFolder
 from embassay.runs.memory import PeakMemory, check_memory
 from embassay.runs.store import index_folder
 from embassay.search.indexes import INDEXES
-from embassay.systems import sized
+from embassay.systems import add_dims
 from embassay.systems.remote import Ledger
 
 TIMINGS = "timings"
@@ -178,7 +178,7 @@ class SweepSession(Attempt):
 
     def begin(self, listener: Silent) -> None:
         """Find what is done, and write down what is asked."""
-        if self.previous and (added := additions(self.previous["arguments"], self.plan.request)):
+        if self.previous and (added := find_additions(self.previous["arguments"], self.plan.request)):
             listener.growing(added)
         if self.force:
             for folder in ("cells", "stacks", TIMINGS, "items", "rankings"):
@@ -195,7 +195,7 @@ class SweepSession(Attempt):
         """All cells that are not done, dataset by dataset and encoder by encoder: vectors of one are in memory."""
         waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
         listener.planned(self.plan, waiting, {})
-        for _, group in groupby(waiting, key=lambda cell: _bench_of(cell.job)):
+        for _, group in groupby(waiting, key=lambda cell: _bench_key(cell.job)):
             cells = list(group)
             job: CellJob = cells[0].job
             bench = Bench(self.parts, job.collection, job.head.chunk, job.head.rewrite)
@@ -204,7 +204,7 @@ class SweepSession(Attempt):
             except (Exception, SystemExit) as error:  # as of any cell: see `execution.attempt`
                 self._all_failed(cells, error)
                 continue
-            for _, group_ in groupby(cells, key=lambda cell: _source_of(cell.job.head)):
+            for _, group_ in groupby(cells, key=lambda cell: _vector_source(cell.job.head)):
                 together = list(group_)
                 if together[0].job.head.mode == SPARSE:
                     self._words(bench, together)
@@ -255,7 +255,7 @@ class SweepSession(Attempt):
         if isinstance(error, BudgetExceeded):
             raise error
         self.folder.write_log(cell, "".join(traceback.format_exception(error)))
-        self._failed(cell, error.message if isinstance(error, ModelError) else in_words(error), seconds)
+        self._failed(cell, error.message if isinstance(error, ModelError) else describe_error(error), seconds)
 
     def _cell(
         self,
@@ -304,7 +304,7 @@ class SweepSession(Attempt):
         return configuration.dims is None and (configuration.reranker == NONE or first_index)
 
     def _skipped(self, job: CellJob, reason: str, *, failed: bool) -> Iterator[Any]:
-        return skipped_all(job.configurations, job.collection.name, reason, failed=failed)
+        return skip_all(job.configurations, job.collection.name, reason, failed=failed)
 
     def _failed(self, cell: Cell, reason: str, seconds: float) -> None:
         nothing = CellStacks((), tuple(self._skipped(cell.job, reason, failed=True)))
@@ -378,12 +378,12 @@ class _UnfitVectors(Exception):
     """An index cannot be made of these vectors."""
 
 
-def _source_of(configuration: Configuration) -> str:
+def _vector_source(configuration: Configuration) -> str:
     """Whose vectors a combination takes: an encoder has others of its own for some dimensions."""
-    return sized(configuration.encoder, configuration.dims)
+    return add_dims(configuration.encoder, configuration.dims)
 
 
-def _bench_of(job: CellJob) -> tuple[str, str, str]:
+def _bench_key(job: CellJob) -> tuple[str, str, str]:
     return job.collection.name, job.head.chunk, job.head.rewrite
 
 
@@ -391,7 +391,7 @@ def _is_server(index: str) -> bool:
     return "server" in dict(INDEXES.get(INDEXES.parse(index).name).facts).get("kind", "")
 
 
-def sweep(
+def sweep_stacks(
     config: str | Path | Mapping[str, Any],
     *,
     out: str | Path,
@@ -411,7 +411,7 @@ def sweep(
     DataError for what is wrong in the config or the data, before anything is computed, and for an `out` that holds
     another sweep; BudgetExceeded at `max_usd`.
     """
-    request = request_of(config) if isinstance(config, Mapping) else read_config(Path(config))
+    request = parse_request(config) if isinstance(config, Mapping) else read_config(Path(config))
     request = override_request(request, limit=limit, seed=seed, datasets=datasets, **rules)
     return Sweeping(force=force).carry_out(request, Path(out), listener=listener, max_usd=max_usd)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.data import draw
-from embassay.data.rows import key_of, missing_column, wrong_cell
+from embassay.data.rows import make_cell_error, make_missing_column_error, read_key
 from embassay.data.tables import open_table
 from embassay.errors import UsageError
 from embassay.protocols.rag.probes.bundles import (
@@ -101,12 +101,12 @@ def read_names(path: Path) -> Mapping[str, tuple[Person, str]]:
     named = ("author",) if "author" in columns else ("given", "family")
     for column in ("query_id", *named):
         if column not in columns:
-            raise missing_column(source, "author" if column in ("given", "family") else column)
+            raise make_missing_column_error(source, "author" if column in ("given", "family") else column)
     named_by: dict[str, tuple[Person, str]] = {}
     for row in source.rows(("query_id", *named, *(["topic"] if "topic" in columns else []))):
-        key, author = key_of(row, "query_id"), " ".join(key_of(row, column).strip() for column in named)
+        key, author = read_key(row, "query_id"), " ".join(read_key(row, column).strip() for column in named)
         if key in named_by:
-            raise wrong_cell(row, "query_id", "a query that has not come before")
+            raise make_cell_error(row, "query_id", "a query that has not come before")
         given, _, family = author.strip().rpartition(" ")
         named_by[key] = Person(given, family), str(row.cells.get("topic") or "").strip()
     return named_by

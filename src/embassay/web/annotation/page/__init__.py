@@ -12,13 +12,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.adjudication import find_disputes
-from embassay.protocols.hume.collection import all_rows
-from embassay.protocols.hume.store import own_order
+from embassay.protocols.hume.collection import read_all_rows
+from embassay.protocols.hume.store import draw_item_order
 from embassay.protocols.hume.study import StudyFolder, read_study
 from embassay.runs.folder import write_atomic
-from embassay.web.annotation.service import SETTINGS, others_shown, questions_shown, task_shown, titles_of
+from embassay.web.annotation.service import SETTINGS, show_dispute, show_questions, show_task, task_titles
 
-__all__ = ["STATIC", "bundle_modules", "in_order", "render_page", "render_single", "write_single"]
+__all__ = ["STATIC", "bundle_modules", "order_modules", "render_page", "render_single", "write_single"]
 
 STATIC = Path(__file__).parent / "static"
 """The folder of scripts and style that a server gives out as `/static/`."""
@@ -28,7 +28,7 @@ _EXPORT = re.compile(r"^export ((?:async )?(?:function|class|const|let) ([\w$]+)
 
 
 @lru_cache(maxsize=2)
-def in_order(folder: Path) -> tuple[Path, ...]:
+def order_modules(folder: Path) -> tuple[Path, ...]:
     """The modules that the first one needs, each after those that it imports."""
     needs: dict[str, tuple[str, ...]] = {}
     waiting = [_START]
@@ -45,7 +45,7 @@ def in_order(folder: Path) -> tuple[Path, ...]:
 
 def bundle_modules(folder: Path = STATIC) -> str:
     """All modules one after the other, each a function that gives what it exports, so that no name meets another's."""
-    parts = ['"use strict";\nconst modules = {};', *(_as_function(path) for path in in_order(folder))]
+    parts = ['"use strict";\nconst modules = {};', *(_as_function(path) for path in order_modules(folder))]
     return "\n".join(parts) + "\n"
 
 
@@ -59,7 +59,7 @@ def _as_function(path: Path) -> str:
 def render_page(title: str, csrf: str) -> str:
     """The page behind an annotator's link, `/a/TOKEN/`: `title` is the study's name, `csrf` goes back with every
     change as the header X-CSRF-Token. Scripts and style are linked as `../../static/`."""
-    scripts = [path.name for path in in_order(STATIC)]
+    scripts = [path.name for path in order_modules(STATIC)]
     return page_environment().get_template("annotate.html").render(title=title, csrf=csrf, scripts=scripts)
 
 
@@ -94,7 +94,7 @@ def write_single(study: Path, annotator: str, out: Path, *, adjudicates: bool = 
 
 def render_single(folder: StudyFolder, annotator: str, *, adjudicates: bool = False) -> str:
     """The whole file. The same study, answers and annotator give the same bytes."""
-    from embassay.report.html import json_block, security_policy
+    from embassay.report.html import escape_json_block, security_policy
 
     style, script = (STATIC / "annotate.css").read_text("utf-8"), bundle_modules()
     page = (
@@ -102,7 +102,7 @@ def render_single(folder: StudyFolder, annotator: str, *, adjudicates: bool = Fa
         .get_template("single.html")
         .render(
             title=folder.study.name, policy=security_policy(style, script),
-            data=json_block((_to_decide if adjudicates else _given_items)(folder, annotator)),
+            data=escape_json_block((_adjudicator_items if adjudicates else _annotator_items)(folder, annotator)),
         )
     )  # fmt: skip
     # From the last place to the first, so that no text of the study is taken for one.
@@ -111,15 +111,15 @@ def render_single(folder: StudyFolder, annotator: str, *, adjudicates: bool = Fa
     return head + (style if style_place else "") + body + script + tail
 
 
-def _given_items(folder: StudyFolder, annotator: str) -> dict[str, Any]:
+def _annotator_items(folder: StudyFolder, annotator: str) -> dict[str, Any]:
     study = folder.study
-    titles = titles_of(study.tasks)
+    titles = task_titles(study.tasks)
     items = {task.name: [item.id for item in folder.items_of(task.name)] for task in study.tasks}
     tasks = [
-        task_shown(
+        show_task(
             task,
             titles[task.name],
-            list(own_order(study.seed, annotator, task.name, items[task.name])),
+            list(draw_item_order(study.seed, annotator, task.name, items[task.name])),
             finished=False,
         )
         for task in study.tasks
@@ -133,22 +133,22 @@ def _given_items(folder: StudyFolder, annotator: str) -> dict[str, Any]:
             "annotator": {"name": None, "settings": SETTINGS},
             "guidelines_version": study.guidelines_version,
             "tasks": tasks,
-            **({"about": {"asked": questions_shown(study), "said": {}}} if study.profile else {}),
+            **({"about": {"asked": show_questions(study), "said": {}}} if study.profile else {}),
         },
     }
 
 
-def _to_decide(folder: StudyFolder, adjudicator: str) -> dict[str, Any]:
-    """What `_given_items` is for annotators, with nothing but disputes and what people answered to them."""
-    rows = all_rows(folder)
+def _adjudicator_items(folder: StudyFolder, adjudicator: str) -> dict[str, Any]:
+    """What `_annotator_items` is for annotators, with nothing but disputes and what people answered to them."""
+    rows = read_all_rows(folder)
     disputed = {task.name: find_disputes(folder, task, rows) for task in folder.study.tasks}
     if not any(disputed.values()):
         raise UsageError("People do not disagree on any item.", mend="Wait until they have answered.")
-    data, every = _given_items(folder, adjudicator), {item.id: item for item in folder.items}
-    titles = titles_of(folder.study.tasks)
+    data, every = _annotator_items(folder, adjudicator), {item.id: item for item in folder.items}
+    titles = task_titles(folder.study.tasks)
     tasks = [
         {
-            **task_shown(
+            **show_task(
                 task, titles[task.name], [dispute.item for dispute in disputed[task.name]], finished=False
             ),
             "practice": [],
@@ -159,7 +159,7 @@ def _to_decide(folder: StudyFolder, adjudicator: str) -> dict[str, Any]:
     payloads = {
         dispute.item: {
             **every[dispute.item].payload,
-            "others": others_shown(task, dispute, disputed[task.name]),
+            "others": show_dispute(task, dispute, disputed[task.name]),
         }
         for task in folder.study.tasks
         for dispute in disputed[task.name]

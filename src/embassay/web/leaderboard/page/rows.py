@@ -105,7 +105,7 @@ def lead_systems(board: Board) -> Leading:
     level = "sure" if alone else "likely" if ahead is not None and 100 * ahead >= LIKELY_FIRST else "open"
     may = [row for row in ranked if (ranks[row.index] or (0, 0))[0] == 1] if level == "open" else ranked[:1]
     cell = board.cells[board.lead][first]
-    few = few_items(count_items(board, column, cell))
+    few = note_few_items(count_items(board, column, cell))
     return Leading(tuple(may), level, ahead, column, cell, ranks[first], board.ranked(board.lead), few)
 
 
@@ -190,7 +190,7 @@ def format_place(stand: Stand | Elsewhere) -> str:
     """Rank and number of those ranked, as `1–2 of 14`."""
     if stand.rank is None:
         return numbers.NONE
-    return f"{numbers.rank(*stand.rank)} of {numbers.count(stand.of)}"
+    return f"{numbers.format_rank(*stand.rank)} of {numbers.format_count(stand.of)}"
 
 
 STATES = {
@@ -226,21 +226,21 @@ def format_value(cell: BoardCell, column: BoardColumn) -> str:
 
 def format_number(raw: float, column: BoardColumn) -> str:
     """A raw number as its column prints it."""
-    return numbers.score(raw * column.factor, column.decimals)
+    return numbers.format_score(raw * column.factor, column.decimals)
 
 
 def format_interval(cell: BoardCell, column: BoardColumn) -> str:
     """The 95% interval; said where there is none."""
     if cell.low is None or cell.high is None:
         return "no interval"
-    return numbers.interval(cell.low * column.factor, cell.high * column.factor, column.decimals)
+    return numbers.format_interval(cell.low * column.factor, cell.high * column.factor, column.decimals)
 
 
 FEW_ITEMS = 30
 """Under so many items a rank says how many there are."""
 
 
-def few_items(n: int) -> str:
+def note_few_items(n: int) -> str:
     """What stands beside a rank that few items are behind.
 
     >>> few_items(12), few_items(30), few_items(0)
@@ -263,28 +263,28 @@ def is_few(cell: BoardCell, column: BoardColumn) -> bool:
 
 def format_rank(ranks: tuple[int, int] | None) -> str:
     """The places that the tests allow."""
-    return numbers.NONE if ranks is None else numbers.rank(*ranks)
+    return numbers.NONE if ranks is None else numbers.format_rank(*ranks)
 
 
 def system_remark(system: SystemRow) -> str:
     """What stands under a name: its kind, and how large its vectors are."""
-    return system.kind + (f" · {numbers.count(system.facts.dims)} d" if system.facts.dims else "")
+    return system.kind + (f" · {numbers.format_count(system.facts.dims)} d" if system.facts.dims else "")
 
 
 def system_facts(known: Facts) -> list[tuple[str, str]]:
     """All that is known of a system, named and with units."""
     seconds = None if known.p95_ms is None else known.p95_ms / 1000
     lines = (
-        ("Dimensions", known.dims is not None and numbers.count(known.dims)),
-        ("Input limit", known.max_tokens is not None and f"{numbers.count(known.max_tokens)} tokens"),
+        ("Dimensions", known.dims is not None and numbers.format_count(known.dims)),
+        ("Input limit", known.max_tokens is not None and f"{numbers.format_count(known.max_tokens)} tokens"),
         ("Parameters", known.parameters is not None and format_parameters(known.parameters)),
         ("Memory of the weights", known.weights_mb is not None and format_megabytes(known.weights_mb)),
         ("Vectors of a million texts", known.vectors_mb is not None and format_megabytes(known.vectors_mb)),
         ("Memory of the index", known.index_mb is not None and format_megabytes(known.index_mb)),
         ("Price per million tokens", _money_cell(known.usd_per_million_tokens)),
         ("Price per thousand queries", _money_cell(known.usd_per_thousand_queries)),
-        ("Latency, 95th percentile", seconds is not None and numbers.duration(seconds)),
-        ("Time on this board", known.seconds is not None and numbers.duration(known.seconds)),
+        ("Latency, 95th percentile", seconds is not None and numbers.format_duration(seconds)),
+        ("Time on this board", known.seconds is not None and numbers.format_duration(known.seconds)),
         ("Texts per second", known.texts_per_second is not None and format_speed(known.texts_per_second)),
         ("Licence", known.licence),
         ("Last check", known.last_check),
@@ -315,7 +315,7 @@ def format_parameters(n: int) -> str:
     """
     if n >= 1e9:
         return f"{n / 1e9:.1f} B"
-    return f"{n / 1e6:,.0f} M" if n >= 1e6 else numbers.count(n)
+    return f"{n / 1e6:,.0f} M" if n >= 1e6 else numbers.format_count(n)
 
 
 def format_megabytes(mb: float) -> str:
@@ -324,7 +324,7 @@ def format_megabytes(mb: float) -> str:
     >>> format_megabytes(1536), format_megabytes(0.42)
     ('1,536 MB', '0.4 MB')
     """
-    return f"{numbers.count(round(mb)) if mb >= 10 else numbers.score(mb, 1)} MB"
+    return f"{numbers.format_count(round(mb)) if mb >= 10 else numbers.format_score(mb, 1)} MB"
 
 
 def format_speed(per_second: float) -> str:
@@ -333,13 +333,13 @@ def format_speed(per_second: float) -> str:
     >>> format_speed(12480.3), format_speed(3.25)
     ('12,480', '3.2')
     """
-    return numbers.count(round(per_second)) if per_second >= 10 else f"{per_second:.1f}"
+    return numbers.format_count(round(per_second)) if per_second >= 10 else f"{per_second:.1f}"
 
 
-def n_of(data: Sequence[BoardDataset]) -> str:
+def describe_size(data: Sequence[BoardDataset]) -> str:
     """How much the board stands on."""
-    items = f"n = {numbers.count(sum(dataset.n for dataset in data))}"
-    return items if len(data) == 1 else f"{numbers.counted(len(data), 'dataset')}, {items}"
+    items = f"n = {numbers.format_count(sum(dataset.n for dataset in data))}"
+    return items if len(data) == 1 else f"{numbers.format_counted(len(data), 'dataset')}, {items}"
 
 
 def agreement_words(board: Board) -> dict[str, str]:
@@ -352,8 +352,8 @@ def count_complete(board: Board) -> str:
     asked = [system for system in board.systems if system.kind != "reference"]
     done = sum(row.state == "done" for row in asked)
     if done == len(asked):
-        return numbers.counted(done, "system")
-    return f"{done} of {numbers.counted(len(asked), 'system')} complete"
+        return numbers.format_counted(done, "system")
+    return f"{done} of {numbers.format_counted(len(asked), 'system')} complete"
 
 
 def short_fingerprint(fingerprint: str) -> str:

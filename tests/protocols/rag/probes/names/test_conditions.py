@@ -19,9 +19,9 @@ from embassay.protocols.rag.probes.bundles import (
     Material,
     Person,
     make_bundles,
+    make_near_miss,
     make_pseudonyms,
     make_texts,
-    near_miss,
     without_diacritics,
 )
 
@@ -95,13 +95,13 @@ def test_near_misses_change_the_impostors_only() -> None:
 )
 def test_a_near_miss_is_as_near_as_it_says(name: str, distance: int) -> None:
     name = unicodedata.normalize("NFC", name)
-    assert Levenshtein.distance(name, near_miss(name, distance)) == distance
+    assert Levenshtein.distance(name, make_near_miss(name, distance)) == distance
 
 
 def test_a_name_of_too_few_letters_cannot_be_missed() -> None:
-    assert Levenshtein.distance("X Yz", near_miss("X Yz", 3)) == 3
+    assert Levenshtein.distance("X Yz", make_near_miss("X Yz", 3)) == 3
     with pytest.raises(UsageError, match="too few letters"):
-        near_miss("X Y", 3)
+        make_near_miss("X Y", 3)
 
 
 def test_labels_positions_and_orders() -> None:

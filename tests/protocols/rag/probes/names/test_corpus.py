@@ -7,10 +7,10 @@ from collections import Counter
 import numpy as np
 
 from embassay.protocols.rag.probes.bundles import open_material
-from embassay.protocols.rag.probes.names import all_bundles, corpus_of, write_texts
+from embassay.protocols.rag.probes.names import make_all_bundles, make_bundle_corpus, write_texts
 
-BY_RUN = all_bundles(open_material("en"), 12, 4, 3)
-CORPUS = corpus_of(BY_RUN, 3)
+BY_RUN = make_all_bundles(open_material("en"), 12, 4, 3)
+CORPUS = make_bundle_corpus(BY_RUN, 3)
 
 
 def test_grades_follow_author_and_topic() -> None:
@@ -42,8 +42,8 @@ def test_ablations_keep_grades_and_order() -> None:
     assert len(base) == len(masked) == len(named) == CORPUS.grades.shape[1]
     place = np.argmax(CORPUS.grades, axis=1) / len(base)
     assert 0.05 < place.mean() < 0.6
-    assert corpus_of(BY_RUN, 3).places == CORPUS.places
-    assert corpus_of(BY_RUN, 4).places != CORPUS.places
+    assert make_bundle_corpus(BY_RUN, 3).places == CORPUS.places
+    assert make_bundle_corpus(BY_RUN, 4).places != CORPUS.places
     # One author has one identifier in the whole collection.
     author = BY_RUN[0][0].author
     ids = {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.names import margin_change, name_margins, over_runs
+from embassay.protocols.rag.probes.names import average_over_runs, measure_margin_change, name_margins
 
 cosines = arrays(np.float64, (6, 5), elements=st.floats(-1, 1))
 
@@ -22,13 +22,13 @@ def test_the_worked_example() -> None:
 
 
 def test_run_means() -> None:
-    result = over_runs(np.array([[0.161], [0.158], [0.163], [0.157], [0.161]]))
+    result = average_over_runs(np.array([[0.161], [0.158], [0.163], [0.157], [0.161]]))
     assert (result.mean, result.sd) == pytest.approx((0.160, 0.002449), abs=1e-6)
-    assert np.isnan(over_runs(np.array([[0.1, 0.2]])).sd)
+    assert np.isnan(average_over_runs(np.array([[0.1, 0.2]])).sd)
 
 
 def test_the_example_of_changes() -> None:
-    result = margin_change(np.array([0.20, 0.10, 0.015, 0.30]), np.array([0.05, 0.04, 0.0, 0.06]))
+    result = measure_margin_change(np.array([0.20, 0.10, 0.015, 0.30]), np.array([0.05, 0.04, 0.0, 0.06]))
     assert result.percent == pytest.approx(-71.666667, abs=1e-6)
     assert result.ratio_percent == pytest.approx(-75.0)
     assert result.excluded_share == 0.25
@@ -42,14 +42,14 @@ def test_impostors_in_either_order_leave_the_margin(similarities: np.ndarray) ->
 
 
 def test_negative_and_tiny_margins_have_no_percentage() -> None:
-    result = margin_change(np.array([-0.2, 0.0199]), np.array([0.1, 0.1]))
+    result = measure_margin_change(np.array([-0.2, 0.0199]), np.array([0.1, 0.1]))
     assert np.isnan(result.percent)
     assert np.isnan(result.ratio_percent)
     assert (result.kept, result.rows) == (0, 2)
 
 
 @pytest.mark.parametrize(
-    "wrong", [lambda: name_margins(np.zeros((2, 4))), lambda: margin_change(np.zeros(2), np.zeros(3))]
+    "wrong", [lambda: name_margins(np.zeros((2, 4))), lambda: measure_margin_change(np.zeros(2), np.zeros(3))]
 )
 def test_shapes_that_do_not_fit(wrong: object) -> None:
     with pytest.raises(UsageError):

@@ -8,7 +8,12 @@ from embassay.errors import ModelError
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.options import NoiseRequest
-from embassay.protocols.rag.probes.questions import Rewritings, questions, rewrite_variants, small_talk
+from embassay.protocols.rag.probes.questions import (
+    Rewritings,
+    add_small_talk,
+    load_questions,
+    rewrite_variants,
+)
 
 
 class Capitals:
@@ -38,8 +43,8 @@ def test_what_is_there_is_not_asked_for_again(tmp_path: Path) -> None:
 
 
 def test_wordings_keep_level_and_run() -> None:
-    own = questions(NoiseRequest(("bm25",), queries=4), "bundled", "en")
-    noisy = small_talk(own, 2, 9)
+    own = load_questions(NoiseRequest(("bm25",), queries=4), "bundled", "en")
+    noisy = add_small_talk(own, 2, 9)
     texts = {text: text.upper() for one in noisy for run in one.texts for text in run if text}
     lost = own.texts[1]
     del texts[lost]

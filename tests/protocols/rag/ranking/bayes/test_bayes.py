@@ -13,14 +13,14 @@ from scipy.stats import kendalltau
 from embassay.errors import UsageError
 from embassay.protocols.rag.ranking.bayes import Bayes
 from embassay.protocols.rag.ranking.engines import ENGINES, BayesOptions, Call, Candidate
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 
 N, TOP = 40, 20
 
 
 def pool(seed, n=N, graded=True):
     """Utilities, and candidates with grades from them."""
-    rng = generator(seed, "bayes pool")
+    rng = make_generator(seed, "bayes pool")
     utilities = rng.standard_normal(n)
     grades = np.clip(np.round(3 + utilities + 0.5 * rng.standard_normal(n)), 1, 5).astype(int)
     return utilities, [Candidate(f"d{i}", int(g) if graded else None, i + 1) for i, g in enumerate(grades)]
@@ -33,7 +33,7 @@ def answer(shown, utilities, rng=None, noise=0.0):
 
 def play(engine, candidates, utilities, calls, *, noise=0.0, seed=1, top=TOP):
     """The ranker after so many calls or when it stops, and all that was shown."""
-    rng = generator(seed, "bayes judge")
+    rng = make_generator(seed, "bayes judge")
     ranker = engine.start(candidates, query="q", top=top, seed=seed)
     shown = []
     while len(shown) < calls and (batches := ranker.proposals()):
@@ -172,7 +172,7 @@ def test_queries_share_what_they_learn_of_the_judge():
         for seed in range(4):
             pools[f"q{seed}"] = pool(seed)
             rankers[f"q{seed}"] = engine.start(pools[f"q{seed}"][1], query=f"q{seed}", top=TOP, seed=1)
-        rng = generator(1, "shared judge")
+        rng = make_generator(1, "shared judge")
         for _ in range(8):
             for query, ranker in rankers.items():
                 ranker.learn([answer(one, pools[query][0], rng, 1.0) for one in ranker.proposals()])

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from embassay.protocols.rag.ranking.bayes import Bayes, Checks, PoolAnswers
 from embassay.protocols.rag.ranking.engines import BayesOptions, Call, Candidate
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 
 N, TOP = 30, 15
 
@@ -86,7 +86,7 @@ def test_a_claim_is_what_comes_true():
 
 
 def pools(seed, count=4):
-    rng = generator(seed, "checks pools")
+    rng = make_generator(seed, "checks pools")
     utilities = rng.standard_normal((count, N))
     grades = np.clip(np.round(3 + utilities + 0.5 * rng.standard_normal((count, N))), 1, 5).astype(int)
     return utilities, [
@@ -101,7 +101,7 @@ def played(judge, *, stop=False):
     rankers = {
         str(q): engine.start(candidates[q], query=str(q), top=TOP, seed=1) for q in range(len(candidates))
     }
-    rng = generator(3, "checks judge")
+    rng = make_generator(3, "checks judge")
     going = True
     while going:
         going = False
@@ -122,7 +122,7 @@ def fresh(utilities, shown, rng):
 
 def intransitive(utilities, shown, rng):
     """One number for each pair, for good; a batch is ordered by wins."""
-    table = np.triu(generator(5, "pairs").standard_normal((N, N)), 1)
+    table = np.triu(make_generator(5, "pairs").standard_normal((N, N)), 1)
     margins = utilities[shown][:, None] - utilities[shown] + 1.5 * (table - table.T)[np.ix_(shown, shown)]
     return (margins > 0).sum(axis=1) + 1e-3 * margins.sum(axis=1)
 

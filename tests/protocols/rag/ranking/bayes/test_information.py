@@ -11,7 +11,7 @@ import pytest
 from embassay.protocols.rag.ranking.choice import (
     FISHER_EVERY,
     list_information,
-    neighbour_windows,
+    list_neighbour_windows,
     sample_information,
     squashed_log_det,
 )
@@ -83,4 +83,4 @@ def test_log_det_stays_below_what_an_order_can_tell():
 
 
 def test_windows_are_neighbours_of_the_order():
-    np.testing.assert_array_equal(neighbour_windows(np.array([3, 0, 2, 1]), 3), [[3, 0, 2], [0, 2, 1]])
+    np.testing.assert_array_equal(list_neighbour_windows(np.array([3, 0, 2, 1]), 3), [[3, 0, 2], [0, 2, 1]])

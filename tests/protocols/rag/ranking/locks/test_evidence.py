@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.ranking.locks import LockEvidence, disjoint_paths
+from embassay.protocols.rag.ranking.locks import LockEvidence, count_disjoint_paths
 
 
 def never(better: int, worse: int) -> bool:
@@ -126,4 +126,4 @@ def test_disjoint_paths_are_those_that_a_search_finds(pairs: list[tuple[int, int
         return 6 in reached
 
     expected = 0 if not connected(None) else 1 + all(connected(item) for item in range(1, 6))
-    assert disjoint_paths(edges, 0, 6) == expected
+    assert count_disjoint_paths(edges, 0, 6) == expected

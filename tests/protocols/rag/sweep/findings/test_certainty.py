@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from embassay.protocols.rag.sweep.findings.recommendation import by_axis, choose_each, runner_shares
 from embassay.protocols.rag.sweep.stacks import Configuration
-from embassay.protocols.rag.tradeoffs import Limits, Stack, choose
+from embassay.protocols.rag.tradeoffs import Limits, Stack, choose_stack
 
 few = st.integers(0, 4)
 limit = st.one_of(st.none(), few)
@@ -38,7 +38,7 @@ def test_each_row_is_what_choose_takes(
             Stack(one.id, one.cost, float(latency[b, i]), {"Q": float(quality[b, i])}, one.prompt_tokens)
             for i, one in enumerate(stacks)
         ]
-        choice = choose(row, "Q", limits)
+        choice = choose_stack(row, "Q", limits)
         assert (None if place < 0 else row[place]) == choice.stack
         assert [row[i] for i in np.flatnonzero(winners.best[b])] == list(choice.tied)
 

@@ -15,11 +15,17 @@ import pytest
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import IntervalFigure
-from embassay.protocols.rag.sweep.findings import Findings, conclude, findings_of, read_findings, result_rows
+from embassay.protocols.rag.sweep.findings import (
+    Findings,
+    conclude,
+    make_findings,
+    read_findings,
+    result_rows,
+)
 from embassay.protocols.rag.sweep.findings.arrays import Ground
-from embassay.protocols.rag.sweep.findings.recommendation import differences_from, recommend_stack
+from embassay.protocols.rag.sweep.findings.recommendation import measure_differences_from, recommend_stack
 from embassay.protocols.rag.sweep.findings.record import SweepPart
-from embassay.protocols.rag.sweep.findings.sentences import ms, percent, usd
+from embassay.protocols.rag.sweep.findings.sentences import format_ms, format_ratio, format_usd
 from embassay.protocols.rag.sweep.stacks import Sweep, SweepRules, Times
 
 from ..sweeps import constant, drawn, scenarios
@@ -38,7 +44,7 @@ def sweep() -> Sweep:
 
 @pytest.fixture(scope="module")
 def findings(sweep: Sweep) -> Findings:
-    return findings_of(sweep, resamples=100)
+    return make_findings(sweep, resamples=100)
 
 
 def test_parts_are_all_datasets_together_then_each(findings: Findings) -> None:
@@ -53,7 +59,7 @@ def test_parts_are_all_datasets_together_then_each(findings: Findings) -> None:
 
 def test_a_stack_that_failed_on_one_dataset_is_left_out_of_the_whole(sweep: Sweep) -> None:
     fewer = replace(sweep, measured=sweep.measured[:-1])
-    whole, sea, cran = findings_of(fewer, resamples=10).parts
+    whole, sea, cran = make_findings(fewer, resamples=10).parts
     assert (len(whole.stacks), len(sea.stacks), len(cran.stacks)) == (47, 48, 47)
 
 
@@ -78,7 +84,7 @@ def test_times_are_medians_of_medians_and_pooled_percentiles(sweep: Sweep, findi
 
 def test_few_samples_are_flagged() -> None:
     few = drawn({"sea": 10}, axes={"encoder": ("wordllama",)}, timed=4, sessions=2)
-    part = findings_of(few, resamples=10).parts[0]
+    part = make_findings(few, resamples=10).parts[0]
     assert part.stacks[0].times[0].few
     assert any("too few for a 95th percentile" in note for note in part.notes)
 
@@ -121,7 +127,7 @@ def test_of_stacks_that_are_alike_one_is_told_of_which_more_queries_would_soones
     found = recommend_stack(ground)
     [one] = found.undecided
     assert one.stack in found.alike
-    differences = differences_from(ground, found.measure, found.stack)
+    differences = measure_differences_from(ground, found.measure, found.stack)
 
     def near(figure: IntervalFigure) -> float:
         return abs(figure.value or 0.0) / ((figure.high or 0.0) - (figure.low or 0.0) or 1.0)
@@ -165,7 +171,7 @@ def test_guidance_is_judged_where_the_sweep_can(findings: Findings) -> None:
 
 
 def test_limits_that_nothing_keeps() -> None:
-    part = findings_of(scenarios(sla_ms=300.0, budget=1.0), resamples=10).parts[0]
+    part = make_findings(scenarios(sla_ms=300.0, budget=1.0), resamples=10).parts[0]
     found = part.recommendation
     assert (found.stack, found.feasible, found.none) == ("", 0, 1.0)
     assert found.nearest.startswith("voyage-3.5/1024d/flat/k50")
@@ -175,7 +181,7 @@ def test_limits_that_nothing_keeps() -> None:
 
 
 def test_a_target_that_nothing_reaches() -> None:
-    part = findings_of(scenarios(target=0.9, sla_ms=300.0), resamples=10).parts[0]
+    part = make_findings(scenarios(target=0.9, sla_ms=300.0), resamples=10).parts[0]
     assert part.recommendation.stack == ""
     assert "That would take 32.9 ms more and a target 0.096 lower." in part.lede
 
@@ -215,7 +221,7 @@ def test_rows_have_every_measure_of_every_stack(findings: Findings) -> None:
 
 def test_a_sweep_of_one_stack_and_one_query() -> None:
     one = constant([next(iter(_row()))], SweepRules(), queries=1)
-    part = findings_of(one, resamples=10).parts[0]
+    part = make_findings(one, resamples=10).parts[0]
     assert part.recommendation.share == 1.0
     assert part.stacks[0].quality[0].value.reason == "no interval from one query"
     assert not (part.steps)
@@ -232,7 +238,9 @@ def _row() -> Any:
 
 def test_a_measure_that_is_not_there_is_named() -> None:
     with pytest.raises(UsageError, match="did not measure Hit@10"):
-        findings_of(drawn(rules=SweepRules(measure="Hit@10"), axes={"encoder": ("wordllama",)}), resamples=5)
+        make_findings(
+            drawn(rules=SweepRules(measure="Hit@10"), axes={"encoder": ("wordllama",)}), resamples=5
+        )
 
 
 def test_a_measure_that_is_defined_for_no_query() -> None:
@@ -240,28 +248,28 @@ def test_a_measure_that_is_defined_for_no_query() -> None:
     [one] = sweep.measured
     undefined = replace(one, quality={"RA-nWG@10": np.full(4, np.nan)})
     with pytest.raises(UsageError, match="defined for no query"):
-        findings_of(replace(sweep, measured=(undefined,)), resamples=5)
+        make_findings(replace(sweep, measured=(undefined,)), resamples=5)
 
 
 def test_a_dataset_without_any_value_is_left_out_and_said() -> None:
     sweep = drawn({"sea": 8, "river": 9}, axes={"encoder": ("wordllama",)})
     sea, river = sweep.measured
     blank = replace(river, quality={name: np.full(9, np.nan) for name in river.quality})
-    found = findings_of(replace(sweep, measured=(sea, blank)), resamples=5)
+    found = make_findings(replace(sweep, measured=(sea, blank)), resamples=5)
     assert [one.dataset for one in found.parts] == ["sea"]
     assert found.parts[0].notes[-1] == "RA-nWG@10 is defined for no query of river, which is left out."
 
 
 def test_nothing_measured_is_said() -> None:
     with pytest.raises(DataError, match="measured nothing"):
-        findings_of(Sweep((), (), {}, SweepRules(), "2026-11-01", {}))
+        make_findings(Sweep((), (), {}, SweepRules(), "2026-11-01", {}))
 
 
 def test_stages_that_were_not_timed_together() -> None:
     sweep = drawn({"sea": 10}, axes={"encoder": ("wordllama",)})
     [one] = sweep.measured
     alone = replace(one, times=Times(one.times.stages, np.empty(0), 1))
-    assert findings_of(replace(sweep, measured=(alone,)), resamples=5).parts[0].stacks[0].together is None
+    assert make_findings(replace(sweep, measured=(alone,)), resamples=5).parts[0].stacks[0].together is None
 
 
 @pytest.mark.parametrize(
@@ -307,37 +315,43 @@ def _printed(value: Any) -> set[str]:
         lists = {str(len(value))}
         return lists.union(*(_printed(one) for one in value))
     if isinstance(value, str):
-        return set(re.findall(r"\d+", numbers.date(value)))
+        return set(re.findall(r"\d+", numbers.format_date(value)))
     if isinstance(value, bool) or not isinstance(value, int | float):
         return set()
     size = abs(value)
     forms = [
-        numbers.score(size), numbers.score(size, 1), numbers.percent(size), numbers.percent(size, 1),
-        percent(size),
-        ms(size), usd(size), f"{size:g}", f"{size:,}",
-    ]  # fmt: skip
+        numbers.format_score(size),
+        numbers.format_score(size, 1),
+        numbers.format_percent(size),
+        numbers.format_percent(size, 1),
+        format_ratio(size),
+        format_ms(size),
+        format_usd(size),
+        f"{size:g}",
+        f"{size:,}",
+    ]
     return {number for form in forms for number in re.findall(r"\d[\d,]*(?:\.\d+)?", form)}
 
 
 def test_the_jitter_is_what_sessions_differ_by() -> None:
     """Unless the config names one; a single session says nothing, and the source's stands."""
     sweep = drawn({"sea": 20})
-    found = findings_of(sweep, resamples=5)
+    found = make_findings(sweep, resamples=5)
     levels = [np.median(one.times.total, axis=1) for one in sweep.measured]
     gaps = [abs(a - b) for own in levels for a, b in combinations(own.tolist(), 2)]
     assert found.asked.jitter_measured
     assert found.asked.jitter_ms == pytest.approx(np.percentile(gaps, 95))
     assert 0 < found.asked.jitter_ms < 75
-    named = findings_of(replace(sweep, rules=SweepRules(jitter_ms=20.0)), resamples=5)
+    named = make_findings(replace(sweep, rules=SweepRules(jitter_ms=20.0)), resamples=5)
     assert (named.asked.jitter_ms, named.asked.jitter_measured) == (20.0, False)
-    once = findings_of(drawn({"sea": 20}, sessions=1), resamples=5)
+    once = make_findings(drawn({"sea": 20}, sessions=1), resamples=5)
     assert (once.asked.jitter_ms, once.asked.jitter_measured) == (75.0, False)
 
 
 @pytest.mark.parametrize(("load", "busy"), [(5.1, True), (1.2, False), (None, False)])
 def test_times_of_a_busy_machine_say_so(load: float | None, busy: bool) -> None:
     """Beside the time in the verdict, and in a note with the load average."""
-    part = findings_of(replace(drawn({"sea": 20}), load=load, cores=2), resamples=5).parts[0]
+    part = make_findings(replace(drawn({"sea": 20}), load=load, cores=2), resamples=5).parts[0]
     assert any("busy machine" in one for one in part.lede) == busy
     assert any("busy during timing" in one and "5.1 on 2 cores" in one for one in part.notes) == busy
     assert any("is unknown" in one for one in part.notes) == (load is None)

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.rag.sweep.findings import arrays as timing
-from embassay.protocols.rag.sweep.findings import findings_of
+from embassay.protocols.rag.sweep.findings import make_findings
 from embassay.protocols.rag.sweep.findings.arrays import Ground, defined_means, make_figure
 from embassay.protocols.rag.sweep.stacks import Configuration, Sweep, SweepRules
 
@@ -90,14 +90,14 @@ def test_a_tie_goes_to_the_smaller_k_and_not_to_what_candidates_weigh() -> None:
     more, less = sweep.measured
     lighter = replace(sweep, measured=(replace(more, passage_tokens=1.0), less))
     assert ground(lighter).tie_tokens.tolist() == [100 * 215.5, 50 * 215.5]
-    assert findings_of(lighter, resamples=10).parts[0].recommendation.stack == "a/flat/k50/dense"
+    assert make_findings(lighter, resamples=10).parts[0].recommendation.stack == "a/flat/k50/dense"
 
 
 def test_a_tie_goes_to_the_shorter_chunks() -> None:
     sweep = constant([(Configuration("a"), 0.0, 5.0, {"RA-nWG@10": 0.5})] * 2, SweepRules())
     whole, other = sweep.measured
     cut = replace(other, configuration=replace(other.configuration, chunk="sentences"), passage_tokens=10.0)
-    found = findings_of(replace(sweep, measured=(whole, cut)), resamples=10).parts[0]
+    found = make_findings(replace(sweep, measured=(whole, cut)), resamples=10).parts[0]
     assert found.recommendation.stack == "a/flat/k50/dense/chunk=sentences"
     assert found.stack(found.recommendation.stack).prompt_tokens == 100.0
 
@@ -106,6 +106,6 @@ def test_a_measure_that_one_stack_lacks_is_not_compared() -> None:
     sweep = drawn({"sea": 8}, axes=AXES)
     first, *others = sweep.measured
     fewer = {name: values for name, values in first.quality.items() if name != "RA-nWG@30"}
-    found = findings_of(replace(sweep, measured=(replace(first, quality=fewer), *others)), resamples=10)
+    found = make_findings(replace(sweep, measured=(replace(first, quality=fewer), *others)), resamples=10)
     assert "RA-nWG@30" not in found.measures
     assert found.parts[0].stacks[0].average is None

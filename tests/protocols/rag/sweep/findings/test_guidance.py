@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from embassay.contracts import IndexFacts
-from embassay.protocols.rag.sweep.findings import findings_of
+from embassay.protocols.rag.sweep.findings import make_findings
 from embassay.protocols.rag.sweep.findings.conclusions import memory_estimate
 from embassay.protocols.rag.sweep.findings.record import Advice
 from embassay.protocols.rag.sweep.stacks import Configuration, Measured, Sweep, SweepRules, Times
@@ -36,7 +36,7 @@ def advice(line: str, rows: Sequence[Row], *, deep: Sequence[float] = (), noise:
         ))  # fmt: skip
     sweep = Sweep(tuple(measured), (), {"sea": tuple(map(str, range(N)))}, SweepRules(), "2026-11-01", {})
     return next(
-        one for one in findings_of(sweep, resamples=200).parts[0].guidance if one.line.startswith(line)
+        one for one in make_findings(sweep, resamples=200).parts[0].guidance if one.line.startswith(line)
     )
 
 
@@ -130,7 +130,7 @@ def test_switches(line: str, changed: dict[str, object], gain: float, status: st
 
 
 def test_what_one_stack_tells_of_nothing() -> None:
-    found = findings_of(
+    found = make_findings(
         Sweep(
             (Measured(Configuration("e"), "sea", {"RA-nWG@10": QUERIES}, {},
                       Times({"total": np.ones((1, 3))}, np.empty(0), 1), {}, (1.0, 0.0), 1.0,

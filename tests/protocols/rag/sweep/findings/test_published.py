@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.sweep.findings import findings_of
+from embassay.protocols.rag.sweep.findings import make_findings
 from embassay.protocols.rag.sweep.findings.record import SweepPart
 from embassay.protocols.rag.sweep.stacks import Configuration, SweepRules, Times
 
@@ -36,7 +36,7 @@ MODELS = (("large", 1024), ("base", 1024), ("base", 2048), ("base", 512), ("lite
 
 
 def part(*, resamples: int = 20, **rules: object) -> SweepPart:
-    return findings_of(scenarios(**rules), resamples=resamples).parts[0]
+    return make_findings(scenarios(**rules), resamples=resamples).parts[0]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_frontiers_of_the_lite_reranker() -> None:
         for k, values in LITE.items()
         for (name, dims), (ms, at_10, at_30) in zip(MODELS, values, strict=True)
     ]
-    found = findings_of(constant(rows, SweepRules()), resamples=20).parts[0]
+    found = make_findings(constant(rows, SweepRules()), resamples=20).parts[0]
     sets = {one.name: one.stacks for one in found.frontiers}
     assert set(sets["cost, latency"]) == {"base/512d/flat/k50/dense/lite", "large/1024d/flat/k150/dense/lite"}
     assert set(sets["cost, latency, RA-nWG@30"]) == {"base/512d/flat/k50/dense/lite"}
@@ -111,7 +111,9 @@ def test_efficiency(values: tuple[float, ...], ms: float, average: float, publis
     [measured] = sweep.measured
     slower = Times({**measured.times.stages, "total": measured.times.total * 2}, np.empty(0), 1)
     [found] = (
-        findings_of(replace(sweep, measured=(replace(measured, times=slower),)), resamples=5).parts[0].stacks
+        make_findings(replace(sweep, measured=(replace(measured, times=slower),)), resamples=5)
+        .parts[0]
+        .stacks
     )
     assert found.average == pytest.approx(average, abs=5e-4)
     assert found.per_rerank_second == pytest.approx(published, abs=1.1e-3)
@@ -122,7 +124,7 @@ def test_efficiency_by_other_weights() -> None:
     one = (Configuration("base", 1024, "flat", 50, "strong"), 1.25, 300.0, dict.fromkeys(EFFICIENCY, 0.6))
     one[3]["RA-nWG@10"] = 0.9
     weights = {"RA-nWG@10": 2.0, "N-Recall4+@10": 1.0}
-    [found] = findings_of(constant([one], SweepRules(efficiency=weights)), resamples=5).parts[0].stacks
+    [found] = make_findings(constant([one], SweepRules(efficiency=weights)), resamples=5).parts[0].stacks
     assert found.average == pytest.approx(0.8)
 
 
@@ -142,7 +144,7 @@ def test_reached_of_the_ceiling(actual: float, ceiling: float, published: float)
     values = np.array([actual - 0.05, actual + 0.05, np.nan, 0.9])
     ceilings = np.array([ceiling + 0.01, ceiling - 0.01, 1.0, np.nan])
     made = replace(one, quality={"RA-nWG@10": values}, ceiling={"RA-nWG@10": ceilings})
-    [found] = findings_of(replace(sweep, measured=(made,)), resamples=50).parts[0].stacks
+    [found] = make_findings(replace(sweep, measured=(made,)), resamples=50).parts[0].stacks
     reached = found.quality[0].reached
     assert reached is not None
     assert reached.value is not None
@@ -166,7 +168,7 @@ def test_marginal_gain(measure: str, published: float) -> None:
             {"RA-nWG@10": 0.793, "RA-nWG@30": 0.824},
         ),
     ]
-    steps = findings_of(constant(rows, SweepRules()), resamples=20).parts[0].steps
+    steps = make_findings(constant(rows, SweepRules()), resamples=20).parts[0].steps
     [step] = [one for one in steps if one.measure == measure]
     assert step.per_ms == pytest.approx(published, abs=5e-9)
     assert step.milliseconds == pytest.approx(145.9)
@@ -186,7 +188,7 @@ def test_changes_of_an_index_against_flat() -> None:
         replace(one, times=Times({"retrieve": one.times.total, "total": one.times.total}, np.empty(0), 1))
         for one in sweep.measured
     ))  # fmt: skip
-    f32, int8 = findings_of(sweep, resamples=20).parts[0].indexes
+    f32, int8 = make_findings(sweep, resamples=20).parts[0].indexes
     assert f32.changes == pytest.approx({"RA-nWG@10": 0.0, "N-Recall4+@10": 0.0})
     assert {name: round(value, 1) for name, value in int8.changes.items()} == {
         "RA-nWG@10": -12.2, "N-Recall4+@10": -12.0,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.sweep.findings import findings_of
+from embassay.protocols.rag.sweep.findings import make_findings
 from embassay.protocols.rag.sweep.findings.advice import signal_fires, signal_threshold, split_halves
 from embassay.protocols.rag.sweep.findings.record import Route, SweepPart
 from embassay.protocols.rag.sweep.signals import entropy
@@ -25,7 +25,7 @@ SMALL = {"encoder": ("wordllama",), "k": (50, 100), "reranker": ("cross",)}
 def part_of(change: Callable[[Measured], Measured] = lambda one: one, axes: Any = SMALL) -> SweepPart:
     sweep: Sweep = drawn({"sea": 41, "cran": 60}, SweepRules(), axes=axes)
     made = replace(sweep, measured=tuple(change(one) for one in sweep.measured))
-    return findings_of(made, resamples=100).parts[0]
+    return make_findings(made, resamples=100).parts[0]
 
 
 def routes(change: Callable[[Measured], Measured] = lambda one: one) -> dict[str, Route]:

@@ -8,7 +8,7 @@ import io
 import pytest
 
 from embassay.protocols.kernel.tables import ColumnTable
-from embassay.protocols.rag.sweep.findings import findings_of
+from embassay.protocols.rag.sweep.findings import make_findings
 from embassay.protocols.rag.sweep.findings.tables import end_rerankers, sweep_tables
 from embassay.protocols.rag.sweep.stacks import Configuration, SweepRules
 
@@ -25,7 +25,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, ColumnTable]:
-    return {one.name: one for one in sweep_tables(findings_of(constant(ROWS, SweepRules()), resamples=20))}  # type: ignore[arg-type]
+    return {one.name: one for one in sweep_tables(make_findings(constant(ROWS, SweepRules()), resamples=20))}  # type: ignore[arg-type]
 
 
 def rows(table: ColumnTable) -> list[dict[str, str]]:
@@ -33,8 +33,8 @@ def rows(table: ColumnTable) -> list[dict[str, str]]:
 
 
 def test_the_dearer_reranker_is_the_strong_one() -> None:
-    assert end_rerankers(findings_of(constant(ROWS, SweepRules()), resamples=5)) == ("strong", "lite")  # type: ignore[arg-type]
-    assert end_rerankers(findings_of(scenarios(), resamples=5)) == ("rerank-2.5", "rerank-2.5-lite")
+    assert end_rerankers(make_findings(constant(ROWS, SweepRules()), resamples=5)) == ("strong", "lite")  # type: ignore[arg-type]
+    assert end_rerankers(make_findings(scenarios(), resamples=5)) == ("rerank-2.5", "rerank-2.5-lite")
 
 
 def test_each_table_has_the_stacks_it_is_about(made: dict[str, ColumnTable]) -> None:
@@ -59,7 +59,7 @@ def test_a_leaderboard_is_in_order(made: dict[str, ColumnTable]) -> None:
 
 
 def test_the_published_scenarios_are_table_8() -> None:
-    found = {one.name: one for one in sweep_tables(findings_of(scenarios(), resamples=5))}
+    found = {one.name: one for one in sweep_tables(make_findings(scenarios(), resamples=5))}
     by_name = {row["Scenario"]: row for row in rows(found["rag_table8"])}
     assert {name: by_name[name]["Stack"] for name in SCENARIO} == SCENARIO
     published = [

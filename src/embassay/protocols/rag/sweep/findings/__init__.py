@@ -4,7 +4,7 @@
 `result_rows(findings)` are its values as rows of `results.jsonl`.
 """
 
-from embassay.protocols.rag.sweep.findings.conclusions import conclude, findings_of, result_rows
+from embassay.protocols.rag.sweep.findings.conclusions import conclude, make_findings, result_rows
 from embassay.protocols.rag.sweep.findings.record import Findings, read_findings, write_findings
 
-__all__ = ["Findings", "conclude", "findings_of", "read_findings", "result_rows", "write_findings"]
+__all__ = ["Findings", "conclude", "make_findings", "read_findings", "result_rows", "write_findings"]

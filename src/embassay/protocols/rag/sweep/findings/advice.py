@@ -22,15 +22,15 @@ from embassay.protocols.rag.sweep.findings.arrays import (
     Floats,
     Ground,
     Pairs,
-    at_cutoff,
-    family_of,
+    axis_values,
     figure_reach,
+    find_measure_at_cutoff,
     make_figure,
-    pairs_alike,
+    pair_equal_stacks,
+    stack_family,
     usual_measures,
-    values_of,
 )
-from embassay.protocols.rag.sweep.findings.recommendation import axis_value, told_apart
+from embassay.protocols.rag.sweep.findings.recommendation import axis_value, is_decided
 from embassay.protocols.rag.sweep.findings.record import (
     Advice,
     DepthStep,
@@ -41,23 +41,23 @@ from embassay.protocols.rag.sweep.findings.record import (
     Threshold,
 )
 from embassay.protocols.rag.sweep.findings.sentences import (
-    dollars_more,
+    format_ms,
+    format_ms_difference,
+    format_ratio,
     format_score,
-    ms,
-    ms_more,
-    percent,
-    usd,
+    format_usd,
+    format_usd_difference,
 )
 from embassay.protocols.rag.sweep.stacks import NONE, SIGNALS, Measured
 from embassay.protocols.rag.tradeoffs import Stack, marginal_gain
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 
 
-def depth_steps(ground: Ground) -> Iterator[DepthStep]:
+def list_depth_steps(ground: Ground) -> Iterator[DepthStep]:
     """Every step from a K to the next one of its family, for the usual measures."""
     families: dict[str, list[int]] = {}
     for i, configuration in enumerate(ground.configurations):
-        families.setdefault(family_of(configuration), []).append(i)
+        families.setdefault(stack_family(configuration), []).append(i)
     pairs = [
         (less, more)
         for places in families.values()
@@ -82,7 +82,7 @@ def _make_step(ground: Ground, i: int, j: int, measure: str, gain: IntervalFigur
     )
     step = marginal_gain(less, more, measure, jitter_ms=ground.jitter_ms)
     return DepthStep(
-        family=family_of(ground.configurations[i]), less=less.id, more=more.id,
+        family=stack_family(ground.configurations[i]), less=less.id, more=more.id,
         k=ground.configurations[i].k, next_k=ground.configurations[j].k, measure=measure, gain=gain,
         milliseconds=step.milliseconds, usd=step.usd, per_ms=step.per_ms, kind=step.kind,
         text=_step_in_words(gain, step.milliseconds, step.usd, ground.jitter_ms),
@@ -96,9 +96,9 @@ def _step_in_words(gain: IntervalFigure, milliseconds: float, usd: float, jitter
     if figure_reach(gain) == (0.0, 0.0):
         quality = "nothing"
     else:
-        quality = numbers.change(value) if told_apart(gain) else "not distinguishable from 0"
-    time = "within jitter" if abs(milliseconds) <= jitter_ms else ms_more(milliseconds)
-    return f"{quality}; {time}; {dollars_more(usd)}"
+        quality = numbers.format_change(value) if is_decided(gain) else "not distinguishable from 0"
+    time = "within jitter" if abs(milliseconds) <= jitter_ms else format_ms_difference(milliseconds)
+    return f"{quality}; {time}; {format_usd_difference(usd)}"
 
 
 Mask = NDArray[np.bool_]
@@ -127,7 +127,7 @@ def split_halves(n: int, seed: int, dataset: str) -> Halves:
     >>> len(parts.calibration), len(parts.evaluation)
     (2, 3)
     """
-    order = generator(seed, "sweep", "routing", dataset).permutation(n)
+    order = make_generator(seed, "sweep", "routing", dataset).permutation(n)
     return Halves(np.sort(order[: n // 2]), np.sort(order[n // 2 :]))
 
 
@@ -149,7 +149,7 @@ def signal_fires(limit: Threshold, values: Floats) -> Mask:
         return np.asarray(values < limit.value if limit.below else values > limit.value)
 
 
-def any_of(masks: Iterable[Mask]) -> Mask:
+def join_masks(masks: Iterable[Mask]) -> Mask:
     """Which queries at least one signal asks for."""
     return np.asarray(np.logical_or.reduce(list(masks)))
 
@@ -173,10 +173,10 @@ def find_routes(ground: Ground) -> Iterator[Route]:
     split = {name: split_halves(n, ground.seed, name) for name, n in ground.queries.items()}
     if any(not len(half.calibration) for half in split.values()):
         return
-    pairs = [(j, i) for i, j in pairs_alike(ground, "k", MORE, LESS)]
+    pairs = [(j, i) for i, j in pair_equal_stacks(ground, "k", MORE, LESS)]
     found_routes = [route for less, more in pairs for route in _family_routes(ground, split, less, more)]
     base = ground.rules.measure
-    measures = [name for k in CUTOFFS if (name := at_cutoff(ground.measures, base, k))] or [base]
+    measures = [name for k in CUTOFFS if (name := find_measure_at_cutoff(ground.measures, base, k))] or [base]
     if found_routes:
         yield from _measure_routes(ground, split, found_routes, measures)
 
@@ -185,7 +185,7 @@ def _family_routes(ground: Ground, split: Mapping[str, Halves], less: int, more:
     alone = [route for name in SIGNALS if (route := _by_signal(ground, split, less, more, name)) is not None]
     yield from alone
     if len(alone) > 1:
-        together = {name: any_of([route.escalated[name] for route in alone]) for name in ground.datasets}
+        together = {name: join_masks([route.escalated[name] for route in alone]) for name in ground.datasets}
         yield _Route(less, more, ANY, tuple(t for route in alone for t in route.thresholds), together)
 
 
@@ -241,12 +241,12 @@ def _make_route(
 ) -> Route:  # fmt: skip
     shares = np.array([route.escalated[name].mean() for name in ground.datasets])
     costs, times = (
-        _of_both_stacks(ground, route, lambda stack: stack.cost),
-        _of_both_stacks(ground, route, _mean_ms),
+        _stack_pair_numbers(ground, route, lambda stack: stack.cost),
+        _stack_pair_numbers(ground, route, _mean_ms),
     )
     usd_routed, ms_routed = (float(mix_costs(part, shares).mean()) for part in (costs, times))
     return Route(
-        family=family_of(ground.configurations[route.less]),
+        family=stack_family(ground.configurations[route.less]),
         less=ground.ids[route.less],
         more=ground.ids[route.more],
         signal=route.signal,
@@ -262,7 +262,7 @@ def _make_route(
         milliseconds_more=float(times[1].mean()),
         quality=tuple(quality),
         against=tuple(against),
-        text=_route_in_words(rate, usd_routed, ms_routed, quality, against),
+        text=_describe_route(rate, usd_routed, ms_routed, quality, against),
     )
 
 
@@ -275,7 +275,7 @@ def mix_costs(each: Floats, shares: Floats) -> Floats:
     return np.asarray((1 - shares) * each[0] + shares * each[1])
 
 
-def _of_both_stacks(ground: Ground, route: _Route, of: Callable[[Measured], float]) -> Floats:
+def _stack_pair_numbers(ground: Ground, route: _Route, of: Callable[[Measured], float]) -> Floats:
     """A number of the two stacks on each dataset: (2, datasets)."""
     return np.array(
         [[of(ground.rows[name][i]) for name in ground.datasets] for i in (route.less, route.more)]
@@ -287,7 +287,7 @@ def _mean_ms(stack: Measured) -> float:
     return float(np.median(stack.times.total, axis=0).mean())
 
 
-def _route_in_words(
+def _describe_route(
     rate: IntervalFigure,
     usd_routed: float,
     ms_routed: float,
@@ -304,8 +304,8 @@ def _route_in_words(
     ]
     deep = f" ({', '.join(compared)})" if compared else ""
     return (
-        f"{percent(rate.value or 0.0)} of the queries get {MORE} candidates: {usd(usd_routed)} per "
-        f"1,000 queries, {ms(ms_routed)} on average, {', '.join(parts)}{deep}."
+        f"{format_ratio(rate.value or 0.0)} of the queries get {MORE} candidates: {format_usd(usd_routed)} per "
+        f"1,000 queries, {format_ms(ms_routed)} on average, {', '.join(parts)}{deep}."
     )
 
 
@@ -317,8 +317,8 @@ def axis_effects(ground: Ground) -> Iterator[Effect]:
     compared = [
         (axis, value, other, pairs)
         for axis in AXES
-        for other, value in combinations(values_of(ground, axis)[:MOST_VALUES], 2)
-        if (pairs := pairs_alike(ground, axis, value, other))
+        for other, value in combinations(axis_values(ground, axis)[:MOST_VALUES], 2)
+        if (pairs := pair_equal_stacks(ground, axis, value, other))
     ]
     if not compared:
         return
@@ -385,7 +385,9 @@ def make_advice(line: str, found: str, text: str, *evidence: IntervalFigure) -> 
     return Advice(line, found, f"{text} {MEANING[found]}", evidence)
 
 
-def difference_of(ground: Ground, measure: str, pairs: Pairs, *, ceiling: bool = False) -> IntervalFigure:
+def measure_difference(
+    ground: Ground, measure: str, pairs: Pairs, *, ceiling: bool = False
+) -> IntervalFigure:
     """The mean paired difference of a measure over pairs of stacks."""
     columns = ground.columns(measure, ceiling=ceiling)
     return ground.figures(
@@ -395,27 +397,27 @@ def difference_of(ground: Ground, measure: str, pairs: Pairs, *, ceiling: bool =
 
 def measure_at(ground: Ground, k: int) -> str | None:
     """The measure that decides at another cutoff; None where it was not measured."""
-    return at_cutoff(ground.measures, ground.rules.measure, k)
+    return find_measure_at_cutoff(ground.measures, ground.rules.measure, k)
 
 
 def relative_change(ground: Ground, measure: str, pairs: Pairs) -> IntervalFigure:
     """The difference as a share of the mean of the second stacks."""
     second = np.array([j for _, j in pairs])
     before = float(np.nanmean(ground.quality(measure)[second]))
-    value = difference_of(ground, measure, pairs)
+    value = measure_difference(ground, measure, pairs)
     if value.value is None or before <= 0:
         return IntervalFigure(None, n=value.n, reason="nothing to lose")
     low, high = (None if end is None else end / before for end in (value.low, value.high))
     return IntervalFigure(value.value / before, low, high, value.n, value.reason)
 
 
-def all_of(found: Iterable[str]) -> str:
+def join_statuses(found: Iterable[str]) -> str:
     """Of a line with several claims: it holds where all do, does not where one does not."""
     states = set(found)
     return "does not hold" if "does not hold" in states else "open" if "open" in states else "holds"
 
 
-def strong_reranker(ground: Ground) -> str | None:
+def find_strongest_reranker(ground: Ground) -> str | None:
     """The reranker that costs most, of several; the only one otherwise."""
     costs: dict[str, float] = {}
     for i, configuration in enumerate(ground.configurations):
@@ -447,7 +449,7 @@ def has_ceiling(ground: Ground, measure: str) -> bool:
 
 def format_points(value: float) -> str:
     """A difference of percentages."""
-    return f"{numbers.change(100 * value, 1)} points"
+    return f"{numbers.format_change(100 * value, 1)} points"
 
 
 def signed_percent(value: IntervalFigure) -> str:
@@ -464,13 +466,13 @@ def signed_percent(value: IntervalFigure) -> str:
 
 def _signed_share(value: float) -> str:
     """A share in percent with its sign; what rounds to zero has none."""
-    return f"{numbers.change(100 * value, 1)}%"
+    return f"{numbers.format_change(100 * value, 1)}%"
 
 
 def ms_change(value: IntervalFigure) -> str:
     """A difference of times with its sign."""
     size = value.value or 0.0
-    return f"{numbers.MINUS if size < 0 else '+'}{ms(abs(size))}"
+    return f"{numbers.MINUS if size < 0 else '+'}{format_ms(abs(size))}"
 
 
 TOLERANCE = 0.02
@@ -508,32 +510,32 @@ def int8_advice(ground: Ground) -> Advice:
 
 def _index_pairs(ground: Ground, name: str, other: str) -> Pairs:
     """Stacks with an index beside the same with another, whatever the parameters of both."""
-    values = values_of(ground, "index")
+    values = axis_values(ground, "index")
     first, second = ([value for value in values if value.partition("?")[0] == kind] for kind in (name, other))
-    return [pair for a in first for b in second for pair in pairs_alike(ground, "index", a, b)]
+    return [pair for a in first for b in second for pair in pair_equal_stacks(ground, "index", a, b)]
 
 
 def dimension_advice(ground: Ground) -> Advice:
     """2048 dimensions bring something at 30 and nothing at 10."""
     line = "1024 dimensions by default, 2048 only for deep K"
     at_10, at_30 = measure_at(ground, 10), measure_at(ground, 30)
-    pairs = pairs_alike(ground, "dims", 2048, 1024)
+    pairs = pair_equal_stacks(ground, "dims", 2048, 1024)
     if not pairs or at_10 is None or at_30 is None:
         return untested_advice(line, "needs 1024 and 2048 dimensions of one encoder, measured at 10 and 30")
-    shallow, deep = difference_of(ground, at_10, pairs), difference_of(ground, at_30, pairs)
-    verdict = all_of([opposite_status(effect_status(shallow)), effect_status(deep)])
+    shallow, deep = measure_difference(ground, at_10, pairs), measure_difference(ground, at_30, pairs)
+    verdict = join_statuses([opposite_status(effect_status(shallow)), effect_status(deep)])
     first, second = format_score(shallow, signed=True), format_score(deep, signed=True)
     text = f"2048 minus 1024: {first} of {at_10}, {second} of {at_30}."
     return make_advice(line, verdict, text, shallow, deep)
 
 
-def depth_10(ground: Ground) -> Advice:
+def advise_depth_at_10(ground: Ground) -> Advice:
     """100 reranked candidates bring no more than 0.01 at 10 over 50."""
     line = "Candidate depth 50 for @10"
     return _depth_advice(ground, line, 10, opposite_status)
 
 
-def depth_30(ground: Ground) -> Advice:
+def advise_depth_at_30(ground: Ground) -> Advice:
     """100 reranked candidates bring something at 30 over 50."""
     line = "Candidate depth 100 for @30"
     return _depth_advice(ground, line, 30, str)
@@ -542,10 +544,10 @@ def depth_30(ground: Ground) -> Advice:
 def _depth_advice(ground: Ground, line: str, cutoff: int, turn: Callable[[str], str]) -> Advice:
     """K = 100 less K = 50, of the stacks whose candidates a reranker or a fusion orders anew."""
     measure = measure_at(ground, cutoff)
-    pairs = [pair for pair in pairs_alike(ground, "k", 100, 50) if _is_reordering(ground, pair[0])]
+    pairs = [pair for pair in pair_equal_stacks(ground, "k", 100, 50) if _is_reordering(ground, pair[0])]
     if not pairs or measure is None:
         return untested_advice(line, f"needs K 50 and 100 with a reranker, measured at {cutoff}")
-    gain = difference_of(ground, measure, pairs)
+    gain = measure_difference(ground, measure, pairs)
     verdict = effect_status(gain, HARDLY if turn is opposite_status else 0.0)
     text = f"K 100 minus K 50: {format_score(gain, signed=True)} of {measure}."
     return make_advice(line, turn(verdict), text, gain)
@@ -555,7 +557,7 @@ def _is_reordering(ground: Ground, place: int) -> bool:
     return ground.configurations[place].reranker != NONE
 
 
-def half_second(ground: Ground) -> Advice:
+def advise_half_second(ground: Ground) -> Advice:
     """Reranking up to 100 candidates stays under half a second, reranking more does not."""
     line = "At most 100 candidates for half a second"
     reranked = [i for i in range(len(ground.ids)) if _is_reordering(ground, i)]
@@ -567,25 +569,27 @@ def half_second(ground: Ground) -> Advice:
         return untested_advice(line, "needs rerankers with at most 100 and with more than 100 candidates")
     quick, broken = max(within) <= HALF_A_SECOND, min(beyond) > HALF_A_SECOND
     verdict = "holds" if quick and broken else "does not hold"
-    text = f"Up to 100 candidates take {ms(max(within))} at most, more take {ms(min(beyond))} at least."
+    text = f"Up to 100 candidates take {format_ms(max(within))} at most, more take {format_ms(min(beyond))} at least."
     return make_advice(line, verdict, text, IntervalFigure(max(within)), IntervalFigure(min(beyond)))
 
 
-def default_stack(ground: Ground) -> Advice:
+def advise_default_stack(ground: Ground) -> Advice:
     """Hybrid and reranked is better than the same without one of the two, and without both."""
     line = "Hybrid plus the strong reranker as the default stack"
-    strong = strong_reranker(ground)
-    pairs = _four_ways(ground, strong) if strong else {}
+    strong = find_strongest_reranker(ground)
+    pairs = _compare_default_stack(ground, strong) if strong else {}
     if strong is None or len(pairs) < 3:
         return untested_advice(line, "needs dense and hybrid, each with and without a reranker")
     measure = ground.rules.measure
-    gains = {name: difference_of(ground, measure, pair) for name, pair in pairs.items()}
+    gains = {name: measure_difference(ground, measure, pair) for name, pair in pairs.items()}
     words = ", ".join(f"{format_score(gain, signed=True)} against {name}" for name, gain in gains.items())
     text = f"Hybrid with {strong}, {measure}: {words}."
-    return make_advice(line, all_of(effect_status(gain) for gain in gains.values()), text, *gains.values())
+    return make_advice(
+        line, join_statuses(effect_status(gain) for gain in gains.values()), text, *gains.values()
+    )
 
 
-def _four_ways(ground: Ground, strong: str) -> Mapping[str, Pairs]:
+def _compare_default_stack(ground: Ground, strong: str) -> Mapping[str, Pairs]:
     """Hybrid and reranked stacks beside the same without one of the two, and without both."""
     places = {configuration: i for i, configuration in enumerate(ground.configurations)}
     by_name: dict[str, Pairs] = {}
@@ -604,16 +608,16 @@ def _four_ways(ground: Ground, strong: str) -> Mapping[str, Pairs]:
 def reranker_advice(ground: Ground) -> Advice:
     """The cheaper reranker is worse, and saves money."""
     line = "The lite reranker only for cost"
-    strong = strong_reranker(ground)
-    names = [name for name in values_of(ground, "reranker") if name not in (NONE, strong)]
-    pairs = pairs_alike(ground, "reranker", names[0], strong) if names else []
+    strong = find_strongest_reranker(ground)
+    names = [name for name in axis_values(ground, "reranker") if name not in (NONE, strong)]
+    pairs = pair_equal_stacks(ground, "reranker", names[0], strong) if names else []
     if not pairs:
         return untested_advice(line, "needs two rerankers")
     measure = ground.rules.measure
-    loss = difference_of(ground, measure, pairs)
+    loss = measure_difference(ground, measure, pairs)
     saved = float(np.mean([ground.cost[j] - ground.cost[i] for i, j in pairs]))
     minus = f"{names[0]} minus {strong}: {format_score(loss, signed=True)} of {measure}"
-    text = f"{minus}; it saves {usd(saved)} per 1,000 queries."
+    text = f"{minus}; it saves {format_usd(saved)} per 1,000 queries."
     return make_advice(
         line,
         opposite_status(effect_status(loss)) if saved > 0 else "does not hold",
@@ -649,11 +653,11 @@ def chunk_advice(ground: Ground) -> Advice:
 
 def _switch_advice(ground: Ground, line: str, axis: str, off: object, needs: str) -> Advice:
     """An axis that is on against off."""
-    values = [value for value in values_of(ground, axis) if value != off]
-    pairs = [pair for value in values for pair in pairs_alike(ground, axis, value, off)]
+    values = [value for value in axis_values(ground, axis) if value != off]
+    pairs = [pair for value in values for pair in pair_equal_stacks(ground, axis, value, off)]
     if not pairs:
         return untested_advice(line, needs)
-    gain = difference_of(ground, ground.rules.measure, pairs)
+    gain = measure_difference(ground, ground.rules.measure, pairs)
     text = f"{ground.rules.measure} with minus without: {format_score(gain, signed=True)}."
     return make_advice(line, effect_status(gain), text, gain)
 
@@ -662,10 +666,10 @@ def pool_advice(ground: Ground) -> Advice:
     """A hybrid pool raises the ceiling, PROC."""
     line = "Low PROC: improve the pool"
     measure = ground.rules.measure
-    pairs = pairs_alike(ground, "mode", "hybrid", "dense")
+    pairs = pair_equal_stacks(ground, "mode", "hybrid", "dense")
     if not pairs or not has_ceiling(ground, measure):
         return untested_advice(line, "needs dense and hybrid, and PROC")
-    gain = difference_of(ground, measure, pairs, ceiling=True)
+    gain = measure_difference(ground, measure, pairs, ceiling=True)
     text = f"A hybrid pool changes PROC of {measure} by {format_score(gain, signed=True)}."
     return make_advice(line, effect_status(gain), text, gain)
 
@@ -673,8 +677,8 @@ def pool_advice(ground: Ground) -> Advice:
 def ordering_advice(ground: Ground) -> Advice:
     """A reranker, which cannot change the pool, raises %PROC."""
     line = "High PROC with low %PROC: improve the ordering"
-    measure, strong = ground.rules.measure, strong_reranker(ground)
-    pairs = pairs_alike(ground, "reranker", strong, NONE) if strong else []
+    measure, strong = ground.rules.measure, find_strongest_reranker(ground)
+    pairs = pair_equal_stacks(ground, "reranker", strong, NONE) if strong else []
     if not pairs or not has_ceiling(ground, measure):
         return untested_advice(line, "needs stacks with and without a reranker, and PROC")
     gain = reached_difference(ground, measure, pairs)
@@ -685,8 +689,8 @@ def ordering_advice(ground: Ground) -> Advice:
 
 
 LINES = (
-    hnsw_advice, int8_advice, dimension_advice, depth_10, depth_30, half_second,
-    default_stack, reranker_advice, rewriting_advice, nfc_advice, dedup_advice, chunk_advice, pool_advice,
+    hnsw_advice, int8_advice, dimension_advice, advise_depth_at_10, advise_depth_at_30, advise_half_second,
+    advise_default_stack, reranker_advice, rewriting_advice, nfc_advice, dedup_advice, chunk_advice, pool_advice,
     ordering_advice
 )  # fmt: skip
 

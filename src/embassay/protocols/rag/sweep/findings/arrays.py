@@ -20,9 +20,9 @@ from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.record import Time
 from embassay.protocols.rag.sweep.stacks import NONE, SIGNALS, SPARSE, WORDS, Configuration, Measured, Sweep
 from embassay.protocols.rag.tradeoffs import JITTER_MS, Stack
-from embassay.randomness import generator
+from embassay.randomness import make_generator
 from embassay.stats import percentile_interval
-from embassay.stats.resampling import resample_defined_means, rows_of_resamples, unvaried
+from embassay.stats.resampling import draw_all_resamples, is_constant, resample_defined_means
 
 Floats = NDArray[np.float64]
 
@@ -192,8 +192,8 @@ class Ground:
             n = row.times.total.shape[1]
             if n not in drawn:
                 # By the number of queries, so that stacks timed on as many are resampled alike, whatever the order.
-                rng = generator(self.seed, "sweep", "times", dataset, str(n))
-                drawn[n] = rows_of_resamples(n, self.resamples, rng)
+                rng = make_generator(self.seed, "sweep", "times", dataset, str(n))
+                drawn[n] = draw_all_resamples(n, self.resamples, rng)
             columns.append(resampled_percentile(row.times.total, self.rules.percentile, drawn[n]))
         return np.column_stack(columns)
 
@@ -217,7 +217,7 @@ class Ground:
             resample_defined_means(
                 column,
                 n_resamples=self.resamples,
-                rng=generator(self.seed, "sweep", "queries", name),
+                rng=make_generator(self.seed, "sweep", "queries", name),
                 groups=self.groups.get(name),
             )
             for name, column in columns.items()
@@ -286,7 +286,7 @@ def make_figure(
     if n < 2:
         return IntervalFigure(value, n=n, reason="no interval from one query")
     draws = np.where(np.abs(replicates) <= ROUNDING, 0.0, replicates)
-    if unvaried(draws):
+    if is_constant(draws):
         return IntervalFigure(value, n=n, reason=UNVARIED)
     low, high = percentile_interval(draws)
     if np.isnan(low):
@@ -309,7 +309,7 @@ AXES = tuple(field.name for field in fields(Configuration))
 Pairs = list[tuple[int, int]]
 
 
-def values_of(ground: Ground, axis: str) -> list[Any]:
+def axis_values(ground: Ground, axis: str) -> list[Any]:
     """The values of an axis, in the order of the sweep; numbers ascending, all dimensions last."""
     values = list(dict.fromkeys(getattr(configuration, axis) for configuration in ground.configurations))
     if axis == "dims":
@@ -317,11 +317,11 @@ def values_of(ground: Ground, axis: str) -> list[Any]:
     return sorted(values) if axis == "k" else values
 
 
-def pairs_alike(ground: Ground, axis: str, value: Any, other: Any) -> Pairs:
+def pair_equal_stacks(ground: Ground, axis: str, value: Any, other: Any) -> Pairs:
     """Places of the stacks with `value` beside those with `other` that are equal in all else; of the modes sparse has
     no vectors, and is equal in what is left."""
     if axis == "mode" and value == SPARSE:
-        return [(j, i) for i, j in pairs_alike(ground, axis, other, value)]
+        return [(j, i) for i, j in pair_equal_stacks(ground, axis, other, value)]
     places = {configuration: i for i, configuration in enumerate(ground.configurations)}
     # What has vectors has one sparse counterpart, which several share.
     also = {"encoder": WORDS, "dims": None, "index": NONE} if axis == "mode" and other == SPARSE else {}
@@ -333,7 +333,7 @@ def pairs_alike(ground: Ground, axis: str, value: Any, other: Any) -> Pairs:
     return [(i, j) for i, j in twins if j is not None]
 
 
-def family_of(configuration: Configuration) -> str:
+def stack_family(configuration: Configuration) -> str:
     """What stacks share that differ in K alone.
 
     >>> family_of(Configuration("wordllama", 64, "hnsw-f32", 100))
@@ -348,7 +348,7 @@ def usual_measures(ground: Ground) -> list[str]:
     return [first, *(measure for measure in ground.measures if measure in weighed and measure != first)]
 
 
-def at_other_cutoffs(ground: Ground) -> list[str]:
+def list_other_cutoffs(ground: Ground) -> list[str]:
     """The measure that decides at other cutoffs."""
     base = ground.rules.measure.partition("@")[0]
     return [
@@ -358,7 +358,7 @@ def at_other_cutoffs(ground: Ground) -> list[str]:
     ]
 
 
-def at_cutoff(measures: Sequence[str], measure: str, k: int) -> str | None:
+def find_measure_at_cutoff(measures: Sequence[str], measure: str, k: int) -> str | None:
     """The same measure at K, where it was measured."""
     name = f"{measure.partition('@')[0]}@{k}"
     return name if name in measures else None
@@ -368,9 +368,9 @@ LESS, MORE = 50, 100
 """Candidates between which queries are routed."""
 
 
-def lost_routes(ground: Ground) -> Iterator[str]:
+def explain_lost_routes(ground: Ground) -> Iterator[str]:
     """Of each signal by which no stack is routed, why; nothing where no stack has both K."""
-    stacks = {i for pair in pairs_alike(ground, "k", MORE, LESS) for i in pair}
+    stacks = {i for pair in pair_equal_stacks(ground, "k", MORE, LESS) for i in pair}
     for signal in SIGNALS if stacks else ():
         every = [ground.rows[name][i].signals.get(signal) for name in ground.datasets for i in stacks]
         measured = [values for values in every if values is not None]

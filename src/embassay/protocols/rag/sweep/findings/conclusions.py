@@ -15,23 +15,28 @@ from embassay.contracts import IndexFacts
 from embassay.errors import DataError
 from embassay.measures import MEASURES
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.rag.sweep.findings.advice import all_advice, axis_effects, depth_steps, find_routes
+from embassay.protocols.rag.sweep.findings.advice import (
+    all_advice,
+    axis_effects,
+    find_routes,
+    list_depth_steps,
+)
 from embassay.protocols.rag.sweep.findings.arrays import (
     Ground,
     Pairs,
-    at_cutoff,
-    at_other_cutoffs,
+    axis_values,
     defined_means,
+    explain_lost_routes,
+    find_measure_at_cutoff,
     jitter_of,
-    lost_routes,
+    list_other_cutoffs,
     mean_time,
-    pairs_alike,
+    pair_equal_stacks,
     percentile_of,
     time_of,
     usual_measures,
-    values_of,
 )
-from embassay.protocols.rag.sweep.findings.recommendation import decidable_stacks, recommend_stack
+from embassay.protocols.rag.sweep.findings.recommendation import recommend_stack, select_decidable_stacks
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
     Findings,
@@ -49,10 +54,10 @@ from embassay.protocols.rag.sweep.findings.record import (
     write_findings,
 )
 from embassay.protocols.rag.sweep.findings.sentences import (
+    describe_alternatives,
     sweep_lede,
     sweep_notes,
     sweep_verdict,
-    told_alternatives,
 )
 from embassay.protocols.rag.sweep.findings.tables import sweep_tables
 from embassay.protocols.rag.sweep.stacks import (
@@ -76,10 +81,10 @@ from embassay.protocols.rag.tradeoffs import (
     Limits,
     Stack,
     average_performance,
-    choose,
-    efficiency_of,
+    choose_stack,
     find_frontier,
     graph_bytes,
+    measure_efficiency,
     product_bytes,
     vector_bytes,
 )
@@ -104,7 +109,7 @@ def find_frontiers(ground: Ground) -> Iterator[Frontier]:
         yield _make_frontier(ground, name + STRICT, [measure], axes, "strict")
     for slo in ground.rules.slos_ms:
         yield _make_frontier(ground, f"{MAIN}, at most {slo:g} ms", [measure], axes_of, "pareto", slo)
-    others = at_other_cutoffs(ground)
+    others = list_other_cutoffs(ground)
     for other in others:
         yield _make_frontier(ground, f"{MAIN}, {other}", [other], axes_of, "pareto")
         yield _make_frontier(ground, f"{MAIN}, {other}{STRICT}", [other], axes_of, "strict")
@@ -124,7 +129,7 @@ def _make_frontier(
     slo_ms: float | None = None,
 ) -> Frontier:
     members = find_frontier(
-        [_turn_stack(stack) for stack in decidable_stacks(ground, *measures)],
+        [_turn_stack(stack) for stack in select_decidable_stacks(ground, *measures)],
         measures,
         axes=axes,
         dominance=dominance,
@@ -157,21 +162,21 @@ DEEP = 30
 def find_scenarios(ground: Ground) -> Iterator[Scenario]:
     """Named ones first (`base`, `saver`, `push`, `small`, `highK`), then the best under each limit of the rules."""
     measure = ground.rules.measure
-    stacks = decidable_stacks(ground, measure)
+    stacks = select_decidable_stacks(ground, measure)
     yield from _named_scenarios(ground, stacks)
-    words = _stacks_with(ground, stacks, "mode", SPARSE)
+    words = _select_stacks(ground, stacks, "mode", SPARSE)
     if words and len(words) < len(stacks):
-        yield _best_of(
+        yield _make_best_scenario(
             "words",
             f"highest {measure} by words alone",
             [word for word in words if _is_bare(ground, word)] or words,
             measure,
         )
-    yield _best_of("cheapest", "lowest price, then the best", _cheapest_stacks(stacks), measure)
+    yield _make_best_scenario("cheapest", "lowest price, then the best", _cheapest_stacks(stacks), measure)
     yield Scenario(
         "fastest", "lowest time, then price", min(stacks, key=lambda s: (s.latency, s.cost, s.id)).id
     )
-    yield _best_of("best", f"highest {measure}", stacks, measure)
+    yield _make_best_scenario("best", f"highest {measure}", stacks, measure)
     for slo in ground.rules.slos_ms:
         yield _limited_scenario(ground, stacks, f"at most {slo:g} ms", Limits(sla_ms=slo))
     rules = ground.rules
@@ -185,25 +190,27 @@ def find_scenarios(ground: Ground) -> Iterator[Scenario]:
 
 def _named_scenarios(ground: Ground, stacks: Sequence[Stack]) -> Iterator[Scenario]:
     measure = ground.rules.measure
-    shallow, deep = values_of(ground, "k")[0], values_of(ground, "k")[-1]
-    least = values_of(ground, "dims")[0]
-    at_30 = at_cutoff(ground.measures, measure, DEEP) or measure
-    thorough = decidable_stacks(ground, at_30)
-    yield _best_of(
-        "base", f"highest {measure} with K {shallow}", _stacks_with(ground, stacks, "k", shallow), measure
+    shallow, deep = axis_values(ground, "k")[0], axis_values(ground, "k")[-1]
+    least = axis_values(ground, "dims")[0]
+    at_30 = find_measure_at_cutoff(ground.measures, measure, DEEP) or measure
+    thorough = select_decidable_stacks(ground, at_30)
+    yield _make_best_scenario(
+        "base", f"highest {measure} with K {shallow}", _select_stacks(ground, stacks, "k", shallow), measure
     )
-    yield _best_of("saver", f"lowest price, then the highest {measure}", _cheapest_stacks(stacks), measure)
-    yield _best_of("push", f"highest {at_30}", thorough, at_30)
-    if len(values_of(ground, "dims")) > 1:
-        few = _stacks_with(ground, thorough, "dims", least)
-        yield _best_of("small", f"highest {at_30} with {least or 'all'} dimensions", few, at_30)
+    yield _make_best_scenario(
+        "saver", f"lowest price, then the highest {measure}", _cheapest_stacks(stacks), measure
+    )
+    yield _make_best_scenario("push", f"highest {at_30}", thorough, at_30)
+    if len(axis_values(ground, "dims")) > 1:
+        few = _select_stacks(ground, thorough, "dims", least)
+        yield _make_best_scenario("small", f"highest {at_30} with {least or 'all'} dimensions", few, at_30)
     if deep != shallow:
-        yield _best_of(
-            "highK", f"highest {measure} with K {deep}", _stacks_with(ground, stacks, "k", deep), measure
+        yield _make_best_scenario(
+            "highK", f"highest {measure} with K {deep}", _select_stacks(ground, stacks, "k", deep), measure
         )
 
 
-def _stacks_with(ground: Ground, stacks: Sequence[Stack], axis: str, value: object) -> list[Stack]:
+def _select_stacks(ground: Ground, stacks: Sequence[Stack], axis: str, value: object) -> list[Stack]:
     return [
         stack for stack in stacks if getattr(ground.configurations[ground.place[stack.id]], axis) == value
     ]
@@ -219,13 +226,13 @@ def _cheapest_stacks(stacks: Sequence[Stack]) -> list[Stack]:
     return [stack for stack in stacks if stack.cost <= least + 1e-9]
 
 
-def _best_of(name: str, how: str, stacks: Sequence[Stack], measure: str) -> Scenario:
-    return Scenario(name, how, choose(stacks, measure).nearest.id if stacks else "")
+def _make_best_scenario(name: str, how: str, stacks: Sequence[Stack], measure: str) -> Scenario:
+    return Scenario(name, how, choose_stack(stacks, measure).nearest.id if stacks else "")
 
 
 def _limited_scenario(ground: Ground, stacks: Sequence[Stack], name: str, limits: Limits) -> Scenario:
     """What the rule takes under these limits alone."""
-    choice = choose(stacks, ground.rules.measure, limits, **ground.equal)
+    choice = choose_stack(stacks, ground.rules.measure, limits, **ground.equal)
     what = (
         "the fastest, then the cheapest" if limits.target is not None else f"highest {ground.rules.measure}"
     )
@@ -241,7 +248,8 @@ def stack_facts(ground: Ground) -> tuple[StackFacts, ...]:
     qualities = _stack_qualities(ground)
     low, high = np.quantile(ground.latency_replicates, [0.025, 0.975], axis=0)
     return tuple(
-        _facts_of(ground, i, qualities[i], (float(low[i]), float(high[i]))) for i in range(len(ground.ids))
+        _make_stack_facts(ground, i, qualities[i], (float(low[i]), float(high[i])))
+        for i in range(len(ground.ids))
     )
 
 
@@ -262,7 +270,7 @@ def _stack_qualities(ground: Ground) -> list[tuple[StackQuality, ...]]:
     return [tuple(qualities[i] for qualities in by_measure) for i in range(len(ground.ids))]
 
 
-def _facts_of(
+def _make_stack_facts(
     ground: Ground, i: int, quality: tuple[StackQuality, ...], latency: tuple[float, float]
 ) -> StackFacts:
     rows = [ground.rows[name][i] for name in ground.datasets]
@@ -287,11 +295,11 @@ def _facts_of(
         usd={part: float(np.mean([row.usd.get(part, 0.0) for row in rows])) for part in parts},
         tokens=float(np.mean([row.tokens[0] for row in rows])),
         tokens_sd=float(np.mean([row.tokens[1] for row in rows])),
-        memory=memory_of(rows),
+        memory=sum_memory(rows),
         recall={str(k): float(np.mean([row.recall[k] for row in rows])) for k in _recall_cutoffs(rows)},
         average=average,
-        per_rerank_second=efficiency_of(average, rerank) if average is not None and rerank > 0 else None,
-        per_second=efficiency_of(average, total) if average is not None and total > 0 else None,
+        per_rerank_second=measure_efficiency(average, rerank) if average is not None and rerank > 0 else None,
+        per_second=measure_efficiency(average, total) if average is not None and total > 0 else None,
         ef=_widest_search(rows)
     )  # fmt: skip
 
@@ -324,7 +332,7 @@ def _recall_cutoffs(rows: Sequence[Measured]) -> list[int]:
     return [k for k in sorted(rows[0].recall) if all(k in row.recall for row in rows)]
 
 
-def memory_of(rows: Sequence[Measured]) -> Memory:
+def sum_memory(rows: Sequence[Measured]) -> Memory:
     """Bytes over all datasets together: by formula from the name of the index and its size, and as measured. The
     formulas are of one vector a text, so there is none for weights of terms and vectors of tokens."""
     estimates = [
@@ -383,14 +391,14 @@ def index_qualities(ground: Ground) -> Iterator[IndexQuality]:
     Where stacks by vectors alone were measured (dense, no reranker) it is judged on them, for other steps hide what
     it loses; else on all.
     """
-    flat = next((index for index in values_of(ground, "index") if index.partition("?")[0] == "flat"), None)
+    flat = next((index for index in axis_values(ground, "index") if index.partition("?")[0] == "flat"), None)
     if flat is None:
         return
-    for encoder in values_of(ground, "encoder"):
-        for dims in values_of(ground, "dims"):
-            for index in values_of(ground, "index"):
+    for encoder in axis_values(ground, "encoder"):
+        for dims in axis_values(ground, "dims"):
+            for index in axis_values(ground, "index"):
                 pairs = [
-                    pair for pair in pairs_alike(ground, "index", index, flat)
+                    pair for pair in pair_equal_stacks(ground, "index", index, flat)
                     if (ground.configurations[pair[0]].encoder, ground.configurations[pair[0]].dims) == (encoder, dims)
                 ]  # fmt: skip
                 if index != flat and pairs:
@@ -426,8 +434,8 @@ def _index_quality(ground: Ground, index: str, pairs: Pairs) -> IndexQuality:
         changes=changes,
         retrieve_ms=p50,
         retrieve_ms_flat=flat_p50,
-        memory=memory_of(rows),
-        flat_memory=memory_of(flat),
+        memory=sum_memory(rows),
+        flat_memory=sum_memory(flat),
         build_seconds=sum(row.index.build_seconds for row in rows),
         within=all(change >= NEAR for change in changes.values()),
         ef=_widest_search(rows),
@@ -461,15 +469,15 @@ PROTOCOL, TASK = "rag", "sweep"
 def conclude(sweep: Sweep, folder: Path) -> Findings:
     """Compute what the sweep says, write `sweep.json` and `tables/` into `folder`, and return it.
 
-    The same sweep gives the same bytes. Errors as for `findings_of`.
+    The same sweep gives the same bytes. Errors as for `make_findings`.
     """
-    findings = findings_of(sweep)
+    findings = make_findings(sweep)
     write_tables(folder, sweep_tables(findings))
     write_findings(folder / FILE, findings)
     return findings
 
 
-def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
+def make_findings(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     """Everything the sweep says. DataError where nothing was measured; UsageError where the measure that decides is not
     among those measured."""
     measured = list(dict.fromkeys(row.dataset for row in sweep.measured))
@@ -496,7 +504,7 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     )  # fmt: skip
     left = tuple(StackGap(row.configuration.id, row.dataset, row.reason, row.failed) for row in sweep.skipped)
     first, *others = (
-        _part_of(ground, asked, left, generation_speed(ground, sweep.generator)) for ground in grounds
+        _make_part(ground, asked, left, generation_speed(ground, sweep.generator)) for ground in grounds
     )
     gone = (f"{sweep.rules.measure} is defined for no query of {name}, which is left out." for name in blank)
     if blank != measured:
@@ -536,7 +544,7 @@ def generation_speed(ground: Ground, said: Mapping[str, Any]) -> Generation | No
 def result_rows(findings: Findings) -> list[Result]:
     """Every measure, the price and the times of each stack on each dataset (empty: over all) as rows."""
     return [
-        row for part in findings.parts for stack in part.stacks for row in _rows_of(findings, part, stack)
+        row for part in findings.parts for stack in part.stacks for row in _stack_rows(findings, part, stack)
     ]
 
 
@@ -552,7 +560,9 @@ def _has_shared_stack(sweep: Sweep, datasets: Sequence[str]) -> bool:
     return any(n == len(datasets) for n in counts.values())
 
 
-def _part_of(ground: Ground, asked: Terms, left: Sequence[StackGap], answers: Generation | None) -> SweepPart:
+def _make_part(
+    ground: Ground, asked: Terms, left: Sequence[StackGap], answers: Generation | None
+) -> SweepPart:
     recommendation = recommend_stack(ground)
     drawn = tuple(find_frontiers(ground))
     shapes = [rows[0].times.total.shape for rows in ground.rows.values()]
@@ -564,15 +574,15 @@ def _part_of(ground: Ground, asked: Terms, left: Sequence[StackGap], answers: Ge
         sessions=max(shape[0] for shape in shapes),
         stacks=tuple(_with_frontiers(fact, drawn) for fact in stack_facts(ground)),
         frontiers=drawn,
-        recommendation=replace(recommendation, alternatives=told_alternatives(recommendation, asked)),
-        steps=tuple(depth_steps(ground)),
+        recommendation=replace(recommendation, alternatives=describe_alternatives(recommendation, asked)),
+        steps=tuple(list_depth_steps(ground)),
         effects=tuple(axis_effects(ground)),
         scenarios=tuple(find_scenarios(ground)),
         routes=tuple(find_routes(ground)),
         indexes=tuple(index_qualities(ground)),
         guidance=all_advice(ground),
         generation=answers,
-        unrouted=tuple(lost_routes(ground)),
+        unrouted=tuple(explain_lost_routes(ground)),
     )
     notes = tuple(sweep_notes(part, asked, left))
     return replace(part, verdict=sweep_verdict(part), lede=tuple(sweep_lede(part, asked)), notes=notes)
@@ -583,7 +593,7 @@ def _with_frontiers(stack: StackFacts, drawn: Sequence[Frontier]) -> StackFacts:
     return replace(stack, on=tuple(frontier.name for frontier in drawn if stack.id in frontier.stacks))
 
 
-def _rows_of(findings: Findings, part: SweepPart, stack: StackFacts) -> list[Result]:
+def _stack_rows(findings: Findings, part: SweepPart, stack: StackFacts) -> list[Result]:
     def row(measure: str, value: float | None, n: int, low: float | None = None, high: float | None = None,
             method: str = "", reason: str = "") -> Result:  # fmt: skip
         return Result(

@@ -14,7 +14,7 @@ from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.arrays import Ground, figure_reach
 from embassay.protocols.rag.sweep.findings.record import Alternative, Recommendation, Share
 from embassay.protocols.rag.sweep.stacks import Configuration
-from embassay.protocols.rag.tradeoffs import COST_SHARE, ROUNDING, Limits, Stack, StackChoice, choose
+from embassay.protocols.rag.tradeoffs import COST_SHARE, ROUNDING, Limits, Stack, StackChoice, choose_stack
 
 Floats = NDArray[np.float64]
 
@@ -138,28 +138,28 @@ def axis_value(axis: str, value: object) -> str:
     return str(value)
 
 
-def limits_of(ground: Ground) -> Limits:
+def collect_limits(ground: Ground) -> Limits:
     """The limits of the sweep's rules."""
     return Limits(ground.rules.sla_ms, ground.rules.budget, ground.rules.target)
 
 
 def recommend_stack(ground: Ground) -> Recommendation:
     """The recommendation. UsageError where the measure that decides is nowhere defined."""
-    measure, limits = ground.rules.measure, limits_of(ground)
-    stacks = decidable_stacks(ground, measure)
-    choice = choose(stacks, measure, limits, **ground.equal)
+    measure, limits = ground.rules.measure, collect_limits(ground)
+    stacks = select_decidable_stacks(ground, measure)
+    choice = choose_stack(stacks, measure, limits, **ground.equal)
     places = [ground.place[stack.id] for stack in stacks]
     winners = choose_each(
         stacks, ground.quality_replicates(measure)[:, places], ground.latency_replicates[:, places], limits,
         **ground.equal
     )  # fmt: skip
     ids, chosen = [stack.id for stack in stacks], choice.stack
-    differences = differences_from(ground, measure, choice.nearest.id)
+    differences = measure_differences_from(ground, measure, choice.nearest.id)
     alike = _alike_stacks(choice, differences)
     at = ids.index(chosen.id) if chosen else 0
     return Recommendation(
         measure=measure,
-        rule=rule_in_words(ground),
+        rule=describe_rule(ground),
         stack=chosen.id if chosen else "",
         nearest=choice.nearest.id,
         feasible=len(choice.feasible),
@@ -170,7 +170,7 @@ def recommend_stack(ground: Ground) -> Recommendation:
             if chosen and stack is not chosen and abs(stack.latency - chosen.latency) <= ground.jitter_ms
         ),
         alike=tuple(stack.id for stack in alike),
-        misses=missed_limits(choice.nearest, measure, limits) if chosen is None else {},
+        misses=measure_missed_limits(choice.nearest, measure, limits) if chosen is None else {},
         resamples=ground.resamples,
         share=winners.share(at) if chosen else None,
         among_best=winners.among_best(at) if chosen else None,
@@ -182,7 +182,7 @@ def recommend_stack(ground: Ground) -> Recommendation:
     )  # fmt: skip
 
 
-def decidable_stacks(ground: Ground, *measures: str) -> list[Stack]:
+def select_decidable_stacks(ground: Ground, *measures: str) -> list[Stack]:
     """The stacks that have all these measures; UsageError where none has."""
     missing = [name for name in measures if name not in ground.measures]
     if missing:
@@ -198,14 +198,14 @@ def decidable_stacks(ground: Ground, *measures: str) -> list[Stack]:
     return stacks
 
 
-def differences_from(ground: Ground, measure: str, id: str) -> dict[str, IntervalFigure]:
+def measure_differences_from(ground: Ground, measure: str, id: str) -> dict[str, IntervalFigure]:
     """Each stack's measure less that of one stack, paired over queries."""
     place = ground.place[id]
     columns = {name: column - column[:, [place]] for name, column in ground.columns(measure).items()}
     return dict(zip(ground.ids, ground.figures(columns), strict=True))
 
 
-def missed_limits(stack: Stack, measure: str, limits: Limits) -> dict[str, float]:
+def measure_missed_limits(stack: Stack, measure: str, limits: Limits) -> dict[str, float]:
     """By how much a stack misses each limit that it misses: milliseconds, dollars, quality."""
     missed = {}
     if limits.sla_ms is not None and stack.latency > limits.sla_ms:
@@ -217,7 +217,7 @@ def missed_limits(stack: Stack, measure: str, limits: Limits) -> dict[str, float
     return missed
 
 
-def rule_in_words(ground: Ground) -> str:
+def describe_rule(ground: Ground) -> str:
     """What is asked for, from the best quality under limits to the fastest stack that is good enough."""
     rules, parts = ground.rules, []
     if rules.sla_ms is not None:
@@ -236,11 +236,11 @@ def _alike_stacks(choice: StackChoice, differences: Mapping[str, IntervalFigure]
     """Feasible stacks whose quality cannot be told apart from that of the chosen one."""
     return [
         stack for stack in choice.feasible
-        if stack is not choice.stack and not told_apart(differences[stack.id])
+        if stack is not choice.stack and not is_decided(differences[stack.id])
     ]  # fmt: skip
 
 
-def told_apart(difference: IntervalFigure) -> bool:
+def is_decided(difference: IntervalFigure) -> bool:
     """Whether the whole interval lies on one side of 0."""
     ends = figure_reach(difference)
     return ends is not None and not ends[0] <= 0 <= ends[1]
@@ -255,7 +255,7 @@ def _find_alternatives(
 ) -> Iterator[Alternative]:
     """The best of the cheaper, of the faster (by more than jitter) and of the better stacks; and of those that cannot
     be told apart from the chosen one the cheapest and the fastest, where they are cheaper or faster."""
-    chosen, measure, limits = choice.nearest, ground.rules.measure, limits_of(ground)
+    chosen, measure, limits = choice.nearest, ground.rules.measure, collect_limits(ground)
     jitter, equal = ground.jitter_ms, ground.equal
     dear = chosen.cost * (1 - ground.rules.cost_share) - ROUNDING
     cheaper = [stack for stack in stacks if stack.cost < dear]
@@ -264,10 +264,10 @@ def _find_alternatives(
     named: list[tuple[str, Stack]] = []
     for kind, group in (("cheaper", cheaper), ("faster", faster)):
         if group:
-            named.append((kind, choose(group, measure, Limits(), **equal).nearest))
+            named.append((kind, choose_stack(group, measure, Limits(), **equal).nearest))
     if better:
         named.append(
-            ("better", choose(better, measure, Limits(limits.sla_ms, limits.budget), **equal).nearest)
+            ("better", choose_stack(better, measure, Limits(limits.sla_ms, limits.budget), **equal).nearest)
         )
     for kind, key in (("cheapest alike", _by_cost), ("fastest alike", _by_latency)):
         best = min(alike, key=key, default=None)
@@ -279,7 +279,7 @@ def _find_alternatives(
     for kind, stack in named:
         yield Alternative(
             kind, stack.id, differences[stack.id], stack.latency - chosen.latency, stack.cost - chosen.cost,
-            missed_limits(stack, measure, limits)
+            measure_missed_limits(stack, measure, limits)
         )  # fmt: skip
 
 

@@ -23,18 +23,18 @@ HARDLY = 0.00005
 """Dollars that print as none."""
 
 
-def ms(value: float) -> str:
+def format_ms(value: float) -> str:
     """Milliseconds per query, finer where they are few.
 
     >>> ms(332.9), ms(4.26), ms(0.0312)
     ('333 ms', '4.3 ms', '0.031 ms')
     """
     if abs(value) >= 99.5:
-        return f"{numbers.score(value, 0)} ms"
-    return f"{numbers.score(value, 1 if abs(value) >= 0.95 else 3)} ms"
+        return f"{numbers.format_score(value, 0)} ms"
+    return f"{numbers.format_score(value, 1 if abs(value) >= 0.95 else 3)} ms"
 
 
-def usd(value: float) -> str:
+def format_usd(value: float) -> str:
     """Dollars per 1,000 queries, finer where they are under a cent.
 
     >>> usd(1.25), usd(0.0042), usd(0.0)
@@ -45,16 +45,16 @@ def usd(value: float) -> str:
     return f"${value:,.2f}" if abs(value) >= 0.00995 else f"${value:.4f}"
 
 
-def ms_more(value: float) -> str:
+def format_ms_difference(value: float) -> str:
     """A difference of times.
 
     >>> ms_more(145.9), ms_more(-20.0)
     ('146 ms more', '20.0 ms less')
     """
-    return f"{ms(abs(value))} {'more' if value >= 0 else 'less'}"
+    return f"{format_ms(abs(value))} {'more' if value >= 0 else 'less'}"
 
 
-def dollars_more(value: float) -> str:
+def format_usd_difference(value: float) -> str:
     """A difference of prices.
 
     >>> dollars_more(1.25), dollars_more(0.0)
@@ -62,7 +62,7 @@ def dollars_more(value: float) -> str:
     """
     if abs(value) < HARDLY:
         return "at the same price"
-    return f"{usd(abs(value))} {'more' if value > 0 else 'less'}"
+    return f"{format_usd(abs(value))} {'more' if value > 0 else 'less'}"
 
 
 def format_score(value: IntervalFigure, *, signed: bool = False) -> str:
@@ -75,19 +75,19 @@ def format_score(value: IntervalFigure, *, signed: bool = False) -> str:
     """
     if value.value is None:
         return "n/a"
-    text = numbers.change(value.value) if signed else numbers.score(value.value)
+    text = numbers.format_change(value.value) if signed else numbers.format_score(value.value)
     if value.low is None or value.high is None:
         return text
-    return f"{text} ({numbers.interval(value.low, value.high)})"
+    return f"{text} ({numbers.format_interval(value.low, value.high)})"
 
 
-def percent(value: float) -> str:
+def format_ratio(value: float) -> str:
     """A ratio as percent with one decimal.
 
     >>> percent(0.929)
     '92.9%'
     """
-    return f"{numbers.score(100 * value, 1)}%"
+    return f"{numbers.format_score(100 * value, 1)}%"
 
 
 OFTEN = 0.5
@@ -174,14 +174,14 @@ def sweep_lede(part: SweepPart, asked: Terms) -> Iterator[str]:
     yield f"{_time_sentence(stack, asked)}, and costs {_price_words(stack, asked)}."
     yield _certainty_sentence(recommendation)
     if recommendation.alike:
-        yield _alike_in_words(recommendation, asked)
+        yield _describe_alike(recommendation, asked)
 
 
 def _chosen_sentence(part: SweepPart, asked: Terms) -> str:
     """Among how many it was chosen, and what it is among these."""
     recommendation, claim = part.recommendation, chosen_claim(part, asked)
     quality = _quality_sentence(part.stack(claim.subject), recommendation.measure)
-    stacks = numbers.counted(recommendation.stacks, "stack")
+    stacks = numbers.format_counted(recommendation.stacks, "stack")
     if claim.relation == "most":
         return f"Of {stacks} it has {recommendation.rule}: {quality}."
     reach = f"{recommendation.feasible:,} of {stacks} {'is' if recommendation.feasible == 1 else 'are'} good enough"
@@ -190,11 +190,11 @@ def _chosen_sentence(part: SweepPart, asked: Terms) -> str:
     fastest = min(qualifying_stacks(part, asked), key=lambda stack: (stack.latency, stack.id))
     return (
         f"{reach} (you asked for {recommendation.rule}); the fastest, {fastest.id}, takes "
-        f"{ms(fastest.latency)}, which counts as equal (jitter {jitter_words(asked)}): {quality}."
+        f"{format_ms(fastest.latency)}, which counts as equal (jitter {jitter_words(asked)}): {quality}."
     )
 
 
-def told_alternatives(recommendation: Recommendation, asked: Terms) -> tuple[Alternative, ...]:
+def describe_alternatives(recommendation: Recommendation, asked: Terms) -> tuple[Alternative, ...]:
     """The other choices in words; one that stands for several kinds is told once, by all of them."""
     kinds: dict[str, list[str]] = {}
     for alternative in recommendation.alternatives:
@@ -209,19 +209,19 @@ def told_alternatives(recommendation: Recommendation, asked: Terms) -> tuple[Alt
 
 def _alternative_words(alternative: Alternative, kinds: Sequence[str], measure: str, asked: Terms) -> str:
     """What another choice would give and take."""
-    names = [_kind_in_words(kind, alternative, measure, asked) for kind in kinds]
+    names = [_describe_kind(kind, alternative, measure, asked) for kind in kinds]
     named = " and ".join([names[0], *(name[0].lower() + name[1:] for name in names[1:])])
-    time = ms_more(alternative.milliseconds)
+    time = format_ms_difference(alternative.milliseconds)
     if abs(alternative.milliseconds) <= asked.jitter_ms:
         time += " (within jitter)"
     over = f"; it misses the limits by {_missed_words(alternative.misses)}" if alternative.misses else ""
     return (
         f"{named}, {alternative.stack}: {format_score(alternative.quality, signed=True)} of {measure}, {time}, "
-        f"{dollars_more(alternative.usd)}{over}."
+        f"{format_usd_difference(alternative.usd)}{over}."
     )
 
 
-def _kind_in_words(kind: str, alternative: Alternative, measure: str, asked: Terms) -> str:
+def _describe_kind(kind: str, alternative: Alternative, measure: str, asked: Terms) -> str:
     """Why an alternative is named, by its numbers."""
     if kind == "better":
         return f"Higher {measure}, but {_drawback_words(alternative, asked)}"
@@ -253,8 +253,9 @@ def sweep_notes(part: SweepPart, asked: Terms, left: Sequence[StackGap]) -> Iter
         few = ": too few for a 95th percentile" if total.few else ""
         yield (
             (
-                f"Times cover {numbers.counted(part.timed, 'query')} in "
-                f"{numbers.counted(part.sessions, 'session')}, {numbers.counted(total.samples, 'sample')} "
+                f"Times cover {numbers.format_counted(part.timed, 'query')} in "
+                f"{numbers.format_counted(part.sessions, 'session')}, "
+                f"{numbers.format_counted(total.samples, 'sample')} "
                 f"each{few}; differences of up to {jitter_words(asked)} are jitter"
             )
             + (" (95% of what one stack's sessions differ by)." if asked.jitter_measured else ".")
@@ -273,7 +274,7 @@ def sweep_notes(part: SweepPart, asked: Terms, left: Sequence[StackGap]) -> Iter
     if part.recommendation.near:
         near = len(part.recommendation.near)
         lie = "lies" if near == 1 else "lie"
-        stacks = numbers.counted(near, "feasible stack")
+        stacks = numbers.format_counted(near, "feasible stack")
         yield f"{stacks} {lie} within {jitter_words(asked)} of the recommended one."
     undefined = {
         quality.value.n
@@ -284,13 +285,13 @@ def sweep_notes(part: SweepPart, asked: Terms, left: Sequence[StackGap]) -> Iter
     if undefined and min(undefined) < part.queries:
         yield (
             f"{asked.measure} is defined for {min(undefined)} of "
-            f"{numbers.counted(part.queries, 'query')}: the others have nothing to find."
+            f"{numbers.format_counted(part.queries, 'query')}: the others have nothing to find."
         )
     mine = [row for row in left if row.dataset in part.datasets]
     failed = sum(row.failed for row in mine)
     if mine:
         yield (
-            f"{numbers.counted(len(mine), 'combination')} not measured: {len(mine) - failed} make no sense, "
+            f"{numbers.format_counted(len(mine), 'combination')} not measured: {len(mine) - failed} make no sense, "
             f"{failed} failed."
         )
 
@@ -300,33 +301,33 @@ def _quality_sentence(stack: StackFacts, measure: str) -> str:
     if quality is None:
         return f"no {measure}"
     reached = quality.reached.value if quality.reached is not None else None
-    share = f", {percent(reached)} of what its candidates allow" if reached is not None else ""
-    return f"{format_score(quality.value)} over {numbers.counted(quality.value.n, 'query')}{share}"
+    share = f", {format_ratio(reached)} of what its candidates allow" if reached is not None else ""
+    return f"{format_score(quality.value)} over {numbers.format_counted(quality.value.n, 'query')}{share}"
 
 
 def _time_sentence(stack: StackFacts, asked: Terms) -> str:
     total = stack.time("total")
     if total is None:
-        return f"It takes {ms(stack.latency)}"
+        return f"It takes {format_ms(stack.latency)}"
     few = ", few" if total.few else ""
-    shown = "" if asked.percentile in (50.0, 95.0) else f"p{asked.percentile:g} {ms(stack.latency)}, "
+    shown = "" if asked.percentile in (50.0, 95.0) else f"p{asked.percentile:g} {format_ms(stack.latency)}, "
     busy = " on a busy machine" if asked.busy else ""
     return (
-        f"A query takes {ms(total.p50)}{busy} ({shown}p95 {ms(total.p95)}; "
-        f"{numbers.counted(total.samples, 'sample')} of {numbers.counted(total.queries, 'query')}{few})"
+        f"A query takes {format_ms(total.p50)}{busy} ({shown}p95 {format_ms(total.p95)}; "
+        f"{numbers.format_counted(total.samples, 'sample')} of {numbers.format_counted(total.queries, 'query')}{few})"
     )
 
 
 def jitter_words(asked: Terms) -> str:
     """The jitter in words: as given, or as measured."""
-    return ms(asked.jitter_ms) if asked.jitter_measured else f"{asked.jitter_ms:g} ms"
+    return format_ms(asked.jitter_ms) if asked.jitter_measured else f"{asked.jitter_ms:g} ms"
 
 
 def _machine_note(asked: Terms) -> str:
     """How busy the machine was."""
     if asked.load is None:
         return "How busy the machine was during timing is unknown."
-    load = f"load average up to {numbers.score(asked.load, 1)} on {numbers.counted(asked.cores, 'core')}"
+    load = f"load average up to {numbers.format_score(asked.load, 1)} on {numbers.format_counted(asked.cores, 'core')}"
     if not asked.busy:
         return f"During timing the machine had a {load}."
     return (
@@ -338,37 +339,39 @@ def _machine_note(asked: Terms) -> str:
 def _price_words(stack: StackFacts, asked: Terms) -> str:
     if not stack.cost:
         return "nothing per 1,000 queries"
-    return f"{usd(stack.cost)} per 1,000 queries, prices of {numbers.date(asked.priced_on)}"
+    return f"{format_usd(stack.cost)} per 1,000 queries, prices of {numbers.format_date(asked.priced_on)}"
 
 
 def _certainty_sentence(recommendation: Recommendation) -> str:
     """How often the rule takes the same stack, and what wins with it."""
-    share = numbers.percent(recommendation.share or 0.0)
-    text = f"It wins {share} of {numbers.count(recommendation.resamples)} resamples"
+    share = numbers.format_percent(recommendation.share or 0.0)
+    text = f"It wins {share} of {numbers.format_count(recommendation.resamples)} resamples"
     if recommendation.runners:
         first = recommendation.runners[0]
-        text += f", {first.name} {numbers.percent(first.share)}"
+        text += f", {first.name} {numbers.format_percent(first.share)}"
     axes = [
         share
         for share in recommendation.by_axis
         if share.share > OFTEN and share.axis in ("mode", "reranker", "encoder")
     ]
     if axes and recommendation.share is not None and recommendation.share < 1:
-        text += "; " + ", ".join(f"{_stacks_with(axis)} win {numbers.percent(axis.share)}" for axis in axes)
+        text += "; " + ", ".join(
+            f"{_describe_stacks_with(axis)} win {numbers.format_percent(axis.share)}" for axis in axes
+        )
     if recommendation.tied:
-        n = numbers.counted(len(recommendation.tied), "stack")
+        n = numbers.format_counted(len(recommendation.tied), "stack")
         text += f". It is ahead of {n} of equal quality only by prompt, price or time"
     return text + "."
 
 
-def _stacks_with(share: Share) -> str:
+def _describe_stacks_with(share: Share) -> str:
     """All stacks that have a value of an axis."""
     if share.axis == "mode":
         return f"{share.name} stacks"
     return "stacks without a reranker" if share.name == "no reranker" else f"stacks with {share.name}"
 
 
-def _alike_in_words(recommendation: Recommendation, asked: Terms) -> str:
+def _describe_alike(recommendation: Recommendation, asked: Terms) -> str:
     """How many others are as good for all the data say, and whether one of them is cheaper or faster."""
     limited = any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target))
     others = f"{len(recommendation.alike)} of the {recommendation.feasible - 1} other stacks"
@@ -377,9 +380,9 @@ def _alike_in_words(recommendation: Recommendation, asked: Terms) -> str:
     by_kind = {alternative.kind: alternative for alternative in recommendation.alternatives}
     cheap, fast = by_kind.get("cheapest alike"), by_kind.get("fastest alike")
     if cheap is not None:
-        return f"{text}; the cheapest of them, {cheap.stack}, costs {usd(-cheap.usd)} less."
+        return f"{text}; the cheapest of them, {cheap.stack}, costs {format_usd(-cheap.usd)} less."
     if fast is not None:
-        return f"{text}; the fastest of them, {fast.stack}, takes {ms(-fast.milliseconds)} less."
+        return f"{text}; the fastest of them, {fast.stack}, takes {format_ms(-fast.milliseconds)} less."
     by = f" by over {100 * asked.cost_share:g}%" if asked.cost_share else ""
     return f"{text}, and none of them is cheaper{by}, or faster by more than jitter."
 
@@ -387,7 +390,10 @@ def _alike_in_words(recommendation: Recommendation, asked: Terms) -> str:
 def _infeasible_lede(part: SweepPart, asked: Terms) -> Iterator[str]:
     recommendation = part.recommendation
     stack = part.stack(recommendation.nearest)
-    yield f"You asked for {recommendation.rule}; none of {numbers.counted(recommendation.stacks, 'stack')} meets that."
+    yield (
+        f"You asked for {recommendation.rule}; none of "
+        f"{numbers.format_counted(recommendation.stacks, 'stack')} meets that."
+    )
     yield (
         f"The nearest is {recommendation.nearest}: {_quality_sentence(stack, recommendation.measure)}. "
         f"{_time_sentence(stack, asked)}, and costs {_price_words(stack, asked)}."
@@ -399,11 +405,11 @@ def _needed_limits(misses: Mapping[str, float]) -> str:
     """What the limits would have to be for the nearest stack."""
     limits = {name: value for name, value in misses.items() if name != "quality"}
     more = [f"{_missed_words(limits)} more"] if limits else []
-    lower = [f"a target {numbers.score(misses['quality'])} lower"] if "quality" in misses else []
+    lower = [f"a target {numbers.format_score(misses['quality'])} lower"] if "quality" in misses else []
     return f"That would take {' and '.join([*more, *lower])}."
 
 
 def _missed_words(misses: Mapping[str, float]) -> str:
-    words = {"milliseconds": ms, "usd": usd, "quality": numbers.score}
+    words = {"milliseconds": format_ms, "usd": format_usd, "quality": numbers.format_score}
     units = {"milliseconds": "", "usd": " per 1,000 queries", "quality": " of quality"}
     return " and ".join(f"{words[name](value)}{units[name]}" for name, value in misses.items())

@@ -83,7 +83,7 @@ def _stack_rows(findings: Findings, pick: Pick) -> list[SweepRow]:
     return [SweepRow(part, stack) for part in findings.parts for stack in part.stacks if pick(stack)]
 
 
-def _rows_of(findings: Findings, list_items: Callable[[SweepPart], Iterable[Any]]) -> Iterator[SweepRow]:
+def _sweep_rows(findings: Findings, list_items: Callable[[SweepPart], Iterable[Any]]) -> Iterator[SweepRow]:
     for part in findings.parts:
         yield from (SweepRow(part, of=item) for item in list_items(part))
 
@@ -142,7 +142,7 @@ def _frontier_rows(findings: Findings) -> Iterator[SweepRow]:
 def _alternatives_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
         "rag_alternatives", "Other choices minus the recommended one",
-        _rows_of(findings, attrgetter("recommendation.alternatives")),
+        _sweep_rows(findings, attrgetter("recommendation.alternatives")),
         DATASET, text("Recommended", "part.recommendation.stack"), text("Other", "of.kind"), text("Stack", "of.stack"),
         *_difference_fields("of.quality", "Quality"), number("ms", "of.milliseconds", 1, "signed"),
         number("USD per 1,000", "of.usd", 4, "signed")
@@ -151,13 +151,13 @@ def _alternatives_table(findings: Findings) -> ColumnTable:
 
 def _shares_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_shares", "How often each stack wins", _rows_of(findings, _shares_of), DATASET,
+        "rag_shares", "How often each stack wins", _sweep_rows(findings, _list_shares), DATASET,
         text("Axis", lambda row: row.of.axis or "stack"), text("Winner", "of.name"), number("Share", "of.share", 3),
         note=f"Of {findings.asked.resamples} resamples of queries and timed queries."
     )  # fmt: skip
 
 
-def _shares_of(part: SweepPart) -> Iterator[Share]:
+def _list_shares(part: SweepPart) -> Iterator[Share]:
     """That of the recommended stack first."""
     recommendation = part.recommendation
     if recommendation.share is not None:
@@ -167,7 +167,7 @@ def _shares_of(part: SweepPart) -> Iterator[Share]:
 
 def _steps_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_steps", "What a larger K gains", _rows_of(findings, attrgetter("steps")), DATASET,
+        "rag_steps", "What a larger K gains", _sweep_rows(findings, attrgetter("steps")), DATASET,
         text("Family", "of.family"), whole("K", "of.k"), whole("Next K", "of.next_k"), text("Measure", "of.measure"),
         *_difference_fields("of.gain", "Gain"), number("ms more", "of.milliseconds", 1, "signed"),
         number("p95 ms more", "of.p95", 1, "signed"),
@@ -177,7 +177,7 @@ def _steps_table(findings: Findings) -> ColumnTable:
 
 def _effects_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_effects", "What each axis changes, all else equal", _rows_of(findings, attrgetter("effects")), DATASET,
+        "rag_effects", "What each axis changes, all else equal", _sweep_rows(findings, attrgetter("effects")), DATASET,
         text("Axis", "of.axis"), text("Value", "of.value"), text("Less", "of.other"), whole("Pairs", "of.pairs"),
         text("Measure", "of.measure"), *_difference_fields("of.quality", "Difference"),
         number("ms", "of.milliseconds.value", 1, "signed"), number("p95 ms", "of.p95", 1, "signed"),
@@ -186,7 +186,7 @@ def _effects_table(findings: Findings) -> ColumnTable:
 
 
 def _routing_table(findings: Findings) -> ColumnTable:
-    rows = list(_rows_of(findings, attrgetter("routes")))
+    rows = list(_sweep_rows(findings, attrgetter("routes")))
     lacking = dict.fromkeys(reason for part in findings.parts for reason in part.unrouted)
     note = f"Without a row: {'; '.join(lacking)}." if lacking else ""
     depths = dict.fromkeys((against.measure, against.k) for row in rows for against in row.of.against)
@@ -220,7 +220,7 @@ def _against_fields(measure: str, k: int) -> Iterator[Field]:
 
 def _guidance_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_guidance", "The source's advice", _rows_of(findings, attrgetter("guidance")), DATASET,
+        "rag_guidance", "The source's advice", _sweep_rows(findings, attrgetter("guidance")), DATASET,
         text("Advice", "of.line"), text("On this data", "of.status"), text("Why", "of.text")
     )  # fmt: skip
 
@@ -235,7 +235,7 @@ def _left_table(findings: Findings) -> ColumnTable:
 
 def _indexes_table(findings: Findings) -> ColumnTable:
     """Table 7: each index against the flat one with the same vectors."""
-    rows = list(_rows_of(findings, attrgetter("indexes")))
+    rows = list(_sweep_rows(findings, attrgetter("indexes")))
     cutoffs = dict.fromkeys(k for row in rows for k in row.of.recall)
     measures = dict.fromkeys(name for row in rows for name in row.of.changes)
     recall = [number(f"recall@{k}", ("of", "recall", k), 3) for k in cutoffs]
@@ -328,7 +328,7 @@ def sweep_tables(findings: Findings) -> Iterator[ColumnTable]:
 
 def _numbered_tables(findings: Findings) -> Iterator[ColumnTable]:
     yield _quality_table(findings, "table1", "Dense search alone", _has_values(mode="dense", reranker=NONE))
-    yield _best_stacks(findings)
+    yield _make_best_stacks_table(findings)
     yield _quality_table(findings, "sparse", "Search by words alone", _has_values(mode=SPARSE, reranker=NONE))
     yield _ceilings_table(findings, 3, "Ceilings (PROC) of hybrid pools", _has_values(mode="hybrid"))
     yield _reached_table(findings)
@@ -374,7 +374,7 @@ def _quality_table(findings: Findings, name: str, title: str, pick: Pick) -> Col
     )  # fmt: skip
 
 
-def _best_stacks(findings: Findings) -> ColumnTable:
+def _make_best_stacks_table(findings: Findings) -> ColumnTable:
     """Of each mode and reranker the best stack by the measure that decides."""
     measure = findings.asked.measure
     values: dict[Any, float] = {}
