@@ -203,7 +203,7 @@ def _check_extra(name: str, packages: list[tuple[str, str]]) -> Extra:
 def _parse_version(version: str) -> tuple[int, ...]:
     """The numbers that a version begins with; enough to compare with a lower bound of ours.
 
-    >>> _ordered("1.20.0rc1") < _ordered("1.20.1"), _ordered("2") >= _ordered("2.0")
+    >>> _parse_version("1.20.0rc1") < _parse_version("1.20.1"), _parse_version("2") >= _parse_version("2.0")
     (True, True)
     """
     numbers = [int(part) for part in re.findall(r"\d+", re.split(r"[a-zA-Z+]", version)[0])]

@@ -130,7 +130,7 @@ def test_exact_search_uses_the_card(monkeypatch):
     rng = np.random.default_rng(3)
     corpus, queries = vectors(rng, 33_000, 8), vectors(rng, 130, 8)
     plain = exact_search(queries, corpus, 3)
-    monkeypatch.setattr(exact, "card", lambda: "cpu")
+    monkeypatch.setattr(exact, "choose_card", lambda: "cpu")
     used = []
     for answer in (on_card.search_on_card, lambda *_: None):
         monkeypatch.setattr(on_card, "search_on_card", lambda *given, do=answer: used.append(1) or do(*given))

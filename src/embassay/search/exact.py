@@ -317,7 +317,7 @@ def exact_search(queries: Floats, corpus: Floats, k: int, *, block: int | None =
     on both sides of a rounding edge: at a difference of 1e-7, one time in 10. Raises UsageError for shapes that
     do not fit and k < 1, ModelError for values that are not finite.
 
-    Where there is a CUDA card, searches that are worth the way are done there (`on_card`), with the same result.
+    Where there is a CUDA card, searches that are worth the way are done there, with the same result.
     """
     return exact_search_shards(queries, [corpus], k, block=block)
 
@@ -392,7 +392,7 @@ def limit_matrix_threads(*, enough: bool = True) -> Iterator[int]:
 def bound_longest_row(vectors: Floats) -> float:
     """A bound on the length of the longest row, for `exact_search_shards`. ModelError for values that are not finite.
 
-    >>> longest_of(np.array([[3, 4], [0, 0]], np.float32)) - 5 < 1e-5
+    >>> bound_longest_row(np.array([[3, 4], [0, 0]], np.float32)) - 5 < 1e-5
     True
     """
     return max(

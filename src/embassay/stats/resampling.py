@@ -116,7 +116,7 @@ def resample_means(
     and output. The module says what is promised of the draws. Raises UsageError for no rows or values that are not
     finite.
 
-    >>> resample_means([[1.0, 2.0], [3.0, 6.0]], n_resamples=4, rng=generator(1)).shape
+    >>> resample_means([[1.0, 2.0], [3.0, 6.0]], n_resamples=4, rng=make_generator(1)).shape
     (4, 2)
     """
     values = check_sample(columns, "columns", most_dimensions=2)
@@ -168,7 +168,7 @@ def stratified_means(
     are averaged with equal weight whatever their sizes. Raises UsageError for no strata or unequal numbers of
     columns.
 
-    >>> stratified_means([[1.0], [3.0, 5.0]], n_resamples=4, rng=generator(1)).shape
+    >>> stratified_means([[1.0], [3.0, 5.0]], n_resamples=4, rng=make_generator(1)).shape
     (4, 1)
     """
     means = [resample_means(stratum, n_resamples=n_resamples, rng=rng) for stratum in strata]
@@ -348,8 +348,8 @@ def resample_defined_means(
     many items are defined varies as it does between samples. The draws, and `groups`, are those of `resample_means`.
     Raises UsageError for no items or infinite values.
 
-    >>> from embassay.randomness import generator
-    >>> means = resample_defined_means([[1.0, np.nan], [3.0, 6.0]], n_resamples=4, rng=generator(1))
+    >>> from embassay.randomness import make_generator
+    >>> means = resample_defined_means([[1.0, np.nan], [3.0, 6.0]], n_resamples=4, rng=make_generator(1))
     >>> means.shape, set(means[~np.isnan(means[:, 1]), 1].tolist())
     ((4, 2), {6.0})
     """

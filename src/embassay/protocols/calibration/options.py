@@ -49,7 +49,7 @@ class CalibrationOptions(Options):
 def parse_costs(text: str) -> tuple[float, float]:
     """What accepting a wrong one and missing a right one cost. UsageError for a text that does not say it.
 
-    >>> costs_of("wrong=5,missed=1")
+    >>> parse_costs("wrong=5,missed=1")
     (5.0, 1.0)
     """
     try:

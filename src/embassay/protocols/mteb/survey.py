@@ -142,7 +142,7 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
 def format_json(value: Any, *, indent: int | None = None) -> str:
     """The same value as JSON in ASCII, every digit and NaN kept.
 
-    >>> json_text({"main_score": float("nan"), "map": 0.1})
+    >>> format_json({"main_score": float("nan"), "map": 0.1})
     '{"main_score": NaN, "map": 0.1}'
     """
     # ASCII, since a text may hold half a surrogate pair, which no encoding can write.
@@ -208,7 +208,7 @@ _ASIDE = frozenset({META, "paths.json", "embassay.json"})
 def model_folder(model: str) -> str:
     """The folder of a model, as mteb names it; a short hash is appended where more had to change.
 
-    >>> folder_of("intfloat/e5 base"), folder_of("st:./models/mine")
+    >>> model_folder("intfloat/e5 base"), model_folder("st:./models/mine")
     ('intfloat__e5_base', 'st_.__models__mine-82025bcc')
     """
     # mteb changes these two signs alone; what no file may be called is ours, with a hash against clashes.
@@ -220,7 +220,7 @@ def model_folder(model: str) -> str:
 def folder_model(folder: str) -> str:
     """The model of a folder, where no `model_meta.json` says its name.
 
-    >>> model_of("intfloat__e5-base")
+    >>> folder_model("intfloat__e5-base")
     'intfloat/e5-base'
     """
     return folder.replace("__", "/", 1)
@@ -502,7 +502,7 @@ def _document_records(document: Document) -> Iterator[tuple[int | None, dict[str
 def are_same_json(a: Any, b: Any) -> bool:
     """Whether two values of JSON are the same in every digit and type; NaN is NaN, and an object's order counts not.
 
-    >>> same({"x": [float("nan"), 1]}, {"x": [float("nan"), 1]}), same(1, 1.0), same(0.0, False)
+    >>> are_same_json({"x": [float("nan"), 1]}, {"x": [float("nan"), 1]}), are_same_json(1, 1.0), are_same_json(0.0, False)
     (True, False, False)
     """
     # 1, 1.0 and true are equal in Python and not in a file that is to come back as it was.

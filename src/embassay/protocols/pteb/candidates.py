@@ -115,7 +115,7 @@ def select_candidate(candidates: Sequence[Candidate], rule: Rule = Rule()) -> Se
     """Apply the rule.
 
     >>> table_4 = [Candidate("gemma3-27b", 4.26, 0.81, 0.27), Candidate("gpt-oss-20b", 4.44, 0.55, 1.24)]
-    >>> select(table_4).selected
+    >>> select_candidate(table_4).selected
     'gemma3-27b'
     """
     rejected = {candidate.name: why for candidate in candidates if (why := _explain_unfit(candidate, rule))}

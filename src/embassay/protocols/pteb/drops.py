@@ -97,7 +97,7 @@ def measure_drops(rows: Iterable[Result], *, by_language: bool = False, source: 
 def variant_source(variant: str) -> str:
     """The paraphraser or prompt of a variant of a cell; empty where a run has one.
 
-    >>> source_of("paraphrase:by=ollama:gemma3:27b,seed=1337")
+    >>> variant_source("paraphrase:by=ollama:gemma3:27b,seed=1337")
     'by=ollama:gemma3:27b'
     """
     return variant.removeprefix(_PREFIX).rpartition(_SEED)[0].rstrip(",")

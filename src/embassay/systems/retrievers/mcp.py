@@ -150,7 +150,7 @@ def find_question_argument(properties: Mapping[str, Any], required: Sequence[str
     """Which argument of a tool is the question: one of the usual names, else the only text that it requires. UsageError
     where that cannot be told.
 
-    >>> question_argument({"needle": {"type": "string"}, "k": {"type": "integer"}}, ["needle"])
+    >>> find_question_argument({"needle": {"type": "string"}, "k": {"type": "integer"}}, ["needle"])
     'needle'
     """
     named = next((name for name in _QUESTIONS if name in properties), None)
