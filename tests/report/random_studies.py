@@ -116,6 +116,7 @@ def of_choice(seed: int) -> Made:
         own={
             "use": least, "expected_regret": least, "random pick": least, "regret_with_labels": labels,
             "as good": lambda claim: p_near[claim.subject] >= claim.margin,
+            "chance": lambda claim: (claim.relation == "keeps") == (p_best[claim.subject] >= claim.margin),
         },
     )  # fmt: skip
     return choice_verdict(record, make_board(EMPTY)), tables

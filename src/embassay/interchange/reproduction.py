@@ -123,7 +123,7 @@ _NOISED = ("openai:text-embedding-3-large", "openai:text-embedding-3-small")
 
 _LOREM = (
     "the Lorem Ipsum of the first author's earlier code, 25,526 tokens, with which docs/published.md was made; without "
-    "it ours is inserted, and tables 5 and 6 are of another text"
+    "it Embassay's own text is inserted, and tables 5 and 6 will differ"
 )
 _NEEDLE = "8045a309bb0a3293"
 """The digest of that text, as manifests have it."""

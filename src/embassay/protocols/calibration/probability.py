@@ -348,7 +348,7 @@ def _parse_reference(plain: Mapping[str, Any]) -> Reference:
     if reference and (len(sizes) != 1 or 0 in sizes or not reference.keys() <= FEATURES.keys()):
         raise ValueError("numbers of the labelled pairs that do not fit each other")
     if not all(np.isfinite(values).all() for values in reference.values()):
-        raise ValueError("a number of the labelled pairs that is none")
+        raise ValueError("numbers of the labelled pairs that are not finite")
     return reference
 
 

@@ -145,7 +145,7 @@ def _compare_bin(
     label = f"{max(ends[0], 0):g} to {min(ends[1], 1):g}"
     first, second = (_side_loss(score, texts, ends, seed) for texts in (old, fresh))
     if first.replicates is None or second.replicates is None:
-        reason = f"under {FEWEST_TEXTS} items, or no score, of one kind"
+        reason = f"fewer than {FEWEST_TEXTS} items, or no score, for old or for fresh texts"
         return DistanceBin(label, first.n, second.n, reason=reason)
     replicates = first.replicates - second.replicates
     return DistanceBin(label, first.n, second.n, first.loss, second.loss, replicates)

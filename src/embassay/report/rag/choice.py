@@ -17,10 +17,12 @@ from embassay.document.blocks import (
     Facts,
     Heading,
     Name,
+    Part,
     Sentence,
     Table,
     Text,
     Verdict,
+    join_names,
     number_columns,
 )
 from embassay.limits import WHOLE, read_bounded, record_json
@@ -39,6 +41,10 @@ from embassay.report.runs import ReportRun
 
 TASK = "choice"
 TO_GRADE = "to_grade.jsonl"
+UNLIKELY = 0.05
+"""A system whose chance of being the best is lower is called unlikely."""
+NAMED = 3
+"""Systems that a heading names."""
 SIGNALS = {
     "sentence": "a sentence taken out", "half": "half of its shared words gone", "apart": "all of them gone",
     "keywords": "its rarest words", "typos": "typos", "reworded": "similar words", "title": "its title"
@@ -60,15 +66,14 @@ def choice_verdict(record: Record, board: Board) -> Verdict:
     pick, picked = _pick_name(record, choice), _pick_claim(record, dataset, choice)
     chances, alike = _chance_claims(record, choice), _alike_claims(choice)
     labels_needed = _label_claims(choice)
+    odds = _odds_claims(record, dataset, choice)
     if picked.kind == "use":
-        heading: Sentence = ("Use ", pick)
-    elif picked.relation == "most" and _has_same_printed_chance(record, dataset, picked):
-        heading = ("Cannot say which is best",)
+        percent = numbers.format_percent(choice["p_best"])
+        heading: Sentence = ("Use ", pick, f" ({percent} likely to be the best)")
     else:
-        leads = {"most": "is the likeliest", "least": "has the least expected loss"}[picked.relation]
-        heading = ("Cannot say which is best; ", pick, f" {leads}")
+        heading = ("Undecided: ", *_odds_parts(record, odds))
     lede = tuple(_lede_sentences(record, dataset, choice, chances, alike, labels_needed))
-    return Verdict(heading, lede, (picked, *chances, *alike, *labels_needed))
+    return Verdict(heading, lede, (picked, *odds, *chances, *alike, *labels_needed))
 
 
 def _chances(record: Record, dataset: str) -> dict[str, float]:
@@ -81,12 +86,42 @@ def _chances(record: Record, dataset: str) -> dict[str, float]:
     }
 
 
-def _has_same_printed_chance(record: Record, dataset: str, picked: Claim) -> bool:
-    """Whether another system has the same chance as the table shows it: then none is seen to be the likeliest."""
+def _odds_claims(record: Record, dataset: str, choice: Mapping[str, Any]) -> tuple[Claim, ...]:
+    """Who may be the best, the likeliest first and of equal ones the pick, and who hardly can be."""
     chances = _chances(record, dataset)
-    # 50.2% and 49.8% are one number to a reader.
-    shown = [numbers.format_percent(chances[name]) for name in picked.others]
-    return numbers.format_percent(picked.value or 0.0) in shown
+    names = sorted(chances, key=lambda name: (-chances[name], name != choice["pick"]))
+    return tuple(
+        Claim(
+            name, "keeps" if chances[name] >= UNLIKELY else "misses", "p_best",
+            value=chances[name], margin=UNLIKELY, kind="chance",
+        )
+        for name in names
+    )  # fmt: skip
+
+
+def _odds_parts(record: Record, odds: Sequence[Claim]) -> Iterator[Part]:
+    """`minilm (50%) or all-mpnet-base-v2 (40%) may be best; bm25 is unlikely`."""
+    label = label_names([system.name for system in record.systems])
+    index = {system.name: system.index for system in record.systems}
+    likely = [claim for claim in odds if claim.relation == "keeps"]
+    for place, claim in enumerate(likely[:NAMED]):
+        last = place == min(len(likely), NAMED) - 1 and len(likely) <= NAMED
+        before = "" if not place else " or " if last else ", "
+        yield before
+        yield Name(label[claim.subject], index[claim.subject])
+        yield f" ({numbers.format_percent(claim.value or 0.0)})"
+    if len(likely) > NAMED:
+        yield f" or {numbers.spell_count(len(likely) - NAMED)} more"
+    yield " may be best"
+    unlikely = [
+        Name(label[claim.subject], index[claim.subject]) for claim in odds if claim.relation == "misses"
+    ]
+    if len(unlikely) > NAMED:
+        yield f"; the other {numbers.spell_count(len(unlikely))} are unlikely"
+    elif unlikely:
+        yield "; "
+        yield from join_names(unlikely)
+        yield f" {'is' if len(unlikely) == 1 else 'are'} unlikely"
 
 
 def _pick_claim(record: Record, dataset: str, choice: Mapping[str, Any]) -> Claim:
