@@ -16,8 +16,7 @@ from embassay.document.blocks import (
 )
 from embassay.protocols.watch.compare import Conformance
 from embassay.protocols.watch.history import GroupState, WatchCheck
-from embassay.protocols.watch.impact import Impact
-from embassay.protocols.watch.panels import PanelEffect
+from embassay.protocols.watch.impact import Impact, PanelEffect
 from embassay.protocols.watch.plan import PlannedStep
 from embassay.protocols.watch.verdicts import interval_text
 from embassay.runs.spending import format_dollars
