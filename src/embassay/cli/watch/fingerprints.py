@@ -68,7 +68,7 @@ def record(request: RecordRequest, target: Target, asking: AskingOptions) -> Non
         typer.echo(
             f"Goes on with the answers in {partial_of(target.out)}; remove it to begin anew.", err=True
         )
-    with _listening(asking, f"Answers so far are kept in {partial_of(target.out)}.") as heard:
+    with _show_progress(asking, f"Answers so far are kept in {partial_of(target.out)}.") as heard:
         made = record_to_file(request, target.out, max_usd=asking.max_cost, listener=heard)
     shown = {
         "file": str(target.out), **made.facts(), "system": made.fingerprint.system,
@@ -109,7 +109,7 @@ def check(
         _show_plan(lambda: tuple(plan_check(fingerprint, request)), asking)
         return
     history = request.history or history_of(file)
-    with _listening(asking) as heard:
+    with _show_progress(asking) as heard:
         made = check_fingerprint(
             fingerprint, request, history=history, ledger=_ledger(asking), listener=heard
         )
@@ -142,7 +142,7 @@ def compare(request: CompareRequest, asking: AskingOptions) -> None:
     if asking.dry_run:
         _show_plan(lambda: plan_comparison(request), asking)
         return
-    with _listening(asking) as heard:
+    with _show_progress(asking) as heard:
         told = compare_systems(request, ledger=_ledger(asking), listener=heard)
     if asking.json:
         typer.echo(to_json(told.as_dict(), indent=1))
@@ -151,7 +151,7 @@ def compare(request: CompareRequest, asking: AskingOptions) -> None:
 
 
 @contextmanager
-def _listening(asking: AskingOptions, kept: str = "") -> Iterator[Silent]:
+def _show_progress(asking: AskingOptions, kept: str = "") -> Iterator[Silent]:
     """A listener that shows what is asked; and, where something is kept, a signal that ends it in one line."""
     from embassay.cli.progress import make_listener
     from embassay.cli.session import stop_on_signal
