@@ -134,9 +134,9 @@ GAUGES = {
 }
 """What `gauges.py` counts, as it is today. The goals: 45, 0, 0, 6, 10, 1.2, 2, 33, 1000. The tokens rose twice: by
 26 with retrievers that are asked, recall by names, distractors, attacks, guards and fresh texts; by 41 with watching a
-model, drops corrected by ratings, facets, an MCP server and what a real small model broke. They rise with recordings that
-are resumed, priced judges and golden sets that are watched, traces of a pipeline, tables of questions by systems, and
-fusion that is tuned."""
+model, drops corrected by ratings, facets, an MCP server and what a real small model broke. They rise with recordings
+that are resumed, priced judges, golden sets that are watched, traces of a pipeline, tables of questions by systems,
+and fusion that is tuned."""
 
 
 @pytest.mark.slow

@@ -99,16 +99,17 @@ def check(
     from embassay.protocols.watch.check import check_fingerprint
     from embassay.protocols.watch.fingerprint import read_fingerprint
     from embassay.protocols.watch.history import append_check, history_of
-    from embassay.protocols.watch.plan import plan_check
+    from embassay.protocols.watch.plan import pace_of, plan_check
     from embassay.protocols.watch.verdicts import as_junit, as_markdown, is_failed
     from embassay.report.watch.checks import check_view
     from embassay.runs.folder import to_json, write_atomic
 
     fingerprint = read_fingerprint(file)
-    if asking.dry_run:
-        _show_plan(lambda: tuple(plan_check(fingerprint, request)), asking)
-        return
     history = request.history or history_of(file)
+    if asking.dry_run:
+        pace = pace_of(history, fingerprint)
+        _show_plan(lambda: tuple(plan_check(fingerprint, request, pace)), asking)
+        return
     with _show_progress(asking) as heard:
         made = check_fingerprint(
             fingerprint, request, history=history, ledger=_ledger(asking), listener=heard

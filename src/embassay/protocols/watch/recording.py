@@ -25,7 +25,6 @@ from embassay.protocols.watch.texts import fixed_panels, fixed_texts
 from embassay.randomness import generator
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import redacted
-from embassay.systems.remote.ledger import likely_tokens
 
 ANCHORS = ("sentence", "question", "claim", "german", "arabic", "hindi", "chinese", "python", "near-1a", "order-1a",
            "negation-1a", "lower", "no-accents", "dates", "emoji-text", "paragraph")  # fmt: skip
@@ -206,26 +205,12 @@ def _make_fingerprint(
     if isinstance(respondent, VectorRespondent) and own is not None and rows:
         kept = [own.query_ids.index(items[row].id) for row in rows]
         lists = make_lists(own.only(kept), respondent, first.values[rows], rows, request.own.seed)
-    model = getattr(respondent, "encoder", None)
-    price = getattr(model, "price", None if is_paid(request, respondent) else 0.0)
+    load = respondent.load(items)
+    price = None if load.usd is None else 1e6 * load.usd / max(1, load.tokens)
     return Fingerprint(
         respondent.kind, redacted(respondent.name), redacted(respondent.identity), TEXTS, request.own.seed,
-        first.values.shape[1], getattr(model, "max_tokens", None), price, tokens_of(items),
+        first.values.shape[1], getattr(getattr(respondent, "encoder", None), "max_tokens", None), price, load.tokens,
         request.tokenizer, tuple(items),
         Packed.of(first.values), Packed.of(again), {items[int(row)].id: why for row, why in first.failed.items()},
         None if own is None else own.facts(), lists
     )  # fmt: skip
-
-
-def is_paid(request: RecordRequest, respondent: Respondent) -> bool:
-    """Whether its answers may cost money."""
-    if respondent.kind == "judge":
-        from embassay.protocols.rag.judges import is_remote
-
-        return is_remote(request.name)
-    return hasattr(getattr(respondent, "reranker", respondent), "price")
-
-
-def tokens_of(items: Sequence[WatchItem]) -> int:
-    """About how many tokens one check sends."""
-    return sum(likely_tokens([item.text]) + likely_tokens(item.others) for item in items)

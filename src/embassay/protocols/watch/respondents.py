@@ -20,13 +20,17 @@ from embassay.errors import ModelError, TextRefused, UsageError
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.watch.answers import KeptAnswers
 from embassay.protocols.watch.fingerprint import Kind, WatchItem
+from embassay.runs.forecast import ANSWER_SECONDS, encoder_behind, remote_seconds
 from embassay.systems import open_system
 from embassay.systems.remote import Ledger, wait_for
+from embassay.systems.remote.ledger import likely_tokens
 from embassay.systems.rerankers import open_reranker
 from embassay.text import open_tokenizer
 
 PER_REQUEST = 4
 """Texts of a request: with few, a share of bad requests is a share of bad texts."""
+LABEL_TOKENS = 3
+"""What a chat model writes for each document that it ranks."""
 Answers = NDArray[np.float32]
 
 
@@ -36,6 +40,49 @@ class Replies:
 
     values: Answers
     failed: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Load:
+    """What asking for items takes, by our estimate: `texts` (of a reranker or a judge passages), `tokens`, dollars and
+    seconds; None where these are not known."""
+
+    texts: int
+    tokens: int
+    usd: float | None
+    seconds: float | None
+
+    def repeated(self, times: int) -> Load:
+        """So many times as much."""
+        usd = None if self.usd is None else times * self.usd
+        seconds = None if self.seconds is None else times * self.seconds
+        return Load(times * self.texts, times * self.tokens, usd, seconds)
+
+
+GRADE_TOKENS, GRADE_WRITTEN = 700, 12
+"""About what a judge reads beside a question and a passage, and writes, for one grade."""
+
+
+def tokens_of(kind: Kind, items: Sequence[WatchItem]) -> int:
+    """About how many tokens the items take. Rerankers and judges read the question with each passage."""
+    return sum(_read_tokens(kind, item) for item in items) + GRADE_WRITTEN * _count_grades(kind, items)
+
+
+def count_texts(items: Sequence[WatchItem]) -> int:
+    """The texts that the items take, or the passages that their questions are asked with."""
+    return sum(max(1, len(item.others)) for item in items)
+
+
+def _read_tokens(kind: Kind, item: WatchItem) -> int:
+    if kind == "vectors" or kind == "scores":
+        return likely_tokens([item.text]) + likely_tokens(item.others)
+    beside = GRADE_TOKENS if kind == "judge" else 0
+    pairs = len(item.others) * likely_tokens([item.text])
+    return pairs + likely_tokens(item.others) + beside * len(item.others)
+
+
+def _count_grades(kind: Kind, items: Sequence[WatchItem]) -> int:
+    return sum(len(item.others) for item in items) if kind == "judge" else 0
 
 
 class Respondent(Protocol):
@@ -52,6 +99,10 @@ class Respondent(Protocol):
 
     def count(self, items: Sequence[WatchItem]) -> int:
         """How many answers the items take: texts, or passages to grade."""
+        ...
+
+    def load(self, items: Sequence[WatchItem]) -> Load:
+        """What asking for the items once takes."""
         ...
 
     def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
@@ -87,6 +138,17 @@ class VectorRespondent(_Interviewee):
     def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
         """Vectors, (n, dim)."""
         return self.encode([item.text for item in items], [item.role for item in items], rng)
+
+    def load(self, items: Sequence[WatchItem]) -> Load:
+        """Priced by the token; of an encoder on this machine nobody knows the time."""
+        tokens = tokens_of(self.kind, items)
+        remote = encoder_behind(self)
+        price = getattr(self.encoder, "price", None if remote is not None else 0.0)
+        usd = None if price is None else tokens * price / 1e6
+        requests = -(-len(items) // PER_REQUEST)
+        return Load(
+            len(items), tokens, usd, None if remote is None else remote_seconds(remote, requests, tokens)
+        )
 
     def encode(self, texts: Sequence[str], roles: Sequence[Role], rng: np.random.Generator) -> Replies:
         """Vectors of texts in roles; a failed one by its place as a text."""
@@ -163,6 +225,10 @@ class ScoreRespondent(_Interviewee):
         super().__init__()
         self.system, self.name, self.identity = system, system.name, system.identity
 
+    def load(self, items: Sequence[WatchItem]) -> Load:
+        """Nothing is sent."""
+        return Load(count_texts(items), tokens_of(self.kind, items), 0.0, None)
+
     def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
         """Similarities, (n, others)."""
         return _ask_each(self, items, rng, self._score)
@@ -181,6 +247,18 @@ class RerankerRespondent(_Interviewee):
     def __init__(self, reranker: Any) -> None:
         super().__init__()
         self.reranker, self.name, self.identity = reranker, reranker.name, reranker.identity
+
+    def load(self, items: Sequence[WatchItem]) -> Load:
+        """Priced as the reranker charges: by the token, or by the search; a chat model by what it reads and writes."""
+        passages, tokens = count_texts(items), tokens_of(self.kind, items)
+        chat = getattr(self.reranker, "model", None)
+        if chat is not None:
+            return _chat_load(chat, len(items), passages, tokens, LABEL_TOKENS * passages)
+        if not hasattr(self.reranker, "usd"):
+            return Load(passages, tokens, 0.0, None)
+        prices = [self.reranker.usd(_read_tokens(self.kind, item), len(item.others)) for item in items]
+        usd = None if None in prices else float(sum(prices))
+        return Load(passages, tokens, usd, len(items) * ANSWER_SECONDS)
 
     def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
         """Scores, (n, passages)."""
@@ -201,7 +279,16 @@ class JudgeRespondent(_Interviewee):
 
     def count(self, items: Sequence[WatchItem]) -> int:
         """One grade for each passage."""
-        return sum(len(item.others) for item in items)
+        return _count_grades(self.kind, items)
+
+    def load(self, items: Sequence[WatchItem]) -> Load:
+        """Priced by what the chat model reads and writes; what is no model costs nothing."""
+        grades, tokens = self.count(items), tokens_of(self.kind, items)
+        chat = getattr(self.judge, "model", None)
+        if chat is None:
+            return Load(grades, tokens, 0.0, None)
+        written = GRADE_WRITTEN * grades
+        return _chat_load(chat, grades, grades, tokens - written, written)
 
     def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
         """Grades, (n, passages)."""
@@ -238,6 +325,12 @@ class JudgeRespondent(_Interviewee):
     def _count_cached(self) -> int:
         """Answers that an interrupted recording had brought."""
         return int(getattr(getattr(self.judge, "counts", None), "cached", 0))
+
+
+def _chat_load(chat: Any, requests: int, texts: int, read: int, written: int) -> Load:
+    price = getattr(chat, "price", None)
+    seconds = remote_seconds(chat, requests, read + written, written)
+    return Load(texts, read + written, None if price is None else price.usd(read, written), seconds)
 
 
 def _passage_id(item: WatchItem, place: int) -> str:
