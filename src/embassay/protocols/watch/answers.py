@@ -19,7 +19,7 @@ from embassay.protocols.watch.fingerprint import read_fingerprint
 from embassay.runs.embeddings import EmbeddingCache, chunk_key
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 from embassay.runs.spending import Spending
-from embassay.runs.store import AnswerCache, PairCache, score_key
+from embassay.runs.store import PairCache, score_key
 from embassay.systems.remote import Ledger
 
 if TYPE_CHECKING:
@@ -46,11 +46,6 @@ class KeptAnswers:
         self.is_resumed = bool(self._finished or self.spending.by_account())
 
     @property
-    def chat(self) -> Path:
-        """The file for the answers of a chat model, whose draws tell repeats apart."""
-        return self.folder / AnswerCache.file
-
-    @property
     def usd(self) -> float | None:
         """Dollars billed to all attempts; None where a price is not known."""
         prices = [spent.usd for spent in self.spending.by_account().values()]
@@ -69,14 +64,14 @@ class KeptAnswers:
 
     def read_scores(self, identity: str, question: str, others: Sequence[str]) -> Answers | None:
         """The scores (n,) of the others of an item in this stage; None where there are none."""
-        key = score_key(self._named(identity), question, others)
+        key = score_key(self._name_stage(identity), question, others)
         scores = self._scores.read([key], len(others)).get(key)
         self.found += scores is not None
         return scores
 
     def write_scores(self, identity: str, question: str, others: Sequence[str], scores: Answers) -> None:
         """Keep them."""
-        self._scores.write(identity, {score_key(self._named(identity), question, others): scores})
+        self._scores.write(identity, {score_key(self._name_stage(identity), question, others): scores})
 
     def is_finished(self, stage: str) -> bool:
         """Whether an earlier attempt came to the end of the stage."""
@@ -98,9 +93,9 @@ class KeptAnswers:
         self._scores.close()
 
     def _key(self, identity: str, role: Role, texts: Sequence[str]) -> bytes:
-        return chunk_key(self._named(identity), role, texts)
+        return chunk_key(self._name_stage(identity), role, texts)
 
-    def _named(self, identity: str) -> str:
+    def _name_stage(self, identity: str) -> str:
         return f"{self.stage}\n{identity}"
 
 
@@ -112,6 +107,7 @@ def stage_of(respondent: Respondent, stage: str) -> Iterator[bool]:
         yield True
         return
     kept.stage = stage
+    # What stops the block leaves the stage unfinished.
     yield not kept.is_finished(stage)
     kept.finish(stage)
 
@@ -130,6 +126,7 @@ def keep_answers(out: Path, max_usd: float | None = None) -> Iterator[KeptAnswer
     """What is kept for a recording to the file `out`, for as long as the block runs. The folder goes once the file
     is there; after an error or a kill it stays. UsageError while another process records to that file."""
     folder = partial_of(out)
+    # A kill may have come between the file and the removal.
     _drop_finished(folder, out)
     with RunFolder(folder).locked():
         spending = Spending(RunFolder(folder).spending, moment("milliseconds"))

@@ -47,7 +47,7 @@ def plan_recording(request: RecordRequest) -> tuple[PlannedStep, ...]:
     once = respondent.load(items)
     steps = [
         PlannedStep.of("first answers", once),
-        PlannedStep.of("repeats", once.repeated(request.repeats)),
+        PlannedStep.of("repeats", once.multiply_by(request.repeats)),
     ]
     if own is not None and own.queries and respondent.kind == "vectors":
         passages = [WatchItem(key, "passage", text) for key, text in zip(own.ids, own.texts, strict=True)]
@@ -76,7 +76,7 @@ def plan_check(
         items = [fingerprint.items[row] for row in rows]
         yield PlannedStep.of("every check" if len(stages) == 1 else name, _load_of(fingerprint, items, pace))
     again = _load_of(fingerprint, fingerprint.items[:AGAIN], pace)
-    yield PlannedStep.of("if different: twice more", again.repeated(2))
+    yield PlannedStep.of("if different: twice more", again.multiply_by(2))
     if fingerprint.lists is None or request.lists == "never":
         return
     texts = (*fingerprint.lists.pool, *fingerprint.lists.others)
@@ -101,7 +101,7 @@ def plan_comparison(request: CompareRequest) -> tuple[PlannedStep, ...]:
     for name in request.systems:
         respondent = _look_at(name, request)
         items = items_for(respondent.kind, own, request.own)
-        steps.append(PlannedStep.of(respondent.name, respondent.load(items).repeated(request.repeats + 1)))
+        steps.append(PlannedStep.of(respondent.name, respondent.load(items).multiply_by(request.repeats + 1)))
     return tuple(steps)
 
 

@@ -205,6 +205,7 @@ def _make_fingerprint(
     if isinstance(respondent, VectorRespondent) and own is not None and rows:
         kept = [own.query_ids.index(items[row].id) for row in rows]
         lists = make_lists(own.only(kept), respondent, first.values[rows], rows, request.own.seed)
+    # By the token whatever it is charged by, so that a check is priced without opening the system.
     load = respondent.load(items)
     price = None if load.usd is None else 1e6 * load.usd / max(1, load.tokens)
     return Fingerprint(

@@ -52,7 +52,7 @@ class Load:
     usd: float | None
     seconds: float | None
 
-    def repeated(self, times: int) -> Load:
+    def multiply_by(self, times: int) -> Load:
         """So many times as much."""
         usd = None if self.usd is None else times * self.usd
         seconds = None if self.seconds is None else times * self.seconds
@@ -198,6 +198,7 @@ class VectorRespondent(_Interviewee):
                 waiting.append(place)
             else:
                 yield place, vectors
+        # An encoder that is asked for nothing may still ask how wide its vectors are.
         for number, answer in self._encode_new([chunks[place] for place in waiting], role) if waiting else ():
             if not isinstance(answer, TextRefused):
                 self.kept.write_vectors(self.identity, role, chunks[waiting[number]], answer)
