@@ -92,3 +92,16 @@ def test_a_run_names_the_folder_to_fill(embassay, mirror) -> None:
     )  # fmt: skip
     assert "FiscalNote/billsum test at main cannot be read from the hub" in done.stderr
     assert "mirror/billsum with test.jsonl (text, summary): see docs/data.md." in done.stderr
+
+
+def test_several_files_are_checked_each_alone(embassay, tmp_path) -> None:
+    """One report a line with --json; exit code 4 where any of them cannot be used."""
+    (tmp_path / "good.csv").write_text("text,label\na,x\nb,y\n")
+    (tmp_path / "bad.csv").write_text("x,y\n1,2\n")
+    done = embassay("data", "check", "bad.csv", "good.csv", "--json", check_code=4)
+    reports = list(map(json.loads, done.stdout.splitlines()))
+    assert [(report["path"], report["usable"]) for report in reports] == [
+        ("bad.csv", False),
+        ("good.csv", True),
+    ]
+    assert "usable" in embassay("data", "check", "good.csv").stdout

@@ -181,22 +181,32 @@ def fetch(
 @stopping_at_memory
 @of_records()
 def check(
-    path: Annotated[str, typer.Argument(help="Your data, or a catalogue name.")],
+    paths: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH…", help="Your data, or catalogue names. Each is checked alone."),
+    ],
     asked: DataCheckOptions,
     shown: PrintOptions,
 ) -> None:
     """Show what your data can be used for, and what is wrong.
 
-    Exit code 4: they cannot be used.
+    Exit code 4: some cannot be used.
 
     Example: embassay data check my.jsonl --against train.jsonl
     """
+    usable = [_check_path(path, asked, shown) for path in paths]
+    if not all(usable):
+        raise typer.Exit(DataError.exit_code)
+
+
+def _check_path(path: str, asked: DataCheckOptions, shown: PrintOptions) -> bool:
+    """Whether a run can use what lies there, once its report is printed: with --json one line."""
     from embassay.cli.progress import Waiting
     from embassay.data.check import Check, Nearness
 
     nearness = None if asked.no_near else Nearness(asked.near, "words" if asked.by_words else "characters")
     with Waiting() as waiting:
-        report = Check(
+        check = Check(
             path,
             dict(asked.mapping),
             asked.split,
@@ -205,15 +215,15 @@ def check(
             nearness,
             _tokenizer_here(),
             waiting,
-        ).report()
+        )
+        report = check.report()
     if shown.json:
         from json import dumps
 
         typer.echo(dumps(report.as_dict(), ensure_ascii=False))
     else:
         show_report(report, wide=shown.wide)
-    if not report.usable:
-        raise typer.Exit(DataError.exit_code)
+    return report.usable
 
 
 def _tokenizer_here() -> Tokenizer | None:
