@@ -115,7 +115,7 @@ def _check_saved(words: Sequence[str], request: CalibrationRequest, running: Wor
     """Say whether a calibration may be used on the request's pairs; exit code 1 where it may not."""
     from embassay.cli.terminal import print_rendered, show_blocks
     from embassay.protocols.calibration.check import check_calibration
-    from embassay.report.calibration import checked_view
+    from embassay.report.calibration.thresholds import checked_view
     from embassay.runs.folder import to_json
 
     if words[0] != CHECK or len(words) != 2:
@@ -222,6 +222,6 @@ def _parse_threshold(text: str) -> tuple[str, float]:
 def _show_translations(out: Path, origin: str, score: float, targets: Sequence[str], wide: bool) -> None:
     from embassay.cli.terminal import show_blocks
     from embassay.protocols.calibration.probability import translations
-    from embassay.report.calibration import translation_view
+    from embassay.report.calibration.thresholds import translation_view
 
     show_blocks(translation_view(translations(out, origin, score, targets)), wide)

@@ -76,14 +76,16 @@ class Silence:
     times: int | None = None
 
 
-def find_silence(unanswerable: Scores, answerable: Scores, aims: SilenceAims, signals: int = 1) -> Silence:
+def find_silence(
+    unanswerable: Scores, answerable: Scores, aims: SilenceAims, signals: int = 1, *, foresee: bool = True
+) -> Silence:
     """The lowest threshold that keeps silent on `unanswerable` questions of one kind, by their scores (n,), and how
     many of the `answerable` (m,) it leaves answered.
 
     A question with nothing retrieved scores -inf and is never answered. Of `signals` from which this one was chosen
     each has its part of the error, so that the choice costs no confidence. "None works" is shown, at the same error,
-    where even the lowest threshold that the sample allows answers fewer than the aim. UsageError for scores that are
-    no numbers, and where a side is empty.
+    where even the lowest threshold that the sample allows answers fewer than the aim. Without `foresee` nothing says
+    how many questions would decide. UsageError for scores that are no numbers, and where a side is empty.
     """
     for scores in (unanswerable, answerable):
         if np.isnan(scores).any():
@@ -95,7 +97,7 @@ def find_silence(unanswerable: Scores, answerable: Scores, aims: SilenceAims, si
             )
     alpha = _part_of_error(aims, signals)
     decided = _decide(unanswerable, answerable, aims, alpha)
-    if decided.verdict != "too few":
+    if decided.verdict != "too few" or not foresee:
         return decided
     for times in range(2, MOST_TIMES + 1):
         many = np.repeat(unanswerable, times), np.repeat(answerable, times)

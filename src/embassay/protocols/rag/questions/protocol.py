@@ -355,10 +355,10 @@ def write_export(folder: Path, plan: QuestionsPlan, found: Gathered) -> None:
         write_atomic(folder / "no_answer.jsonl", "".join(to_json(row) + "\n" for row in unanswered))
 
 
-def _unanswered_rows(plan: QuestionsPlan, found: Gathered) -> Iterator[dict[str, Any]]:
+def _unanswered_rows(plan: QuestionsPlan, gathered: Gathered) -> Iterator[dict[str, Any]]:
     """As `calibrate --no-answer` reads them: id, text and kind, what it was made of, and what was changed."""
     by_model = plan.writer is not None and NEAR in plan.drawn
-    for kind, questions in found.unanswered.items():
+    for kind, questions in gathered.unanswered.items():
         for number, question in enumerate(questions, 1):
             row: dict[str, Any] = {"id": f"{kind}-{number}", "text": question.text, "kind": kind}
             if kind == NEAR:

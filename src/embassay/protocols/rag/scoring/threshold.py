@@ -35,7 +35,7 @@ from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.scoring.inputs import Inputs, describe_runs, hash_entries, map_grades, read_inputs
 from embassay.protocols.rag.scoring.options import RunCalibrationRequest
 from embassay.protocols.rag.scoring.placement import Placed, PlacedRuns, place_runs
-from embassay.protocols.rag.scoring.silence import (
+from embassay.protocols.rag.silence import (
     RunSilence,
     check_answered_at_all,
     check_unanswerable,

@@ -20,6 +20,7 @@ from embassay.data.rows import key_of, missing_column, text_of
 from embassay.data.tables import open_table
 from embassay.data.views import Renamed
 from embassay.errors import DataError
+from embassay.protocols.calibration.options import ANSWERED, LOSS, SILENT, SILENT_BELOW
 from embassay.randomness import generator
 from embassay.records import Score
 from embassay.runs.folder import to_json, write_atomic
@@ -32,7 +33,6 @@ from embassay.stats.silence import (
     rank_signals,
 )
 
-THRESHOLD, SILENT, ANSWERED, LOSS = "silence_threshold", "silent", "answered", "signal_log_loss"
 RERANKER = "reranker"
 OTHER = "no answer"
 """The kind of questions of a file that names none."""
@@ -66,7 +66,7 @@ class RunSilence:
     def scores(self) -> Iterator[Score]:
         """Rows of results: thresholds, and shares with their bounds; `subset` is the kind, `variant` the signal."""
         if self.reason:
-            yield Score(THRESHOLD, None, 0, reason=self.reason)
+            yield Score(SILENT_BELOW, None, 0, reason=self.reason)
         for entry in self.signals:
             yield from _silence_scores(entry)
 
@@ -85,7 +85,7 @@ def _silence_scores(entry: SignalSilence) -> Iterator[Score]:
     promise = f"silent on at least {aims.silent:g} with {aims.confidence:.0%} confidence, exact binomial"
     value = None if silence.verdict == "none works" else silence.above
     reason = explain_silence(silence, entry.kind) if value is None else ""
-    yield Score(THRESHOLD, value, n, **where, method=promise, reason=reason)
+    yield Score(SILENT_BELOW, value, n, **where, method=promise, reason=reason)
     if silence.silent is None or silence.answered is None:
         return
     bounds, answered = silence.silent, silence.answered

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from embassay.document import plots
 from embassay.document.blocks import (
@@ -35,9 +34,9 @@ from embassay.protocols.calibration.shift import FEATURES
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_value
 from embassay.protocols.kernel.tables import SCORE
-from embassay.protocols.rag.scoring.silence import ANSWERED, LOSS, SILENT, THRESHOLD
 from embassay.records import Result
 from embassay.report.board import Board, Row
+from embassay.report.calibration.silence import silence_blocks, value_entry
 from embassay.report.cards.findings import Finding, make_finding
 from embassay.report.notes import care_blocks, notes_of, outlook_table
 from embassay.report.record import Record
@@ -296,7 +295,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
     yield from (replace(_threshold_table(record, board, dataset), title=dataset) for dataset in datasets)
     yield from (block for dataset in datasets for block in _next_labels(record, board, dataset))
-    yield from _silence_blocks(record, board)
+    yield from silence_blocks(record, board)
     yield from _cost_blocks(record, board)
     yield from (figure for dataset in datasets for figure in _tradeoff_figures(record, board, dataset))
     yield Heading("What was predicted, and what came true", "calibration-reliability")
@@ -355,100 +354,13 @@ def _threshold_table(record: Record, board: Board, dataset: str) -> Table:
 
 def _promise_entries(record: Record, row: Row, dataset: str) -> Iterator[Said | Entry]:
     skill = record.find(task_of(record), row.system.name, "skill", dataset=dataset)
-    yield _value_entry(skill)
+    yield value_entry(skill)
     for measure, other in ((PRECISION, RECALL), (RECALL, PRECISION)):
-        yield _value_entry(_cutoff_row(record, row, dataset, measure))
+        yield value_entry(_cutoff_row(record, row, dataset, measure))
         result = record.find(
             task_of(record), row.system.name, f"sample_{other}", dataset=dataset, variant=measure
         )
         yield _format_share(result.value if result is not None else None)
-
-
-def _value_entry(row: Result | None) -> Entry:
-    if row is None or row.value is None:
-        return Entry(numbers.NONE, why=row.reason if row is not None else "no threshold")
-    if row.ci_low is None or row.ci_high is None:
-        return Entry(SCORE.text(row.value), exact=str(row.value))
-    ends = (row.ci_low, row.ci_high)
-    return Entry(SCORE.text(row.value), SCORE.interval(*ends), ",".join(map(str, (row.value, *ends))))
-
-
-def _silence_blocks(record: Record, board: Board) -> Iterator[Block]:
-    """From which score to answer, so that questions without an answer get none; no block where none were given."""
-    rows = [row for row in record.rows.values() if row.measure == THRESHOLD]
-    if not rows:
-        return
-    yield Heading("When to say nothing", "calibration-silence")
-    options = record.arguments
-    for row in board.ranked:
-        yield from (Text(text) for text in _silence_sentences(record, row, options))
-    labels = {row.system.name: row.label for row in board.rows}
-    heads: list[str | Column] = [
-        "System", "Questions", "Signal", *number_columns("Answer above", "silent", "answered")
-    ]  # fmt: skip
-    lines: list[list[Said | Entry]] = [
-        [labels.get(row.system, row.system), row.subset, row.variant, *_silence_entries(record, row)]
-        for row in _signal_order(record, rows)
-    ]
-    yield Table.of("silence", heads, lines)
-
-
-def _signal_order(record: Record, rows: Sequence[Result]) -> list[Result]:
-    """By system and kind of question, and of each the signal first that tells answerable questions best."""
-    losses = {
-        (r.system, r.subset, r.variant): r.value or 0.0 for r in record.rows.values() if r.measure == LOSS
-    }
-    kinds = list(dict.fromkeys(row.subset for row in rows))
-    return sorted(
-        rows,
-        key=lambda r: (r.system, kinds.index(r.subset), losses.get((r.system, r.subset, r.variant), 0.0)),
-    )
-
-
-def _silence_entries(record: Record, row: Result) -> Iterator[Entry]:
-    where = (row.system, row.subset, row.variant)
-    at = {r.measure: r for r in record.rows.values() if (r.system, r.subset, r.variant) == where}
-    yield _value_entry(row)
-    yield from (_value_entry(at.get(measure)) for measure in (SILENT, ANSWERED))
-
-
-_SIGNALS = {
-    "score": "the best score",
-    "margin": "the margin of the best score over the second",
-    "reranker": "the reranker's best score",
-}
-
-
-def _silence_sentences(record: Record, row: Row, arguments: Mapping[str, Any]) -> Iterator[str]:
-    """What the best signal can do about each kind of question, and why where it can do nothing."""
-    of_run = [r for r in record.rows.values() if r.measure == THRESHOLD and r.system == row.system.name]
-    told: set[str] = set()
-    for best in _signal_order(record, of_run):
-        if best.subset in told:
-            continue
-        told.add(best.subset)
-        yield _silence_sentence(record, row.label, best, arguments)
-
-
-def _silence_sentence(record: Record, label: str, best: Result, arguments: Mapping[str, Any]) -> str:
-    if best.value is None:
-        return (
-            f"{label}, {best.subset} questions: {best.reason}." if best.subset else f"{label}: {best.reason}."
-        )
-    silent, aim = numbers.percent(arguments["silent"]), numbers.percent(arguments["answered"])
-    said = (
-        f"{label}, {best.subset} questions: answer where {_SIGNALS[best.variant]} is above "
-        f"{SCORE.text(best.value)}. At least {silent} of these questions then get no answer"
-    )
-    answered = record.find(
-        task_of(record), best.system, ANSWERED, dataset=best.dataset, variant=best.variant, subset=best.subset
-    )
-    if answered is None or answered.ci_low is None:
-        return f"{said}."
-    confidence = numbers.percent(arguments["options"]["confidence"])
-    short = f" It is not shown that {aim} do." if answered.ci_low < arguments["answered"] else ""
-    least = numbers.percent(answered.ci_low)
-    return f"{said}, and at least {least} of those with evidence get one ({confidence} confidence).{short}"
 
 
 def _reliability_figure(record: Record, board: Board, dataset: str) -> Figure | None:
@@ -540,7 +452,7 @@ def _cost_table(record: Record, board: Board, dataset: str) -> Table:
         if least is None or whole is None or none is None or threshold is None:
             continue
         cells = (least.value, least.ci_high, whole.value, none.value)
-        where = Entry("nothing", why=threshold.reason) if threshold.value is None else _value_entry(threshold)
+        where = Entry("nothing", why=threshold.reason) if threshold.value is None else value_entry(threshold)
         rows.append([row.label, where, *(Entry(_format_score(cell), exact=str(cell)) for cell in cells)])
     return Table.of(f"costs-{dataset}", heads, rows)
 
@@ -596,7 +508,7 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
                 if result and result.reason
             ]
     notes += [note.plain for note in notes_of(record)]
-    for blocks in (_silence_blocks(record, board), _cost_blocks(record, board)):
+    for blocks in (silence_blocks(record, board), _cost_blocks(record, board)):
         yield from (block for block in blocks if not isinstance(block, Heading))
     yield Care(tuple(notes), more=("Recall and precision beside a threshold are those of the sample.",))
     for dataset in datasets:
