@@ -19,6 +19,8 @@ from embassay.limits import bounded_json, bounded_walk, unpacking
 from embassay.runs.folder import slugify_name
 
 MAIN = "main_score"
+EVALUATIONS = "every eval ever"
+"""What our block of a document says whose file was of Every Eval Ever."""
 BLOCK = "embassay"
 """Our key in a file of MTEB, beside its own, which MTEB ignores."""
 _EXPECTED = (
@@ -525,6 +527,8 @@ class TaskSurvey:
     splits: Counter[str] = field(default_factory=Counter)
     revisions: Counter[str] = field(default_factory=Counter)
     langs: Counter[str] = field(default_factory=Counter)
+    sizes: Counter[int] = field(default_factory=Counter)
+    """Numbers of items that files of Every Eval Ever state, with how many systems have each."""
     shares: int = 0
     """Main scores from -1 to 1."""
 
@@ -547,6 +551,20 @@ def _revision(document: Document) -> str:
     return name if isinstance(name, str) and is_name(name) else ""
 
 
+def has_stated_intervals(document: Document) -> bool:
+    """Whether the document is of a file of Every Eval Ever, which may state intervals of scores without their items."""
+    block = document.body.get(BLOCK)
+    return isinstance(block, dict) and block.get("source") == EVALUATIONS
+
+
+def _stated_sizes(document: Document) -> list[int]:
+    """How many items are behind the first main score of an evaluation; nothing where it does not say."""
+    rows = document.body[BLOCK].get("rows") if has_stated_intervals(document) else None
+    first = rows[0] if isinstance(rows, list) and rows else None
+    n = first.get("n") if isinstance(first, dict) else None
+    return [n] if isinstance(n, int) and n > 0 else []
+
+
 @dataclass
 class Survey:
     """All documents, counted as they are read."""
@@ -562,6 +580,7 @@ class Survey:
         self.versions.setdefault(document.model, {})[document.revision, document.experiment] = None
         task = self.tasks.setdefault(document.task, TaskSurvey(task_of(document)))
         task.revisions[_revision(document)] += 1
+        task.sizes.update(_stated_sizes(document))
         for split, entry in document.entries():
             task.splits[split] += 1
             task.langs.update(languages(entry))
@@ -620,6 +639,13 @@ class SurveyProgress:
     faults: list[Fault] = field(default_factory=list)
     metas: dict[tuple[str, str, str], Mapping[str, Any]] = field(default_factory=dict)
     head: dict[str, Any] = field(default_factory=dict)
+    evaluations: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
+    """Model, revision, evaluator and task of each result of Every Eval Ever, with the file that has it."""
+
+
+def is_evaluation(body: Any) -> bool:
+    """Whether a file is one of Every Eval Ever."""
+    return isinstance(body, dict) and "evaluation_results" in body and "model_info" in body
 
 
 def read_documents(
@@ -661,13 +687,32 @@ def _of_file(
         )
         return
     if not isinstance(body, dict):
-        raise DataError("This is not a file of MTEB results", path=path, mend=MEND)
+        raise DataError("This is neither a file of MTEB results nor of Every Eval Ever", path=path, mend=MEND)
+    if is_evaluation(body):
+        yield from _of_evaluation(body, path, reading)
+        return
     meta = meta_of(path.parent)
     owner = owner_of(path.parent, meta)
     document = checked(Document(*owner[:2], body, owner[2]), path)
     if meta is not None:
         reading.metas[owner] = meta
     yield document
+
+
+def _of_evaluation(body: Plain, path: Path, reading: SurveyProgress) -> Iterator[Document]:
+    from embassay.protocols.mteb.evaluations import documents_of_evaluation
+
+    for document in documents_of_evaluation(
+        body, path, lambda what: reading.faults.append(Fault.of(str(path), what))
+    ):
+        owner = (document.model, document.revision, document.experiment, document.task)
+        if owner in reading.evaluations:
+            first = reading.evaluations[owner]
+            what = f"{document.model} has another result of {document.task} in {first}: that one counts"
+            reading.faults.append(Fault.of(str(path), what))
+            continue
+        reading.evaluations[owner] = path.name
+        yield document
 
 
 def _meta(folder: Path, reading: SurveyProgress) -> Mapping[str, Any] | None:
