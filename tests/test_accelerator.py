@@ -35,20 +35,20 @@ def test_other_names_are_refused(monkeypatch, said):
 def test_the_processor_is_never_a_card(monkeypatch):
     """Not even where there is one."""
     monkeypatch.setenv(accelerator.VARIABLE, "cpu")
-    monkeypatch.setattr(accelerator, "_missing", lambda _: "")
+    monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "")
     assert accelerator.choose_card() is None
 
 
 def test_a_card_that_is_not_there_is_an_error_only_where_it_was_asked_for(monkeypatch):
     """Left to what there is, the processor is used."""
-    monkeypatch.setattr(accelerator, "_missing", lambda _: "torch finds no CUDA card")
+    monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "torch finds no CUDA card")
     monkeypatch.setattr(accelerator, "_may_have_card", lambda: True)
     monkeypatch.delenv(accelerator.VARIABLE, raising=False)
     assert accelerator.choose_card() is None
     monkeypatch.setenv(accelerator.VARIABLE, "cuda")
     with pytest.raises(UsageError, match="finds no CUDA card"):
         accelerator.choose_card()
-    monkeypatch.setattr(accelerator, "_missing", lambda _: "")
+    monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "")
     assert accelerator.choose_card() == "cuda"
 
 

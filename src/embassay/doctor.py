@@ -141,7 +141,8 @@ PURPOSES: Mapping[str, str] = MappingProxyType({
     "ir": "our measures inside ir_measures",
     "mlflow": "runs logged in MLflow",
     "figures": "figures of runs as SVG and PDF",
-    "wandb": "runs logged in Weights & Biases"
+    "wandb": "runs logged in Weights & Biases",
+    "trackio": "runs logged in Trackio"
 })  # fmt: skip
 """What a user has of each extra; those for developers are not among them."""
 _REQUIREMENT = re.compile(
@@ -203,7 +204,7 @@ def _check_extra(name: str, packages: list[tuple[str, str]]) -> Extra:
 def _parse_version(version: str) -> tuple[int, ...]:
     """The numbers that a version begins with; enough to compare with a lower bound of ours.
 
-    >>> _ordered("1.20.0rc1") < _ordered("1.20.1"), _ordered("2") >= _ordered("2.0")
+    >>> _parse_version("1.20.0rc1") < _parse_version("1.20.1"), _parse_version("2") >= _parse_version("2.0")
     (True, True)
     """
     numbers = [int(part) for part in re.findall(r"\d+", re.split(r"[a-zA-Z+]", version)[0])]

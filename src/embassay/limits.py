@@ -162,7 +162,7 @@ SMALL = 256 * 2**20
 def parse_size(text: str, what: str = "The size") -> int:
     """A number of bytes, or of anything, from its text; UsageError, which begins with `what`, for what is none.
 
-    >>> size_of("1.5 GiB"), size_of("64MB"), size_of("10000")
+    >>> parse_size("1.5 GiB"), parse_size("64MB"), parse_size("10000")
     (1610612736, 67108864, 10000)
     """
     match = _SIZE.fullmatch(text.strip().replace(",", "").replace("_", ""))

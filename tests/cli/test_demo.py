@@ -56,7 +56,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
             patch.setattr(module, name, value)
         patch.setattr(module, "_bundled_systems", lambda: SYSTEMS)
         # Another process would know nothing of these.
-        patch.setattr(module, "cores", lambda: 1)
+        patch.setattr(module, "count_cores", lambda: 1)
         module.demo(out=out, workers=1, wide=False)
     return Made(out, said.getvalue(), heard.getvalue())
 
@@ -121,7 +121,7 @@ def test_wide_shows_the_tables(
     for name, value in LESS.items():
         monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(module, "_bundled_systems", lambda: SYSTEMS)
-    monkeypatch.setattr(module, "cores", lambda: 1)
+    monkeypatch.setattr(module, "count_cores", lambda: 1)
     module.demo(out=made.out, workers=1, wide=True)
     said = capsys.readouterr().out
     assert said.count("─────") > made.stdout.count("─────")

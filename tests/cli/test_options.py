@@ -412,7 +412,7 @@ def test_a_panic_that_is_none_of_memory_keeps_its_traceback(monkeypatch, capsys)
         raise PanicException("index out of range")
 
     monkeypatch.setattr(main, "app", fails)
-    monkeypatch.setattr(main, "_memory_limit", lambda: None)
+    monkeypatch.setattr(main, "_read_memory_limit", lambda: None)
     monkeypatch.setattr(sys, "argv", ["embassay"])
     with pytest.raises(SystemExit) as ended:
         main._run_app()

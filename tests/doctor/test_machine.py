@@ -66,9 +66,9 @@ def test_the_device_that_a_run_would_use_and_why(monkeypatch: pytest.MonkeyPatch
     """The card, the processor with the reason, or nothing with the mend."""
     monkeypatch.delenv(accelerator.VARIABLE, raising=False)
     monkeypatch.setattr(accelerator, "_may_have_card", lambda: True)
-    monkeypatch.setattr(accelerator, "_missing", lambda _: "")
+    monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "")
     assert choose_device(["NVIDIA H100"]) == ("cuda", "cuda")
-    monkeypatch.setattr(accelerator, "_missing", lambda _: "torch finds no CUDA card")
+    monkeypatch.setattr(accelerator, "_explain_missing_card", lambda _: "torch finds no CUDA card")
     device, said = choose_device(["NVIDIA H100"])
     assert device == "cpu"
     assert "though there is a card: torch for CUDA is not installed" in said

@@ -118,9 +118,9 @@ def test_queries_side_by_side_find_the_same(monkeypatch, threads):
     monkeypatch.setattr(module, "_LEAST_QUERIES", 20)
     rng = np.random.default_rng(6)
     corpus, queries = unit(rng, 500, 16), unit(rng, 97, 16)
-    monkeypatch.setattr(module, "cores", lambda: 1)
+    monkeypatch.setattr(module, "count_cores", lambda: 1)
     alone = exact_search(queries, corpus, 7)
-    monkeypatch.setattr(module, "cores", lambda: threads)
+    monkeypatch.setattr(module, "count_cores", lambda: threads)
     for found in (
         exact_search(queries, corpus, 7, block=50),
         exact_search_shards(queries, [corpus[:33], corpus[33:]], 7),

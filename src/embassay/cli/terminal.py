@@ -37,7 +37,7 @@ def escape_controls(text: str) -> str:
 def replace_control_characters(text: str) -> str:
     r"""`text` with U+FFFD for each control character, for what is laid out already.
 
-    >>> same_width("a\x1bb") == "a\N{REPLACEMENT CHARACTER}b"
+    >>> replace_control_characters("a\x1bb") == "a\N{REPLACEMENT CHARACTER}b"
     True
     """
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)

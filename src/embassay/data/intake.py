@@ -194,7 +194,7 @@ def name_language(langs: set[str], declared: str = "") -> str:
 def find_language(code: str) -> Language:
     """The language that a code of ISO 639 or a tag of BCP 47 names, by its shortest code; `und` for what names none.
 
-    >>> str(named_language("deu")), str(named_language("fil")), str(named_language("Deutsch"))
+    >>> str(find_language("deu")), str(find_language("fil")), str(find_language("Deutsch"))
     ('de', 'fil', 'und')
     """
     from langcodes import Language

@@ -202,7 +202,7 @@ USUAL = Reading()
 def split_mapping(mapping: Mapping[str, str]) -> tuple[Reading, dict[str, str]]:
     """How a mapping says that a table is read, and the columns that it maps.
 
-    >>> reading_of({"header": "none", "text": "2"})[1]
+    >>> split_mapping({"header": "none", "text": "2"})[1]
     {'text': '2'}
     """
     parts = {name: mapping[name] for name in READING if name in mapping}

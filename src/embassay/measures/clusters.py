@@ -59,7 +59,7 @@ def restore_item_order(order: NDArray[np.int64], clusters: NDArray[np.int64]) ->
     """Clusters of items that were clustered in this order, (n,), as the items stand; labels count from 0 in the order
     of each cluster's first item.
 
-    >>> in_place(np.array([2, 0, 1]), np.array([0, 1, 0])).tolist()
+    >>> restore_item_order(np.array([2, 0, 1]), np.array([0, 1, 0])).tolist()
     [0, 1, 1]
     """
     placed = np.empty(len(order), dtype=np.int64)

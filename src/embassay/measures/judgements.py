@@ -139,7 +139,7 @@ def are_many_queries(qrels: Mapping[str, object], retrieved: object) -> bool:
 def rank_documents(ranking: Retrieved) -> list[str]:
     """The distinct ids of one ranking, best first; ties as in `judge`.
 
-    >>> in_order({"a": 0.5, "b": 0.9, "c": 0.5}), in_order(["a", "b", "a"])
+    >>> rank_documents({"a": 0.5, "b": 0.9, "c": 0.5}), rank_documents(["a", "b", "a"])
     (['b', 'c', 'a'], ['a', 'b'])
     """
     if not isinstance(ranking, Mapping):

@@ -60,7 +60,7 @@ def canonical_spec(spec: Spec) -> Spec:
 
     >>> from embassay.spec import CALL
     >>> for text in ("RAnWG(alpha=0.5)@10", "NRecall(rel=5)@10", "MRR@10", "recall_100"):
-    ...     print(CALL.format(canonical(CALL.parse(text))))
+    ...     print(CALL.format(canonical_spec(CALL.parse(text))))
     RA-nWG(alpha=0.5)@10
     N-Recall5@10
     RR@10

@@ -163,7 +163,7 @@ def one_sided_p(found: Contrast) -> float:
     """p of the test that `a` is no worse than `b`: small where a is worse. NaN without an interval.
 
     >>> made = Contrast("a", "b", "t", "", "m", 0.5, 0.6, -0.1, error=0.05)
-    >>> round(one_sided(made), 4)
+    >>> round(one_sided_p(made), 4)
     0.0228
     """
     if found.difference is None or math.isnan(found.error):
@@ -184,7 +184,7 @@ def correct_contrast(found: Contrast, p_adjusted: float, tests: int) -> Contrast
     hardest step of Holm's lets through.
 
     >>> made = Contrast("a", "b", "t", "", "m", 0.5, 0.6, -0.1, error=0.05)
-    >>> [round(corrected(made, 0.1, tests).smallest, 3) for tests in (1, 5)]
+    >>> [round(correct_contrast(made, 0.1, tests).smallest, 3) for tests in (1, 5)]
     [0.14, 0.171]
     """
     smallest = smallest_difference(found.error, alpha=ALPHA / tests, df=found.df)
@@ -537,7 +537,7 @@ def compare_manifests(first: Mapping[str, Any], second: Mapping[str, Any]) -> Pa
     """Compare the manifests of two runs.
 
     >>> run = {"protocol": "sage", "arguments": {"seed": 1}, "datasets": [{"name": "a", "fingerprint": "f"}]}
-    >>> pairing(run, run).paired, pairing(run, {**run, "arguments": {"seed": 2}}).reason
+    >>> compare_manifests(run, run).paired, compare_manifests(run, {**run, "arguments": {"seed": 2}}).reason
     (True, 'seed differs: 1 and 2')
     """
     if first.get("protocol") != second.get("protocol"):

@@ -96,7 +96,7 @@ def summarise_verdicts(verdicts: Sequence[BarVerdict]) -> str:
     """How it went; what was not tested counts for neither side.
 
     >>> one = [BarVerdict("a", met, None) for met in (True, True, None)]
-    >>> summary(one), summary(one[:2]), summary(one[2:])
+    >>> summarise_verdicts(one), summarise_verdicts(one[:2]), summarise_verdicts(one[2:])
     ('2 of 3 thresholds are met; 1 is not tested', 'All 2 thresholds are met', 'No threshold could be tested')
     """
     every = len(verdicts)
@@ -145,7 +145,7 @@ def advise_more_items(verdict: BarVerdict) -> str:
     """What more items would buy for a bar that lies inside the interval, or for a fall that is no loss yet: how wide it
     would be, and the chance of a decision; empty for others.
 
-    >>> more(BarVerdict("rag.score.P@10[a]>=0.5", True, 0.52, 0.46, 0.58, 100, near=True, scale="rag"))
+    >>> advise_more_items(BarVerdict("rag.score.P@10[a]>=0.5", True, 0.52, 0.46, 0.58, 100, near=True, scale="rag"))
     'undecided at n 100; with 50 more ± 0.049, a chance of 1%; with 400 more ± 0.027, a chance of 33%'
     """
     if verdict.ahead:

@@ -358,7 +358,7 @@ def measured_groups(record: Record) -> Iterator[ItemGroup]:
                 yield group
 
 
-def list_item_texts(source: ItemSource) -> Part:
+def make_values_part(source: ItemSource) -> Part:
     """The texts of every item by field, none where the run and its study have none."""
     texts = _read_texts(source)
     names = [name for name in texts if any(texts[name].values())]
@@ -585,7 +585,7 @@ def _group_data(
 def _part_builder(name: str) -> Callable[[ItemSource], Part]:
     """What makes the part of a kind of item; of SAGE's by the kind's name."""
     module = {"reworded": "pteb.drops", "values": "items"}.get(name, "sage.edits")
-    return import_attribute(f"embassay.report.{module}:{name}")  # type: ignore[no-any-return]
+    return import_attribute(f"embassay.report.{module}:make_{name}_part")  # type: ignore[no-any-return]
 
 
 def _scale_integers(column: Sequence[float]) -> list[int | None]:

@@ -170,7 +170,7 @@ DESCRIPTIONS = (".yaml", ".yml")
 def find_licence(source: str) -> str:
     """In words, of the dataset that `source` gives: a catalogue name, or a path.
 
-    >>> licence_of("sample"), licence_of("my/questions.jsonl")
+    >>> find_licence("sample"), find_licence("my/questions.jsonl")
     ('that of Embassay', 'not recorded: own data')
     """
     if source == "sample" or source.startswith("bundled"):

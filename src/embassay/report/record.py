@@ -210,7 +210,7 @@ class Record:
 def run_kind(manifest: Mapping[str, Any]) -> str:
     """The protocol, or for PTEB and RAG the command that made the run.
 
-    >>> kind_of({"protocol": "sage"}), kind_of({"protocol": "rag", "kind": "score"})
+    >>> run_kind({"protocol": "sage"}), run_kind({"protocol": "rag", "kind": "score"})
     ('sage', 'score')
     """
     protocol = str(manifest["protocol"])

@@ -39,9 +39,9 @@ def shorten_folder_names(folders: Sequence[Path]) -> tuple[str, ...]:
     """The name of each folder, with as many of the folders above it as tell them apart; equal for a folder that is
     given twice.
 
-    >>> folder_tails([Path("runs/may"), Path("runs/june")])
+    >>> shorten_folder_names([Path("runs/may"), Path("runs/june")])
     ('may', 'june')
-    >>> folder_tails([Path("may/sage"), Path("june/sage")])
+    >>> shorten_folder_names([Path("may/sage"), Path("june/sage")])
     ('may/sage', 'june/sage')
     """
     parts = [folder.absolute().parts for folder in folders]

@@ -252,7 +252,7 @@ def parse_size(text: str) -> int:
 def format_memory(amount: int) -> str:
     """`3.2 GiB`, `140 MiB`.
 
-    >>> in_words(3_400_000_000), in_words(1_000_000)
+    >>> format_memory(3_400_000_000), format_memory(1_000_000)
     ('3.17 GiB', '1 MiB')
     """
     return f"{amount / 2**30:.3g} GiB" if amount >= 2**30 else f"{amount / 2**20:.0f} MiB"

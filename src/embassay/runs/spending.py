@@ -247,7 +247,7 @@ def _read_spent(line: Mapping[str, Any]) -> Spent:
 def summarise_spending(spent: Mapping[str, Any]) -> str:
     """What a manifest's `spent` comes to; empty where nothing was sent.
 
-    >>> in_one_line({"usd": 0.0125, "max_usd": 2.0, "systems": {"a": {"requests": 12, "input_tokens": 3400}}})
+    >>> summarise_spending({"usd": 0.0125, "max_usd": 2.0, "systems": {"a": {"requests": 12, "input_tokens": 3400}}})
     'Spent $0.0125 of $2.00, in 12 requests with 3,400 tokens.'
     """
     requests = sum(system["requests"] for system in spent["systems"].values())

@@ -331,7 +331,7 @@ def exact_search_shards(
     longest: float | None = None,
 ) -> Ranked:
     """`exact_search` in shards (n_i, d) as if they were stacked. They are read once, in order, and each is done with
-    when the next is asked for, so that only one has to be in memory. `longest` is the `bound_longest_row` of all shards where
+    when the next is asked for, so that only one has to be in memory. `longest` is `bound_longest_row` all shards where
     it is known: half of the work for a single query."""
     queries = np.ascontiguousarray(queries, dtype=np.float32)
     _check_vectors(queries, queries, k)
@@ -392,7 +392,7 @@ def limit_matrix_threads(*, enough: bool = True) -> Iterator[int]:
 def bound_longest_row(vectors: Floats) -> float:
     """A bound on the length of the longest row, for `exact_search_shards`. ModelError for values that are not finite.
 
-    >>> longest_of(np.array([[3, 4], [0, 0]], np.float32)) - 5 < 1e-5
+    >>> bound_longest_row(np.array([[3, 4], [0, 0]], np.float32)) - 5 < 1e-5
     True
     """
     return max(

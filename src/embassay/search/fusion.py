@@ -109,7 +109,7 @@ def fuse_by_reciprocal_rank(rankings: Sequence[Sequence[str]], c: float = 60.0) 
     holds twice counts once, where it stands first. UsageError for a `c` that is negative or no number. Source: Cormack,
     Clarke and Büttcher (SIGIR 2009); tie order of the RAG spec, 3.4 and 4.
 
-    >>> [(one.id, round(one.score, 6)) for one in rrf([["a", "b"], ["b"]])]
+    >>> [(one.id, round(one.score, 6)) for one in fuse_by_reciprocal_rank([["a", "b"], ["b"]])]
     [('b', 0.032522), ('a', 0.016393)]
     """
     if not (c >= 0 and math.isfinite(c)):

@@ -177,7 +177,7 @@ def calibration_error(probability: Values, same: Labels, count: int = 10) -> flo
 def clopper_pearson(hits: float, n: int, confidence: float) -> tuple[float, float]:
     """The interval of a share by Clopper and Pearson; `hits` may be an expected number.
 
-    >>> low, high = exact(9, 10, 0.95)
+    >>> low, high = clopper_pearson(9, 10, 0.95)
     >>> round(low, 3), round(high, 3)
     (0.555, 0.997)
     """
@@ -230,7 +230,7 @@ BANDS = 20
 @dataclass(frozen=True)
 class Threshold:
     """Accept what scores `value` or more. `value` is None where no threshold keeps the promise; then `labels` is about
-    how many labels would do (None: no number, by the curve), `best` the highest precision of the curve,
+    how many labels would do (None: no number, by the curve), `mean_top_probability` the highest precision of the curve,
     `most` what the pairs at the top may have at most, and `ahead` what more labels would buy: half of the interval of a
     probability, and the chance of a threshold.
 
@@ -461,7 +461,7 @@ def count_pairs_to_accept(n: int, aim: float, confidence: float) -> int:
     """How many pairs, of n, a threshold has to accept at least: as many as show the aim if all are right, but no more
     than a tenth, for with many labels a tenth is enough.
 
-    >>> top_of(1_000, 0.9, 0.95), top_of(84, 0.9, 0.95)
+    >>> count_pairs_to_accept(1_000, 0.9, 0.95), count_pairs_to_accept(84, 0.9, 0.95)
     (29, 9)
     """
     return min(_count_fewest_pairs(aim, 1 - confidence), math.ceil(n / 10))

@@ -136,7 +136,7 @@ def corrected_mean(
     for shapes that do not fit.
 
     >>> people, judge = np.array([0.0, 1.0, 0.5, 1.0, 0.0, 0.5]), np.array([0.2, 0.9, 0.6, 1.0, 0.1, 0.5])
-    >>> found = corrected(people, judge, np.r_[judge, np.linspace(0, 1, 50)])
+    >>> found = corrected_mean(people, judge, np.r_[judge, np.linspace(0, 1, 50)])
     >>> round(found.value.value, 3), round(found.alone.value, 3), found.helps
     (0.445, 0.5, True)
     """
@@ -513,8 +513,8 @@ def forecast_labels(
     fall as the root of labels; to nothing where the `total` is `finite`, all that the truth is about, and not a sample
     of it.
 
-    >>> [(one.more, round(one.half, 3), round(one.chance, 2)) for one in outlook(0.03, 0.05, 100, 400, steps=(50, 300))]
-    [(50, 0.037, 0.03), (300, 0.0, 1.0)]
+    >>> [(one.more, round(one.half, 3), round(one.chance, 2)) for one in forecast_labels(0.03, 0.05, 100, 400,
+    steps=(50, 300))] [(50, 0.037, 0.03), (300, 0.0, 1.0)]
     """
     from scipy.special import ndtr
 

@@ -54,7 +54,7 @@ def degrees_of_freedom(strata: Sequence[Stratum]) -> Freedom:
     Source: Welch 1938, Satterthwaite 1946; the shares are ours (docs/how_sure.md).
 
     >>> few, many = np.array([-1.0, 1.0]), np.array([-0.1, 0.1])
-    >>> found = freedom([Stratum(3, few), Stratum(100, many)])
+    >>> found = degrees_of_freedom([Stratum(3, few), Stratum(100, many)])
     >>> round(found.df, 2), round(found.factor, 2)
     (2.01, 1.22)
     """
@@ -404,7 +404,7 @@ def count_items_to_decide(
     with this standard error, tested among so many `tests` by Holm. None where the lead is within `CAUTION` errors of 0:
     then nobody can say. Errors as for `smallest_difference`.
 
-    >>> round(items_to_decide(0.02, 100, 0.05)), items_to_decide(0.02, 100, 0.02)
+    >>> round(count_items_to_decide(0.02, 100, 0.05)), count_items_to_decide(0.02, 100, 0.02)
     (445, None)
     """
     lowered = abs(lead) - CAUTION * error

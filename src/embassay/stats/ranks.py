@@ -125,7 +125,7 @@ def compare_replicates(
 def correct_pairs(p: Sequence[float], tested: Sequence[bool]) -> list[float]:
     """p of pairs, corrected by Holm over those that are `tested`; 1 for the others.
 
-    >>> corrected_pairs([0.03, 0.01, 1.0], [True, True, False])
+    >>> correct_pairs([0.03, 0.01, 1.0], [True, True, False])
     [0.03, 0.02, 1.0]
     """
     family = iter(holm([raw for raw, counts in zip(p, tested, strict=True) if counts]))

@@ -348,8 +348,8 @@ def resample_defined_means(
     many items are defined varies as it does between samples. The draws, and `groups`, are those of `resample_means`.
     Raises UsageError for no items or infinite values.
 
-    >>> from embassay.randomness import generator
-    >>> means = resample_defined_means([[1.0, np.nan], [3.0, 6.0]], n_resamples=4, rng=generator(1))
+    >>> from embassay.randomness import make_generator
+    >>> means = resample_defined_means([[1.0, np.nan], [3.0, 6.0]], n_resamples=4, rng=make_generator(1))
     >>> means.shape, set(means[~np.isnan(means[:, 1]), 1].tolist())
     ((4, 2), {6.0})
     """

@@ -128,7 +128,7 @@ def log_stakes(draws: Draws, at: Floats, *, above: bool) -> Floats:
 
 @dataclass(frozen=True)
 class Interval:
-    """What the draws say of a total: `low` to `high` hold at every look, and `estimate` lies within."""
+    """What the draws say of a total: `low` to `high` hold at every look, and `estimate_totals` lies within."""
 
     estimate: float
     low: float

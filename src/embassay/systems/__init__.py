@@ -293,7 +293,7 @@ def add_dims(text: str, dims: int | None) -> str:
     """The spec string with the model's own parameter for vectors of `dims`, where it has one and the vendor says that
     the model was trained for this size; else as it is, and its usual vectors are cut.
 
-    >>> sized("voyage:voyage-3-large", 2048), sized("voyage:voyage-3-large", 300), sized("minilm", 128)
+    >>> add_dims("voyage:voyage-3-large", 2048), add_dims("voyage:voyage-3-large", 300), add_dims("minilm", 128)
     ('voyage:voyage-3-large?dimensions=2048', 'voyage:voyage-3-large', 'minilm')
     """
     from embassay.systems.models import find_known_model
@@ -315,7 +315,7 @@ def add_dims(text: str, dims: int | None) -> str:
 def add_prompt(text: str, task: str) -> str:
     """The spec string with the prompt that the model ships for a task, where such prompts are read; else as it is.
 
-    >>> prompted("st:ORG/MODEL", "sts"), prompted("minilm", "sts")
+    >>> add_prompt("st:ORG/MODEL", "sts"), add_prompt("minilm", "sts")
     ('st:ORG/MODEL?task=sts', 'minilm')
     """
     spec = SYSTEMS.parse(text)

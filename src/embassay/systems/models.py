@@ -52,7 +52,7 @@ class KnownModel:
 def find_known_model(name: str) -> KnownModel | None:
     """The model of this name, in any case: as it is listed, an alias, or a hub name without its owner.
 
-    >>> known_model("multilingual-e5-small").query_prompt
+    >>> find_known_model("multilingual-e5-small").query_prompt
     'query: '
     """
     return _by_name().get(name.lower())
@@ -76,7 +76,7 @@ FAMILIES: Mapping[str, tuple[str, str]] = {
 def model_family(name: str) -> str:
     """The family that a model's name belongs to, by whatever name a server or a folder has it; "" for none of them.
 
-    >>> family_of("multilingual-e5-small-q4"), family_of("my_BGE-base-en"), family_of("bge-m3")
+    >>> model_family("multilingual-e5-small-q4"), model_family("my_BGE-base-en"), model_family("bge-m3")
     ('e5', 'bge', '')
     """
     spelled = re.sub(r"[^a-z0-9.]+", "-", name.lower())
@@ -117,9 +117,9 @@ VENDORS = (*SPECS.values(), "ollama")
 def advise_name(text: str) -> str:
     """What to write in place of a system that is not known: the name of a model needs what runs it before it.
 
-    >>> advice("BAAI/bge-m3")
+    >>> advise_name("BAAI/bge-m3")
     'A model of the Hugging Face hub or of a folder is -s st:BAAI/bge-m3. '
-    >>> advice("minilm,bm25")
+    >>> advise_name("minilm,bm25")
     'Every system has its own -s: -s minilm -s bm25. '
     """
     if meant := _describe_on_disk(text) or _find_other_name(text) or _suggest_together(text):
@@ -141,7 +141,7 @@ def advise_name(text: str) -> str:
     if model is not None or text.count("/") == 1:
         name = model.name if model and "/" not in text else text
         bundled = (
-            "; `minilm` is that model without torch"
+            "; `load_minilm_tokenizer` is that model without torch"
             if name.lower().endswith("all-minilm-l6-v2")
             else ""
         )
@@ -213,7 +213,7 @@ def _suggest_together(text: str) -> str:
 def advise_chat_name(text: str) -> str:
     """The same for a language model.
 
-    >>> chat_advice("gemma3:27b")
+    >>> advise_chat_name("gemma3:27b")
     'A model of an Ollama server is ollama:gemma3:27b. '
     """
     model = find_known_model(text.partition("?")[0])

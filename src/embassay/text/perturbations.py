@@ -86,7 +86,7 @@ _SHORTEST, _LONGEST = 4, 18  # words in a sentence
 def repeat_needle(words: int) -> str:
     """The needle with at least `words` words; a longer one begins with the shorter one.
 
-    >>> needle_text(1)[:27], needle_text(1000).startswith(needle_text(200))
+    >>> repeat_needle(1)[:27], repeat_needle(1000).startswith(repeat_needle(200))
     ('Lorem ipsum dolor sit amet,', True)
     """
     generated = max(0, words - len(_OPENING.split()))

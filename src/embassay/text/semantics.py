@@ -71,7 +71,7 @@ def negate_text(text: str) -> str:
     lower case, with an initial capital and in capitals; the replacement is written the same way. Both
     apostrophes count, and so does the space that tokenised corpora put before `n't`.
 
-    >>> negate("It is cold. Can't you see? They did not.")
+    >>> negate_text("It is cold. Can't you see? They did not.")
     'It is not cold. Can you see? They did.'
     """
     return _PATTERN.sub(_replace_match, text)
@@ -263,7 +263,7 @@ _WORDS = {"en": frozenset(_ENGLISH_WORDS)} | {
 def parse_language(lang: str) -> str:
     """The language of `LANGUAGES` that a code (`eng`, `fr-CA`) names; empty where there are no rules for it.
 
-    >>> language_of("eng"), language_of("fr-CA"), language_of("rus")
+    >>> parse_language("eng"), parse_language("fr-CA"), parse_language("rus")
     ('en', 'fr', '')
     """
     return _CODES.get(re.split(r"[-_]", lang.strip().lower())[0], "")
@@ -273,7 +273,7 @@ def detect_language(text: str) -> str:
     """Which of `LANGUAGES` a text is in, by the most of its function words; empty where it has none, or as many of two.
     Of equals English is taken, so that an English text of few words is negated as before.
 
-    >>> language_in("Le chat est sur la table."), language_in("It is cold."), language_in("Привет")
+    >>> detect_language("Le chat est sur la table."), detect_language("It is cold."), detect_language("Привет")
     ('fr', 'en', '')
     """
     counts = Counter(re.findall(r"[^\W\d_]+", text.lower()))

@@ -19,9 +19,9 @@ _SECONDS = 4
 def find_port(command: Sequence[str]) -> int | None:
     """Where a command line of `embassay` serves; None where it serves nothing.
 
-    >>> port_of(["python", "/opt/embassay/bin/embassay", "serve", "/runs", "--port=80"])
+    >>> find_port(["python", "/opt/embassay/bin/embassay", "serve", "/runs", "--port=80"])
     80
-    >>> port_of(["embassay", "hume", "serve", "study"]), port_of(["embassay", "sage", "run", "--out", "serve"])
+    >>> find_port(["embassay", "hume", "serve", "study"]), find_port(["embassay", "sage", "run", "--out", "serve"])
     (8000, None)
     """
     starts = [place for place, word in enumerate(command) if Path(word).name == "embassay"]

@@ -266,7 +266,7 @@ def hosts_answered(host: str, public_url: str | None, more: tuple[str, ...]) -> 
 def url_origin(url: str) -> str:
     """Host and port of an address, as browsers name the origin of a page.
 
-    >>> origin_of("https://Annotate.example.org/study")
+    >>> url_origin("https://Annotate.example.org/study")
     'annotate.example.org'
     """
     return urlsplit(url).netloc.rpartition("@")[2].lower()

@@ -92,7 +92,7 @@ def test_a_node_that_goes_while_it_is_asked(monkeypatch):
 
     fine = {"python": "3.11.7", "embassay": "1", "ray": "2.60.0"}
     ray = SimpleNamespace(remote=lambda _: Probe())
-    monkeypatch.setattr(address, "on_node", lambda *_: None)
+    monkeypatch.setattr(address, "node_strategy", lambda *_: None)
     monkeypatch.setattr(
         address,
         "_collect_seen",

@@ -29,7 +29,7 @@ def test_similar_lengths_are_a_function_of_the_set(texts, size, random):
 
 def test_every_thread_starts_and_every_batch_is_done(monkeypatch):
     """With as many threads as there are cores, but no more than batches."""
-    monkeypatch.setattr(batches, "cores", lambda: 3)
+    monkeypatch.setattr(batches, "count_cores", lambda: 3)
     started, done = [], []
     run_on_all_cores(done.extend, [[0, 1], [2]], start=lambda: started.append(threading.get_ident()))
     assert sorted(done) == [0, 1, 2]

@@ -106,7 +106,7 @@ class TestModel:
         texts = [f"{'many ' * (i % 7)}words of text {i}" for i in range(40)] + TEXTS
         together = encoder.encode(texts)
         alone = np.concatenate([encoder.encode([text]) for text in texts])
-        monkeypatch.setattr(batches, "cores", lambda: 1)
+        monkeypatch.setattr(batches, "count_cores", lambda: 1)
         backwards = encoder.encode(texts[::-1])[::-1]
         assert np.array_equal(together, alone)
         assert np.array_equal(together, backwards)

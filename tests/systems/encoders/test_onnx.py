@@ -132,7 +132,7 @@ def test_a_vector_does_not_depend_on_company_or_cores(exported, varied_texts, mo
     """The same bits alone, in any company and order, and on one core."""
     encoder = Onnx(str(exported))
     together = encoder.encode(varied_texts)
-    monkeypatch.setattr(batches, "cores", lambda: 1)
+    monkeypatch.setattr(batches, "count_cores", lambda: 1)
     assert np.array_equal(together, np.concatenate([encoder.encode([text]) for text in varied_texts]))
 
 

@@ -117,7 +117,7 @@ class TestEveryBackend:
         encoder = opened(**parameters)
         together = encoder.encode(varied_texts)
         alone = np.concatenate([encoder.encode([text]) for text in varied_texts])
-        monkeypatch.setattr(batches, "cores", lambda: 1)
+        monkeypatch.setattr(batches, "count_cores", lambda: 1)
         one_core = MiniLM(**parameters).encode(varied_texts[::-1])[::-1]
         assert np.array_equal(together, alone)
         assert np.array_equal(together, one_core)

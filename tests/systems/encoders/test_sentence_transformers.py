@@ -57,7 +57,7 @@ def test_vectors_are_those_of_the_library_and_of_minilm(encoder, library, minilm
 def test_vectors_do_not_depend_on_order_or_cores(encoder, varied_texts, monkeypatch):
     """The same bits for the same set of texts."""
     before = encoder.encode(varied_texts)
-    monkeypatch.setattr(batches, "cores", lambda: 1)
+    monkeypatch.setattr(batches, "count_cores", lambda: 1)
     assert np.array_equal(before, encoder.encode(varied_texts[::-1])[::-1])
 
 

@@ -504,7 +504,7 @@ def data_figures(data: Any) -> Figures:
 def find_off_scale_scores(scores: ArrayLike) -> tuple[tuple[int, int], int] | None:
     """The smallest usual scale that holds 95% of the scores but not all, and how many are off it.
 
-    >>> off_scale([0.5] * 30 + [40.0])
+    >>> find_off_scale_scores([0.5] * 30 + [40.0])
     ((0, 1), 1)
     """
     numbers = np.asarray(scores, np.float64)

@@ -95,7 +95,7 @@ def find_near_misses(
     already, or is mapped, is not offered for another. Names decide, with `facts` also what the columns hold. Where the
     table has no shape, and no column could give one, the shapes that lack least, without a mend.
 
-    >>> [(miss.shape, miss.mend) for miss in near_misses(["body", "topic"], {})]
+    >>> [(miss.shape, miss.mend) for miss in find_near_misses(["body", "topic"], {})]
     [('documents', '--map text=body'), ('labelled', '--map text=body,label=topic')]
     """
     missing = {shape: missing_columns(shape, columns) for shape in table_shapes(columns)}

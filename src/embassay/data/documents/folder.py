@@ -94,7 +94,7 @@ def can_read(kind: str) -> bool:
 def document_kind(name: str) -> str:
     """The kind of document that a file of this name is; empty for one that is none.
 
-    >>> kind_of("a/Guide.MD"), kind_of("README"), kind_of("photo.png")
+    >>> document_kind("a/Guide.MD"), document_kind("README"), document_kind("photo.png")
     ('Markdown', 'text', '')
     """
     stem, suffix = os.path.splitext(os.path.basename(name))  # noqa: PTH119, PTH122

@@ -186,7 +186,7 @@ def separate_tied_scores(scores: Sequence[float]) -> list[float]:
     """Scores that fall in single precision, which rankings are made in: each as it is where it is below the one before,
     else the next number below that.
 
-    >>> falling_scores([2.0, 1.0, 1.0])
+    >>> separate_tied_scores([2.0, 1.0, 1.0])
     [2.0, 1.0, 0.9999999403953552]
     """
     apart: list[float] = []

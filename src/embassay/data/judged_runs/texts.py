@@ -71,7 +71,7 @@ def normalize_text(text: str) -> str:
     """A text without what converters change: letter case, blanks, Markdown's marks, quotation marks around words and
     punctuation after them.
 
-    >>> bare_text("# The  **plug-in** works, with C#."), bare_text("Set it to +5, not to -5.")
+    >>> normalize_text("# The  **plug-in** works, with C#."), normalize_text("Set it to +5, not to -5.")
     ('the plug-in works with c#', 'set it to +5 not to -5')
     """
     lines = _HEADING.sub("", html.unescape(text))

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import Options, TaskRequest, option
 
+SILENT_BELOW, SILENT, ANSWERED, LOSS = "silence_threshold", "silent", "answered", "signal_log_loss"
+"""Measures of when to say nothing."""
+
 
 @dataclass(frozen=True)
 class Promises:
@@ -49,7 +52,7 @@ class CalibrationOptions(Options):
 def parse_costs(text: str) -> tuple[float, float]:
     """What accepting a wrong one and missing a right one cost. UsageError for a text that does not say it.
 
-    >>> costs_of("wrong=5,missed=1")
+    >>> parse_costs("wrong=5,missed=1")
     (5.0, 1.0)
     """
     try:

@@ -65,7 +65,7 @@ ORIGINALLY = "the original language of the message"
 def select_axis(axis: str, chosen: Sequence[str] = tuple(TRANSFORMATIONS)) -> tuple[str, ...]:
     """The transformations of an axis that were chosen.
 
-    >>> on_axis("language")
+    >>> select_axis("language")
     ('translation', 'cross_translation')
     """
     return tuple(name for name in chosen if TRANSFORMATIONS[name].axis == axis)
@@ -100,7 +100,7 @@ def make_text_seed(seed: int, ordinal: int) -> int:
 def other_languages(languages: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
     """The languages without a text's own; all of them where none is left.
 
-    >>> candidates(TARGETS, ["German"])
+    >>> other_languages(TARGETS, ["German"])
     ('Spanish', 'French', 'Turkish', 'Arabic')
     """
     return tuple(language for language in languages if language not in own) or tuple(languages)
@@ -116,7 +116,7 @@ def language_names(label: str, *, varieties: bool = False) -> tuple[str, ...]:
     Varieties of Arabic are Arabic; with `varieties` they have names of their own, as in the reference, which may
     therefore translate them to Arabic.
 
-    >>> names_of("en-de"), names_of("ary"), names_of("ary", varieties=True), names_of("und")
+    >>> language_names("en-de"), language_names("ary"), language_names("ary", varieties=True), language_names("und")
     (('English', 'German'), ('Arabic',), ('Moroccan Arabic',), ())
     """
     names = (_language_name(part, varieties) for part in _PARTS.split(label) if part)
@@ -150,7 +150,7 @@ def load_prompt(step: str) -> Prompt:
 def format_instruction(step: str, source: str = "", target: str = "") -> str:
     """What the system message says.
 
-    >>> "from English to German." in instruction("translation", "English", "German")
+    >>> "from English to German." in format_instruction("translation", "English", "German")
     True
     """
     return (

@@ -82,7 +82,7 @@ def document_titles(dataset: Dataset, corpus: Documents) -> tuple[str, ...]:
 def strip_title(text: str, title: str) -> str:
     """What of a document's text is not its title.
 
-    >>> body_of("Foxes Red ones.", "Foxes"), body_of("Red ones.", ""), body_of("Foxes", "Foxes")
+    >>> strip_title("Foxes Red ones.", "Foxes"), strip_title("Red ones.", ""), strip_title("Foxes", "Foxes")
     ('Red ones.', 'Red ones.', '')
     """
     return text[len(title) :].removeprefix(" ") if title and text.startswith(title) else text

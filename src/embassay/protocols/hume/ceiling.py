@@ -407,7 +407,7 @@ def most_votes(votes: Sequence[Label]) -> frozenset[Label]:
 def majority_marks(marks: Sequence[Marks]) -> Marks:
     """1 for every document that at least half of the people marked.
 
-    >>> relevant_to_most([(1, 1, 0), (1, 0, 0)])
+    >>> majority_marks([(1, 1, 0), (1, 0, 0)])
     (1, 1, 0)
     """
     return tuple(int(2 * sum(document) >= len(document)) for document in zip(*marks, strict=True))
@@ -427,8 +427,8 @@ def compare_with_left_out_people(people: People, system: SystemAnswers, draws: D
 
     >>> from embassay.protocols.hume.study import TaskSpec
     >>> votes = {"ann": dict(a="x", b="y", c="x"), "bob": dict(a="x", b="y", c="y")}
-    >>> found = against_people(People(TaskSpec("t", "classification", "eng"), {}, votes), dict(a="x", b="y", c="x"))
-    >>> round(found.estimate, 4)
+    >>> found = compare_with_left_out_people(People(TaskSpec("t", "classification", "eng"), {}, votes), dict(a="x",
+    b="y", c="x")) >>> round(found.estimate, 4)
     0.8333
     """
     held = people.taking_part
@@ -480,7 +480,7 @@ def share_of_people_below(score: float, annotators: Sequence[float], *, confiden
     It takes the scores of people as they are; their own uncertainty over items is not in it.
     Source: Clopper and Pearson 1934. Raises UsageError for no annotators or scores that are not finite.
 
-    >>> found = among_people(0.8, [0.7, 0.75])
+    >>> found = share_of_people_below(0.8, [0.7, 0.75])
     >>> found.estimate, round(found.low, 3), found.high
     (1.0, 0.158, 1.0)
     """
@@ -549,7 +549,7 @@ def count_items_needed(
     >>> answers = {"ann": {item: int(int(item) % 5 > 0) for item in gold}}
     >>> from embassay.protocols.hume.study import TaskSpec
     >>> people = People(TaskSpec("t", "classification", "eng"), gold, answers)
-    >>> found = items_needed(people, {item: float(int(item) % 3 > 0) for item in gold})
+    >>> found = count_items_needed(people, {item: float(int(item) % 3 > 0) for item in gold})
     >>> found.items, found.annotators, round(found.smallest, 2)
     (137, None, 0.28)
     """

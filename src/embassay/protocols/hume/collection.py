@@ -336,7 +336,7 @@ def check_nobody_answered(folder: StudyFolder) -> None:
 def nearest_step(rating: float, scale: Scale) -> float:
     """The step of the scale nearest to a rating, the higher of two; its ends are the limits.
 
-    >>> on_scale(2.4, Scale(step=0.5)), on_scale(7.0, Scale())
+    >>> nearest_step(2.4, Scale(step=0.5)), nearest_step(7.0, Scale())
     (2.5, 5.0)
     """
     steps = int((scale.high - scale.low) / scale.step + 1e-9)

@@ -204,7 +204,7 @@ def paper_texts_per_label(task: StudyTask) -> int:
 
     >>> from embassay.protocols.hume.study import Source
     >>> about = dict(family="classification", lang="eng", title="", question="", guidelines="", n=2)
-    >>> usual_per_label(StudyTask(name="toxic-chat", source=Source(dataset="x"), **about))
+    >>> paper_texts_per_label(StudyTask(name="toxic-chat", source=Source(dataset="x"), **about))
     16
     """
     name = f"{task.name} {task.source.dataset}".lower()

@@ -216,7 +216,7 @@ class DataOptions:
 def parse_label_meanings(told: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, str]]:
     """Label -> what people are told of it, from LABEL=WORDS.
 
-    >>> labels_of(["0=Low spirits."], ["0=sadness"])
+    >>> parse_label_meanings(["0=Low spirits."], ["0=sadness"])
     {'0': {'description': 'Low spirits.', 'name': 'sadness'}}
     """
     labels: dict[str, dict[str, str]] = {}

@@ -213,7 +213,7 @@ def _profile_groups(
 def find_withheld_groups(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
     """The groups whose scores nobody is told: those too small, and of a single one also the next smallest.
 
-    >>> withheld_groups({"native": 9, "good": 6, "basic": 2}, 5), withheld_groups({"native": 9, "good": 6}, 5)
+    >>> find_withheld_groups({"native": 9, "good": 6, "basic": 2}, 5), find_withheld_groups({"native": 9, "good": 6}, 5)
     (('good', 'basic'), ())
     """
     small = {name for name, n in sizes.items() if n < smallest}

@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 def resampled_mean(counts: Floats, values: Floats) -> Floats:
     """The mean of `values` (n,) or (n, m) in every resample: (b,) or (b, m).
 
-    >>> drawn_mean(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 2.0]]), np.array([1.0, 2.0, np.nan])).tolist()
+    >>> resampled_mean(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 2.0]]), np.array([1.0, 2.0, np.nan])).tolist()
     [1.5, 2.0]
     """
     defined = ~np.isnan(values)
@@ -44,7 +44,7 @@ def resampled_ranks(counts: Floats, values: Floats) -> Floats:
     """The rank of every value (n,) in every resample (b, n), from 1; equal values share the mean of their ranks, and an
     item drawn three times is three equal values.
 
-    >>> drawn_ranks(np.array([[1.0, 1.0, 2.0]]), np.array([5.0, 7.0, 5.0])).tolist()
+    >>> resampled_ranks(np.array([[1.0, 1.0, 2.0]]), np.array([5.0, 7.0, 5.0])).tolist()
     [[2.0, 4.0, 2.0]]
     """
     order = np.argsort(values, kind="stable")
@@ -75,7 +75,7 @@ def resampled_spearman(counts: Floats, x: Floats, y: Floats) -> Floats:
     """Spearman's correlation of `x` and `y` (n,) over the items where both are there, in every resample: (b,).
 
     >>> x, y = np.array([1.0, 2.0, 3.0, 3.0]), np.array([10.0, 30.0, 20.0, 40.0])
-    >>> drawn_spearman(np.ones((1, 4)), x, y).round(4).tolist()
+    >>> resampled_spearman(np.ones((1, 4)), x, y).round(4).tolist()
     [0.6325]
     """
     both = ~np.isnan(x) & ~np.isnan(y)

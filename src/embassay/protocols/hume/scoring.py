@@ -452,7 +452,7 @@ def select_annotators(answers: Answers, min_answered: float = StudyRequest.min_a
     they do half-way through a study. Someone who gave up after three of ten items would have as much of a say in a mean
     over annotators as those who finished.
 
-    >>> sorted(who_counts({"ann": dict.fromkeys("abcd", 1), "bob": dict.fromkeys("ab", 1), "cy": {"a": 1}}))
+    >>> sorted(select_annotators({"ann": dict.fromkeys("abcd", 1), "bob": dict.fromkeys("ab", 1), "cy": {"a": 1}}))
     ['ann', 'bob']
     """
     most = max((len(given) for given in answers.values()), default=0)
@@ -568,7 +568,7 @@ def bootstrap_queries(
 
     Source: spec hume 7 (the option for reranking). Raises UsageError where nobody answered.
 
-    >>> query_bootstrap({"q": (1, 0), "r": (0, 1)}, {"a": {"q": (1, 0), "r": (1, 0)}}).estimate
+    >>> bootstrap_queries({"q": (1, 0), "r": (0, 1)}, {"a": {"q": (1, 0), "r": (1, 0)}}).estimate
     0.75
     """
     queries = sorted({query for given in answers.values() for query in given})

@@ -593,7 +593,7 @@ def _make_annotation(annotator: Annotator, answer: Saved) -> Annotation:
 def draw_item_order(seed: int, annotator: str, task: str, items: Iterable[str]) -> tuple[str, ...]:
     """The ids of a task's items in the order of this annotator, drawn by the study's seed.
 
-    >>> own_order(1, "ann", "emotion", ["a", "b", "c"]) == own_order(1, "ann", "emotion", ["c", "b", "a"])
+    >>> draw_item_order(1, "ann", "emotion", ["a", "b", "c"]) == draw_item_order(1, "ann", "emotion", ["c", "b", "a"])
     True
     """
     return tuple(
@@ -615,7 +615,7 @@ class Exposure:
 def describe_exposures(exposures: Iterable[Exposure]) -> str:
     """What happened, in a sentence.
 
-    >>> in_words([Exposure("ann", ("bob", "eve"))])
+    >>> describe_exposures([Exposure("ann", ("bob", "eve"))])
     "Answers were given in a browser that had shown other people's: ann (of bob, eve)."
     """
     who = ", ".join(f"{exposure.annotator} (of {', '.join(exposure.others)})" for exposure in exposures)

@@ -121,8 +121,8 @@ def select_above_references(
     """Those that score better than `floor`, what the best reference scores, which knows nothing; all of them where
     none does, or where there is no reference.
 
-    >>> above_references(["a", "b"], {"a": 0.2, "b": 0.6}.get, 0.5), above_references(["a"], {"a": 0.2}.get, 0.5)
-    (('b',), ('a',))
+    >>> select_above_references(["a", "b"], {"a": 0.2, "b": 0.6}.get, 0.5), select_above_references(["a"], {"a":
+    0.2}.get, 0.5) (('b',), ('a',))
     """
     if floor is None:
         return tuple(names)
@@ -171,7 +171,7 @@ def describe_first_in_parts(
     and after it; all before where nobody is named. `every` names those that the first one beats, `noun` those that may
     be first, `anyone` what is ranked.
 
-    >>> first_in_parts(Claim("a", "first", "", ("b",), n=1, of=2), " on texts")
+    >>> describe_first_in_parts(Claim("a", "first", "", ("b",), n=1, of=2), " on texts")
     ('', ' beats every other system on texts')
     """
     if claim.relation == "first":

@@ -44,7 +44,7 @@ def describe_undecided_pair(p: float, p_adjusted: float, systems: int) -> str:
     """What is said of two systems that no test tells apart when all pairs of so many systems are tested. Alone the pair
     may be: then the families are named.
 
-    >>> untold(0.2, 0.6, 3), untold(0.02, 0.18, 6)
+    >>> describe_undecided_pair(0.2, 0.6, 3), describe_undecided_pair(0.02, 0.18, 6)
     ('cannot be told apart', 'cannot be told apart among 15 pairs (p 0.180 by Holm; alone p 0.020)')
     """
     if p >= ALPHA:

@@ -224,7 +224,7 @@ def clip_drop_interval(
     None where what is left is as wide as the `scale` of the scores, as of two runs, whose t has one degree of freedom:
     it would say nothing.
 
-    >>> possible_drops(-1.4, 0.3, (-1.2, 0.8), 2.0), possible_drops(-1.4, 1.7, (-2.0, 2.0), 2.0)
+    >>> clip_drop_interval(-1.4, 0.3, (-1.2, 0.8), 2.0), clip_drop_interval(-1.4, 1.7, (-2.0, 2.0), 2.0)
     ((-1.2, 0.3), (None, None))
     """
     if low is None or high is None:

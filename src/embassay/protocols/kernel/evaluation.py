@@ -77,9 +77,9 @@ Fields = dict[str, tuple[Sequence[str], Sequence[str]]]
 class Task:
     """One task. A dataset joins when it has all columns of at least one of the `shapes`.
 
-    `evaluate` takes a system, the data and a `Context`, and gives a `TaskOutcome`: the measure `headline` with its
+    `evaluate_cell` takes a system, the data and a `Context`, and gives a `TaskOutcome`: the measure `headline` with its
     bootstrap replicates, and a value per item. `texts_per_item` is how many texts a system sees for one item, for plans
-    and progress; `fields` are the texts kept beside the items, as field name -> (ids, texts). `load` takes the
+    and progress; `fields` are the texts kept beside the items, as field name -> (ids, texts). `load_dataset` takes the
     dataset, the most items and the seed that draws them; left out, it is the first shape.
     """
 

@@ -37,8 +37,8 @@ class Effort:
 
     `rehearse` tells of the calls of an encoder, or gives False where there are too many to count: then `texts` and
     `tokens` stand for them. `again` are the calls of one further round on other texts, which is done `rounds` times.
-    A system without vectors takes time by `kind`: for every text a pair; for every two texts (`distances`); or for
-    every text and each of `queries` (`search`). `examples` are texts to measure its speed on. `footprint` says what a
+    A system without vectors takes time by `kind`: for every text a pair; for every two texts (`distance_bytes`); or for
+    every text and each of `queries` (`search`). `examples` are texts to measure its speed on. `sum_memory` says what a
     system will hold in memory beside what it takes itself.
     """
 

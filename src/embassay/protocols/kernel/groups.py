@@ -56,7 +56,7 @@ def group_items_by_name(data: Any) -> Mapping[str, str]:
 def describe_bootstrap(noun: str, data_kind: type, labels: Labels | None) -> str:
     """How an interval was made: `bootstrap over pairs`, or over groups of them.
 
-    >>> words("pairs", ScoredPairs, None), words("pairs", ScoredPairs, np.array([0, 0, 1]))
+    >>> describe_bootstrap("pairs", ScoredPairs, None), describe_bootstrap("pairs", ScoredPairs, np.array([0, 0, 1]))
     ('bootstrap over pairs', 'cluster bootstrap over 2 groups of pairs that share a text')
     """
     if labels is None:
@@ -72,9 +72,9 @@ def tie_items(shared: Sequence[Collection[str]], texts: Sequence[str] = ()) -> L
     things that most items have tie nobody: as many of them, the most frequent first, as it takes. None where no two
     items are in one group.
 
-    >>> tied([{"a"}, {"b"}, {"a", "c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}, {"j"}]).tolist()
+    >>> tie_items([{"a"}, {"b"}, {"a", "c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}, {"j"}]).tolist()
     [0, 1, 0, 2, 3, 4, 5, 6, 7, 8]
-    >>> tied([{"a"}, {"b"}, {"c"}], ["What is it?", "Who?", "what  is it?"]).tolist()
+    >>> tie_items([{"a"}, {"b"}, {"c"}], ["What is it?", "Who?", "what  is it?"]).tolist()
     [0, 1, 0]
     """
     words_of = texts or [""] * len(shared)

@@ -342,7 +342,7 @@ Columns = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Context(ABC):
-    """The seed and the run's tokenizer; `dataset` names the random streams. Protocols add their
+    """The seed and the run's tokenizer; `open_request_dataset` names the random streams. Protocols add their
     options."""
 
     dataset: str
@@ -435,7 +435,7 @@ def mark_of(texts: Sequence[str]) -> str:
 def make_letter_labels(n: int) -> list[str]:
     """A label for each of n texts: letters, and two of them from the 27th on.
 
-    >>> labels(3), labels(28)[-2:]
+    >>> make_letter_labels(3), make_letter_labels(28)[-2:]
     (['A', 'B', 'C'], ['AA', 'AB'])
     """
     return [

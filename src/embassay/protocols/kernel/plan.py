@@ -212,7 +212,7 @@ def _count_dimensions(encoder: Encoder, ledger: Ledger | None) -> int | None:
 def order_tasks(names: Iterable[str], paper: Sequence[str]) -> tuple[str, ...]:
     """The tasks of the paper that are among the names, in its order, then those that others brought, in theirs.
 
-    >>> in_order(["mine", "sts", "retrieval"], ("retrieval", "clustering", "sts"))
+    >>> order_tasks(["mine", "sts", "retrieval"], ("retrieval", "clustering", "sts"))
     ('retrieval', 'sts', 'mine')
     """
     distinct = tuple(dict.fromkeys(names))
@@ -454,7 +454,7 @@ class OfSuites(RunTable):
 def _rename_dataset(cell: str, titles: Mapping[str, str]) -> str:
     """A dataset's name as the paper has it; what stands behind it, a language, is left away.
 
-    >>> _renamed("sts17 en-en", {"sts17": "STS17"}), _renamed("9 datasets", {"sts17": "STS17"})
+    >>> _rename_dataset("sts17 en-en", {"sts17": "STS17"}), _rename_dataset("9 datasets", {"sts17": "STS17"})
     ('STS17', '9 datasets')
     """
     name, _, _ = cell.partition(" ")

@@ -83,7 +83,7 @@ def parse_column_map(entries: Sequence[str] | None) -> dict[str, str]:
 def split_names(entries: Sequence[str]) -> tuple[str, ...]:
     """What is named several times, with commas, or both.
 
-    >>> names_of(["fra, deu", "eng"])
+    >>> split_names(["fra, deu", "eng"])
     ('fra', 'deu', 'eng')
     """
     return tuple(name for entry in entries for part in entry.split(",") if (name := part.strip()))
@@ -126,7 +126,7 @@ def make_request(
 def as_strings(value: str | Sequence[str]) -> tuple[str, ...]:
     """One name or several, as a call gives them.
 
-    >>> strings("sts"), strings(["sts", "retrieval"])
+    >>> as_strings("sts"), as_strings(["sts", "retrieval"])
     (('sts',), ('sts', 'retrieval'))
     """
     return (value,) if isinstance(value, str) else tuple(value)

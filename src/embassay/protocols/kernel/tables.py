@@ -33,7 +33,7 @@ _MONTHS = tuple(_MONTHS_IN_WORDS.split())
 def format_score(value: float, decimals: int = 3) -> str:
     """A value with fixed decimals and a true minus sign; what rounds to zero has no sign.
 
-    >>> score(0.5234), score(-0.0041), score(-0.0001)
+    >>> format_score(0.5234), format_score(-0.0041), format_score(-0.0001)
     ('0.523', '−0.004', '0.000')
     """
     text = f"{value:.{decimals}f}"
@@ -45,7 +45,7 @@ def format_score(value: float, decimals: int = 3) -> str:
 def format_change(value: float, decimals: int = 3) -> str:
     """A difference, always signed unless it rounds to zero.
 
-    >>> change(0.0112), change(-0.1)
+    >>> format_change(0.0112), format_change(-0.1)
     ('+0.011', '−0.100')
     """
     text = format_score(value, decimals)
@@ -55,7 +55,7 @@ def format_change(value: float, decimals: int = 3) -> str:
 def format_interval(low: float, high: float, decimals: int = 3) -> str:
     """An interval; with `to` when an end is negative, where a dash would read as a minus.
 
-    >>> interval(0.5101, 0.5362), interval(-0.004, 0.026)
+    >>> format_interval(0.5101, 0.5362), format_interval(-0.004, 0.026)
     ('0.510–0.536', '−0.004 to 0.026')
     """
     ends = format_score(low, decimals), format_score(high, decimals)
@@ -65,7 +65,7 @@ def format_interval(low: float, high: float, decimals: int = 3) -> str:
 def format_percent(value: float, decimals: int = 0) -> str:
     """A share as percent; a share that is not 0 or 1 never prints as 0% or 100%.
 
-    >>> percent(0.3), percent(0.0714, 1), percent(0.999), percent(0.001)
+    >>> format_percent(0.3), format_percent(0.0714, 1), format_percent(0.999), format_percent(0.001)
     ('30%', '7.1%', '>99%', '<1%')
     """
     text = f"{100 * value:.{decimals}f}"
@@ -81,7 +81,7 @@ def format_percent(value: float, decimals: int = 0) -> str:
 def format_share(value: float, n: int) -> str:
     """A share of n items: counts first while n is under 100.
 
-    >>> share(0.3, 40), share(214 / 3000, 3000)
+    >>> format_share(0.3, 40), format_share(214 / 3000, 3000)
     ('12 of 40 (30%)', '7.1% (214 of 3,000)')
     """
     part = f"{round(value * n):,} of {n:,}"
@@ -91,7 +91,7 @@ def format_share(value: float, n: int) -> str:
 def format_p_value(p: float) -> str:
     """A p-value to three decimals.
 
-    >>> p_value(0.0123), p_value(0.0002), p_value(1.0)
+    >>> format_p_value(0.0123), format_p_value(0.0002), format_p_value(1.0)
     ('0.012', '<0.001', '1.000')
     """
     return "<0.001" if p < 0.001 else f"{p:.3f}"
@@ -100,7 +100,7 @@ def format_p_value(p: float) -> str:
 def format_rank(low: int, high: int) -> str:
     """The places that the tests allow.
 
-    >>> rank(1, 2), rank(3, 3)
+    >>> format_rank(1, 2), format_rank(3, 3)
     ('1–2', '3')
     """
     return str(low) if low == high else f"{low}–{high}"
@@ -114,7 +114,7 @@ def format_count(n: int) -> str:
 def format_counted(n: int, noun: str) -> str:
     """A count and its noun in the right number.
 
-    >>> counted(1, "document"), counted(3000, "query")
+    >>> format_counted(1, "document"), format_counted(3000, "query")
     ('1 document', '3,000 queries')
     """
     if n == 1:
@@ -130,7 +130,7 @@ def spell_count(n: int) -> str:
 def capitalise(text: str, names: Iterable[str] = ()) -> str:
     """The text with a capital first letter, unless it opens with one of these names: a name is spelled as it is.
 
-    >>> capitalised("people lead"), capitalised("nDCG rises", ["nDCG"]), capitalised("bm25 leads", ["bm25"])
+    >>> capitalise("people lead"), capitalise("nDCG rises", ["nDCG"]), capitalise("bm25 leads", ["bm25"])
     ('People lead', 'nDCG rises', 'bm25 leads')
     """
     if any(name and text.startswith(name) for name in names):
@@ -141,7 +141,7 @@ def capitalise(text: str, names: Iterable[str] = ()) -> str:
 def format_duration(seconds: float) -> str:
     """A time with the unit that suits it.
 
-    >>> duration(0.338), duration(4.2), duration(41 * 60), duration(3 * 3600 + 12 * 60)
+    >>> format_duration(0.338), format_duration(4.2), format_duration(41 * 60), format_duration(3 * 3600 + 12 * 60)
     ('338 ms', '4.2 s', '41 min', '3 h 12 min')
     """
     if seconds < 0.9995:
@@ -518,7 +518,7 @@ _PLAIN_LATIN = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâ
 def escape_latex(text: str) -> str:
     r"""A text that LaTeX prints as it is, and never obeys; a letter that its standard fonts lack as its number.
 
-    >>> escape("st:a_b & 100%"), escape(r"\input{x}"), escape("é中")
+    >>> escape_latex("st:a_b & 100%"), escape_latex(r"\input{x}"), escape_latex("é中")
     ('st:a\\_b \\& 100\\%', '\\textbackslash{}input\\{x\\}', 'é{[}U+4E2D{]}')
     """
     return _UNSAFE.sub(_escape_sign, " ".join(text.split()))
@@ -551,7 +551,7 @@ def make_printable(cell: Any) -> Any:
     r"""The cell, a text with � for the characters that steer a terminal and that XML cannot hold; ends of lines and
     tabs stay.
 
-    >>> printable("a\x1b[2Jb\tc\n"), printable(0.5)
+    >>> make_printable("a\x1b[2Jb\tc\n"), make_printable(0.5)
     ('a�[2Jb\tc\n', 0.5)
     """
     return _STEERING.sub("\ufffd", cell) if isinstance(cell, str) else cell
@@ -566,7 +566,7 @@ def format_csv_row(cells: Iterable[Any]) -> str:
     """A line of CSV with its end, a line feed. Python's writer leaves a carriage return without quotes where lines do
     not end in one, and then no reader finds the row again.
 
-    >>> csv_row(["a\\rb", 0.5, None])
+    >>> format_csv_row(["a\\rb", 0.5, None])
     '"a\\rb",0.5,\\n'
     """
     return format_csv_sheet([cells]).removesuffix("\r\n") + "\n"
@@ -576,7 +576,7 @@ def format_csv_sheet(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> str
     r"""CSV as spreadsheets write it, for files that people fill in and give back. What steers a terminal is replaced on
     the way out, in every file of ours alike.
 
-    >>> csv_sheet([("id", "text"), ("1", "a\x1b[2Jb")])
+    >>> format_csv_sheet([("id", "text"), ("1", "a\x1b[2Jb")])
     'id,text\r\n1,a�[2Jb\r\n'
     """
     buffer = io.StringIO()

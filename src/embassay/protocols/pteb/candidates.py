@@ -76,7 +76,7 @@ TIE = 0.005
 
 @dataclass(frozen=True)
 class Candidate:
-    """A paraphraser's means over the datasets: `similarity` as judged, 0 to 5; normalised word `edit_distance`,
+    """A paraphraser's means over the datasets: `mean_similarity` as judged, 0 to 5; normalised word `edit_distance`,
     0 to 1; `seconds` per text. None where there is no value; `reason` says why one that is needed is missing."""
 
     name: str
@@ -115,7 +115,7 @@ def select_candidate(candidates: Sequence[Candidate], rule: Rule = Rule()) -> Se
     """Apply the rule.
 
     >>> table_4 = [Candidate("gemma3-27b", 4.26, 0.81, 0.27), Candidate("gpt-oss-20b", 4.44, 0.55, 1.24)]
-    >>> select(table_4).selected
+    >>> select_candidate(table_4).selected
     'gemma3-27b'
     """
     rejected = {candidate.name: why for candidate in candidates if (why := _explain_unfit(candidate, rule))}
@@ -508,7 +508,7 @@ def score_criteria(
     """Score a paraphraser on the distinct texts of a dataset, (n,); `ratings` are those of `select_pairs_to_rate`.
 
     What has no usable paraphrase or no rating is left out and counted. Over 5% without a paraphrase there is no value
-    at all, over 5% of the others without a rating no similarity. Items are `similarity`, `edit_distance` and
+    at all, over 5% of the others without a rating no similarity. Items are `mean_similarity`, `edit_distance` and
     `seconds`.
     """
     ids = paraphrase_ids(paraphrases)

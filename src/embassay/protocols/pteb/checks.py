@@ -135,7 +135,7 @@ _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+", re.UNICODE)
 def count_numbers(text: str) -> Counter[str]:
     """The numbers of a text by value, digits and English words alike; ``one``, ``first`` and ``second`` are none.
 
-    >>> sorted(numbers("a table for nine on August 21st at 5:30, twenty-two people"))
+    >>> sorted(count_numbers("a table for nine on August 21st at 5:30, twenty-two people"))
     ['21', '22', '30', '5', '9']
     """
     counts: Counter[str] = Counter()
@@ -166,7 +166,7 @@ def find_names(text: str) -> frozenset[str]:
     """Words with a capital that do not begin a sentence, case-folded: names as English writes them. Abbreviations of up
     to three capitals are left out, for a wording may write them out; a text in capitals has none.
 
-    >>> sorted(names("Book a table in Osage City, OH, for May"))
+    >>> sorted(find_names("Book a table in Osage City, OH, for May"))
     ['city', 'osage']
     """
     words = list(_NAME.finditer(text))
@@ -191,9 +191,9 @@ def find_slot_fault(text: str, wording: str) -> str:
 
     A name counts as kept where the wording holds it in any case, within another word too.
 
-    >>> slot_fault("a table for nine in Osage City", "a table for 9 people in Osage")
+    >>> find_slot_fault("a table for nine in Osage City", "a table for 9 people in Osage")
     "the name 'city' is lost"
-    >>> slot_fault("a table for nine", "a table for ten")
+    >>> find_slot_fault("a table for nine", "a table for ten")
     "the number '9' is lost"
     """
     before, after = count_numbers(text), count_numbers(wording)

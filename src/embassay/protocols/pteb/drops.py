@@ -97,7 +97,7 @@ def measure_drops(rows: Iterable[Result], *, by_language: bool = False, source: 
 def variant_source(variant: str) -> str:
     """The paraphraser or prompt of a variant of a cell; empty where a run has one.
 
-    >>> source_of("paraphrase:by=ollama:gemma3:27b,seed=1337")
+    >>> variant_source("paraphrase:by=ollama:gemma3:27b,seed=1337")
     'by=ollama:gemma3:27b'
     """
     return variant.removeprefix(_PREFIX).rpartition(_SEED)[0].rstrip(",")
@@ -426,7 +426,7 @@ def by_length(
 ) -> tuple[LengthBin, ...]:
     """The score of the items in bins of their number of words.
 
-    `words`, `original` and every run of `runs` have one value per item, (n,), in one order: a similarity, with
+    `count_words`, `original` and every run of `runs` have one value per item, (n,), in one order: a similarity, with
     `gold` its human score or 0/1 label, or a score of the item itself where `score` is their mean. NaN is a lost item:
     it counts on neither side of its run. Bins without items are left out, bins of under 10 show their n only.
     UsageError for lengths that differ.

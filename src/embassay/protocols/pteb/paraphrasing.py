@@ -343,7 +343,7 @@ _OPENAI = re.compile(r"openai:(gpt-|chatgpt-|o\d)")
 def find_licence(spec: str) -> str:
     """The licence of the model in a spec string by its family, as its makers state it; "" where it is not known.
 
-    >>> licence_of("ollama:gemma3:27b"), licence_of("openai:gpt-5-mini"), licence_of("openai:own-model")
+    >>> find_licence("ollama:gemma3:27b"), find_licence("openai:gpt-5-mini"), find_licence("openai:own-model")
     ('Gemma Terms of Use', "OpenAI's terms of service", '')
     """
     model = spec.partition(":")[2].partition("?")[0].rpartition("/")[2].lower()
@@ -444,7 +444,7 @@ class ParaphraseVerdict:
 def longest_allowed_answer(text: str, *, strict: bool = False) -> int:
     """The characters that an answer may have: 5 times those of the text, and 40 always unless `strict`.
 
-    >>> longest_allowed("Hello"), longest_allowed("Hello", strict=True)
+    >>> longest_allowed_answer("Hello"), longest_allowed_answer("Hello", strict=True)
     (40, 25)
     """
     return max(TIMES_LONGER * len(text), 0 if strict else ALWAYS_ALLOWED)

@@ -168,7 +168,7 @@ class Asking:
 def format_pair(first: str, second: str) -> str:
     """The user's message: both texts as they are, each between tags of its own.
 
-    >>> print(shown("A fox.", "A vixen."))
+    >>> print(format_pair("A fox.", "A vixen."))
     <text1>
     A fox.
     </text1>
@@ -185,7 +185,7 @@ def parse_rating(text: str) -> float:
     Anything else is NoRating, be the number in it ever so plain: in `4/5`, `Score: 4` and in reasoning, which number
     is meant would be a guess.
 
-    >>> rating_of('{"score": 3.5}'), rating_of(" 4 ")
+    >>> parse_rating('{"score": 3.5}'), parse_rating(" 4 ")
     (3.5, 4.0)
     """
     text = without_fence(text)
@@ -564,7 +564,7 @@ class Bin:
 def rescale_gold(gold: Floats, low: float, high: float) -> Floats:
     """Gold scores (n,) of the range `low` to `high` on the judge's scale, 0 to 5; DataError for one outside.
 
-    >>> on_common_scale(np.array([1.0, 3.0, 5.0]), 1, 5).tolist()
+    >>> rescale_gold(np.array([1.0, 3.0, 5.0]), 1, 5).tolist()
     [0.0, 2.5, 5.0]
     """
     outside = (gold < low) | (gold > high)

@@ -103,7 +103,7 @@ def is_copy(question: str, body: str, kind: str, most: float) -> bool:
 def longest_shared_run(asked: Sequence[str], words: Sequence[str]) -> int:
     """The most of the words `asked` that stand in a row in `words`, in the same order.
 
-    >>> longest_run("a b c d".split(), "x b c y d".split())
+    >>> longest_shared_run("a b c d".split(), "x b c y d".split())
     2
     """
     # A row of the table of the longest common run; only the row before it is needed.

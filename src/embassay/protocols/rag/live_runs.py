@@ -145,7 +145,7 @@ def open_for_questions(
 def parse_named_retriever(given: str) -> tuple[str, str]:
     """The name (empty: its own) and the spec of a retriever given as `spec` or `name=spec`.
 
-    >>> named_retriever("new=search:find"), named_retriever("http://localhost/s?a=1")
+    >>> parse_named_retriever("new=search:find"), parse_named_retriever("http://localhost/s?a=1")
     (('new', 'search:find'), ('', 'http://localhost/s?a=1'))
     """
     name, equals, rest = given.partition("=")

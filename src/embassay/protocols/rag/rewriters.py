@@ -609,7 +609,7 @@ def parse_rewriting(text: str, question: str) -> str:
     MalformedRewriting for anything else, for an empty text, and for one that is longer than the question and 400
     characters: a rewriting says less, an answer to the question says more.
 
-    >>> rewriting_of('{"rewrite": "causes of jet noise"}', "Hi! What causes jet noise?")
+    >>> parse_rewriting('{"rewrite": "causes of jet noise"}', "Hi! What causes jet noise?")
     'causes of jet noise'
     """
     text = without_fence(text)

@@ -91,7 +91,7 @@ def measure_efficiency(performance: float, milliseconds: float) -> float:
     """Performance per second. The published leaderboard takes the reranker's median time for `milliseconds`, the
     end-to-end variant that of the whole query. UsageError for no time.
 
-    >>> round(efficiency_of(0.817, 332.9), 3)
+    >>> round(measure_efficiency(0.817, 332.9), 3)
     2.454
     """
     if not milliseconds > 0:

@@ -191,7 +191,7 @@ def find_smallest_edits(
     >>> from embassay.systems import open_system
     >>> from embassay.text import open_tokenizer
     >>> jaccard = open_system("jaccard", tokenizer=open_tokenizer("words"))
-    >>> [attack] = smallest_edits(jaccard, ["the tide turns"], ["the tide turns"], np.array([0.4]))
+    >>> [attack] = find_smallest_edits(jaccard, ["the tide turns"], ["the tide turns"], np.array([0.4]))
     >>> attack.changes, attack.flips
     (2, True)
     """

@@ -169,7 +169,7 @@ def find_lowest_threshold(sure: Floats, values: Floats, wanted: float) -> float:
     """The lowest of the similarities (n,) from which on the mean of the values is at least `wanted`, of those that
     leave `LEAST_ANSWERED` of them; where none does, that with the highest mean.
 
-    >>> lowest_threshold(np.array([0.1, 0.2, 0.3, 0.4, 0.5]), np.array([0.0, 1.0, 1.0, 1.0, 1.0]), 0.9)
+    >>> find_lowest_threshold(np.array([0.1, 0.2, 0.3, 0.4, 0.5]), np.array([0.0, 1.0, 1.0, 1.0, 1.0]), 0.9)
     0.2
     """
     order = np.argsort(sure, kind="stable")

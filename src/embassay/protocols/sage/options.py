@@ -128,7 +128,7 @@ _BEYOND = {
 def parse_edits(names: str) -> tuple[str, ...]:
     """The edits of a list, each once, in one order. UsageError for a name that is none of them.
 
-    >>> further_edits("facts, synonyms")
+    >>> parse_edits("facts, synonyms")
     ('synonyms', 'facts')
     """
     from embassay.text import FURTHER

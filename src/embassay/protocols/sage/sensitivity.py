@@ -144,7 +144,7 @@ def fit_isotonic(
 ) -> NDArray[np.float64]:
     """The rising map that fits `y` over `x` best (least squares), at the values `at`; beyond `x` as at its ends.
 
-    >>> isotonic(np.array([0.1, 0.2, 0.3]), np.array([0.0, 1.0, 0.5]), np.array([0.0, 0.15, 0.9]))
+    >>> fit_isotonic(np.array([0.1, 0.2, 0.3]), np.array([0.0, 1.0, 0.5]), np.array([0.0, 0.15, 0.9]))
     array([0.   , 0.375, 0.75 ])
     """
     from scipy.optimize import isotonic_regression

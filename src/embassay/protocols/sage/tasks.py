@@ -142,7 +142,7 @@ def parse_edits(names: str) -> tuple[str, ...]:
     """The edits of a list such as `capitalize,insertion:p=0.15,q=0`, each once, in the order of the paper, further ones
     behind; `insertion` and `removal` alone are their six. UsageError for an empty list and for another name.
 
-    >>> chosen_edits("removal:p=0.5,q=1, capitalize")
+    >>> parse_edits("removal:p=0.5,q=1, capitalize")
     ('capitalize', 'removal:p=0.5,q=1')
     """
     known = (*RETRIEVAL_EDITS, *FURTHER)

@@ -147,7 +147,7 @@ def _query_precisions(data: RerankingSet, similar: Sequence[Values], precision: 
 def average_precision_of_worst_order(gains: Values, scores: Values) -> float:
     """With the irrelevant first among candidates of equal similarity.
 
-    >>> worst_of_ties(np.array([1.0, 0.0]), np.array([0.5, 0.5]))
+    >>> average_precision_of_worst_order(np.array([1.0, 0.0]), np.array([0.5, 0.5]))
     0.5
     """
     order = [str(place) for place in np.lexsort((gains, -scores)).tolist()]
@@ -157,7 +157,7 @@ def average_precision_of_worst_order(gains: Values, scores: Values) -> float:
 def average_precision_by_steps(gains: Values, scores: Values) -> float:
     """With candidates of equal similarity as one step, as in scikit-learn.
 
-    >>> round(ties_as_one_step(np.array([1.0, 0.0, 1.0]), np.array([0.5, 0.5, 0.1])), 4)
+    >>> round(average_precision_by_steps(np.array([1.0, 0.0, 1.0]), np.array([0.5, 0.5, 0.1])), 4)
     0.5833
     """
     return pair_average_precision(gains > 0, scores)

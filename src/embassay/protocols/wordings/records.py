@@ -181,7 +181,7 @@ OnFailure = Literal["leave out", "original"]
 def parse_last_seeds(entries: Sequence[str] | None) -> tuple[tuple[str, int], ...]:
     """`DATASET=SEED`, several times, as pairs. UsageError for what is no such thing.
 
-    >>> last_seeds(["biosses=1443"])
+    >>> parse_last_seeds(["biosses=1443"])
     (('biosses', 1443),)
     """
     seeds = []

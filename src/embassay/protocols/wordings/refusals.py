@@ -41,9 +41,9 @@ REFUSAL = re.compile(
 def find_new_mark(marks: re.Pattern[str], text: str, wording: str) -> str:
     """What of the marks is in the wording, where the text has none; empty otherwise.
 
-    >>> new_mark(REFUSAL, "A fox.", "I can’t assist with that.")
+    >>> find_new_mark(REFUSAL, "A fox.", "I can’t assist with that.")
     "I can't assist with that"
-    >>> new_mark(REFUSAL, "I can't comply.", "I cannot comply.")
+    >>> find_new_mark(REFUSAL, "I can't comply.", "I cannot comply.")
     ''
     """
     # Typographic apostrophes are taken for plain ones.

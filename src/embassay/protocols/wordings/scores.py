@@ -293,7 +293,7 @@ def half_width_over_runs(sources: Sequence[NDArray[np.float64]]) -> float | None
     """Half the width of the 95% t interval of a drop that is the mean of several sources' means over runs, (runs,)
     each; None where one has a single run. Of one source it is `half_widths`.
 
-    >>> round(over_runs([np.array([-0.010, -0.012, -0.014])]), 4)
+    >>> round(half_width_over_runs([np.array([-0.010, -0.012, -0.014])]), 4)
     0.005
     """
     if not sources or min(map(len, sources)) < 2:

@@ -208,7 +208,7 @@ _AFTER_OPENING = re.compile(r"([(\[{«“‘])\s+")
 def tidy_text(text: str) -> str:
     """`text` without blanks before closing and after opening punctuation; runs of blanks become one.
 
-    >>> tidied("A man ( old ) ,  and a dog .")
+    >>> tidy_text("A man ( old ) ,  and a dog .")
     'A man (old), and a dog.'
     """
     return " ".join(_AFTER_OPENING.sub(r"\1", _BEFORE_CLOSING.sub(r"\1", text)).split())

@@ -490,8 +490,8 @@ def _bar_cell(bar: Bar | None) -> Cell:
 def _format_items_needed(needed: int | None, have: int, noun: str) -> str:
     """In all, and how many more: `380 items (340 more)`.
 
-    >>> _items_needed(380, 40, "item"), _items_needed(30, 40, "item"), _items_needed(None, 40, "item")
-    ('380 items (340 more)', '30 items, which is enough', 'n/a')
+    >>> _format_items_needed(380, 40, "item"), _format_items_needed(30, 40, "item"), _format_items_needed(None, 40,
+    "item") ('380 items (340 more)', '30 items, which is enough', 'n/a')
     """
     if needed is None:
         return "n/a"

@@ -315,7 +315,7 @@ def pteb_groups(record: Record) -> tuple[ItemGroup, ...]:
     return tuple(group for group in groups if group is not None)
 
 
-def make_wordings_part(source: ItemSource) -> Part:
+def make_reworded_part(source: ItemSource) -> Part:
     """The texts of every item, their wordings by run, and the gold score where the task has one."""
     record, group = source.record, source.group
     names = FIELDS.get(group.kind.task, ())

@@ -88,7 +88,7 @@ def without_fence(text: str) -> str:
 def find_first_fence(text: str) -> str | None:
     """What stands in the first code fence of an answer, without the name of its language; None without a whole one.
 
-    >>> first_fenced("Here:\\n```json\\n{}\\n``` and no more.")
+    >>> find_first_fence("Here:\\n```json\\n{}\\n``` and no more.")
     '{}'
     """
     opened = text.find(FENCE)
@@ -103,7 +103,7 @@ def find_first_fence(text: str) -> str | None:
 def find_json(text: str) -> str:
     """The JSON in an answer, as it stands there: a fence or words around it are left out. Unfit without any.
 
-    >>> found_json('Here: ```json {"a": 1}``` as you asked')
+    >>> find_json('Here: ```json {"a": 1}``` as you asked')
     '{"a": 1}'
     """
     starts = (i for i, sign in enumerate(text) if sign in "{[")

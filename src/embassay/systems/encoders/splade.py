@@ -94,7 +94,7 @@ class Splade:
 def select_active_terms(weights: NDArray[np.float32], most: int | None = None) -> Rows:
     """The terms of a text that have a weight, ascending, beside it: (terms, 2); the `most` largest ones.
 
-    >>> active_terms(np.array([0, 2, 0, 1], dtype=np.float32)).tolist()
+    >>> select_active_terms(np.array([0, 2, 0, 1], dtype=np.float32)).tolist()
     [[1.0, 2.0], [3.0, 1.0]]
     """
     terms = np.flatnonzero(weights)

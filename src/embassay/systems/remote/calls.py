@@ -113,7 +113,7 @@ def _form_pattern(form: str) -> str:
 def redact_keys(text: str) -> str:
     """`text` without any key this process has read, and without what looks like one.
 
-    >>> redacted("Incorrect API key provided: sk-abcdefgh12345678.")
+    >>> redact_keys("Incorrect API key provided: sk-abcdefgh12345678.")
     'Incorrect API key provided: [key]'
     """
     # The longest first: one key may be the beginning of another.
@@ -242,7 +242,7 @@ def read_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | N
     """The seconds the server asks to wait: `retry-after-ms`, `Retry-After` (seconds or a date), or the
     `retryDelay` in a Google error.
 
-    >>> asked_wait({"retry-after": "2"}), asked_wait({"retry-after-ms": "1500"})
+    >>> read_wait({"retry-after": "2"}), read_wait({"retry-after-ms": "1500"})
     (2.0, 1.5)
     """
     milliseconds = _parse_number(headers.get("retry-after-ms"))

@@ -45,7 +45,7 @@ def estimate_tokens(texts: Sequence[str]) -> int:
     """What a server that does not say is taken to have counted: a token for every three bytes, which is somewhat
     more than it is in any usual language and script.
 
-    >>> likely_tokens(["a fox", ""])
+    >>> estimate_tokens(["a fox", ""])
     2
     """
     return -(-sum(count_tokens(texts, None)) // 3)
@@ -58,7 +58,7 @@ _FRAME = 16
 def bound_tokens(texts: Sequence[str], tokenizer: Tokenizer | None = None) -> int:
     """The most that a server is believed to have counted for the texts, and so what is held aside for them.
 
-    >>> most_tokens(["a fox", ""])
+    >>> bound_tokens(["a fox", ""])
     37
     """
     return sum(count + _FRAME for count in count_tokens(texts, tokenizer))

@@ -108,7 +108,7 @@ class PostedReranker(ABC):
 def order_scores(results: Sequence[Mapping[str, Any]], n: int) -> Scores:
     """The scores in the order of the documents; ValueError unless each of the n has one.
 
-    >>> in_order([{"index": 1, "relevance_score": 0.5}, {"index": 0, "relevance_score": 0.25}], 2).tolist()
+    >>> order_scores([{"index": 1, "relevance_score": 0.5}, {"index": 0, "relevance_score": 0.25}], 2).tolist()
     [0.25, 0.5]
     """
     scores = {int(result["index"]): float(result["relevance_score"]) for result in results}

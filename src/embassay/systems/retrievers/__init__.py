@@ -61,7 +61,7 @@ MANNERS: Mapping[str, tuple[Any, str]] = {
 def is_manner(name: str, value: Any) -> bool:
     """Whether a value is one of `MANNERS`.
 
-    >>> fits_manner("price", 0), fits_manner("concurrency", 0), fits_manner("concurrency", "many")
+    >>> is_manner("price", 0), is_manner("concurrency", 0), is_manner("concurrency", "many")
     (True, False, False)
     """
     if isinstance(value, bool) or not isinstance(value, MANNERS[name][0]):
@@ -148,7 +148,7 @@ def answer_as_json(value: Any) -> Any:
 
     TypeError for what is none, with the kind of thing that it is.
 
-    >>> plain_answer([("d7", 0.5), "d2"])
+    >>> answer_as_json([("d7", 0.5), "d2"])
     [['d7', 0.5], 'd2']
     """
     if value is None or isinstance(value, str | int | float | bool):

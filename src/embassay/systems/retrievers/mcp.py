@@ -50,7 +50,7 @@ def _check_client() -> None:
 class McpRetriever(Retriever):
     """A tool that takes a question, and may take how many documents are wanted.
 
-    The session lives in one task of the loop of `remote.calls.remote_loop`: its client wants to be left where it was entered.
+    The session lives in one task of the loop of `remote.calls.home`: its client wants to be left where it was entered.
     """
 
     def __init__(self, server: str, tool: str, depth: int, ledger: Ledger | None) -> None:
@@ -150,7 +150,7 @@ def find_question_argument(properties: Mapping[str, Any], required: Sequence[str
     """Which argument of a tool is the question: one of the usual names, else the only text that it requires. UsageError
     where that cannot be told.
 
-    >>> question_argument({"needle": {"type": "string"}, "k": {"type": "integer"}}, ["needle"])
+    >>> find_question_argument({"needle": {"type": "string"}, "k": {"type": "integer"}}, ["needle"])
     'needle'
     """
     named = next((name for name in _QUESTIONS if name in properties), None)

@@ -212,7 +212,7 @@ def parse_time(written: Any) -> datetime | None:
     """The moment that a time of an export means: in its own time zone, in UTC where it names none; None where it is no
     time. Seconds since 1970 are one.
 
-    >>> instant_of("2026-11-20T10:00:00+02:00") < instant_of("2026-11-20T09:00:00Z")
+    >>> parse_time("2026-11-20T10:00:00+02:00") < parse_time("2026-11-20T09:00:00Z")
     True
     """
     try:

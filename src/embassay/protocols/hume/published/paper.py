@@ -179,7 +179,7 @@ def round_once(score: float) -> float:
 def round_fraction_first(score: float) -> float:
     """The fraction to four decimals, then the points to one (table 1), so that 68.0515 becomes 68.0 by way of 68.05.
 
-    >>> fraction_first(0.680515), fraction_first(0.92254)
+    >>> round_fraction_first(0.680515), round_fraction_first(0.92254)
     (68.0, 92.2)
     """
     return float(f"{round(score, 4) * 100:.1f}")
@@ -188,7 +188,7 @@ def round_fraction_first(score: float) -> float:
 def round_percent_first(score: float) -> float:
     """The points to two decimals, then half up to one (table 8).
 
-    >>> percent_first(0.67545), percent_first(0.8125)
+    >>> round_percent_first(0.67545), round_percent_first(0.8125)
     (67.6, 81.3)
     """
     points = Decimal(str(round(score * 100, 2)))

@@ -139,7 +139,7 @@ def share_places(room: Mapping[int, int], n: int) -> dict[int, int]:
 def draw_relevant(gains: Mapping[str, float], upto: int, seed: int, query: str) -> tuple[str, ...]:
     """The `upto` documents of the highest gain above 0, ties drawn with the seed.
 
-    >>> relevant_of({"a": 1, "b": 4, "c": 0, "d": 3}, 2, 1, "q")
+    >>> draw_relevant({"a": 1, "b": 4, "c": 0, "d": 3}, 2, 1, "q")
     ('b', 'd')
     """
     relevant = [document for document, gain in gains.items() if gain > 0]
@@ -246,7 +246,7 @@ def compared_text(text: str) -> str:
 def find_first_copies(texts: Sequence[str]) -> list[int]:
     """Positions of the first of all that read the same, in order.
 
-    >>> first_of_each(["a", "b", "A "])
+    >>> find_first_copies(["a", "b", "A "])
     [0, 1]
     """
     first: dict[str, int] = {}
@@ -258,7 +258,7 @@ def find_first_copies(texts: Sequence[str]) -> list[int]:
 def find_contradicted_texts(texts: Sequence[str], labels: Sequence[str]) -> frozenset[str]:
     """The texts, as compared, that are there with more than one label: whatever a person answers, a gold is against it.
 
-    >>> sorted(contradicted_texts(["so so", "So so", "good"], ["pos", "neg", "pos"]))
+    >>> sorted(find_contradicted_texts(["so so", "So so", "good"], ["pos", "neg", "pos"]))
     ['so so']
     """
     seen: dict[str, set[str]] = {}

@@ -109,7 +109,7 @@ def count_defects(rows: Iterable[GoldRow | SampledItem]) -> dict[Defect, int]:
 def describe_defects(rows: Sequence[GoldRow] | Sequence[SampledItem]) -> tuple[str, ...]:
     """What is wrong with the items of a task, a line for each defect: `3 of 40 items also in the training data`.
 
-    >>> in_words([GoldRow(id="a-1", gold=1, defects=["leaked"]), GoldRow(id="a-2", gold=2)])
+    >>> describe_defects([GoldRow(id="a-1", gold=1, defects=["leaked"]), GoldRow(id="a-2", gold=2)])
     ('1 of 2 items also in the training data',)
     """
     n = len(rows)
@@ -152,7 +152,7 @@ def find_training_twins(
     three words in common (Jaccard); texts of less than three words must be the same. One pass over `trained`, of which
     nothing is kept. Source: spec hume 8 (overlap of train and test), trap T11.
 
-    >>> twins(["a cat sat here", "dogs"], ["Dogs ", "the a cat sat here"])
+    >>> find_training_twins(["a cat sat here", "dogs"], ["Dogs ", "the a cat sat here"])
     {1: Twin(position=0, similarity=1.0)}
     """
     same: dict[str, list[int]] = defaultdict(list)

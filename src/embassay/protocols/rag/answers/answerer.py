@@ -86,7 +86,7 @@ def parse_grade(text: str) -> bool:
     """Whether an answer is right by what its grader said: one JSON object with `right` alone, also among words.
     MalformedGrade otherwise.
 
-    >>> right_of('{"right": false}'), right_of('It agrees: {"right": true}.')
+    >>> parse_grade('{"right": false}'), parse_grade('It agrees: {"right": true}.')
     (False, True)
     """
     text = without_fence(text)

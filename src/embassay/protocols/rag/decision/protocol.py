@@ -281,7 +281,7 @@ def _decision_lede(decision: Decision) -> list[str]:
 def format_difference(one: DecisionStanding) -> str:
     """A difference with its interval.
 
-    >>> value_text(DecisionStanding("a", "b", 0.031, 0.002, 0.06, 1, "a"))
+    >>> format_difference(DecisionStanding("a", "b", 0.031, 0.002, 0.06, 1, "a"))
     '+0.031 (+0.002 to +0.060)'
     """
     return f"{one.value:+.3f} ({one.low:+.3f} to {one.high:+.3f})" if np.isfinite(one.value) else "–"

@@ -136,7 +136,7 @@ def make_folder_names(ids: Sequence[str]) -> dict[str, str]:
     `Q7` and `Q07` are q07, and of several that would share a name only the first has it. Any other id becomes a safe
     name after `q_`, so that no folder is mistaken for a file of the run.
 
-    >>> folder_names(["Q7", "Q112", "PLAIN-3", "a/b", "A/B"])
+    >>> make_folder_names(["Q7", "Q112", "PLAIN-3", "a/b", "A/B"])
     {'Q7': 'q07', 'Q112': 'q112', 'PLAIN-3': 'q_PLAIN-3', 'a/b': 'q_a_b-230946ed', 'A/B': 'q_A_B-f4ddc50a'}
     """
     names: dict[str, str] = {}
@@ -331,7 +331,7 @@ def forget_stages(folder: QueryFolder, stage: str) -> None:
 def list_stages_from(stage: str) -> tuple[str, ...]:
     """The stage and all later ones.
 
-    >>> from_stage("S5")
+    >>> list_stages_from("S5")
     ('S5', 'S6')
     """
     names = tuple(STAGES)

@@ -131,7 +131,7 @@ def complete_order(text: str, labels: Sequence[str]) -> Mended:
     """The order in an answer, what is left out put at its end as it was shown and what is unknown dropped;
     MalformedJudgement for an answer that names none of the labels.
 
-    >>> mended_order('{"order": ["C", "X"]}', ["A", "B", "C"])
+    >>> complete_order('{"order": ["C", "X"]}', ["A", "B", "C"])
     Mended(order=(2, 0, 1), missing=2, unknown=1)
     """
     named = _read_labels(text)

@@ -58,7 +58,7 @@ def change_case(name: str) -> str:
     """The name in capitals, small letters or with capital initials, whichever its hash says; with straight apostrophes
     and a blank for every hyphen.
 
-    >>> in_other_case("Alice Dupont"), in_other_case("Jean-Pierre O’Neil")
+    >>> change_case("Alice Dupont"), change_case("Jean-Pierre O’Neil")
     ('ALICE DUPONT', "Jean Pierre O'Neil")
     """
     digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
@@ -88,7 +88,7 @@ def make_near_miss(name: str, distance: int) -> str:
     The letters are spread over the name; their case is kept, their accents are dropped. The Levenshtein distance is
     `distance`. UsageError for a name of fewer letters.
 
-    >>> [near_miss("Alice Dupont", d) for d in (1, 2, 3)]
+    >>> [make_near_miss("Alice Dupont", d) for d in (1, 2, 3)]
     ['Alice Fupont', 'Alide Duqont', 'Aloce Fupunt']
     """
     letters = [place for place, character in enumerate(name) if character.isalpha()]

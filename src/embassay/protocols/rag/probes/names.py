@@ -210,7 +210,7 @@ class OverRuns:
 def average_over_runs(values: Floats) -> OverRuns:
     """From (runs, queries): each run's mean over its queries, then over the runs.
 
-    >>> result = over_runs(np.array([[0.161], [0.158], [0.163], [0.157], [0.161]]))
+    >>> result = average_over_runs(np.array([[0.161], [0.158], [0.163], [0.157], [0.161]]))
     >>> round(result.mean, 3), round(result.sd, 6)
     (0.16, 0.002449)
     """
@@ -243,7 +243,7 @@ class Change:
 def measure_margin_change(base: Floats, ablated: Floats, *, least: float = LEAST_MARGIN) -> Change:
     """What an ablation does to a margin; both (runs, queries) or (rows,), the same rows.
 
-    >>> result = margin_change(np.array([0.2, 0.1, 0.015, 0.3]), np.array([0.05, 0.04, 0.0, 0.06]))
+    >>> result = measure_margin_change(np.array([0.2, 0.1, 0.015, 0.3]), np.array([0.05, 0.04, 0.0, 0.06]))
     >>> round(result.percent, 6), round(result.ratio_percent, 6), result.kept
     (-71.666667, -75.0, 3)
     """

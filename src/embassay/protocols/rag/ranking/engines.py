@@ -327,7 +327,7 @@ _BAYES_RANGES = (
 def count_calls(engine: str, pool: int) -> int:
     """The calls that an engine makes for a pool, by what the registry says of it; one per candidate where it is silent.
 
-    >>> calls_for("bayes", 40), calls_for("locks", 40), calls_for("grades", 40), calls_for("single_shot", 40)
+    >>> count_calls("bayes", 40), count_calls("locks", 40), count_calls("grades", 40), count_calls("single_shot", 40)
     (48, 140, 0, 1)
     """
     calls = dict(ENGINES.get(ENGINES.parse(engine).name).facts).get("calls", "1 per candidate")

@@ -140,9 +140,9 @@ def count_disjoint_paths(pairs: Iterable[Pair], better: int, worse: int) -> int:
 
     By augmenting paths in the graph where every item is split into an entry and an exit (Menger's theorem).
 
-    >>> disjoint_paths([(0, 1), (1, 3), (0, 2), (2, 3), (0, 3)], 0, 3)
+    >>> count_disjoint_paths([(0, 1), (1, 3), (0, 2), (2, 3), (0, 3)], 0, 3)
     2
-    >>> disjoint_paths([(0, 1), (1, 2), (2, 3), (1, 3)], 0, 3)
+    >>> count_disjoint_paths([(0, 1), (1, 2), (2, 3), (1, 3)], 0, 3)
     1
     """
     room: dict[tuple[int, bool], dict[tuple[int, bool], int]] = {}

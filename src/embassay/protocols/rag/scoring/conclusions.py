@@ -64,7 +64,7 @@ from embassay.stats.resampling import is_constant
 def format_percent(value: float) -> str:
     """A share as percent with one decimal.
 
-    >>> percent(0.8521)
+    >>> format_percent(0.8521)
     '85.2%'
     """
     return f"{100 * value:.1f}%"

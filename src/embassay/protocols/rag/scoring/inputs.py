@@ -93,7 +93,7 @@ def _escape_pattern(text: str) -> str:
 def parse_named_path(given: str) -> tuple[str, Path]:
     """The name and the file of a run given as `path` or `name=path`; by itself it is called as its file.
 
-    >>> named_path("runs/bm25.trec.gz"), named_path("mine=runs/x.txt")
+    >>> parse_named_path("runs/bm25.trec.gz"), parse_named_path("mine=runs/x.txt")
     (('bm25', PosixPath('runs/bm25.trec.gz')), ('mine', PosixPath('runs/x.txt')))
     """
     name, equals, rest = given.partition("=")

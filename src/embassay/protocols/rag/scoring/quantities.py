@@ -133,7 +133,7 @@ RANGE = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)\]")
 def measure_bounds(measure: str) -> tuple[float, float]:
     """What values of a measure lie between; anything for a column of ours that is none.
 
-    >>> bounds_of("%PROC@10"), bounds_of("nDCG@10"), bounds_of("reading lost@10")
+    >>> measure_bounds("%PROC@10"), measure_bounds("nDCG@10"), measure_bounds("reading lost@10")
     ((0.0, 1.0), (0.0, 1.0), (-inf, inf))
     """
     name = measure.removeprefix(PERCENT).partition("@")[0]

@@ -104,7 +104,7 @@ def measure_index_recall(
 ) -> Mapping[int, float]:
     """By cutoff, the mean share of the exact first K that an index has among its own first K.
 
-    >>> index_recall([[1, 2]], [[2, 3]], [2])
+    >>> measure_index_recall([[1, 2]], [[2, 3]], [2])
     {2: 0.5}
     """
     return {

@@ -243,7 +243,7 @@ FEW_ITEMS = 30
 def note_few_items(n: int) -> str:
     """What stands beside a rank that few items are behind.
 
-    >>> few_items(12), few_items(30), few_items(0)
+    >>> note_few_items(12), note_few_items(30), note_few_items(0)
     ('n = 12', '', '')
     """
     return f"n = {n}" if 0 < n < FEW_ITEMS else ""

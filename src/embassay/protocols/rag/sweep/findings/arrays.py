@@ -336,7 +336,7 @@ def pair_equal_stacks(ground: Ground, axis: str, value: Any, other: Any) -> Pair
 def stack_family(configuration: Configuration) -> str:
     """What stacks share that differ in K alone.
 
-    >>> family_of(Configuration("wordllama", 64, "hnsw-f32", 100))
+    >>> stack_family(Configuration("wordllama", 64, "hnsw-f32", 100))
     'wordllama/64d/hnsw-f32/dense'
     """
     return configuration.id.replace(f"/k{configuration.k}/", "/", 1)

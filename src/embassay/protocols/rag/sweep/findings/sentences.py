@@ -26,7 +26,7 @@ HARDLY = 0.00005
 def format_ms(value: float) -> str:
     """Milliseconds per query, finer where they are few.
 
-    >>> ms(332.9), ms(4.26), ms(0.0312)
+    >>> format_ms(332.9), format_ms(4.26), format_ms(0.0312)
     ('333 ms', '4.3 ms', '0.031 ms')
     """
     if abs(value) >= 99.5:
@@ -37,7 +37,7 @@ def format_ms(value: float) -> str:
 def format_usd(value: float) -> str:
     """Dollars per 1,000 queries, finer where they are under a cent.
 
-    >>> usd(1.25), usd(0.0042), usd(0.0)
+    >>> format_usd(1.25), format_usd(0.0042), format_usd(0.0)
     ('$1.25', '$0.0042', '$0')
     """
     if not value:
@@ -48,7 +48,7 @@ def format_usd(value: float) -> str:
 def format_ms_difference(value: float) -> str:
     """A difference of times.
 
-    >>> ms_more(145.9), ms_more(-20.0)
+    >>> format_ms_difference(145.9), format_ms_difference(-20.0)
     ('146 ms more', '20.0 ms less')
     """
     return f"{format_ms(abs(value))} {'more' if value >= 0 else 'less'}"
@@ -57,7 +57,7 @@ def format_ms_difference(value: float) -> str:
 def format_usd_difference(value: float) -> str:
     """A difference of prices.
 
-    >>> dollars_more(1.25), dollars_more(0.0)
+    >>> format_usd_difference(1.25), format_usd_difference(0.0)
     ('$1.25 more', 'at the same price')
     """
     if abs(value) < HARDLY:
@@ -84,7 +84,7 @@ def format_score(value: IntervalFigure, *, signed: bool = False) -> str:
 def format_ratio(value: float) -> str:
     """A ratio as percent with one decimal.
 
-    >>> percent(0.929)
+    >>> format_ratio(0.929)
     '92.9%'
     """
     return f"{numbers.format_score(100 * value, 1)}%"
