@@ -41,7 +41,7 @@ settings.register_profile("test", deadline=None, max_examples=15, derandomize=Tr
 settings.register_profile("nightly", deadline=None, max_examples=300)
 settings.load_profile("test")
 
-LIBRARIES = ("torch", "mteb", "mlflow", "wandb", "vendors", "openvino")
+LIBRARIES = ("torch", "mteb", "mlflow", "wandb", "trackio", "vendors", "openvino")
 """Marks of extras that take seconds to import."""
 SLOW = (*LIBRARIES, "browser", "shared")
 """Marks that make a test one of `make test-all`."""

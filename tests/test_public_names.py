@@ -49,7 +49,14 @@ PROMISED = {
     "embassay.protocols.sage": ["Request", "SageOptions", "TASKS", "run"],
     "embassay.protocols.pteb": ["PtebOptions", "Request", "TASKS", "judge", "run"],
     "embassay.data": ["DATASETS", "open_dataset"],
-    "embassay.interchange": ["export", "import_results", "log_to_mlflow", "log_to_wandb", "read_results"],
+    "embassay.interchange": [
+        "export",
+        "import_results",
+        "log_to_mlflow",
+        "log_to_trackio",
+        "log_to_wandb",
+        "read_results",
+    ],
     "embassay.systems": ["SYSTEMS", "open_system"],
     "embassay.text": ["PERTURBATIONS", "TOKENIZERS", "open_tokenizer", "perturb", "perturb_all"],
     "embassay.measures": [

@@ -141,7 +141,8 @@ PURPOSES: Mapping[str, str] = MappingProxyType({
     "ir": "our measures inside ir_measures",
     "mlflow": "runs logged in MLflow",
     "figures": "figures of runs as SVG and PDF",
-    "wandb": "runs logged in Weights & Biases"
+    "wandb": "runs logged in Weights & Biases",
+    "trackio": "runs logged in Trackio"
 })  # fmt: skip
 """What a user has of each extra; those for developers are not among them."""
 _REQUIREMENT = re.compile(

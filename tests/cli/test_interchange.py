@@ -73,7 +73,7 @@ def test_export_says_what_does_not_fit(here, tmp_path):
     here("export", "none", "--to", "csv", "--out", "x", check_code=4)
 
 
-@pytest.mark.parametrize("form", ["mlflow", "wandb"])
+@pytest.mark.parametrize("form", ["mlflow", "wandb", "trackio"])
 def test_a_tracker_that_is_not_installed(embassay, tmp_path, form):
     write_run(tmp_path / "run", {"a": [0.1, 0.2, 0.3]})
     hidden = tmp_path / "hidden"

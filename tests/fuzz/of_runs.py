@@ -226,6 +226,18 @@ DOCUMENT = lines({
         {"hf_subset": "default", "languages": ["eng-Latn"], "main_score": 0.5, "cosine_spearman": 0.5, "x": None}
     ]},
 })  # fmt: skip
+EVALUATION = lines({
+    "schema_version": "0.3.0", "model_info": {"id": "a/b", "name": "b", "additional_details": {"revision": "1"}},
+    "source_metadata": {"source_organization_name": "x"},
+    "evaluation_results": [{
+        "evaluation_name": "quiz", "source_data": {"dataset_name": "quiz", "samples_number": 3},
+        "metric_config": {"lower_is_better": False, "min_score": 0, "max_score": 100, "metric_unit": "percent"},
+        "score_details": {"score": 65.0, "details": {"seed": "1"}, "uncertainty": {
+            "confidence_interval": {"lower": 60, "upper": 70, "confidence_level": 0.9}, "num_samples": 9,
+            "standard_error": {"value": 0.1},
+        }},
+    }],
+})  # fmt: skip
 META = lines({"name": "org/model", "revision": "1", "n_parameters": 10, "languages": ["eng-Latn"]})
 
 
@@ -543,6 +555,7 @@ TARGETS: tuple[Target, ...] = (
         "mteb bundle", published("Bundle.json"),
         (lines({"results": [{"model": "a/b", "revision": "1", **json.loads(DOCUMENT)}]}),), (*JSON, "results"),
     ),
+    Target("every eval ever", published("Evaluation.json"), (EVALUATION,), (*JSON, "score", "lower", "upper", "test")),
     Target("mteb packed", published("Task.json.gz"), (), (), lambda: gzip.compress(DOCUMENT, mtime=0)),
     Target(
         "cache row", cache_row,

@@ -236,6 +236,9 @@ SMOKES: Mapping[str, Smoke] = {
     "figures": Smoke(
         ("embassay", "export", "run", "--to", "figures", "--out", "figures"), "", before=(_RUN,)
     ),
+    "trackio": Smoke(
+        ("embassay", "export", "run", "--to", "trackio", "--out", "store"), "", before=(_RUN,), heavy=True
+    ),
     "wandb": Smoke(
         ("embassay", "export", "run", "--to", "wandb", "--out", "store"), "", before=(_RUN,), heavy=True
     ),

@@ -40,8 +40,8 @@ COMMANDS = {
     "choose": "Choose a system for your documents, without labels.",
     "serve": "Serve a folder of runs as live leaderboards.",
     "mcp": "Serve coding agents: check data, plan, run, score, gate.",
-    "export": "Write runs for MTEB, CSV, LaTeX, Parquet, MLflow or W&B.",
-    "import": "Read published MTEB results as a run.",
+    "export": "Write runs for model pages, other tools and trackers.",
+    "import": "Read published results of MTEB or Every Eval Ever as a run.",
 }
 GROUPS = {
     "sage": "SAGE: preference, robustness, sensitivity, clustering, retrieval.",

@@ -282,8 +282,8 @@ def _say_served(root: Path, host: str) -> None:
 class ExportTarget:
     """In which form runs go out, and whereto."""
 
-    to: Literal["mteb", "csv", "latex", "parquet", "figures", "mlflow", "wandb"] = option(
-        MISSING, "What to write.", group=OUTPUT
+    to: Literal["mteb", "csv", "latex", "parquet", "figures", "eee", "hub", "mlflow", "wandb", "trackio"] = (
+        option(MISSING, "What to write.", group=OUTPUT)
     )
     out: str = option(
         MISSING,
@@ -293,7 +293,10 @@ class ExportTarget:
     table: str = option(
         "", "Only this table (latex) or figure, such as sage_table4 or scores.", value="NAME", group=OUTPUT
     )
-    project: str = option("embassay", "Experiment of mlflow, or project of wandb.", group=OUTPUT)
+    project: str = option("embassay", "Experiment of mlflow, or project of wandb and trackio.", group=OUTPUT)
+    source: str = option(
+        "", "Who ran it (eee), or the address that shows it (hub).", value="NAME", group=OUTPUT
+    )
     online: bool = option(
         False, "Send to wandb now; without it, `wandb sync` sends the folder.", name="--online", group=OUTPUT
     )
@@ -301,20 +304,20 @@ class ExportTarget:
 
 @add_record_options(wide=False)
 def export(folders: Folders, asked: ExportTarget, shown: PrintOptions) -> None:
-    """Write runs for MTEB, CSV, LaTeX, Parquet, MLflow or W&B.
+    """Write runs for model pages, other tools and trackers.
 
     Values keep every digit, and missing ones their reason. Rows that a format cannot hold are counted.
 
     Example: embassay export runs/sage --to csv --out sage.csv
     """
-    if asked.to in ("mlflow", "wandb"):
+    if asked.to in ("mlflow", "wandb", "trackio"):
         _log_runs(folders, asked, json=shown.json)
         return
     from embassay.interchange import FORMS
     from embassay.interchange import export as write
 
     form = next(name for name in FORMS if name == asked.to)
-    done = write(folders, form, Path(asked.out), table=asked.table)
+    done = write(folders, form, Path(asked.out), table=asked.table, source=asked.source)
     if shown.json:
         _print_json(done)
         return
@@ -325,11 +328,13 @@ def export(folders: Folders, asked: ExportTarget, shown: PrintOptions) -> None:
 
 
 def _log_runs(folders: list[Path], asked: ExportTarget, *, json: bool) -> None:
-    from embassay.interchange import log_to_mlflow, log_to_wandb
+    from embassay.interchange import log_to_mlflow, log_to_trackio, log_to_wandb
     from embassay.runs.folder import to_json
 
     if asked.to == "mlflow":
         logged = log_to_mlflow(folders, asked.out, experiment=asked.project)
+    elif asked.to == "trackio":
+        logged = log_to_trackio(folders, Path(asked.out), project=asked.project)
     else:
         logged = log_to_wandb(folders, Path(asked.out), project=asked.project, online=asked.online)
     if json:
@@ -357,7 +362,7 @@ Source = Annotated[
     Path,
     typer.Argument(
         metavar="SOURCE",
-        help="A clone of the public results or part of it, one file, or a bundle (.json, .json.gz).",
+        help="A clone of MTEB's public results or part of it, files of Every Eval Ever, or a bundle (.json, .json.gz).",
     ),
 ]
 
@@ -375,7 +380,7 @@ class Published:
 
 @add_record_options(wide=False)
 def import_(source: Source, asked: Published, shown: PrintOptions) -> None:
-    """Read published MTEB results as a run.
+    """Read published results of MTEB or Every Eval Ever as a run.
 
     `export --to mteb` restores the documents in full. Broken files are named and left out.
 
@@ -393,6 +398,8 @@ def import_(source: Source, asked: Published, shown: PrintOptions) -> None:
             command=" ".join(["embassay", *sys.argv[1:]])
         )  # fmt: skip
     _warn_faults(done)
+    for warning in done.warnings:
+        typer.echo(f"warning: {warning}.", err=True)
     if shown.json:
         faults = [vars(fault) for fault in done.faults]
         typer.echo(to_json({**vars(done), "folder": str(done.folder), "faults": faults}, indent=1))

@@ -107,8 +107,8 @@ def suggest_grade_map(values: Iterable[float]) -> str:
     and gains are as the positive values are to one another, so that nDCG is what it is on the file. No map is sure of
     values that are all positive (is the least of them relevant?), nor of those that no four grades hold in proportion.
 
-    >>> suggest_grade_map([0, 1]), suggest_grade_map([0, 1, 2, 3]), suggest_grade_map([-1, 0, 1, 2]), suggest_grade_map([0, 10])
-    ('binary', 'trec3', '-1=1,0=1,1=3,2=5', '0=1,10=5')
+    >>> [suggest_grade_map(values) for values in ([0, 1], [0, 1, 2, 3], [-1, 0, 1, 2], [0, 10])]
+    ['binary', 'trec3', '-1=1,0=1,1=3,2=5', '0=1,10=5']
     >>> suggest_grade_map([10, 20]), suggest_grade_map([0, 1, 2, 3, 4, 5]), suggest_grade_map([-1, 1, 2, 3, 4])
     ('', '', '')
     """

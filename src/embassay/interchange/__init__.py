@@ -1,4 +1,4 @@
-"""To and from other tools: results of MTEB, CSV, LaTeX, Parquet, MLflow, Weights & Biases."""
+"""To and from other tools: results of MTEB and Every Eval Ever, the hub, CSV, LaTeX, Parquet, trackers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from embassay.interchange.forms import FORMS, Exported, LeftOut, export, results_of
 from embassay.interchange.tables import long_frame
-from embassay.interchange.trackers import Logged, log_to_mlflow, log_to_wandb
+from embassay.interchange.trackers import Logged, log_to_mlflow, log_to_trackio, log_to_wandb
 from embassay.protocols.mteb import Document, Fault, Imported, bundle_of, import_results, read_documents
 from embassay.records import Result
 
@@ -22,6 +22,7 @@ __all__ = [
     "export",
     "import_results",
     "log_to_mlflow",
+    "log_to_trackio",
     "log_to_wandb",
     "long_frame",
     "read_documents",

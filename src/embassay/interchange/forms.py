@@ -13,6 +13,7 @@ from typing import Any, Literal
 from embassay import __version__
 from embassay.errors import DataError, UsageError
 from embassay.interchange.papers import latex_table
+from embassay.interchange.publication import WRITERS
 from embassay.interchange.tables import (
     RunTables,
     find_runs,
@@ -26,15 +27,23 @@ from embassay.protocols.hume.published.paper import iso_639_3
 from embassay.protocols.kernel.outcome import format_bibtex
 from embassay.protocols.mteb import Document, bundle_of, read_originals, write_documents
 from embassay.protocols.mteb.protocol import load_originals, with_script
-from embassay.protocols.mteb.survey import BLOCK, MAIN, format_json, model_meta, published_name, task_types
+from embassay.protocols.mteb.survey import (
+    BLOCK,
+    EVALUATIONS,
+    MAIN,
+    format_json,
+    model_meta,
+    published_name,
+    task_types,
+)
 from embassay.records import Result
 from embassay.runs.folder import digest_json, slugify_name, write_atomic
 
-Form = Literal["mteb", "csv", "latex", "parquet", "figures"]
-FORMS: tuple[Form, ...] = ("mteb", "csv", "latex", "parquet", "figures")
+Form = Literal["mteb", "csv", "latex", "parquet", "figures", "eee", "hub"]
+FORMS: tuple[Form, ...] = ("mteb", "csv", "latex", "parquet", "figures", "eee", "hub")
 _ENDS: Mapping[Form, tuple[str, ...]] = {
     "mteb": (".json", ".json.gz"), "csv": (".csv",), "latex": (".tex",), "parquet": (".parquet",),
-    "figures": (".svg", ".pdf")
+    "figures": (".svg", ".pdf"), "eee": (), "hub": ()
 }  # fmt: skip
 Owner = tuple[str, str, str]
 
@@ -49,16 +58,18 @@ class Exported:
     left_out: tuple[LeftOut, ...] = field(default=())
 
 
-def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "") -> Exported:
+def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "", source: str = "") -> Exported:
     """Write the runs in `folders` (runs, or folders above runs) to `out`.
 
     `mteb`: the public layout below the folder `out`, or one bundle where `out` ends in .json or .json.gz. `csv`:
     `results.csv` and a table per run, or all results alone where `out` ends in .csv. `latex`: a table per run, or one
     file with all where `out` ends in .tex; with `table` that table of each run (`sage_table4`) in place of its
     headlines. `parquet`: `results.parquet`, or `out` where it ends so. `figures`: those that each run has numbers for,
-    as SVG and PDF, or one where `out` ends in .svg or .pdf; `table` names one. In a folder, and in a file of LaTeX as
-    comments, BibTeX of the papers whose methods the runs use. Raises DataError where there is no run, UsageError for
-    another format, a table that no run has, or where nothing fits.
+    as SVG and PDF, or one where `out` ends in .svg or .pdf; `table` names one. `eee` and `hub`: the folders of
+    `write_evaluations` and `write_hub_files`; `source` is who ran it, or the address that shows it. In the folders of
+    the others, and in a file of LaTeX as comments, BibTeX of the papers whose methods the runs use.
+    Raises DataError where there is no run, UsageError for another format, a table that no run has, or where nothing
+    fits.
     """
     if form not in FORMS:
         raise UsageError(f"There is no format {form!r}.", mend=f"Use one of {', '.join(FORMS)}.")
@@ -70,6 +81,8 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "") -
             f"--table chooses one table, and {form} always has all results.", mend="Export it as latex."
         )
     runs = find_runs(folders)
+    if form in WRITERS:
+        return _publish(runs, form, out, source)
     if not single:
         write_atomic(out / "references.bib", cite_papers(runs))
     if form == "figures":
@@ -80,6 +93,11 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "") -
         "mteb": _export_mteb, "csv": _export_csv, "latex": _export_latex, "parquet": _export_parquet
     }  # fmt: skip
     return writers[form](runs, out, single)
+
+
+def _publish(runs: Sequence[RunTables], form: Form, out: Path, source: str) -> Exported:
+    files, rows, lost = WRITERS[form](runs, out, source)
+    return Exported(out, files, rows, tuple(LeftOut(*entry) for entry in lost))
 
 
 def make_mteb_documents(runs: Sequence[RunTables], left_out: list[LeftOut]) -> Iterator[Document]:
@@ -322,7 +340,7 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
     placed: list[tuple[str, int, Result]] = []
     for document in documents:
         block = document.body.get(BLOCK)
-        if not isinstance(block, dict) or "rows" not in block:
+        if not isinstance(block, dict) or "rows" not in block or block.get("source") == EVALUATIONS:
             continue
         try:
             if block["version"] != VERSION:

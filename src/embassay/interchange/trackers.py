@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -9,7 +10,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -465,3 +466,85 @@ def _read_marks(out: Path) -> dict[str, str]:
     except (OSError, ValueError, RecursionError):
         return {}
     return marks if isinstance(marks, dict) else {}
+
+
+_TRACKIO_FOLDER = "TRACKIO_DIR"
+
+
+def log_to_trackio(folders: Sequence[Path], out: Path, *, project: str = "embassay") -> list[Logged]:
+    """Log the runs in `folders` to Trackio's project in the folder `out`: each system a run of its own, in one group.
+
+    `TRACKIO_DIR=out trackio show` opens it. A run that is there unchanged is left alone; one that has gone on gets a
+    further step. Nothing is sent. Raises UsageError without the extra `trackio`, or where this process has used Trackio
+    with another folder, ModelError where Trackio fails.
+    """
+    library = _import_trackio(out)
+    return [_log_to_trackio(library, run, out, project) for run in find_runs(folders)]
+
+
+def _import_trackio(out: Path) -> Any:
+    # Read once, when the library is imported.
+    os.environ.setdefault(_TRACKIO_FOLDER, str(out.absolute()))
+    try:
+        import trackio
+        from trackio.utils import TRACKIO_DIR
+    except ImportError as error:
+        raise UsageError(
+            f"Logging to Trackio needs the package {error.name}, which is not installed.",
+            mend="Install it with: pip install 'embassay[trackio]'",
+        ) from error
+    if Path(TRACKIO_DIR).resolve() != out.resolve():
+        raise UsageError(
+            f"Trackio uses the folder {TRACKIO_DIR} in this process.",
+            mend=f"Unset {_TRACKIO_FOLDER}, or name its folder with --out.",
+        )
+    return trackio
+
+
+def _log_to_trackio(library: Any, run: RunTables, out: Path, project: str) -> Logged:
+    key = f"trackio/{project}/{run.identity}"
+    if _read_marks(out).get(key) == run.content:
+        return Logged(run.name, run.identity, unchanged=True)
+    shared = {
+        **list_parameters(run),
+        **{f"embassay.{name}": text for name, text in describe_run(run).items()},
+    }
+    # Trackio tells what it does on stdout, which is for results.
+    with redirect_stdout(io.StringIO()):
+        for system, values in _by_system(list_headlines(run)).items():
+            try:
+                _write_trackio(library, run, system, values, project, shared)
+            except (ValueError, OSError) as error:
+                raise ModelError(
+                    f"Trackio failed: {str(error).splitlines()[0]}", mend="Choose another --project or --out."
+                ) from error
+    write_atomic(out / _MARK, to_json({**_read_marks(out), key: run.content}, indent=1) + "\n")
+    return Logged(run.name, run.identity)
+
+
+def _write_trackio(
+    library: Any,
+    run: RunTables,
+    system: str,
+    values: Sequence[TrackedHeadline],
+    project: str,
+    shared: Mapping[str, str],
+) -> None:
+    missing = {
+        f"missing.{metric_name(value)}": value.row.reason or "no value"
+        for value in values
+        if value.row.value is None
+    }
+    config = {**shared, "system": str(redact_secrets(system)), **missing}
+    opened = library.init(
+        project=project, name=f"{run.name} {config['system']} {run.identity[:8]}", group=run.name, config=config,
+        resume="allow", embed=False, auto_log_gpu=False, auto_log_cpu=False
+    )  # fmt: skip
+    try:
+        metrics = {
+            metric_name(value, kind): x for value in values for kind, x in split_headline(value).items()
+        }
+        if metrics:
+            opened.log(metrics)
+    finally:
+        library.finish()

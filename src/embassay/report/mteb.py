@@ -15,6 +15,7 @@ from embassay.report.record import OVERALL, Record, label_names
 from embassay.report.runs import ReportRun
 
 MAIN = "main_score"
+UNPAIRED = "from the stated intervals, by unpaired tests: published scores come without the items behind them"
 MOST_ROWS, MOST_COLUMNS = 300, 24
 """Systems and tasks in a table; all are in results.jsonl."""
 
@@ -49,7 +50,11 @@ def mteb_verdict(record: Record, _: Board) -> Verdict:
         f"{numbers.format_counted(len(_name_order(record)), 'system')} on "
         f"{numbers.format_counted(tasks, 'task')}, as published"
     )
-    untested = ("Published scores come without the items behind them: no interval, no test, no rank.",)
+    untested = (
+        "Published scores come without the items behind them: no interval, no test, no rank."
+        if not record.scope(OVERALL).pairs
+        else f"Ranks are {UNPAIRED}.",
+    )
     claims = _highest_claims(record)
     return Verdict((heading,), (*_highest_sentences(record, claims), untested), claims)
 

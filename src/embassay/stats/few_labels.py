@@ -513,7 +513,8 @@ def forecast_labels(
     fall as the root of labels; to nothing where the `total` is `finite`, all that the truth is about, and not a sample
     of it.
 
-    >>> [(one.more, round(one.half, 3), round(one.chance, 2)) for one in forecast_labels(0.03, 0.05, 100, 400, steps=(50, 300))]
+    >>> ahead = forecast_labels(0.03, 0.05, 100, 400, steps=(50, 300))
+    >>> [(one.more, round(one.half, 3), round(one.chance, 2)) for one in ahead]
     [(50, 0.037, 0.03), (300, 0.0, 1.0)]
     """
     from scipy.special import ndtr

@@ -427,7 +427,8 @@ def compare_with_left_out_people(people: People, system: SystemAnswers, draws: D
 
     >>> from embassay.protocols.hume.study import TaskSpec
     >>> votes = {"ann": dict(a="x", b="y", c="x"), "bob": dict(a="x", b="y", c="y")}
-    >>> found = compare_with_left_out_people(People(TaskSpec("t", "classification", "eng"), {}, votes), dict(a="x", b="y", c="x"))
+    >>> people = People(TaskSpec("t", "classification", "eng"), {}, votes)
+    >>> found = compare_with_left_out_people(people, dict(a="x", b="y", c="x"))
     >>> round(found.estimate, 4)
     0.8333
     """

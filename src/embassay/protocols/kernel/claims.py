@@ -121,8 +121,10 @@ def select_above_references(
     """Those that score better than `floor`, what the best reference scores, which knows nothing; all of them where
     none does, or where there is no reference.
 
-    >>> select_above_references(["a", "b"], {"a": 0.2, "b": 0.6}.get, 0.5), select_above_references(["a"], {"a": 0.2}.get, 0.5)
-    (('b',), ('a',))
+    >>> select_above_references(["a", "b"], {"a": 0.2, "b": 0.6}.get, 0.5)
+    ('b',)
+    >>> select_above_references(["a"], {"a": 0.2}.get, 0.5)
+    ('a',)
     """
     if floor is None:
         return tuple(names)

@@ -21,6 +21,8 @@ from embassay.data.intake import find_language
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json
 from embassay.protocols.kernel.comparisons import (
+    ALPHA,
+    CORRECTION,
     OVERALL,
     Headline,
     Standing,
@@ -45,14 +47,18 @@ from embassay.protocols.mteb.survey import (
     collect_model_facts,
     entry_languages,
     format_json,
+    has_stated_intervals,
     is_name,
     number_or_none,
     read_documents,
     task_name,
     task_types,
 )
-from embassay.records import Result
+from embassay.randomness import make_generator
+from embassay.records import Result, Stratum
 from embassay.runs.folder import RunFolder, digest_json, hardware_facts, list_versions, to_json, write_atomic
+from embassay.stats.intervals import t_quantile
+from embassay.stats.resampling import DEFAULT_SEED
 
 PROTOCOL = "mteb"
 ALL = "all"
@@ -271,11 +277,34 @@ class MainScores:
     """Main scores of whole tasks, by system, collected from rows as they pass."""
 
     values: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    spreads: dict[tuple[str, str], StandardError] = field(default_factory=dict)
+    """Of scores whose file states an interval, by system and task: Every Eval Ever has them."""
 
-    def add(self, row: Result) -> None:
-        """Keep the row's value if it is a system's main score on a whole task."""
-        if row.measure == MAIN and not row.subset and not row.variant:
-            self.values.setdefault(row.system, {})[row.dataset] = row.value
+    def add(self, row: Result, *, is_stated: bool = False) -> None:
+        """Keep the row's value if it is a system's main score on a whole task, and its interval if that `is_stated`."""
+        if row.measure != MAIN or row.subset or row.variant:
+            return
+        self.values.setdefault(row.system, {})[row.dataset] = row.value
+        if is_stated and row.ci_low is not None and row.ci_high is not None:
+            half = (row.ci_high - row.ci_low) / 2
+            self.spreads[row.system, row.dataset] = StandardError(half / t_quantile(0.975, math.inf), row.n)
+
+    def spread(self, system: str, tasks: Sequence[str]) -> StandardError | None:
+        """The standard error of a mean over tasks with items of their own; None where one is not known."""
+        known = [self.spreads.get((system, task)) for task in tasks]
+        parts = [part for part in known if part is not None]
+        if not parts or len(parts) < len(known):
+            return None
+        error = math.sqrt(math.fsum(part.error**2 for part in parts)) / len(parts)
+        return StandardError(error, sum(part.n for part in parts))
+
+
+@dataclass(frozen=True)
+class StandardError:
+    """The standard error of a score, and how many items are behind it; 0 where that is not known."""
+
+    error: float
+    n: int
 
 
 def mean_rows(scores: MainScores, survey: Survey) -> Iterator[Result]:
@@ -288,26 +317,53 @@ def mean_rows(scores: MainScores, survey: Survey) -> Iterator[Result]:
         yield _mean_result(OVERALL, OVERALL, system, values, list(survey.tasks))
 
 
-def make_standings(rows: Iterable[Result]) -> list[Standing]:
-    """The means as standings without replicates."""
-    return [
-        Standing(
-            row.task,
-            "",
-            row.measure,
-            Headline(row.system, row.value, row.n, np.empty(0), row.method, row.reason),
-        )
-        for row in rows
-    ]
+_DRAWS = 1000
+_MANY_ITEMS = 1_000_000
+"""Stands for a number of items that is not stated: the test is then a z test."""
+UNPAIRED = (
+    "unpaired: z test of the difference, from the 95% intervals that the files state; Holm over all pairs. Where "
+    "systems share items, a paired test would tell more apart"
+)
+
+
+def make_standings(rows: Iterable[Result], scores: MainScores, survey: Survey) -> list[Standing]:
+    """The means as standings; with replicates, each system's by itself, where the files state intervals."""
+    standings = []
+    for row in rows:
+        tasks = list(survey.tasks) if row.task == OVERALL else survey.kinds[row.task]
+        spread = scores.spread(row.system, tasks) if row.value is not None else None
+        headline = Headline(row.system, row.value, row.n, np.empty(0), row.method, row.reason)
+        if row.value is not None and spread is not None:
+            rng = make_generator(DEFAULT_SEED, "published", row.system, row.task)
+            noise = rng.standard_normal(_DRAWS)
+            # Exactly the stated error, whatever was drawn.
+            draws = row.value + spread.error * (noise - noise.mean()) / noise.std()
+            strata = (Stratum(spread.n or _MANY_ITEMS, draws - row.value),)
+            headline = replace(headline, replicates=draws, strata=strata)
+        standings.append(Standing(row.task, "", row.measure, headline))
+    return standings
 
 
 def make_comparisons(standings: Sequence[Standing]) -> Mapping[str, object]:
-    """What goes into comparisons.json: the order of systems on every type of task, and why nothing is tested."""
+    """What goes into comparisons.json: the order of systems on every type of task, and the ranks they may hold where
+    every system states its interval, else why nothing is tested."""
     by_task: dict[str, list[Headline]] = {}
     for standing in standings:
         by_task.setdefault(standing.task, []).append(standing.headline)
-    scopes = {task: {**compare_headlines(headlines), "reason": WHY} for task, headlines in by_task.items()}
-    return {"alpha": 0.05, "correction": "", "method": WHY, "scopes": scopes}
+    scopes = {task: _compare_published(headlines) for task, headlines in by_task.items()}
+    tested = any(scope["pairs"] for scope in scopes.values())
+    method, correction = (UNPAIRED, CORRECTION) if tested else (WHY, "")
+    return {"alpha": ALPHA, "correction": correction, "method": method, "scopes": scopes}
+
+
+def _compare_published(headlines: Sequence[Headline]) -> dict[str, Any]:
+    scored = [headline for headline in headlines if headline.value is not None]
+    without = [headline for headline in scored if not len(headline.replicates)]
+    scope = compare_headlines(headlines)
+    if not without:
+        return scope
+    some = f"no test: {len(without)} of {len(scored)} systems come without an interval"
+    return {**scope, "reason": WHY if len(without) == len(scored) else some}
 
 
 def _mean_result(
@@ -350,6 +406,7 @@ class Imported:
     tasks: int
     rows: int
     faults: tuple[Fault, ...]
+    warnings: tuple[str, ...] = ()
 
 
 def import_results(
@@ -375,15 +432,16 @@ def import_results(
         raise _make_nothing_error(source, reading.faults)
     with folder.locked():
         keep_all(out, _count_documents(chain([first], documents), survey), reading.metas, reading.head)
-        rows, means = _write_rows(folder, survey, measures, reading, progress)
-        standings = make_standings(means)
+        rows, means, scores = _write_rows(folder, survey, measures, reading, progress)
+        standings = make_standings(means, scores, survey)
         write_standings(out, standings)
         write_atomic(out / "comparisons.json", to_json(make_comparisons(standings), indent=1) + "\n")
         _write_faults(out / FAULTS, reading.faults)
         folder.write_manifest(make_manifest(source, out, survey, reading, sorted(measures), command))
     systems, tasks = len(survey.systems()), len(survey.tasks)
     faults = tuple(reading.faults)
-    return Imported(out, reading.files, survey.documents, systems, tasks, rows + len(means), faults)
+    warnings = tuple(f"{name}: {what}" for name, task in survey.tasks.items() for what in _warn_items(task))
+    return Imported(out, reading.files, survey.documents, systems, tasks, rows + len(means), faults, warnings)
 
 
 def _count_documents(documents: Iterable[Document], survey: Survey) -> Iterator[Document]:
@@ -398,7 +456,7 @@ def _write_rows(
     measures: Collection[str],
     reading: SurveyProgress,
     progress: Progress | None,
-) -> tuple[int, list[Result]]:
+) -> tuple[int, list[Result], MainScores]:
     """Write results.jsonl row by row, from the documents kept: which split counts is known only when all are read."""
     rows, scores = 0, MainScores()
     # Row by row into a file beside: a clone of the public repository may not fit the memory.
@@ -408,14 +466,15 @@ def _write_rows(
             if progress is not None:
                 progress("writing rows", place, survey.documents)
             told = partial(_note_fault, reading, f"{document.model}, {document.task}")
+            is_stated = has_stated_intervals(document)
             for row in make_rows(document, survey, measures, told):
-                scores.add(row)
+                scores.add(row, is_stated=is_stated)
                 stream.write(to_json(vars(row)) + "\n")
                 rows += 1
         means = list(mean_rows(scores, survey))
         stream.writelines(to_json(vars(row)) + "\n" for row in means)
     part.replace(folder.results)
-    return rows, means
+    return rows, means, scores
 
 
 def _note_fault(reading: SurveyProgress, where: str, what: str) -> None:
@@ -502,8 +561,19 @@ def _fingerprint_revisions(revisions: Counter[str]) -> str:
     return next(iter(revisions)) if len(revisions) == 1 else digest_json(sorted(revisions))
 
 
-def _task_warnings(task: TaskSurvey) -> list[str]:
+def _warn_items(task: TaskSurvey) -> list[str]:
+    """Where systems of a task were not scored on the same items: their difference is of the items too."""
     warnings = []
+    if len(task.sizes) > 1:
+        several = ", ".join(f"{n:,} ({systems})" for n, systems in sorted(task.sizes.items()))
+        warnings.append(f"the items differ, numbers of items (systems): {several}")
+    if task.sizes and len(task.revisions) > 1:
+        warnings.append(f"the items differ: scores come from {len(task.revisions)} versions of the data")
+    return warnings
+
+
+def _task_warnings(task: TaskSurvey) -> list[str]:
+    warnings = _warn_items(task)[:1] if len(task.sizes) > 1 else []
     if len(task.revisions) > 1:
         several = ", ".join(f"{name[:12] or 'unknown'} ({n})" for name, n in task.revisions.most_common(5))
         warnings.append(f"scores come from {len(task.revisions)} versions of the data: {several}")

@@ -19,6 +19,8 @@ from embassay.limits import bounded_json, bounded_walk, open_gzip
 from embassay.runs.folder import slugify_name
 
 MAIN = "main_score"
+EVALUATIONS = "every eval ever"
+"""What our block of a document says whose file was of Every Eval Ever."""
 BLOCK = "embassay"
 """Our key in a file of MTEB, beside its own, which MTEB ignores."""
 _EXPECTED = (
@@ -502,8 +504,10 @@ def _document_records(document: Document) -> Iterator[tuple[int | None, dict[str
 def are_same_json(a: Any, b: Any) -> bool:
     """Whether two values of JSON are the same in every digit and type; NaN is NaN, and an object's order counts not.
 
-    >>> are_same_json({"x": [float("nan"), 1]}, {"x": [float("nan"), 1]}), are_same_json(1, 1.0), are_same_json(0.0, False)
-    (True, False, False)
+    >>> are_same_json({"x": [float("nan"), 1]}, {"x": [float("nan"), 1]})
+    True
+    >>> are_same_json(1, 1.0), are_same_json(0.0, False)
+    (False, False)
     """
     # 1, 1.0 and true are equal in Python and not in a file that is to come back as it was.
     if type(a) is not type(b):
@@ -527,6 +531,8 @@ class TaskSurvey:
     splits: Counter[str] = field(default_factory=Counter)
     revisions: Counter[str] = field(default_factory=Counter)
     langs: Counter[str] = field(default_factory=Counter)
+    sizes: Counter[int] = field(default_factory=Counter)
+    """Numbers of items that files of Every Eval Ever state, with how many systems have each."""
     shares: int = 0
     """Main scores from -1 to 1."""
 
@@ -549,6 +555,20 @@ def _document_revision(document: Document) -> str:
     return name if isinstance(name, str) and is_name(name) else ""
 
 
+def has_stated_intervals(document: Document) -> bool:
+    """Whether the document is of a file of Every Eval Ever, which may state intervals of scores without their items."""
+    block = document.body.get(BLOCK)
+    return isinstance(block, dict) and block.get("source") == EVALUATIONS
+
+
+def _stated_sizes(document: Document) -> list[int]:
+    """How many items are behind the first main score of an evaluation; nothing where it does not say."""
+    rows = document.body[BLOCK].get("rows") if has_stated_intervals(document) else None
+    first = rows[0] if isinstance(rows, list) and rows else None
+    n = first.get("n") if isinstance(first, dict) else None
+    return [n] if isinstance(n, int) and n > 0 else []
+
+
 @dataclass
 class Survey:
     """All documents, counted as they are read."""
@@ -564,6 +584,7 @@ class Survey:
         self.versions.setdefault(document.model, {})[document.revision, document.experiment] = None
         task = self.tasks.setdefault(document.task, TaskSurvey(document_type(document)))
         task.revisions[_document_revision(document)] += 1
+        task.sizes.update(_stated_sizes(document))
         for split, entry in document.entries():
             task.splits[split] += 1
             task.langs.update(entry_languages(entry))
@@ -622,6 +643,13 @@ class SurveyProgress:
     faults: list[Fault] = field(default_factory=list)
     metas: dict[tuple[str, str, str], Mapping[str, Any]] = field(default_factory=dict)
     head: dict[str, Any] = field(default_factory=dict)
+    evaluations: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
+    """Model, revision, evaluator and task of each result of Every Eval Ever, with the file that has it."""
+
+
+def is_evaluation(body: Any) -> bool:
+    """Whether a file is one of Every Eval Ever."""
+    return isinstance(body, dict) and "evaluation_results" in body and "model_info" in body
 
 
 def read_documents(
@@ -663,13 +691,32 @@ def _read_file_documents(
         )
         return
     if not isinstance(body, dict):
-        raise DataError("This is not a file of MTEB results", path=path, mend=MEND)
+        raise DataError("This is neither a file of MTEB results nor of Every Eval Ever", path=path, mend=MEND)
+    if is_evaluation(body):
+        yield from _of_evaluation(body, path, reading)
+        return
     meta = meta_of(path.parent)
     owner = find_owner(path.parent, meta)
     document = check_document(Document(*owner[:2], body, owner[2]), path)
     if meta is not None:
         reading.metas[owner] = meta
     yield document
+
+
+def _of_evaluation(body: Plain, path: Path, reading: SurveyProgress) -> Iterator[Document]:
+    from embassay.protocols.mteb.evaluations import documents_of_evaluation
+
+    for document in documents_of_evaluation(
+        body, path, lambda what: reading.faults.append(Fault.of(str(path), what))
+    ):
+        owner = (document.model, document.revision, document.experiment, document.task)
+        if owner in reading.evaluations:
+            first = reading.evaluations[owner]
+            what = f"{document.model} has another result of {document.task} in {first}: that one counts"
+            reading.faults.append(Fault.of(str(path), what))
+            continue
+        reading.evaluations[owner] = path.name
+        yield document
 
 
 def _read_model_meta(folder: Path, reading: SurveyProgress) -> Mapping[str, Any] | None:

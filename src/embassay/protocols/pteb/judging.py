@@ -480,8 +480,9 @@ def make_tables(rows: Sequence[Result]) -> Iterator[ColumnTable]:
 def model_billions(name: str) -> float | None:
     """The size of a model, in billions of parameters, as its name says it; None where it does not.
 
-    >>> model_billions("ollama:gemma3:270m"), model_billions("openai:Qwen3-4B?base_url=http://x/7b"), model_billions("openai:gpt-5-mini")
-    (0.27, 4.0, None)
+    >>> specs = ("ollama:gemma3:270m", "openai:Qwen3-4B?base_url=http://x/7b", "openai:gpt-5-mini")
+    >>> [model_billions(spec) for spec in specs]
+    [0.27, 4.0, None]
     """
     # An address behind the question mark may have a size in it.
     size = _SIZE.search(name.partition("?")[0].lower())

@@ -444,7 +444,8 @@ class Tests:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
-        if board.kind in UNTESTED:
+        has_draws = any(len(standings[place, name].headline.replicates) for name in behind)
+        if board.kind in UNTESTED and not has_draws:
             return Tested(reason=UNTESTED[board.kind])
         if not make:
             return Tested(reason=LATER)

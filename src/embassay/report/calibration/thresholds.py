@@ -36,6 +36,7 @@ from embassay.protocols.kernel.claims import Claim, state_value
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import Board, Row
+from embassay.report.calibration.silence import silence_blocks, value_entry
 from embassay.report.cards.findings import Finding, make_finding
 from embassay.report.notes import care_blocks, list_notes, outlook_table
 from embassay.report.record import Record
@@ -75,13 +76,13 @@ WORDINGS = {
 }  # fmt: skip
 
 
-def find_task(record: Record) -> str:
+def task_of(record: Record) -> str:
     """Whether pairs were calibrated, or what runs retrieved."""
     return "answers" if record.datasets("answers") else "pairs"
 
 
 def _wording_for(record: Record) -> Wording:
-    return WORDINGS[find_task(record)]
+    return WORDINGS[task_of(record)]
 
 
 SMALL = 0.05
@@ -93,7 +94,7 @@ def calibration_verdict(record: Record, board: Board) -> Verdict:
     rows = [row for row in board.ranked if row.lead.value is not None]
     if not rows:
         return Verdict(("Nothing could be calibrated",), ((_explain_absence(record),),))
-    datasets = record.datasets(find_task(record))
+    datasets = record.datasets(task_of(record))
     best = _find_leader(record, rows, datasets)
     bars = [row for dataset in datasets if (row := _cutoff_row(record, best, dataset, PRECISION)) is not None]
     held = [row for row in bars if row.value is not None]
@@ -144,7 +145,7 @@ def _recall_claims(record: Record, best: Row, held: Sequence[Result]) -> tuple[C
     """What share the first promised threshold finds; none without one."""
     for result in held[:1]:
         where = {"dataset": result.dataset, "variant": PRECISION}
-        recall = record.find(find_task(record), best.system.name, "sample_recall", **where)
+        recall = record.find(task_of(record), best.system.name, "sample_recall", **where)
         if recall is not None and recall.value is not None:
             return (state_value(best.system.name, "sample_recall", recall.value, kind=result.dataset),)
     return ()
@@ -170,7 +171,7 @@ def _held_promises(record: Record, row: Row, datasets: Sequence[str]) -> list[Re
 def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     """That it has a threshold that keeps the precision asked for."""
     record, row = run.record, run.board.row(system)
-    datasets = record.datasets(find_task(record))
+    datasets = record.datasets(task_of(record))
     aim = numbers.format_percent(record.arguments["options"]["precision"])
     if held := _held_promises(record, row, datasets):
         said = f"keeps {aim} precision from {SCORE.text(held[0].value or 0.0)} on ({held[0].dataset})"
@@ -181,7 +182,7 @@ def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
 def weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     """That no threshold of it is sure to keep it."""
     record, row = run.record, run.board.row(system)
-    datasets = record.datasets(find_task(record))
+    datasets = record.datasets(task_of(record))
     if datasets and row.lead.value is not None and not _held_promises(record, row, datasets):
         aim = numbers.format_percent(record.arguments["options"]["precision"])
         yield make_finding(run, f"has no threshold that is sure to keep {aim} precision", weight=2)
@@ -199,11 +200,11 @@ def _promise_sentences(
         finds = "".join(
             f", and finds {numbers.format_percent(claim.value or 0.0)} of them" for claim in reached
         )
-        where = f" on {result.dataset}" if len(record.datasets(find_task(record))) > 1 else ""
+        where = f" on {result.dataset}" if len(record.datasets(task_of(record))) > 1 else ""
         yield (
             f"That holds with {confidence} confidence for {_wording_for(record).units} like these{finds}{where}.",
         )
-        if said := _describe_confidence(record, best.system.name, result):
+        if said := _over_samples(record, best.system.name, result):
             yield (said,)
 
 
@@ -217,18 +218,16 @@ def _skill_sentence(record: Record, best: Row, claim: Claim) -> Sentence:
     return (f"Its {words.measure} removes {best.lead.text}", interval, of)
 
 
-def _describe_confidence(record: Record, system: str, threshold: Result) -> str:
+def _over_samples(record: Record, system: str, threshold: Result) -> str:
     """What the confidence is over, and what this sample has above the threshold."""
     where = {"dataset": threshold.dataset, "variant": PRECISION}
-    given = record.find(find_task(record), system, GIVEN, **where)
-    seen = record.find(find_task(record), system, "sample_precision", **where)
+    given = record.find(task_of(record), system, GIVEN, **where)
+    seen = record.find(task_of(record), system, "sample_precision", **where)
     if given is None or given.value is None or seen is None or seen.value is None:
         return ""
     broken = 1 - record.arguments["options"]["confidence"]
     interval = (
-        ""
-        if seen.ci_low is None or seen.ci_high is None
-        else f" ({_format_percent_range(seen.ci_low, seen.ci_high)})"
+        "" if seen.ci_low is None or seen.ci_high is None else f" ({_in_percent(seen.ci_low, seen.ci_high)})"
     )
     gives = f"{numbers.format_percent(given.value)} of those like this one give a threshold"
     breaks = f"at most {numbers.format_percent(broken)} of all give one that breaks its guarantee"
@@ -236,7 +235,7 @@ def _describe_confidence(record: Record, system: str, threshold: Result) -> str:
     return f"Confidence is over samples of labels: {gives}, and {breaks}. Here {share}."
 
 
-def _format_percent_range(low: float, high: float) -> str:
+def _in_percent(low: float, high: float) -> str:
     return f"{numbers.format_percent(low)}–{numbers.format_percent(high)}"
 
 
@@ -270,7 +269,7 @@ def _explain_absence(record: Record) -> str:
 
 
 def _cutoff_row(record: Record, row: Row, dataset: str, measure: str) -> Result | None:
-    return record.find(find_task(record), row.system.name, "threshold", dataset=dataset, variant=measure)
+    return record.find(task_of(record), row.system.name, "threshold", dataset=dataset, variant=measure)
 
 
 def _find_gaps(record: Record, system: str, dataset: str) -> Iterator[Result]:
@@ -284,7 +283,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: thresholds, how well probabilities held, and where they stop."""
     del alone
     record, board = run.record, run.board
-    datasets, words = record.datasets(find_task(record)), _wording_for(record)
+    datasets, words = record.datasets(task_of(record)), _wording_for(record)
     yield Facts.of(
         "", "Calibration", numbers.format_counted(len(record.ranked_systems), "system"),
         numbers.format_counted(len(datasets), "dataset"), numbers.format_date(record.manifest.get("updated", ""))
@@ -298,6 +297,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
     yield from (replace(_threshold_table(record, board, dataset), title=dataset) for dataset in datasets)
     yield from (block for dataset in datasets for block in _next_labels(record, board, dataset))
+    yield from silence_blocks(record, board)
     yield from _cost_blocks(record, board)
     yield from (figure for dataset in datasets for figure in _tradeoff_figures(record, board, dataset))
     yield Heading("What was predicted, and what came true", "calibration-reliability")
@@ -355,23 +355,14 @@ def _threshold_table(record: Record, board: Board, dataset: str) -> Table:
 
 
 def _promise_entries(record: Record, row: Row, dataset: str) -> Iterator[Said | Entry]:
-    skill = record.find(find_task(record), row.system.name, "skill", dataset=dataset)
-    yield _value_entry(skill)
+    skill = record.find(task_of(record), row.system.name, "skill", dataset=dataset)
+    yield value_entry(skill)
     for measure, other in ((PRECISION, RECALL), (RECALL, PRECISION)):
-        yield _value_entry(_cutoff_row(record, row, dataset, measure))
+        yield value_entry(_cutoff_row(record, row, dataset, measure))
         result = record.find(
-            find_task(record), row.system.name, f"sample_{other}", dataset=dataset, variant=measure
+            task_of(record), row.system.name, f"sample_{other}", dataset=dataset, variant=measure
         )
         yield _format_share(result.value if result is not None else None)
-
-
-def _value_entry(row: Result | None) -> Entry:
-    if row is None or row.value is None:
-        return Entry(numbers.NONE, why=row.reason if row is not None else "no threshold")
-    if row.ci_low is None or row.ci_high is None:
-        return Entry(SCORE.text(row.value), exact=str(row.value))
-    ends = (row.ci_low, row.ci_high)
-    return Entry(SCORE.text(row.value), SCORE.interval(*ends), ",".join(map(str, (row.value, *ends))))
 
 
 def _reliability_figure(record: Record, board: Board, dataset: str) -> Figure | None:
@@ -394,14 +385,14 @@ def _reliability_figure(record: Record, board: Board, dataset: str) -> Figure | 
 def _tradeoff_figures(record: Record, board: Board, dataset: str) -> Iterator[Figure]:
     """Of the best systems: precision at every recall, and what is promised; of several datasets the best one alone."""
     aim = record.arguments["options"]["precision"]
-    most = MOST_TRADEOFFS if len(record.datasets(find_task(record))) == 1 else 1
+    most = MOST_TRADEOFFS if len(record.datasets(task_of(record))) == 1 else 1
     for row in [row for row in board.ranked if row.lead.value is not None][:most]:
         points = tuple(_tradeoff_points(record, row.system.name, dataset))
         if not points:
             continue
         series = [plots.Series("seen", points, row.system.kind)]
         reached = record.find(
-            find_task(record), row.system.name, "sample_recall", dataset=dataset, variant=PRECISION
+            task_of(record), row.system.name, "sample_recall", dataset=dataset, variant=PRECISION
         )
         threshold = _cutoff_row(record, row, dataset, PRECISION)
         summary = f"No threshold of {row.label} guarantees {numbers.format_percent(aim)} precision."
@@ -435,7 +426,7 @@ def _cost_blocks(record: Record, board: Board) -> Iterator[Block]:
     """Where mistakes cost least, beside accepting all and nothing; no block where no cost was asked for."""
     pair = (
         replace(_cost_table(record, board, dataset), title=dataset)
-        for dataset in record.datasets(find_task(record))
+        for dataset in record.datasets(task_of(record))
     )
     tables = [table for table in pair if table.lines]
     if not tables:
@@ -457,14 +448,14 @@ def _cost_table(record: Record, board: Board, dataset: str) -> Table:
     rows: list[list[Said | Entry]] = []
     for row in board.ranked:
         least, whole, none = (
-            record.find(find_task(record), row.system.name, "cost", dataset=dataset, variant=variant)
+            record.find(task_of(record), row.system.name, "cost", dataset=dataset, variant=variant)
             for variant in (COST, "accept all", "accept nothing")
         )
         threshold = _cutoff_row(record, row, dataset, COST)
         if least is None or whole is None or none is None or threshold is None:
             continue
         cells = (least.value, least.ci_high, whole.value, none.value)
-        where = Entry("nothing", why=threshold.reason) if threshold.value is None else _value_entry(threshold)
+        where = Entry("nothing", why=threshold.reason) if threshold.value is None else value_entry(threshold)
         rows.append([row.label, where, *(Entry(_format_score(cell), exact=str(cell)) for cell in cells)])
     return Table.of(f"costs-{dataset}", heads, rows)
 
@@ -512,7 +503,7 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
     the files are."""
     yield calibration_verdict(record, board)
     notes = []
-    datasets = record.datasets(find_task(record))
+    datasets = record.datasets(task_of(record))
     for dataset in datasets:
         table = _threshold_table(record, board, dataset)
         yield replace(table, title=dataset) if len(datasets) > 1 else table
@@ -524,7 +515,8 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
                 if result and result.reason
             ]
     notes += [note.plain for note in list_notes(record)]
-    yield from (cost for cost in _cost_blocks(record, board) if not isinstance(cost, Heading))
+    for blocks in (silence_blocks(record, board), _cost_blocks(record, board)):
+        yield from (block for block in blocks if not isinstance(block, Heading))
     yield Care(tuple(notes), more=("Recall and precision beside a threshold are those of the sample.",))
     for dataset in datasets:
         yield from _next_labels(record, board, dataset, price)
