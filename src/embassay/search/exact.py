@@ -331,7 +331,7 @@ def exact_search_shards(
     longest: float | None = None,
 ) -> Ranked:
     """`exact_search` in shards (n_i, d) as if they were stacked. They are read once, in order, and each is done with
-    when the next is asked for, so that only one has to be in memory. `longest` is the `bound_longest_row` of all shards,
+    when the next is asked for, so that only one has to be in memory. `longest` is the `bound_longest_row` of all shards
     where it is known: half of the work for a single query."""
     queries = np.ascontiguousarray(queries, dtype=np.float32)
     _check_vectors(queries, queries, k)

@@ -605,8 +605,8 @@ def _long_runs(rows: Iterator[Row], name: str) -> Runs:
                 _read_cell(row, "lang") or "und",
                 _read_cell(row, "place"),
                 wording,
-                outcome,
-                _read_cell(row, "reason"),  # type: ignore[arg-type]
+                outcome,  # type: ignore[arg-type]
+                _read_cell(row, "reason"),
                 int(_read_number(row, "attempts", 0)),
                 int(_read_number(row, "seed", run)),
                 _read_number(row, "seconds", 0.0),
