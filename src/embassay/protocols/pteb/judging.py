@@ -577,7 +577,7 @@ def judge(
 class Judging(JudgedStep):
     """Every judge rates the pairs of every dataset, and is held against their gold scores."""
 
-    evaluate_cell = staticmethod(evaluate_cell)
+    evaluate = staticmethod(evaluate_cell)
 
     def plan(
         self, request: JudgeRequest, cache: Path | None = None, ledger: Ledger | None = None

@@ -84,7 +84,7 @@ class Sage(TaskProtocol):
     first_field: ClassVar = {"retrieval": "document", "preference": "source"}
     kinds: ClassVar = {"clustering": "distances", "retrieval": "search"}
     order_alone = frozenset({"preference", "robustness", "retrieval"})
-    estimate_memory = staticmethod(estimate_memory)
+    needed = staticmethod(estimate_memory)
 
     def item_limit(self, task: str, request: Request) -> int | None:
         """Tasks that edit whole documents have a cap of their own."""

@@ -53,7 +53,7 @@ def _make_task_factory(name: str, title: str, shape: str) -> Callable[[], Task]:
 
         def evaluate(system: Similarity, data: Any, context: PtebContext) -> TaskOutcome:
             if len(data):
-                outcome: TaskOutcome = module.evaluate(system, data, context)
+                outcome: TaskOutcome = module.evaluate_system(system, data, context)
                 return outcome
             nothing = make_undefined_score(module.HEADLINE, 0, "nothing is left to evaluate")
             return TaskOutcome((nothing,), {}, Items().columns)
@@ -65,7 +65,7 @@ def _make_task_factory(name: str, title: str, shape: str) -> Callable[[], Task]:
             return ("train:",) if options.classification_texts == "test" and name == "classification" else ()
 
         return Task(
-            name, title, (shape,), module.HEADLINE, evaluate, load, module.texts, module.reword,
+            name, title, (shape,), module.HEADLINE, evaluate, load, module.list_texts, module.replace_texts,
             vectors=name in _VECTORS, unworded=unworded
         )  # fmt: skip
 

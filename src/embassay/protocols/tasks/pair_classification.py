@@ -28,7 +28,7 @@ from embassay.records import LabelledPairs, TaskOutcome
 
 HEADLINE = "average_precision"
 
-reword = replace_pair_texts
+replace_texts = replace_pair_texts
 
 
 def evaluate_system(system: Similarity, data: LabelledPairs, context: PtebContext) -> TaskOutcome:

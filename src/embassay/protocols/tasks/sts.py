@@ -23,7 +23,7 @@ from embassay.records import ScoredPairs, TaskOutcome
 
 HEADLINE = "spearman"
 
-reword = replace_pair_texts
+replace_texts = replace_pair_texts
 
 
 def evaluate_system(system: Similarity, data: ScoredPairs, context: PtebContext) -> TaskOutcome:

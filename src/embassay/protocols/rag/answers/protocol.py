@@ -357,7 +357,7 @@ class Answering(Protocol):
 
     name = "rag"
     reads_folder = True
-    evaluate_cell = staticmethod(evaluate_cell)
+    evaluate = staticmethod(evaluate_cell)
 
     def plan(
         self, request: AnswerRequest, cache: Path | None = None, ledger: Ledger | None = None
