@@ -71,7 +71,7 @@ def list_tasks(record: Record) -> tuple[BoardTask, ...]:
     if record.kind not in PLACES:
         return tuple(_declared_tasks(record)) if has_board(record.kind) else ()
     place = import_module(PLACES[record.kind])
-    tasks: tuple[BoardTask, ...] = place.tasks_of(record) if hasattr(place, "tasks_of") else place.TASKS
+    tasks: tuple[BoardTask, ...] = place.describe_tasks(record) if hasattr(place, "describe_tasks") else place.TASKS
     return tasks
 
 

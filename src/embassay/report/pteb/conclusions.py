@@ -265,7 +265,7 @@ _QUERIES = (
 )
 
 
-def list_tasks(record: Record) -> tuple[BoardTask, ...]:
+def describe_tasks(record: Record) -> tuple[BoardTask, ...]:
     """The tasks; of a run on the texts as they are without what is paraphrased, of HTEB with what is transformed."""
     if record.kind == "hteb":
         return tuple(

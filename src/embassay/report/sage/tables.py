@@ -139,7 +139,7 @@ _MANY = 4
 """Edits that are named one by one."""
 
 
-def list_tasks(record: Record) -> tuple[BoardTask, ...]:
+def describe_tasks(record: Record) -> tuple[BoardTask, ...]:
     """The tasks in the words of a run: it may have searched some of the perturbed versions only."""
     edits = count_copies(record)
     shown = (*TASKS, *(task for task in BEYOND if record.datasets(task.name)))
