@@ -229,9 +229,9 @@ def _started(kind: Any, head: dict[str, Any]) -> Any:
 
 
 def _silent() -> type:
-    from embassay.protocols.kernel.session import Silent
+    from embassay.protocols.kernel.session import SilentListener
 
-    return Silent
+    return SilentListener
 
 
 class Killer(_silent()):  # type: ignore[misc]

@@ -46,7 +46,7 @@ from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.protocol import golden
 from embassay.protocols.rag.golden.summary import IntervalFigure, Repeated
 from embassay.protocols.rag.judges import Passage, Question
-from embassay.protocols.rag.judges.simulation import Grades, Noise, SimulatedJudge, read_known
+from embassay.protocols.rag.judges.simulation import Grades, JudgeNoise, SimulatedJudge, read_known
 from embassay.protocols.rag.ranking import Call, Candidate
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve
@@ -468,7 +468,7 @@ class Bench:
 
     def judge(self, noise: float) -> SimulatedJudge:
         """A judge that errs by this much."""
-        return SimulatedJudge(self.truth, Noise(grade_noise=noise, order_noise=noise), seed=SEED)
+        return SimulatedJudge(self.truth, JudgeNoise(grade_noise=noise, order_noise=noise), seed=SEED)
 
     def noise(self, noise: float) -> Agreement:
         """The judgements of a judge of this noise against the truth."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from embassay import rag
 from embassay.data import open_dataset
-from embassay.data.documents import Placed, passage_places
+from embassay.data.documents import PlacedPassage, passage_places
 from embassay.protocols.kernel.inputs import CachedSystem
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.protocol import golden
@@ -122,7 +122,7 @@ def runs(work: Path, words: int, claims: Mapping[str, str]) -> dict[str, Path]:
 
 def judged(work: Path, evidence: Sequence[Mapping[str, Any]]) -> Path:
     """Grades of the passages that are judged: 5 where a marked sentence begins in one."""
-    by_document: dict[str, list[Placed]] = {}
+    by_document: dict[str, list[PlacedPassage]] = {}
     for one in passage_places(open_dataset(corpus(work, JUDGED))):
         by_document.setdefault(one.document, []).append(one)
     path = work / "known.tsv"

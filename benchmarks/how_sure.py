@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from embassay.protocols.compare import RunValues, Side, compare_sides
+from embassay.protocols.compare import ComparisonSide, RunValues, compare_sides
 from embassay.protocols.gate import judge_against
 from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, average_components
 from embassay.protocols.kernel.estimates import average_estimates, bootstrap_estimate
@@ -31,7 +31,7 @@ from embassay.protocols.run_values import ItemValues
 from embassay.protocols.sage.preference import choice_figures, mapped_pearson
 from embassay.protocols.tasks.pair_classification import average_precision
 from embassay.protocols.tasks.task import PtebContext, PtebOptions, correlate_estimate
-from embassay.protocols.wordings.scores import Level, Runs, RunSource, level_on_dataset
+from embassay.protocols.wordings.scores import RunSource, SourceRuns, SystemLevel, level_on_dataset
 from embassay.records import Component, Score, Stratum
 from embassay.stats import (
     corrected_interval,
@@ -252,7 +252,9 @@ def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str,
     values = np.clip(base + rng.normal(0, 0.15, (TASKS, n)), 0, 1)
     draws = resample_means(values.T, n_resamples=setting.resamples, rng=rng).T
     sides = [
-        Side(Standing("t", "d", "m", Headline(f"s{i}", float(own.mean()), n, draws[i])), dict(enumerate(own)))  # type: ignore[arg-type]
+        ComparisonSide(
+            Standing("t", "d", "m", Headline(f"s{i}", float(own.mean()), n, draws[i])), dict(enumerate(own))
+        )  # type: ignore[arg-type]
         for i, own in enumerate(values[:2])
     ]
     found = compare_sides(*sides, seed=int(rng.integers(2**31)))
@@ -281,7 +283,7 @@ def _overall_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[s
 
 
 def _apart(headlines: Sequence[Headline]) -> bool:
-    sides = [Side(Standing("t", "", "m", one)) for one in headlines]
+    sides = [ComparisonSide(Standing("t", "", "m", one)) for one in headlines]
     return compare_sides(*sides).p < 0.05
 
 
@@ -294,10 +296,10 @@ def _worded(rng: np.random.Generator, runs: int, n: int) -> list[Floats]:
     ]
 
 
-def _level(values: Floats, runs: int, n: int, setting: Setting) -> Level:
+def _level(values: Floats, runs: int, n: int, setting: Setting) -> SystemLevel:
     draws = resample_means(values.T, n_resamples=setting.resamples, rng=np.random.default_rng(n)).T
     source = RunSource("", {"d": tuple(range(runs))})
-    made = Runs(source, values.mean(axis=1), values.mean(axis=1), draws, draws, n)
+    made = SourceRuns(source, values.mean(axis=1), values.mean(axis=1), draws, draws, n)
     return level_on_dataset("d", "s", [made], seed=1, resamples=setting.resamples)
 
 
@@ -454,7 +456,7 @@ def paraphrased(runs: int) -> Callable[[Floats, PtebContext], Score]:
         draws = resample_means(items, n_resamples=context.resamples, rng=context.stream("items")).T
         source = RunSource("", {"d": tuple(range(runs))})
         values = items.mean(axis=0)
-        made = Runs(source, values, values, draws, draws, len(items))
+        made = SourceRuns(source, values, values, draws, draws, len(items))
         seed = int(context.stream("runs").integers(2**31))
         headline = level_on_dataset("d", "s", [made], seed=seed, resamples=context.resamples).score
         return Score("", headline.value, headline.n, *headline.interval)

@@ -10,7 +10,7 @@ from embassay.protocols.hume.published.conversion import published_pairs
 from embassay.protocols.hume.published.paper import paper_study, read_results
 from embassay.protocols.hume.published.standings import (
     HUMAN,
-    Matrix,
+    ScoreMatrix,
     people_ranks,
     rank_places,
     score_matrix,
@@ -58,7 +58,7 @@ def _cells(name: str, table: ColumnTable, path: Path) -> Iterator[ReproducedFigu
                 yield make_figure("HUME", name, row["model"], column, value, ours[row["model"]][column])
 
 
-def _families(folder: Path, llms: Matrix, matrix: Matrix) -> Iterator[ReproducedFigure]:
+def _families(folder: Path, llms: ScoreMatrix, matrix: ScoreMatrix) -> Iterator[ReproducedFigure]:
     table = family_table(llms, matrix)
     names = [column.name for column in table.columns]
     for values, row in zip(table.rows, rows(folder / "table2.csv"), strict=True):
@@ -79,14 +79,16 @@ def _pairs(folder: Path, people: Sequence[Mapping[str, str]]) -> Iterator[Reprod
         )
 
 
-def _difficulty(folder: Path, llms: Matrix) -> Iterator[ReproducedFigure]:
+def _difficulty(folder: Path, llms: ScoreMatrix) -> Iterator[ReproducedFigure]:
     for one, row in zip(compare_difficulty(llms), rows(folder / "table13.csv"), strict=True):
         found = {"spearman_rho": one.correlation.rho, "p_value": one.correlation.p}
         for column, value in found.items():
             yield make_figure("HUME", "table 13", row["llm"], column, row[column], float(value or 0))
 
 
-def _text(folder: Path, matrix: Matrix, people: Sequence[Mapping[str, str]]) -> Iterator[ReproducedFigure]:
+def _text(
+    folder: Path, matrix: ScoreMatrix, people: Sequence[Mapping[str, str]]
+) -> Iterator[ReproducedFigure]:
     ours = _said(matrix, people)
     for row in rows(folder / "figure_stats.csv"):
         if row["quantity"] in ours:
@@ -96,7 +98,7 @@ def _text(folder: Path, matrix: Matrix, people: Sequence[Mapping[str, str]]) -> 
             )
 
 
-def _said(matrix: Matrix, people: Sequence[Mapping[str, str]]) -> Mapping[str, float]:
+def _said(matrix: ScoreMatrix, people: Sequence[Mapping[str, str]]) -> Mapping[str, float]:
     """What abstract, text and captions say in numbers."""
     order = rank_places(matrix)
     human = next(one for one in order if one.system == HUMAN)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from embassay.errors import UsageError
 from embassay.machine import VARIABLE, choose_card
 from embassay.runs.cluster.connection import (
-    Seen,
+    NodeFindings,
     check_nodes,
     connect_cluster,
     count_cpus,
@@ -221,7 +221,7 @@ class NodeFacts:
     """A machine: what it offers Ray and has installed (`seen`), the accelerators that NVIDIA's driver names there, the
     extras that are installed, those of them that only this machine has (`lacks`), and the bytes free for a cache."""
 
-    seen: Seen
+    seen: NodeFindings
     accelerators: tuple[str, ...] = ()
     extras: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
@@ -262,7 +262,7 @@ def examine_cluster(address: str | None) -> ClusterFacts:
         )  # fmt: skip
 
 
-def _read_node_facts(ray: Any, seen: Seen) -> NodeFacts:
+def _read_node_facts(ray: Any, seen: NodeFindings) -> NodeFacts:
     """What Embassay finds on a node; nothing where it is not there or does not answer."""
     if seen.error:
         return NodeFacts(seen)
@@ -284,7 +284,7 @@ def _examine_node() -> tuple[tuple[str, ...], tuple[str, ...], int | None]:
     return machine.accelerators, tuple(extra.name for extra in extras() if extra.here), machine.disk_free
 
 
-def _check_nodes(seen: Sequence[Seen]) -> Check:
+def _check_nodes(seen: Sequence[NodeFindings]) -> Check:
     try:
         count_cpus([node.node for node in seen])
         check_nodes(seen)

@@ -288,7 +288,7 @@ def limit_time(parts: Iterable[T], path: Path | str | None, unit: str) -> Iterat
 def open_gzip(packed: IO[bytes], path: Path, size: int) -> IO[bytes]:
     """The content of a gzip file of `size` bytes as it is read; reading it raises DataError above TIMES. Closing it
     closes `packed`."""
-    return cast(IO[bytes], io.BufferedReader(_Unpacking(packed, Ratio(path, size)), _BUFFER))
+    return cast(IO[bytes], io.BufferedReader(_CountedGzip(packed, UnpackingRatio(path, size)), _BUFFER))
 
 
 def unpack_gzip(content: bytes, path: Path, limit: Limit = WHOLE) -> bytes:
@@ -300,10 +300,10 @@ def unpack_gzip(content: bytes, path: Path, limit: Limit = WHOLE) -> bytes:
     return whole
 
 
-class _Unpacking(io.RawIOBase):
+class _CountedGzip(io.RawIOBase):
     """A gzip file that counts what it unpacks to."""
 
-    def __init__(self, packed: IO[bytes], ratio: Ratio) -> None:
+    def __init__(self, packed: IO[bytes], ratio: UnpackingRatio) -> None:
         super().__init__()
         self._packed, self._ratio = packed, ratio
         self._stream = gzip.GzipFile(fileobj=packed, mode="rb")
@@ -323,7 +323,7 @@ class _Unpacking(io.RawIOBase):
         super().close()
 
 
-class Ratio:
+class UnpackingRatio:
     """What a file of `packed` bytes has unpacked to so far."""
 
     def __init__(self, path: Path | str, packed: int) -> None:
@@ -358,7 +358,7 @@ def bounded_lines(stream: IO[bytes], path: Path) -> Iterator[bytes]:
 
 
 @dataclass
-class Progress:
+class ReadingProgress:
     """What is being read: `done` is how far, counted in `unit`; 0 where that is not known."""
 
     what: str
@@ -369,14 +369,14 @@ class Progress:
         return f"reading {self.what}" + (f", {self.unit} {self.done:,}" if self.done else "")
 
 
-_read_now: list[Progress] = []
+_read_now: list[ReadingProgress] = []
 """What this process reads, the innermost last."""
 
 
 @contextmanager
-def announce_reading(what: str, unit: str = "") -> Iterator[Progress]:
+def announce_reading(what: str, unit: str = "") -> Iterator[ReadingProgress]:
     """Have it known to `current_reading` that this is being read, for as long as the block runs."""
-    progress = Progress(what, unit)
+    progress = ReadingProgress(what, unit)
     _read_now.append(progress)
     try:
         yield progress
@@ -385,7 +385,7 @@ def announce_reading(what: str, unit: str = "") -> Iterator[Progress]:
         _read_now[:] = [other for other in _read_now if other is not progress]
 
 
-def current_reading() -> Progress | None:
+def current_reading() -> ReadingProgress | None:
     """What this process is reading now, for whoever tells people that wait."""
     now = _read_now[-1:]
     return now[0] if now else None

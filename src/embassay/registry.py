@@ -66,7 +66,7 @@ def _find_error_place(error: BaseException, is_ours: Callable[[str], bool]) -> s
 
 
 @dataclass(frozen=True)
-class Range:
+class ParameterRange:
     """The numbers that a parameter may be: `least` to `most`, without `least` itself where it is `above`. NaN and
     infinity are in none."""
 
@@ -91,40 +91,42 @@ class Range:
 
 
 _COUNT, _POSITIVE, _SIZE, _SHARE, _ANY = (
-    Range(1, 2**31 - 1),
-    Range(0, above=True),
-    Range(0),
-    Range(0, 1),
-    Range(),
+    ParameterRange(1, 2**31 - 1),
+    ParameterRange(0, above=True),
+    ParameterRange(0),
+    ParameterRange(0, 1),
+    ParameterRange(),
 )
 
-_RANGES: Mapping[str, Range] = {
+_RANGES: Mapping[str, ParameterRange] = {
     """
         at_once attempts batch batch_size concurrency confirmations dims dimensions draws ef ef_construction longest
         max_length max_tokens max_tokens_per_doc memory num_ctx passage_tokens recenter_every sample stability_turns
         truncate_dim tokens max_active cutoff
     """: _COUNT,
-    "window": Range(2, 2**31 - 1),
+    "window": ParameterRange(2, 2**31 - 1),
     "step rpm tpm gamma": _POSITIVE,
-    "timeout": Range(0, 86_400, above=True),  # seconds
-    "m": Range(1, 2**16),
-    "nbits": Range(1, 12),
+    "timeout": ParameterRange(0, 86_400, above=True),  # seconds
+    "m": ParameterRange(1, 2**16),
+    "nbits": ParameterRange(1, 12),
     # US dollars per million tokens; the dearest list price so far is 600
-    "price price_output": Range(0, 1e6),
+    "price price_output": ParameterRange(0, 1e6),
     "k1 delta max_turns latency jitter margin_z beta cap grade_noise order_noise unjudged": _SIZE,
     "b q surely overlap tau random malformed failing step_min clip top_p": _SHARE,
-    "temperature": Range(0, 100),
+    "temperature": ParameterRange(0, 100),
     # Weights of measures, and what their own code and the code of perturbations checks more closely.
     "alpha b1 b2 b3 b4 bias border cap3 cap4 fallback_w3 p position positive rel second third": _ANY,
-    "seed": Range(0, 2**63 - 1),
+    "seed": ParameterRange(0, 2**63 - 1),
 }
-RANGES: Mapping[str, Range] = {name: allowed for names, allowed in _RANGES.items() for name in names.split()}
+RANGES: Mapping[str, ParameterRange] = {
+    name: allowed for names, allowed in _RANGES.items() for name in names.split()
+}
 """What every numeric parameter of a spec string may be, whatever it is of: one name has one meaning. Any other number
 need only be finite; a factory may ask for more."""
 
 
 @dataclass(frozen=True)
-class Entry(Generic[T]):
+class RegistryEntry(Generic[T]):
     """One registered thing: how to make it, and what `embassay list` says of it."""
 
     name: str
@@ -195,7 +197,7 @@ class Registry(Generic[T]):
         self.style = style
         self.makes = tuple(map(tuple, makes))
         self.advice = advice
-        self._entries: dict[str, Entry[T]] = {}
+        self._entries: dict[str, RegistryEntry[T]] = {}
         self._plugins_loaded = False
         _registries.append(self)
 
@@ -204,7 +206,7 @@ class Registry(Generic[T]):
 
         What an entry point has named may be registered once more by its own module, with more to say of it.
         """
-        entry = Entry(name, factory, summary, tuple(facts.items()))
+        entry = RegistryEntry(name, factory, summary, tuple(facts.items()))
         if name in self._entries and not _are_same_entry(self._entries[name], entry):
             raise UsageError(f"The {self.kind} name {name!r} is already taken.", mend="Choose another name.")
         package = self._entries[name].package if name in self._entries else ""
@@ -220,11 +222,11 @@ class Registry(Generic[T]):
 
         return decorate
 
-    def __iter__(self) -> Iterator[Entry[T]]:
+    def __iter__(self) -> Iterator[RegistryEntry[T]]:
         self._load_plugins()
         return iter(self._entries.values())
 
-    def described(self) -> Iterator[Entry[T]]:
+    def described(self) -> Iterator[RegistryEntry[T]]:
         """All entries, those of other packages with what their own code says of them, if it can be loaded."""
         for name in [entry.name for entry in self]:
             if package := self._entries[name].package:
@@ -242,7 +244,7 @@ class Registry(Generic[T]):
             self._load_plugins()
         return name in self._entries
 
-    def get(self, name: str, text: str = "") -> Entry[T]:
+    def get(self, name: str, text: str = "") -> RegistryEntry[T]:
         """The entry called `name`; UsageError otherwise, with what advice there is on `text` (by default the name) or
         the nearest known names."""
         if name not in self:
@@ -352,7 +354,7 @@ class Registry(Generic[T]):
         registered = self._entries[name]
         return factory if registered is entry else registered.load()
 
-    def _check(self, entry: Entry[T], made: T) -> None:
+    def _check(self, entry: RegistryEntry[T], made: T) -> None:
         """UsageError if `made` lacks what a thing of this kind has."""
         lacking = [[name for name in names if not hasattr(made, name)] for names in self.makes]
         if lacking and all(lacking):
@@ -385,7 +387,9 @@ class Registry(Generic[T]):
         self._plugins_loaded = True
         for point in entry_points(group=self.group):
             package = point.dist.name if point.dist else "?"
-            entry: Entry[T] = Entry(point.name, point.value, _describe_unknown(package), package=package)
+            entry: RegistryEntry[T] = RegistryEntry(
+                point.name, point.value, _describe_unknown(package), package=package
+            )
             taken = self._entries.get(point.name)
             if taken is not None and not _are_same_entry(taken, entry):
                 raise UsageError(
@@ -401,7 +405,7 @@ def _describe_unknown(package: str) -> str:
     return f"from the package {package}"
 
 
-def _are_same_entry(one: Entry[T], other: Entry[T]) -> bool:
+def _are_same_entry(one: RegistryEntry[T], other: RegistryEntry[T]) -> bool:
     """Whether one is an entry point and the other the same thing: equal names of one module."""
     return bool(one.package or other.package) and one.module == other.module
 

@@ -14,7 +14,13 @@ from typer.testing import CliRunner
 
 from embassay.cli import main
 from embassay.cli.main import _check_out
-from embassay.cli.options import Running, add_options, add_record_options, check_finite, make_default_folder
+from embassay.cli.options import (
+    RunOptions,
+    add_options,
+    add_record_options,
+    check_finite,
+    make_default_folder,
+)
 from embassay.cli.session import describe_file_error
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import RunRequest, option, parse_column_map, repeat_option
@@ -67,7 +73,7 @@ def _asks(**how):
 
     @made.command()
     @add_record_options(**how)
-    def ask(request: Asked, running: Running) -> None:
+    def ask(request: Asked, running: RunOptions) -> None:
         """Ask."""
         typer.echo(f"{request} {running.json}")
 

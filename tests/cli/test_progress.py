@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from embassay.cli.progress import BRIEF, Lines, format_duration, seconds_left
+from embassay.cli.progress import BRIEF, ProgressLines, format_duration, seconds_left
 from embassay.cli.session import Display, show_plan
 from embassay.cli.terminal import shorten_names, show_table
 from embassay.runs.folder import Cell, failed_record
@@ -37,7 +37,7 @@ def test_nothing_is_left_to_say_before_a_tenth_is_done():
 
 def test_lines_weigh_cells_by_their_texts(capsys):
     """The share follows the texts done, inside a cell too; a failure is a word with its reason; no control codes."""
-    lines = Lines()
+    lines = ProgressLines()
     lines.planned(Plan, CELLS, {})
     lines.started(CELLS[1])
     lines.advanced(CELLS[1], 45)
@@ -54,7 +54,7 @@ def test_lines_weigh_cells_by_their_texts(capsys):
 def test_lines_weigh_cells_by_the_seconds_forecast_for_them(capsys, monkeypatch):
     """A cell that takes 99 of 100 seconds is nearly all of the share, and a part of it shows in texts and time."""
     monkeypatch.setattr("embassay.cli.progress.PERIOD", 0.0)
-    lines = Lines()
+    lines = ProgressLines()
     lines.planned(Plan, CELLS, {"key0": 0.5, "key1": 99.0, "key2": 0.5})
     for cell in (CELLS[0], CELLS[2]):
         lines.started(cell)
@@ -72,7 +72,7 @@ def test_the_time_left_is_never_less_than_a_cell_in_work_needs(monkeypatch, caps
     """A cell that was forecast to take a hundredth of the run, and has taken as long for its half as all before."""
     now = [0.0]
     monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
-    lines = Lines()
+    lines = ProgressLines()
     lines.planned(Plan, CELLS[1:], {"key1": 99.0, "key2": 1.0})
     lines.started(CELLS[1])
     now[0] = 1000.0
@@ -89,7 +89,7 @@ def test_the_time_left_is_never_less_than_a_cell_in_work_needs(monkeypatch, caps
 
 def test_a_stage_counts_in_its_own_unit():
     """Of unknown length, without a total; what comes before any stage breaks nothing."""
-    lines = Lines()
+    lines = ProgressLines()
     lines.advanced_by(1)
     lines.stage("S4 grades", 1200, "passages")
     lines.advanced_by(300)
@@ -104,7 +104,7 @@ def test_the_first_ten_answers_set_the_pace(monkeypatch, capsys):
     """A slow server: after ten of 500 texts the time left is said at once, not after a tenth."""
     now = [0.0]
     monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
-    lines = Lines()
+    lines = ProgressLines()
     lines.stage("paraphrasing", 500)
     for answers in range(1, 11):
         assert lines.until_answered() == ""
@@ -119,7 +119,7 @@ def test_answers_kept_from_before_set_no_pace(monkeypatch):
     """Resumed with 16 of 46 passages graded, those at once: ten more in 140 s leave 20 for 280 s, not for 108 s."""
     now = [0.0]
     monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
-    lines = Lines(brief=True)
+    lines = ProgressLines(brief=True)
     lines.stage("S4 grades", 46, "passages")
     for _ in range(16):
         now[0] += 0.01
@@ -137,7 +137,7 @@ def test_answers_of_the_cache_that_come_slowly_are_soon_forgotten(monkeypatch):
     the 28 that are left take 84 s, not a mean of both."""
     now = [0.0]
     monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
-    lines = Lines(brief=True)
+    lines = ProgressLines(brief=True)
     lines.stage("paraphrases", 96)
     for place in range(68):
         now[0] += 0.5 if place < 48 else 3.0
@@ -152,7 +152,7 @@ def test_a_model_behind_a_server_goes_by_its_label(capsys):
     other = spec.replace("8091", "8092")
     assert shorten_names([spec, "bm25"])(f"{spec}: 74 requests") == "openai:qwen1.5b: 74 requests"
     assert len({shorten_names([spec, other])(name) for name in (spec, other)}) == 2
-    lines = Lines()
+    lines = ProgressLines()
     lines.stage(f"S4 grades by {spec}", 46, "passages")
     assert lines.title == "S4 grades by openai:qwen1.5b"
     lines.stop()
@@ -162,7 +162,7 @@ def test_answers_on_the_way_to_a_question_are_shown(monkeypatch, capsys):
     """A question takes several answers: something moves while none is decided."""
     now = [0.0]
     monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
-    lines = Lines()
+    lines = ProgressLines()
     lines.stage("writing questions", 12, "questions")
     for second in (10, 31, 50, 62):
         now[0] = float(second)
@@ -178,7 +178,7 @@ def test_a_stage_has_a_line_once_it_takes_a_second(capsys, monkeypatch):
     monkeypatch.setattr(
         "embassay.cli.progress.threading.Timer", lambda *how: late.append(Late(*how)) or late[-1]
     )
-    lines = Lines()
+    lines = ProgressLines()
     lines.opening(["st:nosuch/model", "bm25"])
     late[-1].ring()
     assert capsys.readouterr().err == "opening st:nosuch/model, bm25 and the data\n"
@@ -239,7 +239,7 @@ def test_a_plan_of_a_model_behind_a_server_shows_its_time(capsys, monkeypatch):
 
 def test_brief_lines_begin_with_what_is_done(capsys):
     """Nothing of what lies ahead; the end is told."""
-    lines = Lines(brief=True)
+    lines = ProgressLines(brief=True)
     lines.planned(Plan, CELLS, {})
     lines.over()
     assert capsys.readouterr().err.count("\n") == 1
@@ -249,7 +249,7 @@ def test_a_long_run_says_so_and_proposes_a_short_one_first(capsys):
     """From two minutes on, where all items are taken; a short run and one with a limit say nothing."""
     for seconds, limit, said in ((200.0, None, True), (200.0, 50, False), (20.0, None, False)):
         plan = SimpleNamespace(cells=CELLS, request=SimpleNamespace(limit=limit))
-        Lines().planned(plan, CELLS, dict.fromkeys(("key0", "key1", "key2"), seconds))
+        ProgressLines().planned(plan, CELLS, dict.fromkeys(("key0", "key1", "key2"), seconds))
         heard = capsys.readouterr().err
         assert ("--limit" in heard) == said
         assert ("about" in heard) == (seconds > 100)
@@ -261,7 +261,7 @@ def test_a_cell_of_under_a_second_has_no_line(capsys, monkeypatch):
     now = [100.0]
     monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
     cells = [Cell("sts", "notes", f"system{i}", f"key{i}", 1, job=None) for i in range(60)]
-    lines = Lines()
+    lines = ProgressLines()
     lines.planned(SimpleNamespace(cells=cells), cells, {})
     for i, cell in enumerate(cells):
         lines.started(cell)

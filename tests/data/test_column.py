@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import column
-from embassay.data.corpus import ColumnWriter, Picked, TextColumn
+from embassay.data.corpus import ColumnWriter, PickedTexts, TextColumn
 from embassay.errors import DataError
 
 # Half of a surrogate pair is no text for UTF-8, but a reader may let one through.
@@ -60,7 +60,7 @@ def test_picked_equals_the_list(texts: list[str], data: st.DataObject) -> None:
     places = data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=12))
     expected = [texts[place] for place in places]
     with TemporaryDirectory() as folder:
-        found = Picked(written(folder, texts), np.array(places, np.int64))
+        found = PickedTexts(written(folder, texts), np.array(places, np.int64))
         assert list(found) == expected == [found[i] for i in range(len(found))]
         assert found == tuple(expected)
         assert found[1:-1] == expected[1:-1]

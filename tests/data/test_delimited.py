@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from embassay.data import open_dataset, parse_mapping
 from embassay.data.check import Check
-from embassay.data.lines import MARKS, Delimited, Reading, split_mapping
+from embassay.data.lines import MARKS, DelimitedTable, TableReading, split_mapping
 from embassay.data.rows import Source
 from embassay.data.tables import open_table
 from embassay.errors import DataError, UsageError
@@ -42,9 +42,9 @@ def test_quotes_that_swallow_rows_are_characters(tmp_path: Path) -> None:
         assert len(found.data) == 4
         assert found.data.texts[0] == '"one'
         assert any("read as ordinary characters" in one for one in found.warnings)
-        asked = Delimited(path, "\t", Reading(quoting="none"))
-        assert cells(asked) == cells(Delimited(path, "\t"))
-        assert Delimited(path, "\t").origins()[0].digest() != asked.origins()[0].digest()
+        asked = DelimitedTable(path, "\t", TableReading(quoting="none"))
+        assert cells(asked) == cells(DelimitedTable(path, "\t"))
+        assert DelimitedTable(path, "\t").origins()[0].digest() != asked.origins()[0].digest()
 
 
 def test_what_quotes_quote_is_read_as_before(tmp_path: Path) -> None:
@@ -53,8 +53,8 @@ def test_what_quotes_quote_is_read_as_before(tmp_path: Path) -> None:
     text = io.StringIO()
     csv.writer(text, delimiter="\t", lineterminator="\n").writerows(rows)
     path = written(tmp_path, "good.tsv", text.getvalue())
-    assert cells(Delimited(path, "\t")) == rows[1:]
-    [origin] = Delimited(path, "\t").origins()
+    assert cells(DelimitedTable(path, "\t")) == rows[1:]
+    [origin] = DelimitedTable(path, "\t").origins()
     assert (origin.how, len(origin.notes)) == ("", 1)  # a field with tab and line break is worth a word
 
 
@@ -179,6 +179,6 @@ def test_what_a_check_suggests_reads_every_row_or_says_which_not(
 def test_a_blank_after_the_mark_is_of_no_name(tmp_path: Path) -> None:
     """`text, label` has a column `label`; where a blank is all that tells two names apart it stays."""
     path = written(tmp_path, "own.csv", "text, label\none,1\n")
-    assert Delimited(path, ",").columns() == ("text", "label")
+    assert DelimitedTable(path, ",").columns() == ("text", "label")
     path = written(tmp_path, "odd.csv", "text, text\none,1\n")
-    assert Delimited(path, ",").columns() == ("text", " text")
+    assert DelimitedTable(path, ",").columns() == ("text", " text")

@@ -46,11 +46,11 @@ def document(name: str) -> Read:
 
 def engine(content: bytes, folder: Path) -> object:
     """What an engine answered, with a corpus to find texts in and without one."""
-    from embassay.data.judged_runs import Known, read_run
+    from embassay.data.judged_runs import CorpusTexts, read_run
 
     path = folder / "run.json"
     path.write_bytes(content)
-    found = read_run(path, {}, Known({"d1": "One fox runs."}, {"q1": "Who runs?"}))
+    found = read_run(path, {}, CorpusTexts({"d1": "One fox runs."}, {"q1": "Who runs?"}))
     assert len(read_run(path).frame) == len(found.frame)
     return found
 

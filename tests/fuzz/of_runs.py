@@ -363,19 +363,19 @@ def recorded_judge(content: bytes, folder: Path) -> object:
 
 
 def checked_by_people(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.golden.final_lists import FinalList, Listed, read_check
+    from embassay.protocols.rag.golden.final_lists import FinalList, ListedPassage, read_check
 
     path = folder / "check.csv"
     path.write_bytes(content)
-    return read_check(path, [FinalList("1", "Why?", (Listed("d1", 1, 5, "So."),))])
+    return read_check(path, [FinalList("1", "Why?", (ListedPassage("d1", 1, 5, "So."),))])
 
 
 def _check_seed() -> bytes:
-    from embassay.protocols.rag.golden.final_lists import FinalList, Listed, write_check
+    from embassay.protocols.rag.golden.final_lists import FinalList, ListedPassage, write_check
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "check.csv"
-        write_check(path, [FinalList("1", "Why?", (Listed("d1", 1, 5, "So."),))])
+        write_check(path, [FinalList("1", "Why?", (ListedPassage("d1", 1, 5, "So."),))])
         return path.read_bytes()
 
 

@@ -73,13 +73,13 @@ def leaderboard(content: bytes, folder: Path) -> object:
 @cache
 def _annotation() -> tuple[Any, str, str]:
     from embassay.web.annotation.app import make_app
-    from embassay.web.annotation.service import Rates, ServeOptions, open_service
+    from embassay.web.annotation.service import RequestRate, ServeOptions, open_service
 
     folder = _folder()
     for name, content in study_files().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
-    rates = Rates(burst=10**9, per_second=1e9, wrong_burst=10**9, wrong_per_second=1e9)
+    rates = RequestRate(burst=10**9, per_second=1e9, wrong_burst=10**9, wrong_per_second=1e9)
     service = open_service(folder, ["ann"], options=ServeOptions(rates=rates))
     link = service.annotator_link("ann")
     return make_app(service), link, service.links.form_key(link.split("/")[2])

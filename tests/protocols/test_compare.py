@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from embassay.protocols.compare import Side, compare_sides, higher_is_better, one_sided_p
+from embassay.protocols.compare import ComparisonSide, compare_sides, higher_is_better, one_sided_p
 from embassay.protocols.kernel.comparisons import Headline, Standing
 from embassay.stats import compare_replicates, randomization_test
 
@@ -24,10 +24,10 @@ FIRST, SECOND = RNG.normal(0.7, 0.02, 400), RNG.normal(0.66, 0.02, 400)
 
 def side(
     name: str, value: float | None, replicates: object = (), items: object = None, **more: object
-) -> Side:
+) -> ComparisonSide:
     draws = np.asarray(replicates, dtype=np.float64)
     headline = Headline(name, value, N, draws, reason="" if value is not None else "out of memory")
-    return Side(Standing("sts", "", "spearman", headline, **more), items)  # type: ignore[arg-type]
+    return ComparisonSide(Standing("sts", "", "spearman", headline, **more), items)  # type: ignore[arg-type]
 
 
 def test_it_is_the_t_test_of_the_ranks() -> None:

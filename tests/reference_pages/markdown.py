@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin
 
-from embassay.registry import Entry
+from embassay.registry import RegistryEntry
 
 MADE = "*Made from the code by `PYTHONPATH=tests python -m reference_pages --write`.*"
 
@@ -56,7 +56,7 @@ def options(function: Callable[..., Any], leave_out: Iterable[str] = ()) -> str:
     return f"Parameters: {', '.join(found)}." if found else ""
 
 
-def names(registry: Iterable[Entry[Any]]) -> str:
+def names(registry: Iterable[RegistryEntry[Any]]) -> str:
     """Everything of a registry as a list: name, facts, what it is."""
     return "\n".join(
         f"- `{one.name}`{_facts(one.facts)}: {plain(one.summary)}" for one in registry if not one.package

@@ -15,7 +15,7 @@ import numpy as np
 import embassay.measures
 import embassay.stats
 from embassay.measures import MEASURES, Weighting
-from embassay.registry import Entry
+from embassay.registry import RegistryEntry
 from reference_pages.markdown import MADE, options, plain, prose
 
 FUNCTIONS: Mapping[str, str] = {
@@ -139,7 +139,7 @@ def _has_cutoff(name: str) -> bool:
     return "cutoff" in inspect.signature(MEASURES.get(name).load()).parameters
 
 
-def _section(one: Entry[Any]) -> str:
+def _section(one: RegistryEntry[Any]) -> str:
     """What it is: its docstring, or its own words where that stood above; an example, its parameters."""
     function = getattr(embassay.measures, FUNCTIONS[one.name])
     call, value = example(one.name)
@@ -154,7 +154,7 @@ def _section(one: Entry[Any]) -> str:
     return "\n".join(lines)
 
 
-def _parameters(one: Entry[Any]) -> str:
+def _parameters(one: RegistryEntry[Any]) -> str:
     """Its parameters; those of RA-nWG's weights only there."""
     said = options(one.load(), ["cutoff"])
     if one.name == "RA-nWG" or "`cap4=" not in said:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from embassay.registry import Entry
+from embassay.registry import RegistryEntry
 from embassay.text import (
     PERTURBATIONS,
     TOKENIZERS,
@@ -75,7 +75,7 @@ def edited(spelled: str) -> str:
     return perturb(perturbation, TEXT, seed=SEED, text_id=ID)
 
 
-def _section(one: Entry[Any]) -> str:
+def _section(one: RegistryEntry[Any]) -> str:
     spelled = SPELLED.get(one.name, (one.name,))
     made = PERTURBATIONS.build(spelled[0], ["tokenizer"], tokenizer=open_tokenizer(TOKENS))
     lines = [f"## {one.name}", "", brief(EDITS[one.name].__doc__ or ""), ""]

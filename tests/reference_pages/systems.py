@@ -9,7 +9,7 @@ from embassay.protocols.pteb.paraphrasing import PARAPHRASERS
 from embassay.protocols.rag.judges import JUDGES
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.protocols.rag.rewriters import REWRITERS
-from embassay.registry import Entry, Registry
+from embassay.registry import Registry, RegistryEntry
 from embassay.search.indexes import INDEXES
 from embassay.systems import SYSTEMS
 from embassay.systems.chat import CHAT_MODELS
@@ -62,7 +62,7 @@ def _of_remote() -> str:
     return f"Also of {names}: {options(found[0].load(), other).removeprefix('Parameters: ')}"
 
 
-def _section(one: Entry[Any]) -> str:
+def _section(one: RegistryEntry[Any]) -> str:
     """Its facts and what it is; the docstring where that says more, but for vendors, which have a page."""
     factory = one.load()
     about = factory.__init__.__doc__ if isinstance(factory, type) else ""
@@ -74,5 +74,5 @@ def _section(one: Entry[Any]) -> str:
     return "\n".join([*lines, *([taken, ""] if taken else [])])
 
 
-def _is_remote(one: Entry[Any]) -> bool:
+def _is_remote(one: RegistryEntry[Any]) -> bool:
     return all(f"`{name}=" in options(one.load()) for name in REMOTE)

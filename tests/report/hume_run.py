@@ -14,14 +14,14 @@ from embassay.protocols.hume.published.standings import ADVICE, pair_difficulty,
 from embassay.protocols.hume.record import (
     Agreement,
     Annotator,
-    Bar,
-    Disputed,
-    Need,
+    DisputedItem,
+    IntervalValue,
     PairRecord,
+    SeparationNeed,
     Summary,
     SystemPlace,
     SystemScore,
-    Wins,
+    WinCount,
     write_summary,
 )
 from embassay.protocols.hume.study import Family
@@ -123,7 +123,7 @@ def published(*, llms: bool = True) -> Summary:
 def _published(cells: Sequence[str], family: Family, *, llms: bool) -> PairRecord:
     dataset, lang, n, human, low, high, agreed, singles, *scores = cells
     items, value = int(n), float(human) / 100
-    bar = Bar(
+    bar = IntervalValue(
         value=value, low=float(low) / 100, high=float(high) / 100, n=items, method=_method(family, singles)
     )
     people = [] if singles == "-" else [float(one) / 100 for one in singles.split("/")]
@@ -143,18 +143,18 @@ def _method(family: Family, singles: str) -> str:
     return "Wilson" if singles == "-" else "range of 2 annotators"
 
 
-def system(name: str, kind: Any, score: float, human: Bar, **fields: Any) -> SystemScore:
+def system(name: str, kind: Any, score: float, human: IntervalValue, **fields: Any) -> SystemScore:
     """A system's score beside that of people."""
     known = human.low is not None and human.high is not None and human.value is not None
     return SystemScore(
-        system=name, kind=kind, score=Bar(value=score, n=human.n),
+        system=name, kind=kind, score=IntervalValue(value=score, n=human.n),
         outside=not (human.low or 0.0) <= score <= (human.high or 0.0) if known else None,
         percent_of_human=percent_of_human(score, human.value or 0.0), **fields,
     )  # fmt: skip
 
 
 def pair(
-    dataset: str, lang: str, family: Family, human: Bar, people: Sequence[float], agreed: float | None,
+    dataset: str, lang: str, family: Family, human: IntervalValue, people: Sequence[float], agreed: float | None,
     models: tuple[SystemScore, ...], llms: tuple[SystemScore, ...] = (), *, group: str = "", kind: Any = "person",
     **fields: Any,
 ) -> PairRecord:  # fmt: skip
@@ -164,21 +164,40 @@ def pair(
     noisy = found == "low" and above
     singles = list(people) or [human.value or 0.0]
     return PairRecord(
-        task=f"{dataset}-{lang}".lower(), dataset=dataset, lang=lang, family=family, measure=MEASURES[family],
-        group=group, n=human.n, human=human,
+        task=f"{dataset}-{lang}".lower(),
+        dataset=dataset,
+        lang=lang,
+        family=family,
+        measure=MEASURES[family],
+        group=group,
+        n=human.n,
+        human=human,
         annotators=tuple(
-            Annotator(id=f"annotator-{i + 1}", kind=kind, score=one, items=human.n, seconds=4.2 + i, flagged=i)
+            Annotator(
+                id=f"annotator-{i + 1}", kind=kind, score=one, items=human.n, seconds=4.2 + i, flagged=i
+            )
             for i, one in enumerate(singles)
         ),
         conventions={"paper": human.value, "mean": fmean(singles), "first": singles[0]},
-        agreement=None if agreed is None else Agreement(
-            coefficient=coefficient, value=Bar(value=agreed, low=agreed - 0.12, high=min(1.0, agreed + 0.1), n=human.n),
-            band=agreement_band(agreed, BANDS[coefficient]), annotators=len(singles), items=human.n,
-            annotations=human.n * len(singles), extras={"cohen_kappa": agreed} if coefficient == "fleiss_kappa" else {},
+        agreement=None
+        if agreed is None
+        else Agreement(
+            coefficient=coefficient,
+            value=IntervalValue(value=agreed, low=agreed - 0.12, high=min(1.0, agreed + 0.1), n=human.n),
+            band=agreement_band(agreed, BANDS[coefficient]),
+            annotators=len(singles),
+            items=human.n,
+            annotations=human.n * len(singles),
+            extras={"cohen_kappa": agreed} if coefficient == "fleiss_kappa" else {},
         ),
-        models=models, llms=llms, difficulty=pair_difficulty(human.value or 0.0), trust=found,
-        superhuman_on_noise=noisy, advice=ADVICE if found == "low" else "", **fields,
-    )  # fmt: skip
+        models=models,
+        llms=llms,
+        difficulty=pair_difficulty(human.value or 0.0),
+        trust=found,
+        superhuman_on_noise=noisy,
+        advice=ADVICE if found == "low" else "",
+        **fields,
+    )
 
 
 def summary(
@@ -199,14 +218,14 @@ def _places(pairs: Sequence[PairRecord], sizes: dict[str, Any]) -> tuple[SystemP
         means[one.system] = fmean(score for score in scores if score is not None)
     return tuple(
         SystemPlace(
-            system=name, kind=kinds[name], mean=Bar(value=mean, n=len(pairs)),
+            system=name, kind=kinds[name], mean=IntervalValue(value=mean, n=len(pairs)),
             rank=1 + sum(other > mean + 1e-12 for other in means.values()), parameters_millions=sizes.get(name),
         )
         for name, mean in sorted(means.items(), key=lambda item: -item[1])
     )  # fmt: skip
 
 
-def _wins(pairs: Sequence[PairRecord]) -> Iterable[Wins]:
+def _wins(pairs: Sequence[PairRecord]) -> Iterable[WinCount]:
     from embassay.protocols.hume.published.standings import ROUNDING
 
     groups: dict[tuple[str, str], list[PairRecord]] = {}
@@ -220,7 +239,7 @@ def _wins(pairs: Sequence[PairRecord]) -> Iterable[Wins]:
             for one in own:
                 scores = [model.score.value for model in one.models if model.score.value is not None]
                 won += (one.human.value or 0.0) - of(scores) > ROUNDING
-            yield Wins(by=by, group=name, reference=reference, wins=won, pairs=len(own))  # type: ignore[arg-type]
+            yield WinCount(by=by, group=name, reference=reference, wins=won, pairs=len(own))  # type: ignore[arg-type]
 
 
 SYSTEMS = {
@@ -249,14 +268,18 @@ def _own(given: Any, kind: Any, n: int, judge: str) -> PairRecord:
     dataset, family, value, people, agreed, scores = given
     half = 1.96 * math.sqrt(value * (1 - value) / n)
     method = "Fisher z" if family == "sts" else "Wilson"
-    human = Bar(value=value, low=max(0.0, value - half), high=min(1.0, value + half), n=n, method=method)
+    human = IntervalValue(
+        value=value, low=max(0.0, value - half), high=min(1.0, value + half), n=n, method=method
+    )
     if family == "reranking":
-        human = Bar(value=value, low=min(people), high=max(people), n=n, method="range of 2 annotators")
+        human = IntervalValue(
+            value=value, low=min(people), high=max(people), n=n, method="range of 2 annotators"
+        )
     models = tuple(
         system(
             name, SYSTEMS[name], score, human, p=0.003 if abs(score - value) > 0.15 else 0.21, among_people=0.5,
-            against_people=Bar(value=score - 0.05, low=score - 0.15, high=score, n=n, method="bootstrap"),
-            difference=Bar(
+            against_people=IntervalValue(value=score - 0.05, low=score - 0.15, high=score, n=n, method="bootstrap"),
+            difference=IntervalValue(
                 value=score - value, low=score - value - 0.09, high=score - value + 0.08, n=n, method="bootstrap"
             ),
         )
@@ -265,18 +288,36 @@ def _own(given: Any, kind: Any, n: int, judge: str) -> PairRecord:
     judged = system(judge, "llm", value - 0.06, human, failed=2 if family == "classification" else 0)
     best = max(models, key=lambda one: one.score.value or 0.0)
     return pair(
-        dataset, "eng", family, human, people, agreed, models, () if family == "clustering" else (judged,), kind=kind,
-        ceiling=Bar(value=value - 0.04, low=value - 0.12, high=value + 0.03, n=n, method="bootstrap over items")
-        if len(people) > 1 else None,
-        need=Need(system=best.system, items=380 if family == "sts" else None, annotators=None, smallest=0.12),
+        dataset,
+        "eng",
+        family,
+        human,
+        people,
+        agreed,
+        models,
+        () if family == "clustering" else (judged,),
+        kind=kind,
+        ceiling=IntervalValue(
+            value=value - 0.04, low=value - 0.12, high=value + 0.03, n=n, method="bootstrap over items"
+        )
+        if len(people) > 1
+        else None,
+        need=SeparationNeed(
+            system=best.system, items=380 if family == "sts" else None, annotators=None, smallest=0.12
+        ),
         flags=("3 of 40 texts are also in the training data",) if family == "classification" else (),
         disputed=(
-            Disputed(
-                item=f"{dataset}-007", texts=("The lake lies still.", f"Nothing moves on {dataset}."), gold="2.5",
-                answers={"annotator-1": "5", "annotator-2": "1"}, apart=0.8,
+            DisputedItem(
+                item=f"{dataset}-007",
+                texts=("The lake lies still.", f"Nothing moves on {dataset}."),
+                gold="2.5",
+                answers={"annotator-1": "5", "annotator-2": "1"},
+                apart=0.8,
             ),
-        ) if len(people) > 1 else (),
-    )  # fmt: skip
+        )
+        if len(people) > 1
+        else (),
+    )
 
 
 def write_hume_run(path: Path, made: Summary | None = None, *, name: str = "") -> Path:

@@ -19,7 +19,7 @@ from embassay.protocols.choose.conclusions import SystemAnswers, choice_record, 
 from embassay.protocols.choose.questions import FITTED
 from embassay.protocols.compare import compare_systems, list_fields
 from embassay.protocols.gate import judge_bars
-from embassay.protocols.hume.record import Bar, PairRecord
+from embassay.protocols.hume.record import IntervalValue, PairRecord
 from embassay.protocols.hume.results.markdown import summary_findings
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.comparisons import OVERALL, RANKED, REFERENCE, Standing
@@ -33,7 +33,7 @@ from embassay.protocols.rag.probes.noise import RECOVERED, SHARE
 from embassay.protocols.rag.probes.questions import NOISIEST, level_name
 from embassay.protocols.rag.probes.resampling import RECALL
 from embassay.protocols.run_values import RunValues
-from embassay.protocols.thresholds import Bar as Threshold
+from embassay.protocols.thresholds import ScoreThreshold as Threshold
 from embassay.protocols.thresholds import ThresholdRows
 from embassay.records import Result
 from embassay.report.board import make_board
@@ -178,7 +178,7 @@ def _random_pair(rng: np.random.Generator, names: tuple[str, ...], place: int) -
     value, n = round(float(rng.uniform(0.3, 0.95)), 2), int(rng.choice([4, 30, 60]))
     half = float(rng.choice([0.02, 0.1, 0.3]))
     bounded = rng.random() < 0.85
-    human = Bar(
+    human = IntervalValue(
         value=value, low=max(0.0, value - half) if bounded else None, high=value + half if bounded else None, n=n,
         method="Wilson",
     )  # fmt: skip

@@ -23,7 +23,7 @@ from embassay.document.blocks import (
     Verdict,
     number_columns,
 )
-from embassay.registry import Entry
+from embassay.registry import RegistryEntry
 from embassay.report import write_report
 from embassay.report.overview import make_overview
 from embassay.report.runs import PAGES, ReportRun, read_runs
@@ -62,7 +62,9 @@ def bring(monkeypatch: pytest.MonkeyPatch) -> Bring:
     """Let a package bring a page for `other`."""
 
     def brought(what: Any, summary: str = "from the package other-package", **facts: str) -> None:
-        entry: Entry[Any] = Entry("other", what, summary, tuple(facts.items()), "other-package")
+        entry: RegistryEntry[Any] = RegistryEntry(
+            "other", what, summary, tuple(facts.items()), "other-package"
+        )
         monkeypatch.setitem(PAGES._entries, "other", entry)
 
     return brought

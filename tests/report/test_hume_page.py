@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 from embassay.document.blocks import Table, plain_text
 from embassay.errors import DataError
-from embassay.protocols.hume.record import Bar, Divided, Summary, read_summary, write_divided
+from embassay.protocols.hume.record import DividedTask, IntervalValue, Summary, read_summary, write_divided
 from embassay.report import write_report
 from embassay.report.board import make_board
 from embassay.report.hume.conclusions import describe_verdict, hume_notes, hume_view, verdict_heading
@@ -386,15 +386,30 @@ def test_items_of_a_model_and_of_people_stand_on_the_page(tmp_path: Path) -> Non
     """The blocks that a terminal shows, from the same record; a run without one has no such part."""
     run = write_hume_run(tmp_path / "hume")
     assert page(run).divided == ()
-    wrong = Bar(value=0.1, low=0.02, high=0.4, n=10, method="Wilson")
+    wrong = IntervalValue(value=0.1, low=0.02, high=0.4, n=10, method="Wilson")
     write_divided(
         run,
         [
-            Divided(task="mood", llm="gpt", items=40, counts={"agreed": 23, "check": 10, "disagree": 7},
-                    contradicted=wrong, biased=False, open=9),
-            Divided(task="sts", llm="gpt", items=30, counts={"biased": 30}, contradicted=wrong, biased=True, open=11),
+            DividedTask(
+                task="mood",
+                llm="gpt",
+                items=40,
+                counts={"agreed": 23, "check": 10, "disagree": 7},
+                contradicted=wrong,
+                biased=False,
+                open=9,
+            ),
+            DividedTask(
+                task="sts",
+                llm="gpt",
+                items=30,
+                counts={"biased": 30},
+                contradicted=wrong,
+                biased=True,
+                open=11,
+            ),
         ],
-    )  # fmt: skip
+    )
     shown = [one for one in page(run).divided if isinstance(one, Table)]
     assert [[line.label, line.entries[3].text, line.entries[0].text] for line in shown[0].lines] == [
         ["mood", "23", "9"], ["sts", "0", "11"],

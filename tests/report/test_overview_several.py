@@ -9,7 +9,7 @@ from pathlib import Path
 from embassay.document.blocks import plain_text
 from embassay.protocols.hume.record import read_summary
 from embassay.report import write_report
-from embassay.report.headlines import Together, combine_leaders
+from embassay.report.headlines import JointHeadlines, combine_leaders
 from embassay.report.overview import make_overview, run_verdict
 from embassay.report.runs import read_runs
 
@@ -69,7 +69,7 @@ def test_every_system_stands_once_with_its_leading_scores(
             assert (leader.value, leader.rank_range) == (row.lead, row.rank)
 
 
-def titles(table: Together) -> list[str]:
+def titles(table: JointHeadlines) -> list[str]:
     """What its columns begin with."""
     return [one.title.partition(",")[0] for one in table.columns]
 

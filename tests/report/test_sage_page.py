@@ -26,7 +26,7 @@ from embassay.document.marks import scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.sensitivity import expected_similarity as protocol_expected
 from embassay.protocols.sage.tables import make_tables as written_tables
-from embassay.report.board import Wanted, list_present_tasks, make_board, value_table
+from embassay.report.board import WantedColumn, list_present_tasks, make_board, value_table
 from embassay.report.record import Record, read_record
 from embassay.report.runs import ReportRun, read_runs
 from embassay.report.sage import tables as curves
@@ -111,11 +111,11 @@ def test_grounds_diverge_from_what_should_be() -> None:
     """Noise above the summary and changed meaning below it are on the right side; a share should be whole."""
     assert [diverging_step(off) for off in (-1.0, -0.3, -0.001, 0.0, 0.19, 0.9)] == [-5, -2, 0, 0, 1, 5]
     capitals, negated = (
-        Wanted("", "similarity", edit, ideal=side)
+        WantedColumn("", "similarity", edit, ideal=side)
         for edit, side in (("capitalize", "above"), ("negate", "below"))
     )
     assert (curves._step_at(0.9, capitals, 0.5), curves._step_at(0.9, negated, 0.5)) == (3, -3)
-    assert curves._step_at(0.5, Wanted("", "share", ideal=1.0), None) == -3
+    assert curves._step_at(0.5, WantedColumn("", "share", ideal=1.0), None) == -3
     size = by_position(False)[0]
     assert curves._step_at(1.0, size, None) == -1
 
@@ -246,8 +246,11 @@ def test_what_is_undefined_is_said_once(plain_run: Path) -> None:
         if row.measure == "score":
             key = (row.task, row.dataset, row.subset, row.variant, row.system, row.measure)
             record.rows[key] = replace(row, value=None, reason="the similarity does not vary")
-    columns = [Wanted("Share of ties", "tie_share", is_less_better=True), Wanted("Rating", "score", "overall"),
-               Wanted("Rating 2", "score", "accuracy")]  # fmt: skip
+    columns = [
+        WantedColumn("Share of ties", "tie_share", is_less_better=True),
+        WantedColumn("Rating", "score", "overall"),
+        WantedColumn("Rating 2", "score", "accuracy"),
+    ]
     board = make_board(record)
     task = next(one for one in board.tasks if one.name == "preference")
     wanted = [replace(one, dataset="sample") for one in columns]

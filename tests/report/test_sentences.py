@@ -19,7 +19,7 @@ from embassay.protocols.gate import BarVerdict as Barred
 from embassay.protocols.kernel.tables import SCORE
 from embassay.protocols.rag.scoring.score import Score
 from embassay.protocols.rag.sweep.findings import make_findings
-from embassay.protocols.rag.sweep.findings.record import SweepPart, Terms
+from embassay.protocols.rag.sweep.findings.record import SweepPart, SweepTerms
 from embassay.protocols.rag.sweep.stacks import SweepRules
 from embassay.report.pteb.tables import plot_against_original
 from embassay.report.rag.tables import score_view
@@ -208,7 +208,7 @@ def test_the_sentences_under_many_scorings_hold() -> None:
         hold_scoring(seed)
 
 
-def hold_sweep(part: SweepPart, asked: Terms) -> int:
+def hold_sweep(part: SweepPart, asked: SweepTerms) -> int:
     """Every note of a sweep's part that counts or compares."""
     chosen = next((stack for stack in part.stacks if stack.id == part.recommendation.stack), None)
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from embassay.contracts import Completion, Message, Sampling, Usage
 from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered
-from embassay.runs.execution import Hope
+from embassay.runs.execution import ModelAvailability
 from embassay.runs.store import AnswerCache, CachedChat, Failure, StoredQuestion, ask_all
 
 
@@ -145,7 +145,7 @@ def test_how_long_an_answer_took_is_kept(chat):
 
 def test_failures_at_the_end_are_no_dead_model():
     """Only those that were begun after the last answer count."""
-    hope = Hope()
+    hope = ModelAvailability()
     begun = perf_counter()
     hope.answered()
     assert not any(hope.is_lost(begun) for _ in range(100))

@@ -7,10 +7,10 @@ import pytest
 
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.forecast import (
+    EncoderNeed,
     Forecast,
     Forecasts,
-    Need,
-    Needs,
+    NeedCounter,
     Rehearsal,
     count_tokens,
     describe_forecasts,
@@ -52,23 +52,23 @@ def test_a_chunk_is_needed_once(cache):
     """Texts asked for again, by this call or one before, or kept in the cache, cost nothing."""
     texts = [f"text number {i} of many" for i in range(10)]
     CachedEncoder(Server(), cache).encode(texts[:4])
-    needs = Needs(Server(), cache, WORDS)
+    needs = NeedCounter(Server(), cache, WORDS)
     needs.hear(texts[:4], None)
-    assert needs.taken() == Need(4, 4, 0, 0, exact=False)
+    assert needs.taken() == EncoderNeed(4, 4, 0, 0, exact=False)
     needs.hear([*texts[4:], *texts[4:]], None)
     needs.hear(texts[4:], None)
     # Six texts are two chunks; each text counts for the three tokens that the model reads.
-    assert needs.taken() == Need(12, 6, 18, 2, exact=False)
+    assert needs.taken() == EncoderNeed(12, 6, 18, 2, exact=False)
 
 
 def test_the_systems_own_tokenizer_makes_counts_exact(cache):
     """With it a plan is counted; an empty text is not sent."""
     server = Server()
     server.tokenizer = WORDS
-    needs = Needs(server, cache, WORDS)
+    needs = NeedCounter(server, cache, WORDS)
     needs.hear(["one two"], "query")
     needs.hear([""], "query")
-    assert needs.taken() == Need(2, 0, 2, 1, exact=True)
+    assert needs.taken() == EncoderNeed(2, 0, 2, 1, exact=True)
 
 
 def test_many_texts_are_sampled_and_say_so():
@@ -147,10 +147,10 @@ def test_a_rehearsal_hears_what_an_encoder_would():
 def test_systems_with_the_same_vectors_share_what_is_planned(cache):
     """Of two that differ only in what is done to the vectors, the first pays."""
     seen = set()
-    first, second = (Needs(Server(), cache, WORDS, seen) for _ in range(2))
+    first, second = (NeedCounter(Server(), cache, WORDS, seen) for _ in range(2))
     first.hear(["one", "two"], None)
     second.hear(["one", "two"], None)
-    assert (first.taken().chunks, second.taken()) == (1, Need(2, 2, 0, 0, exact=False))
+    assert (first.taken().chunks, second.taken()) == (1, EncoderNeed(2, 2, 0, 0, exact=False))
 
 
 def test_an_outlook_by_hand() -> None:

@@ -21,10 +21,10 @@ from embassay.errors import Interrupted, UsageError
 from embassay.runs.memory import (
     CLAIMS,
     LIMIT,
-    Claims,
     Footprint,
+    MemoryClaims,
+    MemoryWatch,
     PeakMemory,
-    Watch,
     format_memory,
     memory_kept,
     memory_promise,
@@ -125,7 +125,7 @@ def hold(amount: int) -> None:
 
 def held_now() -> int:
     """By this process and its children, as a promise counts: a worker may have started others (a warm command)."""
-    with Watch() as watch:
+    with MemoryWatch() as watch:
         watch.look()
     return watch.most
 
@@ -209,7 +209,7 @@ def test_children_count():
     """What a process that was started holds is held."""
     code = "import time; held = b'x' * 2**27; print(flush=True); time.sleep(30)"
     PeakMemory()  # this process's peak begins anew
-    with Watch(period=0.05) as watch:
+    with MemoryWatch(period=0.05) as watch:
         watch.look()
         before = watch.most
         with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
@@ -254,7 +254,7 @@ def test_a_process_that_is_gone_claims_nothing(tmp_path):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     path.write_text(json.dumps({str(gone.pid): 2**60}))
-    claims = Claims(path)
+    claims = MemoryClaims(path)
     assert claims.alone()
     assert claims.granted(GIB, GIB)
     assert json.loads(path.read_text()) == {str(os.getpid()): GIB}
@@ -264,7 +264,7 @@ def test_a_process_that_is_gone_claims_nothing(tmp_path):
 def test_other_processes_that_only_wait_do_not_hold_a_cell_up_for_ever(tmp_path, monkeypatch):
     """Where they hold too much without a cell, the cell fails with their figure."""
     with promise_memory(8 * GIB):
-        monkeypatch.setattr(Claims, "granted", lambda *_: False)
+        monkeypatch.setattr(MemoryClaims, "granted", lambda *_: False)
         with pytest.raises(UsageError, match="Use fewer --workers"), reserve_room(Footprint({"work": 1})):
             raise AssertionError
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embassay.measures.summary import counted_average_precision, counted_spearman
-from embassay.stats.influence import Linear, linear_average_precision, linear_mean, linear_spearman
+from embassay.stats.influence import LinearScore, linear_average_precision, linear_mean, linear_spearman
 
-Score = Callable[[np.ndarray, np.ndarray, np.ndarray], Linear]
+Score = Callable[[np.ndarray, np.ndarray, np.ndarray], LinearScore]
 
 
 def columns(seed: int, n: int, *, ties: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -25,7 +25,7 @@ def columns(seed: int, n: int, *, ties: bool) -> tuple[np.ndarray, np.ndarray, n
     return first, second, rng.integers(0, 3, n).astype(np.float64)
 
 
-def hits(first: np.ndarray, second: np.ndarray, weight: np.ndarray) -> Linear:
+def hits(first: np.ndarray, second: np.ndarray, weight: np.ndarray) -> LinearScore:
     """Average precision of what is above 0 in the second, by the first."""
     return linear_average_precision((second > 0).astype(np.float64), first, weight)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from embassay.randomness import make_generator
 from embassay.stats.sequences import (
     FRACTIONS,
-    Remainder,
+    RemainingPopulation,
     confidence_interval,
     decide_totals,
     draw_block_order,
@@ -23,7 +23,7 @@ from embassay.stats.sequences import (
 def _left(values, foretold=0.0, weight=1.0):
     n = len(values)
     full = np.full((n, 1), 1.0)
-    return Remainder(0 * full, full, foretold * full, np.full(n, weight))
+    return RemainingPopulation(0 * full, full, foretold * full, np.full(n, weight))
 
 
 def test_a_draw_by_hand() -> None:
@@ -53,7 +53,7 @@ def test_the_estimate_of_a_draw_is_unbiased(n, seed) -> None:
     """Over all first draws, each with its chance, the mean is the total: whatever is foretold, whatever the chances."""
     rng = make_generator(seed, "unbiased")
     values, weight = rng.random((n, 1)), rng.random(n) + 0.1
-    left = Remainder(np.zeros((n, 1)), np.ones((n, 1)), rng.random((n, 1)), weight)
+    left = RemainingPopulation(np.zeros((n, 1)), np.ones((n, 1)), rng.random((n, 1)), weight)
     found = [
         make_block(
             left,
@@ -71,7 +71,7 @@ def test_bounds_hold_and_the_end_is_certain(n, seed) -> None:
     """No draw is beyond what it could have been; with all items drawn the interval is the total."""
     rng = make_generator(seed, "bounds")
     values = rng.random((n, 1)).round(2)
-    left = Remainder(np.zeros((n, 1)), np.ones((n, 1)), rng.random((n, 1)), rng.random(n) + 0.1)
+    left = RemainingPopulation(np.zeros((n, 1)), np.ones((n, 1)), rng.random((n, 1)), rng.random(n) + 0.1)
     order = draw_block_order(left.weight, rng)
     draws = make_block(left, order, values[order], np.zeros(1))
     assert (draws.found >= draws.low - 1e-9).all()
@@ -109,7 +109,7 @@ def _null(rng, n=60):
 def _studied(rng, size, found, foretold):
     value = (size * found)[:, None]
     weight = np.abs(size) * np.maximum(np.sqrt(foretold * (1 - foretold)), 0.2) + 1e-12
-    left = Remainder(
+    left = RemainingPopulation(
         np.minimum(size, 0)[:, None], np.maximum(size, 0)[:, None], (size * foretold)[:, None], weight
     )
     order = draw_block_order(weight, rng)

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from embassay.errors import UsageError
 from embassay.search import exact_search
-from embassay.systems.cosine import Cosine, Transform, Transformed
+from embassay.systems.cosine import Cosine, Transform, TransformedEncoder
 from embassay.systems.own import (
     ByOwn,
     InnerProductLayout,
@@ -109,10 +109,13 @@ def test_a_model_says_what_it_was_made_for(vectors):
     """Through what it is wrapped in; not where its vectors are rounded, or brought to one length."""
     encoder = Table(vectors)
     assert own_similarity(SimpleNamespace(encoder=encoder)) == "dot"
-    assert own_similarity(Transformed(encoder, Transform(dims=3))) == "dot"
-    assert own_similarity(Transformed(encoder, Transform(quantize="int8"))) == "cosine"
-    assert own_similarity(Transformed(encoder, Transform(normalize=True))) == "cosine"
-    assert own_similarity(Transformed(Table(vectors, "manhattan"), Transform(normalize=True))) == "manhattan"
+    assert own_similarity(TransformedEncoder(encoder, Transform(dims=3))) == "dot"
+    assert own_similarity(TransformedEncoder(encoder, Transform(quantize="int8"))) == "cosine"
+    assert own_similarity(TransformedEncoder(encoder, Transform(normalize=True))) == "cosine"
+    assert (
+        own_similarity(TransformedEncoder(Table(vectors, "manhattan"), Transform(normalize=True)))
+        == "manhattan"
+    )
     assert own_similarity(Table(vectors, "maxsim")) == own_similarity(SimpleNamespace()) == "cosine"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.registry import Entry
+from embassay.registry import RegistryEntry
 from embassay.systems import SYSTEMS, open_system
 from embassay.text import open_tokenizer
 
@@ -133,7 +133,7 @@ def test_what_costs_money_is_made_for_its_ledger(tokenizer, monkeypatch):
         def __init__(self, ledger):
             made.append(ledger)
 
-    monkeypatch.setitem(SYSTEMS._entries, "paid", Entry("paid", Paid))
+    monkeypatch.setitem(SYSTEMS._entries, "paid", RegistryEntry("paid", Paid))
     ledger = Ledger(max_usd=1)
     for given in (ledger, ledger, None, None):
         open_system("paid", tokenizer=tokenizer, ledger=given)

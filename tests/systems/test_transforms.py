@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from embassay.systems.cosine import Cosine, Transform, Transformed
+from embassay.systems.cosine import Cosine, Transform, TransformedEncoder
 
 VECTORS = np.array([[3, -4, 12], [0, 0, 5], [0, 0, 0]], dtype=np.float32)
 rows = arrays(np.float32, (5, 8), elements=st.floats(-1e3, 1e3, width=32))
@@ -86,7 +86,9 @@ class Fixed:
 def test_cosine_of_binary_vectors_is_hamming():
     """1 - 2 * the share of dimensions whose signs differ."""
     texts = [str(i) for i in range(40)]
-    found = Cosine(Transformed(Fixed(), Transform(quantize="binary"))).pairs(texts, texts[1:] + texts[:1])
+    found = Cosine(TransformedEncoder(Fixed(), Transform(quantize="binary"))).pairs(
+        texts, texts[1:] + texts[:1]
+    )
     signs = Fixed.vectors > 0
     differ = (signs != np.roll(signs, -1, axis=0)).mean(axis=1)
     np.testing.assert_allclose(found, 1 - 2 * differ, atol=1e-6)
@@ -97,13 +99,13 @@ def test_rounding_keeps_the_cosine(quantize, close):
     """Half precision to a thousandth, eight bits to two hundredths."""
     texts = [str(i) for i in range(40)]
     exact = Cosine(Fixed()).distances(texts)
-    found = Cosine(Transformed(Fixed(), Transform(quantize=quantize))).distances(texts)
+    found = Cosine(TransformedEncoder(Fixed(), Transform(quantize=quantize))).distances(texts)
     assert 0 < np.abs(found - exact).max() < close
 
 
 def test_it_speaks_for_its_encoder():
     """All but the vectors is the encoder's own, whatever else it has to say; its chunks would be untransformed."""
-    encoder = Transformed(Fixed(), Transform(dims=8))
+    encoder = TransformedEncoder(Fixed(), Transform(dims=8))
     assert (encoder.name, encoder.dim, encoder.max_tokens, encoder.count_truncated(["a"])) == (
         "fixed",
         8,

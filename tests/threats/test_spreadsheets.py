@@ -15,7 +15,7 @@ from embassay.data.rows import escape_formula, unescape_formula
 from embassay.interchange import export
 from embassay.protocols.kernel.tables import format_csv
 from embassay.protocols.pteb.validation.raters import read_ratings
-from embassay.protocols.rag.golden.final_lists import FinalList, Listed, write_check
+from embassay.protocols.rag.golden.final_lists import FinalList, ListedPassage, write_check
 from embassay.protocols.wordings.pairs import write_ratings
 from hume_small import small_study
 from written_runs import write_run
@@ -92,7 +92,7 @@ def test_sheets_that_are_sent_to_people(tmp_path: Path) -> None:
     assert not [cell for cell in _cells(sheet.read_text("utf-8")) if _computes(cell)]
     assert [one.texts for one in read_ratings(sheet)] == [(text, f"'{text}") for text in FORMULAS[:4]]
     check = tmp_path / "check.csv"
-    write_check(check, [FinalList(FORMULA, FORMULA, (Listed(FORMULA, 1, 5, FORMULA),))])
+    write_check(check, [FinalList(FORMULA, FORMULA, (ListedPassage(FORMULA, 1, 5, FORMULA),))])
     assert not [cell for cell in _cells(check.read_text("utf-8")) if _computes(cell)]
 
 

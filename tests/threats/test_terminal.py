@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from embassay.cli import main
 from embassay.cli.terminal import (
-    Visible,
+    VisibleStream,
     escape_controls,
     filter_control_characters,
     replace_control_characters,
@@ -167,7 +167,7 @@ def test_a_table_on_a_terminal(tmp_path: Path) -> None:
 def test_bars_of_libraries_are_drawn() -> None:
     """What goes back to the beginning of the line, or a line up, is let through on stderr only where a write begins."""
     stream = io.StringIO()
-    bars = Visible(stream, bars=True)
+    bars = VisibleStream(stream, bars=True)
     bars.write("\r 50%")
     bars.write("\n\x1b[A")
     bars.write("name\rX")

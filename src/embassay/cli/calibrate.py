@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Retrieved:
+class RetrievalOptions:
     """What is calibrated instead of systems, and a threshold that is translated."""
 
     # As of `rag score`, whose records are not read for the sake of a help text.
@@ -72,7 +72,7 @@ Words = Annotated[
 @add_memory_option
 @add_record_options(tasks=(), defaults={"systems": ()})
 def calibrate(
-    request: CalibrationRequest, running: WorkerOptions, retrieved: Retrieved, words: Words = None
+    request: CalibrationRequest, running: WorkerOptions, retrieved: RetrievalOptions, words: Words = None
 ) -> None:
     """Find what a similarity means, and where to set a threshold.
 
@@ -162,7 +162,7 @@ def _check_translation(systems: Sequence[str], origin: str | None, targets: Sequ
         raise UsageError("There is no system to translate --from into.", mend="Name another one with -s.")
 
 
-def _calibrate_runs(request: CalibrationRequest, retrieved: Retrieved, running: WorkerOptions) -> Path:
+def _calibrate_runs(request: CalibrationRequest, retrieved: RetrievalOptions, running: WorkerOptions) -> Path:
     """Calibrate what was retrieved, show it, and say where it is."""
     import shlex
     import sys

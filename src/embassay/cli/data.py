@@ -19,24 +19,24 @@ from embassay.protocols.kernel.request import DATA, RunRequest, option, repeat_o
 from embassay.protocols.kernel.tables import format_counted, format_percent
 
 if TYPE_CHECKING:
-    from embassay.cli.progress import Waiting
+    from embassay.cli.progress import WaitingNotice
     from embassay.contracts import Tokenizer
     from embassay.data.catalogue.entries import EntryRecord
-    from embassay.data.catalogue.hub import Fetched
+    from embassay.data.catalogue.hub import FetchedTable
     from embassay.data.catalogue.suites import Suite
     from embassay.data.check.files import (
-        Alike,
-        Balance,
+        AlikeRows,
         CheckedFile,
         DocumentFiles,
         Fault,
         Lengths,
         NearMiss,
         NumberSpread,
-        Overlap,
         RepeatedRows,
         Report,
         Shape,
+        SideOverlap,
+        ValueBalance,
     )
 
 app = App("Check your data; list and fetch public datasets.")
@@ -201,11 +201,13 @@ def check(
 
 def _check_path(path: str, asked: DataCheckOptions, shown: PrintOptions) -> bool:
     """Whether a run can use what lies there, once its report is printed: with --json one line."""
-    from embassay.cli.progress import Waiting
-    from embassay.data.check import Check, Nearness
+    from embassay.cli.progress import WaitingNotice
+    from embassay.data.check import Check, NearDuplicateRule
 
-    nearness = None if asked.no_near else Nearness(asked.near, "words" if asked.by_words else "characters")
-    with Waiting() as waiting:
+    nearness = (
+        None if asked.no_near else NearDuplicateRule(asked.near, "words" if asked.by_words else "characters")
+    )
+    with WaitingNotice() as waiting:
         check = Check(
             path,
             dict(asked.mapping),
@@ -366,7 +368,7 @@ def _spread_words(spread: NumberSpread) -> str:
     return f"{spread.least:g} to {spread.most:g}, median {spread.median:g}, mean {spread.mean:.2f}"
 
 
-def _describe_balance(balance: Balance) -> str:
+def _describe_balance(balance: ValueBalance) -> str:
     shares = [
         f"{label}: {count:,} ({format_percent(count / balance.n)})" for label, count in balance.counts.items()
     ]
@@ -403,7 +405,7 @@ def _repeat_lines(repeats: RepeatedRows, report: Report) -> Iterator[str]:
     yield from _example_lines(repeats.examples)
 
 
-def _say_overlap(overlap: Overlap, report: Report) -> Iterator[str]:
+def _say_overlap(overlap: SideOverlap, report: Report) -> Iterator[str]:
     near = _describe_near_duplicates(overlap.near, report)
     yield (
         f"{overlap.table}: of {overlap.texts:,} rows of {overlap.of}, {overlap.exact:,} are also in "
@@ -420,7 +422,7 @@ def _describe_near_duplicates(near: int | None, report: Report) -> str:
     )
 
 
-def _example_lines(examples: Sequence[Alike]) -> Iterator[str]:
+def _example_lines(examples: Sequence[AlikeRows]) -> Iterator[str]:
     exact = [example for example in examples if example.exact][:_EXAMPLES]
     near = sorted(
         (example for example in examples if not example.exact), key=lambda example: -example.jaccard
@@ -478,13 +480,13 @@ def fetch_all(names: Sequence[str], protocol: str, task: str, *, json: bool) -> 
 
     DataError at the end if one could not be fetched, Interrupted on Ctrl-C; the others are kept.
     """
-    from embassay.cli.progress import Waiting
+    from embassay.cli.progress import WaitingNotice
     from embassay.data.catalogue.entries import mirror_folder
 
-    fetched: list[Fetched] = []
+    fetched: list[FetchedTable] = []
     failed: list[DataError] = []
     try:
-        with Waiting() as waiting:
+        with WaitingNotice() as waiting:
             for record in _find_records(names, protocol, task):
                 _fetch_one(record, fetched, failed, waiting)
     except KeyboardInterrupt:
@@ -501,7 +503,7 @@ def fetch_all(names: Sequence[str], protocol: str, task: str, *, json: bool) -> 
 
 
 def _fetch_one(
-    record: EntryRecord, fetched: list[Fetched], failed: list[DataError], waiting: Waiting
+    record: EntryRecord, fetched: list[FetchedTable], failed: list[DataError], waiting: WaitingNotice
 ) -> None:
     from embassay.data.catalogue.hub import fetch_tables
 
@@ -546,7 +548,7 @@ def _fetchable_records(used: Sequence[EntryRecord]) -> list[EntryRecord]:
     return [record for record in used if record.hub]
 
 
-def _show_fetched(fetched: Sequence[Fetched], *, json: bool) -> None:
+def _show_fetched(fetched: Sequence[FetchedTable], *, json: bool) -> None:
     if json:
         from dataclasses import asdict
         from json import dumps

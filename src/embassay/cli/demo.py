@@ -53,7 +53,7 @@ HEADED = ("sage", "pteb", "hteb", "rag", "hume")
 
 
 @dataclass(frozen=True)
-class Demo:
+class DemoOptions:
     """Where the runs are kept, and how they are carried out and shown."""
 
     out: Path = option(Path("runs/demo"), "Folder of the runs; the same command resumes them.", group=OUTPUT)
@@ -62,7 +62,7 @@ class Demo:
 
 
 @add_record_options()
-def demo(asked: Demo) -> None:
+def demo(asked: DemoOptions) -> None:
     """Try every protocol on the sample data, in about a minute.
 
     It uses the bundled systems, and minilm where it is installed. HUME's answers come from scripts and are marked
@@ -108,7 +108,7 @@ def _run_beside(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
             raise
 
 
-class _Spoken(io.StringIO):
+class _RecordedStream(io.StringIO):
     """A stream whose texts are kept in `said`, each with whether it is stderr's."""
 
     def __init__(self, said: list[tuple[bool, str]], err: bool, encoding: str) -> None:
@@ -133,8 +133,8 @@ def _capture_output(
     """What `work` says on stdout and stderr, in its order, and the error that ended it."""
     spoken: list[tuple[bool, str]] = []
     with (
-        contextlib.redirect_stdout(_Spoken(spoken, False, encoding)),
-        contextlib.redirect_stderr(_Spoken(spoken, True, encoding)),
+        contextlib.redirect_stdout(_RecordedStream(spoken, False, encoding)),
+        contextlib.redirect_stderr(_RecordedStream(spoken, True, encoding)),
     ):
         try:
             work()

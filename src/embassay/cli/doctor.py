@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from embassay.runs.store import Store
 
 
-class What(StrEnum):
+class ListingChoice(StrEnum):
     """What can be listed."""
 
     systems = "systems"
@@ -44,15 +44,16 @@ class What(StrEnum):
 
 @add_record_options()
 def show(
-    what: Annotated[What, typer.Argument(help=f"One of {', '.join(What)}.")], printed: PrintOptions
+    what: Annotated[ListingChoice, typer.Argument(help=f"One of {', '.join(ListingChoice)}.")],
+    printed: PrintOptions,
 ) -> None:
     """List what a command can name: systems, datasets, measures.
 
     Example: embassay list systems --wide
     """
-    if what is What.models:
+    if what is ListingChoice.models:
         rows, shown = _model_rows(), list(_MODEL_COLUMNS)
-    elif what is What.suites:
+    elif what is ListingChoice.suites:
         rows, shown = list(_suite_rows()), ["protocol", "sets", "datasets", "here"]
     else:
         rows, shown = list(_registry_entries(what)), []
@@ -103,29 +104,29 @@ def _model_rows() -> list[dict[str, Any]]:
     return [{key: value for key, value in model if value not in (None, ())} for model in models]
 
 
-def _registry_entries(what: What) -> Iterator[dict[str, Any]]:
+def _registry_entries(what: ListingChoice) -> Iterator[dict[str, Any]]:
     """What the registries of a kind hold; each task says whose it is."""
     from importlib import import_module
 
     homes = {
-        What.systems: ("embassay.systems", "SYSTEMS"),
-        What.rerankers: ("embassay.systems.rerankers", "RERANKERS"),
-        What.llms: ("embassay.systems.chat", "CHAT_MODELS"),
-        What.paraphrasers: ("embassay.protocols.pteb.paraphrasing", "PARAPHRASERS"),
-        What.judges: ("embassay.protocols.rag.judges", "JUDGES"),
-        What.engines: ("embassay.protocols.rag.ranking.engines", "ENGINES"),
-        What.rewriters: ("embassay.protocols.rag.rewriters", "REWRITERS"),
-        What.indexes: ("embassay.search.indexes", "INDEXES"),
-        What.datasets: ("embassay.data", "DATASETS"),
-        What.measures: ("embassay.measures", "MEASURES"),
-        What.perturbations: ("embassay.text", "PERTURBATIONS"),
-        What.tokenizers: ("embassay.systems", "TOKENIZERS"),
-        What.protocols: ("embassay.protocols.kernel.evaluation", "PROTOCOLS"),
-        What.pages: ("embassay.report.runs", "PAGES"),
+        ListingChoice.systems: ("embassay.systems", "SYSTEMS"),
+        ListingChoice.rerankers: ("embassay.systems.rerankers", "RERANKERS"),
+        ListingChoice.llms: ("embassay.systems.chat", "CHAT_MODELS"),
+        ListingChoice.paraphrasers: ("embassay.protocols.pteb.paraphrasing", "PARAPHRASERS"),
+        ListingChoice.judges: ("embassay.protocols.rag.judges", "JUDGES"),
+        ListingChoice.engines: ("embassay.protocols.rag.ranking.engines", "ENGINES"),
+        ListingChoice.rewriters: ("embassay.protocols.rag.rewriters", "REWRITERS"),
+        ListingChoice.indexes: ("embassay.search.indexes", "INDEXES"),
+        ListingChoice.datasets: ("embassay.data", "DATASETS"),
+        ListingChoice.measures: ("embassay.measures", "MEASURES"),
+        ListingChoice.perturbations: ("embassay.text", "PERTURBATIONS"),
+        ListingChoice.tokenizers: ("embassay.systems", "TOKENIZERS"),
+        ListingChoice.protocols: ("embassay.protocols.kernel.evaluation", "PROTOCOLS"),
+        ListingChoice.pages: ("embassay.report.runs", "PAGES"),
     }
     tasks = [({"protocol": name}, (f"embassay.protocols.{name}", "TASKS")) for name in ("sage", "pteb")]
     no_more: dict[str, str] = {}
-    for more, (module, name) in tasks if what is What.tasks else [(no_more, homes[what])]:
+    for more, (module, name) in tasks if what is ListingChoice.tasks else [(no_more, homes[what])]:
         for entry in getattr(import_module(module), name).described():
             yield {"name": entry.name, "summary": entry.summary, **more, **dict(entry.facts)}
 
@@ -348,7 +349,7 @@ def _show_cache(held: Any, entries: str, of: str, owners: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Emptied:
+class CacheChoice:
     """What goes; all without a word."""
 
     encoder: str | None = option(None, "Only this encoder's vectors.", group=SYSTEMS)
@@ -361,7 +362,7 @@ class Emptied:
 
 @caches.command("clear")
 @add_record_options()
-def clear(only: Emptied) -> None:
+def clear(only: CacheChoice) -> None:
     """Empty the caches; finished runs keep their results.
 
     Example: embassay cache clear --indexes

@@ -16,7 +16,7 @@ from embassay.cli.options import (
     App,
     PrintOptions,
     RatingFiles,
-    Running,
+    RunOptions,
     StudyFolder,
     WorkerOptions,
     add_memory_option,
@@ -81,7 +81,7 @@ OF_SCORES = {
 @app.command("transform")
 @stopping_at_memory
 @add_record_options(systems=(), without=OF_SCORES, defaults={"transformer": ...})
-def transform(request: HtebRequest, running: Running, reference: Reference = False) -> None:
+def transform(request: HtebRequest, running: RunOptions, reference: Reference = False) -> None:
     """Transform texts without scoring systems.
 
     `embassay hteb run --transformer stored:FOLDER` scores systems on them; `hteb export` writes them as the authors do.

@@ -93,7 +93,7 @@ MENDS = {
 """What to write in place of the commonest mistakes, by what is said of them."""
 
 
-class Listed(CommandGroup):
+class CommandList(CommandGroup):
     """All commands, under what they are for."""
 
     def titled(self, ctx: Any) -> dict[str, tuple[str, ...]]:  # noqa: ARG002
@@ -101,7 +101,7 @@ class Listed(CommandGroup):
         return {"Start": ("demo",), "Measure": (*MEASURE, "run"), **ROOMS}
 
 
-class Commands(Listed):
+class LazyCommands(CommandList):
     """Commands that are known by their names until one is called or completed."""
 
     def make_context(self, *arguments: Any, **more: Any) -> Any:
@@ -182,7 +182,7 @@ def _take_last_word(message: str) -> str:
 
 def with_commands(*names: str) -> typer.Typer:
     """An app of these commands and groups, all by default, each with its options."""
-    built = App(**SETTINGS, cls=Listed)
+    built = App(**SETTINGS, cls=CommandList)
     built.callback()(main)
     for name in names or (*COMMANDS, *GROUPS):
         if name in GROUPS:
@@ -204,7 +204,7 @@ def _command_stubs() -> None:
     """What stands for a command until it is called."""
 
 
-app = App(**SETTINGS, cls=Commands)
+app = App(**SETTINGS, cls=LazyCommands)
 for _name, _about in (COMMANDS | GROUPS).items():
     app.command(_name, help=_about)(_command_stubs)
 

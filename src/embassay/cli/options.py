@@ -287,7 +287,7 @@ class PrintOptions:
 
 
 @dataclass(frozen=True)
-class Running(PrintOptions):
+class RunOptions(PrintOptions):
     """How a run is carried out in this process: where it is kept, and for how much."""
 
     out: Path | None = option(None, "Folder of the run; the same command resumes it.", group=OUTPUT)
@@ -305,7 +305,7 @@ class Running(PrintOptions):
 
 
 @dataclass(frozen=True)
-class WorkerOptions(Running):
+class WorkerOptions(RunOptions):
     """How a run of cells is carried out: by whom, too."""
 
     workers: int = option(1, "Worker processes.", least=1, group=SPEED)
@@ -320,7 +320,7 @@ class WorkerOptions(Running):
 
 
 @dataclass(frozen=True)
-class Server:
+class ServerOptions:
     """Where pages are served."""
 
     port: int = option(8000, "Port; 0 takes a free one.", least=0, most=65535, group=SERVER)

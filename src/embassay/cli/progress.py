@@ -12,7 +12,7 @@ from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
 
 from embassay.cli.terminal import escape_controls, progress_bars, shorten_names
-from embassay.protocols.kernel.session import Silent
+from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.kernel.tables import format_counted
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ PACE = 10
 """Answers that set the pace, also where they are less than a tenth."""
 
 
-def make_listener(brief: bool = False) -> Silent:
+def make_listener(brief: bool = False) -> SilentListener:
     """Bars when stderr is a terminal, lines otherwise; `brief` ones say nothing of what lies ahead."""
-    return Bars() if sys.stderr.isatty() else Lines(brief)
+    return ProgressBars() if sys.stderr.isatty() else ProgressLines(brief)
 
 
 def seconds_left(elapsed: float, share: float) -> float | None:
@@ -68,7 +68,7 @@ def _shorten_title(title: str) -> str:
 @contextmanager
 def say_opening(names: Sequence[str]) -> Iterator[None]:
     """Say what is being opened, where that takes a second or more."""
-    heard = Lines()
+    heard = ProgressLines()
     heard.opening(names)
     try:
         yield
@@ -76,7 +76,7 @@ def say_opening(names: Sequence[str]) -> Iterator[None]:
         heard.say_late()
 
 
-class _Tally(Silent):
+class _ProgressTally(SilentListener):
     """Counts what is done. Cells weigh the seconds that were forecast for them, or the texts they hold where one of
     them has no forecast."""
 
@@ -213,7 +213,7 @@ class _Tally(Silent):
         return _time_range(max(whole, *own, 0.0))
 
 
-class Lines(_Tally):
+class ProgressLines(_ProgressTally):
     """One line at the start, one for each cell that failed and for cells and stages of a second or more, but not for
     two cells within five seconds, and one at the end; among many short cells one in 30 s says how far they are. When
     `brief`, none at the start and none of a stage."""
@@ -295,7 +295,7 @@ class Lines(_Tally):
         _print_line(f"{cells} in {format_duration(time.monotonic() - self._first)}{failed}")
 
 
-class Bars(_Tally):
+class ProgressBars(_ProgressTally):
     """One total bar and up to five running cells, rewritten at most four times a second."""
 
     def __init__(self) -> None:
@@ -405,7 +405,7 @@ QUIET = 2.0
 """Seconds in which nothing is shown: most work is over by then."""
 
 
-class Waiting:
+class WaitingNotice:
     """Says on stderr what is going on. Used as a context, and called with (doing, done, total); total 0 is unknown.
 
     The time left is that of the present step.
@@ -419,7 +419,7 @@ class Waiting:
         self._late = Timer(QUIET, self._once)
         self._late.daemon = True
 
-    def __enter__(self) -> Waiting:
+    def __enter__(self) -> WaitingNotice:
         self._late.start()
         return self
 

@@ -14,7 +14,7 @@ from embassay.cli.options import (
     App,
     PrintOptions,
     RatingFiles,
-    Running,
+    RunOptions,
     StudyFolder,
     WorkerOptions,
     add_memory_option,
@@ -26,7 +26,14 @@ from embassay.cli.options import (
 from embassay.errors import Interrupted
 from embassay.protocols.kernel.request import OUTPUT, SYSTEMS, label_price, option, repeat_option
 from embassay.protocols.pteb.candidates import SelectionRequest
-from embassay.protocols.pteb.options import PROMPT_NAMES, Batches, Filters, JudgeRequest, Request, StudyPool
+from embassay.protocols.pteb.options import (
+    PROMPT_NAMES,
+    BatchOptions,
+    JudgeRequest,
+    Request,
+    StudyPool,
+    SubmissionFilters,
+)
 from embassay.protocols.wordings.pairs import RatingRules, Sample
 
 if TYPE_CHECKING:
@@ -50,7 +57,7 @@ OF_CELLS = ("tokenizer", "tasks", "grades")
 @app.command("judge")
 @stopping_at_memory
 @add_record_options(without=OF_CELLS)
-def judge(request: JudgeRequest, running: Running) -> None:
+def judge(request: JudgeRequest, running: RunOptions) -> None:
     """Find the language model that rates pairs as people do.
 
     Models rate pairs of texts from 0 to 5; their ratings are compared with gold scores.
@@ -66,7 +73,7 @@ def judge(request: JudgeRequest, running: Running) -> None:
 @app.command("paraphrasers")
 @stopping_at_memory
 @add_record_options(without=OF_CELLS, defaults={"judge": ...})
-def paraphrasers(request: SelectionRequest, running: Running) -> None:
+def paraphrasers(request: SelectionRequest, running: RunOptions) -> None:
     """Select the paraphraser that keeps meaning and changes words.
 
     A stated rule selects by rated similarity, edit distance and time. `pteb run -p stored:FOLDER` replays the
@@ -75,9 +82,9 @@ def paraphrasers(request: SelectionRequest, running: Running) -> None:
     Example: embassay pteb paraphrasers -p ollama:gemma3:27b -j ollama:gemma3:27b
     """
     from embassay.cli.session import run_session
-    from embassay.protocols.pteb.selection import Selecting
+    from embassay.protocols.pteb.selection import ParaphraserSelection
 
-    done = run_session(Selecting(), request, running, "paraphrasers")
+    done = run_session(ParaphraserSelection(), request, running, "paraphrasers")
     if done is None:
         return
     selection = done.manifest["selection"]
@@ -173,18 +180,18 @@ def sample(
 
 
 @dataclass(frozen=True)
-class Crowd:
+class CrowdOptions:
     """For whom batches are written, and where."""
 
     platform: Literal["mturk", "prolific"] = option(MISSING, "The platform.")
     out: Path | None = option(None, "Output folder. Default: crowd in the study.", group=OUTPUT)
-    batches: Batches = field(default_factory=Batches)
+    batches: BatchOptions = field(default_factory=BatchOptions)
 
 
 @validation.command("crowd")
 @stopping_at_memory
 @add_record_options()
-def crowd(folder: StudyFolder, asked: Crowd) -> None:
+def crowd(folder: StudyFolder, asked: CrowdOptions) -> None:
     """Write a study's pairs for MTurk or Prolific.
 
     Every batch has the dummies. A pilot takes the first pairs; the main study leaves them out.
@@ -202,14 +209,14 @@ def crowd(folder: StudyFolder, asked: Crowd) -> None:
 
 @validation.command("collect")
 @stopping_at_memory
-@add_options(Filters)
+@add_options(SubmissionFilters)
 def collect(
     folder: StudyFolder,
     files: Annotated[list[Path], typer.Argument(help="Results of MTurk or Prolific.", metavar="FILE...")],
     submissions: Annotated[
         list[Path] | None, typer.Option("--submissions", help="Prolific's export of submissions.")
     ] = None,
-    options: Filters = Filters(),  # noqa: B008 - replaced by `settings`
+    options: SubmissionFilters = SubmissionFilters(),  # noqa: B008 - replaced by `settings`
 ) -> None:
     """Read a crowd platform's results into the study.
 
@@ -235,7 +242,7 @@ def collect(
 
 
 @dataclass(frozen=True)
-class Scores(PrintOptions):
+class RatingScoreOptions(PrintOptions):
     """What is read beside the ratings, and what estimates may cost."""
 
     judges: tuple[str, ...] = option(
@@ -244,15 +251,15 @@ class Scores(PrintOptions):
     )  # fmt: skip
     estimates: tuple[Path, ...] = option((), "A file with language models' estimates.")
     decisions: Path | None = option(None, "The inspector's file. Default: inspect.csv.")
-    max_cost: float | None = repeat_option(Running, "max_cost")
-    dry_run: bool = repeat_option(Running, "dry_run")
+    max_cost: float | None = repeat_option(RunOptions, "max_cost")
+    dry_run: bool = repeat_option(RunOptions, "dry_run")
     price: float | None = label_price()
 
 
 @validation.command("score")
 @stopping_at_memory
 @add_record_options()
-def score(folder: StudyFolder, asked: Scores, files: RatingFiles = None) -> None:
+def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = None) -> None:
     """Decide which languages' paraphrases people accept.
 
     Applies the rules to the ratings: dummies, estimates, low ratings, inspection, rejection of raters.
@@ -360,11 +367,11 @@ def _show_scored(scored: ScoredStudy, wide: bool, price: float | None = None) ->
 def _show_undecided(scored: ScoredStudy, wide: bool, price: float | None) -> None:
     """What more pairs would buy for the languages whose verdict other pairs could turn."""
     from embassay.cli.terminal import show_blocks
-    from embassay.report.notes import Open, open_table
+    from embassay.report.notes import UndecidedDifference, open_table
 
     bar, ratings = scored.study.rules.threshold, float(scored.study.raters)
     open_ = [
-        Open(
+        UndecidedDifference(
             result.lang,
             result.mean.estimate - bar,
             (result.mean.high - result.mean.low) / 2,

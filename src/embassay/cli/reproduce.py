@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from embassay.cli.options import PrintOptions, Running, add_record_options
+from embassay.cli.options import PrintOptions, RunOptions, add_record_options
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, option, repeat_option
 
 if TYPE_CHECKING:
     from embassay.data.catalogue.suites import Suite
-    from embassay.interchange.reproduction import Recipe, ReproducedTable, Step
+    from embassay.interchange.reproduction import PaperCommand, PaperRecipe, ReproducedTable
 
 
 @dataclass(frozen=True)
-class Reproduction:
+class ReproductionOptions:
     """A paper, what of it is carried out, and with which tables its own are compared."""
 
     paper: Literal["sage", "pteb", "hteb", "rag", "hume"] = option(
@@ -32,7 +32,7 @@ class Reproduction:
     )
     step: str = option("", "Another of the paper's commands.", value="NAME")
     run: bool = option(False, "Run it; without this, only show what it needs.", name="--run")
-    out: Path | None = repeat_option(Running, "out")
+    out: Path | None = repeat_option(RunOptions, "out")
     finished: tuple[Path, ...] = option(
         (), "Compare the paper's tables with finished runs.", name="--from", value="RUN"
     )
@@ -51,7 +51,7 @@ class Reproduction:
 
 
 @add_record_options()
-def reproduce(asked: Reproduction) -> None:
+def reproduce(asked: ReproductionOptions) -> None:
     """Repeat a paper's experiment and compare its tables with yours.
 
     Shows the paper's commands and what the first needs; --run carries it out on the datasets that are here. Options of
@@ -81,7 +81,9 @@ def reproduce(asked: Reproduction) -> None:
         typer.echo(error.message)
 
 
-def _show_recipe(recipe: Recipe, step: Step, more: Sequence[str], *, json: bool, wide: bool) -> None:
+def _show_recipe(
+    recipe: PaperRecipe, step: PaperCommand, more: Sequence[str], *, json: bool, wide: bool
+) -> None:
     """The paper's commands, and what the chosen one takes here."""
     if not json:
         for line in _recipe_lines(recipe, step, more):
@@ -93,7 +95,7 @@ def _show_recipe(recipe: Recipe, step: Step, more: Sequence[str], *, json: bool,
     _call_command([*step.words(more), "--dry-run", *_flag_words(json, wide)])
 
 
-def _recipe_lines(recipe: Recipe, step: Step, more: Sequence[str]) -> list[str]:
+def _recipe_lines(recipe: PaperRecipe, step: PaperCommand, more: Sequence[str]) -> list[str]:
     """What the paper is, its commands with the tables that they make, and how much of its suite is here."""
     from embassay.data.catalogue.suites import all_suites
 
@@ -128,7 +130,7 @@ def _count_local_sets(suite: Suite) -> str:
 
 
 def _carry_out(
-    recipe: Recipe, step: Step, more: Sequence[str], out: Path | None, *, json: bool, wide: bool
+    recipe: PaperRecipe, step: PaperCommand, more: Sequence[str], out: Path | None, *, json: bool, wide: bool
 ) -> Path:
     """Do the step; its folder."""
     from embassay.cli.options import make_default_folder
@@ -155,7 +157,9 @@ def _call_command(words: list[str]) -> None:
     typer.main.get_command(main.with_commands(words[0]))(args=[*debug, *words], standalone_mode=False)
 
 
-def _show_tables(recipe: Recipe, runs: Sequence[Path], *, json: bool, markdown: bool, wide: bool) -> None:
+def _show_tables(
+    recipe: PaperRecipe, runs: Sequence[Path], *, json: bool, markdown: bool, wide: bool
+) -> None:
     """The paper's tables beside those of the runs."""
     from embassay.interchange.reproduction import compare_tables, describe_suites, find_other_settings
 

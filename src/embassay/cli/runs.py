@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from embassay.cli.options import PrintOptions, Server, add_record_options
+from embassay.cli.options import PrintOptions, ServerOptions, add_record_options
 from embassay.protocols.kernel.request import (
     DATA,
     OUTPUT,
@@ -95,7 +95,7 @@ Folder = Annotated[Path, typer.Argument(help="A run, or a folder above runs.", m
 
 
 @dataclass(frozen=True)
-class Bars:
+class GateOptions:
     """What a build must reach, what it may not fall behind, and where that is written."""
 
     bars: tuple[str, ...] = option(
@@ -132,7 +132,7 @@ class Bars:
 
 
 @add_record_options()
-def gate(folder: Folder, asked: Bars, shown: PrintOptions) -> None:
+def gate(folder: Folder, asked: GateOptions, shown: PrintOptions) -> None:
     """Fail a build when a score is too low or has dropped.
 
     Exit code 1 if a threshold is missed or --no-worse-than finds a loss; its tests are Holm-corrected together. A
@@ -172,7 +172,7 @@ def gate(folder: Folder, asked: Bars, shown: PrintOptions) -> None:
         raise typer.Exit(1)
 
 
-def _print_scores(folder: Path, asked: Bars, shown: PrintOptions) -> None:
+def _print_scores(folder: Path, asked: GateOptions, shown: PrintOptions) -> None:
     from embassay.cli.terminal import show_blocks
     from embassay.protocols.thresholds import list_scores
     from embassay.report.terminal import scores_view
@@ -189,7 +189,7 @@ def _print_scores(folder: Path, asked: Bars, shown: PrintOptions) -> None:
 
 
 @dataclass(frozen=True)
-class Page:
+class PageOptions:
     """Which page is written, and where."""
 
     out: Path | None = option(
@@ -205,7 +205,7 @@ Folders = Annotated[list[Path], typer.Argument(help="Runs, or folders above runs
 
 
 @add_record_options()
-def report(folders: Folders, page: Page) -> None:
+def report(folders: Folders, page: PageOptions) -> None:
     """Write one self-contained HTML report of any set of runs.
 
     Example: embassay report runs/demo --out report.html
@@ -219,22 +219,22 @@ def report(folders: Folders, page: Page) -> None:
 
 
 @dataclass(frozen=True)
-class Boards(Server):
+class BoardOptions(ServerOptions):
     """How boards are served and kept up to date."""
 
-    port: int = repeat_option(Server, "port", default=8760)
+    port: int = repeat_option(ServerOptions, "port", default=8760)
     root_path: str = option("", "Path prefix set by a proxy.", value="/PATH", group=SERVER)
     stale_after: float = option(
         15.0, "Minutes without output after which a run is stale.", least=0.1, group=SERVER
     )
     every: float = option(2.0, "Seconds between checks of the folder.", least=0.2, group=SERVER)
-    open: bool = repeat_option(Server, "open", help="Open the newest board in a browser.")
+    open: bool = repeat_option(ServerOptions, "open", help="Open the newest board in a browser.")
 
 
 @add_record_options()
 def serve(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder above runs, finished or running.")],
-    boards: Boards,
+    boards: BoardOptions,
 ) -> None:
     """Serve a folder of runs as live leaderboards.
 
@@ -368,7 +368,7 @@ Source = Annotated[
 
 
 @dataclass(frozen=True)
-class Published:
+class ImportOptions:
     """What of published results is read, and into which run."""
 
     out: Path = option(MISSING, "Folder of the run; replaces an earlier import.", group=OUTPUT)
@@ -379,7 +379,7 @@ class Published:
 
 
 @add_record_options(wide=False)
-def import_(source: Source, asked: Published, shown: PrintOptions) -> None:
+def import_(source: Source, asked: ImportOptions, shown: PrintOptions) -> None:
     """Read published results of MTEB or Every Eval Ever as a run.
 
     `export --to mteb` restores the documents in full. Broken files are named and left out.
@@ -388,11 +388,11 @@ def import_(source: Source, asked: Published, shown: PrintOptions) -> None:
     """
     import sys
 
-    from embassay.cli.progress import Waiting
+    from embassay.cli.progress import WaitingNotice
     from embassay.interchange import import_results
     from embassay.runs.folder import to_json
 
-    with Waiting() as waiting:
+    with WaitingNotice() as waiting:
         done = import_results(
             source, asked.out, measures=asked.measures, max_bytes=asked.max_mb * 2**20, progress=waiting,
             command=" ".join(["embassay", *sys.argv[1:]])

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from embassay.cli.options import (
-    Running,
+    RunOptions,
     WorkerOptions,
     add_memory_option,
     add_record_options,
@@ -237,7 +237,7 @@ def stop_on_signal(kept: str, command: str) -> Iterator[None]:
     """
     import polars  # noqa: F401 - which takes Ctrl-C over as it is imported, and would break off any table of ours
 
-    stop = _Stop()
+    stop = _StopSignal()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, *HANGUP)}
     signal.signal(signal.SIGTERM, stop.terminate)
     for number in HANGUP:
@@ -258,7 +258,7 @@ def stop_on_signal(kept: str, command: str) -> Iterator[None]:
                 signal.signal(number, answer)
 
 
-class _Stop:
+class _StopSignal:
     """Answers Ctrl-C as it was answered before, TERM and HUP likewise, and neither while the first is being obeyed."""
 
     def __init__(self) -> None:
@@ -293,7 +293,9 @@ class _Stop:
         return monotonic() - self._first > PATIENCE
 
 
-def run_session(protocol: Any, request: Any, running: Running, name: str, **shown: Any) -> RunOnDisk | None:
+def run_session(
+    protocol: Any, request: Any, running: RunOptions, name: str, **shown: Any
+) -> RunOnDisk | None:
     """Have a protocol do what was asked, as the command said; None where its plan alone was. `shown` is as in
     `carry_out`."""
     display, out = Display(running.json, running.wide), running.out or make_default_folder(name)

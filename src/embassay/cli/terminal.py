@@ -43,7 +43,7 @@ def replace_control_characters(text: str) -> str:
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-class Visible:
+class VisibleStream:
     """A text stream that shows control characters instead of sending them. `unfiltered` is the stream behind it, for
     what draws and has made its texts harmless itself."""
 
@@ -72,7 +72,7 @@ class Visible:
 def filter_control_characters() -> Iterator[None]:
     """Inside, nothing that is printed on stdout or stderr controls the terminal."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = Visible(sys.stdout), Visible(sys.stderr, bars=True)
+    sys.stdout, sys.stderr = VisibleStream(sys.stdout), VisibleStream(sys.stderr, bars=True)
     try:
         yield
     finally:
@@ -80,8 +80,8 @@ def filter_control_characters() -> Iterator[None]:
 
 
 def unfiltered_stream(stream: Any) -> Any:
-    """The stream behind a `Visible` one; any other is its own."""
-    return stream.unfiltered if isinstance(stream, Visible) else stream
+    """The stream behind a `VisibleStream`; any other is its own."""
+    return stream.unfiltered if isinstance(stream, VisibleStream) else stream
 
 
 @dataclass(frozen=True)

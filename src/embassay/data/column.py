@@ -163,7 +163,7 @@ ERRORS = "surrogatepass"
 """Half of a surrogate pair, which some readers let through, comes back as it was."""
 
 
-class Footer(NamedTuple):
+class ColumnFooter(NamedTuple):
     """How many texts a file holds, of how many bytes together, and the checksum of bytes and offsets."""
 
     n: int
@@ -239,14 +239,14 @@ class ColumnFile:
             os.lseek(self._descriptor, start, os.SEEK_SET)
             return os.read(self._descriptor, length)
 
-    def _read_footer(self) -> Footer:
+    def _read_footer(self) -> ColumnFooter:
         size = os.fstat(self._descriptor).st_size
         if size < _FOOTER.size:
             raise self.damaged(f"{size} bytes")
         magic, count, texts, checksum = _FOOTER.unpack(self.read(size - _FOOTER.size, _FOOTER.size))
         if magic != MAGIC or size != texts + 8 * (count + 1) + _FOOTER.size:
             raise self.damaged("no whole footer")
-        return Footer(count, texts, checksum)
+        return ColumnFooter(count, texts, checksum)
 
     def _missing(self, error: OSError) -> DataError:
         return DataError(
@@ -319,7 +319,7 @@ class ColumnWriter:
         self._offsets_stream.seek(0)
         while part := self._offsets_stream.read(_STEP):
             self._put(part)
-        self._stream.write(Footer(self.count, self.size, self._checksum.digest()).packed())
+        self._stream.write(ColumnFooter(self.count, self.size, self._checksum.digest()).packed())
         self._stream.flush()
         os.fsync(self._stream.fileno())
         self._stream.close()
@@ -456,7 +456,7 @@ def have_same_texts(mine: Sequence[str], other: object) -> Any:
     return len(mine) == len(other) and all(x == two for x, two in zip(mine, other, strict=True))
 
 
-class Picked(Sequence[str]):
+class PickedTexts(Sequence[str]):
     """The texts at `places` (k,) of a column, in that order: what a limit leaves of a large corpus."""
 
     __slots__ = ("_column", "_places")
@@ -474,7 +474,7 @@ class Picked(Sequence[str]):
     def __getitem__(self, index: slice) -> Sequence[str]: ...
     def __getitem__(self, index: int | slice) -> str | Sequence[str]:
         if isinstance(index, slice):
-            return Picked(self._column, self._places[index].copy())
+            return PickedTexts(self._column, self._places[index].copy())
         return self._column[int(self._places[range(len(self))[index]])]
 
     def __iter__(self) -> Iterator[str]:
@@ -484,7 +484,7 @@ class Picked(Sequence[str]):
         return bool(same) if (same := have_same_texts(self, other)) is not NotImplemented else NotImplemented
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Picked, (self._column, self._places)
+        return PickedTexts, (self._column, self._places)
 
     def __repr__(self) -> str:
         return f"Picked({self._column!r}, {len(self)} texts)"
@@ -497,7 +497,7 @@ _whole: set[tuple[str, int, int, int]] = set()
 
 
 @dataclass(frozen=True)
-class About:
+class CorpusDescription:
     """What a kept corpus is: the files it was read from, the languages seen, what was left out and what is odd."""
 
     source: tuple[str, ...]
@@ -512,7 +512,7 @@ class KeptCorpus:
     """A corpus that lies in `folder`."""
 
     folder: Path
-    about: About
+    about: CorpusDescription
     ids: TextColumn
     texts: TextColumn
     langs: TextColumn | None = None
@@ -556,7 +556,7 @@ def open_columns(folder: Path) -> tuple[TextColumn, TextColumn, TextColumn | Non
     return TextColumn.open(folder / "ids"), TextColumn.open(folder / "texts"), langs
 
 
-def place_corpus(written: Path, about: About, folder: Path) -> KeptCorpus:
+def place_corpus(written: Path, about: CorpusDescription, folder: Path) -> KeptCorpus:
     """Move the columns in `written` to `folder`, where a whole corpus of the same key may be by now: then that one."""
     _write_about(written / "about.json", about)
     try:
@@ -623,21 +623,23 @@ def _is_whole(column: TextColumn) -> bool:
     return stamp in _whole
 
 
-def _write_about(path: Path, about: About) -> None:
+def _write_about(path: Path, about: CorpusDescription) -> None:
     with path.open("w", encoding="utf-8") as stream:
         json.dump(asdict(about), stream, ensure_ascii=True)
         stream.flush()
         os.fsync(stream.fileno())
 
 
-def _read_about(path: Path) -> About:
+def _read_about(path: Path) -> CorpusDescription:
     try:
         plain: dict[str, Any] = json.loads(path.read_text("utf-8"))
         counted = {
             name: tuple(Skipped(one["reason"], one["count"], tuple(one["examples"])) for one in plain[name])
             for name in ("skipped", "noted")
         }
-        return About(tuple(plain["source"]), int(plain["documents"]), tuple(plain["langs"]), **counted)
+        return CorpusDescription(
+            tuple(plain["source"]), int(plain["documents"]), tuple(plain["langs"]), **counted
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError("the kept corpus is damaged", path=path, found=str(error)) from error
 

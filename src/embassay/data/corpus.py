@@ -24,10 +24,10 @@ from typing import Any
 
 from embassay.data import column
 from embassay.data.column import (
-    About,
     ColumnWriter,
+    CorpusDescription,
     KeptCorpus,
-    Picked,
+    PickedTexts,
     SeenIds,
     TextColumn,
     find_oddities,
@@ -40,12 +40,12 @@ from embassay.errors import UsageError
 from embassay.machine import corpus_folder
 from embassay.records import Documents, Skipped
 
-__all__ = ["ColumnWriter", "Picked", "TextColumn", "lies_in_file"]
+__all__ = ["ColumnWriter", "PickedTexts", "TextColumn", "lies_in_file"]
 
 
 def lies_in_file(texts: Sequence[str]) -> bool:
     """Whether the texts are read from a file when they are asked for, so that nobody should copy all of them."""
-    return isinstance(texts, TextColumn | Picked)
+    return isinstance(texts, TextColumn | PickedTexts)
 
 
 LAYOUT = 2
@@ -108,7 +108,7 @@ IN_MEMORY = 2**26
 
 
 @dataclass
-class Gathering:
+class CorpusGatherer:
     """Takes the documents of a corpus one by one; past `IN_MEMORY` they go to a folder on `shelf`.
 
     Within it, `ids`, `texts` and `langs` hold what has been taken while that is in memory (`folder` is None then), and
@@ -130,7 +130,7 @@ class Gathering:
         self._writers: Sequence[ColumnWriter] = ()
         self._held = ExitStack()
 
-    def __enter__(self) -> Gathering:
+    def __enter__(self) -> CorpusGatherer:
         return self
 
     def __exit__(
@@ -235,7 +235,8 @@ def limit_corpus(corpus: Corpus, limit: int | None, seed: int, required: Contain
         return corpus
     columns = (corpus.ids, corpus.texts, corpus.langs)
     if isinstance(corpus.ids, TextColumn):
-        picked = Corpus(*(Picked(col, places) if isinstance(col, TextColumn) else None for col in columns))  # type: ignore[arg-type]
+        picks = [PickedTexts(col, places) if isinstance(col, TextColumn) else None for col in columns]
+        picked = Corpus(*picks)  # type: ignore[arg-type]
         return _load_corpus(picked) or picked
     positions = places.tolist()
     return Corpus(*(col and tuple(col[i] for i in positions) for col in columns))  # type: ignore[arg-type]
@@ -274,7 +275,7 @@ def _read_rows(source: Source, parse: Parse, intake: Intake, what: str) -> Corpu
         text = parse(row, key, inner)
         return None if text is None else (text, (label_of(row, "lang") or "") if stated else "")
 
-    with Gathering(corpus_folder(), ids.condense, stated) as gathered:
+    with CorpusGatherer(corpus_folder(), ids.condense, stated) as gathered:
         for key, (text, lang) in inner.usable(source, ["text"], document, ids):
             gathered.add(key, text, lang)
         intake.tally.take(skipped=inner.tally.skipped())
@@ -290,12 +291,12 @@ def _read_rows(source: Source, parse: Parse, intake: Intake, what: str) -> Corpu
         return _keep_corpus(gathered, gathered.folder, source, inner, what)
 
 
-def _keep_corpus(gathered: Gathering, folder: Path, source: Source, inner: Intake, what: str) -> Corpus:
+def _keep_corpus(gathered: CorpusGatherer, folder: Path, source: Source, inner: Intake, what: str) -> Corpus:
     """The corpus written in `folder`, moved to where it stays."""
     ids, texts, langs = column.open_columns(folder)
     origins = tuple(origin.address for origin in source.origins())
     noted = find_oddities(ids, texts)
-    about = About(origins, len(ids), tuple(sorted(inner.langs)), inner.tally.skipped(), noted)
+    about = CorpusDescription(origins, len(ids), tuple(sorted(inner.langs)), inner.tally.skipped(), noted)
     # Rows with faults are missing from what was read now: no later run may find that.
     key = None if is_collecting() else make_corpus_key(source, inner.settings, what)
     if key is None:

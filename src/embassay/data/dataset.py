@@ -16,7 +16,7 @@ from embassay.data.intake import Intake, name_language
 from embassay.data.retrieval import Gains, read_reranking, retrieval_set
 from embassay.data.rows import Source, label_of, make_missing_column_error
 from embassay.data.shapes import RETRIEVAL_PARTS, SHAPES, check_shape, missing_columns
-from embassay.data.views import Filtered
+from embassay.data.views import FilteredView
 from embassay.errors import DataError
 from embassay.records import (
     Classification,
@@ -110,7 +110,7 @@ class Dataset:
         """The rows of one language; tables that state none stay as they are."""
         allowed = {"lang": frozenset({lang})}
         parts = {
-            part: Filtered(source, allowed) if "lang" in source.columns() else source
+            part: FilteredView(source, allowed) if "lang" in source.columns() else source
             for part, source in self.parts.items()
         }
         return replace(self, parts=parts, declared_lang=lang, settings={**self.settings, "only": lang})

@@ -11,14 +11,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from embassay.data.dataset import Dataset
-from embassay.data.flat import Paired
-from embassay.data.lines import READING, Reading
+from embassay.data.flat import PairedRows
+from embassay.data.lines import READING, TableReading
 from embassay.data.retrieval import Gains
 from embassay.data.rows import Source, find_nearest_name, make_missing_column_error, plain_text, show_value
 from embassay.data.shapes import RETRIEVAL_PARTS, missing_columns
 from embassay.data.sources import SIDES, assemble_parts
 from embassay.data.tables import open_table
-from embassay.data.views import Filtered, Joined, Renamed, Selected, Titled
+from embassay.data.views import FilteredView, JoinedView, RenamedView, SelectedView, TitledView
 from embassay.data.yaml import read_yaml
 from embassay.errors import DataError, UsageError
 
@@ -205,24 +205,28 @@ def _entry_source(entry: TableEntry, folder: Path, description: Path, split: str
         return open_table(folder / _expand_variables(name, description))
 
     header = entry.header if isinstance(entry.header, str) else tuple(entry.header)
-    reading = Reading(entry.quoting, header, entry.delimiter)
+    reading = TableReading(entry.quoting, header, entry.delimiter)
     source: Source = open_table(folder / _expand_variables(entry.file, description), reading)
     if entry.join:
-        source = Joined(source, file(entry.join.file), entry.join.on, tuple(entry.join.columns))
-    source = Renamed(source, {**entry.map, **{f"axis.{axis}": column for axis, column in entry.axes.items()}})
+        source = JoinedView(source, file(entry.join.file), entry.join.on, tuple(entry.join.columns))
+    source = RenamedView(
+        source, {**entry.map, **{f"axis.{axis}": column for axis, column in entry.axes.items()}}
+    )
     where: Mapping[str, Any] = entry.where
     if split is not None and "split" in source.columns() and "train" not in entry.shapes:
         where = {**where, "split": [split]}
     if where:
-        source = Filtered(source, {column: frozenset(values) for column, values in where.items()})
+        source = FilteredView(source, {column: frozenset(values) for column, values in where.items()})
     if entry.axes:
-        source = Selected(source, ("id", "text", "summary", "lang", *(f"axis.{axis}" for axis in entry.axes)))
+        source = SelectedView(
+            source, ("id", "text", "summary", "lang", *(f"axis.{axis}" for axis in entry.axes))
+        )
     if entry.pairs:
-        source = Paired(source, tuple(entry.pairs.group), entry.pairs.rank)
+        source = PairedRows(source, tuple(entry.pairs.group), entry.pairs.rank)
     for shape in entry.shapes:
         if missing := missing_columns(shape, source.columns()):
             raise make_missing_column_error(source, missing[0])
-    return Titled(source) if "corpus" in entry.shapes and "title" in source.columns() else source
+    return TitledView(source) if "corpus" in entry.shapes and "title" in source.columns() else source
 
 
 def _expand_variables(text: str, path: Path) -> str:

@@ -44,7 +44,7 @@ from embassay.records import (
 
 
 @dataclass
-class _Item:
+class _GroupedItem:
     text: str
     references: list[str]
     summaries: list[str] = field(default_factory=list)
@@ -60,7 +60,10 @@ def read_summaries(source: Source, intake: Intake, limit: int | None, seed: int)
     """
     items = _nested_items(source, intake) if "summaries" in source.columns() else _gather_rows(source, intake)
     taken = intake.draw_usable(
-        source, items, lambda key, item: _is_usable(key, item, intake), Draw[tuple[str, _Item]](limit, seed)
+        source,
+        items,
+        lambda key, item: _is_usable(key, item, intake),
+        Draw[tuple[str, _GroupedItem]](limit, seed),
     )
     return JudgedSummaries(
         tuple(key for key, _ in taken),
@@ -71,8 +74,8 @@ def read_summaries(source: Source, intake: Intake, limit: int | None, seed: int)
     )
 
 
-def _nested_items(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
-    def parse(row: Row, key: str) -> _Item | None:
+def _nested_items(source: Source, intake: Intake) -> Iterable[tuple[str, _GroupedItem]]:
+    def parse(row: Row, key: str) -> _GroupedItem | None:
         item = _read_item(row, key, intake)
         written, rated = row.cells.get("summaries"), row.cells.get("relevance")
         if not isinstance(written, list):
@@ -88,10 +91,10 @@ def _nested_items(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]
     return intake.read(source, ["text", "references", "summaries", "relevance"], parse, Draw(None, 0))
 
 
-def _gather_rows(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
+def _gather_rows(source: Source, intake: Intake) -> Iterable[tuple[str, _GroupedItem]]:
     key_column = "doc_id" if "doc_id" in source.columns() else "text"
     # None for a text that cannot be used: its other rows are then passed over, not counted as texts again.
-    items: dict[str, _Item | None] = {}
+    items: dict[str, _GroupedItem | None] = {}
     lang = ("lang",) if "lang" in source.columns() else ()
     for row in source.rows(
         distinct_columns((key_column, "text", "references", "summary", "relevance", *lang))
@@ -112,10 +115,12 @@ def _gather_rows(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
     return [(key, item) for key, item in items.items() if item is not None]
 
 
-def _read_item(row: Row, key: str, intake: Intake) -> _Item | None:
+def _read_item(row: Row, key: str, intake: Intake) -> _GroupedItem | None:
     texts = intake.texts(row, key, "text")
     return (
-        None if texts is None else _Item(texts[0], [text for text in read_texts(row, "references") if text])
+        None
+        if texts is None
+        else _GroupedItem(texts[0], [text for text in read_texts(row, "references") if text])
     )
 
 
@@ -123,7 +128,7 @@ def _rating_row(row: Row, summary: Any, relevance: Any) -> Row:
     return Row(row.path, row.line, {"summary": summary, "relevance": relevance})
 
 
-def _add_rating(item: _Item, key: str, row: Row, intake: Intake) -> None:
+def _add_rating(item: _GroupedItem, key: str, row: Row, intake: Intake) -> None:
     summary, relevance = read_text(row, "summary"), number_of(row, "relevance")
     if summary is None or relevance is None:
         intake.tally.skip("summaries without text" if summary is None else "summaries without a rating", key)
@@ -132,7 +137,7 @@ def _add_rating(item: _Item, key: str, row: Row, intake: Intake) -> None:
     item.relevance.append(relevance)
 
 
-def _is_usable(key: str, item: _Item, intake: Intake) -> bool:
+def _is_usable(key: str, item: _GroupedItem, intake: Intake) -> bool:
     if item.references and item.summaries:
         return True
     kind = "reference" if not item.references else "rated summary"
@@ -141,7 +146,7 @@ def _is_usable(key: str, item: _Item, intake: Intake) -> bool:
 
 
 @dataclass(frozen=True)
-class Paired(View):
+class PairedRows(View):
     """Every two rows that agree on the `group` columns; the lower `rank` (1 = best) is preferred.
 
     Which summary is first is decided by a hash of the two ids, so neither position is favoured. Equal or
@@ -264,7 +269,7 @@ def read_ratings(source: Source, intake: Intake, limit: int | None, seed: int) -
 _TRUTH = {"true": "1", "false": "0"}
 
 
-class Spellings:
+class LabelSpellings:
     """The labels of a column, each with the ways in which it is written: 1, "1" and 1.0 are one label."""
 
     def __init__(self) -> None:
@@ -303,7 +308,7 @@ def read_labelled(source: Source, intake: Intake, limit: int | None, seed: int) 
     if limit is not None and limit < 2:
         raise UsageError(f"The limit is {limit}, but a set of labelled texts needs 2.", mend="Raise --limit.")
     source = unroll_lists(source, ("text", "label"))
-    has_sets, spellings = "set" in source.columns(), Spellings()
+    has_sets, spellings = "set" in source.columns(), LabelSpellings()
 
     def parse(row: Row, key: str) -> tuple[str, ...] | None:
         texts = intake.texts(row, key, "text")
@@ -436,7 +441,7 @@ Labelled = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Tested(View):
+class TestSide(View):
     """The split `test` stands for the test side; the source's own split of that name, if another, is left out."""
 
     test: str
@@ -458,7 +463,7 @@ def read_classified(source: Source, intake: Intake, limit: int | None, seed: int
     or trains on one label only.
     """
 
-    spellings = Spellings()
+    spellings = LabelSpellings()
 
     def parse(row: Row, key: str) -> Labelled | None:
         split = label_of(row, "split")

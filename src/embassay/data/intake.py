@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXAMPLES = 3
 
 
-class Tally:
+class ReasonTally:
     """Counts by reason, in the order the reasons first came up."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Intake:
     def __init__(self, settings: Mapping[str, Any] = MappingProxyType({})) -> None:
         """`settings` is what besides the bytes decides what is read: see `Dataset`."""
         self.settings = settings
-        self.tally = Tally()
+        self.tally = ReasonTally()
         self.langs: set[str] = set()
 
     def read(

@@ -163,7 +163,7 @@ _TOLD = 3
 
 # Its name is in the key of a corpus that is kept on disk: see `corpus`.
 @dataclass(frozen=True)
-class Reading:
+class TableReading:
     """How a table of lines and marks is read, as far as anybody says.
 
     `quoting` is `double` (RFC 4180) or `none` (quotes are characters as others); `header` is `none`, where columns are
@@ -196,10 +196,10 @@ class Reading:
 
 READING = ("quoting", "header", "delimiter")
 """What a mapping may say besides columns."""
-USUAL = Reading()
+USUAL = TableReading()
 
 
-def split_mapping(mapping: Mapping[str, str]) -> tuple[Reading, dict[str, str]]:
+def split_mapping(mapping: Mapping[str, str]) -> tuple[TableReading, dict[str, str]]:
     """How a mapping says that a table is read, and the columns that it maps.
 
     >>> split_mapping({"header": "none", "text": "2"})[1]
@@ -210,17 +210,17 @@ def split_mapping(mapping: Mapping[str, str]) -> tuple[Reading, dict[str, str]]:
     if "|" in header:
         header = tuple(str(header).split("|"))
     columns = {target: column for target, column in mapping.items() if target not in READING}
-    return Reading(parts.get("quoting", ""), header, parts.get("delimiter", "")), columns
+    return TableReading(parts.get("quoting", ""), header, parts.get("delimiter", "")), columns
 
 
 @dataclass(frozen=True)
-class Delimited:
+class DelimitedTable:
     """CSV, TSV and their like: a header line, and double quotes around fields that hold delimiters or line breaks;
     otherwise where `reading` says so, or, for tabs, where the quotes of the file can quote nothing."""
 
     path: Path
     delimiter: str
-    reading: Reading = field(default_factory=Reading)
+    reading: TableReading = field(default_factory=TableReading)
 
     def __post_init__(self) -> None:
         if self.reading.delimiter:

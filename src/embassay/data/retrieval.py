@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from embassay.data.corpus import limit_corpus, make_documents, read_corpus
-from embassay.data.intake import Intake, Tally, make_unusable_error
+from embassay.data.intake import Intake, ReasonTally, make_unusable_error
 from embassay.data.rows import (
     Origin,
     Row,
@@ -78,7 +78,7 @@ class Gains:
         # Grade 1 is "not relevant" on this scale: it gains nothing.
         return cls({value: None if grade is None else grade - 1.0 for value, grade in grades.items()}, True)
 
-    def of(self, row: Row, key: str, tally: Tally) -> float | None:
+    def of(self, row: Row, key: str, tally: ReasonTally) -> float | None:
         """The gain of a judgement, None if it is dropped; a value below 0 gains 0, as in trec_eval."""
         value = number_of(row, "relevance")
         if value is None:
@@ -352,7 +352,7 @@ def _shown_candidates(top_ranked: Source) -> dict[str, dict[str, None]]:
 
 
 @dataclass
-class _Item:
+class _NestedItem:
     queries: list[str] = field(default_factory=list)
     candidates: list[str] = field(default_factory=list)
     relevance: list[float] = field(default_factory=list)
@@ -367,7 +367,10 @@ def read_reranking(source: Source, intake: Intake, limit: int | None, seed: int)
     """
     items = _nested_items(source, intake) if "positive" in source.columns() else _gather_items(source, intake)
     taken = intake.draw_usable(
-        source, items, lambda key, item: _is_usable(key, item, intake), Draw[tuple[str, _Item]](limit, seed)
+        source,
+        items,
+        lambda key, item: _is_usable(key, item, intake),
+        Draw[tuple[str, _NestedItem]](limit, seed),
     )
     return RerankingSet(
         tuple(key for key, _ in taken),
@@ -377,9 +380,9 @@ def read_reranking(source: Source, intake: Intake, limit: int | None, seed: int)
     )
 
 
-def _nested_items(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
-    def parse(row: Row, key: str) -> _Item:
-        item = _Item([query for query in read_texts(row, "query") if query])
+def _nested_items(source: Source, intake: Intake) -> Iterable[tuple[str, _NestedItem]]:
+    def parse(row: Row, key: str) -> _NestedItem:
+        item = _NestedItem([query for query in read_texts(row, "query") if query])
         for column, gain in (("positive", 1.0), ("negative", 0.0)):
             for text in read_texts(row, column):
                 _add_candidate(item, key, text, gain, intake)
@@ -388,9 +391,9 @@ def _nested_items(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]
     return intake.read(source, ["query", "positive", "negative"], parse, Draw(None, 0))
 
 
-def _gather_items(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
+def _gather_items(source: Source, intake: Intake) -> Iterable[tuple[str, _NestedItem]]:
     key_column = "query_id" if "query_id" in source.columns() else "query"
-    items: dict[str, _Item] = {}
+    items: dict[str, _NestedItem] = {}
     lang = ("lang",) if "lang" in source.columns() else ()
     for row in source.rows(distinct_columns((key_column, "query", "text", "label", *lang))):
         try:
@@ -398,7 +401,7 @@ def _gather_items(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]
                 intake.tally.skip("queries without text", f"line {row.line}")
                 continue
             key, query = read_key(row, key_column), read_text(row, "query")
-            item = items.setdefault(key, _Item())
+            item = items.setdefault(key, _NestedItem())
             if query is not None and query not in item.queries:  # a query may have several wordings
                 item.queries.append(query)
             _add_candidate(item, key, read_text(row, "text"), _candidate_gain(row, key, intake), intake)
@@ -417,7 +420,7 @@ def _candidate_gain(row: Row, key: str, intake: Intake) -> float | None:
     return value
 
 
-def _add_candidate(item: _Item, key: str, text: str | None, gain: float | None, intake: Intake) -> None:
+def _add_candidate(item: _NestedItem, key: str, text: str | None, gain: float | None, intake: Intake) -> None:
     if text is None:
         intake.tally.skip("candidates without text", key)
     elif gain is not None:
@@ -425,7 +428,7 @@ def _add_candidate(item: _Item, key: str, text: str | None, gain: float | None, 
         item.relevance.append(gain)
 
 
-def _is_usable(key: str, item: _Item, intake: Intake) -> bool:
+def _is_usable(key: str, item: _NestedItem, intake: Intake) -> bool:
     for lacking, reason in (
         (not item.queries, "queries without text"),
         (not any(gain > 0 for gain in item.relevance), "queries without a relevant candidate"),

@@ -15,7 +15,7 @@ from typing import Any
 from embassay.data.catalogue import DATASETS
 from embassay.data.catalogue.entries import named_table
 from embassay.data.dataset import Dataset
-from embassay.data.flat import Tested
+from embassay.data.flat import TestSide
 from embassay.data.lines import split_mapping
 from embassay.data.retrieval import Candidates, Gains
 from embassay.data.rows import Row, Source, find_nearest_name, make_missing_column_error, read_key
@@ -29,16 +29,16 @@ from embassay.data.shapes import (
 )
 from embassay.data.tables import FORMATS, JsonLines, known_suffix, open_table, table_of
 from embassay.data.views import (
-    Chained,
-    Filtered,
-    Joined,
-    Labelled,
-    Prefixed,
-    Renamed,
-    Same,
-    Selected,
-    Stated,
-    Titled,
+    ChainedView,
+    ConstantView,
+    EqualLabelView,
+    FilteredView,
+    JoinedView,
+    PrefixedView,
+    RenamedView,
+    SelectedView,
+    ThresholdLabelView,
+    TitledView,
     View,
 )
 from embassay.errors import DataError, UsageError
@@ -65,37 +65,43 @@ def sample_from(folder: Path) -> Dataset:
         JsonLines(folder / f"{name}.jsonl")
         for name in ("documents", "summaries", "questions", "labelled", "pairs")
     )
-    document = Renamed(texts, {"doc_id": "id", "document": "text"})
-    rated = Renamed(
-        Joined(summaries, document, "doc_id", ("document",)), {"text": "document", "summary": "text"}
+    document = RenamedView(texts, {"doc_id": "id", "document": "text"})
+    rated = RenamedView(
+        JoinedView(summaries, document, "doc_id", ("document",)), {"text": "document", "summary": "text"}
     )
-    preferred, rest = (Filtered(rated, {"preferred": frozenset({value})}) for value in ("true", "false"))
-    reference = Renamed(Selected(preferred, ("doc_id", "summary")), {"references": "summary"})
-    second = Renamed(pairs, {"text": "text2", "paraphrases": "paraphrases2"})
-    passages, grades = Passages(texts), Grades(questions)
+    preferred, rest = (FilteredView(rated, {"preferred": frozenset({value})}) for value in ("true", "false"))
+    reference = RenamedView(SelectedView(preferred, ("doc_id", "summary")), {"references": "summary"})
+    second = RenamedView(pairs, {"text": "text2", "paraphrases": "paraphrases2"})
+    passages, grades = SamplePassages(texts), SampleGrades(questions)
     judged = DocumentGrades(questions)
-    short = Renamed(Selected(preferred, ("doc_id", "summary", "lang")), {"id": "doc_id", "text": "summary"})
+    short = RenamedView(
+        SelectedView(preferred, ("doc_id", "summary", "lang")), {"id": "doc_id", "text": "summary"}
+    )
     parts: dict[str, Source] = {
         "documents": texts,
-        "summarised": Renamed(preferred, {"id": "doc_id"}),
-        "comparisons": Choices(rated),
+        "summarised": RenamedView(preferred, {"id": "doc_id"}),
+        "comparisons": SampleChoices(rated),
         "ratings": rated,
         "labelled": labelled,
         "classification": labelled,
         "pairs": pairs,
-        "labelled_pairs": Labelled(pairs, "score", 3),
-        "reranking": Labelled(Candidates(short, questions, judged, Shown(judged, texts)), "label", 4),
+        "labelled_pairs": ThresholdLabelView(pairs, "score", 3),
+        "reranking": ThresholdLabelView(
+            Candidates(short, questions, judged, SampleCandidates(judged, texts)), "label", 4
+        ),
         "corpus": passages,
         "queries": questions,
         "qrels": grades,
-        "summaries": Renamed(Joined(rest, reference, "doc_id", ("references",)), {"relevance": "coverage"}),
-        "paraphrases": Chained((pairs, second, labelled, questions, summaries)),
+        "summaries": RenamedView(
+            JoinedView(rest, reference, "doc_id", ("references",)), {"relevance": "coverage"}
+        ),
+        "paraphrases": ChainedView((pairs, second, labelled, questions, summaries)),
     }
     return Dataset("sample", parts, gains=Gains.from_grades("identity"))
 
 
 # The names of these views, too, are in the key of a corpus that is kept on disk.
-class Choices(View):
+class SampleChoices(View):
     """The two summaries of each document, in the order of the file, and which of them is preferred."""
 
     def columns(self) -> tuple[str, ...]:
@@ -122,7 +128,7 @@ class Choices(View):
             yield Row(first.path, first.line, {column: cells.get(column) for column in columns})
 
 
-class Passages(View):
+class SamplePassages(View):
     """The paragraphs of each document."""
 
     def columns(self) -> tuple[str, ...]:
@@ -137,7 +143,7 @@ class Passages(View):
                 yield Row(path, line, {column: passage.get(column) for column in columns})
 
 
-class Grades(View):
+class SampleGrades(View):
     """The graded passages of each question."""
 
     def columns(self) -> tuple[str, ...]:
@@ -152,7 +158,7 @@ class Grades(View):
                 yield Row(path, line, {column: judgement.get(column) for column in columns})
 
 
-class DocumentGrades(Grades):
+class DocumentGrades(SampleGrades):
     """The graded documents of each question: a document has the grade of its best passage."""
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -168,7 +174,7 @@ class DocumentGrades(Grades):
 
 
 @dataclass(frozen=True)
-class Shown(View):
+class SampleCandidates(View):
     """The documents to choose from for each question: all on its subject, and any other that it grades."""
 
     documents: Source
@@ -198,20 +204,20 @@ def split_table_by_shape(raw: Source, mapping: Mapping[str, str], split: str | N
     A classification keeps its rows to train on. What the mapping has as `same` is the label of pairs that are alike.
     DataError for a table that no shape can be made of.
     """
-    source: Source = Renamed(raw, {name: column for name, column in mapping.items() if name != "same"})
+    source: Source = RenamedView(raw, {name: column for name, column in mapping.items() if name != "same"})
     if "same" in mapping:
-        source = Same(source, mapping["same"])
+        source = EqualLabelView(source, mapping["same"])
     if "title" in mapping:
-        source = Titled(source)
+        source = TitledView(source)
     columns = source.columns()
     shapes = table_shapes(columns)
     if "text" not in columns and all(missing_columns(shape, columns) for shape in shapes):
         raise make_missing_column_error(source, "text")
     if split is None:
         return dict.fromkeys(shapes, source)
-    parts: dict[str, Source] = dict.fromkeys(shapes, Filtered(source, {"split": frozenset({split})}))
+    parts: dict[str, Source] = dict.fromkeys(shapes, FilteredView(source, {"split": frozenset({split})}))
     if "classification" in parts and not missing_columns("classification", columns):
-        parts["classification"] = Tested(source, split)
+        parts["classification"] = TestSide(source, split)
     return parts
 
 
@@ -238,8 +244,8 @@ def assemble_parts(tables: Iterable[tuple[Sequence[str], Source]]) -> dict[str, 
     by_role = {role: source for roles, source in tables for role in roles}
     parts = {role: source for role, source in by_role.items() if role not in PARTS}
     if all(side in by_role for side in SIDES):
-        sides = (Stated(Prefixed(by_role[side], side), {"split": side}) for side in SIDES)
-        parts["classification"] = Chained(tuple(sides))
+        sides = (ConstantView(PrefixedView(by_role[side], side), {"split": side}) for side in SIDES)
+        parts["classification"] = ChainedView(tuple(sides))
     tables_of_set = {role: by_role[role] for role in RETRIEVAL_PARTS if role in by_role}
     if "top_ranked" in by_role and len(tables_of_set) == len(RETRIEVAL_PARTS):
         parts["reranking"] = Candidates(**tables_of_set, top_ranked=by_role["top_ranked"])
@@ -282,7 +288,7 @@ def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, gra
         raw["top_ranked"] = table_of(ranked, reading)
     tables = {part: _map_part(part, source, columns) for part, source in raw.items()}
     if split is not None and by_column:
-        tables["qrels"] = Filtered(tables["qrels"], {"split": frozenset({split})})
+        tables["qrels"] = FilteredView(tables["qrels"], {"split": frozenset({split})})
     parts = assemble_parts(([part], source) for part, source in tables.items())
     parts["documents"] = tables["corpus"]
     return Dataset(
@@ -320,11 +326,11 @@ def _open_sides(folder: Path, paths: list[Path], mapping: Mapping[str, str], gra
 def _map_part(part: str, raw: Source, mapping: Mapping[str, str]) -> Source:
     # One mapping is for all tables of the folder: each takes of it what it has.
     present = {target: column for target, column in mapping.items() if not column or column in raw.columns()}
-    renamed = Renamed(raw, present)
+    renamed = RenamedView(raw, present)
     # After renaming, so that the error offers the mapping that is lacking.
     if missing := missing_columns(part, renamed.columns()):
         raise make_missing_column_error(renamed, missing[0])
-    return Titled(renamed) if part == "corpus" and "title" in renamed.columns() else renamed
+    return TitledView(renamed) if part == "corpus" and "title" in renamed.columns() else renamed
 
 
 def _find_qrels(folder: Path, split: str | None) -> tuple[Path, bool]:

@@ -13,8 +13,8 @@ from typing import Any
 from embassay.data.lines import (
     MARKS,
     USUAL,
-    Delimited,
-    Reading,
+    DelimitedTable,
+    TableReading,
     detect_delimiter,
     find_nearest_suffix,
     open_file,
@@ -153,10 +153,10 @@ class Parquet(OneFile):
                 yield Row(self.path, number, dict(zip(names, values, strict=True)))
 
 
-_READERS: dict[str, Callable[[Path, Reading], Source]] = {
+_READERS: dict[str, Callable[[Path, TableReading], Source]] = {
     ".jsonl": lambda path, reading: JsonLines(_check_unmarked(path, reading)),
-    ".csv": lambda path, reading: Delimited(path, ",", reading),
-    ".tsv": lambda path, reading: Delimited(path, "\t", reading),
+    ".csv": lambda path, reading: DelimitedTable(path, ",", reading),
+    ".tsv": lambda path, reading: DelimitedTable(path, "\t", reading),
     ".txt": lambda path, reading: _text_file(path, reading),
 }
 FORMATS = {f"{suffix}{packed}": read for suffix, read in _READERS.items() for packed in ("", ".gz")}
@@ -185,7 +185,7 @@ _UNREAD = {
 """Suffixes of files that strangers give and that are not read, and what makes one that is."""
 
 
-def open_table(path: Path, reading: Reading = USUAL) -> Source:
+def open_table(path: Path, reading: TableReading = USUAL) -> Source:
     """The table at `path`, by the suffix of its name, `reading` saying what the file does not.
 
     A name of another suffix is read as `.txt` where a delimiter is given. DataError for a suffix that is not known,
@@ -208,7 +208,7 @@ def open_table(path: Path, reading: Reading = USUAL) -> Source:
     )  # fmt: skip
 
 
-def table_of(path: Path, reading: Reading) -> Source:
+def table_of(path: Path, reading: TableReading) -> Source:
     """The table at `path`, one of several that are read alike: of lines and marks by `reading`, others as they are."""
     suffix = known_suffix(path.name)
     return open_table(path, reading if not suffix or suffix.startswith((".csv", ".tsv", ".txt")) else USUAL)
@@ -219,16 +219,16 @@ def known_suffix(name: str) -> str:
     return max((suffix for suffix in FORMATS if name.lower().endswith(suffix)), key=len, default="")
 
 
-def _text_file(path: Path, reading: Reading) -> Source:
+def _text_file(path: Path, reading: TableReading) -> Source:
     """A `.txt` may be anything: lines of JSON, fields between marks, or one text per line."""
     if reading == USUAL:
         _, first = next(text_lines(path), (1, ""))
         if first.lstrip().startswith("{"):
             return JsonLines(path)
-    return Delimited(path, MARKS[detect_delimiter(path) or "tab"], reading)
+    return DelimitedTable(path, MARKS[detect_delimiter(path) or "tab"], reading)
 
 
-def _check_unmarked(path: Path, reading: Reading) -> Path:
+def _check_unmarked(path: Path, reading: TableReading) -> Path:
     if settings := reading.as_mapping():
         raise UsageError(
             f"{path} is not a delimited text file, so it has no {next(iter(settings))}.",
@@ -253,11 +253,11 @@ def unroll_lists(source: Source, lists: tuple[str, ...]) -> Source:
     first = next(iter(source.rows(lists)), None)
     if first is None or not isinstance(first.cells.get(lists[0]), list):
         return source
-    return Unrolled(source, lists)
+    return UnrolledSource(source, lists)
 
 
 @dataclass(frozen=True)
-class Unrolled(View):
+class UnrolledSource(View):
     """One row per place of the lists, `id` = row#place; the rows made of one row are a `set`, within its own."""
 
     lists: tuple[str, ...]

@@ -176,7 +176,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Renamed(View):
+class RenamedView(View):
     """Canonical names: `mapping` is target -> source column; it wins over a column called like its target. A target
     that is mapped to nothing is not there."""
 
@@ -211,7 +211,7 @@ class Renamed(View):
 
 
 @dataclass(frozen=True)
-class Filtered(View):
+class FilteredView(View):
     """The rows whose cells, as text, are among the allowed values of every named column."""
 
     allowed: Mapping[str, frozenset[str]]
@@ -243,7 +243,7 @@ class Filtered(View):
 
 
 @dataclass(frozen=True)
-class Joined(View):
+class JoinedView(View):
     """Each row with the `added` columns of the one row of `other` with the same `on`; None without one."""
 
     other: Source
@@ -290,7 +290,7 @@ class Joined(View):
 
 
 @dataclass(frozen=True)
-class Selected(View):
+class SelectedView(View):
     """Only these columns, where the source has them."""
 
     names: tuple[str, ...]
@@ -301,7 +301,7 @@ class Selected(View):
 
 
 @dataclass(frozen=True)
-class Titled(View):
+class TitledView(View):
     """`text` = title + " " + text, either alone where the other is blank (spec sage 8)."""
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -333,7 +333,7 @@ _KEYS = ("id", "query_id", "doc_id", "doc_ids")
 
 
 @dataclass(frozen=True)
-class Chained:
+class ChainedView:
     """Sources one after the other; the columns are those that all have."""
 
     sources: tuple[Source, ...]
@@ -359,7 +359,7 @@ class Chained:
 
 
 @dataclass(frozen=True)
-class Stated(View):
+class ConstantView(View):
     """The same cells in every row, besides its own."""
 
     cells: Mapping[str, Any]
@@ -375,7 +375,7 @@ class Stated(View):
 
 
 @dataclass(frozen=True)
-class Prefixed(View):
+class PrefixedView(View):
     """Keys with `prefix/` before them, so that those of several sources cannot be mistaken for each other."""
 
     prefix: str
@@ -395,7 +395,7 @@ OTHER = "other label"
 
 
 @dataclass(frozen=True)
-class Same(View):
+class EqualLabelView(View):
     """`label` is 1 where it is `value`, as text and in any case, 0 where it is another; None where there is none.
     `OTHER` is what the row has where that is another."""
 
@@ -420,7 +420,7 @@ class Same(View):
 
 
 @dataclass(frozen=True)
-class Labelled(View):
+class ThresholdLabelView(View):
     """`label` is 1 where the number in the column `by` is at least `least`, else 0; None where there is none."""
 
     by: str

@@ -91,7 +91,7 @@ def _child_node(node: Any, part: str | int) -> tuple[int, Any] | None:
 
 
 @dataclass
-class _Size:
+class _DocumentSize:
     """Values so far with aliases written out, and the collections that are open: anchor, and values before each."""
 
     values: int = 0
@@ -120,7 +120,7 @@ class _Size:
 def _check_size(text: str, path: Path) -> None:
     """DataError for values inside each other deeper than _DEEPEST, or more of them than NODES once aliases are written
     out: a few lines can stand for billions of values, and the parser in C overflows its stack."""
-    size, most = _Size(), NODES.most
+    size, most = _DocumentSize(), NODES.most
     event: Any
     for event in yaml.parse(text, Loader=_Loader):
         wrong = size.add(event)

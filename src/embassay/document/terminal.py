@@ -39,7 +39,7 @@ SIGNS = "✕✓◔◐ "
 
 
 @dataclass(frozen=True)
-class Room:
+class TerminalRoom:
     """Columns there are, whether tables may be wider, and whether more than ASCII can be printed."""
 
     width: int = 80
@@ -57,7 +57,7 @@ def draw_blocks(
     """
     from rich.text import Text
 
-    room = Room(width, wide, unicode)
+    room = TerminalRoom(width, wide, unicode)
     parts = (Text("\n").join(_DRAWN[type(block)](block, room)) for block in blocks)
     return Text("\n\n").join(part for part in parts if part)
 
@@ -69,7 +69,7 @@ def drawable_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
 
 def fits_width(table: Table, width: int) -> bool:
     """Whether every column of the table fits."""
-    return len(_fitting_columns(_Grid.of(table, Room()).widths, width)) == len(table.columns) + 1
+    return len(_fitting_columns(_Grid.of(table, TerminalRoom()).widths, width)) == len(table.columns) + 1
 
 
 def fold_text(text: str, width: int, unicode: bool, style: str = "") -> list[Text]:
@@ -85,7 +85,7 @@ def fold_text(text: str, width: int, unicode: bool, style: str = "") -> list[Tex
     return [Text(line, style=style) for line in lines] or [Text("")]
 
 
-def _draw_verdict(block: Verdict, room: Room) -> list[Text]:
+def _draw_verdict(block: Verdict, room: TerminalRoom) -> list[Text]:
     lede = " ".join(map(plain_text, block.lede))
     return [
         *fold_text(plain_text(block.heading), room.width, room.unicode, "bold"),
@@ -93,12 +93,12 @@ def _draw_verdict(block: Verdict, room: Room) -> list[Text]:
     ]
 
 
-def _draw_heading(block: Heading, room: Room) -> list[Text]:
+def _draw_heading(block: Heading, room: TerminalRoom) -> list[Text]:
     text = block.said if isinstance(block.said, str) else plain_text(block.said)
     return fold_text(text, room.width, room.unicode, "bold")
 
 
-def _draw_paragraph(block: Paragraph, room: Room) -> list[Text]:
+def _draw_paragraph(block: Paragraph, room: TerminalRoom) -> list[Text]:
     """A text that names a file or a command stays whole, so that it can be copied."""
     from rich.text import Text
 
@@ -108,12 +108,12 @@ def _draw_paragraph(block: Paragraph, room: Room) -> list[Text]:
     return fold_text(plain_text(parts), room.width, room.unicode, _choose_style(parts))
 
 
-def _draw_bullets(block: Bullets, room: Room) -> list[Text]:
+def _draw_bullets(block: Bullets, room: TerminalRoom) -> list[Text]:
     items = (item if isinstance(item, str) else plain_text(item) for item in block.items)
     return [line for item in items for line in fold_text(f"- {item}", room.width, room.unicode)]
 
 
-def _draw_care(block: Care, room: Room) -> list[Text]:
+def _draw_care(block: Care, room: TerminalRoom) -> list[Text]:
     """The first notes unless all are asked for, and how many more there are; `more`, what the signs of the table mean,
     is one note, the last, and always there."""
     from rich.text import Text
@@ -135,7 +135,7 @@ class _Grid:
     cells: tuple[tuple[Text, ...], ...]
 
     @classmethod
-    def of(cls, table: Table, room: Room) -> _Grid:
+    def of(cls, table: Table, room: TerminalRoom) -> _Grid:
         """That of a table, its titles the first row."""
         columns, at = [*table.heads], table.at
         columns.insert(at, Column(table.heading, style=""))
@@ -163,7 +163,7 @@ class _Grid:
         )
 
 
-def _draw_table(table: Table, room: Room) -> list[Text]:
+def _draw_table(table: Table, room: TerminalRoom) -> list[Text]:
     """A rule under the header and no box. The first two columns always stay; one that `wrap`s, the last, takes the room
     that is left."""
     from rich.text import Text
@@ -194,7 +194,7 @@ def _fitting_columns(widths: Sequence[int], width: int) -> Sequence[int]:
     return widths[:shown]
 
 
-def _with_strip(grid: _Grid, table: Table, room: Room) -> _Grid:
+def _with_strip(grid: _Grid, table: Table, room: TerminalRoom) -> _Grid:
     """Strips of intervals after the column that has a scale: on a broad terminal, and only where no number has to go
     for them."""
     place, scale = next(
@@ -229,7 +229,7 @@ def _draw_strip(ends: Sequence[float], scale: Scale, width: int) -> str:
     return "".join(marks)
 
 
-def _draw_cell(entry: Entry, room: Room) -> Text:
+def _draw_cell(entry: Entry, room: TerminalRoom) -> Text:
     """A cell on one line without control characters: its text, and the interval of its value; coloured by its state."""
     from rich.text import Text
 
@@ -289,7 +289,7 @@ def _wrap_row(row: Sequence[Text], columns: Sequence[Column], widths: Sequence[i
         yield _draw_line([*(row[:last] if i == 0 else [Text("")] * last), piece], columns, widths)
 
 
-_DRAWN: dict[type, Callable[[Any, Room], list[Text]]] = {
+_DRAWN: dict[type, Callable[[Any, TerminalRoom], list[Text]]] = {
     Verdict: _draw_verdict,
     Heading: _draw_heading,
     Paragraph: _draw_paragraph,

@@ -13,7 +13,7 @@ ALL = "all tasks"
 
 
 @dataclass(frozen=True)
-class Over:
+class SuiteMean:
     """What a figure of a paper is a mean over: all sets of a `suite` for `task`, or for `ALL`. Without a suite it is of
     data that nobody else has."""
 
@@ -21,7 +21,7 @@ class Over:
     task: str = ALL
 
 
-Whole = Callable[[str, str], Over | None]
+Whole = Callable[[str, str], SuiteMean | None]
 """What the cell of a row and a column is a mean over; None for a cell of the one set that it names, or of none."""
 
 CLASSICAL: Mapping[str, str] = {
@@ -50,9 +50,9 @@ class Layout:
 def mean_table(suite: str, task: str = ALL, *beginnings: str) -> Whole:
     """For a table whose cells are means over a suite; with `beginnings` only those of rows that begin so are."""
 
-    def over(row: str, column: str) -> Over | None:
+    def over(row: str, column: str) -> SuiteMean | None:
         del column
-        return Over(suite, task) if not beginnings or row.startswith(beginnings) else None
+        return SuiteMean(suite, task) if not beginnings or row.startswith(beginnings) else None
 
     return over
 
@@ -121,9 +121,9 @@ _SAGE_TITLES = (
 _SAGE_TASKS = {"overall": ALL, "human_preference": "preference"}
 
 
-def _over_tasks(row: str, column: str) -> Over:
+def _over_tasks(row: str, column: str) -> SuiteMean:
     del row
-    return Over("sage", _SAGE_TASKS.get(column, column))
+    return SuiteMean("sage", _SAGE_TASKS.get(column, column))
 
 
 _SAGE_MEANS: Mapping[int, Whole] = {1: _over_tasks, **dict.fromkeys((2, 3), mean_table("sage", "preference"))}
@@ -188,10 +188,10 @@ def _format_parameters(row: Row) -> str:
 _MEAN_STS = mean_table("pteb-sts", "sts")
 
 
-def _seven_sets(row: str, column: str) -> Over | None:
+def _seven_sets(row: str, column: str) -> SuiteMean | None:
     if row.startswith("9 STS datasets"):
         return _MEAN_STS(row, column)
-    return Over("pteb-en") if row.startswith("Average") else None
+    return SuiteMean("pteb-en") if row.startswith("Average") else None
 
 
 PTEB = (
@@ -289,11 +289,13 @@ def _ablation_title(lang: str) -> Callable[[Row], str]:
     )
 
 
-def _of_qualities(row: str, column: str) -> Over | None:
+def _of_qualities(row: str, column: str) -> SuiteMean | None:
     """The paper's corpus is its own: prices, sizes and times compare, and how good what was found is does not."""
     del row
     return (
-        Over("") if column.startswith(("n_recall", "ra_nwg", "ceiling", "percent_proc", "avg_perf")) else None
+        SuiteMean("")
+        if column.startswith(("n_recall", "ra_nwg", "ceiling", "percent_proc", "avg_perf"))
+        else None
     )
 
 

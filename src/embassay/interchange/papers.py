@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from embassay.contracts import Kind
 from embassay.errors import UsageError
 from embassay.interchange.side_by_side import NAME, NUMBER, draw_texts, drawn_texts
-from embassay.interchange.tables import RunTables, ScoreColumn, Wide, find_runs, make_wide_table
+from embassay.interchange.tables import RunTables, ScoreColumn, WideTable, find_runs, make_wide_table
 from embassay.limits import read_bounded
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit, choose_unit, escape_latex, make_printable
@@ -46,7 +46,7 @@ def value_with_interval(
     )
 
 
-def latex_table(table: Wide) -> str:
+def latex_table(table: WideTable) -> str:
     r"""The table of a run, in parts where it has many columns; to be read with `\input`, needs booktabs and graphicx.
 
     The columns over datasets, or all where there are none such. Missing values are n/a, their reasons below; a column
@@ -70,7 +70,7 @@ def _is_valued(row: Result | None) -> bool:
 
 
 def _table_part(
-    table: Wide, places: Sequence[int], of: str, number: int, empty: Sequence[int] = ()
+    table: WideTable, places: Sequence[int], of: str, number: int, empty: Sequence[int] = ()
 ) -> Iterator[str]:
     unit, ranked = choose_unit(table.run.protocol), any(table.ranks)
     yield from (r"\begin{table}", r"\centering", r"\small", r"\setlength{\tabcolsep}{4pt}")
@@ -112,7 +112,7 @@ def _escape_words(name: str) -> str:
     return escape_latex(name.replace("_", " "))
 
 
-def _table_caption(table: Wide, unit: Unit, of: str) -> str:
+def _table_caption(table: WideTable, unit: Unit, of: str) -> str:
     sentences = [f"{escape_latex(table.run.title)}{of}."]
     if any(row is not None and row.ci_low is not None for cells in table.cells for row in cells):
         sentences.append(r"Values with 95\% intervals.")
@@ -133,7 +133,7 @@ def _format_cell(row: Result | None, best: bool, unit: Unit) -> str:
     return value_with_interval(row.value, row.ci_low, row.ci_high, unit, bold=best)
 
 
-def _missing_reasons(table: Wide, places: Sequence[int]) -> Iterator[str]:
+def _missing_reasons(table: WideTable, places: Sequence[int]) -> Iterator[str]:
     """Why values are missing: each reason once with whom it is true of."""
     reasons: dict[str, list[str]] = {}
     for system, cells in zip(table.systems, table.cells, strict=True):
@@ -145,7 +145,7 @@ def _missing_reasons(table: Wide, places: Sequence[int]) -> Iterator[str]:
         yield f"{escape_latex(', '.join(systems))}, {escape_latex(reason)}."
 
 
-def _describe_empty_columns(table: Wide, empty: Sequence[int]) -> Iterator[str]:
+def _describe_empty_columns(table: WideTable, empty: Sequence[int]) -> Iterator[str]:
     """Which columns nobody has a value in, each with its first reason."""
     for j in empty:
         reasons = dict.fromkeys(
@@ -345,12 +345,12 @@ def _score_panels(run: RunTables) -> Iterator[PaperFigure]:
     yield _save_figure("scores", figure, rows, len(cells) - rows)
 
 
-def _has_value(table: Wide, system: int, place: int) -> bool:
+def _has_value(table: WideTable, system: int, place: int) -> bool:
     row = table.cells[system][place]
     return row is not None and row.value is not None
 
 
-def _draw_panel(axes: Axes, table: Wide, place: int, kinds: Mapping[str, Kind]) -> None:
+def _draw_panel(axes: Axes, table: WideTable, place: int, kinds: Mapping[str, Kind]) -> None:
     unit, column = choose_unit(table.run.protocol), table.columns[place]
     marks = []
     for j, system in enumerate(table.systems[:MOST_ROWS]):
@@ -358,13 +358,13 @@ def _draw_panel(axes: Axes, table: Wide, place: int, kinds: Mapping[str, Kind]) 
         value = None if row is None or row.value is None else row.value * unit.factor
         ends = (None, None) if row is None else (row.ci_low, row.ci_high)
         low, high = (None if end is None else end * unit.factor for end in ends)
-        marks.append(Mark(system, value, low, high, kinds.get(system, "embedding")))
+        marks.append(FigureMark(system, value, low, high, kinds.get(system, "embedding")))
     _draw_marks(axes, marks)
     axes.set_title(column.title.replace("_", " "))
 
 
 @dataclass(frozen=True)
-class Mark:
+class FigureMark:
     """A value with its interval, called `name`."""
 
     name: str
@@ -374,7 +374,7 @@ class Mark:
     kind: str = "embedding"
 
 
-def _draw_marks(axes: Axes, marks: Sequence[Mark], names: Sequence[str] = ()) -> None:
+def _draw_marks(axes: Axes, marks: Sequence[FigureMark], names: Sequence[str] = ()) -> None:
     """Marks from the top down; a name without a value keeps its row."""
     for place, mark in enumerate(marks):
         colour, sign, filled = SIGNS.get(mark.kind, SIGNS["embedding"])
@@ -417,7 +417,7 @@ def _draw_intervals(
     figure = _make_figure(ROW * len(shown) + 0.9)
     axes = figure.axes[0]
     marks = [
-        Mark(_row_name(drawing, row), _read_number(row, drawing.x), _read_number(row, drawing.low),
+        FigureMark(_row_name(drawing, row), _read_number(row, drawing.x), _read_number(row, drawing.low),
              _read_number(row, drawing.high),
             _row_kind(row, kinds))
         for row in shown
@@ -426,7 +426,7 @@ def _draw_intervals(
     if drawing.also:
         value, low, high = drawing.also
         people = [
-            Mark("", _read_number(row, value), _read_number(row, low), _read_number(row, high), "human")
+            FigureMark("", _read_number(row, value), _read_number(row, low), _read_number(row, high), "human")
             for row in shown
         ]
         _draw_marks(axes, people, [mark.name for mark in marks])

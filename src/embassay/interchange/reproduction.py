@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from embassay.data.catalogue.suites import all_suites
 from embassay.errors import DataError, UsageError
-from embassay.interchange.layouts import ALL, LAYOUTS, Layout, Over, Row
+from embassay.interchange.layouts import ALL, LAYOUTS, Layout, Row, SuiteMean
 from embassay.limits import bounded_json, read_bounded
 
 Arguments = tuple[tuple[str, str], ...]
@@ -27,7 +27,7 @@ SHORT = {"-s": "--system", "-d": "--dataset", "-p": "--paraphraser", "-t": "--ta
 
 
 @dataclass(frozen=True)
-class Step:
+class PaperCommand:
     """One command of a paper: `command` without `embassay`, what it is given by default, which of the paper's `tables`
     come of it, and `yours`: options without which there is nothing to do, with what to give them."""
 
@@ -67,18 +67,18 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class PaperRecipe:
     """A paper: its name in tables, what it is, the suite its datasets are, and its steps, the first the headline's.
     `settings` are arguments of a run of it, by name, that its figures were made with."""
 
     paper: str
     source: str
     suite: str
-    steps: tuple[Step, ...]
+    steps: tuple[PaperCommand, ...]
     caveat: str
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def step(self, name: str) -> Step:
+    def step(self, name: str) -> PaperCommand:
         """A step by name, the first for none. UsageError for one that there is not."""
         names = [step.name for step in self.steps]
         if not name:
@@ -128,66 +128,126 @@ _LOREM = (
 _NEEDLE = "8045a309bb0a3293"
 """The digest of that text, as manifests have it."""
 
-SAGE = Recipe(
-    "SAGE", "Goel, Lee, Ramchandran: SAGE, 2025", "sage",
-    (Step("run", ("sage", "run"), (("-d", "sage"), *_repeat_option("-s", *_SAGE_SYSTEMS), ("--text-tokens", "512")),
-          "tables 1 to 6", {}, {"--needle": ("LOREM.txt", _LOREM)}),),
-    "The paper does not name the documents left out, the seeds, or the versions of the models behind the APIs.",
-    {"limit": None, "text_tokens": 512, "needle": _NEEDLE}
-)  # fmt: skip
-PTEB = Recipe(
-    "PTEB", "PTEB, 2025", "pteb",
+SAGE = PaperRecipe(
+    "SAGE",
+    "Goel, Lee, Ramchandran: SAGE, 2025",
+    "sage",
     (
-        Step("english", ("pteb", "run"),
-             (("-d", "pteb-en"), *_WORDS, *_repeat_option("-s", *_ENGLISH), ("--baseline", _MPNET)),
-             "tables 1, 6 to 9 and 14", {}),
-        Step("multilingual", ("pteb", "run"),
-             (("-d", "pteb-multi"), *_WORDS, *_repeat_option("-s", *_OTHERS), ("--languages", "pooled")), "table 10",
-             {}),
-        Step("judges", ("pteb", "judge"), (("-d", "pteb-sts"), *_repeat_option("-j", *_CANDIDATES)), "table 2", {}),
-        Step("sizes", ("pteb", "judge"), (("-d", "pteb-sts"), *_repeat_option("-j", *_SIZES)), "table 3", {}),
-        Step("paraphrasers", ("pteb", "paraphrasers"),
-             (("-d", "pteb-sts"), *_repeat_option("-p", *_CANDIDATES), ("--judge", "ollama:gemma3:27b"),
-              *_repeat_option("--cross-judge", *_CANDIDATES[1:], "ollama:mistral-small3.2:24b")), "tables 4 and 5", {}),
-        Step("prompts", ("pteb", "prompts"), (("-d", "pteb-sts"), *_WORDS, ("-s", _MPNET)), "table 12", {}),
+        PaperCommand(
+            "run",
+            ("sage", "run"),
+            (("-d", "sage"), *_repeat_option("-s", *_SAGE_SYSTEMS), ("--text-tokens", "512")),
+            "tables 1 to 6",
+            {},
+            {"--needle": ("LOREM.txt", _LOREM)},
+        ),
+    ),
+    "The paper does not name the documents left out, the seeds, or the versions of the models behind the APIs.",
+    {"limit": None, "text_tokens": 512, "needle": _NEEDLE},
+)
+PTEB = PaperRecipe(
+    "PTEB",
+    "PTEB, 2025",
+    "pteb",
+    (
+        PaperCommand(
+            "english",
+            ("pteb", "run"),
+            (("-d", "pteb-en"), *_WORDS, *_repeat_option("-s", *_ENGLISH), ("--baseline", _MPNET)),
+            "tables 1, 6 to 9 and 14",
+            {},
+        ),
+        PaperCommand(
+            "multilingual",
+            ("pteb", "run"),
+            (("-d", "pteb-multi"), *_WORDS, *_repeat_option("-s", *_OTHERS), ("--languages", "pooled")),
+            "table 10",
+            {},
+        ),
+        PaperCommand(
+            "judges",
+            ("pteb", "judge"),
+            (("-d", "pteb-sts"), *_repeat_option("-j", *_CANDIDATES)),
+            "table 2",
+            {},
+        ),
+        PaperCommand(
+            "sizes", ("pteb", "judge"), (("-d", "pteb-sts"), *_repeat_option("-j", *_SIZES)), "table 3", {}
+        ),
+        PaperCommand(
+            "paraphrasers",
+            ("pteb", "paraphrasers"),
+            (
+                ("-d", "pteb-sts"),
+                *_repeat_option("-p", *_CANDIDATES),
+                ("--judge", "ollama:gemma3:27b"),
+                *_repeat_option("--cross-judge", *_CANDIDATES[1:], "ollama:mistral-small3.2:24b"),
+            ),
+            "tables 4 and 5",
+            {},
+        ),
+        PaperCommand(
+            "prompts", ("pteb", "prompts"), (("-d", "pteb-sts"), *_WORDS, ("-s", _MPNET)), "table 12", {}
+        ),
     ),
     "The paper's prompts and its paraphrases are not published; table 10 of the paper pools languages. Table 11 is of "
-    "people: `embassay pteb validate`."
-)  # fmt: skip
+    "people: `embassay pteb validate`.",
+)
 _HTEB_SYSTEMS = {"-s": "a system: the names of the paper's 16 models are in tables that could not be read"}
 _HTEB_STEPS = tuple(
-    Step(name, ("hteb", "run", "--reference"), (("-d", suite), ("--transformer", transformer)), tables, _HTEB_SYSTEMS)
+    PaperCommand(
+        name,
+        ("hteb", "run", "--reference"),
+        (("-d", suite), ("--transformer", transformer)),
+        tables,
+        _HTEB_SYSTEMS,
+    )
     for name, suite, transformer, tables in (
         ("english", "hteb-en", "ollama:gemma3:27b", "scores of the English sets"),
         ("multilingual", "hteb-multi", "ollama:gemma3:27b", "scores of the multilingual sets"),
         ("texts", "banking77", "stored:TEXTS", "outcomes of the published texts of Banking77"),
     )
-)  # fmt: skip
-HTEB = Recipe(
+)
+HTEB = PaperRecipe(
     "HTEB", "Frank, Afli: HTEB, EMNLP 2026, arXiv 2605.28190", "hteb", _HTEB_STEPS,
     "Its tables of scores could not be read. What can be compared are the counts in the authors' files of Banking77, "
     "which Gemma 4 31B wrote: `embassay hteb import FOLDER --out TEXTS` reads these files."
 )  # fmt: skip
-RAG = Recipe(
-    "RAG", "Dallaire: Practical RAG Evaluation, arXiv 2511.09545, 2025", "",
+RAG = PaperRecipe(
+    "RAG",
+    "Dallaire: Practical RAG Evaluation, arXiv 2511.09545, 2025",
+    "",
     (
-        Step("sweep", ("rag", "sweep", "paper"), (), "sections 5.1 to 5.5, A.1, A.5 to A.9",
-             {"-d": "your corpus with queries and grades: the paper's is not published"}),
-        Step("names", ("rag", "probe", "names"), _repeat_option("-s", *_PROBED), "sections 4.1, 4.2, A.2 and A.3", {}),
-        Step("noise", ("rag", "probe", "noise"), _repeat_option("-s", *_NOISED), "sections 4.4 and A.4", {}),
+        PaperCommand(
+            "sweep",
+            ("rag", "sweep", "paper"),
+            (),
+            "sections 5.1 to 5.5, A.1, A.5 to A.9",
+            {"-d": "your corpus with queries and grades: the paper's is not published"},
+        ),
+        PaperCommand(
+            "names",
+            ("rag", "probe", "names"),
+            _repeat_option("-s", *_PROBED),
+            "sections 4.1, 4.2, A.2 and A.3",
+            {},
+        ),
+        PaperCommand(
+            "noise", ("rag", "probe", "noise"), _repeat_option("-s", *_NOISED), "sections 4.4 and A.4", {}
+        ),
     ),
     "The paper's corpus and questions are not published: prices and sizes can be compared; qualities "
-    "are those of your data."
-)  # fmt: skip
-HUME = Recipe(
+    "are those of your data.",
+)
+HUME = PaperRecipe(
     "HUME", "HUME, 2025", "hume",
-    (Step("score", ("hume", "score"), (), "tables 1 to 13",
+    (PaperCommand("score", ("hume", "score"), (), "tables 1 to 13",
           {"--from-mteb": "the public result files (embeddings-benchmark/results: a bundle, or its folders)",
            "--llm-scores": "a folder with tables 10 to 12 as CSV"}),),
     "Add -s MODEL to place your own among people and the published models."
 )  # fmt: skip
 
-RECIPES: Mapping[str, Recipe] = {"sage": SAGE, "pteb": PTEB, "hteb": HTEB, "rag": RAG, "hume": HUME}
+RECIPES: Mapping[str, PaperRecipe] = {"sage": SAGE, "pteb": PTEB, "hteb": HTEB, "rag": RAG, "hume": HUME}
 
 
 Verdict = Literal["exact", "within rounding", "differs"]
@@ -203,7 +263,7 @@ HEAD = ("table", "row", "column", "published")
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedFigure:
     """A figure of a paper: the table, row and column it stands in, and the text that is printed."""
 
     table: str
@@ -213,11 +273,11 @@ class Printed:
 
 
 @cache
-def printed_figures(paper: str) -> tuple[Printed, ...]:
+def printed_figures(paper: str) -> tuple[PrintedFigure, ...]:
     """The figures of `SAGE`, `PTEB`, `HTEB`, `RAG` or `HUME`, in the order of its tables."""
     path = Path(__file__).parent / "published" / f"{paper.lower()}.csv"
     with path.open(encoding="utf-8", newline="") as stream:
-        return tuple(Printed(**row) for row in csv.DictReader(stream))
+        return tuple(PrintedFigure(**row) for row in csv.DictReader(stream))
 
 
 @dataclass(frozen=True)
@@ -415,7 +475,7 @@ def compare_tables(paper: str, runs: Sequence[Path]) -> list[ReproducedTable]:
     return tables
 
 
-def find_other_settings(recipe: Recipe, runs: Iterable[Path]) -> list[str]:
+def find_other_settings(recipe: PaperRecipe, runs: Iterable[Path]) -> list[str]:
     """Of every run that was made otherwise than by the paper's command what it was told in its place."""
     return [
         f"{run} was made with {' and '.join(told)}: means over its sets are not compared."
@@ -472,7 +532,7 @@ def _compare_table(
 
 
 def _deviating_columns(
-    line: RunLine, layout: Layout, manifest: Mapping[str, Any], recipe: Recipe
+    line: RunLine, layout: Layout, manifest: Mapping[str, Any], recipe: PaperRecipe
 ) -> frozenset[str]:
     """The columns of a line whose printed figure is a mean over sets that the run has not, or not as the paper had
     them."""
@@ -485,7 +545,7 @@ def _deviating_columns(
     return frozenset(apart)
 
 
-def _has_suite(manifest: Mapping[str, Any], over: Over) -> bool:
+def _has_suite(manifest: Mapping[str, Any], over: SuiteMean) -> bool:
     """Whether a run has all sets of a suite for a task, and no other."""
     if not over.suite:
         return False
@@ -506,7 +566,7 @@ def _has_suite(manifest: Mapping[str, Any], over: Over) -> bool:
     return there == wanted
 
 
-def list_deviations(recipe: Recipe, manifest: Mapping[str, Any]) -> list[str]:
+def list_deviations(recipe: PaperRecipe, manifest: Mapping[str, Any]) -> list[str]:
     """What a run was told otherwise than the paper's command, in words."""
     arguments = manifest.get("arguments") or {}
     options = {**arguments, **(arguments.get("options") or {})}
@@ -519,7 +579,7 @@ def list_deviations(recipe: Recipe, manifest: Mapping[str, Any]) -> list[str]:
     return told
 
 
-def _published_cells(figures: Iterable[Printed]) -> Mapping[tuple[str, str], str]:
+def _published_cells(figures: Iterable[PrintedFigure]) -> Mapping[tuple[str, str], str]:
     return {(cell.row, cell.column): cell.published for cell in figures}
 
 
@@ -568,11 +628,11 @@ def _read_number(text: str) -> float | None:
 
 __all__ = [
     "RECIPES",
-    "Printed",
-    "Recipe",
+    "PaperCommand",
+    "PaperRecipe",
+    "PrintedFigure",
     "ReproducedFigure",
     "ReproducedTable",
-    "Step",
     "compare_tables",
     "printed_figures",
 ]

@@ -146,7 +146,7 @@ def long_csv(runs: Sequence[RunTables]) -> str:
     return _csv_text([COLUMNS, *long_rows(runs)])
 
 
-def wide_csv(table: Wide) -> str:
+def wide_csv(table: WideTable) -> str:
     """A run's systems with their ranks and, for each column, value, interval, n and the reason of a missing value."""
     heads = [
         f"{column.title}{end}" for column in table.columns for end in ("", *(f" {end}" for end in _ENDS))
@@ -215,7 +215,7 @@ class ScoreColumn:
 
 
 @dataclass(frozen=True)
-class Wide:
+class WideTable:
     """The table: `cells[i][j]` is the row behind system i in column j, None where the run has none.
 
     `ranks` are the places that the tests allow a system on the first column, within its group: those compared with each
@@ -238,7 +238,7 @@ class Wide:
         return places or tuple(range(len(self.columns)))
 
 
-def make_wide_table(run: RunTables) -> Wide:
+def make_wide_table(run: RunTables) -> WideTable:
     """The table of a run. Headlines alone where its tasks have one, else every measure; variants are not in it."""
     rows = [row for row in run.rows if not row.variant and not row.subset]
     rows = [row for row in rows if run.headline_of(row.task) in (None, row.measure)]
@@ -256,7 +256,7 @@ def make_wide_table(run: RunTables) -> Wide:
     groups = _system_groups(run, columns[0]) if columns else {}
     systems = [name for name in run.systems if any(name in cells for cells in by_place.values())]
     systems.sort(key=partial(_system_order, groups, lead))
-    return Wide(
+    return WideTable(
         run, columns, tuple(systems),
         tuple(tuple(by_place[column].get(name) for column in columns) for name in systems),
         tuple(_find_rank(run, columns[0], name) if columns else None for name in systems),

@@ -42,7 +42,7 @@ class Mean(ir_measures.MeanAgg):  # type: ignore[misc]
             super().add(value)
 
 
-class Ours(ir_measures.Measure):  # type: ignore[misc]
+class EmbassayMeasure(ir_measures.Measure):  # type: ignore[misc]
     """A measure of this package, as ir_measures has them."""
 
     DEFAULT = math.nan
@@ -59,7 +59,7 @@ class Ours(ir_measures.Measure):  # type: ignore[misc]
 class Evaluator(ir_measures.Evaluator):  # type: ignore[misc]
     """Measures and judgements, ready for runs."""
 
-    def __init__(self, measures: Iterable[Ours], qrels: Any) -> None:
+    def __init__(self, measures: Iterable[EmbassayMeasure], qrels: Any) -> None:
         wanted = list(measures)
         self.ours = {str(ours.ours()): ours for ours in wanted}
         self.grades: dict[str, dict[str, int]] = {}
@@ -95,19 +95,19 @@ class Provider(ir_measures.Provider):  # type: ignore[misc]
     """Computes the measures of this package."""
 
     NAME = "embassay"
-    SUPPORTED_MEASURES: ClassVar[list[Ours]] = []
+    SUPPORTED_MEASURES: ClassVar[list[EmbassayMeasure]] = []
 
-    def _evaluator(self, measures: Iterable[Ours], qrels: Any) -> Evaluator:
+    def _evaluator(self, measures: Iterable[EmbassayMeasure], qrels: Any) -> Evaluator:
         return Evaluator(measures, qrels)
 
 
-def _declare_measure(name: str, ours: str) -> Ours:
+def _declare_measure(name: str, ours: str) -> EmbassayMeasure:
     """A measure that nobody has called yet, with what it can be told."""
     entry = MEASURES.get(ours)
     parameters = dict(_list_parameters(entry.load()))
     kind = type(
         f"_{name}",
-        (Ours,),
+        (EmbassayMeasure,),
         {
             "__doc__": entry.summary,
             "__name__": name,
@@ -117,7 +117,7 @@ def _declare_measure(name: str, ours: str) -> Ours:
             "SUPPORTED_PARAMS": parameters,
         },
     )
-    declared: Ours = kind()
+    declared: EmbassayMeasure = kind()
     return declared
 
 

@@ -25,7 +25,7 @@ Values = float | NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Places:
+class RelevantPlaces:
     """Relevant documents at their ranks (1 = best), sorted by query, then rank; columns of one length."""
 
     query: NDArray[np.int64]
@@ -43,8 +43,8 @@ class Judged:
     """
 
     queries: int
-    found: Places
-    ideal: Places
+    found: RelevantPlaces
+    ideal: RelevantPlaces
     many: bool = True
     relevant: float | None = None
     worthless: float = 0.0
@@ -101,7 +101,7 @@ def judge_arrays(gains: ArrayLike, ideal: ArrayLike) -> Judged:
     positive = best > 0
     return Judged(
         len(reached),
-        Places(query, column + 1, reached[query, column]),
+        RelevantPlaces(query, column + 1, reached[query, column]),
         _in_best_order(np.nonzero(positive)[0], best[positive]),
     )
 
@@ -166,15 +166,15 @@ def score_by_rank(ranking: Retrieved) -> Mapping[str, float]:
 
 def _places(
     query: NDArray[np.int64], rank: NDArray[np.int64], gain: NDArray[np.float64], keep: NDArray[np.bool_]
-) -> Places:
+) -> RelevantPlaces:
     query, rank, gain = query[keep], rank[keep], gain[keep]
     order = np.lexsort((rank, query))
-    return Places(query[order], rank[order], gain[order])
+    return RelevantPlaces(query[order], rank[order], gain[order])
 
 
-def _in_best_order(query: NDArray[np.int64], gain: NDArray[np.float64]) -> Places:
+def _in_best_order(query: NDArray[np.int64], gain: NDArray[np.float64]) -> RelevantPlaces:
     order = np.lexsort((-gain, query))
-    return Places(query, order_in_group(query), gain[order])
+    return RelevantPlaces(query, order_in_group(query), gain[order])
 
 
 Ints = NDArray[np.int64]
@@ -548,8 +548,8 @@ def as_judged(graded: Graded) -> Judged:
     owner = np.repeat(np.arange(len(graded.counts)), graded.counts.sum(axis=1))
     return Judged(
         len(graded.counts),
-        Places(query, column + 1, graded.top[query, column].astype(np.float64)),
-        Places(owner, order_in_group(owner), np.repeat(falling, counts)),
+        RelevantPlaces(query, column + 1, graded.top[query, column].astype(np.float64)),
+        RelevantPlaces(owner, order_in_group(owner), np.repeat(falling, counts)),
         graded.many,
         relevant=RELEVANT,
         worthless=GRADES[0],

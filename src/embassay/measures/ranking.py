@@ -19,7 +19,7 @@ from embassay.errors import UsageError
 from embassay.measures.judgements import (
     Gains,
     Judged,
-    Places,
+    RelevantPlaces,
     Retrieved,
     Values,
     check_cutoff,
@@ -183,7 +183,7 @@ def _precision(judged: Judged, *, cutoff: int, rel: Level = None) -> NDArray[np.
     return np.where(_number_relevant(judged, rel) > 0, _hits(judged, cutoff, rel) / cutoff, np.nan)
 
 
-def _relevant(judged: Judged, places: Places, rel: Level) -> Places:
+def _relevant(judged: Judged, places: RelevantPlaces, rel: Level) -> RelevantPlaces:
     """Those of `places` with a gain of `rel` or more; None stands for what the judgements call relevant."""
     least = judged.relevant if rel is None else rel
     if least is None:
@@ -191,7 +191,7 @@ def _relevant(judged: Judged, places: Places, rel: Level) -> Places:
     if not least > 0:
         raise UsageError(f"rel is {least}.", mend="A relevant document has a gain or grade above 0.")
     good = places.gain >= least
-    return Places(places.query[good], places.rank[good], places.gain[good])
+    return RelevantPlaces(places.query[good], places.rank[good], places.gain[good])
 
 
 def _number_relevant(judged: Judged, rel: Level) -> NDArray[np.float64]:
@@ -204,16 +204,18 @@ def _hits(judged: Judged, cutoff: int | None, rel: Level) -> NDArray[np.float64]
     return _sums(places, _inside(places, cutoff).astype(np.float64), judged.queries)
 
 
-def _inside(places: Places, cutoff: int | None) -> NDArray[np.bool_]:
+def _inside(places: RelevantPlaces, cutoff: int | None) -> NDArray[np.bool_]:
     check_cutoff(cutoff)
     return places.rank <= (np.inf if cutoff is None else cutoff)
 
 
-def _sums(places: Places, values: NDArray[np.float64], queries: int) -> NDArray[np.float64]:
+def _sums(places: RelevantPlaces, values: NDArray[np.float64], queries: int) -> NDArray[np.float64]:
     return np.bincount(places.query, values, minlength=queries).astype(np.float64)
 
 
-def _discounted(judged: Judged, places: Places, cutoff: int | None, gain: Gain) -> NDArray[np.float64]:
+def _discounted(
+    judged: Judged, places: RelevantPlaces, cutoff: int | None, gain: Gain
+) -> NDArray[np.float64]:
     worth = places.gain - judged.worthless
     if gain == "exponential":
         if worth.max(initial=0) > _LARGEST_EXPONENT:

@@ -148,7 +148,7 @@ class FacetMeasure(GradedMeasure):
         return graded.answer(self.compute(graded))
 
 
-class _Measures(Registry[Measure]):
+class _MeasureRegistry(Registry[Measure]):
     """Measures by all the names that they go by."""
 
     def parse(self, text: str) -> Spec:
@@ -162,7 +162,7 @@ class _Measures(Registry[Measure]):
         return super().build(canonical_spec(spec) if isinstance(spec, Spec) else spec, also, **context)
 
 
-MEASURES: Registry[Measure] = _Measures("measure", CALL, [["spec", "compute"]])
+MEASURES: Registry[Measure] = _MeasureRegistry("measure", CALL, [["spec", "compute"]])
 
 
 def measure(

@@ -459,7 +459,7 @@ def flags(graded: Graded, k: int, weighting: Weighting = DEFAULT) -> Flags:
     )
 
 
-class Weights(TypedDict, total=False):
+class WeightSettings(TypedDict, total=False):
     """The settings of `Weighting`, by name."""
 
     alpha: float
@@ -473,14 +473,14 @@ class Weights(TypedDict, total=False):
     b1: float
 
 
-class Shares(TypedDict, total=False):
+class ShareSettings(TypedDict, total=False):
     """What precision and harm are divided by, and what documents without a grade are."""
 
     short_list_denominator: ShortList
     unjudged: Unjudged
 
 
-class More(TypedDict, total=False):
+class NormalisationSettings(TypedDict, total=False):
     """The settings of `ra_nwg` beside alpha and the caps."""
 
     fallback_w3: float
@@ -494,7 +494,7 @@ class More(TypedDict, total=False):
     pool: One | None
 
 
-class NoveltyMore(Weights, total=False):
+class NoveltyMore(WeightSettings, total=False):
     """The settings of `ra_nwg_novelty` beside beta: those of `Novelty` and of `Weighting`."""
 
     occurrence: Occurrence
@@ -509,7 +509,7 @@ def ra_nwg(
     alpha: float = 1.0,
     cap4: float = 1.0,
     cap3: float = 0.25,
-    **more: Unpack[More],
+    **more: Unpack[NormalisationSettings],
 ) -> Values:
     """RA-nWG@k: the weights of the first `k` documents over those of the best `k` of the graded pool.
 
@@ -571,7 +571,7 @@ def n_recall(
 
 
 def graded_precision(
-    grades: Pools, retrieved: One, k: int, level: int = RELEVANT, **how: Unpack[Shares]
+    grades: Pools, retrieved: One, k: int, level: int = RELEVANT, **how: Unpack[ShareSettings]
 ) -> Values:
     """Precision4+@k: documents of grade `level` or more among the first `k`, over `k` even if fewer were retrieved.
 
@@ -584,7 +584,7 @@ def graded_precision(
     return graded.answer(precision_of(graded, cutoff=k, rel=level, **how))
 
 
-def harm(grades: Pools, retrieved: One, k: int, level: int = HARMFUL, **how: Unpack[Shares]) -> Values:
+def harm(grades: Pools, retrieved: One, k: int, level: int = HARMFUL, **how: Unpack[ShareSettings]) -> Values:
     """Harm@k: documents of grade `level` or less among the first `k`, over `k` even if fewer were retrieved.
 
     Range 0 to 1, lower is better, never NaN. A document without a grade does no harm unless `unjudged="grade1"`.
@@ -642,7 +642,7 @@ def proc(
     k: int,
     of: Companion = "RA-nWG",
     short_list_denominator: ShortList = "k",
-    **weighting: Unpack[Weights],
+    **weighting: Unpack[WeightSettings],
 ) -> Values:
     """PROC@k: the most that the documents of a restricted `pool` could reach of the measure `of`, put in any order.
 

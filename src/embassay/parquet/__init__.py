@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from embassay.errors import DataError
-from embassay.limits import ROWS, TABLE, Ratio, announce_reading, limit_time
+from embassay.limits import ROWS, TABLE, UnpackingRatio, announce_reading, limit_time
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,7 +50,7 @@ def keep_idle(processes: list[Any]) -> None:
         os.register_at_fork(after_in_child=forget)
 
 
-_idle: list[Reader] = []
+_idle: list[ReaderProcess] = []
 keep_idle(_idle)
 
 
@@ -87,16 +87,16 @@ def request_tables(
             reader.close()
 
 
-def _take_reader() -> Reader:
+def _take_reader() -> ReaderProcess:
     while _idle:
         reader = _idle.pop()
         if reader.alive:
             return reader
         reader.close()
-    return Reader()
+    return ReaderProcess()
 
 
-class Reader:
+class ReaderProcess:
     """One process, and what is said to it."""
 
     def __init__(self) -> None:
@@ -137,7 +137,7 @@ class Reader:
         import polars as pl
 
         size = len(source) if isinstance(source, bytes) else _file_size(source)
-        ratio = Ratio(path or "the content", size)
+        ratio = UnpackingRatio(path or "the content", size)
         self.answered = False
         self._ask(source, columns, rows, size)
         while (kind := self._answers.read(1)) == b"t":

@@ -16,10 +16,10 @@ from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, clip
 from embassay.protocols.kernel.estimates import DEFINED
 from embassay.protocols.kernel.outcome import render_view
 from embassay.protocols.run_values import (
+    ComparisonSide,
     PerItem,
     Place,
     RunValues,
-    Side,
     check_names,
     higher_is_better,
     is_wanted,
@@ -102,7 +102,7 @@ class Contrast:
 
 
 def compare_sides(
-    a: Side, b: Side, *, paired: bool = True, most: float | None = None, seed: int = 1337
+    a: ComparisonSide, b: ComparisonSide, *, paired: bool = True, most: float | None = None, seed: int = 1337
 ) -> Contrast:
     """Compare two sides of one place. Without pairing the errors of both add up, and items are not compared. `most` are
     the degrees of freedom of all systems of the place together (`stats.shared_freedom`)."""
@@ -134,7 +134,7 @@ def compare_sides(
     )  # fmt: skip
 
 
-def known_contrast(run: RunValues, a: Side, b: Side, seed: int = 1337) -> Contrast | None:
+def known_contrast(run: RunValues, a: ComparisonSide, b: ComparisonSide, seed: int = 1337) -> Contrast | None:
     """Two sides of one run at one place, as the run itself states their contrast; None where it states none."""
     place = a.standing.place
     known = run.contrast_of(place, a.name, b.name)
@@ -661,6 +661,7 @@ def find_run_folder(run: str | Path | InFolder) -> Path:
 __all__ = [
     "ByItem",
     "Comparison",
+    "ComparisonSide",
     "Contrast",
     "Entrant",
     "Field",
@@ -669,7 +670,6 @@ __all__ = [
     "Pairing",
     "Place",
     "RunValues",
-    "Side",
     "adjust_contrasts",
     "choose_verdict",
     "compare",

@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 
 from embassay.errors import UsageError
 from embassay.protocols.compare import (
+    ComparisonSide,
     Contrast,
     InFolder,
     Pairing,
     Place,
     RunValues,
-    Side,
     compare_manifests,
     compare_manifests_at,
     compare_sides,
@@ -32,7 +32,7 @@ from embassay.protocols.kernel.outcome import render_view
 from embassay.protocols.kernel.quantities import REACH, forecast_difference
 from embassay.protocols.kernel.tables import format_counted
 from embassay.protocols.run_values import is_wanted
-from embassay.protocols.thresholds import Bar, ThresholdRows, read_bar, read_rows
+from embassay.protocols.thresholds import ScoreThreshold, ThresholdRows, read_bar, read_rows
 from embassay.records import Result
 from embassay.runs.folder import run_folders
 from embassay.stats import holm
@@ -346,7 +346,7 @@ def _test_both_runs(
     if data := explain_other_data(now, base, place):
         shared = base.datasets_of(place[0]) & now.datasets_of(place[0])
         return _Test(place, system, None, reason=data, stops=not shared)
-    found = compare_sides(Side(after), Side(before), paired=paired)
+    found = compare_sides(ComparisonSide(after), ComparisonSide(before), paired=paired)
     sign = 1.0 if higher_is_better(place[2]) else -1.0
     shifted = replace(found, difference=sign * (found.difference or 0.0) + margin)
     if math.isnan(found.p):
@@ -414,14 +414,14 @@ def _make_verdict(test: _Test, bar: str, p: float, alpha: float, protocol: str) 
     return replace(made, met=not worse, reason=reason, unpaired=test.unpaired, stops=worse)
 
 
-def judge_bars(bars: Sequence[Bar], rows: ThresholdRows) -> Iterator[BarVerdict]:
+def judge_bars(bars: Sequence[ScoreThreshold], rows: ThresholdRows) -> Iterator[BarVerdict]:
     """The verdict on every bar. Without a value, or the interval that it asks for, a bar is not tested, and the gate
     stops: what was asked for is not shown. UsageError for a bar that means no row."""
     for bar in bars:
         yield _judge_bar(bar, rows.find(bar))
 
 
-def _judge_bar(bar: Bar, row: Result) -> BarVerdict:
+def _judge_bar(bar: ScoreThreshold, row: Result) -> BarVerdict:
     verdict = BarVerdict(
         bar.text, None, row.value, row.ci_low, row.ci_high, row.n, scale=bar.protocol, stops=True
     )

@@ -92,7 +92,7 @@ def higher_is_better(measure: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparisonSide:
     """A system at a place, and the values of its items where the headline is their mean."""
 
     standing: Standing
@@ -178,7 +178,7 @@ class RunValues:
             if task == OVERALL or task in (dataset.get("tasks") or {task: 0})
         )
 
-    def side(self, place: Place, system: str) -> Side | None:
+    def side(self, place: Place, system: str) -> ComparisonSide | None:
         """The same with the values of its items."""
         found = self.standing(place, system)
         if found is None:
@@ -186,7 +186,7 @@ class RunValues:
         value, (task, dataset, _) = found.headline.value, place
         name = dataset or self._only_dataset(task)
         items = None if value is None or not name else self.items.behind(task, name, system, value)
-        return Side(found, items)
+        return ComparisonSide(found, items)
 
     def contrast_of(self, place: Place, a: str, b: str) -> KnownContrast | None:
         """What the run itself says of `a` minus `b` at a place; None where it says nothing."""

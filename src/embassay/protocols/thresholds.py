@@ -32,7 +32,7 @@ _MEND = "Write PROTOCOL.TASK[SYSTEM]>=NUMBER, for example 'sage.overall[minilm]>
 
 
 @dataclass(frozen=True)
-class Bar:
+class ScoreThreshold:
     """A row of results, by protocol, task, measure (empty: the task's headline), system and other columns, and what its
     value or an end of its 95% interval must be."""
 
@@ -58,7 +58,7 @@ class Bar:
         return OPERATORS[self.sign](value, self.number)
 
 
-def read_bar(text: str) -> Bar:
+def read_bar(text: str) -> ScoreThreshold:
     """A bar from its text. Raises UsageError where it is none.
 
     >>> bar = read_bar("rag.score.RA-nWG@10[bm25, dataset=qrels] >= 0.6@lower")
@@ -80,7 +80,7 @@ def read_bar(text: str) -> Bar:
         raise UsageError(f"{text!r} names no {'system' if task else 'task'}.", mend=_MEND)
     where = {key: value.strip() for key, value in zip(rest[::2], rest[1::2], strict=True)}
     end: End = found["end"] or "value"  # type: ignore[assignment]
-    return Bar(found["protocol"], task, measure, system.strip(), found["sign"], number, end, where)
+    return ScoreThreshold(found["protocol"], task, measure, system.strip(), found["sign"], number, end, where)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class ThresholdRows:
         """Whether a threshold that names no measure is on this one."""
         return (row.protocol, row.task, row.measure) in self.headlines or row.measure == row.task
 
-    def find(self, bar: Bar) -> Result:
+    def find(self, bar: ScoreThreshold) -> Result:
         """The row that a bar means. Raises UsageError where there is none, or more than one."""
         rows: Sequence[Result] = self.results
         for column in ("protocol", "task", "system"):
@@ -109,7 +109,7 @@ class ThresholdRows:
         self._check_number(bar, rows[0])
         return rows[0]
 
-    def _check_number(self, bar: Bar, row: Result) -> None:
+    def _check_number(self, bar: ScoreThreshold, row: Result) -> None:
         """UsageError for a bar in points, as tables show them, on a headline that counts from 0 to 1."""
         is_headline = (bar.protocol, bar.task, row.measure) in self.headlines
         if is_headline and numbers.choose_unit(bar.protocol) is numbers.POINTS and abs(bar.number) > 1:
@@ -118,7 +118,7 @@ class ThresholdRows:
                 mend=f"Write {bar.number / 100:g}.",
             )
 
-    def _headline(self, rows: Sequence[Result], bar: Bar) -> Sequence[Result]:
+    def _headline(self, rows: Sequence[Result], bar: ScoreThreshold) -> Sequence[Result]:
         measures = list(dict.fromkeys(row.measure for row in rows if not row.variant))
         chosen = list(dict.fromkeys(row.measure for row in rows if self.is_headline(row))) or measures
         if len(chosen) != 1:
@@ -148,7 +148,7 @@ def read_rows(folder: Path) -> ThresholdRows:
     return ThresholdRows(tuple(results), frozenset(headlines))
 
 
-def _select_rows(rows: Sequence[Result], column: str, value: str, bar: Bar) -> Sequence[Result]:
+def _select_rows(rows: Sequence[Result], column: str, value: str, bar: ScoreThreshold) -> Sequence[Result]:
     found = [row for row in rows if getattr(row, column) == value]
     if found:
         return found
@@ -160,7 +160,7 @@ def _select_rows(rows: Sequence[Result], column: str, value: str, bar: Bar) -> S
     )
 
 
-def _narrow_rows(rows: Sequence[Result], column: str, bar: Bar) -> Sequence[Result]:
+def _narrow_rows(rows: Sequence[Result], column: str, bar: ScoreThreshold) -> Sequence[Result]:
     """By what the bar says; else the rows over all, where there are any; a single value needs no naming."""
     # What a threshold does not say is over all, or the only one.
     if column in bar.where:
@@ -208,4 +208,6 @@ def list_scores(
 def _score_name(row: Result, rows: ThresholdRows) -> str:
     where = {key: getattr(row, key) for key in KEYS if getattr(row, key)}
     measure = "" if rows.is_headline(row) else row.measure
-    return Bar(row.protocol, row.task, measure, row.system, "", 0, where=where).text.removesuffix("0")
+    return ScoreThreshold(row.protocol, row.task, measure, row.system, "", 0, where=where).text.removesuffix(
+        "0"
+    )

@@ -396,7 +396,7 @@ def _format_time(contender: Contender) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class AnswerPlace:
     """A system's part in an answer: the places it may take, its value and interval, and whether it may be first."""
 
     rank: str = ""
@@ -407,7 +407,7 @@ class Place:
 
 def place_systems(
     answers: Sequence[Answer],
-) -> tuple[tuple[Answer, ...], tuple[tuple[str, str, tuple[Place, ...]], ...]]:
+) -> tuple[tuple[Answer, ...], tuple[tuple[str, str, tuple[AnswerPlace, ...]], ...]]:
     """The answers that have values, and every system with its place in each, an empty one where it has none: in the
     order of the first answer, then of those that follow."""
     asked = tuple(answer for answer in answers if answer.all)
@@ -416,15 +416,16 @@ def place_systems(
         {contender.name: _place_contender(answer, contender) for contender in answer.all} for answer in asked
     ]
     return asked, tuple(
-        (name, kind, tuple(by_name.get(name, Place()) for by_name in by_run)) for name, kind in kinds.items()
+        (name, kind, tuple(by_name.get(name, AnswerPlace()) for by_name in by_run))
+        for name, kind in kinds.items()
     )
 
 
-def _place_contender(answer: Answer, contender: Contender) -> Place:
+def _place_contender(answer: Answer, contender: Contender) -> AnswerPlace:
     rank = tables.format_rank(*contender.ranks) if contender.ranks else ""
     bounded = contender.low is not None and contender.high is not None
     interval = answer.unit.interval(contender.low or 0.0, contender.high or 0.0) if bounded else ""
-    return Place(
+    return AnswerPlace(
         rank,
         answer.unit.text(contender.value),
         interval,

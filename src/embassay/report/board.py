@@ -71,7 +71,9 @@ def list_tasks(record: Record) -> tuple[BoardTask, ...]:
     if record.kind not in PLACES:
         return tuple(_declared_tasks(record)) if has_board(record.kind) else ()
     place = import_module(PLACES[record.kind])
-    tasks: tuple[BoardTask, ...] = place.describe_tasks(record) if hasattr(place, "describe_tasks") else place.TASKS
+    tasks: tuple[BoardTask, ...] = (
+        place.describe_tasks(record) if hasattr(place, "describe_tasks") else place.TASKS
+    )
     return tasks
 
 
@@ -405,7 +407,7 @@ def name_row(row: Row) -> Name:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedColumn:
     """A column to look up: a measure and variant, on one dataset where the table is of several, under the name of its
     group if it has one; `below` are variants whose values stand under it in the same cell. On a heat, `ideal` is what
     the value should be: a number, or `above` or `below` for that side of the summary; `is_less_better` where a value
@@ -422,7 +424,7 @@ class Wanted:
 
 
 def value_table(
-    record: Record, board: Board, task: BoardTask, wanted: Sequence[Wanted], *, name: str, title: str,
+    record: Record, board: Board, task: BoardTask, wanted: Sequence[WantedColumn], *, name: str, title: str,
     is_shaded: bool = False
 ) -> Table | None:  # fmt: skip
     """The columns that at least one system has a row for, each on its own scale: over small marks, or `is_shaded` on a
@@ -478,11 +480,11 @@ def make_line(row: Row, entries: tuple[Entry, ...], place: int, rows: Sequence[R
     return Line(row.label, entries, row.system.kind, more, row.system.name)
 
 
-def _find_result(record: Record, task: BoardTask, row: Row, want: Wanted) -> Result | None:
+def _find_result(record: Record, task: BoardTask, row: Row, want: WantedColumn) -> Result | None:
     return record.find(task.name, row.system.name, want.measure, dataset=want.dataset, variant=want.variant)
 
 
-def _find_value(record: Record, task: BoardTask, row: Row, column: Wanted) -> Value:
+def _find_value(record: Record, task: BoardTask, row: Row, column: WantedColumn) -> Value:
     result = _find_result(record, task, row, column)
     if result is not None and result.value is not None:
         return Value("value", result, unit=task.printed)
@@ -499,7 +501,7 @@ def _marked_entry(value: Value, scale: Scale, kind: Kind) -> Entry:
     return Entry(parts, exact=value.exact, style="task grey" if value.few else "task", bold=value.best)
 
 
-def _shaded_entry(value: Value, scale: Scale, column: Wanted) -> Entry:
+def _shaded_entry(value: Value, scale: Scale, column: WantedColumn) -> Entry:
     """The ground: blue the higher, amber the higher where less is better."""
     if value.value is None:
         text = value.text if value.state == "undefined" else value.sentence

@@ -261,7 +261,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Together:
+class JointHeadlines:
     """The table, and a sentence on the people of each study."""
 
     columns: tuple[RunColumn, ...]
@@ -274,7 +274,7 @@ class Together:
         return any(leader is not None and leader.apart for line in self.lines for leader in line.leaders)
 
 
-def combine_leaders(runs: Sequence[ReportRun]) -> Together | None:
+def combine_leaders(runs: Sequence[ReportRun]) -> JointHeadlines | None:
     """The table; None where fewer than two runs have a figure of a system."""
     leads = list(list_leading(runs))
     if len(leads) < 2:
@@ -283,7 +283,7 @@ def combine_leaders(runs: Sequence[ReportRun]) -> Together | None:
     labels = {system.name: (label, system.index) for system, label in number_systems(runs)}
     names = list(kinds)[:MOST_ROWS]
     columns = [run for run in leads if any(name in run.leaders for name in names)]
-    return Together(
+    return JointHeadlines(
         tuple(RunColumn(_run_title(column), column.scale) for column in columns),
         tuple(
             Line(*labels[name], kinds[name], tuple(column.leaders.get(name) for column in columns))

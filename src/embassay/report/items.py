@@ -491,7 +491,7 @@ FIRST_FIELDS = ("query", "text", "test", "summary", "first", "source")
 
 
 @dataclass(frozen=True)
-class Worst:
+class WorstItem:
     """The item on which the systems do worst by one measure: the mean of their values there."""
 
     group: int
@@ -509,7 +509,7 @@ class ItemPage:
 
     facts: tuple[str, ...]
     left_out: tuple[str, ...]
-    worst: tuple[Worst, ...]
+    worst: tuple[WorstItem, ...]
     data: dict[str, Any]
 
 
@@ -628,7 +628,7 @@ def _worst_items(
     excerpts: Excerpts,
     *,
     most: int | None,
-) -> list[Worst]:
+) -> list[WorstItem]:
     """For each of the first `most` measures the item with the lowest mean over systems."""
     worst = []
     for m, measure in enumerate(group.measures[:most]):
@@ -637,7 +637,7 @@ def _worst_items(
             continue
         place = int(np.nanargmin(means))
         worst.append(
-            Worst(
+            WorstItem(
                 index, m, texts["title"], measure.title, texts["ids"][place],
                 numbers.format_score(float(means[place])), _first_text(texts, place, excerpts),
             )

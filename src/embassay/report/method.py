@@ -26,7 +26,7 @@ FIGURES = ("texts to encode", "tokens", "requests", "cost", "time")
 
 
 @dataclass(frozen=True)
-class Taken:
+class SystemEffort:
     """What a system took, each as words: its score, time with the cells it is of, time per pair of texts with the pairs
     it is over, the most memory that a process of its cells held, and the bytes of a vector. Of the machine that the run
     was on."""
@@ -39,7 +39,7 @@ class Taken:
     vector: str
 
 
-def measure_taken(record: Record, board: Board) -> tuple[Taken, ...]:
+def measure_taken(record: Record, board: Board) -> tuple[SystemEffort, ...]:
     """Of every system with a finished cell, as the board has them; none where cells tell no time."""
     costs = {(cost.system, cost.measure): cost for cost in read_costs(record.manifest)}
     rows = []
@@ -51,7 +51,7 @@ def measure_taken(record: Record, board: Board) -> tuple[Taken, ...]:
         paired = [cell for cell in record.cells if cell.system == name and cell.counts.get("pairs")]
         memory, vector = costs[name, "memory"].value, costs[name, "bytes_per_vector"].value
         rows.append(
-            Taken(
+            SystemEffort(
                 row.label,
                 row.lead.text,
                 f"{numbers.format_duration(time.value)} ({numbers.format_counted(time.n, 'cell')})",
@@ -247,7 +247,7 @@ class MethodPage:
     choices: tuple[OpenPoint, ...]
     sessions: tuple[Session, ...]
     costs: tuple[Cost, ...]
-    taken: tuple[Taken, ...]
+    taken: tuple[SystemEffort, ...]
     lead: str
     paid: str
     facts: tuple[tuple[str, str], ...]
@@ -411,7 +411,7 @@ MACHINE = ("processor", "cores, memory", "platform", "embassay")
 
 
 @dataclass(frozen=True)
-class Said:
+class RunSentence:
     """What is said of some runs, by their titles."""
 
     runs: tuple[str, ...]
@@ -439,12 +439,12 @@ class Methods:
     parts: tuple[MethodPage, ...]
     left: tuple[UnreadFolder, ...]
     citations: tuple[Citation, ...]
-    commands: tuple[Said, ...]
+    commands: tuple[RunSentence, ...]
     quiet: str
     datasets: tuple[SharedDataset, ...]
-    intervals: tuple[Said, ...]
-    tests: tuple[Said, ...]
-    files: tuple[Said, ...]
+    intervals: tuple[RunSentence, ...]
+    tests: tuple[RunSentence, ...]
+    files: tuple[RunSentence, ...]
 
 
 def make_methods_page(runs: Sequence[ReportRun]) -> Methods:
@@ -485,13 +485,13 @@ def _test_sentence(page: MethodPage) -> str:
 
 def _group_sentences_by_run(
     parts: Sequence[MethodPage], text: Callable[[MethodPage], str]
-) -> tuple[Said, ...]:
+) -> tuple[RunSentence, ...]:
     """The sentences of all parts, each once, with the runs that it is of."""
     by_text: dict[str, list[str]] = {}
     for part in parts:
         if words := text(part):
             by_text.setdefault(words, []).append(part.title)
-    return tuple(Said(tuple(titles), words) for words, titles in by_text.items())
+    return tuple(RunSentence(tuple(titles), words) for words, titles in by_text.items())
 
 
 def _shared_datasets(parts: Sequence[MethodPage]) -> tuple[SharedDataset, ...]:

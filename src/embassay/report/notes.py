@@ -366,7 +366,7 @@ def outlook_table(
 
 
 @dataclass(frozen=True)
-class Open:
+class UndecidedDifference:
     """A difference that is not decided: whose it is, half of its 95% interval over `n` units, one of so many `tests`.
     A unit takes so many `labels`, 0 where that is not known."""
 
@@ -379,7 +379,7 @@ class Open:
 
 
 def open_table(
-    title: str, of: str, found: Sequence[Open], *, most: int | None = None, price: float | None = None,
+    title: str, of: str, found: Sequence[UndecidedDifference], *, most: int | None = None, price: float | None = None,
     chance: str = "Chance to tell them apart", unit: numbers.Unit = numbers.SCORE
 ) -> Table:  # fmt: skip
     """What more units would buy for each difference, those that are nearest to a decision first, `most` of them."""

@@ -31,7 +31,7 @@ from embassay.registry import import_attribute
 from embassay.report.answers import (
     LEAST_ITEMS,
     Answer,
-    Place,
+    AnswerPlace,
     answer_questions,
     place_systems,
     recommend_systems,
@@ -40,14 +40,14 @@ from embassay.report.board import (
     Board,
     BoardTask,
     Row,
-    Wanted,
+    WantedColumn,
     collect_ends,
     has_board,
     name_row,
     passing_systems,
     value_table,
 )
-from embassay.report.headlines import Together, combine_leaders
+from embassay.report.headlines import JointHeadlines, combine_leaders
 from embassay.report.notes import Note, gather_notes, weigh_notes
 from embassay.report.record import OVERALL, Pair, Record, Scope
 from embassay.report.runs import ReportRun, declared_page
@@ -186,7 +186,9 @@ def tasks_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 
 def _by_dataset(record: Record, board: Board) -> Iterator[tuple[str, tuple[Block, ...]]]:
     for task in board.tasks:
-        wanted = [Wanted(dataset, task.headline, dataset=dataset) for dataset in record.datasets(task.name)]
+        wanted = [
+            WantedColumn(dataset, task.headline, dataset=dataset) for dataset in record.datasets(task.name)
+        ]
         name = f"{record.kind}-{task.name}"
         table = value_table(record, board, task, wanted, name=name, title=f"{task.title} by dataset")
         if table is not None:
@@ -223,7 +225,7 @@ class Overview:
     notes: tuple[Note, ...]
     more_notes: int
     names: tuple[str, ...]
-    together: Together | None
+    together: JointHeadlines | None
     shown: BoardView
     cards: tuple[Card, ...]
     forest: Forest | None
@@ -235,7 +237,7 @@ class Overview:
     conditions: tuple[Sentence, ...] = ()
 
     @property
-    def by_question(self) -> tuple[tuple[Answer, ...], tuple[tuple[str, str, tuple[Place, ...]], ...]]:
+    def by_question(self) -> tuple[tuple[Answer, ...], tuple[tuple[str, str, tuple[AnswerPlace, ...]], ...]]:
         """Every system's place in every answer."""
         return place_systems(self.answers)
 

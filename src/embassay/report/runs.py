@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 from embassay.contracts import Kind
 from embassay.document.blocks import Block, Verdict
 from embassay.errors import DataError, EmbassayError
-from embassay.registry import Entry, Registry
+from embassay.registry import Registry, RegistryEntry
 from embassay.report.board import Board, Row, has_board, make_board
 from embassay.report.record import KINDS, Record, System, label_names, read_record, run_names
 from embassay.runs.folder import MANIFEST, run_folders
@@ -109,7 +109,7 @@ for _kind, _page, _asks, _facts in (
     PAGES.add(_kind, f"embassay.report.{_page}", _asks, **_facts)
 
 
-def declared_page(kind: str) -> Entry[Iterable[Block]] | None:
+def declared_page(kind: str) -> RegistryEntry[Iterable[Block]] | None:
     """What is declared of a kind's page. None where nobody brings one, or what was brought cannot be loaded."""
     try:
         if kind not in KINDS:

@@ -109,7 +109,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Traded:
+class TradedEncoder:
     """An encoder by its fastest stack: how long it takes, and how good it is."""
 
     system: Contender
@@ -231,7 +231,7 @@ def _row_entries(line: Line, columns: Sequence[str | Column]) -> tuple[Entry, ..
     return tuple(parts)
 
 
-def _fastest_stacks(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, ...]:
+def _fastest_stacks(runs: Sequence[ReportRun], price: Answer) -> tuple[TradedEncoder, ...]:
     """The fastest stack of each encoder of the first sweep, by time."""
     findings = next((swept for run in runs if (swept := read_sweep_findings(run)) is not None), None)
     if findings is None:
@@ -243,11 +243,11 @@ def _fastest_stacks(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, .
         measured = None if fastest is None else fastest.measured(findings.asked.measure)
         if measured is not None and measured.value.value is not None:
             figure = measured.value
-            traded.append(Traded(contender, measured.value.value, figure.low, figure.high))
+            traded.append(TradedEncoder(contender, measured.value.value, figure.low, figure.high))
     return tuple(traded)
 
 
-def _say_trade(fast: Traded, best: Traded, measure: str) -> str:
+def _say_trade(fast: TradedEncoder, best: TradedEncoder, measure: str) -> str:
     """What the fastest saves against the one of the highest value: nothing is tested here, so none is first."""
     if fast is best:
         return f"{fast.system.name} is the fastest, and has the highest {measure}"
@@ -257,7 +257,7 @@ def _say_trade(fast: Traded, best: Traded, measure: str) -> str:
     return f"{fast.system.name} is {pace} {best.system.name}, whose {measure} is the highest"
 
 
-def _trade_figure(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure:
+def _trade_figure(runs: Sequence[ReportRun], traded: Sequence[TradedEncoder]) -> Figure:
     findings = next(swept for run in runs if (swept := read_sweep_findings(run)) is not None)
     asked = findings.asked
     fast, best = traded[0], max(traded, key=lambda row: row.quality)
@@ -271,7 +271,7 @@ def _trade_figure(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure
     return Figure(title, Markup(drawing), words, small)
 
 
-def _draw_trade(traded: Sequence[Traded], across: str) -> str:
+def _draw_trade(traded: Sequence[TradedEncoder], across: str) -> str:
     edges = [edge for row in traded for edge in (row.quality, row.low, row.high) if edge is not None]
     y, x = scale_of([0.0, *edges]), log_scale([row.system.value for row in traded])
     rows = "".join(
@@ -290,7 +290,7 @@ def _draw_trade(traded: Sequence[Traded], across: str) -> str:
     return f'<svg class="curve" height="{TOP + TALL + 46}">{rows}{ticks}{middle}{bars}</svg>'
 
 
-def _draw_bar(row: Traded, x: LogScale, y: Scale) -> str:
+def _draw_bar(row: TradedEncoder, x: LogScale, y: Scale) -> str:
     """Bar, tick, name and value of a system."""
     at, down, style = (f"{_x_at(x, row.system.value):.2f}%", _y_at(y, row.quality), CLASSES[row.system.kind])
     bar = ""

@@ -307,9 +307,11 @@ def _next_items(contrast: Contrast, unit: numbers.Unit) -> Iterator[Block]:
         or contrast.error <= 0
     ):
         return
-    from embassay.report.notes import Open, open_table
+    from embassay.report.notes import UndecidedDifference, open_table
 
-    found = Open("", contrast.difference, (contrast.high - contrast.low) / 2, contrast.n, contrast.tests)
+    found = UndecidedDifference(
+        "", contrast.difference, (contrast.high - contrast.low) / 2, contrast.n, contrast.tests
+    )
     yield Text("What more items like these would buy, the same number for each dataset:")
     yield open_table("What more items would buy", "Items", [found], unit=unit)
 

@@ -29,7 +29,7 @@ _UNIT = 1e-2
 """So far from 1 may a length be, in half precision too."""
 
 
-class Conduct:
+class VectorConduct:
     """What an encoder's vectors say against it: all equal or of one direction, many equal or zero, odd lengths,
     others at each call, others in another batch."""
 
@@ -149,7 +149,7 @@ def mean_rows(rows: Ragged) -> Vectors:
     return np.array([row.sum(axis=0) / max(1, len(row)) for row in rows], dtype=np.float32)
 
 
-class _Outlined:
+class _OutlinedEncoder:
     """An encoder that gives the outline of each text."""
 
     def __init__(self, encoder: Any) -> None:
@@ -159,7 +159,7 @@ class _Outlined:
         return mean_rows(self._encoder.encode(texts, role=role))
 
 
-class RaggedConduct(Conduct):
+class RaggedConduct(VectorConduct):
     """What is said against an encoder of ragged vectors, by their outlines."""
 
     def saw(self, texts: Sequence[str], vectors: Any) -> None:
@@ -172,4 +172,4 @@ class RaggedConduct(Conduct):
 
     def warnings(self, encoder: Encoder) -> tuple[str, ...]:
         """In words, as of other encoders."""
-        return super().warnings(_Outlined(encoder))  # type: ignore[arg-type]
+        return super().warnings(_OutlinedEncoder(encoder))  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Encoder, Ragged, Role, make_ragged
 from embassay.errors import ModelError, TextRefused
-from embassay.runs.conduct import Conduct, RaggedConduct
+from embassay.runs.conduct import RaggedConduct, VectorConduct
 from embassay.runs.memory import Footprint, check_memory
 from embassay.runs.store import Store, make_seal
 
@@ -217,7 +217,7 @@ class CachedEncoder:
         self.kept = kept
         self.counts = EncodingCounts()
         self.failures: dict[str, str] = {}
-        self.conduct = Conduct()
+        self.conduct = VectorConduct()
         self._fetched: set[bytes] = set()
         self._away = False
         self.chunk_size: int = getattr(encoder, "chunk_size", _CHUNK_SIZE)
@@ -334,7 +334,7 @@ class CachedEncoder:
         """The distinct texts in content order, and the chunks they are cut into."""
         # Like lengths together pad little; by content before, so that a chunk does not depend on the order of the call.
         distinct, size = sorted(sorted(set(texts)), key=len), self.chunk_size
-        return distinct, _Lazy(lambda i: distinct[i * size : (i + 1) * size], -(-len(distinct) // size))
+        return distinct, _LazyChunks(lambda i: distinct[i * size : (i + 1) * size], -(-len(distinct) // size))
 
     def _vectors(self, chunks: Sequence[Sequence[str]], role: Role | None) -> Iterator[tuple[int, Vectors]]:
         """The vectors of every chunk by its position: first what is kept, then what is made, as it comes."""
@@ -350,7 +350,7 @@ class CachedEncoder:
                 refused.append((position, TextRefused(self.failures[failed])))
             else:
                 waiting.append((position, key))
-        lazy = _Lazy(lambda i: chunks[waiting[i][0]], len(waiting))
+        lazy = _LazyChunks(lambda i: chunks[waiting[i][0]], len(waiting))
         for i, answer in self._timed(self._ask_encoder(lazy, role)):
             position, key = waiting[i]
             if isinstance(answer, TextRefused):
@@ -545,7 +545,7 @@ class CachedRagged(CachedEncoder):
         return make_ragged([np.ascontiguousarray(vector, dtype=np.float32) for vector in vectors])
 
 
-class _Lazy(Sequence[Sequence[str]]):
+class _LazyChunks(Sequence[Sequence[str]]):
     """`n` chunks, each cut when it is asked for."""
 
     def __init__(self, cut: Callable[[int], Sequence[str]], n: int) -> None:

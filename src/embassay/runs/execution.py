@@ -43,7 +43,7 @@ class Failure:
     error: ModelError | None = field(default=None, compare=False)
 
 
-class Hope:
+class ModelAvailability:
     """Whether a model can still be had. What fails takes longest, so at the end of all calls failures come in a row;
     only those that were begun after the last answer say that there will be no more."""
 
@@ -116,7 +116,7 @@ class _Stop(Generic[T]):
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
-        self._hope = Hope()
+        self._hope = ModelAvailability()
 
     def outcome(self, task: asyncio.Task[T], begun: float) -> T | Failure | None:
         """What came of the task; None for an error that is no outcome but the end."""
@@ -284,7 +284,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-class Here:
+class LocalSpread:
     """No spreading at all: the next part is done when what came before it was taken."""
 
     def map(self, work: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
@@ -305,7 +305,7 @@ class Here:
         return opened()
 
 
-HERE: Spread = Here()
+HERE: Spread = LocalSpread()
 
 
 _NONE: Mapping[str, str] = {}

@@ -155,7 +155,7 @@ def make_outlook(costs: Sequence[float], total: int, usd: float) -> Outlook:
 
 
 @dataclass(frozen=True)
-class Need:
+class EncoderNeed:
     """What an encoder has to do: `texts` asked for, of which `cached` are kept already; for the others `tokens`
     and `chunks`; `exact` where every token was counted with the encoder's own tokenizer."""
 
@@ -165,14 +165,14 @@ class Need:
     chunks: int = 0
     exact: bool = True
 
-    def __add__(self, other: Need) -> Need:
-        return Need(
+    def __add__(self, other: EncoderNeed) -> EncoderNeed:
+        return EncoderNeed(
             self.texts + other.texts, self.cached + other.cached, self.tokens + other.tokens,
             self.chunks + other.chunks, self.exact and other.exact
         )  # fmt: skip
 
 
-class Needs:
+class NeedCounter:
     """Adds up what calls of one encoder will need, never the same chunk twice.
 
     `tokenizer` counts where the encoder's own is not at hand. `seen` are the chunks planned so far; systems that
@@ -190,7 +190,7 @@ class Needs:
         self._sample = COUNTED if hasattr(encoder, "encode_chunks") else SAMPLED
         self._cached = CachedEncoder(encoder, cache)
         self._seen = set() if seen is None else seen
-        self._so_far = Need()
+        self._so_far = EncoderNeed()
 
     @property
     def chunk_size(self) -> int:
@@ -211,11 +211,11 @@ class Needs:
             fresh, self._tokenizer, most=self.encoder.max_tokens, sample=self._sample
         )
         distinct = len(set(texts))
-        self._so_far += Need(distinct, distinct - len(fresh), tokens, chunks, counted and self._own)
+        self._so_far += EncoderNeed(distinct, distinct - len(fresh), tokens, chunks, counted and self._own)
 
-    def taken(self) -> Need:
+    def taken(self) -> EncoderNeed:
         """What was heard since the last time."""
-        need, self._so_far = self._so_far, Need()
+        need, self._so_far = self._so_far, EncoderNeed()
         return need
 
 

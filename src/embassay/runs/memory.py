@@ -77,7 +77,7 @@ def resident_memory(process: int | None = None) -> int | None:
     return next((int(kib) * 1024 for kib in sizes), None)
 
 
-class Watch:
+class MemoryWatch:
     """Looks now and then at what this process and those that it has started hold together; `most` is the most so far.
     Pages that they share count for each of them. `beyond` is called once, in a thread of its own, when they hold more
     than `limit` bytes."""
@@ -90,7 +90,7 @@ class Watch:
         self._limit, self._beyond = limit, beyond
         self._thread = Thread(target=self._go_on, daemon=True)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> MemoryWatch:
         self._thread.start()
         return self
 
@@ -133,7 +133,7 @@ _GLANCE = 0.005
 """Seconds between looks at whether the file of claims, which is held for moments, is free."""
 
 
-class Claims:
+class MemoryClaims:
     """The claims of this and the other processes, bytes by process id; 0 where a process is between two cells, and then
     it counts by what it holds. One that is gone counts nothing."""
 
@@ -266,7 +266,7 @@ def memory_promise() -> int | None:
     return int(value) if value.isdecimal() else parse_size(value)
 
 
-_watch: Watch | None = None
+_watch: MemoryWatch | None = None
 
 
 @contextmanager
@@ -281,13 +281,13 @@ def promise_memory(most: int | None, *, stop: bool = False) -> Iterator[None]:
         yield
         return
     before = {name: os.environ.get(name) for name in (LIMIT, CLAIMS)}
-    stopper = _Stopper()
-    watch = Watch(limit=most, beyond=stopper) if stop else Watch()
+    stopper = _Interrupter()
+    watch = MemoryWatch(limit=most, beyond=stopper) if stop else MemoryWatch()
     interrupts = signal.signal(signal.SIGINT, stopper.heard) if stop else None
     try:
         with tempfile.TemporaryDirectory(prefix="embassay-") as folder, watch as _watch:
             os.environ.update({LIMIT: str(most), CLAIMS: str(Path(folder, "claims"))})
-            Claims(Path(folder, "claims")).write(0)
+            MemoryClaims(Path(folder, "claims")).write(0)
             yield
             stopper.rest()
     except (KeyboardInterrupt, Interrupted) as error:
@@ -305,7 +305,7 @@ def promise_memory(most: int | None, *, stop: bool = False) -> Iterator[None]:
             signal.signal(signal.SIGINT, interrupts)
 
 
-class _Stopper:
+class _Interrupter:
     """Interrupts the main thread as Ctrl-C does, once, unless its work has ended."""
 
     def __init__(self) -> None:
@@ -355,7 +355,7 @@ def reserve_room(need: Footprint) -> Iterator[None]:
     if not path.is_file():
         yield
         return
-    claims = Claims(path)
+    claims = MemoryClaims(path)
     while not claims.granted(held + need.bytes, most):
         # Nobody else is in a cell, so waiting would never end.
         if claims.alone():

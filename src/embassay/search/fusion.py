@@ -19,7 +19,7 @@ Shingle = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Distinct:
+class DistinctPositions:
     """Positions of the candidates that stay, in order, and for each that was dropped (`copies`) the position of the
     kept one that it is most similar to, the earliest of equals."""
 
@@ -27,7 +27,7 @@ class Distinct:
     copies: Mapping[int, int]
 
 
-def keep_distinct(texts: Sequence[str], threshold: float, size: int = 3) -> Distinct:
+def keep_distinct(texts: Sequence[str], threshold: float, size: int = 3) -> DistinctPositions:
     """Keep the first of near copies: a text goes whose similarity with an earlier kept one is at least `threshold`.
 
     Similarity is `jaccard` of word shingles, in [0, 1], so a threshold above 1 drops none. UsageError for a threshold
@@ -54,7 +54,7 @@ def keep_distinct(texts: Sequence[str], threshold: float, size: int = 3) -> Dist
         sizes[position] = len(grams)
         for shingle in grams:
             having[shingle].append(position)
-    return Distinct(tuple(sizes), copies)
+    return DistinctPositions(tuple(sizes), copies)
 
 
 def jaccard(a: str, b: str, size: int = 3) -> float:

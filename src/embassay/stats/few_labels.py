@@ -60,7 +60,7 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class Corrected:
+class CorrectedMean:
     """`value` is of people's labels and the judge's, `alone` of people's, `judge` what the judge says of all units.
 
     `slope` is how much the judge counts: 0 where it does not help. `effective` is how many labels of people alone would
@@ -101,7 +101,7 @@ class Corrected:
 
 
 @dataclass(frozen=True)
-class _Labelled:
+class _LabelledUnits:
     """Labels of people `y` and the judge `x` on the same units, with a weight and the group of each."""
 
     y: Floats
@@ -125,7 +125,7 @@ def corrected_mean(
     groups: Groups | None = None,
     every_groups: Groups | None = None,
     confidence: float = 0.95,
-) -> Corrected:
+) -> CorrectedMean:
     """The mean over all units of what people would say, from `people` (n,), the `judge` on the same units (n,), and the
     judge on `every` unit (N,), those with a label included.
 
@@ -152,7 +152,7 @@ def corrected_mean(
     refusals = Refusals.of(judge, every)
     if n - refusals.n < FEWEST:
         mean = Mean(float(people.mean()) if n else float("nan"), float("nan"), float("nan"))
-        return Corrected(mean, mean, _mean_of_known(every), 0.0, n, total, float(n))
+        return CorrectedMean(mean, mean, _mean_of_known(every), 0.0, n, total, float(n))
     if refusals.total and not refusals.are_known:
         return _estimate_with_unknown_refusals(
             people, judge, every, (groups, every_groups), refusals, bounds, confidence
@@ -168,7 +168,7 @@ def _estimate_with_labels(
     refusals: Refusals,
     bounds: tuple[float, float],
     confidence: float,
-) -> Corrected:
+) -> CorrectedMean:
     """Where there are enough labels, among refusals as well."""
     n, total = len(people), len(every)
     groups, every_groups = grouped
@@ -206,10 +206,10 @@ def _estimate_with_labels(
         if narrowed.width <= alone.width:
             # No judge is worth more than labels of all units.
             more = min((half / half_corrected) ** 2 if half_corrected else np.inf, total / n)
-            return Corrected(
+            return CorrectedMean(
                 narrowed, alone, judged, slope, n, total, n * more, better**0.5, free(2), leans[1], arms
             )
-    return Corrected(alone, alone, judged, 0.0, n, total, float(n), variance**0.5, free(1), leans[0])
+    return CorrectedMean(alone, alone, judged, 0.0, n, total, float(n), variance**0.5, free(1), leans[0])
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ def _estimate_with_unknown_refusals(
     refusals: Refusals,
     bounds: tuple[float, float],
     confidence: float,
-) -> Corrected:
+) -> CorrectedMean:
     """With refusals that people's labels don't tell: few of them move the ends by all that they could be; more leave
     nothing that is known."""
     answered, labelled = ~refusals.every, ~refusals.labelled
@@ -294,7 +294,7 @@ def _estimate_with_unknown_refusals(
     n, total, share = len(people), len(every), refusals.share
     if share > MOST_REFUSED:
         unknown = Mean(float("nan"), float("nan"), float("nan"))
-        return Corrected(unknown, unknown, judged.judge, 0.0, n, total, float(n))
+        return CorrectedMean(unknown, unknown, judged.judge, 0.0, n, total, float(n))
     # Taken to be as the others are, for want of better.
     value, error = judged.value.value, (1 - share) * judged.error
     low, high = judged.ends(confidence)
@@ -347,14 +347,14 @@ def _jeffreys(quantile: float, hits: int, n: int) -> float:
 
 def _label_rows(
     people: Floats, judge: Floats, every: Floats, group: Groups, bounds: tuple[float, float], weight: Floats
-) -> _Labelled:
+) -> _LabelledUnits:
     """The labels, with two more in the corners where they have few values: a share of 0 of 30 is not surely 0."""
     if len(np.unique(people)) > FEW_VALUES:
-        return _Labelled(people, judge, weight, group)
+        return _LabelledUnits(people, judge, weight, group)
     low, high = float(every.min()), float(every.max())
     # Groups of their own: those of units are 0 and more.
     more = -1 - np.arange(4)
-    return _Labelled(
+    return _LabelledUnits(
         np.r_[people, bounds[0], bounds[1], bounds[0], bounds[1]], np.r_[judge, low, high, high, low],
         np.r_[weight, np.full(4, _CORNER)], np.r_[group, more]
     )  # fmt: skip
@@ -373,7 +373,7 @@ def _degrees_of_freedom(
     return lambda fitted: max(count - fitted, 1.0) if exact else np.inf
 
 
-def _mean_of_people(rows: _Labelled) -> tuple[float, float, Floats]:
+def _mean_of_people(rows: _LabelledUnits) -> tuple[float, float, Floats]:
     """The mean of people's labels, its variance, and what each label adds to its error."""
     count, mean = rows.weight.sum(), rows.mean(rows.y)
     off = rows.y - mean
@@ -381,7 +381,7 @@ def _mean_of_people(rows: _Labelled) -> tuple[float, float, Floats]:
     return mean, variance, rows.weight * off / count
 
 
-def _regression_mean(rows: _Labelled, every: Floats) -> tuple[tuple[float, float], float, float]:
+def _regression_mean(rows: _LabelledUnits, every: Floats) -> tuple[tuple[float, float], float, float]:
     """The mean corrected by the judge and its variance; the slope, 0 where the judge tells nothing; and the share of
     the labels' variance that it leaves."""
     count, center, mean = rows.weight.sum(), rows.mean(rows.x), rows.mean(rows.y)
@@ -406,7 +406,7 @@ group or of all but each."""
 
 
 def _jackknife_variance(
-    rows: _Labelled, every: Floats, every_groups: Groups, estimate: Callable[[Sums], Floats]
+    rows: _LabelledUnits, every: Floats, every_groups: Groups, estimate: Callable[[Sums], Floats]
 ) -> float:
     """The variance of an estimate over groups, by leaving out each in turn (the jackknife). Of few groups the root of
     the mean square of what they add is too small, for each of them has drawn the mean and the slope to itself."""

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-class Linear(NamedTuple):
+class LinearScore(NamedTuple):
     """A score on weighted items, and how far each moves it, (n,); NaN and zeros where the score is undefined."""
 
     value: float
     influence: Floats
 
 
-def linear_mean(values: Floats, weight: Floats) -> Linear:
+def linear_mean(values: Floats, weight: Floats) -> LinearScore:
     """The mean of `values` (n,) with the `weight` of each (n,), 0 or more.
 
     >>> linear_mean(np.array([0.0, 1.0, 5.0]), np.array([1.0, 1.0, 0.0]))
@@ -32,10 +32,10 @@ def linear_mean(values: Floats, weight: Floats) -> Linear:
     if not total > 0:
         return _make_undefined(len(values))
     mean = float(weight @ values / total)
-    return Linear(mean, values - mean)
+    return LinearScore(mean, values - mean)
 
 
-def linear_spearman(first: Floats, second: Floats, weight: Floats) -> Linear:
+def linear_spearman(first: Floats, second: Floats, weight: Floats) -> LinearScore:
     """Spearman's correlation of `first` and `second`, (n,) each; equal values share the mean of their ranks.
 
     >>> linear = linear_spearman(np.array([1.0, 2, 3]), np.array([1.0, 3, 2]), np.ones(3))
@@ -57,10 +57,10 @@ def linear_spearman(first: Floats, second: Floats, weight: Floats) -> Linear:
     alone_w = w**2 + 2 * _sum_above(second, w, share) - 3 * spread_w
     influence = together / (spread_u * spread_w) ** 0.5
     influence -= rho / 2 * (alone_u / spread_u + alone_w / spread_w)
-    return Linear(rho, influence)
+    return LinearScore(rho, influence)
 
 
-def linear_average_precision(labels: Floats, scores: Floats, weight: Floats) -> Linear:
+def linear_average_precision(labels: Floats, scores: Floats, weight: Floats) -> LinearScore:
     """Average precision of `labels` (0 or 1) by `scores`, (n,) each; equal scores are taken together.
 
     >>> linear = linear_average_precision(np.array([1.0, 0, 1]), np.array([0.9, 0.5, 0.1]), np.ones(3))
@@ -84,11 +84,11 @@ def linear_average_precision(labels: Floats, scores: Floats, weight: Floats) -> 
     value = summed / positive
     influence = (hit * precision - summed + gained) / positive - value * (hit - positive) / positive
     # Of the sum, the part that is in every item's share.
-    return Linear(value, influence - float(share @ influence))
+    return LinearScore(value, influence - float(share @ influence))
 
 
-def _make_undefined(n: int) -> Linear:
-    return Linear(float("nan"), np.zeros(n))
+def _make_undefined(n: int) -> LinearScore:
+    return LinearScore(float("nan"), np.zeros(n))
 
 
 def _centred_rank(values: Floats, share: Floats) -> Floats:

@@ -59,7 +59,7 @@ def join_draws(parts: Sequence[Draws]) -> Draws:
 
 
 @dataclass(frozen=True)
-class Remainder:
+class RemainingPopulation:
     """What is left of a population when a block begins: `low`, `high`, `foretold` (n, k) are bounds and guesses of the
     values, `weight` (n,) above 0 what the chances are proportional to. Guesses lie within the bounds."""
 
@@ -75,7 +75,7 @@ def draw_block_order(weight: Floats, rng: np.random.Generator) -> Ints:
     return np.argsort(rng.standard_exponential(len(weight)) / weight, kind="stable")
 
 
-def make_block(left: Remainder, order: Ints, values: Floats, known: Floats) -> Draws:
+def make_block(left: RemainingPopulation, order: Ints, values: Floats, known: Floats) -> Draws:
     """The draws of a block: `order` (t,) places in `left`, `values` (t, k) what was seen there, `known` (k,) the sum of
     all values drawn before the block."""
     t = len(order)

@@ -13,7 +13,7 @@ from embassay.errors import UsageError
 from embassay.registry import Registry
 from embassay.spec import Spec
 from embassay.systems.cleanup import CleanEncoder, CleanSimilarity, Cleanup
-from embassay.systems.cosine import PARAMETERS, Cosine, Transform, Transformed
+from embassay.systems.cosine import PARAMETERS, Cosine, Transform, TransformedEncoder
 from embassay.systems.own import COSINE, ByOwn, Compared, own_similarity
 from embassay.text import TOKENIZERS, open_tokenizer
 
@@ -269,7 +269,7 @@ def _make_similarity(
     """The similarity of an encoder's vectors; `made` is the encoder without what it was wrapped in."""
     if hasattr(made, "width"):
         return _ragged_similarity(encoder, made, spec, transform)
-    changed: Encoder = Transformed(encoder, transform) if transform.changes else encoder
+    changed: Encoder = TransformedEncoder(encoder, transform) if transform.changes else encoder
     by = own_similarity(changed) if compared == "own" else COSINE
     if by == COSINE:
         return Cosine(changed, name=SYSTEMS.format(spec))

@@ -207,7 +207,7 @@ class CleanEncoder:
             raise AttributeError(name)
         attribute = getattr(self._encoder, name)
         if name in _MANY:
-            return lambda chunks, **more: attribute(_Cleaned(chunks, self._cleanup.all), **more)
+            return lambda chunks, **more: attribute(_CleanedTexts(chunks, self._cleanup.all), **more)
         return attribute
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
@@ -226,7 +226,7 @@ class CleanEncoder:
 
 
 @dataclass(frozen=True)
-class _Cleaned(Sequence[Any]):
+class _CleanedTexts(Sequence[Any]):
     """Texts, or chunks of them, each cleaned when it is looked at."""
 
     texts: Sequence[Any]
@@ -240,7 +240,7 @@ class _Cleaned(Sequence[Any]):
 
 
 @dataclass(frozen=True)
-class _Shard(Sequence[str]):
+class _CleanedShard(Sequence[str]):
     """The texts of a shard, cleaned at the first look; it pickles without them."""
 
     texts: Sequence[str]
@@ -256,7 +256,7 @@ class _Shard(Sequence[str]):
         return iter(self._clean)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Shard, (self.texts, self.cleanup)
+        return _CleanedShard, (self.texts, self.cleanup)
 
     @cached_property
     def _clean(self) -> list[str]:
@@ -306,4 +306,4 @@ class CleanSimilarity:
         return ranked
 
     def _shards(self, shards: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
-        return _Cleaned(shards, lambda shard: _Shard(shard, self._cleanup))
+        return _CleanedTexts(shards, lambda shard: _CleanedShard(shard, self._cleanup))

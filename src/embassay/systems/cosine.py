@@ -54,7 +54,7 @@ class Transform:
 PARAMETERS = tuple(field.name for field in fields(Transform))
 
 
-class Transformed:
+class TransformedEncoder:
     """`encoder` with `transform` done to its vectors. UsageError when it has fewer dimensions than are asked for.
 
     What else the encoder says of itself (its failures, its price) is said here too; only its vectors are not

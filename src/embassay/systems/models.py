@@ -141,9 +141,7 @@ def advise_name(text: str) -> str:
     if model is not None or text.count("/") == 1:
         name = model.name if model and "/" not in text else text
         bundled = (
-            "; `minilm` is that model without torch"
-            if name.lower().endswith("all-minilm-l6-v2")
-            else ""
+            "; `minilm` is that model without torch" if name.lower().endswith("all-minilm-l6-v2") else ""
         )
         return f"A model of the Hugging Face hub or of a folder is -s st:{name}{bundled}. "
     return ""

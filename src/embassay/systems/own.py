@@ -222,7 +222,7 @@ Compared = Literal["cosine", "own"]
 """How a protocol compares the vectors of models: all alike, or each as it was made for."""
 
 
-class Comparing(TypedDict, total=False):
+class ComparisonChoice(TypedDict, total=False):
     """How a protocol compares texts: see `embassay.systems.open_system`."""
 
     pair_corpus: str

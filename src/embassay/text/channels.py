@@ -26,7 +26,7 @@ Channel = Literal["typos", "ocr"]
 _SWAPPED = "swapped"
 
 
-class Fate(NamedTuple):
+class CharacterFate(NamedTuple):
     """How often a character goes wrong, relative to the mean, and what becomes of it, with ends of cumulated shares."""
 
     rate: float
@@ -41,11 +41,11 @@ class Fate(NamedTuple):
 
 
 @cache
-def read_channel(name: Channel) -> Mapping[str, Fate]:
+def read_channel(name: Channel) -> Mapping[str, CharacterFate]:
     """The fitted table of a channel: characters, or two of them in a row, and their fate."""
     table = json.loads((Path(__file__).parent / "channels.json").read_text("utf-8"))[name]
     fates = {
-        key: Fate(rate, tuple(outcomes), tuple(accumulate(outcomes.values())))
+        key: CharacterFate(rate, tuple(outcomes), tuple(accumulate(outcomes.values())))
         for key, (rate, outcomes) in table.items()
     }
     if name == "typos":
@@ -53,7 +53,7 @@ def read_channel(name: Channel) -> Mapping[str, Fate]:
     return fates
 
 
-def _capitalize_fate(fate: Fate) -> Fate:
+def _capitalize_fate(fate: CharacterFate) -> CharacterFate:
     """That of a capital, which errs at a keyboard as its small letter does."""
     outcomes = (what if what == _SWAPPED else what.capitalize() for what in fate.outcomes)
     return fate._replace(outcomes=tuple(outcomes))
@@ -81,7 +81,7 @@ def _draw_shares(draw: Draw, n: int) -> list[float]:
 
 
 def _damage_at(
-    text: str, place: int, fates: Mapping[str, Fate], share: float, drawn: list[float]
+    text: str, place: int, fates: Mapping[str, CharacterFate], share: float, drawn: list[float]
 ) -> tuple[str, int]:
     """What is written for the text at a place, and how many of its characters that stands for."""
     happens, what = drawn

@@ -95,7 +95,7 @@ def pseudo_questions(
             raise UsageError(
                 f"There is no kind of question called {kind!r}.", mend=f"Kinds are {', '.join(KINDS)}."
             )
-    making = _Making(passages, limit, seed, whole)
+    making = _QuestionMaker(passages, limit, seed, whole)
     for kind in KINDS:
         if kind in kinds:
             making.add(kind)
@@ -106,7 +106,7 @@ Found = tuple[PseudoQuestion, int]
 """A question, and the place of the passage that it is from."""
 
 
-class _Making:
+class _QuestionMaker:
     """The passages as they lose what is asked, and the questions so far; what can be asked is told from those given."""
 
     def __init__(self, passages: Sequence[Text], limit: int | None, seed: int, whole: Container[str]) -> None:

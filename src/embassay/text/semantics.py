@@ -89,7 +89,7 @@ def _replace_match(match: re.Match[str]) -> str:
 
 
 @dataclass(frozen=True)
-class _Grammar:
+class _NegationGrammar:
     """How a language says no: its common finite auxiliaries and modals, and `words` that tell a text is in it.
 
     Clauses are what stands between punctuation marks. A clause with one of `others` (never, nobody ...) is negative in
@@ -211,7 +211,7 @@ def _negate_french(clause: str, verb: re.Pattern[str]) -> str:
 
 
 _GRAMMARS = {
-    "de": _Grammar(
+    "de": _NegationGrammar(
         "ist sind war waren bin bist seid hat haben hatte hatten habe hast wird werden wurde wurden würde "
         "würden kann können konnte konnten könnte könnten muss müssen musste mussten müsste müssten soll "
         "sollen sollte sollten will wollen wollte wollten darf dürfen durfte durften mag mögen möchte möchten",
@@ -221,7 +221,7 @@ _GRAMMARS = {
         "nur wenn wie kein keine dass",
         _negate_german,
     ),
-    "es": _Grammar(
+    "es": _NegationGrammar(
         "es son era eran fue fueron será serán sería serían soy eres somos está están estaba estaban estuvo "
         "estoy ha han había habían he hemos hay hubo habrá habría tiene tienen tenía tenían tuvo tendrá puede "
         "pueden podía podían pudo podrá podrán podría podrían debe deben debía debían debería deberían quiere "
@@ -231,7 +231,7 @@ _GRAMMARS = {
         "de este esta o muy también ser hay puede",
         _negate_spanish,
     ),
-    "fr": _Grammar(
+    "fr": _NegationGrammar(
         "est sont était étaient sera seront serait seraient fut furent suis sommes êtes a ont avait avaient "
         "aura auront aurait auraient ai avons avez eut peut peuvent pouvait pouvaient pourra pourront "
         "pourrait pourraient doit doivent devait devaient devra devront devrait devraient veut veulent "

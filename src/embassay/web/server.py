@@ -57,7 +57,7 @@ Headers = Callable[[str], Mapping[str, str]]
 """The headers of the answers at a path; they replace those of the app."""
 
 
-class Guard:
+class RequestGuard:
     """Stands before the app. Bodies are read here whole, so that nothing behind meets a long or a slow one."""
 
     def __init__(self, app: App, options: ServerLimits, headers: Headers) -> None:
@@ -314,10 +314,10 @@ def _make_server(make_app: Callable[[], Any], command: str, proxy_headers: bool)
         app, http=_impatient_protocol(), log_level="warning", access_log=False, server_header=False, backlog=_AT_ONCE,
         proxy_headers=proxy_headers, timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS
     )  # fmt: skip
-    return type("Server", (_Frugal, uvicorn.Server), {})(config)
+    return type("Server", (_FileLimitServer, uvicorn.Server), {})(config)
 
 
-class _Frugal:
+class _FileLimitServer:
     """Before uvicorn's server: a process that has no open files left says so once. asyncio tries to take one more as
     often as its backlog is long, each time with a traceback; so that is short, and the system's queue long again."""
 
@@ -339,7 +339,7 @@ class _Frugal:
             )
 
 
-class _Impatient:
+class _TimeoutProtocol:
     """Before a protocol of uvicorn: ends a connection that has been open for HEADER_SECONDS without the whole head of a
     request, be it the first or a later one, and sooner where others need its open file. uvicorn's own limit is of
     connections that send nothing at all after an answer; half a head would stay for ever, and with it one of the
@@ -392,7 +392,7 @@ def _impatient_protocol() -> type[Any]:
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     return type(
-        "Impatient", (_Impatient, AutoHTTPProtocol), {"most": max(8, _raise_file_limit() - _OWN_FILES)}
+        "Impatient", (_TimeoutProtocol, AutoHTTPProtocol), {"most": max(8, _raise_file_limit() - _OWN_FILES)}
     )
 
 

@@ -12,7 +12,7 @@ from embassay.data import SHAPES, open_dataset
 from embassay.data.check import Check
 from embassay.data.check import figures as texts
 from embassay.data.check.figures import count_values, find_off_scale_scores, spread_of
-from embassay.data.check.files import Stops
+from embassay.data.check.files import FaultCollector
 from embassay.data.check.inspection import TASKS, find_near_misses
 from embassay.errors import DataError, UsageError
 
@@ -165,7 +165,7 @@ def test_a_column_of_objects_is_offered_for_nothing(tmp_path: Path) -> None:
 
 def test_one_fault_many_places() -> None:
     """Faults that differ only in ids and lines are one, and what comes up twice counts once."""
-    stops = Stops()
+    stops = FaultCollector()
     for line in (5, 3, 5):
         stops.add(
             DataError(f"id 'k{line}' appears twice, first on line 1.", path="a", line=line), "documents"

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import column, corpus, open_dataset
-from embassay.data.corpus import Picked, TextColumn
+from embassay.data.corpus import PickedTexts, TextColumn
 from embassay.data.rows import collect_faults
 from embassay.errors import DataError, UsageError
 from embassay.records import Documents, Loaded, RetrievalSet
@@ -111,7 +111,7 @@ def test_equal(tmp_path: Path, large: Callable[[], None], suffix: str, shape: st
     for _ in range(2):
         found = open_dataset(spec).load(shape, limit=limit)
         assert found == small
-        assert isinstance(corpus_of(found).texts, (tuple, Picked) if limit else TextColumn)
+        assert isinstance(corpus_of(found).texts, (tuple, PickedTexts) if limit else TextColumn)
         assert set(corpus_of(found).langs or ()) <= {*LANGS}
         assert pickle.loads(pickle.dumps(found)) == small
     assert len(list((tmp_path / "cache" / "corpora").glob("*/texts"))) == 1

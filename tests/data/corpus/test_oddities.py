@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data.column import find_oddities, find_repeats
-from embassay.data.intake import Tally
+from embassay.data.intake import ReasonTally
 from embassay.data.views import Draw, draw_places
 
 FEW = st.sampled_from(["", "a", "b", "c", "dd", "e" * 12])
@@ -26,7 +26,7 @@ def test_repeats(texts: list[str], kinds: int) -> None:
 def test_same_warnings_as_one_by_one(texts: list[str]) -> None:
     """The counts, examples and order that noting one text after the other gives."""
     ids = [f"d{place}" for place in range(len(texts))]
-    one_by_one, at_once = Tally(), Tally()
+    one_by_one, at_once = ReasonTally(), ReasonTally()
     for key, text in zip(ids, texts, strict=True):
         if not text:
             one_by_one.note("empty documents in the corpus", key)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from embassay.data.documents import conversion
-from embassay.data.documents.html import End, Start, html_tokens
+from embassay.data.documents.html import EndTag, StartTag, html_tokens
 from embassay.data.documents.markup import Unread, html_text
 
 
 def told(page: str) -> list[object]:
     """The tokens, short: a tag by its name, an end with a stroke before it."""
-    names = {Start: "{0.tag}", End: "/{0.tag}", str: "'{0}'"}
+    names = {StartTag: "{0.tag}", EndTag: "/{0.tag}", str: "'{0}'"}
     return [names[type(token)].format(token) for token in html_tokens(page)]
 
 
@@ -41,7 +41,7 @@ def test_a_page(page, tokens):
 def test_attributes():
     """In lower case, characters for references, the first of two, none for a value that is left out."""
     (start,) = html_tokens("<A HREF='a&amp;b' Id = x id=y checked>")
-    assert start == Start("a", {"href": "a&b", "id": "x", "checked": ""})
+    assert start == StartTag("a", {"href": "a&b", "id": "x", "checked": ""})
 
 
 def test_a_character_with_thousands_of_digits():

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.judged_runs import Entries, Known, read_held_entries, read_run
+from embassay.data.judged_runs import CorpusTexts, Entries, read_held_entries, read_run
 from embassay.data.judged_runs.engines import read_hits
 from embassay.data.judged_runs.spans import are_spans, by_evidence, make_qrels, read_spans
 from embassay.data.judged_runs.texts import _normalise_blanks
@@ -74,7 +74,7 @@ def search(*hits: dict[str, Any], **more: Any) -> dict[str, Any]:
 def run_of(tmp_path: Path, content: Any, known: bool = True, **mapping: str) -> Entries:
     path = tmp_path / "run.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return read_run(path, mapping, Known(KNOWN, ASKED) if known else None)
+    return read_run(path, mapping, CorpusTexts(KNOWN, ASKED) if known else None)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_what_is_no_answer_is_named(content: str, said: str, tmp_path: Path) -> 
 @given(st.text(max_size=80))
 def test_texts_are_found_whatever_their_spaces(text: str) -> None:
     """A text that nobody sees is equal to none."""
-    known = Known({"d": text})
+    known = CorpusTexts({"d": text})
     assert known.passage(f"  {text}\n") == ("d" if _normalise_blanks(text) else None)
 
 
@@ -332,7 +332,7 @@ def test_the_csv_of_ragas(printed: Any, tmp_path: Path) -> None:
         writer = csv.writer(stream)
         writer.writerow(["user_input", "retrieved_contexts", "response"])
         writer.writerows([asked, printed(texts), "x, y"] for asked, texts in rows)
-    found = read_run(path, {}, Known({**KNOWN, "d4": odd}, ASKED))
+    found = read_run(path, {}, CorpusTexts({**KNOWN, "d4": odd}, ASKED))
     assert list(found.frame.select("query", "doc").iter_rows()) == [
         ("q1", "d2"), ("q1", "d1"), ("q2", "d4"), ("q2", "d2"),
     ]  # fmt: skip
@@ -343,7 +343,7 @@ def test_a_csv_of_ragas_that_was_cut(tmp_path: Path) -> None:
     path = tmp_path / "ragas.csv"
     path.write_text(f"user_input,retrieved_contexts\nq1,\"['{REFUND}']\"\nq2,\"['{HELMET}', 'The sh\"\n")
     with pytest.raises(DataError, match="to_jsonl") as raised:
-        read_run(path, {}, Known(KNOWN, ASKED))
+        read_run(path, {}, CorpusTexts(KNOWN, ASKED))
     assert raised.value.line == 3
 
 
@@ -481,7 +481,7 @@ def test_the_engines_order_and_the_judged_ids(answer: dict[str, Any], tmp_path: 
     path = tmp_path / "run.json"
     for content in ({"query_id": "q1", **answer}, {"q1": answer}):
         path.write_text(json.dumps(content))
-        run = read_run(path, {}, Known(KNOWN, ASKED, lambda: JUDGED))
+        run = read_run(path, {}, CorpusTexts(KNOWN, ASKED, lambda: JUDGED))
         best = run.frame.with_columns(single=pl.col("value").cast(pl.Float32)).sort(
             "single", "doc", descending=True
         )
@@ -493,11 +493,11 @@ def test_judgements_decide_between_ids(tmp_path: Path) -> None:
     hits = [{"_id": f"d{i}", "_source": {"id": f"x{i}", "ref": {"doc_id": f"d{4 - i}"}}} for i in (1, 2, 3)]
     path = tmp_path / "run.json"
     path.write_text(json.dumps({"q1": {"hits": {"hits": hits}}}))
-    run = read_run(path, {}, Known({}, {}, lambda: JUDGED))
+    run = read_run(path, {}, CorpusTexts({}, {}, lambda: JUDGED))
     assert run.frame["doc"].to_list() == ["d1", "d2", "d3"]
     [note] = [note for note in run.notes if "known id" in note]
     assert "--map doc_id=_source.ref.doc_id" in note
-    mapped = read_run(path, {"doc_id": "_source.ref.doc_id"}, Known({}, {}, lambda: JUDGED))
+    mapped = read_run(path, {"doc_id": "_source.ref.doc_id"}, CorpusTexts({}, {}, lambda: JUDGED))
     assert mapped.frame["doc"].to_list() == ["d3", "d2", "d1"]
 
 
@@ -505,7 +505,7 @@ def test_judgements_decide_between_questions(tmp_path: Path) -> None:
     """An answer's own id is no question's where another key holds one."""
     path = tmp_path / "run.json"
     path.write_text(json.dumps([{"id": "resp-1", "query": ASKED["q1"], "documents": ["d1"]}]))
-    assert read_run(path, {}, Known(KNOWN, ASKED)).frame["query"].to_list() == ["q1"]
+    assert read_run(path, {}, CorpusTexts(KNOWN, ASKED)).frame["query"].to_list() == ["q1"]
 
 
 TWO = {

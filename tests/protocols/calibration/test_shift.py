@@ -16,7 +16,7 @@ from embassay.protocols.calibration.check import check_calibration
 from embassay.protocols.calibration.shift import (
     KEPT,
     WATCHED,
-    Watch,
+    PairWatch,
     compare_pairs,
     keep_reference,
     pair_features,
@@ -115,7 +115,7 @@ def test_accepting_other_pairs_warns_and_like_ones_do_not(saved: Path) -> None:
 
 def test_single_pairs_are_compared_when_there_are_many() -> None:
     reference = keep_reference({"similarity": np.random.default_rng(0).random(400)}, np.random.default_rng(1))
-    watch = Watch(reference)
+    watch = PairWatch(reference)
     said = [watch.see({"similarity": np.array([0.99])}) for _ in range(WATCHED)]
     assert not any(said[:-1])
     assert said[-1]

@@ -12,7 +12,7 @@ import pytest
 import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.gate import judge_bars
-from embassay.protocols.thresholds import KEYS, Bar, End, read_bar, read_rows
+from embassay.protocols.thresholds import KEYS, End, ScoreThreshold, read_bar, read_rows
 from embassay.records import Result
 from embassay.report.record import KINDS
 from embassay.runs.folder import RunFolder
@@ -49,9 +49,9 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return kind, carry_out(run, kind, top)
 
 
-def _bar(row: Result, sign: str, number: float, end: End) -> Bar:
+def _bar(row: Result, sign: str, number: float, end: End) -> ScoreThreshold:
     where = {key: getattr(row, key) for key in KEYS}
-    return Bar(row.protocol, row.task, row.measure, row.system, sign, number, end, where)
+    return ScoreThreshold(row.protocol, row.task, row.measure, row.system, sign, number, end, where)
 
 
 def _ends(row: Result) -> Sequence[tuple[End, float | None]]:

@@ -14,7 +14,7 @@ from embassay.protocols import hume, pteb
 from embassay.protocols.hume.adjudication import correct_gold, export_gold, find_disputes
 from embassay.protocols.hume.collection import read_all_rows
 from embassay.protocols.hume.options import GoldKind
-from embassay.protocols.hume.store import AnswerStore, Draft, open_store, stored_annotations
+from embassay.protocols.hume.store import AnswerDraft, AnswerStore, open_store, stored_annotations
 from embassay.protocols.hume.study import Family, StudyFolder, read_study
 from hume_small import small_study
 
@@ -35,7 +35,7 @@ class Case:
     ) -> None:
         self.store.add_annotator(who, kind)  # type: ignore[arg-type]
         self.seq += 1
-        draft = Draft(item, value, self.seq, 1.0, flag, comment, "t")
+        draft = AnswerDraft(item, value, self.seq, 1.0, flag, comment, "t")
         self.store.save(who, self.task.name, draft)
 
     def annotate(self, who: str, **others: Any) -> None:

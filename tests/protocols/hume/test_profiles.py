@@ -25,7 +25,7 @@ from embassay.protocols.hume.profiles import (
     read_profiles,
     write_profiles,
 )
-from embassay.protocols.hume.store import Draft, open_store
+from embassay.protocols.hume.store import AnswerDraft, open_store
 from embassay.protocols.hume.study import StudyFolder, read_study
 from hume_small import small_study
 
@@ -45,7 +45,7 @@ def _answered(folder: StudyFolder, **levels: str) -> None:
     for place, (name, level) in enumerate(levels.items()):
         store.add_annotator(name)
         for at, (item, label) in enumerate(gold.items()):
-            store.save(name, "mood", Draft(item, (label + (at < place % 4)) % 3, at + 1, 2.0, tab="t"))
+            store.save(name, "mood", AnswerDraft(item, (label + (at < place % 4)) % 3, at + 1, 2.0, tab="t"))
         store.tell_profile(name, {"language:eng": level} if level else {})
     store.close()
 

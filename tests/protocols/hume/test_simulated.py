@@ -21,7 +21,7 @@ from embassay.protocols.hume.collection import (
     simulate_rows,
 )
 from embassay.protocols.hume.sampling import SampleRequest, TaskRequest, draw_study
-from embassay.protocols.hume.store import Draft, open_store
+from embassay.protocols.hume.store import AnswerDraft, open_store
 from embassay.protocols.hume.study import (
     FAMILIES,
     AnnotationRow,
@@ -155,7 +155,7 @@ def test_scripts_never_stand_beside_people(tmp_path: Path) -> None:
     file.unlink()
     store = open_store(folder)
     store.add_annotator("bob", "person")
-    store.save("bob", folder.items[0].task, Draft(folder.items[0].id, 3.0, 1))
+    store.save("bob", folder.items[0].task, AnswerDraft(folder.items[0].id, 3.0, 1))
     store.close()
     with pytest.raises(UsageError, match="bob"):
         check_nobody_answered(folder)

@@ -13,7 +13,7 @@ from embassay.cli.main import app, with_commands
 from embassay.data import open_dataset
 from embassay.data.catalogue.entries import EntryRecord, all_entries
 from embassay.data.catalogue.miniature import (
-    Amounts,
+    DatasetAmounts,
     choose_shape,
     count_items,
     token_density,
@@ -21,7 +21,7 @@ from embassay.data.catalogue.miniature import (
 )
 from embassay.data.catalogue.suites import all_suites
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.absentees import Absent
+from embassay.protocols.kernel.absentees import AbsentDataset
 from embassay.protocols.sage.options import Request, SageOptions
 from embassay.protocols.sage.protocol import Sage
 
@@ -115,7 +115,7 @@ def test_a_price_follows_the_figures() -> None:
 def test_a_miniature_is_of_its_shape(name: str, tmp_path: Path) -> None:
     """It opens as the dataset would, with as many rows as were wanted, and texts as long as the record says."""
     record = all_entries()[name]
-    size = Absent(record).sizes[0]
+    size = AbsentDataset(record).sizes[0]
     opened = open_dataset(str(write_miniature(record, (), size, tmp_path)))
     shape = choose_shape(record)
     assert not opened.missing(shape)
@@ -127,12 +127,12 @@ def test_a_miniature_is_of_its_shape(name: str, tmp_path: Path) -> None:
 def test_amounts_follow_languages_limits_and_sets() -> None:
     """Of some languages their share; a limit holds for each language and set."""
     known = all_entries()
-    assert count_items(known["sts17"]) == Amounts(5_346)
-    assert count_items(known["sts17"], ("en-en", "es-es")) == Amounts(500)
-    assert count_items(known["sts17"], ("en-en", "ko-ko"), 100) == Amounts(200)
-    assert count_items(known["arxiv-p2p"], (), 500) == Amounts(31 * 500)
+    assert count_items(known["sts17"]) == DatasetAmounts(5_346)
+    assert count_items(known["sts17"], ("en-en", "es-es")) == DatasetAmounts(500)
+    assert count_items(known["sts17"], ("en-en", "ko-ko"), 100) == DatasetAmounts(200)
+    assert count_items(known["arxiv-p2p"], (), 500) == DatasetAmounts(31 * 500)
     assert count_items(known["askubuntu"], (), 10).other == 10
-    assert count_items(known["banking77"]) == Amounts(3_080, 10_003)
+    assert count_items(known["banking77"]) == DatasetAmounts(3_080, 10_003)
 
 
 def test_every_record_says_how_long_its_texts_are() -> None:

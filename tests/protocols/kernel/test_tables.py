@@ -14,7 +14,7 @@ from embassay.data.rows import escape_formula, unescape_formula
 from embassay.protocols.kernel.tables import (
     Column,
     ColumnTable,
-    Printed,
+    PrintedTable,
     check_table_name,
     format_csv,
     interval_fields,
@@ -100,7 +100,7 @@ def test_csv_has_every_digit_and_markdown_two():
 def test_latex_is_for_a_paper_and_obeys_nobody(tmp_path):
     """Caption, label, headings of rows, bold for who may be first, broken cells; names are printed as they are."""
     body = ["Models & more", ["a_b", "0.50<br>0.02"], [r"\input{x}", "0.40"]]
-    made = Printed("100% of it", ["system", "overall"], "lr", body, "A note_.", frozenset({(1, 1)}))
+    made = PrintedTable("100% of it", ["system", "overall"], "lr", body, "A note_.", frozenset({(1, 1)}))
     text = made.latex("sage_table1")
     assert r"\caption{100\% of it. Bold: may be first by the tests of the run.}" in text
     assert r"\label{tab:sage-table1}" in text
@@ -108,13 +108,13 @@ def test_latex_is_for_a_paper_and_obeys_nobody(tmp_path):
     assert r"a\_b & \textbf{\shortstack[r]{0.50 \\ 0.02}} \\" in text
     assert r"\textbackslash{}input\{x\} & 0.40 \\" in text
     assert r"\footnotesize A note\_." in text
-    assert "Bold" not in Printed("t", ["a"], "l", [["x"]]).latex("t")
+    assert "Bold" not in PrintedTable("t", ["a"], "l", [["x"]]).latex("t")
 
 
 def test_latex_leaves_out_columns_without_a_value():
     """The note names them; bold stays where it was; a table without any value keeps all its columns."""
     body = ["Models", ["a", "n/a", "0.50"], ["b", "n/a", "n/a"]]
-    made = Printed("t", ["system", "overall", "sts"], "lrr", body, "A note.", frozenset({(1, 2)}))
+    made = PrintedTable("t", ["system", "overall", "sts"], "lrr", body, "A note.", frozenset({(1, 2)}))
     text = made.latex("t")
     assert r"\begin{tabular}{lr}" in text
     assert r"system & sts \\" in text
@@ -124,7 +124,7 @@ def test_latex_leaves_out_columns_without_a_value():
     assert "A note." in note
     assert "overall" in note
     assert "overall" not in text.partition(r"\footnotesize ")[0]
-    nothing = Printed("t", ["system", "sts"], "lr", [["a", "n/a"]])
+    nothing = PrintedTable("t", ["system", "sts"], "lr", [["a", "n/a"]])
     assert r"a & n/a \\" in nothing.latex("t")
 
 

@@ -10,15 +10,15 @@ import pytest
 
 import embassay as eb
 from embassay.errors import UsageError
-from embassay.protocols.pteb.freshness import Texts, excess_loss, subtract_untrained_excess
+from embassay.protocols.pteb.freshness import DatasetTexts, excess_loss, subtract_untrained_excess
 from paper_runs import write_pairs
 
 
-def texts(name: str, distances: list[float], losses: list[float], each: int = 200) -> Texts:
+def texts(name: str, distances: list[float], losses: list[float], each: int = 200) -> DatasetTexts:
     """At each distance as many items, all right as they are, of which a paraphrase loses this share."""
     wrong = [np.arange(each) < round(share * each) for share in losses]
     run = 1.0 - np.concatenate(wrong)
-    return Texts(name, np.repeat(distances, each), np.ones(len(run)), (run,))
+    return DatasetTexts(name, np.repeat(distances, each), np.ones(len(run)), (run,))
 
 
 def test_what_old_texts_lose_more() -> None:
@@ -36,8 +36,8 @@ def test_what_old_texts_lose_more() -> None:
 
 def test_texts_that_are_only_reworded_more_are_not_taken_for_learnt() -> None:
     """Old texts lose more in all, and the same as fresh ones at each distance."""
-    old = Texts("old", *_mixed(30, 90))
-    fresh = Texts("new", *_mixed(90, 30))
+    old = DatasetTexts("old", *_mixed(30, 90))
+    fresh = DatasetTexts("new", *_mixed(90, 30))
     raw = [1 - side.runs[0].mean() for side in (old, fresh)]
     assert raw[0] - raw[1] > 0.1
     result = excess_loss("mean", [old], [fresh])
@@ -85,8 +85,11 @@ def test_correlations_are_of_each_dataset_by_itself() -> None:
     gold = np.linspace(0, 1, 40)
     kept, turned = gold.copy(), gold[::-1].copy()
     near = np.full(40, 0.3)
-    old = Texts("old", near, kept, (turned,), gold)
-    fresh = [Texts("a", near, kept, (kept,), gold), Texts("b", near, 10 + kept, (10 + kept,), 5 + gold)]
+    old = DatasetTexts("old", near, kept, (turned,), gold)
+    fresh = [
+        DatasetTexts("a", near, kept, (kept,), gold),
+        DatasetTexts("b", near, 10 + kept, (10 + kept,), 5 + gold),
+    ]
     result = excess_loss("spearman", [old], fresh)
     [part] = [part for part in result.bins if part.fresh_loss is not None]
     assert (part.old_loss, part.fresh_loss) == (pytest.approx(2.0), pytest.approx(0.0))

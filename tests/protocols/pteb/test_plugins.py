@@ -5,12 +5,12 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from embassay import registry
-from embassay.protocols.pteb.paraphrasing import PARAPHRASERS, Copied, open_paraphraser
+from embassay.protocols.pteb.paraphrasing import PARAPHRASERS, CopyingParaphraser, open_paraphraser
 from embassay.protocols.sage.tasks import TASKS as SAGE_TASKS
 from embassay.protocols.tasks import TASKS
 
 
-class Shouted(Copied):
+class Shouted(CopyingParaphraser):
     """The text in capitals."""
 
     name = identity = "shouted"

@@ -16,9 +16,9 @@ import pytest
 
 import embassay
 from embassay.errors import BudgetExceeded, ModelError, UsageError
-from embassay.protocols.rag.live_runs import AGAIN, LiveRun, Questions, make_live_runs, make_row
+from embassay.protocols.rag.live_runs import AGAIN, AskedQuestions, LiveRun, make_live_runs, make_row
 from embassay.systems.remote import Limits
-from embassay.systems.retrievers import LiveAnswer, Manners
+from embassay.systems.retrievers import AskingOptions, LiveAnswer
 from embassay.systems.retrievers.function import FunctionRetriever
 from stub import Faults, StubServer
 from stub.retrieving import DOCUMENTS, find
@@ -29,8 +29,10 @@ ASKED = {f"q{number}": f"{text} {number}" for number, text in enumerate([*DOCUME
 def ask(
     out: Path | None, function: Any, questions: dict[str, str] = ASKED, depth: int = 3, **manners: Any
 ) -> LiveRun:
-    retriever = FunctionRetriever(function, depth, "here:find", Manners(1, **{"attempts": 1, **manners}))
-    with make_live_runs([retriever], Questions(questions, depth), out) as runs:
+    retriever = FunctionRetriever(
+        function, depth, "here:find", AskingOptions(1, **{"attempts": 1, **manners})
+    )
+    with make_live_runs([retriever], AskedQuestions(questions, depth), out) as runs:
         return runs[0]
 
 
@@ -116,7 +118,7 @@ def test_the_money_ends_it(tmp_path: Path) -> None:
         (tmp_path / "find.json").write_text(json.dumps(said))
         with (
             pytest.raises(BudgetExceeded),
-            make_live_runs([str(tmp_path / "find.json")], Questions(ASKED, 3), tmp_path, max_usd=0.55),
+            make_live_runs([str(tmp_path / "find.json")], AskedQuestions(ASKED, 3), tmp_path, max_usd=0.55),
         ):
             raise AssertionError("not reached")
     assert len((tmp_path / "retrieved" / "find.jsonl").read_text().splitlines()) == 5
@@ -241,5 +243,5 @@ def test_killed_and_gone_on_with_nothing_is_asked_twice_and_nothing_lost(tmp_pat
 
 def test_limits_are_those_of_other_servers() -> None:
     """The manners of a retriever pass on as they are."""
-    limits = Manners(7, rpm=30, timeout=2, attempts=5).limits
+    limits = AskingOptions(7, rpm=30, timeout=2, attempts=5).limits
     assert limits == Limits(rpm=30, concurrency=7, timeout=2, attempts=5)

@@ -13,7 +13,7 @@ import pytest
 import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.sage.attack import (
-    Orders,
+    PairOrders,
     change_word,
     estimate_chance_flips,
     evaluate_system,
@@ -55,7 +55,7 @@ def test_high_pairs_stand_above_low_ones() -> None:
     assert set(orders.lower_second) <= {"bp3", "bp4"}
     assert orders == order_pairs(scored(5, 4, 3, 2, 1), 7)
     labels = LabelledPairs(("x", "y"), ("a", "c"), ("b", "d"), np.array([1, 0], dtype=np.int8))
-    assert order_pairs(labels, 7) == Orders(("x",), ("a",), ("b",), ("c",), ("d",))
+    assert order_pairs(labels, 7) == PairOrders(("x",), ("a",), ("b",), ("c",), ("d",))
     assert not len(order_pairs(scored(3, 3), 7))
     assert not len(order_pairs(scored(), 7))
 
@@ -116,21 +116,21 @@ def test_what_cannot_be_changed_is_not_flipped() -> None:
 
 def test_chance_grows_with_the_number_of_changes() -> None:
     """The same draws at every number, by the seed and the item alone."""
-    orders = Orders(("1", "2"), ("the tide turns",) * 2, ("the tide turns",) * 2, ("x", "y"), ("x", "y"))
+    orders = PairOrders(("1", "2"), ("the tide turns",) * 2, ("the tide turns",) * 2, ("x", "y"), ("x", "y"))
     limits = np.array([0.8, 0.5])
     shares = estimate_chance_flips(Common(), orders, limits, 3, 7)
     assert shares.shape == (2, 3)
     assert (np.diff(shares, axis=1) >= 0).all()
     assert 0 <= shares.min() <= shares.max() <= 1
     assert np.array_equal(shares, estimate_chance_flips(Common(), orders, limits, 3, 7))
-    swapped = Orders(*(tuple(reversed(column)) for column in (orders.ids, orders.first, orders.second,
+    swapped = PairOrders(*(tuple(reversed(column)) for column in (orders.ids, orders.first, orders.second,
                                                               orders.lower_first, orders.lower_second)))  # fmt: skip
     assert np.array_equal(shares[::-1], estimate_chance_flips(Common(), swapped, limits[::-1], 3, 7))
 
 
 def test_an_order_that_is_wrong_at_first_is_not_attacked() -> None:
     """It counts in `right` alone; a tie is no order."""
-    data = Orders(
+    data = PairOrders(
         ("1", "2", "3"), ("tide", "tide", "tide"), ("tide", "moon", "tide"), ("x", "x", "y"), ("q", "x", "y")
     )
     context = SageContext("mine", open_tokenizer("words"), 7, SageOptions(resamples=50, attack_budget=2))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.kernel.estimates import bootstrap_interval
-from embassay.protocols.wordings.scores import Runs, RunSource, average_levels, level_on_dataset
+from embassay.protocols.wordings.scores import RunSource, SourceRuns, average_levels, level_on_dataset
 from embassay.stats.intervals import degrees_of_freedom
 
 
@@ -16,7 +16,7 @@ def runs(scores, originals, *, label="", noise=None, n=50):
     moved = np.zeros((len(scores), 0)) if noise is None else np.tile(noise, (len(scores), 1))
     source = RunSource(label, {"d": tuple(range(len(scores)))})
     draws = (scores[:, None] + moved, originals[:, None] + moved)
-    return Runs(source, scores, originals, *(of[:, : moved.shape[1]] for of in draws), n, "per item")
+    return SourceRuns(source, scores, originals, *(of[:, : moved.shape[1]] for of in draws), n, "per item")
 
 
 def level(*sources, system="a", seed=1):
@@ -91,7 +91,7 @@ def test_over_datasets_the_runs_are_paired_by_number():
 
 def test_nothing_missing_is_averaged_away():
     """One run without a score, but there is none for the dataset, nor over datasets; the reason goes along."""
-    broken = Runs(RunSource("", {}), reason="paraphrase:seed=1338: 6% without usable wording")
+    broken = SourceRuns(RunSource("", {}), reason="paraphrase:seed=1338: 6% without usable wording")
     assert level(broken).score.reason.endswith("usable wording")
     found = average_levels([("one", level(runs([0.5], [0.5]))), ("two", level(broken))], "a", noun="dataset")
     assert not found.present
@@ -111,7 +111,9 @@ def covered(case, worlds):
         counts = np.stack([np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(300)]) / n
         source = RunSource("", {"d": tuple(range(many))})
         originals = np.tile(items, (many, 1))
-        made = Runs(source, worded.mean(1), originals.mean(1), worded @ counts.T, originals @ counts.T, n)
+        made = SourceRuns(
+            source, worded.mean(1), originals.mean(1), worded @ counts.T, originals @ counts.T, n
+        )
         found = level_on_dataset("d", "a", [made], seed=seed, resamples=300)
         for place, part in enumerate((found.score, found.delta)):
             low, high = bootstrap_interval(part.replicates)

@@ -13,7 +13,7 @@ from embassay.errors import DataError, ModelError, TextRefused, UsageError
 from embassay.runs.cluster import connection as address
 from embassay.runs.cluster.connection import (
     Node,
-    Seen,
+    NodeFindings,
     check_address,
     check_nodes,
     count_cpus,
@@ -96,7 +96,7 @@ def test_a_node_that_goes_while_it_is_asked(monkeypatch):
     monkeypatch.setattr(
         address,
         "_collect_seen",
-        lambda _, asked, __: Seen(asked, **fine, error="" if asked.id == "a" else "no answer"),
+        lambda _, asked, __: NodeFindings(asked, **fine, error="" if asked.id == "a" else "no answer"),
     )
     for there, told in (("ab", ["a", "b"]), ("a", ["a"])):
         monkeypatch.setattr(
@@ -109,14 +109,14 @@ def test_a_node_of_another_version_or_without_embassay():
     """The node is named."""
     from embassay import __version__
 
-    fine = Seen(node(), "3.11.7", __version__, "2.60.0")
+    fine = NodeFindings(node(), "3.11.7", __version__, "2.60.0")
     check_nodes([fine])
     with pytest.raises(UsageError, match=r"node b has Embassay 0\.0\.1"):
-        check_nodes([fine, Seen(node(name="b"), "3.11.7", "0.0.1", "2.60.0")])
+        check_nodes([fine, NodeFindings(node(name="b"), "3.11.7", "0.0.1", "2.60.0")])
     with pytest.raises(UsageError, match="node b cannot do the work: ModuleNotFoundError"):
         check_nodes(
             [
-                Seen(
+                NodeFindings(
                     node(name="b"),
                     "3.11.7",
                     "",

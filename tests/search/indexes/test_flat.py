@@ -11,7 +11,7 @@ from embassay.errors import UsageError
 from embassay.search import exact as exact_module
 from embassay.search.exact import exact_search
 from embassay.search.indexes import open_index
-from embassay.search.indexes.faiss_index import LEAST_MEMORY, Flat
+from embassay.search.indexes.faiss_index import LEAST_MEMORY, FlatIndex
 from embassay.search.indexes.store import forget_rows
 
 
@@ -30,7 +30,7 @@ def test_neither_shards_nor_memory_change_the_answer(seed, sizes, k, rows, block
     """Pieces of any size and blocks of any width: what exact search finds in the stacked vectors, bit by bit."""
     shards = [vectors(size, 12, seed + place) for place, size in enumerate(sizes)]
     queries = vectors(3, 12, seed ^ 7)
-    index = Flat(shards, memory=LEAST_MEMORY)
+    index = FlatIndex(shards, memory=LEAST_MEMORY)
     # The least memory would hold all of so few vectors at once.
     pieces = index._pieces(shards, rows * 4 * 12)
     found = exact_module.exact_search_shards(queries, pieces, k, block=block)

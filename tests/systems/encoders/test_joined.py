@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import ModelError
-from embassay.systems.encoders.batches import BatchJoiner, Padded
+from embassay.systems.encoders.batches import BatchJoiner, PaddedBatch
 
 
 class Full(Exception):
@@ -26,7 +26,7 @@ class Machine:
         self.now = 0.0
         self.calls: list[int] = []
 
-    def run(self, group: Sequence[Padded]) -> np.ndarray:
+    def run(self, group: Sequence[PaddedBatch]) -> np.ndarray:
         tokens = sum(one.tokens for one in group)
         if tokens > self.room:
             raise Full
@@ -41,15 +41,17 @@ class Machine:
         return BatchJoiner(self.run, halves, lambda error: isinstance(error, Full), clock=lambda: self.now)
 
 
-def halves(batch: Padded) -> tuple[Padded, Padded]:
+def halves(batch: PaddedBatch) -> tuple[PaddedBatch, PaddedBatch]:
     middle = batch.rows // 2
     one, other = batch.features[:middle], batch.features[middle:]
-    return Padded(len(one), batch.width, one), Padded(len(other), batch.width, other)
+    return PaddedBatch(len(one), batch.width, one), PaddedBatch(len(other), batch.width, other)
 
 
-def padded(shapes: Sequence[tuple[int, int]]) -> list[Padded]:
+def padded(shapes: Sequence[tuple[int, int]]) -> list[PaddedBatch]:
     numbers = iter(range(10**6))
-    return [Padded(rows, width, np.array([next(numbers) for _ in range(rows)])) for rows, width in shapes]
+    return [
+        PaddedBatch(rows, width, np.array([next(numbers) for _ in range(rows)])) for rows, width in shapes
+    ]
 
 
 @given(

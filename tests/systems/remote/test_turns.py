@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from itertools import count
 
-from embassay.systems.remote.http import Turns
+from embassay.systems.remote.http import ClientPool
 
 
 def test_few_requests_need_one_client():
     """The second is made with the sixteenth request."""
-    turns = Turns(count().__next__)
+    turns = ClientPool(count().__next__)
     assert {turns.next() for _ in range(15)} == {0}
     turns.next()
     assert {turns.next() for _ in range(2)} == {0, 1}
@@ -18,7 +18,7 @@ def test_few_requests_need_one_client():
 
 def test_many_requests_are_shared_by_eight():
     """No ninth is made, and each has its share."""
-    turns = Turns(count().__next__)
+    turns = ClientPool(count().__next__)
     for _ in range(1000):
         turns.next()
     shares = Counter(turns.next() for _ in range(800))

@@ -13,7 +13,7 @@ from embassay.protocols.hume.collection import collect_annotations, make_annotat
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.scoring import people_agreement
-from embassay.protocols.hume.store import Browsers, Exposure, check_independent
+from embassay.protocols.hume.store import BrowserLog, Exposure, check_independent
 from embassay.protocols.hume.study import AnnotationRow, read_study
 from embassay.web.annotation.overview import make_overview
 from hume_small import small_study
@@ -179,7 +179,7 @@ def test_whoever_annotates_is_not_shown_others_answers(service, browse, bob) -> 
     assert "Not independent" in own.get("").text
     with pytest.raises(UsageError, match=r"had shown other people's: ann \(of bob\)"):
         check_independent(service.folder)
-    assert Browsers(service.store.database).exposures() == service.browsers.exposures()
+    assert BrowserLog(service.store.database).exposures() == service.browsers.exposures()
 
 
 def test_two_links_in_one_browser_are_noticed(service, browse) -> None:

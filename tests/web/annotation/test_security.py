@@ -11,7 +11,7 @@ from http.cookies import SimpleCookie
 import pytest
 
 from embassay.protocols.hume.study import GoldRow, ItemRow, content_hash, read_study, write_study
-from embassay.web.annotation.service import Rates
+from embassay.web.annotation.service import RequestRate
 from embassay.web.server import HEADERS
 from hume_small import small_study
 
@@ -171,7 +171,7 @@ def test_bodies_that_are_no_answer(ann, body) -> None:
 
 def test_too_many_wrong_links(served, browse) -> None:
     """An address that guesses learns no more; a right link gets in from behind it, seen before or not."""
-    service = served(rates=Rates(wrong_burst=3, wrong_per_second=0.0))
+    service = served(rates=RequestRate(wrong_burst=3, wrong_per_second=0.0))
     client = browse(service)
     ann = page_of(client, service.annotator_link("ann"))
     codes = [client.get(f"/a/{'x' * 42}{at}/").status_code for at in range(5)]
@@ -183,7 +183,7 @@ def test_too_many_wrong_links(served, browse) -> None:
 
 def test_too_many_requests_of_one_link(served, browse) -> None:
     """One page cannot take the server from the others."""
-    service = served(rates=Rates(burst=5, per_second=0.0))
+    service = served(rates=RequestRate(burst=5, per_second=0.0))
     client = browse(service)
     ann, bob = (page_of(client, service.annotator_link(name)) for name in ("ann", "bob"))
     assert [ann.get("study").status_code for _ in range(6)] == [200] * 4 + [429] * 2

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.store import Draft
+from embassay.protocols.hume.store import AnswerDraft
 from embassay.web.annotation.service import ServeOptions, open_service
 
 from .conftest import page_of
@@ -29,7 +29,7 @@ def judy(service, browse):
 
 def _answer(service, who, item, value, seq=1, **more):
     task = service.items[item].task
-    service.store.save(who, task, Draft(item, value, seq, 1.0, tab="t", **more))
+    service.store.save(who, task, AnswerDraft(item, value, seq, 1.0, tab="t", **more))
 
 
 @pytest.fixture

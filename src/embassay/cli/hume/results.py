@@ -116,13 +116,13 @@ def plan_own(request: PublishedRequest, display: Display) -> None:
     from tempfile import TemporaryDirectory
 
     from embassay.cli.session import show_plan
-    from embassay.protocols.hume.results.protocol import Entering, lay_out, study_request
+    from embassay.protocols.hume.results.protocol import SystemScoring, lay_out, study_request
 
     with TemporaryDirectory() as folder:
         items = Path(folder) / "items"
         for note in lay_out(items, Path(folder) / "sets"):
             typer.echo(note, err=True)
-        show_plan(partial(Entering().foreseen, study_request(request, items)), display)
+        show_plan(partial(SystemScoring().foreseen, study_request(request, items)), display)
 
 
 def run_study(
@@ -136,10 +136,10 @@ def run_study(
 ) -> None:
     """Carry out a request for a study, and say what more labels would cost at a `price` each."""
     from embassay.cli.session import carry_out
-    from embassay.protocols.hume.results.protocol import Scoring
+    from embassay.protocols.hume.results.protocol import StudyScoring
 
     carry_out(
-        partial(Scoring().carry_out, request), out, display=display, report=report,
+        partial(StudyScoring().carry_out, request), out, display=display, report=report,
         show=partial(_show_scored, price=price), **arguments
     )  # fmt: skip
 
@@ -147,9 +147,9 @@ def run_study(
 def plan_study(request: StudyRequest, out: Path, display: Display) -> None:  # noqa: ARG001
     """Show what a request would take."""
     from embassay.cli.session import show_plan
-    from embassay.protocols.hume.results.protocol import Scoring
+    from embassay.protocols.hume.results.protocol import StudyScoring
 
-    show_plan(partial(Scoring().foreseen, request), display)
+    show_plan(partial(StudyScoring().foreseen, request), display)
 
 
 def _show_scored(path: Path, display: Display, report: bool, price: float | None = None) -> None:

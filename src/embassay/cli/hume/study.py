@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from embassay.cli.options import PrintOptions, Running, Server, add_record_options
+from embassay.cli.options import PrintOptions, RunOptions, ServerOptions, add_record_options
 from embassay.errors import BudgetExceeded, ModelError, UsageError
 from embassay.protocols.hume.options import (
     AnnotateRequest,
@@ -38,7 +38,7 @@ from embassay.protocols.kernel.request import (
 if TYPE_CHECKING:
     from embassay.protocols.hume.exchange.intake import ImportedAnswers
     from embassay.protocols.hume.llms.protocol import SessionOutcome
-    from embassay.protocols.hume.sampling import Sampled, SampleRequest
+    from embassay.protocols.hume.sampling import SampledStudy, SampleRequest
     from embassay.protocols.hume.study import StudyTask
     from embassay.web.annotation.service import ServeOptions, Service
 
@@ -47,7 +47,7 @@ Study = Annotated[Path, typer.Argument(help=STUDY)]
 
 
 @dataclass(frozen=True)
-class Writing(PrintOptions):
+class StudyOutput(PrintOptions):
     """What is printed, and where the study is written."""
 
     out: Path | None = option(None, "New folder of the study; required without --dry-run.", group=OUTPUT)
@@ -55,14 +55,14 @@ class Writing(PrintOptions):
 
 
 @add_record_options()
-def sample(asked: DataOptions, writing: Writing) -> None:
+def sample(asked: DataOptions, writing: StudyOutput) -> None:
     """Draw items for people to answer, by HUME's sizes and rules.
 
     Gold goes into a file of its own. The same command gives the same study.
 
     Example: embassay hume sample -d sample --out study
     """
-    from embassay.cli.progress import Waiting
+    from embassay.cli.progress import WaitingNotice
     from embassay.protocols.hume.sampling import draw_study as drawn
     from embassay.protocols.hume.sampling import write_miniatures
     from embassay.protocols.hume.study import write_study
@@ -74,7 +74,7 @@ def sample(asked: DataOptions, writing: Writing) -> None:
     named = asked.name or (out.resolve().name if out else "study")
     request = _sample_request(asked, named)
     absent: list[str] = []
-    with TemporaryDirectory(prefix="embassay-plan-") as folder, Waiting() as waiting:
+    with TemporaryDirectory(prefix="embassay-plan-") as folder, WaitingNotice() as waiting:
         if dry_run:
             request, absent = write_miniatures(request, Path(folder))
         study = drawn(request, limit=asked.limit, hear=waiting)
@@ -107,7 +107,7 @@ def _sample_request(asked: DataOptions, name: str) -> SampleRequest:
     return request if asked.seed is None else request.model_copy(update={"seed": asked.seed})
 
 
-def _show_sampled(sampled: Sampled, wide: bool, absent: Sequence[str]) -> None:
+def _show_sampled(sampled: SampledStudy, wide: bool, absent: Sequence[str]) -> None:
     from embassay.cli.terminal import show_table
 
     tasks = sampled.study.tasks
@@ -128,19 +128,19 @@ def _task_source(task: StudyTask, absent: Sequence[str]) -> str:
     return f"{task.source.dataset} ({split})" if split else task.source.dataset
 
 
-def _sample_notes(sampled: Sampled, task: StudyTask, absent: Sequence[str]) -> list[str]:
+def _sample_notes(sampled: SampledStudy, task: StudyTask, absent: Sequence[str]) -> list[str]:
     """What is to be known of a task's items; of a set that is not here only the sizes are."""
     return [] if _task_source(task, absent) in absent else [*sampled.about_gold[task.name], *task.notes]
 
 
-def _next_step(out: Path, sampled: Sampled) -> str:
+def _next_step(out: Path, sampled: SampledStudy) -> str:
     return (
         f"Written to {out}: study.json and items.jsonl for people, and gold.jsonl, which stays with you. Guidelines "
         f"{sampled.study.guidelines_version}.\nNext: embassay hume serve {out} --annotator NAME --annotator NAME"
     )
 
 
-def _print_json(out: Path | None, sampled: Sampled, absent: Sequence[str]) -> None:
+def _print_json(out: Path | None, sampled: SampledStudy, absent: Sequence[str]) -> None:
     from json import dumps
 
     tasks = [
@@ -159,7 +159,7 @@ def _print_json(out: Path | None, sampled: Sampled, absent: Sequence[str]) -> No
 
 
 @dataclass(frozen=True)
-class People:
+class AnnotatorOptions:
     """Who answers, where their answers are kept, and how they are told their links."""
 
     annotators: tuple[str, ...] = option((), "An annotator to add.", name="--annotator -a", group=SYSTEMS)
@@ -188,7 +188,7 @@ class People:
 
 
 @dataclass(frozen=True)
-class Links:
+class LinkList:
     """What is handed out: the name, kind and link of each of the people, and the owner's link."""
 
     study: str
@@ -197,7 +197,7 @@ class Links:
 
 
 @add_record_options()
-def serve(study: Study, server: Server, people: People) -> None:
+def serve(study: Study, server: ServerOptions, people: AnnotatorOptions) -> None:
     """Serve a study's pages, with a personal link for each annotator.
 
     Answers go to STUDY/answers.sqlite3 and survive a crash; the links stay. No page reads gold or another's
@@ -232,7 +232,7 @@ def serve(study: Study, server: Server, people: People) -> None:
 @add_record_options(
     simulated=(), until_decided=False, calibration=None, defaults={"public_url": "http://127.0.0.1:8000"}
 )
-def links(study: Study, people: People) -> None:
+def links(study: Study, people: AnnotatorOptions) -> None:
     """Show a study's personal links, and add annotators.
 
     A running server accepts new ones at once.
@@ -244,7 +244,7 @@ def links(study: Study, people: People) -> None:
         _show_links(_make_links(service, base, renew=people.new_links), people.json)
 
 
-def _open_study(study: Path, people: People, options: ServeOptions | None = None) -> Service:
+def _open_study(study: Path, people: AnnotatorOptions, options: ServeOptions | None = None) -> Service:
     """Ready for annotators, scripts and adjudicators."""
     from embassay.protocols.rag.decision.protocol import TERMS
     from embassay.web.annotation.service import open_service
@@ -258,18 +258,18 @@ def _open_study(study: Path, people: People, options: ServeOptions | None = None
     )  # fmt: skip
 
 
-def _make_links(service: Service, base: str, *, renew: bool) -> Links:
+def _make_links(service: Service, base: str, *, renew: bool) -> LinkList:
     people = tuple(
         (annotator.id, annotator.kind, base + service.annotator_link(annotator.id, renew=renew))
         for annotator in (*service.store.annotators(), *service.store.adjudicators())
     )
-    return Links(service.folder.study.name, people, base + service.owner_link(renew=renew))
+    return LinkList(service.folder.study.name, people, base + service.owner_link(renew=renew))
 
 
 _KINDS = {"simulated": "simulated", "adjudicator": "adjudicates"}
 
 
-def _show_links(links: Links, json: bool) -> None:
+def _show_links(links: LinkList, json: bool) -> None:
     """One line each on stdout, links in a column."""
     if json:
         from json import dumps
@@ -342,7 +342,7 @@ def offline(
 
 
 @dataclass(frozen=True)
-class Annotating(Running):
+class AnnotationOptions(RunOptions):
     """How models are asked."""
 
     replace: bool = option(False, "Discard earlier answers of these models.", name="--replace", group=SPEED)
@@ -352,7 +352,7 @@ ONCE = ("--replace",)
 
 
 @add_record_options(out=None)
-def annotate(study: Study, request: AnnotateRequest, running: Annotating) -> None:
+def annotate(study: Study, request: AnnotateRequest, running: AnnotationOptions) -> None:
     """Have language models answer a study's items.
 
     They see what people see. Each answer is saved at once, and no item is sent twice. Clustering is left out.
@@ -440,7 +440,7 @@ def _say_left_out(tasks: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Splitting(PrintOptions):
+class SplitOptions(PrintOptions):
     """Whose answers are taken, and where it is written what people are to answer."""
 
     llm: str = option("", "The model whose answers to check. Default: the only one.", group=SYSTEMS)
@@ -452,7 +452,7 @@ class Splitting(PrintOptions):
 
 
 @add_record_options()
-def hybrid(study: Study, asked: Splitting) -> None:
+def hybrid(study: Study, asked: SplitOptions) -> None:
     """Decide which items people must answer, and which a model may.
 
     Keeps a language model's answer if its draws agree and people, who answer a sample too, do not contradict it.
@@ -486,7 +486,7 @@ def hybrid(study: Study, asked: Splitting) -> None:
     typer.echo(f"Show it in the report: embassay hume score {shlex.quote(str(study))} --out RUN")
 
 
-def _show_owners(study: Path, asked: Splitting) -> None:
+def _show_owners(study: Path, asked: SplitOptions) -> None:
     from dataclasses import asdict
 
     from embassay.cli.terminal import show_blocks
@@ -507,7 +507,7 @@ def _show_owners(study: Path, asked: Splitting) -> None:
 
 
 @dataclass(frozen=True)
-class Scripts:
+class ScriptOptions:
     """The scripted annotators, and how they err."""
 
     annotators: int = option(2, "Number of scripts.", least=1, group=SYSTEMS)
@@ -519,7 +519,7 @@ class Scripts:
 
 
 @add_record_options(wide=False)
-def simulate(study: Study, scripts: Scripts, shown: PrintOptions) -> None:
+def simulate(study: Study, scripts: ScriptOptions, shown: PrintOptions) -> None:
     """Try a study out with scripted annotators: NOBODY ANNOTATED.
 
     Scripts read the gold and err at random. Their answers go to annotations/simulated.jsonl; every table marks

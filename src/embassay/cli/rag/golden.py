@@ -15,7 +15,7 @@ import typer
 from embassay.cli.options import (
     App,
     PrintOptions,
-    Running,
+    RunOptions,
     add_advanced_options,
     add_record_options,
     stopping_at_memory,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Sources:
+class SettingSources:
     """Where settings are read from that the command line does not give."""
 
     config: Path | None = option(None, "TOML file of settings. Default: ./embassay.toml.", group=DATA)
@@ -37,7 +37,7 @@ class Sources:
 
 
 @dataclass(frozen=True)
-class Redoing:
+class RedoOptions:
     """What of a golden set is done again, and whose passages join it."""
 
     from_stage: str | None = option(None, "Redo this stage and all later ones.", value="S1-S6", group=SPEED)
@@ -55,7 +55,9 @@ ONCE = ("--force", "--from-stage=")
 
 @add_record_options()
 @add_advanced_options(GoldenRequest, "chosen")
-def golden(chosen: Mapping[str, Any], sources: Sources, redoing: Redoing, running: Running) -> None:
+def golden(
+    chosen: Mapping[str, Any], sources: SettingSources, redoing: RedoOptions, running: RunOptions
+) -> None:
     """Make a golden set: a judge grades and orders what search finds.
 
     Later settings win: defaults, embassay.toml, profile, EMBASSAY_GOLDEN_*, options.
@@ -64,7 +66,7 @@ def golden(chosen: Mapping[str, Any], sources: Sources, redoing: Redoing, runnin
     """
     from embassay.cli.session import Display, show_plan
     from embassay.protocols.rag.golden.options import make_request, resolve_settings
-    from embassay.protocols.rag.golden.protocol import Making
+    from embassay.protocols.rag.golden.protocol import GoldenAttempt
 
     settings = resolve_settings(
         chosen, environment=os.environ, config=sources.config, profile=sources.profile
@@ -72,7 +74,7 @@ def golden(chosen: Mapping[str, Any], sources: Sources, redoing: Redoing, runnin
     request, display = make_request(settings), Display(running.json, running.wide)
     out = running.out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d_%H%M%S}"
     if running.dry_run:
-        show_plan(partial(Making().foreseen, request, out=out), display)
+        show_plan(partial(GoldenAttempt().foreseen, request, out=out), display)
         return
     run_golden(
         request, out, display, settings=settings, redo="S1" if redoing.force else redoing.from_stage,
@@ -91,9 +93,9 @@ def run_golden(
 ) -> None:
     """Carry out a request; `how` is what `Making` takes."""
     from embassay.cli.session import carry_out
-    from embassay.protocols.rag.golden.protocol import Making
+    from embassay.protocols.rag.golden.protocol import GoldenAttempt
 
-    do = partial(Making(**how).carry_out, request)
+    do = partial(GoldenAttempt(**how).carry_out, request)
     carry_out(
         do,
         out,
@@ -351,7 +353,7 @@ def prompts(shown: PrintOptions) -> None:
 
 
 @dataclass(frozen=True)
-class Judges:
+class JudgeOptions:
     """Judges of one golden set, the people beside them, and what is made of them."""
 
     judges: tuple[str, ...] = option(
@@ -369,7 +371,7 @@ class Judges:
 
 
 @add_record_options()
-def judges(asked: Judges, shown: PrintOptions) -> None:
+def judges(asked: JudgeOptions, shown: PrintOptions) -> None:
     """Compare judges of one golden set, and make a panel of them.
 
     Shows how far they agree with each other and with people, and what each costs.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from embassay.cli.options import Running, add_record_options
+from embassay.cli.options import RunOptions, add_record_options
 from embassay.errors import DataError
 from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.questions.options import QuestionsRequest
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @add_record_options()
-def questions(request: QuestionsRequest, running: Running) -> None:
+def questions(request: QuestionsRequest, running: RunOptions) -> None:
     """Write questions about documents, each with its evidence.
 
     A second call checks that the passage has the answer; copies and repeats are dropped.
@@ -26,9 +26,11 @@ def questions(request: QuestionsRequest, running: Running) -> None:
     Example: embassay rag questions --corpus docs --llm ollama:gemma3:27b
     """
     from embassay.cli.session import run_session
-    from embassay.protocols.rag.questions.protocol import Questioning
+    from embassay.protocols.rag.questions.protocol import QuestionAttempt
 
-    run_session(Questioning(), request, running, "questions", show=_show_questions, check=_check_questions)
+    run_session(
+        QuestionAttempt(), request, running, "questions", show=_show_questions, check=_check_questions
+    )
 
 
 def _check_questions(run: RunOnDisk, out: Path) -> None:
@@ -53,7 +55,7 @@ def _show_questions(path: Path, display: Display, report: bool) -> None:
 
 
 @add_record_options()
-def answer(request: AnswerRequest, running: Running) -> None:
+def answer(request: AnswerRequest, running: RunOptions) -> None:
     """Check whether answers from a run's passages are right.
 
     One model answers, another grades. With --distractors, each question is answered again among useless passages.
@@ -61,9 +63,9 @@ def answer(request: AnswerRequest, running: Running) -> None:
     Example: embassay rag answer -d sample --run mine.trec -g ollama:gemma3:4b -j ollama:gemma3:27b
     """
     from embassay.cli.session import run_session
-    from embassay.protocols.rag.answers.protocol import Answering
+    from embassay.protocols.rag.answers.protocol import AnswerAttempt
 
-    run_session(Answering(), request, running, "answers", report=False, show=_show_answers)
+    run_session(AnswerAttempt(), request, running, "answers", report=False, show=_show_answers)
 
 
 def _show_answers(path: Path, display: Display, report: bool) -> None:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import PrintOptions, Running, add_record_options
+from embassay.cli.options import PrintOptions, RunOptions, add_record_options
 from embassay.protocols.kernel.request import OUTPUT, option, repeat_option
 from embassay.protocols.rag.scoring.options import DecisionRequest, ScoreRequest
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.tables import ColumnTable
-    from embassay.protocols.rag.scoring.protocol import Scored
+    from embassay.protocols.rag.scoring.protocol import FinishedScoring
 
 _IN_JSON = (
     "verdict", "comparisons", "likeness", "sensitivity", "readings", "guidance", "notes", "runs", "judgements",
@@ -27,16 +27,16 @@ _IN_JSON = (
 
 
 @dataclass(frozen=True)
-class Printing(PrintOptions):
+class ScorePrintOptions(PrintOptions):
     """What is printed of a scoring, where it is kept, and what a decision may cost."""
 
     per_query: bool | None = option(
         None, "Print every query's values; --json has them by default.", group=OUTPUT
     )
     out: Path | None = option(None, "Folder of the results. Default: none.", group=OUTPUT)
-    max_cost: float | None = repeat_option(Running, "max_cost")
+    max_cost: float | None = repeat_option(RunOptions, "max_cost")
     dry_run: bool = repeat_option(
-        Running,
+        RunOptions,
         "dry_run",
         help="Ask each --retriever one question, show its answer and what all will cost, and stop.",
     )
@@ -55,7 +55,7 @@ UntilDecided = Annotated[
 def score(
     scoring: partial[ScoreRequest],
     decision: partial[DecisionRequest],
-    printing: Printing,
+    printing: ScorePrintOptions,
     until_decided: UntilDecided = False,
 ) -> None:
     """Score retrieval runs against graded judgements.
@@ -103,7 +103,7 @@ def try_retrievers(request: ScoreRequest) -> Iterator[str]:
             yield f"  all {len(questions):,} questions: cost {cost}"
 
 
-def _score_runs(request: ScoreRequest, printing: Printing, price: float | None) -> None:
+def _score_runs(request: ScoreRequest, printing: ScorePrintOptions, price: float | None) -> None:
     from embassay.protocols.rag.scoring.protocol import score_request
 
     out, per_query = printing.out, printing.per_query
@@ -210,7 +210,7 @@ def _command_line() -> str:
     return shlex.join(["embassay", *sys.argv[1:]])
 
 
-def _show_scored(scored: Scored, *, per_query: bool, wide: bool, price: float | None = None) -> None:
+def _show_scored(scored: FinishedScoring, *, per_query: bool, wide: bool, price: float | None = None) -> None:
     from embassay.cli.terminal import show_blocks, show_table
     from embassay.report.rag.decision import undecided_blocks
     from embassay.report.rag.tables import per_query_lines, score_view
@@ -249,7 +249,7 @@ def _table_rows(table: ColumnTable) -> tuple[list[str], list[list[str]]]:
     return heads, rows
 
 
-def _print_json(scored: Scored, report: Path | None, *, per_query: bool) -> None:
+def _print_json(scored: FinishedScoring, report: Path | None, *, per_query: bool) -> None:
     """One object; the many values per query are written by columns, which is ten times as fast."""
     import json
 

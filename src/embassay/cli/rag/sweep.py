@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import Running, add_record_options, make_default_folder
+from embassay.cli.options import RunOptions, add_record_options, make_default_folder
 from embassay.protocols.kernel.request import SPEED, RunRequest, label_price, option, repeat_option
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Config = Annotated[
 
 
 @dataclass(frozen=True)
-class Overrides:
+class SweepOverrides:
     """What takes the place of the config's where it is given: datasets, queries per dataset, the seed, and rules."""
 
     datasets: tuple[str, ...] = repeat_option(
@@ -47,7 +47,7 @@ class Overrides:
 
 
 @dataclass(frozen=True)
-class Sweeps(Running):
+class SweepRunOptions(RunOptions):
     """How a sweep is carried out."""
 
     force: bool = option(False, "Repeat finished measurements.", name="--force", group=SPEED)
@@ -58,7 +58,7 @@ ONCE = ("--force",)
 
 
 @add_record_options()
-def sweep(config: Config, asked: Overrides, running: Sweeps) -> None:
+def sweep(config: Config, asked: SweepOverrides, running: SweepRunOptions) -> None:
     """Find which retrieval stack to use, by quality, time and money.
 
     Measures every combination of the config's axes. Rules (--sla-ms, --budget, --target) and prices may change
@@ -91,9 +91,9 @@ def run_sweep(
 ) -> None:
     """Carry out a request, and say what more labels would cost at a `price` each; `how` is what `Sweeping` takes."""
     from embassay.cli.session import carry_out
-    from embassay.protocols.rag.sweep.protocol import Sweeping
+    from embassay.protocols.rag.sweep.protocol import SweepAttempt
 
-    do = partial(Sweeping(**how).carry_out, request)
+    do = partial(SweepAttempt(**how).carry_out, request)
     show = _show_sweep if price is None else partial(_show_sweep, labels=_mean_labels(request), price=price)
     carry_out(do, out, display=display, report=report, once=ONCE, show=show, max_usd=max_usd)
 

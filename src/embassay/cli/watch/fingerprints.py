@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from embassay.document.blocks import Block
-    from embassay.protocols.kernel.session import Silent
+    from embassay.protocols.kernel.session import SilentListener
     from embassay.protocols.watch.plan import PlannedStep
 
 
@@ -35,7 +35,7 @@ class AskingOptions(PrintOptions):
 
 
 @dataclass(frozen=True)
-class Target:
+class FingerprintTarget:
     """Where a fingerprint goes."""
 
     out: Path = option(Path("watch.json"), "The file to write.", value="FILE", group=OUTPUT)
@@ -43,7 +43,7 @@ class Target:
 
 
 @add_record_options()
-def record(request: RecordRequest, target: Target, asking: AskingOptions) -> None:
+def record(request: RecordRequest, target: FingerprintTarget, asking: AskingOptions) -> None:
     """Record how a system answers now: a fingerprint to check against.
 
     Asks for fixed texts, and for some of your own, several times. The file holds the texts that it asks for. After an
@@ -152,7 +152,7 @@ def compare(request: CompareRequest, asking: AskingOptions) -> None:
 
 
 @contextmanager
-def _show_progress(asking: AskingOptions, kept: str = "") -> Iterator[Silent]:
+def _show_progress(asking: AskingOptions, kept: str = "") -> Iterator[SilentListener]:
     """A listener that shows what is asked; and, where something is kept, a signal that ends it in one line."""
     from embassay.cli.progress import make_listener
     from embassay.cli.session import stop_on_signal

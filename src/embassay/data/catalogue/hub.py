@@ -27,7 +27,16 @@ from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES
 from embassay.data.sources import assemble_parts, split_table_by_shape
 from embassay.data.tables import FORMATS
 from embassay.data.tables import open_table as open_table
-from embassay.data.views import ALIASES, Chained, Filtered, Prefixed, Stated, Titled, View, distinct_columns
+from embassay.data.views import (
+    ALIASES,
+    ChainedView,
+    ConstantView,
+    FilteredView,
+    PrefixedView,
+    TitledView,
+    View,
+    distinct_columns,
+)
 from embassay.errors import AbsentData, DataError, UsageError
 
 _EXTRA = "pip install 'embassay[hub]'"
@@ -208,7 +217,7 @@ class HubTable:
 
 
 @dataclass(frozen=True)
-class Mapped(View):
+class MappedSource(View):
     """Canonical names: `paths` is target -> where it may be, a dot leading into a nested cell.
 
     The first place that holds something counts, row by row; then a column called like the target, in the tables
@@ -300,7 +309,7 @@ Advance = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchedTable:
     """One table of a dataset: where it lies now, its rows (None where it was there before)."""
 
     dataset: str
@@ -309,7 +318,7 @@ class Fetched:
     rows: int | None
 
 
-def fetch_tables(record: EntryRecord, advance: Advance) -> list[Fetched]:
+def fetch_tables(record: EntryRecord, advance: Advance) -> list[FetchedTable]:
     """Every table of the record as a file of the mirror; those that are there are left alone.
 
     A file appears when it is whole. DataError for what no hub holds, a hub that does not answer, and, once all
@@ -322,13 +331,13 @@ def fetch_tables(record: EntryRecord, advance: Advance) -> list[Fetched]:
             expected=f"the folder {folder}",
             mend=record.by_hand,
         )
-    done: dict[str, Fetched] = {}
+    done: dict[str, FetchedTable] = {}
     for table, lang, source in hub_tables(record, tuple(record.langs), streamed=True):
         name = f"{table.part}/{lang}" if lang else table.part
         if name not in done:
             files = table_files(folder, table.part, table.splits[0], tuple(record.langs)).get(lang)
             if files:
-                done[name] = Fetched(record.name, name, files[0], None)
+                done[name] = FetchedTable(record.name, name, files[0], None)
                 continue
             path = folder / f"{name}.jsonl.gz"
             try:
@@ -338,7 +347,7 @@ def fetch_tables(record: EntryRecord, advance: Advance) -> list[Fetched]:
                     "the mirror cannot be written", path=path, found=str(error),
                     mend="Set EMBASSAY_DATA to a folder with enough room."
                 ) from error  # fmt: skip
-            done[name] = Fetched(record.name, name, path, rows)
+            done[name] = FetchedTable(record.name, name, path, rows)
     fetched = list(done.values())
     _note_origin(record, folder, fetched)
     _check_counts(record, fetched)
@@ -393,7 +402,7 @@ def _join_pieces(pieces: list[Path], path: Path) -> None:
     part.replace(path)
 
 
-def _note_origin(record: EntryRecord, folder: Path, fetched: list[Fetched]) -> None:
+def _note_origin(record: EntryRecord, folder: Path, fetched: list[FetchedTable]) -> None:
     """`origin.json` beside the tables: what they are, for whoever finds them."""
     new = {table.table: table.rows for table in fetched if table.rows is not None}
     if not new:
@@ -410,7 +419,7 @@ def _note_origin(record: EntryRecord, folder: Path, fetched: list[Fetched]) -> N
     path.write_text(json.dumps(about, indent=1) + "\n", "utf-8")
 
 
-def _check_counts(record: EntryRecord, fetched: list[Fetched]) -> None:
+def _check_counts(record: EntryRecord, fetched: list[FetchedTable]) -> None:
     if not record.is_pinned or any(done.rows is None for done in fetched):
         return
     for table in record.all_tables:
@@ -448,7 +457,7 @@ def open_entry(
     return Dataset(
         record.name,
         {
-            part: sources[0] if len(sources) == 1 else Chained(tuple(sources))
+            part: sources[0] if len(sources) == 1 else ChainedView(tuple(sources))
             for part, sources in parts.items()
         },
         record.lang or (lang if len(langs) == 1 else ""),
@@ -535,9 +544,9 @@ def _mirror_tables(record: EntryRecord, folder: Path, langs: tuple[str, ...]) ->
             if lang and lang not in langs:
                 continue
             sources = tuple(open_table(file) for file in files)
-            source = sources[0] if len(sources) == 1 else Chained(sources)
+            source = sources[0] if len(sources) == 1 else ChainedView(sources)
             if not lang and record.langs and "lang" in source.columns() and len(langs) < len(record.langs):
-                source = Filtered(source, {"lang": frozenset(langs)})
+                source = FilteredView(source, {"lang": frozenset(langs)})
             tables.setdefault(lang, []).append((table_record.shapes, _map_columns(table_record, source)))
     if not tables:
         raise AbsentData(
@@ -565,9 +574,9 @@ def _open_on_hub(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> T
 
 def _map_columns(record: TableRecord, source: Source) -> Source:
     paths = {target: tuple(places) for target, places in record.map.items()}
-    mapped = Mapped(source, paths, record.part)
+    mapped = MappedSource(source, paths, record.part)
     titled = "title" in record.map or "corpus" in record.shapes
-    return Titled(mapped) if titled and "title" in mapped.columns() else mapped
+    return TitledView(mapped) if titled and "title" in mapped.columns() else mapped
 
 
 def _select_language(source: Source, lang: str) -> Source:
@@ -575,7 +584,7 @@ def _select_language(source: Source, lang: str) -> Source:
         return source
     # Without sets of their own the texts of a language are one: clusters must not follow language.
     apart = {} if "set" in source.columns() else {"set": lang}
-    return Stated(Prefixed(source, lang), {"lang": lang, **apart})
+    return ConstantView(PrefixedView(source, lang), {"lang": lang, **apart})
 
 
 def _absent_langs(record: EntryRecord, langs: tuple[str, ...], tables: Tables) -> tuple[str, ...]:

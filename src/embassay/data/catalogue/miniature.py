@@ -42,7 +42,7 @@ that are not there (Chinese, Japanese, Korean, those of India) about this much."
 
 
 @dataclass(frozen=True)
-class Amounts:
+class DatasetAmounts:
     """How much a dataset has: `main` documents, texts or pairs, and `other` queries or texts to train with, 0 where
     there is no such part."""
 
@@ -63,7 +63,7 @@ def _is_single_table(record: EntryRecord) -> bool:
     )
 
 
-def count_items(record: EntryRecord, langs: Iterable[str] = (), limit: int | None = None) -> Amounts:
+def count_items(record: EntryRecord, langs: Iterable[str] = (), limit: int | None = None) -> DatasetAmounts:
     """What of a dataset is in some of its languages (by default all), with `limit` items of each language and set at
     most: documents of a corpus (all relevant ones stay), queries to rerank, texts, pairs."""
     chosen = tuple(langs) or tuple(record.langs) or (record.lang,)
@@ -73,18 +73,18 @@ def count_items(record: EntryRecord, langs: Iterable[str] = (), limit: int | Non
     main = sum(min(items, most) for items in by_lang)
     share = len(chosen) / max(1, len(record.langs))
     if _is_single_table(record):
-        return Amounts(main)
+        return DatasetAmounts(main)
     if shape == "classification":
         train = record.rows.get("train", 0) or next(
             (t.rows or 0 for t in record.all_tables if t.part == "train"), 0
         )
-        return Amounts(main, min(train * share, most * len(chosen)))
+        return DatasetAmounts(main, min(train * share, most * len(chosen)))
     if shape == "reranking":
         candidates = _corpus_size(record) * share * main / max(1, sum(by_lang))
-        return Amounts(candidates, main)
+        return DatasetAmounts(candidates, main)
     documents = _corpus_size(record) * share
     kept = documents if limit is None else max(limit, record.relevant or documents)
-    return Amounts(min(documents, kept), record.size * share)
+    return DatasetAmounts(min(documents, kept), record.size * share)
 
 
 def _items_of_lang(record: EntryRecord, shape: str, lang: str) -> float:
@@ -98,10 +98,10 @@ def _corpus_size(record: EntryRecord) -> float:
     return known or record.size * sum(record.each.values())
 
 
-def write_miniature(record: EntryRecord, langs: Iterable[str], size: Amounts, folder: Path) -> Path:
+def write_miniature(record: EntryRecord, langs: Iterable[str], size: DatasetAmounts, folder: Path) -> Path:
     """Write a dataset of `size` into `folder`; the path by which it is opened."""
     chosen = tuple(langs) or tuple(record.langs) or (record.lang or "en",)
-    author = _Author(record, chosen)
+    author = _MiniatureWriter(record, chosen)
     shape = choose_shape(record)
     main, other = int(size.main), int(size.other)
     if _is_single_table(record):
@@ -143,7 +143,7 @@ def _write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
 
 
 @dataclass(frozen=True)
-class _Author:
+class _MiniatureWriter:
     """Writes the rows of a dataset in some languages, in turn."""
 
     record: EntryRecord

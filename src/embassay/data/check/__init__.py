@@ -5,8 +5,8 @@
 Everything is read by the readers that a run uses, so a check and a run cannot disagree.
 """
 
-from embassay.data.check.figures import Nearness
+from embassay.data.check.figures import NearDuplicateRule
 from embassay.data.check.files import Report
 from embassay.data.check.inspection import Check
 
-__all__ = ["Check", "Nearness", "Report"]
+__all__ = ["Check", "NearDuplicateRule", "Report"]

@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.contracts import Tokenizer
-from embassay.data.check.files import Alike, Balance, Lengths, NumberSpread, Overlap, RepeatedRows
+from embassay.data.check.files import (
+    AlikeRows,
+    Lengths,
+    NumberSpread,
+    RepeatedRows,
+    SideOverlap,
+    ValueBalance,
+)
 from embassay.data.dataset import Dataset
 from embassay.data.rows import Row, Source, collect_faults, plain_text
 from embassay.data.shapes import RETRIEVAL_PARTS
@@ -56,7 +63,7 @@ _PORTION = 4096
 
 
 @dataclass(frozen=True)
-class Nearness:
+class NearDuplicateRule:
     """When two texts count as almost equal: a Jaccard index of at least `threshold` over shingles of `unit`."""
 
     threshold: float = 0.8
@@ -107,10 +114,12 @@ def hash_overlap(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> float:
     return float(shared / (len(one) + len(other) - shared))
 
 
-class Sketches:
+class TextSketches:
     """The signatures of texts, shape (n, 128), uint32, and the search for pairs among them."""
 
-    def __init__(self, texts: Sequence[str], near: Nearness, advance: Advance = ignore_progress) -> None:
+    def __init__(
+        self, texts: Sequence[str], near: NearDuplicateRule, advance: Advance = ignore_progress
+    ) -> None:
         self._texts, self._near = texts, near
         self._signatures = _sign_texts(texts, near.unit, advance)
 
@@ -259,7 +268,7 @@ class TableRows:
 class RepeatSearch:
     """The rows of a table by their text, white space aside, and the search for almost equal ones among them."""
 
-    def __init__(self, texts: TableRows, near: Nearness | None, say: Said) -> None:
+    def __init__(self, texts: TableRows, near: NearDuplicateRule | None, say: Said) -> None:
         self._rows, self._say = texts, say
         self._first: dict[str, int] = {}
         self._same: list[int] = []
@@ -267,7 +276,7 @@ class RepeatSearch:
         for text in texts.texts:
             self._same.append(self._first.setdefault(" ".join(text.split()), len(self._first)))
         self._sketches = (
-            Sketches(list(self._first), near, lambda done, total: say("hashing texts", done, total))
+            TextSketches(list(self._first), near, lambda done, total: say("hashing texts", done, total))
             if near is not None
             else None
         )
@@ -289,7 +298,7 @@ class RepeatSearch:
             self._examples(again, near, first, first),
         )
 
-    def overlap(self, of: str, within: str) -> Overlap:
+    def overlap(self, of: str, within: str) -> SideOverlap:
         """Rows of the side `of` that are also, or nearly, on the side `within`."""
         in_within, in_of = self._firsts(within), self._firsts(of)
         rows = [row for row, side in enumerate(self._rows.sides) if side == of]
@@ -301,9 +310,9 @@ class RepeatSearch:
             alike = {pair.second for pair in near}
             nearly = sum(self._same[row] in alike for row in rows)
         examples = self._examples(same, near, in_within, in_of)
-        return Overlap(self._rows.table, of, within, len(rows), len(same), nearly, examples)
+        return SideOverlap(self._rows.table, of, within, len(rows), len(same), nearly, examples)
 
-    def overlaps(self) -> tuple[Overlap, ...]:
+    def overlaps(self) -> tuple[SideOverlap, ...]:
         """Every two sides: what is tested on against what is trained on, else the later against the earlier."""
         sides = sorted(dict.fromkeys(filter(None, self._rows.sides)), key=_split_order)
         return tuple(self.overlap(of, within) for within, of in combinations(sides, 2))
@@ -334,7 +343,7 @@ class RepeatSearch:
         near: Sequence[NearPair] | None,
         firsts: dict[int, int],
         seconds: dict[int, int],
-    ) -> tuple[Alike, ...]:
+    ) -> tuple[AlikeRows, ...]:
         exact = [self._alike(earlier, later, 1.0, True) for earlier, later in same[:EXAMPLES]]
         alike = [
             self._alike(firsts[pair.first], seconds[pair.second], pair.jaccard, False)
@@ -342,10 +351,10 @@ class RepeatSearch:
         ]
         return (*exact, *alike)
 
-    def _alike(self, first: int, second: int, jaccard: float, exact: bool) -> Alike:
+    def _alike(self, first: int, second: int, jaccard: float, exact: bool) -> AlikeRows:
         ids, texts = self._rows.ids, self._rows.texts
         shown = [" ".join(texts[row].split())[:_SHOWN] for row in (first, second)]
-        return Alike(ids[first], ids[second], jaccard, exact, *shown)
+        return AlikeRows(ids[first], ids[second], jaccard, exact, *shown)
 
 
 def _split_order(side: str) -> int:
@@ -469,7 +478,7 @@ def _cell_texts(row: Row, column: str) -> list[str]:
     return [text for text in values if isinstance(text, str) and text.strip()]
 
 
-Figures = Mapping[str, NumberSpread | Balance]
+Figures = Mapping[str, NumberSpread | ValueBalance]
 SCALES = ((0, 1), (-1, 1), (1, 5), (0, 5), (0, 10), (0, 100))
 """Scales that people rate on."""
 
@@ -486,13 +495,13 @@ def spread_of(values: ArrayLike) -> NumberSpread:
     return NumberSpread(len(numbers), low, median, high, top, float(numbers.mean()))
 
 
-def count_values(values: Iterable[object]) -> Balance:
+def count_values(values: Iterable[object]) -> ValueBalance:
     """How often each value is there.
 
     >>> count_values(["b", "a", "b"]).counts
     {'b': 2, 'a': 1}
     """
-    return Balance(dict(Counter(map(_format_value, values)).most_common()))
+    return ValueBalance(dict(Counter(map(_format_value, values)).most_common()))
 
 
 def data_figures(data: Any) -> Figures:

@@ -15,8 +15,8 @@ from typing import Any
 from embassay.data.lines import (
     MARKS,
     USUAL,
-    Delimited,
-    Reading,
+    DelimitedTable,
+    TableReading,
     check_rows,
     choose_quoting,
     detect_delimiter,
@@ -106,7 +106,7 @@ class NumberSpread:
 
 
 @dataclass(frozen=True)
-class Balance:
+class ValueBalance:
     """How often each value is there, the most frequent first."""
 
     counts: Mapping[str, int]
@@ -130,7 +130,7 @@ class Shape:
     items: int
     skipped: tuple[Skipped, ...] = ()
     warnings: tuple[str, ...] = ()
-    figures: Mapping[str, NumberSpread | Balance] = field(default_factory=dict)
+    figures: Mapping[str, NumberSpread | ValueBalance] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Lengths:
 
 
 @dataclass(frozen=True)
-class Alike:
+class AlikeRows:
     """Two rows, by id, whose texts are the same (`jaccard` 1 and `exact`) or nearly."""
 
     first: str
@@ -178,11 +178,11 @@ class RepeatedRows:
     exact: int
     near: int | None
     conflicting: int
-    examples: tuple[Alike, ...]
+    examples: tuple[AlikeRows, ...]
 
 
 @dataclass(frozen=True)
-class Overlap:
+class SideOverlap:
     """Rows of one side (`of`) whose text is also, or nearly, in the other (`within`)."""
 
     table: str
@@ -191,7 +191,7 @@ class Overlap:
     texts: int
     exact: int
     near: int | None
-    examples: tuple[Alike, ...]
+    examples: tuple[AlikeRows, ...]
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class Report:
     remarks: tuple[str, ...]
     lengths: tuple[Lengths, ...]
     repeats: tuple[RepeatedRows, ...]
-    overlaps: tuple[Overlap, ...]
+    overlaps: tuple[SideOverlap, ...]
     threshold: float | None
     command: str = ""
     documents: DocumentFiles | None = None
@@ -229,7 +229,7 @@ class _FaultPlaces:
     shapes: dict[str, None] = field(default_factory=dict)
 
 
-class Stops:
+class FaultCollector:
     """Collects faults; one that comes up again, for another shape or in another reading, counts once."""
 
     def __init__(self) -> None:
@@ -285,7 +285,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def describe_file(
-    path: Path, found: Callable[[DataError], None], read: Callable[[int], None], reading: Reading = USUAL
+    path: Path, found: Callable[[DataError], None], read: Callable[[int], None], reading: TableReading = USUAL
 ) -> CheckedFile:
     """The facts of the file at `path`, as far as it can be read, by `reading` if it is of lines and marks; what cannot
     be read goes to `found`.
@@ -296,12 +296,12 @@ def describe_file(
     rows, blank, over = 0, 0, 0
     try:
         source = table_of(path, reading)
-        if isinstance(source, Delimited):
+        if isinstance(source, DelimitedTable):
             quotes = choose_quoting(path, source.delimiter, source.reading.quoting)
             blank, over = quotes.blank, 0 if quotes.quoting == "none" else len(quotes.over)
         with collect_faults(lambda _error: None):  # the reading below meets the same rows again
             names = source.columns()
-        columns = {name: _ColumnCells(text_only=isinstance(source, Delimited)) for name in names}
+        columns = {name: _ColumnCells(text_only=isinstance(source, DelimitedTable)) for name in names}
         with collect_faults(found):
             for rows, row in enumerate(source.rows(names), 1):
                 for name, cells in columns.items():
@@ -319,7 +319,7 @@ def describe_file(
     )
 
 
-def advise_reading(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ...]]:
+def advise_reading(path: Path, reading: TableReading) -> tuple[TableReading, tuple[str, ...]]:
     """How a table of lines and marks is better read than by `reading`, and why; what is given stays as it is."""
     notes: list[str] = []
     try:
@@ -327,14 +327,14 @@ def advise_reading(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ..
     except (DataError, UsageError):
         mark = "" if known_suffix(path.name) or path.suffix.lower() == ".json" else detect_delimiter(path)
         return (replace(reading, delimiter=mark), ()) if mark else (reading, ())
-    if not isinstance(source, Delimited):
+    if not isinstance(source, DelimitedTable):
         return reading, ()
     mark = detect_delimiter(path)
     if not reading.delimiter and mark and MARKS[mark] != source.delimiter and _is_other(path, source, mark):
         current = next(name for name, sign in MARKS.items() if sign == source.delimiter)
         notes.append(f"{path.name}: its fields are separated by {mark}s, not by {current}s.")
         reading = replace(reading, delimiter=mark)
-        source = Delimited(path, MARKS[mark], reading)
+        source = DelimitedTable(path, MARKS[mark], reading)
     quotes = choose_quoting(path, source.delimiter, reading.quoting)
     if not reading.quoting and quotes.quoting != "none" and quotes.plain and (quotes.broken or quotes.both):
         notes.append(
@@ -342,7 +342,7 @@ def advise_reading(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ..
             "has as many fields as the first."
         )
         reading = replace(reading, quoting="none")
-        source = Delimited(path, source.delimiter, reading)
+        source = DelimitedTable(path, source.delimiter, reading)
     if source.offer:
         notes.append(
             f"{path.name}: its first line looks like data, not column names; read as a header, it would be lost."
@@ -351,7 +351,7 @@ def advise_reading(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ..
     return reading, tuple(notes)
 
 
-def _is_other(path: Path, source: Delimited, mark: str) -> bool:
+def _is_other(path: Path, source: DelimitedTable, mark: str) -> bool:
     """Whether the first line is one field as it is read, or the lines agree on another mark and not on this one."""
     with collect_faults(lambda _error: None):
         try:

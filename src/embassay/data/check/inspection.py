@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from embassay.contracts import Tokenizer
 from embassay.data.check.figures import (
-    Nearness,
+    NearDuplicateRule,
     RepeatSearch,
     Said,
     TableRows,
@@ -26,13 +26,13 @@ from embassay.data.check.files import (
     CheckedFile,
     ColumnProfile,
     DocumentFiles,
+    FaultCollector,
     Lengths,
     NearMiss,
-    Overlap,
     RepeatedRows,
     Report,
     Shape,
-    Stops,
+    SideOverlap,
     advise_reading,
     describe_file,
     remark_on_file,
@@ -40,7 +40,7 @@ from embassay.data.check.files import (
 from embassay.data.dataset import Dataset
 from embassay.data.documents.passages import Folder
 from embassay.data.language import can_identify, detect_language
-from embassay.data.lines import MARKS, Reading, split_mapping
+from embassay.data.lines import MARKS, TableReading, split_mapping
 from embassay.data.rows import FileOrigin, collect_faults, find_nearest_name
 from embassay.data.shapes import (
     CALLED,
@@ -53,7 +53,7 @@ from embassay.data.shapes import (
 )
 from embassay.data.sources import chosen_tasks, open_dataset, prefer_own_path
 from embassay.data.tables import known_suffix, table_of
-from embassay.data.views import Titled
+from embassay.data.views import TitledView
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_walk
 
@@ -253,14 +253,14 @@ class Check:
     split: str | None = None
     grades: str | None = None
     against: str | None = None
-    near: Nearness | None = field(default_factory=Nearness)
+    near: NearDuplicateRule | None = field(default_factory=NearDuplicateRule)
     tokenizer: Tokenizer | None = None
     say: Said = _ignore_progress
 
     def report(self) -> Report:
         """All there is to say. UsageError for a spec or an option that means nothing, and DataError where
         `against` cannot be read; what is wrong with the data themselves is in the report."""
-        stops = Stops()
+        stops = FaultCollector()
         dataset = self._opened(stops)
         folder = find_document_folder(dataset)
         paths, (reading, _) = [] if folder else self._paths(dataset), split_mapping(self.mapping)
@@ -309,7 +309,7 @@ class Check:
             looked_at, files.notes
         )  # fmt: skip
 
-    def _advice(self, files: tuple[CheckedFile, ...]) -> tuple[Reading, list[str]]:
+    def _advice(self, files: tuple[CheckedFile, ...]) -> tuple[TableReading, list[str]]:
         """How the only file, or both sides of a folder, are better read, and what is to be said of that."""
         asked, _ = split_mapping(self.mapping)
         better = [advise_reading(Path(file.path), asked) for file in files]
@@ -319,8 +319,8 @@ class Check:
         return better[0][0], [*notes, *(line for _, lines in better for line in lines)]
 
     def _guessed(
-        self, dataset: Dataset | None, files: tuple[CheckedFile, ...], better: Reading
-    ) -> _Guessed | None:
+        self, dataset: Dataset | None, files: tuple[CheckedFile, ...], better: TableReading
+    ) -> _GuessedColumns | None:
         """What the columns of the file could be, as it is better read; None for what is none or several: of a
         folder only both sides of a classification are tables of their own."""
         retrieval = dataset and set(RETRIEVAL_PARTS) & set(dataset.parts)
@@ -340,7 +340,7 @@ class Check:
         columns = {**columns, **self._usual(names)}
         mapped = {target: column for target, column in columns.items() if not column or column in names}
         named = tuple(name for name in dict.fromkeys((*mapped, *names)) if mapped.get(name, name))
-        return _Guessed(
+        return _GuessedColumns(
             (*named, "split") if len(files) > 1 else named, {**better.as_mapping(), **mapped},
             {column.name: column for column in first.columns}, len(files) > 1
         )  # fmt: skip
@@ -349,7 +349,9 @@ class Check:
         """What the columns of a table of pairs are taken for without being told."""
         return usual_names(columns, split_mapping(self.mapping)[1])
 
-    def _command(self, guessed: _Guessed | None, better: Reading, stops: Stops, *, usable: bool) -> str:
+    def _command(
+        self, guessed: _GuessedColumns | None, better: TableReading, stops: FaultCollector, *, usable: bool
+    ) -> str:
         """The check to try next; empty where this one reads all that is there."""
         if guessed is None:
             return ""
@@ -366,7 +368,7 @@ class Check:
             return ""
         return f"embassay data check {quote(self.spec)} --map {quote(write_mapping(mapping))}"
 
-    def _run(self, shapes: Sequence[Shape], stops: Stops) -> str:
+    def _run(self, shapes: Sequence[Shape], stops: FaultCollector) -> str:
         """The run to try on data that need nothing else; empty where something would stop it."""
         served = {task for shape in shapes if shape.ready for task in shape.tasks}
         rest = f"-s wordllama -s bm25 -d {quote(self.spec)}"
@@ -378,7 +380,7 @@ class Check:
             return f"embassay sage run {rest}"
         return f"embassay pteb run {rest} --original-only" if any(" " in task for task in served) else ""
 
-    def _opened(self, stops: Stops) -> Dataset | None:
+    def _opened(self, stops: FaultCollector) -> Dataset | None:
         try:
             with collect_faults(lambda _error: None):  # the reading of the file meets the rows again
                 return self._open(self.spec, self.split)
@@ -407,14 +409,14 @@ class Check:
     def _reading(self, what: str) -> Callable[[int], None]:
         return lambda rows: self.say(f"reading {what}", rows, 0)
 
-    def _shapes(self, dataset: Dataset, stops: Stops, odd: list[str]) -> Iterator[Shape]:
+    def _shapes(self, dataset: Dataset, stops: FaultCollector, odd: list[str]) -> Iterator[Shape]:
         for shape in dataset.shapes():
             self.say(f"loading {shape}", 0, 0)
             ready = _check_shape(dataset, shape, stops, odd)
             # How files are read is said once, with what else there is to know of them.
             yield replace(ready, warnings=tuple(warning for warning in ready.warnings if warning not in odd))
 
-    def _near_misses(self, guessed: _Guessed | None, stopped: bool) -> tuple[NearMiss, ...]:
+    def _near_misses(self, guessed: _GuessedColumns | None, stopped: bool) -> tuple[NearMiss, ...]:
         """Of a table: the parts of a folder are known by the names of its files."""
         if guessed is None:
             return ()
@@ -433,7 +435,7 @@ class Check:
 
     def _repeated(
         self, held: list[TableTexts], odd: list[str]
-    ) -> tuple[tuple[RepeatedRows, ...], tuple[Overlap, ...]]:
+    ) -> tuple[tuple[RepeatedRows, ...], tuple[SideOverlap, ...]]:
         """Repeats of every table, and what it shares: with `against`, else between its splits."""
         if self.against is not None:
             return self._shared(
@@ -454,7 +456,7 @@ class Check:
 
     def _shared(
         self, held: list[TableTexts], theirs: list[TableTexts], odd: list[str]
-    ) -> tuple[tuple[RepeatedRows, ...], tuple[Overlap, ...]]:
+    ) -> tuple[tuple[RepeatedRows, ...], tuple[SideOverlap, ...]]:
         repeats, overlaps = [], []
         for table in held:
             fitting = [two for two in theirs if set(two.columns) == set(table.columns)]
@@ -476,12 +478,12 @@ LOOKED_AT = 2_000
 def find_document_folder(dataset: Dataset | None) -> Folder | None:
     """The folder of documents that a dataset is; None where it is none."""
     part = dataset.parts.get("corpus") if dataset else None
-    inside = part.source if isinstance(part, Titled) else part
+    inside = part.source if isinstance(part, TitledView) else part
     return inside if isinstance(inside, Folder) else None
 
 
 @dataclass(frozen=True)
-class _Guessed:
+class _GuessedColumns:
     """The columns of a table as it could be read: those that can be asked for, the `--map` for that, and what they
     hold. `only_sides`: it is one side of a classification."""
 
@@ -496,7 +498,7 @@ class _Guessed:
         return {name: own for name, own in offers.items() if not self.only_sides or name == "classification"}
 
 
-def _reading_notes(path: Path, reading: Reading) -> tuple[str, ...]:
+def _reading_notes(path: Path, reading: TableReading) -> tuple[str, ...]:
     """What a run says of how the file is read."""
     try:
         return tuple(
@@ -506,7 +508,7 @@ def _reading_notes(path: Path, reading: Reading) -> tuple[str, ...]:
         return ()
 
 
-def _check_shape(dataset: Dataset, shape: str, stops: Stops, odd: list[str]) -> Shape:
+def _check_shape(dataset: Dataset, shape: str, stops: FaultCollector, odd: list[str]) -> Shape:
     """What a run would get of `shape`; what stops it goes to `stops`."""
     try:
         with collect_faults(lambda error: stops.add(error, shape)):

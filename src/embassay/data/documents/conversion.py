@@ -61,7 +61,7 @@ def _make_request(path: Path, kind: str) -> dict[str, str]:
         "path": str(path.absolute()), "kind": kind, "memory": CONVERTER.most, "seconds": SECONDS.most,
         "characters": PROSE.most, "times": TIMES.most
     }  # fmt: skip
-    process = _idle.pop() if _idle else _Process()
+    process = _idle.pop() if _idle else _ConverterProcess()
     reply = process.ask_line(json.dumps(request), SECONDS.most)
     if reply is None:
         process.close()
@@ -70,7 +70,7 @@ def _make_request(path: Path, kind: str) -> dict[str, str]:
     return cast(dict[str, str], json.loads(reply))
 
 
-class _Process:
+class _ConverterProcess:
     """One process, and what is said to it."""
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class _Process:
         close_pipes(self._process)
 
 
-_idle: list[_Process] = []
+_idle: list[_ConverterProcess] = []
 keep_idle(_idle)
 
 

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
-from embassay.data.intake import Tally
+from embassay.data.intake import ReasonTally
 from embassay.limits import CONVERTED, PROSE, bounded_walk
 
 KINDS: Mapping[str, tuple[str, ...]] = {
@@ -76,12 +76,12 @@ class FolderFile:
 
 
 @dataclass(frozen=True)
-class Survey:
+class FolderSurvey:
     """The files of a folder: those to be read, in the order of their ids, and how many there are of every suffix."""
 
     entries: tuple[FolderFile, ...]
     suffixes: Mapping[str, int]
-    tally: Tally = field(default_factory=Tally)
+    tally: ReasonTally = field(default_factory=ReasonTally)
     """What was left out, and why."""
 
 
@@ -111,12 +111,12 @@ def path_id(relative: str) -> str:
     return _ODD.sub(lambda match: quote(os.fsencode(match[0]), safe=""), text)
 
 
-def scan_folder(folder: Path) -> Survey:
+def scan_folder(folder: Path) -> FolderSurvey:
     """What lies in `folder` and below. Links are never followed, and nothing is opened.
 
     DataError for a folder with more files than are looked at (FILES).
     """
-    tally, suffixes, entries = Tally(), Counter[str](), []
+    tally, suffixes, entries = ReasonTally(), Counter[str](), []
     for path, name in _walk_files(folder, tally):
         try:
             status = path.lstat()
@@ -130,15 +130,15 @@ def scan_folder(folder: Path) -> Survey:
         else:
             entries.append(FolderFile(path_id(name), path, kind, status.st_size))
     entries.sort(key=lambda entry: entry.id)
-    return Survey(tuple(entries), dict(sorted(suffixes.items())), tally)
+    return FolderSurvey(tuple(entries), dict(sorted(suffixes.items())), tally)
 
 
 def has_any(folder: Path) -> bool:
     """Whether a file of a kind of document lies in `folder` or below; a name without a suffix says nothing."""
-    return any(path.suffix and document_kind(name) for path, name in _walk_files(folder, Tally()))
+    return any(path.suffix and document_kind(name) for path, name in _walk_files(folder, ReasonTally()))
 
 
-def _walk_files(folder: Path, tally: Tally) -> Iterator[tuple[Path, str]]:
+def _walk_files(folder: Path, tally: ReasonTally) -> Iterator[tuple[Path, str]]:
     """Path, and name within the folder, of every file that is not hidden, in order; what is hidden, the folder that a
     browser saves beside a page (its frames, scripts and pictures), and every link are counted, a folder once."""
 

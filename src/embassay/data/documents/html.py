@@ -23,7 +23,7 @@ _RAW = {tag: re.compile(rf"</{tag}(?=[\s/>])", re.IGNORECASE) for tag in ("scrip
 
 
 @dataclass(frozen=True)
-class Start:
+class StartTag:
     """A tag that begins an element, its name and its attributes' in lower case."""
 
     tag: str
@@ -31,13 +31,13 @@ class Start:
 
 
 @dataclass(frozen=True)
-class End:
+class EndTag:
     """A tag that ends an element; one that ends itself, as `<br/>`, gives both."""
 
     tag: str
 
 
-def html_tokens(page: str) -> Iterator[Start | End | str]:
+def html_tokens(page: str) -> Iterator[StartTag | EndTag | str]:
     """The tags of a page and the texts between them, with characters in place of their references.
 
     Comments and declarations are left out; one without its end goes to the next `>`. A tag without its end is text.
@@ -56,7 +56,7 @@ class _TagReader:
         self._absent: set[str] = set()
         self._unclosed_tags = False
 
-    def __iter__(self) -> Iterator[Start | End | str]:
+    def __iter__(self) -> Iterator[StartTag | EndTag | str]:
         page = self._page
         while self._at < len(page):
             opened = page.find("<", self._at)
@@ -80,7 +80,7 @@ class _TagReader:
             self._absent.add(sign)
         return place
 
-    def _markup(self) -> Iterator[Start | End | str]:
+    def _markup(self) -> Iterator[StartTag | EndTag | str]:
         """What begins with the `<` at this position."""
         page, at = self._page, self._at
         following = page[at + 1 : at + 2]
@@ -106,13 +106,13 @@ class _TagReader:
     def _skip_to(self, closing: str) -> None:
         self._at = self._end(closing, self._at + 2) + len(closing)
 
-    def _end_tag(self) -> Iterator[End]:
+    def _end_tag(self) -> Iterator[EndTag]:
         name = _ENDED.match(self._page, self._at + 2)
         self._skip_to(">")
         if name:
-            yield End(name[1].lower())
+            yield EndTag(name[1].lower())
 
-    def _start_tag(self, name: re.Match[str]) -> Iterator[Start | End]:
+    def _start_tag(self, name: re.Match[str]) -> Iterator[StartTag | EndTag]:
         page = self._page
         attributes, after = self._attributes(name.end())
         between = _BETWEEN.match(page, after)
@@ -124,10 +124,10 @@ class _TagReader:
             at = self._end(">", after)
         self._at = at + 1
         tag = name[0].lower()
-        yield Start(tag, attributes)
+        yield StartTag(tag, attributes)
         # In `<a href=b/>` the stroke is part of the value.
         if at > after and page[at - 1] == "/":
-            yield End(tag)
+            yield EndTag(tag)
         elif tag in _RAW:
             closing = _RAW[tag].search(page, self._at)
             self._at = closing.start() if closing else len(page)

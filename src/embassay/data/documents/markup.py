@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from embassay.data.documents.html import Start, html_tokens
+from embassay.data.documents.html import StartTag, html_tokens
 from embassay.data.yaml import parse_yaml
 from embassay.errors import DataError
 
@@ -221,12 +221,12 @@ def html_text(page: str) -> tuple[str, str, str]:
     return reader.text(), _clean_line("".join(reader.title)), reader.lang
 
 
-def _parse_page(page: str, unread: frozenset[str]) -> _Reader:
-    reader = _Reader(unread)
+def _parse_page(page: str, unread: frozenset[str]) -> _BlockReader:
+    reader = _BlockReader(unread)
     for token in html_tokens(page):
         if isinstance(token, str):
             reader.take_text(token)
-        elif isinstance(token, Start):
+        elif isinstance(token, StartTag):
             reader.start(token.tag, token.attributes)
         else:
             reader.end(token.tag)
@@ -238,7 +238,7 @@ def _clean_line(text: str) -> str:
     return "\n".join(line.strip() for line in lines).strip()
 
 
-class _Reader:
+class _BlockReader:
     """Collects text by blocks; `main` of them are inside a `main`."""
 
     def __init__(self, unread: frozenset[str]) -> None:

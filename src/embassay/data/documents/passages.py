@@ -21,14 +21,14 @@ from embassay.data.documents.folder import (
     NEEDS,
     TEMPLATES,
     FolderFile,
-    Survey,
+    FolderSurvey,
     is_template,
     scan_folder,
 )
 from embassay.data.documents.markup import Prose, Unread, plain_text, read_markdown
-from embassay.data.intake import Tally
+from embassay.data.intake import ReasonTally
 from embassay.data.rows import FileOrigin, Origin, Row, label_of, number_of, read_key, read_text
-from embassay.data.views import Titled
+from embassay.data.views import TitledView
 from embassay.errors import DataError, UsageError
 from embassay.limits import CONVERSIONS, PROSE, announce_reading, read_bounded
 from embassay.records import Skipped
@@ -145,12 +145,12 @@ class Folder:
         return self._reading[1]
 
     @cached_property
-    def _survey(self) -> Survey:
+    def _survey(self) -> FolderSurvey:
         return scan_folder(self.path)
 
     @cached_property
     def _reading(self) -> tuple[FolderContents, tuple[Document, ...] | None]:
-        tally = Tally()
+        tally = ReasonTally()
         tally.take(self._survey.tally.skipped())
         counts = _DocumentReader(tally)
         began, most = time.monotonic(), CONVERSIONS.most
@@ -163,7 +163,7 @@ class Folder:
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeDocuments:
     """The documents of a folder as they are, a row each: `id`, `title`, `text`, `kind`, and what they state."""
 
     folder: Folder
@@ -198,7 +198,7 @@ class Whole:
 class _DocumentReader:
     """Reads documents one by one, and counts."""
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: ReasonTally) -> None:
         self.tally = tally
         self.held: list[Document] | None = []
         self.kinds, self.encodings, self.langs = Counter[str](), Counter[str](), Counter[str]()
@@ -361,7 +361,7 @@ def open_documents(folder: Path, chunking: Chunking = USUAL) -> Dataset:
     """
     source = Folder(folder.resolve(), chunking)
     contents = source.contents
-    corpus = Titled(source)
+    corpus = TitledView(source)
     settings = {"documents": [VERSION, chunking.limit, chunking.overlap, chunking.headings]}
     return Dataset(
         source.path.name, {"documents": corpus, "corpus": corpus}, settings=settings, notes=contents.notes,
@@ -370,7 +370,7 @@ def open_documents(folder: Path, chunking: Chunking = USUAL) -> Dataset:
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedPassage:
     """A passage of any corpus: `document` is empty, and `start` 0, where rows don't say what they are from; `lang` is
     what they state."""
 
@@ -382,7 +382,7 @@ class Placed:
     lang: str = ""
 
 
-def passage_places(dataset: Dataset) -> tuple[Placed, ...]:
+def passage_places(dataset: Dataset) -> tuple[PlacedPassage, ...]:
     """The passages of any corpus, with title and body apart, and where they are from; rows without text are left out.
     DataError where the dataset has no corpus."""
     whole = dataset.parts.get("corpus") or dataset.parts.get("documents")
@@ -391,7 +391,7 @@ def passage_places(dataset: Dataset) -> tuple[Placed, ...]:
             f"the dataset {dataset.name!r} has no corpus", expected="documents, or a table with text",
             found=", ".join(dataset.shapes()) or "nothing", mend="Name a folder of documents."
         )  # fmt: skip
-    source = whole.source if isinstance(whole, Titled) else whole
+    source = whole.source if isinstance(whole, TitledView) else whole
     available = set(source.columns())
     names = [name for name in ("id", "text", "title", "document", "start", "lang") if name in available]
     passages = []
@@ -399,7 +399,7 @@ def passage_places(dataset: Dataset) -> tuple[Placed, ...]:
         if (body := read_text(row, "text")) is not None:
             start = number_of(row, "start") if "start" in available else None
             passages.append(
-                Placed(
+                PlacedPassage(
                     read_key(row, "id") if "id" in available else str(number), body, read_text(row, "title") or "",
                     read_text(row, "document") or "", int(start or 0), label_of(row, "lang") or "",
                 )

@@ -8,6 +8,6 @@ spans of documents. What a file is, its content shows.
 """
 
 from embassay.data.judged_runs.runs import Entries, read_held_entries, read_qrels, read_run
-from embassay.data.judged_runs.texts import Known
+from embassay.data.judged_runs.texts import CorpusTexts
 
-__all__ = ["Entries", "Known", "read_held_entries", "read_qrels", "read_run"]
+__all__ = ["CorpusTexts", "Entries", "read_held_entries", "read_qrels", "read_run"]

@@ -29,7 +29,7 @@ RISING = (
 
 
 @dataclass(frozen=True)
-class Directed:
+class DirectedRun:
     """A run with the best number highest: `query`, `doc` and `value` in the file's order; whether the numbers are
     scores, not made from ranks; and what is to be said of them."""
 
@@ -39,7 +39,7 @@ class Directed:
 
 
 @dataclass(frozen=True)
-class Steps:
+class ScoreSteps:
     """How often a number rises and falls from an entry to the next of its query; `row` is the first entry that it rises
     to."""
 
@@ -60,7 +60,7 @@ class Steps:
 
 def direct_entries(
     frame: pl.DataFrame, named: str, fault: Callable[..., DataError], *, by_trec: bool
-) -> Directed:
+) -> DirectedRun:
     """A run's entries (`query`, `doc`, `value`, and `rank` where there is one) with the best number highest.
 
     `named` is what the numbers are called in the file, `fault` makes the error for a row. Ranks alone are an order.
@@ -85,8 +85,8 @@ def direct_entries(
 
 
 def _read_rising_scores(
-    frame: pl.DataFrame, called: str, steps: Steps, fault: Callable[..., DataError]
-) -> Directed:
+    frame: pl.DataFrame, called: str, steps: ScoreSteps, fault: Callable[..., DataError]
+) -> DirectedRun:
     if called in DISTANCES:
         return _by_distance(frame, steps, fault)
     value, rank = (frame[name][steps.row] for name in ("value", "rank"))
@@ -98,7 +98,7 @@ def _read_rising_scores(
     )  # fmt: skip
 
 
-def _by_distance(frame: pl.DataFrame, steps: Steps, fault: Callable[..., DataError]) -> Directed:
+def _by_distance(frame: pl.DataFrame, steps: ScoreSteps, fault: Callable[..., DataError]) -> DirectedRun:
     """Numbers that are called distances: the smallest is the best where they rise, and where they fall they are
     similarities, as Milvus gives them for inner products."""
     if steps.are_rising and steps.rises:
@@ -114,14 +114,14 @@ def _by_distance(frame: pl.DataFrame, steps: Steps, fault: Callable[..., DataErr
     )  # fmt: skip
 
 
-def _without_rank(frame: pl.DataFrame, sign: str, is_scored: bool, *notes: str) -> Directed:
+def _without_rank(frame: pl.DataFrame, sign: str, is_scored: bool, *notes: str) -> DirectedRun:
     import polars as pl
 
     value = -pl.col("value") if sign else pl.col("value")
-    return Directed(frame.select("query", "doc", value.alias("value")), is_scored, notes)
+    return DirectedRun(frame.select("query", "doc", value.alias("value")), is_scored, notes)
 
 
-def _ranked_steps(frame: pl.DataFrame) -> Steps | None:
+def _ranked_steps(frame: pl.DataFrame) -> ScoreSteps | None:
     """The steps from rank to rank; None where there are no ranks, or they are all one."""
     import polars as pl
 
@@ -134,7 +134,7 @@ def _ranked_steps(frame: pl.DataFrame) -> Steps | None:
     return _count_steps(rows) if rows["onward"].any() else None
 
 
-def _rank_steps(frame: pl.DataFrame) -> Steps:
+def _rank_steps(frame: pl.DataFrame) -> ScoreSteps:
     """The steps from line to line of each query."""
     import polars as pl
 
@@ -143,14 +143,14 @@ def _rank_steps(frame: pl.DataFrame) -> Steps:
     return _count_steps(rows.select("row", "value", onward=onward.fill_null(value=False)))
 
 
-def _count_steps(rows: pl.DataFrame) -> Steps:
+def _count_steps(rows: pl.DataFrame) -> ScoreSteps:
     import polars as pl
 
     change = pl.col("value") - pl.col("value").shift()
     risen = rows.filter(pl.col("onward") & (change > 0))
     fallen = rows.select((pl.col("onward") & (change < 0)).sum()).item()
     first = int(risen["row"].min()) if len(risen) else 0  # type: ignore[arg-type]
-    return Steps(len(risen), int(fallen or 0), first)
+    return ScoreSteps(len(risen), int(fallen or 0), first)
 
 
 def _untie_by_rank(frame: pl.DataFrame) -> pl.DataFrame:
@@ -178,7 +178,7 @@ def _untie_by_rank(frame: pl.DataFrame) -> pl.DataFrame:
 def note_rising_scores(columns: Iterable[Sequence[float]]) -> tuple[str, ...]:
     """A word on scores that rise from one to the next in all columns, each of a query."""
     steps = [after - before for column in columns for before, after in pairwise(column)]
-    counted = Steps(sum(step > 0 for step in steps), sum(step < 0 for step in steps), 0)
+    counted = ScoreSteps(sum(step > 0 for step in steps), sum(step < 0 for step in steps), 0)
     return (RISING,) if counted.are_rising and counted.rises >= LEAST_STEPS else ()
 
 

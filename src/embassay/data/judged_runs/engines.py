@@ -33,7 +33,7 @@ from embassay.data.judged_runs.direction import note_rising_scores, separate_tie
 from embassay.data.judged_runs.hits import EngineHit, clean_signs, is_distance, read_hit
 from embassay.data.judged_runs.layouts import NAMES, RUN
 from embassay.data.judged_runs.lists import LISTS, HitList, SeveralQuestions, find_hit_lists, table_rows
-from embassay.data.judged_runs.texts import Known
+from embassay.data.judged_runs.texts import CorpusTexts
 from embassay.data.rows import show_value
 from embassay.errors import DataError
 from embassay.limits import LINE, bounded_json
@@ -111,7 +111,7 @@ def _first_value(content: bytes) -> Any:
 
 
 def read_hits(
-    path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None = None
+    path: Path, content: bytes, mapping: Mapping[str, str], known: CorpusTexts | None = None
 ) -> list[EngineHit]:
     """The items of all answers in a file, in its order. DataError, with the line where there is one, for what is no
     answer, or has several lists."""
@@ -183,7 +183,7 @@ def _by_rank(items: Sequence[Any]) -> Sequence[Any]:
 
 
 def _read_answers(
-    path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None
+    path: Path, content: bytes, mapping: Mapping[str, str], known: CorpusTexts | None
 ) -> Iterator[tuple[int, str, Any]]:
     """Line, query and answer of each."""
     if _is_ragas(content):
@@ -231,7 +231,7 @@ def _has_list(record: Any) -> bool:
 
 
 def _query_keys(
-    records: Sequence[tuple[int, Any]], mapping: Mapping[str, str], known: Known | None
+    records: Sequence[tuple[int, Any]], mapping: Mapping[str, str], known: CorpusTexts | None
 ) -> list[str]:
     """The keys under which questions may stand, those first whose values are known questions."""
     counts = Counter[str]()
@@ -325,10 +325,10 @@ REPEATS = "!again"
 
 
 def read_answered(
-    path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None
+    path: Path, content: bytes, mapping: Mapping[str, str], known: CorpusTexts | None
 ) -> EngineAnswers:
     """The answers in a file as a run. Documents are in the order of the engine, under the ids that the corpus or the
-    judgements know (`_Naming`), else that of the passage with their text, else their own.
+    judgements know (`_IdChoice`), else that of the passage with their text, else their own.
 
     Numbers are the engine's scores where these fall with the rank in every answer, equal ones told apart in the order
     of the engine, else minus the rank. DataError for what is no answer.
@@ -339,7 +339,7 @@ def read_answered(
     for hit in hits:
         by_query.setdefault(hit.query if known is None else known.question(hit.query), []).append(hit)
     scored = _choose_scores(by_query)
-    naming = _Naming(by_query, known)
+    naming = _IdChoice(by_query, known)
     answers = EngineAnswers([], [], {}, ())
     for query, of_query in by_query.items():
         taken: dict[str, int] = {}
@@ -396,11 +396,11 @@ def _choose_scores(by_query: Mapping[str, Sequence[EngineHit]]) -> _QueryScores:
     return _QueryScores(ranks, "", (note,))
 
 
-class _Naming:
+class _IdChoice:
     """Which of their ids documents are called by: that under the key whose values most often are ids of the corpus, or
     judged ones; where the keys are alike in that, the document's own before that of what it is from."""
 
-    def __init__(self, by_query: Mapping[str, Sequence[EngineHit]], known: Known | None) -> None:
+    def __init__(self, by_query: Mapping[str, Sequence[EngineHit]], known: CorpusTexts | None) -> None:
         self._known = known
         self._counts = Counter[str]()
         self._others: dict[str, int] = {}
@@ -480,7 +480,7 @@ def _repetition_notes(
 
 
 def _matching_notes(
-    hits: Sequence[EngineHit], known: Known | None, matched: int, unmatched: int, ambiguous: int
+    hits: Sequence[EngineHit], known: CorpusTexts | None, matched: int, unmatched: int, ambiguous: int
 ) -> Iterator[str]:
     """What is to be said of how documents were found; the numbers are the counts before."""
     if known is not None and (matches := known.matched - matched):

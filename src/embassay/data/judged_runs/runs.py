@@ -29,7 +29,7 @@ from embassay.data.judged_runs.layouts import (
     choose_columns,
     detect_layout,
 )
-from embassay.data.judged_runs.texts import Known
+from embassay.data.judged_runs.texts import CorpusTexts
 from embassay.data.rows import clean_id, plain_number, show_value, unescape_formula
 from embassay.errors import DataError
 from embassay.limits import bounded_json, may_hold_halves
@@ -278,7 +278,7 @@ class Entries:
         return DataError(message, path=self.path, line=line, expected=expected, found=found, mend=mend)
 
 
-def read_run(path: Path, mapping: Mapping[str, str] = _NOTHING, known: Known | None = None) -> Entries:
+def read_run(path: Path, mapping: Mapping[str, str] = _NOTHING, known: CorpusTexts | None = None) -> Entries:
     """The lines of a run: TREC's six columns, JSONL, CSV, TSV or Parquet with `query_id`, `doc_id` and `score`; or what
     an engine answered, as JSON (`engines`), whose texts are found among the passages of `known`.
 
@@ -375,7 +375,7 @@ def _read_entries(
     kind: FileKind,
     mapping: Mapping[str, str],
     split: str | None = None,
-    known: Known | None = None,
+    known: CorpusTexts | None = None,
 ) -> Entries:
     content = read_content(path)
     if content.startswith(PARQUET):
@@ -422,7 +422,9 @@ def _make_entries(
     return replace(entries, frame=run.frame, notes=run.notes, is_scored=run.is_scored)
 
 
-def _engine_entries(path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None) -> Entries:
+def _engine_entries(
+    path: Path, content: bytes, mapping: Mapping[str, str], known: CorpusTexts | None
+) -> Entries:
     """What an engine answered, as entries."""
     answers = read_answered(path, content, mapping, known)
     lines = answers.lines

@@ -97,7 +97,7 @@ def make_qrels(spans: Sequence[Span], path: Path) -> Entries:
 
 
 @dataclass(frozen=True)
-class Held:
+class EvidenceRun:
     """A run by the evidence it found: how many of its entries have some, none, or no known place in a document."""
 
     run: Entries
@@ -106,7 +106,7 @@ class Held:
     unplaced: int
 
 
-def by_evidence(run: Entries, spans: Sequence[Span], places: Mapping[str, Place]) -> Held:
+def by_evidence(run: Entries, spans: Sequence[Span], places: Mapping[str, Place]) -> EvidenceRun:
     """The run with each passage under the name of the evidence that it overlaps with most, the best where several are
     as much; a second passage with the same evidence is one without, and what has none keeps its name.
 
@@ -133,7 +133,7 @@ def by_evidence(run: Entries, spans: Sequence[Span], places: Mapping[str, Place]
         (query, named[row], value)
         for row, query, value in run.frame.with_row_index("row").select("row", "query", "value").iter_rows()
     ]
-    return Held(replace(run, frame=_make_frame(pl, rows)), **counts)
+    return EvidenceRun(replace(run, frame=_make_frame(pl, rows)), **counts)
 
 
 def _find_evidence(spans: Iterable[Span], place: Place) -> list[Span]:

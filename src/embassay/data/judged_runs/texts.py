@@ -85,7 +85,7 @@ _STEPS: tuple[Callable[[str], str], ...] = (_as_it_is, _normalise_blanks, _fold_
 
 
 @dataclass(frozen=True)
-class Match:
+class TextMatch:
     """The passages that a text may be: one, several that it fits alike, or none. `is_same` says that they are of one
     text."""
 
@@ -100,16 +100,16 @@ class KnownTexts:
         self._texts = texts
         self._by_step: list[dict[str, list[str]]] = []
 
-    def equal(self, text: str) -> Match:
+    def equal(self, text: str) -> TextMatch:
         """The texts that are this one, by the first step that finds any."""
         if not _normalise_blanks(text):
-            return Match()
+            return TextMatch()
         for number, step in enumerate(_STEPS):
             if ids := self._step(number).get(step(text)):
-                return Match(tuple(ids), len({self._texts[name] for name in ids}) == 1)
-        return Match()
+                return TextMatch(tuple(ids), len({self._texts[name] for name in ids}) == 1)
+        return TextMatch()
 
-    def like(self, text: str) -> Match:
+    def like(self, text: str) -> TextMatch:
         """The texts that are this one; else those that are cut otherwise, with half of the shorter in common."""
         same = self.equal(text)
         return same if same.ids else self._overlapping(text)
@@ -137,13 +137,13 @@ class KnownTexts:
     def _runs(self) -> dict[str, frozenset[tuple[str, ...]]]:
         return {name: frozenset(_word_runs(text)) for name, text in self._texts.items()}
 
-    def _overlapping(self, text: str) -> Match:
+    def _overlapping(self, text: str) -> TextMatch:
         wanted = frozenset(_word_runs(text))
         if _count_letters(text) < LEAST or not wanted:
-            return Match()
+            return TextMatch()
         votes = Counter(name for run in wanted for name in self._by_run.get(run, ()))
         if not votes:
-            return Match()
+            return TextMatch()
         most = max(votes.values())
         best = [name for name, count in votes.items() if count == most]
         inside = [name for name, count in votes.items() if count == len(self._runs[name])]
@@ -152,8 +152,8 @@ class KnownTexts:
         least = min(len(wanted), *(len(self._runs[name]) for name in best))
         best = [name for name in best if _is_cut_otherwise(text, self._texts[name])]
         if 2 * most < least or not best:
-            return Match()
-        return Match(tuple(best), len({self._texts[name] for name in best}) == 1)
+            return TextMatch()
+        return TextMatch(tuple(best), len({self._texts[name] for name in best}) == 1)
 
     def _outermost(self, names: Iterable[str]) -> list[str]:
         """Those passages, all inside one text, that are not inside another of them."""
@@ -222,7 +222,7 @@ Judged = Mapping[str, Mapping[str, float]]
 
 
 @dataclass
-class Known:
+class CorpusTexts:
     """What answers are held against: id -> text of passages and of questions, and what is judged.
 
     It counts the items of answers that were found by their text (`matched`), that are in no passage (`unmatched`), and
@@ -283,7 +283,7 @@ class Known:
             self.unmatched += 1
         return name
 
-    def _of_one_text(self, match: Match, query: str, taken: set[str]) -> str | None:
+    def _of_one_text(self, match: TextMatch, query: str, taken: set[str]) -> str | None:
         grades = {name: self.judgements.get(query, {}).get(name) for name in match.ids}
         judged = [name for name, grade in grades.items() if grade is not None]
         if not match.is_same or len({grades[name] for name in judged}) > 1:

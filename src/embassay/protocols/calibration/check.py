@@ -15,7 +15,7 @@ from embassay.data import Dataset, open_dataset
 from embassay.data.rows import make_missing_column_error, read_text
 from embassay.errors import DataError
 from embassay.protocols.calibration.probability import Calibration, calibration
-from embassay.protocols.calibration.shift import FEWEST_COMPARED, Likeness
+from embassay.protocols.calibration.shift import FEWEST_COMPARED, PairLikeness
 from embassay.protocols.calibration.slices import label_mask, make_loader
 from embassay.stats.calibration import clopper_pearson
 
@@ -49,7 +49,7 @@ class CalibrationCheck:
 
     system: str
     dataset: str
-    likeness: Likeness
+    likeness: PairLikeness
     accepted: Mapping[str, float]
     kept: tuple[PromiseCheck, ...]
     left_out: int

@@ -19,9 +19,9 @@ from embassay.parquet import read_parquet
 from embassay.protocols.calibration.options import Promises
 from embassay.protocols.calibration.shift import (
     FEATURES,
-    Likeness,
+    PairLikeness,
+    PairWatch,
     Reference,
-    Watch,
     compare_pairs,
     keep_reference,
     pair_features,
@@ -153,11 +153,11 @@ class Calibration:
         self._warn(pair_features(at, (), ()))
         return self._chances(at)
 
-    def compare(self, first: Sequence[str], second: Sequence[str]) -> Likeness:
+    def compare(self, first: Sequence[str], second: Sequence[str]) -> PairLikeness:
         """How these pairs (n,) differ from the labelled ones. UsageError where the file has no numbers of them."""
         return self.compared(first, second)[0]
 
-    def compared(self, first: Sequence[str], second: Sequence[str]) -> tuple[Likeness, Values]:
+    def compared(self, first: Sequence[str], second: Sequence[str]) -> tuple[PairLikeness, Values]:
         """The same, and the similarities (n,)."""
         self._check_reference()
         similar = self.similarity(first, second)
@@ -181,8 +181,8 @@ class Calibration:
             warnings.warn(f"{self.system} on {self.dataset}: {text}", RuntimeWarning, stacklevel=4)
 
     @cached_property
-    def _watch(self) -> Watch:
-        return Watch(self.reference)
+    def _watch(self) -> PairWatch:
+        return PairWatch(self.reference)
 
     def _chances(self, at: Values) -> list[Probability]:
         curve = self.curve

@@ -35,8 +35,8 @@ from embassay.protocols.calibration.slices import (
 from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel.estimates import (
     Estimate,
-    Items,
-    Lost,
+    ItemCollector,
+    LostTexts,
     Statistic,
     bootstrap_estimates,
     make_undefined_score,
@@ -45,7 +45,7 @@ from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
 from embassay.protocols.kernel.groups import group_items_by_name
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem
-from embassay.protocols.kernel.session import Session, Silent
+from embassay.protocols.kernel.session import Session, SilentListener
 from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable, number, text, whole
 from embassay.protocols.tasks.task import make_outcome, pair_similarity
 from embassay.randomness import make_generator
@@ -86,9 +86,9 @@ class CalibrationContext(evaluation.Context):
 
 def evaluate_system(system: Similarity, data: KnownPairs, context: CalibrationContext) -> TaskOutcome:
     """Fit one system on the pairs; items are each pair's `similarity`, `same` and held-out `probability`."""
-    items, same = Items(), label_mask(data, context.options.same_from)
+    items, same = ItemCollector(), label_mask(data, context.options.same_from)
     similar = pair_similarity(system, data.first, data.second)
-    lost = Lost(system, data.ids, "pairs")
+    lost = LostTexts(system, data.ids, "pairs")
     lost.see(similar, data.first, data.second)
     items.add(data.ids, similar, "similarity")
     items.add(data.ids, same, "same")
@@ -337,7 +337,7 @@ class Calibrations(TaskProtocol):
         edited = min(EDITED, len(data)) * len(DAMAGED) if options.edits else 0
         return super().texts(task, data, options) + edited
 
-    def work(self, session: Session, listener: Silent) -> None:
+    def work(self, session: Session, listener: SilentListener) -> None:
         """The cells, and a file for each that is done."""
         session.do(listener)
         for system in session.plan.systems:
@@ -489,7 +489,7 @@ def calibrate(
     out: str | Path | None = None,
     workers: Workers = 1,
     cache: Path | None = None,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
     **arguments: Any,
 ) -> Run:

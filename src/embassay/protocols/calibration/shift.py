@@ -81,7 +81,7 @@ def keep_reference(numbers: Mapping[str, Values], rng: np.random.Generator) -> d
 
 
 @dataclass(frozen=True)
-class Difference:
+class FeatureDifference:
     """One number of calibration pairs and of new ones: the medians, how far their distributions are apart (0 to 1), and
     the p-value with all that is compared taken into account."""
 
@@ -93,11 +93,11 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Likeness:
+class PairLikeness:
     """How `n` new pairs differ from those of a calibration, by each number, the most different first."""
 
     n: int
-    differences: tuple[Difference, ...]
+    differences: tuple[FeatureDifference, ...]
 
     @property
     def is_alike(self) -> bool:
@@ -115,7 +115,7 @@ class Likeness:
         )
 
 
-def compare_pairs(reference: Reference, numbers: Mapping[str, Values]) -> Likeness:
+def compare_pairs(reference: Reference, numbers: Mapping[str, Values]) -> PairLikeness:
     """By Kolmogorov and Smirnov for each number, with Bonferroni's correction: one that differs is enough, and it says
     which."""
     from scipy.stats import ks_2samp
@@ -127,9 +127,9 @@ def compare_pairs(reference: Reference, numbers: Mapping[str, Values]) -> Likene
         test = ks_2samp(kept, new, method="asymp")
         p = min(float(test.pvalue) * len(names), 1.0)
         differences.append(
-            Difference(name, float(np.median(kept)), float(np.median(new)), float(test.statistic), p)
+            FeatureDifference(name, float(np.median(kept)), float(np.median(new)), float(test.statistic), p)
         )
-    return Likeness(
+    return PairLikeness(
         len(numbers[SIMILARITY]),
         tuple(sorted(differences, key=lambda difference: (difference.p, -difference.distance))),
     )
@@ -139,7 +139,7 @@ WATCHED = 100
 """Pairs that come one by one are compared when there are so many."""
 
 
-class Watch:
+class PairWatch:
     """Compares what a calibration is asked about with what it was made on: a list of pairs at once, single ones when
     there are `WATCHED`."""
 

@@ -31,8 +31,8 @@ from embassay.protocols.choose.questions import (
     DEPTH,
     FILE,
     CellOptions,
-    Commission,
-    Posed,
+    ModelQuestion,
+    QuestionCommission,
     SearchedPassages,
     TitledPassages,
     UserQuestions,
@@ -50,11 +50,11 @@ from embassay.protocols.choose.questions import (
     read_user_questions,
 )
 from embassay.protocols.kernel import evaluation, inputs
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, bootstrap_estimate
+from embassay.protocols.kernel.estimates import Estimate, ItemCollector, LostTexts, bootstrap_estimate
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
-from embassay.protocols.kernel.session import Conclusion, Session, Silent
+from embassay.protocols.kernel.session import Conclusion, Session, SilentListener
 from embassay.protocols.questions import drafts
 from embassay.protocols.questions.drafts import DRAFTS, Draft, QuestionWriter, read_drafts
 from embassay.protocols.tasks.task import make_outcome
@@ -91,12 +91,12 @@ def evaluate_system(system: Similarity, data: TitledPassages, context: ChoiceCon
     """What one system finds: items are nDCG@100 of every question by its family, rankings the first ten of each."""
     drawn, options = draw_probes(data, context.options, context.seed), context.options
     families = [(name, question) for name, asked in drawn.probe.questions.items() for question in asked]
-    items = Items()
+    items = ItemCollector()
     if not families:
         reason = f"none of {len(drawn.ids):,} passages has enough words to be asked about"
         return make_outcome(HEADLINE, reason, items, n=0, counts={"documents": len(drawn.ids)})
     top = cut_at_ties(system.search([question.text for _, question in families], drawn.probe.texts, DEPTH))
-    documents = Lost(system, drawn.ids, "documents")
+    documents = LostTexts(system, drawn.ids, "documents")
     documents.see_texts(drawn.probe.texts)
     if documents.too_many:
         return documents.without_score(HEADLINE, items)
@@ -158,11 +158,15 @@ def _mean_estimate(values: NDArray[np.float64], context: ChoiceContext, purpose:
 
 
 def _search_written(
-    system: Similarity, drawn: SearchedPassages, context: ChoiceContext, items: Items, rankings: _Rankings
+    system: Similarity,
+    drawn: SearchedPassages,
+    context: ChoiceContext,
+    items: ItemCollector,
+    rankings: _Rankings,
 ) -> Iterator[Score]:
     """What a model asked, over the passages as they are: the sentences that hold the answers are in them."""
     places = {doc: row for row, doc in enumerate(drawn.ids)}
-    by_kind: dict[str, list[Posed]] = {}
+    by_kind: dict[str, list[ModelQuestion]] = {}
     for question in read_posed(context.options.written, context.dataset):
         by_kind.setdefault(f"{BY_MODEL}{question.kind}", []).append(question)
     for family, questions in by_kind.items():
@@ -176,7 +180,11 @@ def _search_written(
 
 
 def _search_asked(
-    system: Similarity, drawn: SearchedPassages, asked: UserQuestions, items: Items, rankings: _Rankings
+    system: Similarity,
+    drawn: SearchedPassages,
+    asked: UserQuestions,
+    items: ItemCollector,
+    rankings: _Rankings,
 ) -> None:
     """The user's questions, over the passages as they are."""
     ids = list(asked.queries)
@@ -252,7 +260,7 @@ class Choices(TaskProtocol):
     reads_folder = True
 
     def __init__(self) -> None:
-        self.commissions: tuple[Commission, ...] = ()
+        self.commissions: tuple[QuestionCommission, ...] = ()
         """What a model is to write, by dataset; none without a model."""
         self.drafts: dict[str, Draft] = {}
         self.failed: dict[tuple[str, str], str] = {}
@@ -301,7 +309,7 @@ class Choices(TaskProtocol):
             self.written = self._questions()
         return replace(plan, cells=tuple(self._cells(plan)))
 
-    def _commissions(self, plan: Plan, writer: QuestionWriter) -> Iterator[Commission]:
+    def _commissions(self, plan: Plan, writer: QuestionWriter) -> Iterator[QuestionCommission]:
         request = plan.request
         for planned_dataset in plan.datasets:
             drawn = draw_probes(
@@ -348,7 +356,7 @@ class Choices(TaskProtocol):
         """The same once they are written."""
         return self.describe_run(session.plan)
 
-    def work(self, session: Session, listener: Silent) -> None:
+    def work(self, session: Session, listener: SilentListener) -> None:
         """What a model writes, the cells, and then the questions whose judgements would tell most, with the passages
         to grade and the rankings of the likeliest systems."""
         if self.written is None:
@@ -369,7 +377,7 @@ class Choices(TaskProtocol):
                     write_atomic(self.folder.path / TO_GRADE, "".join(to_json(row) + "\n" for row in rows))
                 self._rankings(dataset.name, {(row["asked by"], row["id"]) for row in rows}, result)
 
-    def _write(self, listener: Silent, ledger: Ledger) -> None:
+    def _write(self, listener: SilentListener, ledger: Ledger) -> None:
         for job in self.commissions:
             path = self.folder.path / DRAFTS
             self.failed |= drafts.write_drafts(job.writer, job.drawn, path, self.drafts, listener, ledger)
@@ -473,7 +481,7 @@ def choose(
     out: str | Path | None = None,
     workers: Workers = 1,
     cache: Path | None = None,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
     **arguments: Any,
 ) -> Run:

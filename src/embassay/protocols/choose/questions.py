@@ -83,7 +83,7 @@ class PassageQuestion:
 
 
 @dataclass(frozen=True)
-class Probe:
+class RemovedSentences:
     """Passages from which questions were taken out, and the questions by family. `halved` of the passages asked have no
     sentence to spare, and ask with a half; `unasked` were drawn and hold nothing that a person could be asked, as code,
     lists, tables and addresses."""
@@ -94,11 +94,11 @@ class Probe:
     unasked: int = 0
 
 
-def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> Probe:
+def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> RemovedSentences:
     """Take a sentence, and the title where it begins with one, out of up to `most` of the passages."""
     bodies = list(texts)
     frequency = Counter(word for body in bodies for word in set(split_words(body)))
-    neighbours = Neighbours(bodies, frequency)
+    neighbours = WordNeighbours(bodies, frequency)
     order = make_generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
     posed: dict[str, list[PassageQuestion]] = {family: [] for family in FAMILIES}
     taken = halved = unasked = 0
@@ -117,7 +117,7 @@ def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed:
             posed["title"].append(PassageQuestion(row, titles[row].replace(CRUMBS, " ").strip()))
         for family, text in reword_question(asked, bodies[row], frequency, len(bodies), neighbours, rng):
             posed[family].append(PassageQuestion(row, text))
-    return Probe(
+    return RemovedSentences(
         tuple(bodies), {name: tuple(group) for name, group in posed.items() if group}, halved, unasked
     )
 
@@ -196,7 +196,7 @@ def reword_question(
     rest: str,
     frequency: Mapping[str, int],
     n: int,
-    neighbours: Neighbours,
+    neighbours: WordNeighbours,
     rng: np.random.Generator,
 ) -> Iterator[tuple[str, str]]:
     """The sentence in every wording that leaves it enough words."""
@@ -230,7 +230,7 @@ def mistype_word(word: str, rng: np.random.Generator) -> str:
     return word[:place] + word[place] * (2 if kind == 1 else 0) + word[place + 1 :]
 
 
-class Neighbours:
+class WordNeighbours:
     """Words that are found in the same passages as others, by the user's own documents."""
 
     def __init__(
@@ -322,7 +322,7 @@ class SearchedPassages:
 
     ids: Sequence[str]
     texts: Sequence[str]
-    probe: Probe
+    probe: RemovedSentences
 
     def searched_judgements(self, asked: UserQuestions) -> dict[str, dict[str, float]]:
         """The judgements of passages that are searched, of questions with a relevant one."""
@@ -426,7 +426,7 @@ def cell_options(options: ChoiceOptions, written: str) -> CellOptions:
 
 
 @dataclass(frozen=True)
-class Posed:
+class ModelQuestion:
     """A question by a model: its kind, and the id of the passage that it is about."""
 
     id: str
@@ -436,7 +436,7 @@ class Posed:
 
 
 @dataclass(frozen=True)
-class Commission:
+class QuestionCommission:
     """What a model is to write about the passages of one dataset."""
 
     dataset: str
@@ -499,26 +499,26 @@ def open_writer(
 
 def draw_commission(
     writer: QuestionWriter, kinds: Sequence[str], dataset: Dataset, name: str, searched: Container[str]
-) -> Commission:
+) -> QuestionCommission:
     """Draw passages of those that are `searched` (ids). DataError where none is long enough."""
     passages = [passage for passage in passage_places(dataset) if passage.id in searched]
-    return Commission(name, writer, draw_passages(passages, kinds, writer.options, writer.seed, name))
+    return QuestionCommission(name, writer, draw_passages(passages, kinds, writer.options, writer.seed, name))
 
 
-def read_posed(path: str, dataset: str) -> tuple[Posed, ...]:
+def read_posed(path: str, dataset: str) -> tuple[ModelQuestion, ...]:
     """The questions of a run's file about one dataset; none where there is no file."""
     if not path or not Path(path).is_file():
         return ()
     rows = [record_json(line) for line in read_bounded(Path(path), WHOLE).splitlines() if line.strip()]
     return tuple(
-        Posed(row["id"], row["kind"], row["text"], row["passage"])
+        ModelQuestion(row["id"], row["kind"], row["text"], row["passage"])
         for row in rows
         if row["dataset"] == dataset
     )
 
 
 def describe_questions(
-    commissions: Sequence[Commission], drafts: Mapping[str, Draft], failed: Mapping[Any, str]
+    commissions: Sequence[QuestionCommission], drafts: Mapping[str, Draft], failed: Mapping[Any, str]
 ) -> dict[str, Any]:
     """What a manifest says of the questions: who wrote and checked them by which prompts, and what became of them."""
     if not commissions:
@@ -536,7 +536,9 @@ def describe_questions(
     }  # fmt: skip
 
 
-def draft_tables(commissions: Sequence[Commission], drafts: Mapping[str, Draft]) -> Iterator[ColumnTable]:
+def draft_tables(
+    commissions: Sequence[QuestionCommission], drafts: Mapping[str, Draft]
+) -> Iterator[ColumnTable]:
     """What became of the drafts."""
     for job in commissions:
         counts = job.counts(drafts)

@@ -18,7 +18,7 @@ from embassay.protocols.kernel import request
 from embassay.protocols.kernel.inputs import Prompt
 from embassay.protocols.kernel.request import DATA, SYSTEMS, option, repeat_option
 from embassay.protocols.tasks.task import PtebOptions
-from embassay.protocols.wordings.records import OnFailure, Repeats, check_runs
+from embassay.protocols.wordings.records import OnFailure, RepeatOptions, check_runs
 
 VERSION = "1"
 """Of our prompts; raised when the words of one of them change."""
@@ -334,11 +334,13 @@ class HtebRequest(request.RunRequest):
         value="NAME,...", read=read_transformations
     )  # fmt: skip
     """Empty: all that the transformer has, of a language model all eight."""
-    runs: int = repeat_option(Repeats, "runs", default=3, help="Runs, each with freshly transformed texts.")
-    until_ci: float | None = repeat_option(Repeats, "until_ci")
+    runs: int = repeat_option(
+        RepeatOptions, "runs", default=3, help="Runs, each with freshly transformed texts."
+    )
+    until_ci: float | None = repeat_option(RepeatOptions, "until_ci")
     """Points: datasets get more runs until every change is known to +- as many."""
-    max_runs: int = repeat_option(Repeats, "max_runs")
-    baseline: str = repeat_option(Repeats, "baseline")
+    max_runs: int = repeat_option(RepeatOptions, "max_runs")
+    baseline: str = repeat_option(RepeatOptions, "baseline")
     on_failure: OnFailure = option(
         "leave out",
         "Leave out a failed text, or use the original (`reference`).",
@@ -347,7 +349,7 @@ class HtebRequest(request.RunRequest):
     exclude_copied: bool = option(
         False, "Leave out texts that came back unchanged.", name="--exclude-unchanged"
     )
-    last_seeds: tuple[tuple[str, int], ...] = repeat_option(Repeats, "last_seeds")
+    last_seeds: tuple[tuple[str, int], ...] = repeat_option(RepeatOptions, "last_seeds")
     families: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = option(
         (), "Sizes of a family's models, to see whether its gap shrinks.",
         name="--family", value="NAME=SYSTEM:BILLIONS,...", read=read_families

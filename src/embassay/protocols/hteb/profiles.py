@@ -24,10 +24,10 @@ from embassay.protocols.kernel.comparisons import (
 from embassay.protocols.wordings.protocol import level_standings
 from embassay.protocols.wordings.scores import (
     OVERALL,
-    Level,
     RunCells,
     RunLayout,
     RunSource,
+    SystemLevel,
     average_headlines,
     average_levels,
     level_on_dataset,
@@ -86,7 +86,7 @@ class Profiles:
         """The measure of a task, or `overall`."""
         return next((run_task.headline for run_task in self.layout.tasks if run_task.name == task), OVERALL)
 
-    def _on_dataset(self, task: str, dataset: str, system: str, part: str, lang: str = "") -> Level:
+    def _on_dataset(self, task: str, dataset: str, system: str, part: str, lang: str = "") -> SystemLevel:
         if part in self.sources:
             runs = self.cells.runs(task, dataset, system, self.sources[part], lang)
             return level_on_dataset(
@@ -96,7 +96,7 @@ class Profiles:
         levels = [(name, self.on_dataset(task, dataset, system, name, lang)) for name in self.made_of(part)]
         return mean_of_same_items(levels, system, "axis" if part == TOTAL else "transformation")
 
-    def _in_scope(self, scope: str, system: str, part: str) -> Level:
+    def _in_scope(self, scope: str, system: str, part: str) -> SystemLevel:
         levels = [
             (f"{task} on {dataset.name}", self.on_dataset(task, dataset.name, system, part))
             for task, dataset in self.layout.places(scope)
@@ -121,12 +121,12 @@ class Profiles:
         return (-1.0 if self.headline(task) == "spearman" else 0.0), 1.0
 
 
-def mean_of_same_items(levels: Sequence[tuple[str, Level]], system: str, noun: str) -> Level:
+def mean_of_same_items(levels: Sequence[tuple[str, SystemLevel]], system: str, noun: str) -> SystemLevel:
     """The plain mean of levels on the same items: these are drawn together, the runs of each by themselves. No value,
     with the reason, where one has none."""
     for name, level in levels:
         if not level.present:
-            return Level.none(system, f"{name}: {level.score.reason}")
+            return SystemLevel.none(system, f"{name}: {level.score.reason}")
     parts = [level for _, level in levels]
     if len(parts) == 1:
         return parts[0]
@@ -135,7 +135,7 @@ def mean_of_same_items(levels: Sequence[tuple[str, Level]], system: str, noun: s
         for name in ("score", "original", "delta")
     )
     runs, deltas = _mean_runs([part.runs for part in parts]), _mean_runs([part.deltas for part in parts])
-    return Level(system, score, original, delta, runs, deltas)
+    return SystemLevel(system, score, original, delta, runs, deltas)
 
 
 def _mean_headline(parts: Sequence[Headline], system: str, noun: str) -> Headline:

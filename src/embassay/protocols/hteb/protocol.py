@@ -25,8 +25,8 @@ from embassay.protocols.hteb.profiles import (
 from embassay.protocols.hteb.slots import REGISTRY, TASKS, Slot, Slots, distinct_slots
 from embassay.protocols.hteb.tables import TransformedTexts, make_tables
 from embassay.protocols.hteb.transformers import (
+    CallNeeds,
     LLMTransformer,
-    Needs,
     RecordedTransformer,
     TokenCounts,
     TransformationSource,
@@ -46,15 +46,15 @@ from embassay.protocols.kernel.plan import (
     plan_systems,
 )
 from embassay.protocols.kernel.request import frame_folder, make_request, make_run_folder
-from embassay.protocols.kernel.session import Conclusion, Session, Silent, make_unknown_price_error
+from embassay.protocols.kernel.session import Conclusion, Session, SilentListener, make_unknown_price_error
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
-    Growth,
     PlannedDataset,
+    RunGrowth,
     Seeds,
-    Worded,
     WordedPlan,
+    WordedProtocol,
     WordingWriter,
     check_baseline,
     forecast_evaluations,
@@ -355,7 +355,7 @@ def _quality_rows(texts: TransformedTexts) -> Iterator[Result]:
 
 
 def describe_transformations(
-    folder: RunFolder, sources: Sequence[TransformationSource], growth: Growth, plan: HtebPlan
+    folder: RunFolder, sources: Sequence[TransformationSource], growth: RunGrowth, plan: HtebPlan
 ) -> dict[str, Any]:
     """Who transformed, with which seeds and prompts, and what became of the texts; why datasets got no more runs, and
     where a stored set was written for other data."""
@@ -393,19 +393,19 @@ TOLD = "texts after"
 """Before the name of a transformation, in what is shown of the progress."""
 
 
-class Hteb(Worded):
+class Hteb(WordedProtocol):
     """First the texts as they are; then every transformation in every run, until there are as many runs as were asked
     for."""
 
     name = "hteb"
     sources: tuple[TransformationSource, ...] = ()
-    growth: Growth
+    growth: RunGrowth
 
     def plan(self, request: HtebRequest, cache: Path | None = None, ledger: Ledger | None = None) -> HtebPlan:
         """The cells of the texts as they are, and the transformations, opened."""
         plan = make_plan(request, cache, ledger)
         self.sources = open_transformations(request, plan.longest, ledger)
-        self.growth = Growth(request, plan.datasets, self.sources)
+        self.growth = RunGrowth(request, plan.datasets, self.sources)
         check_recorded(plan, self.sources)
         return plan
 
@@ -435,7 +435,7 @@ class Hteb(Worded):
         """What there is to say of the transformations."""
         return {"transformations": describe_transformations(self.folder, self.sources, self.growth, plan)}
 
-    def work(self, session: Session, listener: Silent) -> None:
+    def work(self, session: Session, listener: SilentListener) -> None:
         """The texts as they are, then round after round: texts first, then what follows from them."""
         plan: Any = session.plan
         # The plan grows with every round: before the last one it isn't known what the whole run is.
@@ -511,7 +511,9 @@ def forecast_transformations(
             if not isinstance(writer, LLMTransformer):
                 yield head
                 continue
-            need = sum((writer.needs(slots, seed, tokens, seen) for seed, slots in asked.items()), Needs())
+            need = sum(
+                (writer.needs(slots, seed, tokens, seen) for seed, slots in asked.items()), CallNeeds()
+            )
             model = cast(Any, writer.chat.model)
             yield replace(
                 head,
@@ -541,7 +543,7 @@ def run(
     out: str | Path | None = None,
     workers: Workers = 1,
     cache: Path | None = None,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
     **arguments: Any,
 ) -> Run:
@@ -561,16 +563,16 @@ def run(
 
 
 def transform(
-    request: HtebRequest, out: Path, *, ledger: Ledger, listener: Silent | None = None
+    request: HtebRequest, out: Path, *, ledger: Ledger, listener: SilentListener | None = None
 ) -> ParaphraseSet:
     """Have the texts transformed and kept in `out`, without any system; what is there is not asked for again."""
     plan = plan_transformation(request)
     check_at_hand(plan.suites)
     chosen = open_transformations(request, plan.longest, ledger)
     check_price(chosen, ledger.max_usd)
-    seeds = Growth(request, plan.datasets, chosen).seeds
+    seeds = RunGrowth(request, plan.datasets, chosen).seeds
     kept = ParaphraseSet.create(out / PARAPHRASES)
-    WordingWriter(kept, ledger, listener or Silent(), TOLD).write(
+    WordingWriter(kept, ledger, listener or SilentListener(), TOLD).write(
         plan.datasets, chosen, seeds, plan.texts_to_transform
     )
     return kept
@@ -586,7 +588,7 @@ def transform_forecast(request: HtebRequest, ledger: Ledger | None = None) -> Fo
     """What `transform` would take."""
     plan = plan_transformation(request)
     chosen = open_transformations(request, plan.longest, ledger)
-    seeds = Growth(request, plan.datasets, chosen).seeds
+    seeds = RunGrowth(request, plan.datasets, chosen).seeds
     return Forecasts(
         tuple(forecast_transformations(plan, plan.datasets, chosen, seeds)),
         notes=describe_suites(plan.suites),

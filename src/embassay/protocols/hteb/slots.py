@@ -28,7 +28,7 @@ from embassay.protocols.hteb.options import (
     make_text_seed,
     other_languages,
 )
-from embassay.protocols.tasks import TASK_NAMES, Reworded, Task, Wording, reranking
+from embassay.protocols.tasks import TASK_NAMES, ParaphrasedData, Task, Wording, reranking
 from embassay.protocols.tasks import TASKS as PTEB
 from embassay.protocols.tasks.retrieval import ORPHANS
 from embassay.protocols.tasks.retrieval import list_texts as query_texts
@@ -98,7 +98,7 @@ def corpus_texts(data: RetrievalSet) -> Iterator[Place]:
     yield from query_texts(data)
 
 
-def reword_corpus(data: RetrievalSet, wording: Wording) -> Reworded:
+def reword_corpus(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
     """Documents and queries transformed. A document of which a part has no wording drops out of the corpus and of the
     judgements, and with it a query that has no other relevant one."""
     documents, titles, said = [], [], list[int]()
@@ -130,7 +130,7 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> Reworded:
         replace(asked, texts=tuple(queries[row] for row in kept)),
         qrels,
     )
-    return Reworded(original, paraphrased, len(kept), len(data), lost)
+    return ParaphrasedData(original, paraphrased, len(kept), len(data), lost)
 
 
 def _grades_among(data: RetrievalSet, documents: set[str]) -> dict[str, dict[str, float]]:

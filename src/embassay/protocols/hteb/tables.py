@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS
 from embassay.protocols.hteb.profiles import TOTAL, Profiles, axis_part
 from embassay.protocols.kernel.tables import ColumnTable, Field, Style, number, text, whole
-from embassay.protocols.wordings.scores import OVERALL, Level
+from embassay.protocols.wordings.scores import OVERALL, SystemLevel
 from embassay.protocols.wordings.tables import POINTS, fine_points, sequence_fields, signed_points
 
 MACRO = "mean over datasets"
@@ -100,7 +100,7 @@ class ScopeLevels(NamedTuple):
     task: str
     dataset: str
     system: str
-    levels: Mapping[str, Level]
+    levels: Mapping[str, SystemLevel]
 
 
 _SCOPE = (text("task"), text("dataset", lambda row: row.dataset or MACRO), text("system"))
@@ -157,7 +157,7 @@ class PartLevel(NamedTuple):
     dataset: str
     system: str
     part: str
-    level: Level
+    level: SystemLevel
     score_ends: tuple[float | None, float | None]
     change_ends: tuple[float | None, float | None]
     shares: tuple[float | None, float | None]

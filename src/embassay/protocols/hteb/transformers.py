@@ -29,7 +29,7 @@ from embassay.protocols.kernel.inputs import Prompt
 from embassay.protocols.wordings.protocol import LLMWriter, WordingDraw, keep_blank_text
 from embassay.protocols.wordings.records import Outcome, Paraphrase, Paraphraser, SourceText
 from embassay.protocols.wordings.refusals import REFUSAL, find_new_mark
-from embassay.protocols.wordings.sets import ParaphraseSet, Stored
+from embassay.protocols.wordings.sets import ParaphraseSet, StoredSource
 from embassay.runs.folder import digest_json
 from embassay.runs.store import AnswerCache, CachedChat, StoredQuestion
 from embassay.systems.chat import fit_context
@@ -151,15 +151,15 @@ _FRAME = '{"transformed_text": ""}'
 
 
 @dataclass(frozen=True)
-class Needs:
+class CallNeeds:
     """What is still to be asked for: calls, and the tokens read and written."""
 
     calls: int = 0
     read: int = 0
     written: int = 0
 
-    def __add__(self, other: Needs) -> Needs:
-        return Needs(self.calls + other.calls, self.read + other.read, self.written + other.written)
+    def __add__(self, other: CallNeeds) -> CallNeeds:
+        return CallNeeds(self.calls + other.calls, self.read + other.read, self.written + other.written)
 
 
 class TokenCounts:
@@ -230,15 +230,15 @@ class LLMTransformer(LLMWriter):
 
     def needs(
         self, slots: Sequence[Slot], seed: int, tokens: TokenCounts, seen: set[tuple[Any, ...]]
-    ) -> Needs:
+    ) -> CallNeeds:
         """What the answers to these texts take that the cache does not have; none is taken to be drawn again. `seen`
         are the questions of other transformations, which are paid once; those of these texts are added."""
         asked = [slot for slot in slots if slot.text.strip()]
         tokens.count([slot.text for slot in asked])
-        return sum((self._needs(slot, seed, tokens, seen) for slot in asked), Needs())
+        return sum((self._needs(slot, seed, tokens, seen) for slot in asked), CallNeeds())
 
-    def _needs(self, slot: Slot, seed: int, tokens: TokenCounts, seen: set[tuple[Any, ...]]) -> Needs:
-        total, text, length = Needs(), slot.text, float(tokens.of(slot.text))
+    def _needs(self, slot: Slot, seed: int, tokens: TokenCounts, seen: set[tuple[Any, ...]]) -> CallNeeds:
+        total, text, length = CallNeeds(), slot.text, float(tokens.of(slot.text))
         for step, name in enumerate(self.of.steps):
             question = self.question(slot, step, text, seed)
             answer = self.chat.known(question) if not total.calls and text else None
@@ -257,7 +257,7 @@ class LLMTransformer(LLMWriter):
                 continue
             seen.add(asked)
             said = length + tokens.of(_FRAME) * self.options.structured
-            total += Needs(1, round(read), min(round(said), self.options.allowance(name)))
+            total += CallNeeds(1, round(read), min(round(said), self.options.allowance(name)))
         return total
 
     async def reword(self, asked: SourceText, seed: int) -> Paraphrase:
@@ -336,7 +336,7 @@ class StoredTransformer:
     def __init__(self, name: str, kept: ParaphraseSet, of: Transformation) -> None:
         self.name, self.of = name, of
         self._set = kept
-        self._stored = Stored(name, kept, kept.source(of.name))
+        self._stored = StoredSource(name, kept, kept.source(of.name))
         self.identity = f"{of.name} {self._stored.identity}"
         self.about = self._stored.about
         self.seeds = self._stored.seeds

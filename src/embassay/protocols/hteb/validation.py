@@ -175,7 +175,7 @@ class CriterionResult:
     equal: float | None
 
 
-class Drift(NamedTuple):
+class SimilarityDrift(NamedTuple):
     """Spearman's correlation, over `pairs`, of a system's similarity and people's adequacy; `transformation` is empty
     for all."""
 
@@ -191,7 +191,7 @@ class ValidationResult:
 
     outcomes: tuple[CriterionResult, ...]
     rejected: Mapping[str, tuple[str, ...]]
-    drift: tuple[Drift, ...] = ()
+    drift: tuple[SimilarityDrift, ...] = ()
 
 
 def read_study(path: Path) -> tuple[dict[str, Any], tuple[RatedPair, ...]]:
@@ -353,7 +353,7 @@ def _nan_to_none(value: Any) -> float | None:
 
 def _measure_drift(
     systems: Sequence[str], kept: Sequence[CriteriaRating], items: Sequence[RatedPair]
-) -> Iterator[Drift]:
+) -> Iterator[SimilarityDrift]:
     """How a system's similarity of original and transformed text goes with people's adequacy, on pairs rated."""
     from embassay.systems import open_system
     from embassay.text import open_tokenizer
@@ -374,7 +374,7 @@ def _measure_drift(
             chosen = np.array([name in ("", item.lang) for item in own])
             both = chosen & np.isfinite(similar)
             rho = float(spearman(similar[both], adequate[both])) if both.sum() > 2 else float("nan")
-            yield Drift(system.name, name, _nan_to_none(rho), int(both.sum()))
+            yield SimilarityDrift(system.name, name, _nan_to_none(rho), int(both.sum()))
 
 
 def make_tables(scored: ValidationResult) -> Iterator[ColumnTable]:

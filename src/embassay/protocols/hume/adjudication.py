@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 from embassay.errors import UsageError
 from embassay.protocols.hume.collection import read_all_rows
 from embassay.protocols.hume.options import GoldKind
-from embassay.protocols.hume.store import Saved, check_independent, has_store, open_store
+from embassay.protocols.hume.store import SavedAnswer, check_independent, has_store, open_store
 from embassay.protocols.hume.study import GOLD as GOLD_FILE
 from embassay.protocols.hume.study import (
     AnnotationRow,
@@ -138,7 +138,7 @@ def _unordered_answers(answers: Answers, item: str) -> tuple[Any, ...]:
     return tuple(sorted(plain, key=lambda value: (isinstance(value, str), value)))
 
 
-def _list_remarks(rows: Iterable[AnnotationRow | Saved]) -> Iterator[str]:
+def _list_remarks(rows: Iterable[AnnotationRow | SavedAnswer]) -> Iterator[str]:
     yield from sorted({text for row in rows for text in (row.flag, row.comment) if text})
 
 
@@ -159,7 +159,7 @@ def correct_gold(
     task: StudyTask,
     gold: Gold,
     rows: Sequence[AnnotationRow],
-    decisions: Mapping[str, Mapping[str, Saved]],
+    decisions: Mapping[str, Mapping[str, SavedAnswer]],
     kind: GoldKind = "adjudicated",
 ) -> tuple[Correction, ...]:
     """The gold of every item of a task after adjudication, in the order of the items. `decisions` are those of each
@@ -192,7 +192,7 @@ def correct_gold(
 
 def _decide_item(
     task: StudyTask, item: Item, gold: Gold, answers: Answers, disputed: set[str],
-    decisions: Mapping[str, Mapping[str, Saved]], kind: GoldKind
+    decisions: Mapping[str, Mapping[str, SavedAnswer]], kind: GoldKind
 ) -> tuple[Any, str]:  # fmt: skip
     before, made = gold[item.id], [fixes[item.id] for fixes in decisions.values() if item.id in fixes]
     if made:
@@ -225,7 +225,7 @@ def _convert_to_gold_form(task: StudyTask, item: Item, value: Any, before: Any) 
 
 
 def _decide_groups(
-    items: Sequence[Item], gold: Gold, disputed: set[str], decisions: Mapping[str, Mapping[str, Saved]]
+    items: Sequence[Item], gold: Gold, disputed: set[str], decisions: Mapping[str, Mapping[str, SavedAnswer]]
 ) -> dict[str, tuple[Any, str]]:
     """All groups or none: those of the adjudicators who have sorted everything, if they agree."""
     whole = [fixes for fixes in decisions.values() if all(item.id in fixes for item in items)]
@@ -325,7 +325,7 @@ def export_gold(
     return GoldExport(tuple(written), counts, tuple(task.name for task in chosen if task not in left))
 
 
-def _read_decisions(folder: StudyFolder) -> dict[str, dict[str, Saved]]:
+def _read_decisions(folder: StudyFolder) -> dict[str, dict[str, SavedAnswer]]:
     if not has_store(folder):
         return {}
     store = open_store(folder, read_only=True)

@@ -520,7 +520,7 @@ _LEAST_ITEMS = 5
 
 
 @dataclass(frozen=True)
-class Needed:
+class SampleSizeNeeded:
     """`items` in all, with these annotators, and `annotators` in all, with these items, that would separate a system
     from people if the true difference is the one observed; None, with `note`, where no number up to the limit does, or
     none can be computed. `smallest`: the least difference that a study of this size finds at the given power."""
@@ -535,7 +535,7 @@ class Needed:
 
 def count_items_needed(
     people: People, system: SystemValues, *, power: float = 0.8, alpha: float = 0.05
-) -> Needed:
+) -> SampleSizeNeeded:
     """What would separate a system from people in the test of `compare_with_people`, at a `power` and level `alpha`.
 
     Classification and reranking: from the variance of the differences item by item. More annotators lower what is
@@ -558,7 +558,7 @@ def count_items_needed(
         raise UsageError(f"Power {power} at level {alpha} is impossible.", mend="Use 0.8 and 0.05.")
     items = sorted(set(people.scored_items) & system.keys())
     k = 1 if people.aggregation == "first" else len(people.taking_part)
-    nothing = Needed(None, None, None, len(items), k)
+    nothing = SampleSizeNeeded(None, None, None, len(items), k)
     if people.task.family == "clustering":
         return replace(nothing, note="Groups have no test over items.")
     if len(items) < _LEAST_ITEMS:
@@ -575,7 +575,7 @@ def count_items_needed(
 
 
 @dataclass(frozen=True)
-class Reach:
+class TestReach:
     """How many standard errors a difference must have for the `test`, and how many more for the `power`."""
 
     test: float
@@ -587,13 +587,13 @@ class Reach:
         return self.test + self.power
 
 
-def reach_of(power: float, alpha: float) -> Reach:
+def reach_of(power: float, alpha: float) -> TestReach:
     """Normal quantiles: 1.96 and 0.84 for 80% power at 5%."""
     z = NormalDist().inv_cdf
-    return Reach(z(1 - alpha / 2), z(power))
+    return TestReach(z(1 - alpha / 2), z(power))
 
 
-def count_annotators_by_variance(parts: Components, n: int, least: int, reach: Reach) -> int | None:
+def count_annotators_by_variance(parts: Components, n: int, least: int, reach: TestReach) -> int | None:
     """How many annotators, from `least` on, find the mean difference with `n` items: None up to the limit.
 
     The test sees what varies over items. Which annotators take part moves the difference as well, and so counts for the
@@ -609,7 +609,7 @@ def count_annotators_by_variance(parts: Components, n: int, least: int, reach: R
     return _find_first_sufficient(enough, least)
 
 
-def count_annotators_by_correlation(at: Correlations, n: int, least: int, reach: Reach) -> int | None:
+def count_annotators_by_correlation(at: Correlations, n: int, least: int, reach: TestReach) -> int | None:
     """The same for STS, where their mean rating becomes more reliable; None also for one annotator."""
     if at.between is None or at.between <= 0:
         return None
@@ -621,7 +621,9 @@ def count_annotators_by_correlation(at: Correlations, n: int, least: int, reach:
     return _find_first_sufficient(enough, least)
 
 
-def _by_variance(differences: Floats, parts: Components | None, need: Needed, reach: Reach) -> Needed:
+def _by_variance(
+    differences: Floats, parts: Components | None, need: SampleSizeNeeded, reach: TestReach
+) -> SampleSizeNeeded:
     gap, variance = float(differences.mean()), float(differences.var(ddof=1))
     if variance <= 0:
         return replace(need, note="The difference is the same on every item.")
@@ -639,7 +641,7 @@ def _by_variance(differences: Floats, parts: Components | None, need: Needed, re
     )
 
 
-def _by_correlation(at: Correlations | None, need: Needed, reach: Reach) -> Needed:
+def _by_correlation(at: Correlations | None, need: SampleSizeNeeded, reach: TestReach) -> SampleSizeNeeded:
     if at is None:
         return replace(need, note="A correlation is undefined: ratings or similarities do not vary.")
     smallest = at.moved(reach.both * at.spread / math.sqrt(max(need.n - 3, 1)))
@@ -660,7 +662,7 @@ def _rising_numbers(number: float) -> int | None:
     return math.ceil(number) if number <= MOST_ITEMS else None
 
 
-def _explain_need(need: Needed, *, known: bool = True) -> Needed:
+def _explain_need(need: SampleSizeNeeded, *, known: bool = True) -> SampleSizeNeeded:
     """With why there is no number; `known` is whether annotators can be told from chance at all."""
     notes = []
     if need.items is None:

@@ -181,7 +181,7 @@ class AnswerPlace:
 
 
 @dataclass(frozen=True)
-class Incoming:
+class IncomingAnswer:
     """An answer that a file holds. `annotator_id` is "" where the file does not say who gave it; `value` is as the file
     has it, None for an item that was not answered. What somebody `decides` as an adjudicator is no annotation."""
 
@@ -208,11 +208,11 @@ class Incoming:
 
 
 @dataclass
-class Taken:
+class FileIntake:
     """What was read of a file: answers, what was left out with the reason and how often, remarks for the user, and
     what annotators said of themselves."""
 
-    answers: list[Incoming] = field(default_factory=list)
+    answers: list[IncomingAnswer] = field(default_factory=list)
     profiles: list[tuple[str, Mapping[str, Any], AnswerPlace]] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)

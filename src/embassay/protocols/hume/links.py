@@ -26,7 +26,7 @@ _TOKEN_LENGTH = 43
 
 
 @dataclass(frozen=True)
-class Holder:
+class LinkHolder:
     """Whose link it is."""
 
     role: Role
@@ -39,14 +39,14 @@ class Links:
     def __init__(self, database: Database, key: bytes) -> None:
         self._database, self._key = database, key
 
-    def make(self, holder: Holder, *, renew: bool = False) -> str:
+    def make(self, holder: LinkHolder, *, renew: bool = False) -> str:
         """The token of somebody's link, the same at every call; with `renew` another, and the earlier ones are void.
 
         Raises UsageError where the link was made with another key, and would silently become void.
         """
         return self._database.write(lambda do: self._make_token(do, holder, renew))
 
-    def find(self, token: str) -> Holder | None:
+    def find(self, token: str) -> LinkHolder | None:
         """Whose token it is, None for one that is nobody's."""
         if len(token) != _TOKEN_LENGTH or not token.isascii():
             return None
@@ -55,7 +55,7 @@ class Links:
             lambda do: do.first("SELECT role, id, hash FROM links WHERE hash = ?", wanted)
         )
         # What is looked up is a hash that nobody can steer; the last word is a comparison in constant time.
-        return Holder(row[0], row[1]) if row and hmac.compare_digest(row[2], wanted) else None
+        return LinkHolder(row[0], row[1]) if row and hmac.compare_digest(row[2], wanted) else None
 
     def form_key(self, token: str) -> str:
         """What a page that was opened with `token` must show with every change: nobody can make it for another."""
@@ -65,7 +65,7 @@ class Links:
         """Whether that is what the page shows, compared in constant time."""
         return hmac.compare_digest(self.form_key(token).encode(), shown.encode("utf-8", "replace"))
 
-    def _make_token(self, do: Transaction, holder: Holder, renew: bool) -> str:
+    def _make_token(self, do: Transaction, holder: LinkHolder, renew: bool) -> str:
         row = do.first("SELECT generation, hash FROM links WHERE role = ? AND id = ?", holder.role, holder.id)
         generation = 1 if row is None else int(row[0]) + renew
         token = self._token(holder, generation)
@@ -85,7 +85,7 @@ class Links:
             )
         return token
 
-    def _token(self, holder: Holder, generation: int) -> str:
+    def _token(self, holder: LinkHolder, generation: int) -> str:
         words = "\0".join(("link", holder.role, holder.id, str(generation)))
         return _digest_text(hmac.digest(self._key, words.encode(), "sha256"))
 

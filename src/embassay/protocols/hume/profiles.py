@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from embassay.errors import DataError
 from embassay.protocols.hume.options import StudyRequest
-from embassay.protocols.hume.record import Annotator, Bar, PairRecord
+from embassay.protocols.hume.record import Annotator, IntervalValue, PairRecord
 from embassay.protocols.hume.resource import language_name
 from embassay.protocols.hume.store import has_store, open_store
 from embassay.protocols.hume.study import Question, StudyFile, StudyFolder, read_rows
@@ -156,7 +156,7 @@ class ProfileGroup(NamedTuple):
     question: str
     answer: str
     people: Sequence[Annotator]
-    score: Bar
+    score: IntervalValue
 
 
 def profile_table(
@@ -207,7 +207,7 @@ def _profile_groups(
     if hidden:
         people = [annotator for value in hidden for annotator in groups[value]]
         reason = f"groups of fewer than {smallest} people, and what would reveal them"
-        yield ProfileGroup(pair, asked.key, "withheld", people, Bar(value=None, reason=reason))
+        yield ProfileGroup(pair, asked.key, "withheld", people, IntervalValue(value=None, reason=reason))
 
 
 def find_withheld_groups(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
@@ -223,9 +223,9 @@ def find_withheld_groups(sizes: Mapping[str, int], smallest: int) -> tuple[str, 
     return tuple(name for name in sizes if name in small)
 
 
-def _group_score(scores: Sequence[float]) -> Bar:
+def _group_score(scores: Sequence[float]) -> IntervalValue:
     mean, n = math.fsum(scores) / len(scores), len(scores)
     if n < 2:
-        return Bar(value=mean, reason="one annotator has no interval over annotators")
+        return IntervalValue(value=mean, reason="one annotator has no interval over annotators")
     half = t_quantile(0.975, n - 1) * statistics.stdev(scores) / math.sqrt(n)
-    return Bar(value=mean, low=mean - half, high=mean + half)
+    return IntervalValue(value=mean, low=mean - half, high=mean + half)

@@ -28,7 +28,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Bar(_Frozen):
+class IntervalValue(_Frozen):
     """A value with its interval; `method` names the interval (an annotator range is none at 95%). `value` None needs a
     `reason`; `low` and `high` are None where there is no interval."""
 
@@ -58,14 +58,14 @@ class SystemScore(_Frozen):
 
     system: str
     kind: SystemKind
-    score: Bar
+    score: IntervalValue
     outside: bool | None = None
     percent_of_human: float | None = None
-    difference: Bar | None = None
+    difference: IntervalValue | None = None
     p: float | None = None
     among_people: float | None = None
-    against_people: Bar | None = None
-    soft: Bar | None = None
+    against_people: IntervalValue | None = None
+    soft: IntervalValue | None = None
     failed: int = 0
     notes: tuple[str, ...] = ()
 
@@ -86,16 +86,16 @@ class Agreement(_Frozen):
     `extras`, those that have an interval also in `intervals`."""
 
     coefficient: str
-    value: Bar
+    value: IntervalValue
     band: str
     annotators: int
     items: int
     annotations: int
     extras: dict[str, float | None] = {}
-    intervals: dict[str, Bar] = {}
+    intervals: dict[str, IntervalValue] = {}
 
 
-class Need(_Frozen):
+class SeparationNeed(_Frozen):
     """What would separate the best model from people: so many items in all with these annotators, or annotators in all
     with these items, at 80% power and 5%; None where no number up to the limit does. `smallest` is the least difference
     that this pair could have shown."""
@@ -107,7 +107,7 @@ class Need(_Frozen):
     note: str = ""
 
 
-class Disputed(_Frozen):
+class DisputedItem(_Frozen):
     """An item that annotators answered differently: its texts (cut), gold and every answer in words, and how far they
     are `apart` from 0 to 1 (see `summary.disputed`)."""
 
@@ -130,14 +130,14 @@ class PairRecord(_Frozen):
     n: int
     words: float | None = None
     """Words of an item, in the mean; None for published results, which have no items."""
-    human: Bar
+    human: IntervalValue
     annotators: tuple[Annotator, ...] = ()
     left_out: tuple[Annotator, ...] = ()
     """Who answered too few items to count in the human score and the agreement."""
     conventions: dict[str, float | None] = {}
     """Every way to make one human score: `paper`, `pooled`, `mean`, `first`, for reranking those of `human_ap_mode`."""
     agreement: Agreement | None = None
-    ceiling: Bar | None = None
+    ceiling: IntervalValue | None = None
     """One annotator scored against the others (leave one out), mean over annotators: what a system can hope for."""
     models: tuple[SystemScore, ...] = ()
     llms: tuple[SystemScore, ...] = ()
@@ -147,8 +147,8 @@ class PairRecord(_Frozen):
     flags: tuple[str, ...] = ()
     """Other marks of a dataset, in words: few items, neutral texts, empty documents, train and test overlap."""
     advice: str = ""
-    need: Need | None = None
-    disputed: tuple[Disputed, ...] = ()
+    need: SeparationNeed | None = None
+    disputed: tuple[DisputedItem, ...] = ()
     """The items on which its annotators disagree most; empty for published results."""
 
     @property
@@ -181,12 +181,12 @@ class SystemPlace(_Frozen):
 
     system: str
     kind: Literal["embedding", "classical", "llm", "human"]
-    mean: Bar
+    mean: IntervalValue
     rank: int | None
     parameters_millions: float | None = None
 
 
-class Wins(_Frozen):
+class WinCount(_Frozen):
     """In how many of `pairs` people score strictly above the models' best, median or mean, in a group of pairs."""
 
     by: By
@@ -215,8 +215,8 @@ class Summary(_Frozen):
     seed: int
     pairs: tuple[PairRecord, ...]
     places: tuple[SystemPlace, ...] = ()
-    wins: tuple[Wins, ...] = ()
-    agreement_against_gap: Bar | None = None
+    wins: tuple[WinCount, ...] = ()
+    agreement_against_gap: IntervalValue | None = None
     """Spearman's correlation, over pairs, of people's agreement and best model minus people."""
     agreement_against_gap_p: float | None = None
     notes: tuple[str, ...] = ()
@@ -227,7 +227,7 @@ class Summary(_Frozen):
         return any(pair.simulated for pair in self.pairs)
 
 
-class Divided(_Frozen):
+class DividedTask(_Frozen):
     """A task that a language model and people answer together, as `hume hybrid` divided it: `counts` of its items by
     why they are whose, the share of the sample that people contradict, and how many wait for people. `scripts` answered
     too, and count as nobody."""
@@ -236,7 +236,7 @@ class Divided(_Frozen):
     llm: str
     items: int
     counts: dict[str, int]
-    contradicted: Bar
+    contradicted: IntervalValue
     biased: bool
     open: int
     scripts: tuple[str, ...] = ()
@@ -248,13 +248,13 @@ class Divided(_Frozen):
 
 
 class _AllDivided(_Frozen):
-    tasks: tuple[Divided, ...]
+    tasks: tuple[DividedTask, ...]
 
 
 DIVIDED = "hybrid.json"
 
 
-def write_divided(folder: Path, tasks: Sequence[Divided]) -> None:
+def write_divided(folder: Path, tasks: Sequence[DividedTask]) -> None:
     """Write `hybrid.json` of a study or a run; where there is nothing to write, what was there goes."""
     if tasks:
         write_atomic(folder / DIVIDED, _AllDivided(tasks=tuple(tasks)).model_dump_json(indent=1) + "\n")
@@ -262,7 +262,7 @@ def write_divided(folder: Path, tasks: Sequence[Divided]) -> None:
         (folder / DIVIDED).unlink(missing_ok=True)
 
 
-def read_divided(folder: Path) -> tuple[Divided, ...]:
+def read_divided(folder: Path) -> tuple[DividedTask, ...]:
     """What `hybrid.json` of a study or a run holds; empty where there is none. DataError for a damaged one."""
     path = folder / DIVIDED
     if not path.is_file():

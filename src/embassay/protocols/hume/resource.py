@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from embassay.protocols.hume.published.standings import PairStanding, compare_people_with_models
-from embassay.protocols.hume.record import Bar, Summary
+from embassay.protocols.hume.record import IntervalValue, Summary
 from embassay.protocols.kernel.tables import ColumnTable, interval_fields, number, points, text, whole
 from embassay.stats import bootstrap_ci
 
@@ -75,11 +75,11 @@ class LevelMeans:
     resource_class: str
     languages: str
     pairs: int
-    human: Bar
+    human: IntervalValue
     best: float | None
     median: float | None
     percent: float | None
-    gap: Bar
+    gap: IntervalValue
     wins: int | None
 
     @property
@@ -142,12 +142,12 @@ def _mean_or_none(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def _mean_bar(values: Sequence[float], seed: int) -> Bar:
+def _mean_bar(values: Sequence[float], seed: int) -> IntervalValue:
     """The mean, with an interval over pairs where there are enough."""
     mean = _mean_or_none(values)
     if len(values) < FEWEST_PAIRS:
-        return Bar(value=mean)
+        return IntervalValue(value=mean)
     estimate = bootstrap_ci(list(values), seed=seed)
     if math.isnan(estimate.low):
-        return Bar(value=mean)
-    return Bar(value=mean, low=estimate.low, high=estimate.high)
+        return IntervalValue(value=mean)
+    return IntervalValue(value=mean, low=estimate.low, high=estimate.high)

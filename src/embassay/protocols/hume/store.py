@@ -60,7 +60,7 @@ class Annotator:
 
 
 @dataclass(frozen=True)
-class Draft:
+class AnswerDraft:
     """An answer as it is sent. `seq` counts up in the annotator's browser, so that a repeat is known as one;
     `seconds` are those the item was seen so far, `paused` how often the page was left for long; `tab` who sent it."""
 
@@ -75,7 +75,7 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedAnswer:
     """An answer as it is stored, with the time (ISO 8601, UTC) at which it was."""
 
     item_id: str
@@ -109,15 +109,15 @@ class RefusedAnswer:
     `answer` is the one that holds."""
 
     why: Literal["frozen", "older", "another_tab"]
-    answer: Saved | None
+    answer: SavedAnswer | None
 
 
 @dataclass(frozen=True)
-class Change:
+class AnswerChange:
     """One step in the history of an annotator's answers; what was taken back is one too."""
 
     annotator_id: str
-    answer: Saved
+    answer: SavedAnswer
     tab: str
 
 
@@ -286,7 +286,7 @@ class AnswerStore:
             by_name.setdefault(annotator, {})[question] = answer
         return by_name
 
-    def save(self, annotator: str, task: str, draft: Draft) -> Saved | RefusedAnswer:
+    def save(self, annotator: str, task: str, draft: AnswerDraft) -> SavedAnswer | RefusedAnswer:
         """Store an answer exactly once: the same one with the same `seq` again is acknowledged and changes nothing."""
         return self.database.write(lambda do: _save_draft(do, annotator, task, draft))
 
@@ -298,36 +298,36 @@ class AnswerStore:
         """Freeze the answers to a task's `items`, if all are decided; those that are open, none when it is frozen."""
         return self.database.write(lambda do: _finish_task(do, annotator, task, items))
 
-    def answers(self, annotator: str) -> dict[str, Saved]:
+    def answers(self, annotator: str) -> dict[str, SavedAnswer]:
         """What somebody answered, by item; also what was taken back."""
         rows = self.database.read(
             lambda do: do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
         )
         return {row.item_id: row for row in sorted(map(_read_saved, rows), key=lambda row: row.item_id)}
 
-    def all_answers(self) -> dict[str, dict[str, Saved]]:
+    def all_answers(self) -> dict[str, dict[str, SavedAnswer]]:
         """Every annotator's, by annotator and item; what adjudicators decided is none of it."""
         return self._answers(f"annotator NOT IN {_ADJUDICATES}")
 
-    def decisions(self) -> dict[str, dict[str, Saved]]:
+    def decisions(self) -> dict[str, dict[str, SavedAnswer]]:
         """What adjudicators decided, by adjudicator and item."""
         return self._answers(f"annotator IN {_ADJUDICATES}")
 
-    def _answers(self, whose: str) -> dict[str, dict[str, Saved]]:
+    def _answers(self, whose: str) -> dict[str, dict[str, SavedAnswer]]:
         rows = self.database.read(
             lambda do: do.all(f"SELECT annotator, {_ANSWER} FROM answers WHERE {whose}")
         )
-        by_name: dict[str, dict[str, Saved]] = {}
+        by_name: dict[str, dict[str, SavedAnswer]] = {}
         for annotator, *row in sorted(rows, key=lambda row: (row[0], row[1])):
             by_name.setdefault(annotator, {})[row[0]] = _read_saved(row)
         return by_name
 
-    def changes(self, annotator: str) -> tuple[Change, ...]:
+    def changes(self, annotator: str) -> tuple[AnswerChange, ...]:
         """The history of somebody's answers, oldest first."""
         rows = self.database.read(
             lambda do: do.all(f"SELECT {_ANSWER}, tab FROM changes WHERE annotator = ?", annotator)
         )
-        history = [Change(annotator, _read_saved(row[:-1]), row[-1]) for row in rows]
+        history = [AnswerChange(annotator, _read_saved(row[:-1]), row[-1]) for row in rows]
         return tuple(
             sorted(
                 history, key=lambda change: (change.answer.seq, change.answer.saved_at, change.answer.item_id)
@@ -390,7 +390,9 @@ def _write_facts(do: Transaction, facts: Mapping[str, str]) -> None:
         do.run("INSERT INTO study VALUES (?, ?) ON CONFLICT (key) DO NOTHING", key, value)
 
 
-def _save_draft(do: Transaction, annotator: str, task: str, draft: Draft) -> Saved | RefusedAnswer:
+def _save_draft(
+    do: Transaction, annotator: str, task: str, draft: AnswerDraft
+) -> SavedAnswer | RefusedAnswer:
     free = _take_lease(do, annotator, draft.tab, take=False)
     row = do.first(
         f"SELECT {_ANSWER} FROM answers WHERE annotator = ? AND item = ?", annotator, draft.item_id
@@ -406,12 +408,12 @@ def _save_draft(do: Transaction, annotator: str, task: str, draft: Draft) -> Sav
     return _store_draft(do, annotator, draft) if free else RefusedAnswer("another_tab", held)
 
 
-def _is_same(held: Saved, draft: Draft) -> bool:
+def _is_same(held: SavedAnswer, draft: AnswerDraft) -> bool:
     return (held.value, held.flag, held.comment) == (draft.value, draft.flag, draft.comment)
 
 
-def _store_draft(do: Transaction, annotator: str, draft: Draft) -> Saved:
-    saved = Saved(
+def _store_draft(do: Transaction, annotator: str, draft: AnswerDraft) -> SavedAnswer:
+    saved = SavedAnswer(
         draft.item_id, draft.value, draft.flag, draft.comment, draft.seconds, draft.paused, draft.seq, clock.iso_now()
     )  # fmt: skip
     value = None if saved.value is None else json.dumps(saved.value, ensure_ascii=False, allow_nan=False)
@@ -471,9 +473,9 @@ def _read_annotator(row: Row) -> Annotator:
     return Annotator(row[0], row[1], row[2], json.loads(row[3]))
 
 
-def _read_saved(row: Sequence[Any]) -> Saved:
+def _read_saved(row: Sequence[Any]) -> SavedAnswer:
     item, value, *rest = row
-    return Saved(item, None if value is None else json.loads(value), *rest)
+    return SavedAnswer(item, None if value is None else json.loads(value), *rest)
 
 
 ADDRESS = "database"
@@ -521,7 +523,7 @@ def check_independent(folder: StudyFolder) -> None:
         return
     store = open_store(folder, read_only=True)
     try:
-        exposures = Browsers(store.database).exposures()
+        exposures = BrowserLog(store.database).exposures()
     finally:
         store.close()
     if exposures:
@@ -578,11 +580,11 @@ def stored_annotations(store: AnswerStore) -> tuple[Annotation, ...]:
     )
 
 
-def _telling_answers(answers: dict[str, Saved]) -> Iterator[Saved]:
+def _telling_answers(answers: dict[str, SavedAnswer]) -> Iterator[SavedAnswer]:
     return (answer for answer in answers.values() if answer.is_complete or answer.flag or answer.comment)
 
 
-def _make_annotation(annotator: Annotator, answer: Saved) -> Annotation:
+def _make_annotation(annotator: Annotator, answer: SavedAnswer) -> Annotation:
     value: Any = answer.value if answer.is_complete else None
     return Annotation(
         answer.item_id, annotator.id, tuple(value) if isinstance(value, list) else value, answer.saved_at,
@@ -622,7 +624,7 @@ def describe_exposures(exposures: Iterable[Exposure]) -> str:
     return f"Answers were given in a browser that had shown other people's: {who}."
 
 
-class Browsers:
+class BrowserLog:
     """What browsers were shown and wrote, in `database`. What is known already costs no transaction."""
 
     def __init__(self, database: Database) -> None:

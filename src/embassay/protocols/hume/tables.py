@@ -14,7 +14,14 @@ from embassay.protocols.hume.published.standings import (
     agreement_against_gap,
     compare_people_with_models,
 )
-from embassay.protocols.hume.record import Agreement, Annotator, Disputed, PairRecord, Summary, SystemScore
+from embassay.protocols.hume.record import (
+    Agreement,
+    Annotator,
+    DisputedItem,
+    PairRecord,
+    Summary,
+    SystemScore,
+)
 from embassay.protocols.hume.study import Answers, Family, Gold, Item
 from embassay.protocols.kernel.tables import (
     ColumnTable,
@@ -245,7 +252,7 @@ _TEXTS = ("text", "text1", "text2", "query")
 
 def most_disputed(
     family: Family, items: Sequence[Item], gold: Gold, answers: Answers, *, most: int = MOST
-) -> tuple[Disputed, ...]:
+) -> tuple[DisputedItem, ...]:
     """Up to `most` items that annotators answered differently, the most disputed first, ties by id.
 
     How far they are apart, from 0 to 1: classification, the share of pairs of annotators with other labels; STS, the
@@ -266,7 +273,7 @@ def most_disputed(
     ]
     rows.sort(key=lambda row: (-row[0], row[1].id))
     return tuple(
-        Disputed(
+        DisputedItem(
             item=item.id, texts=_item_texts(item), gold=_say_answer(gold.get(item.id)),
             answers={name: _say_answer(value) for name, value in given.items()}, apart=distance,
         )

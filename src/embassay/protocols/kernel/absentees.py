@@ -14,7 +14,7 @@ from typing import Any
 
 from embassay.data import Dataset
 from embassay.data.catalogue.entries import EntryRecord, all_entries
-from embassay.data.catalogue.miniature import Amounts, choose_shape, count_items, write_miniature
+from embassay.data.catalogue.miniature import DatasetAmounts, choose_shape, count_items, write_miniature
 from embassay.data.catalogue.suites import Member, find_suite
 from embassay.data.sources import chosen_tasks
 from embassay.errors import AbsentData
@@ -35,7 +35,7 @@ Foresee = Callable[[Any, bool], Forecasts]
 
 
 @dataclass(frozen=True)
-class Absent:
+class AbsentDataset:
     """A dataset of the catalogue that is not here: the languages and the tasks that are wanted of it."""
 
     record: EntryRecord
@@ -43,7 +43,7 @@ class Absent:
     tasks: tuple[str, ...] = ()
 
     @property
-    def sizes(self) -> tuple[Amounts, ...]:
+    def sizes(self) -> tuple[DatasetAmounts, ...]:
         """The sizes in which it is planned: two where what it takes depends on two amounts."""
         languages = len(self.langs or self.record.langs) or 1
         longest = max(self.record.chars.values())
@@ -51,15 +51,15 @@ class Absent:
         # Every language needs some rows of each label and score.
         main = max(FEWEST, 5 * languages, fitting)
         if not count_items(self.record).other:
-            return (Amounts(main),)
+            return (DatasetAmounts(main),)
         # To be ranked again, every query needs candidates to choose from.
         main = max(main, 4 * OTHERS)
-        return Amounts(main, OTHERS), Amounts(main, 2 * OTHERS)
+        return DatasetAmounts(main, OTHERS), DatasetAmounts(main, 2 * OTHERS)
 
 
-def find_absent_datasets(request: Any) -> dict[str, Absent]:
+def find_absent_datasets(request: Any) -> dict[str, AbsentDataset]:
     """Source -> dataset for what a request names of the catalogue, by itself and not in a suite, and is not here."""
-    absent: dict[str, Absent] = {}
+    absent: dict[str, AbsentDataset] = {}
     for source in dict.fromkeys(request.datasets):
         named = find_absent_dataset(source)
         if named is None or find_suite(source) is not None:
@@ -78,7 +78,7 @@ def is_here(source: str, opened: Callable[[str], Dataset]) -> bool:
     return True
 
 
-def find_absent_dataset(source: str) -> Absent | None:
+def find_absent_dataset(source: str) -> AbsentDataset | None:
     """A name of the catalogue with what is wanted of it, should it not be here; None for a file and any other name."""
     named, tasks = chosen_tasks(source)
     name, _, query = named.partition("?")
@@ -86,10 +86,10 @@ def find_absent_dataset(source: str) -> Absent | None:
         return None
     settings = dict(part.partition("=")[::2] for part in query.split("&") if part)
     langs = tuple(filter(None, settings.get("lang", "").split(",")))
-    return Absent(all_entries()[name], langs, tasks)
+    return AbsentDataset(all_entries()[name], langs, tasks)
 
 
-def list_absent_members(suites: Sequence[PlannedSuite], request: Any) -> list[Absent]:
+def list_absent_members(suites: Sequence[PlannedSuite], request: Any) -> list[AbsentDataset]:
     """What the suites of a plan lack, each dataset once for the tasks of all."""
     members = {
         member.dataset: member
@@ -107,13 +107,13 @@ def list_absent_members(suites: Sequence[PlannedSuite], request: Any) -> list[Ab
     ]
 
 
-def _make_absent(member: Member, tasks: tuple[str, ...]) -> Absent:
+def _make_absent(member: Member, tasks: tuple[str, ...]) -> AbsentDataset:
     assert member.record is not None
-    return Absent(member.record, member.langs, tasks)
+    return AbsentDataset(member.record, member.langs, tasks)
 
 
 def forecast_absent(
-    absent: Sequence[Absent],
+    absent: Sequence[AbsentDataset],
     request: Any,
     foresee: Foresee,
     *,
@@ -145,7 +145,7 @@ class _Miniatures:
     by_task: bool
 
     def cells(
-        self, absent: Sequence[Absent], which: int, *, timed: bool
+        self, absent: Sequence[AbsentDataset], which: int, *, timed: bool
     ) -> Mapping[tuple[str, str, str], Forecast]:
         """(task, dataset, system) -> what each dataset takes in the first or second of its sizes."""
         if not absent:
@@ -158,7 +158,7 @@ class _Miniatures:
         forecasts = self.foresee(replace(self.request, datasets=sources, **known), timed)
         return {(cell.task, cell.dataset, cell.system): cell for cell in forecasts.cells}
 
-    def _write(self, absent: Absent, size: Amounts, folder: Path) -> str:
+    def _write(self, absent: AbsentDataset, size: DatasetAmounts, folder: Path) -> str:
         path = write_miniature(absent.record, absent.langs, size, folder)
         named: Mapping[Any, Sequence[str]] = absent.record.protocols
         tasks = absent.tasks or tuple(named.get(self.protocol, ()))
@@ -166,7 +166,7 @@ class _Miniatures:
 
 
 def _scale_forecast(
-    small: Forecast, taller: Forecast | None, absent: Absent, drawn: Callable[[str], int | None]
+    small: Forecast, taller: Forecast | None, absent: AbsentDataset, drawn: Callable[[str], int | None]
 ) -> Forecast:
     """The cell of a dataset, from its cells in miniature."""
     real = count_items(absent.record, absent.langs, drawn(small.task))
@@ -193,7 +193,9 @@ def _scale_forecast(
     return replace(scaled, seconds=_scale_seconds(small, scaled, absent, real))
 
 
-def _scale_seconds(small: Forecast, scaled: Forecast, absent: Absent, real: Amounts) -> float | None:
+def _scale_seconds(
+    small: Forecast, scaled: Forecast, absent: AbsentDataset, real: DatasetAmounts
+) -> float | None:
     """The time of a cell; None where it cannot be told from the miniature's."""
     if small.seconds is None:
         return None
@@ -215,7 +217,7 @@ def say_planned(names: Sequence[str], mark: str = "") -> str:
     return f"Not on this machine, so planned from the catalogue's figures{mark}: {', '.join(names)}"
 
 
-def name_absent(absent: Sequence[Absent], named: Collection[str]) -> Iterator[str]:
+def name_absent(absent: Sequence[AbsentDataset], named: Collection[str]) -> Iterator[str]:
     """For a plan: what of it goes by the catalogue; how to fetch those that are `named` by themselves."""
     names = dict.fromkeys(item.record.name for item in absent)
     if names:

@@ -240,7 +240,7 @@ def make_undefined_score(
     return Score(measure, None, n, variant=variant, subset=subset, method=method, reason=reason)
 
 
-class Items:
+class ItemCollector:
     """Collects per-item values as the long-form columns of an items file."""
 
     def __init__(self) -> None:
@@ -281,7 +281,7 @@ MOST_LOST = 0.05
 _EXAMPLES = 5
 
 
-class Lost:
+class LostTexts:
     """The lost ones among `ids`, which are `noun` (`documents`, `queries` ...)."""
 
     def __init__(self, system: Similarity, ids: Sequence[str], noun: str) -> None:
@@ -343,7 +343,7 @@ class Lost:
                 self._note(row, (text,), "")
 
     def without_score(
-        self, headline: str, items: Items, skipped: Iterable[Skipped] = (), *, reason: str = ""
+        self, headline: str, items: ItemCollector, skipped: Iterable[Skipped] = (), *, reason: str = ""
     ) -> TaskOutcome:
         """The outcome of a task that lost too many."""
         reason = reason or self.too_many

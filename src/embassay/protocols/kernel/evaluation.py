@@ -19,8 +19,8 @@ from embassay.data.shapes import check_targets
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.comparisons import headline_table, make_standings, summarise_run
 from embassay.protocols.kernel.forecast import (
-    Effort,
     Forecaster,
+    TaskEffort,
     count_dimensions,
     replicate_bytes,
     sum_memory,
@@ -53,7 +53,7 @@ from embassay.protocols.kernel.request import (
     make_request,
     make_run_folder,
 )
-from embassay.protocols.kernel.session import Conclusion, Silent
+from embassay.protocols.kernel.session import Conclusion, SilentListener
 from embassay.protocols.kernel.tables import RunTable, check_table_name
 from embassay.records import Loaded, Result, TaskOutcome
 from embassay.registry import Registry, import_attribute, place_of
@@ -320,7 +320,7 @@ class TaskProtocol(Protocol):
         out: str | Path | None = None,
         workers: Workers = 1,
         cache: Path | None = None,
-        listener: Silent | None = None,
+        listener: SilentListener | None = None,
         max_usd: float | None = None,
         **arguments: Unpack[RunArguments],
     ) -> Run:
@@ -444,14 +444,14 @@ class TaskProtocol(Protocol):
                     if planned.task == name:
                         yield from forecaster.cells(self._work(plan, planned, dataset.source, tokenizer))
 
-    def _work(self, plan: Plan, planned: PlannedTask, source: str, tokenizer: Tokenizer) -> Effort:
+    def _work(self, plan: Plan, planned: PlannedTask, source: str, tokenizer: Tokenizer) -> TaskEffort:
         request, name = plan.request, planned.task
         loaded = self.loaded(request, source, name)
         fields = self.tasks.build(name).fields(loaded.data)
         texts, queries = self._shown(name, fields), fields.get("query", ((), ()))[1]
         tokens, _ = count_tokens(texts, tokenizer)
         context = self.context_of(loaded, tokenizer, request.seed, request.options)
-        return Effort(
+        return TaskEffort(
             name, loaded.dataset, planned.n, planned.texts, round(tokens * self.length(name, context)),
             partial(rehearse_task, self, name, loaded.data, context), texts, queries, self.kinds.get(name, "pairs"),
             footprint=lambda system: self.needed(name, system, loaded.data, fields, request.options)

@@ -19,7 +19,7 @@ from embassay.contracts import Encoder, Similarity, Tokenizer
 from embassay.errors import ModelError
 from embassay.protocols.kernel.inputs import describe, open_cache
 from embassay.protocols.kernel.plan import PlannedSystem
-from embassay.runs.forecast import Forecast, Hear, Need, Needs, count_tokens, remote_seconds
+from embassay.runs.forecast import EncoderNeed, Forecast, Hear, NeedCounter, count_tokens, remote_seconds
 from embassay.runs.memory import Footprint, resident_memory
 
 Probe = list[str]
@@ -32,7 +32,7 @@ PARTNERS = 100
 
 
 @dataclass(frozen=True)
-class Effort:
+class TaskEffort:
     """A task on a dataset, as its cost sees it.
 
     `rehearse` tells of the calls of an encoder, or gives False where there are too many to count: then `texts` and
@@ -80,19 +80,19 @@ class Forecaster:
         }
         # An ensemble has encoders, and is none: it is timed as a whole.
         self.needs = {
-            name: Needs(encoder, opened, tokenizer, seen)
+            name: NeedCounter(encoder, opened, tokenizer, seen)
             for name, encoder in asked.items()
             if hasattr(encoder, "encode")
         }
         self.speed: dict[str, float | None] = {}
 
-    def cells(self, work: Effort) -> Iterator[Forecast]:
+    def cells(self, work: TaskEffort) -> Iterator[Forecast]:
         """The cost of the work for every system, in their order."""
         needs = self._needed(work)
         for system in self.planned:
             yield self._cell(work, system, needs)
 
-    def _needed(self, work: Effort) -> dict[str, Need]:
+    def _needed(self, work: TaskEffort) -> dict[str, EncoderNeed]:
         """What each encoder needs for the work."""
         if not self.needs:
             return {}
@@ -102,7 +102,7 @@ class Forecaster:
         round_ = self._heard(work, work.again)
         return {name: _multiply_need(round_[name], work.rounds, need) for name, need in first.items()}
 
-    def _heard(self, work: Effort, rehearse: Callable[[Hear], bool]) -> dict[str, Need]:
+    def _heard(self, work: TaskEffort, rehearse: Callable[[Hear], bool]) -> dict[str, EncoderNeed]:
         def hear(texts: Sequence[str], role: Any) -> None:
             for need in self.needs.values():
                 need.hear(texts, role)
@@ -116,11 +116,11 @@ class Forecaster:
             return taken
         # The task's versions are estimated from the originals.
         return {
-            name: Need(work.texts, 0, work.tokens, -(-work.texts // need.chunk_size), exact=False)
+            name: EncoderNeed(work.texts, 0, work.tokens, -(-work.texts // need.chunk_size), exact=False)
             for name, need in self.needs.items()
         }
 
-    def _cell(self, work: Effort, system: PlannedSystem, needs: dict[str, Need]) -> Forecast:
+    def _cell(self, work: TaskEffort, system: PlannedSystem, needs: dict[str, EncoderNeed]) -> Forecast:
         head = Forecast(
             work.task, work.dataset, system.name, work.items, work.texts, work.tokens,
             memory_bytes=self._memory(work, system)
@@ -148,14 +148,14 @@ class Forecaster:
             assumed=True,
         )
 
-    def _memory(self, work: Effort, system: PlannedSystem) -> int:
+    def _memory(self, work: TaskEffort, system: PlannedSystem) -> int:
         """What this process would hold at most if it did the work; 0 where that is not estimated."""
         opened = self.systems.get(system.name)
         if work.footprint is None or opened is None:
             return 0
         return (resident_memory() or 0) + work.footprint(opened).bytes
 
-    def _speed(self, name: str, work: Effort) -> float | None:
+    def _speed(self, name: str, work: TaskEffort) -> float | None:
         """Seconds per token of an encoder on this machine, measured once."""
         if name not in self.speed:
             encoder = self.needs[name].encoder
@@ -166,7 +166,7 @@ class Forecaster:
             )
         return self.speed[name]
 
-    def _seconds(self, system: Similarity, work: Effort) -> float | None:
+    def _seconds(self, system: Similarity, work: TaskEffort) -> float | None:
         """How long a system without vectors takes for one round."""
         if (trifle := _time_small_work(system, work)) is not None:
             return trifle
@@ -181,7 +181,7 @@ class Forecaster:
         slope = self._slope(lambda probe: partial(system.pairs, probe, probe[::-1]), len, probes)
         return None if slope is None else slope * work.texts
 
-    def _search_seconds(self, system: Similarity, work: Effort) -> float | None:
+    def _search_seconds(self, system: Similarity, work: TaskEffort) -> float | None:
         """The time that every text takes, and the time of every text for every query."""
         corpus = _make_probe(work.examples, 24 * PROBE)
         probes = [_make_probe(work.queries, size) for size in (1, PROBE)]
@@ -217,7 +217,7 @@ class Forecaster:
         return times[1] / max(1, large)
 
 
-def _time_small_work(system: Similarity, work: Effort) -> float | None:
+def _time_small_work(system: Similarity, work: TaskEffort) -> float | None:
     """The time of a little work by what the metric says of itself: loading its machine code takes longer. None for more
     work, and for a metric that says nothing."""
     slope: float | None = getattr(system, "seconds_per_token", None)
@@ -228,11 +228,11 @@ def _time_small_work(system: Similarity, work: Effort) -> float | None:
     return seconds if seconds < TRIFLE else None
 
 
-def _multiply_need(need: Need, rounds: int, first: Need) -> Need:
+def _multiply_need(need: EncoderNeed, rounds: int, first: EncoderNeed) -> EncoderNeed:
     """A first round, and `rounds` others that need as much as `need` each."""
     if not rounds:
         return first
-    return first + Need(
+    return first + EncoderNeed(
         need.texts * rounds, need.cached * rounds, need.tokens * rounds, need.chunks * rounds, exact=False
     )
 

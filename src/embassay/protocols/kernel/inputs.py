@@ -34,7 +34,14 @@ from embassay.stats import resample_means
 from embassay.stats.resampling import group_sums
 from embassay.systems import open_system
 from embassay.systems.cosine import Cosine
-from embassay.systems.own import COSINE, NAMES, ByOwn, Comparing, list_replaced_similarities, own_similarity
+from embassay.systems.own import (
+    COSINE,
+    NAMES,
+    ByOwn,
+    ComparisonChoice,
+    list_replaced_similarities,
+    own_similarity,
+)
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -127,7 +134,7 @@ def _open_cache(file: Path) -> EmbeddingCache:
 
 
 def describe(
-    text: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None = None, **how: Unpack[Comparing]
+    text: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None = None, **how: Unpack[ComparisonChoice]
 ) -> Similarity:
     """The system that a spec string names, without a cache: for its name, kind and identity."""
     return open_system(text, tokenizer=tokenizer, seed=seed, ledger=ledger, **how)
@@ -158,7 +165,7 @@ class CachedSystem:
         advance: Callable[[int], None],
         ledger: Ledger | None = None,
         spread: Spread = HERE,
-        **how: Unpack[Comparing],
+        **how: Unpack[ComparisonChoice],
     ) -> None:
         self.spread = spread
         self.encoders: list[CachedEncoder] = []
@@ -273,7 +280,7 @@ class Job:
         *,
         ledger: Ledger | None = None,
         spread: Spread = HERE,
-        **how: Unpack[Comparing],
+        **how: Unpack[ComparisonChoice],
     ) -> CachedSystem:
         """The system, opened for this cell."""
         return CachedSystem(

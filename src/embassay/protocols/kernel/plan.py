@@ -19,13 +19,13 @@ from embassay.data.shapes import TASKS
 from embassay.data.sources import chosen_tasks, prefer_own_path
 from embassay.errors import AbsentData, DataError, ModelError, UsageError
 from embassay.protocols.kernel.inputs import charge_calls, describe
-from embassay.protocols.kernel.tables import First, Printed, RunTable, format_counted
+from embassay.protocols.kernel.tables import First, PrintedTable, RunTable, format_counted
 from embassay.records import Loaded, Skipped
 from embassay.registry import Registry
 from embassay.runs.folder import Cell
 from embassay.runs.forecast import find_remote_encoder
 from embassay.systems import SYSTEMS
-from embassay.systems.own import Comparing
+from embassay.systems.own import ComparisonChoice
 from embassay.systems.remote import Ledger, NoCalls
 
 REFERENCES = ("constant", "random")
@@ -168,7 +168,11 @@ T = TypeVar("T", bound=JoinableTask)
 
 
 def plan_systems(
-    specs: Iterable[str], tokenizer: Tokenizer, seed: int, ledger: Ledger | None, **how: Unpack[Comparing]
+    specs: Iterable[str],
+    tokenizer: Tokenizer,
+    seed: int,
+    ledger: Ledger | None,
+    **how: Unpack[ComparisonChoice],
 ) -> list[PlannedSystem]:
     """The systems and the reference rows, each once whatever it was called. UsageError for a spec that is none, before
     any of them is opened."""
@@ -184,7 +188,7 @@ def plan_systems(
 
 
 def _plan_system(
-    spec: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None, how: Comparing
+    spec: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None, how: ComparisonChoice
 ) -> PlannedSystem:
     with charge_calls(ledger, SYSTEMS.format(SYSTEMS.parse(spec))):
         system = describe(spec, tokenizer, seed, ledger, **how)
@@ -433,7 +437,7 @@ class OfSuites(RunTable):
         """As without suites."""
         return self.table.as_csv()
 
-    def printed(self, first: First | None = None) -> Printed:
+    def printed(self, first: First | None = None) -> PrintedTable:
         """Renamed, and with a note for each suite."""
         table = self.table.printed(first)
         titles = {part.dataset: part.title for suite in self.suites for part in suite.parts if part.title}

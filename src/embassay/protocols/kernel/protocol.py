@@ -11,7 +11,7 @@ from typing import Protocol as Contract
 from embassay.contracts import Spread
 from embassay.errors import ModelError
 from embassay.protocols.kernel.absentees import (
-    Absent,
+    AbsentDataset,
     find_absent_datasets,
     forecast_absent,
     list_absent_members,
@@ -21,11 +21,11 @@ from embassay.protocols.kernel.estimates import make_cell_rows
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, check_at_hand, describe_suites
 from embassay.protocols.kernel.session import (
-    Accounts,
     Attempt,
     Conclusion,
+    RunAccounts,
     Session,
-    Silent,
+    SilentListener,
     check_prices,
     check_same_arguments,
     lock_folder,
@@ -65,7 +65,7 @@ class Protocol:
     """How a cell is done; a function of a module, for it travels to worker processes."""
     folder: RunFolder
     """The run's, from before the plan is made."""
-    listener: Silent = Silent()
+    listener: SilentListener = SilentListener()
     """Who hears of the work, from before the plan is made."""
 
     def check(self, folder: RunFolder, request: Any) -> None:
@@ -93,7 +93,12 @@ class Protocol:
         return self._foreseen(replace(request, datasets=here), ledger, out, list(named.values()), notes)
 
     def _foreseen(
-        self, request: Any, ledger: Ledger | None, out: Path, absent: list[Absent], notes: tuple[str, ...]
+        self,
+        request: Any,
+        ledger: Ledger | None,
+        out: Path,
+        absent: list[AbsentDataset],
+        notes: tuple[str, ...],
     ) -> Forecasts:
         forecasts = Forecasts(())
         alone = {item.record.name for item in absent}
@@ -150,11 +155,11 @@ class Protocol:
     def keep(self, plan: Any) -> None:
         """Keep what people look at beside the results, once: the texts of items."""
 
-    def attempt(self, plan: Any, accounts: Accounts, workers: Workers, command: str) -> Attempt:
+    def attempt(self, plan: Any, accounts: RunAccounts, workers: Workers, command: str) -> Attempt:
         """How the work is done: cells that engines do, where a protocol has no stages of its own."""
         return Session(self.folder, plan, self, accounts, workers=workers, command=command)
 
-    def work(self, session: Any, listener: Silent) -> None:
+    def work(self, session: Any, listener: SilentListener) -> None:
         """Do the cells; a protocol that plans as it goes gives the session more of them."""
         session.do(listener)
 
@@ -177,7 +182,7 @@ class Protocol:
         *,
         workers: Workers = 1,
         cache: Path | None = None,
-        listener: Silent | None = None,
+        listener: SilentListener | None = None,
         command: str = "",
         max_usd: float | None = None,
     ) -> Run:
@@ -187,7 +192,7 @@ class Protocol:
         Raises UsageError when `out` holds a run of other arguments, BudgetExceeded when the limit is reached: what is
         finished is kept.
         """
-        self.listener = listener = listener or Silent()
+        self.listener = listener = listener or SilentListener()
         with open_run(out, request, max_usd, check=self.check) as (self.folder, accounts, held):
             listener.opening([str(name) for name in getattr(request, "systems", ())])
             plan = self.plan(request, cache, accounts.ledger)

@@ -17,7 +17,7 @@ from embassay.protocols.kernel.tables import ColumnTable, number, text, whole
 from embassay.stats.few_labels import (
     FEWEST,
     FEWEST_REFUSED,
-    Corrected,
+    CorrectedMean,
     Outlook,
     corrected_mean,
     forecast_labels,
@@ -96,7 +96,7 @@ def estimate_quantity(
     """Of `people` (n,) and the `judge` on the same units (n,) and on `every` one (N,), NaN where it refused; units of
     one of the `groups`
     (n,) and `every_groups` (N,) are not independent. UsageError for shapes that do not fit."""
-    both: Corrected = corrected_mean(
+    both: CorrectedMean = corrected_mean(
         people, judge, every, bounds=bounds, groups=groups, every_groups=every_groups
     )
     ends = [_nan_to_none(end) for end in (both.value.low, both.value.high, both.alone.low, both.alone.high)]

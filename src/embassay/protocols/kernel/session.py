@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from embassay.protocols.kernel.protocol import Protocol as RunProtocol
 
 
-class Silent:
+class SilentListener:
     """A listener that says nothing."""
 
     def growing(self, added: Mapping[str, Sequence[str]]) -> None:
@@ -87,7 +87,7 @@ class Conclusion:
 
 
 @dataclass
-class Accounts:
+class RunAccounts:
     """The money of a run: the journal of all its sessions, and the ledger of this one."""
 
     spending: Spending
@@ -97,7 +97,7 @@ class Accounts:
 @contextmanager
 def open_run(
     out: Path, request: Any, max_usd: float | None, check: Callable[[RunFolder, Any], None] | None = None
-) -> Iterator[tuple[RunFolder, Accounts, ExitStack]]:
+) -> Iterator[tuple[RunFolder, RunAccounts, ExitStack]]:
     """The folder of a run, its accounts, and a stack that is to hold the folder's lock: it does already where it
     was there; a new one must not be made before the plan stands (`lock_folder`). UsageError for a run of other
     arguments, or whatever `check` finds wrong in place of that."""
@@ -110,7 +110,7 @@ def open_run(
         spending = Spending(folder.spending, current_time("milliseconds"))
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
         with closing(spending):
-            yield folder, Accounts(spending, ledger), held
+            yield folder, RunAccounts(spending, ledger), held
 
 
 @contextmanager
@@ -212,7 +212,7 @@ class Attempt:
     """One attempt at a run, whatever its work is: what earlier attempts left, and the manifest of them all."""
 
     def __init__(
-        self, folder: RunFolder, plan: Plan, protocol: RunProtocol, accounts: Accounts, *, command: str
+        self, folder: RunFolder, plan: Plan, protocol: RunProtocol, accounts: RunAccounts, *, command: str
     ) -> None:
         self.folder, self.plan, self.protocol, self.accounts = folder, plan, protocol, accounts
         self.command = command
@@ -223,11 +223,11 @@ class Attempt:
         self.records: dict[str, CellRecord] = {}
         self._clock = time.perf_counter()
 
-    def begin(self, listener: Silent) -> None:
+    def begin(self, listener: SilentListener) -> None:
         """Find what is done, and write the manifest of a run that goes on."""
         raise NotImplementedError
 
-    def do(self, listener: Silent) -> None:
+    def do(self, listener: SilentListener) -> None:
         """Do what is not done, keeping each part as it ends."""
         raise NotImplementedError
 
@@ -279,7 +279,7 @@ class Session(Attempt):
         folder: RunFolder,
         plan: Plan,
         protocol: RunProtocol,
-        accounts: Accounts,
+        accounts: RunAccounts,
         *,
         command: str,
         workers: Workers = 1,
@@ -295,7 +295,7 @@ class Session(Attempt):
         """Whether the plan has all cells: a run that plans as it goes is not finished before."""
         self._fresh: list[CellRecord] = []
 
-    def begin(self, listener: Silent) -> None:
+    def begin(self, listener: SilentListener) -> None:
         """Read what is done, forecast the rest, and write the manifest of a run that goes on."""
         self._read()
         if self.added:
@@ -308,7 +308,7 @@ class Session(Attempt):
         self.write_manifest("running")
         self.folder.write_results(self._rows())
 
-    def do(self, listener: Silent) -> None:
+    def do(self, listener: SilentListener) -> None:
         """Do the cells of the plan that are not done, keeping each as it ends."""
         self._read()
         waiting = [cell for cell in self.plan.cells if cell.key not in self.records]

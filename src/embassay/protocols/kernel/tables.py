@@ -241,7 +241,7 @@ def choose_unit(protocol: str) -> Unit:
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedTable:
     """A table as people read it: headings, `aligns` with `l` for a column of words and `r` for one of numbers, and rows
     of written values. A row that is a text is the heading of those that follow; `first` are the places, by row and
     column, of who may be first by the tests of the run."""
@@ -325,7 +325,7 @@ class RunTable(ABC):
         """Full precision, empty where there is no value."""
 
     @abstractmethod
-    def printed(self, first: First | None = None) -> Printed:
+    def printed(self, first: First | None = None) -> PrintedTable:
         """Rounded. Who is `first` on the task of a column is marked there."""
 
     def as_markdown(self) -> str:
@@ -427,7 +427,7 @@ class ColumnTable(RunTable):
         """Full precision, empty where there is no value."""
         return format_csv([[column.name for column in self.columns], *self.rows])
 
-    def printed(self, first: First | None = None) -> Printed:
+    def printed(self, first: First | None = None) -> PrintedTable:
         """Rounded, `n/a` where there is no number."""
         del first  # its columns are measures
         body = [
@@ -435,7 +435,7 @@ class ColumnTable(RunTable):
             for row in self.rows
         ]
         aligns = "".join("l" if column.style == "text" else "r" for column in self.columns)
-        return Printed(self.title, [column.name for column in self.columns], aligns, body, self.note)
+        return PrintedTable(self.title, [column.name for column in self.columns], aligns, body, self.note)
 
 
 Find = str | Sequence[str] | Callable[[Any], Any]

@@ -588,14 +588,14 @@ Owner = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Originals:
+class OriginalDocuments:
     """What came with the documents: accounts of models by model, revision and experiment, and the head of a bundle."""
 
     metas: Mapping[Owner, Mapping[str, Any]]
     head: Mapping[str, Any]
 
 
-class Keeper:
+class DocumentKeeper:
     """Writes documents as they come, to a file that is there only once all is written."""
 
     def __init__(self, folder: Path) -> None:
@@ -635,7 +635,7 @@ def read_originals(folder: Path) -> Iterator[Document]:
             yield Document(**line["document"])
 
 
-def load_originals(folder: Path) -> Originals:
+def load_originals(folder: Path) -> OriginalDocuments:
     """What came with them."""
     metas: dict[Owner, Mapping[str, Any]] = {}
     head: Mapping[str, Any] = {}
@@ -644,7 +644,7 @@ def load_originals(folder: Path) -> Originals:
             model, revision, experiment = line["meta"]["owner"]
             metas[model, revision, experiment] = line["meta"]["body"]
         head = line.get("head", head)
-    return Originals(metas, head)
+    return OriginalDocuments(metas, head)
 
 
 def keep_all(
@@ -654,7 +654,7 @@ def keep_all(
     head: Mapping[str, Any],
 ) -> None:
     """Write them all; what `documents` adds to `metas` and `head` as it is read is written too."""
-    keeper = Keeper(folder)
+    keeper = DocumentKeeper(folder)
     try:
         for document in documents:
             keeper.keep(document)

@@ -19,7 +19,7 @@ from embassay.measures.correlation import edit_distances
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel import request
-from embassay.protocols.kernel.estimates import Items, bootstrap_estimate
+from embassay.protocols.kernel.estimates import ItemCollector, bootstrap_estimate
 from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import (
     PlannedDataset,
@@ -30,7 +30,7 @@ from embassay.protocols.kernel.plan import (
     plan_datasets,
 )
 from embassay.protocols.kernel.request import SYSTEMS, option
-from embassay.protocols.kernel.session import Silent, make_unknown_price_error
+from embassay.protocols.kernel.session import SilentListener, make_unknown_price_error
 from embassay.protocols.pteb.judging import ANSWER_TOKENS, OnPairs, QuestionLoad, forecast_questions
 from embassay.protocols.pteb.options import RatingOptions
 from embassay.protocols.pteb.paraphrasing import (
@@ -87,7 +87,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Rule:
+class SelectionRule:
     """What a candidate must reach at least to be taken."""
 
     similarity: float = 4.0
@@ -111,7 +111,7 @@ class Selection:
     rejected: dict[str, str]
 
 
-def select_candidate(candidates: Sequence[Candidate], rule: Rule = Rule()) -> Selection:
+def select_candidate(candidates: Sequence[Candidate], rule: SelectionRule = SelectionRule()) -> Selection:
     """Apply the rule.
 
     >>> table_4 = [Candidate("gemma3-27b", 4.26, 0.81, 0.27), Candidate("gpt-oss-20b", 4.44, 0.55, 1.24)]
@@ -159,7 +159,7 @@ def _criteria(candidate: Candidate) -> tuple[float, float, float]:
     )
 
 
-def _explain_unfit(candidate: Candidate, rule: Rule) -> str:
+def _explain_unfit(candidate: Candidate, rule: SelectionRule) -> str:
     if candidate.similarity is None or candidate.edit_distance is None:
         return candidate.reason or "some of its values are missing"
     if candidate.similarity < rule.similarity:
@@ -212,9 +212,9 @@ class SelectionOptions(RatingOptions):
             )
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> SelectionRule:
         """The rule that selects."""
-        return Rule(self.least_similarity, self.least_edit_distance)
+        return SelectionRule(self.least_similarity, self.least_edit_distance)
 
 
 VERSION = 2
@@ -531,7 +531,7 @@ def score_criteria(
         figures = [RatingFigure(each.measure, each.variant, each.n, reason) for each in figures]
     # Shares stand whatever was lost: they are what tells how much that is.
     figures += _share_scores(paraphrases, ratings, context)
-    items = Items()
+    items = ItemCollector()
     items.add(ids, _text_ratings(paraphrases, ratings), HEADLINE)
     items.add(ids, distances, "edit_distance")
     items.add(ids, seconds, "seconds")
@@ -549,7 +549,7 @@ def cross_check(
 ) -> TaskOutcome:
     """The similarity alone, as another judge sees it: variant `judge=NAME`."""
     rated, unrated = mean_similarity(paraphrases, ratings, context, f"judge={judge}")
-    ids, items = paraphrase_ids(paraphrases), Items()
+    ids, items = paraphrase_ids(paraphrases), ItemCollector()
     items.add(ids, _text_ratings(paraphrases, ratings), HEADLINE)
     return TaskOutcome((rated.score,), {HEADLINE: rated.component}, items.columns, unrated)
 
@@ -666,7 +666,7 @@ class SelectionWork:
     ) -> list[Paraphrase]:
         """What the candidate makes of every distinct text, in their order."""
         [seed] = source.paraphraser.seeds(1, self.plan.request.seed, dataset=dataset.name)
-        writer = WordingWriter(self.paraphrases, ledger, _Heard(advance))
+        writer = WordingWriter(self.paraphrases, ledger, _ProgressCounter(advance))
         asked = tuple(self.plan.texts_to_rewrite(dataset))
         writer.write([dataset], [source], {(source.name, dataset.name): (seed,)}, lambda *_: asked)
         rows = {(row.lang, row.text): row for row in self.paraphrases.rows(source.name, dataset.name, seed)}
@@ -700,7 +700,7 @@ def warn_of_own_judge(source: ParaphraseSource, judge: Any) -> tuple[str, ...]:
     )
 
 
-class _Heard(Silent):
+class _ProgressCounter(SilentListener):
     """Counts texts that are worded as progress of the cell."""
 
     def __init__(self, advance: Callable[[int], None]) -> None:

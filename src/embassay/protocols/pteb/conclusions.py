@@ -25,11 +25,11 @@ from embassay.protocols.kernel.session import Conclusion, system_kinds
 from embassay.protocols.kernel.tables import ColumnTable, text, whole
 from embassay.protocols.pteb.drops import SCORES, LengthBin, by_length, item_words, word_counts
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
-from embassay.protocols.pteb.tables import Given, make_tables
+from embassay.protocols.pteb.tables import RunRows, make_tables
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
-    Growth,
     PlannedDataset,
+    RunGrowth,
     Seeds,
     group_systems,
     level_standings,
@@ -368,7 +368,7 @@ def conclude_run(
     summary, comparisons = summarise_layout(layout, records)
     quality = list(_quality_rows(plan, folder, sources, seeds))
     every = [*rows, *quality, *summary]
-    given = Given(
+    given = RunRows(
         every,
         system_kinds(plan),
         comparisons,
@@ -403,7 +403,10 @@ def conclude_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Conclus
 
 
 def describe_paraphrases(
-    folder: RunFolder, sources: Sequence[ParaphraseSource], growth: Growth, datasets: Sequence[PlannedDataset]
+    folder: RunFolder,
+    sources: Sequence[ParaphraseSource],
+    growth: RunGrowth,
+    datasets: Sequence[PlannedDataset],
 ) -> dict[str, Any]:
     """Who wrote the wordings, with which seeds, and what became of the texts; why datasets got no more runs, where a
     stored set was written for other data."""

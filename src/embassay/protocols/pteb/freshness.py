@@ -51,7 +51,7 @@ LIMITS = (
 
 
 @dataclass(frozen=True)
-class Texts:
+class DatasetTexts:
     """The items of one dataset: how far each is reworded, the mean over its texts and runs (0 to 1), its value as it is
     and in every run, and its gold where the score needs one; each (n,), NaN where there is none."""
 
@@ -78,7 +78,7 @@ class DistanceBin:
 
 
 @dataclass(frozen=True)
-class Excess:
+class ExcessLoss:
     """How much more old texts lose than fresh ones at equal distance: the mean over the bins that have both, each
     weighed by how many items it rests on, with its 95% interval (NaN where nothing varies); None with a `reason` where
     no bin has both."""
@@ -90,7 +90,7 @@ class Excess:
     """Of the difference, the same resamples for all systems on the same items."""
 
 
-def subtract_untrained_excess(trained: Excess, untrained: Sequence[Excess]) -> Estimate | None:
+def subtract_untrained_excess(trained: ExcessLoss, untrained: Sequence[ExcessLoss]) -> Estimate | None:
     """The excess of a trained system minus the mean of those that learnt nothing, with its 95% interval: what these
     have as well is no memory, but what else tells old texts from fresh ones. None where either has no excess, or on
     other bins."""
@@ -111,12 +111,12 @@ def subtract_untrained_excess(trained: Excess, untrained: Sequence[Excess]) -> E
 
 def excess_loss(
     score: Score,
-    old: Sequence[Texts],
-    fresh: Sequence[Texts],
+    old: Sequence[DatasetTexts],
+    fresh: Sequence[DatasetTexts],
     *,
     edges: Sequence[float] = EDGES,
     seed: int = 1337,
-) -> Excess:
+) -> ExcessLoss:
     """What old texts lose beyond fresh ones that are reworded as much.
 
     Each dataset is scored by itself in each bin, so that scales of different data are not mixed; a kind's loss is the
@@ -128,7 +128,7 @@ def excess_loss(
     bins = tuple(_compare_bin(score, old, fresh, ends, seed) for ends in pairwise((-np.inf, *edges, np.inf)))
     usable = [part for part in bins if part.replicates is not None]
     if not usable:
-        return Excess(bins, None, f"at no distance are there {FEWEST_TEXTS} items of both kinds")
+        return ExcessLoss(bins, None, f"at no distance are there {FEWEST_TEXTS} items of both kinds")
     # Of two means the smaller side decides how well their difference is known.
     weights = np.array([part.old * part.fresh / (part.old + part.fresh) for part in usable])
     weights /= weights.sum()
@@ -136,11 +136,15 @@ def excess_loss(
     replicates = weights @ np.stack([part.replicates for part in usable if part.replicates is not None])
     n = sum(part.old + part.fresh for part in usable)
     difference = Estimate(float(weights @ values), *percentile_interval(replicates), n, METHOD)
-    return Excess(bins, difference, replicates=replicates)
+    return ExcessLoss(bins, difference, replicates=replicates)
 
 
 def _compare_bin(
-    score: Score, old: Sequence[Texts], fresh: Sequence[Texts], ends: tuple[float, float], seed: int
+    score: Score,
+    old: Sequence[DatasetTexts],
+    fresh: Sequence[DatasetTexts],
+    ends: tuple[float, float],
+    seed: int,
 ) -> DistanceBin:
     label = f"{max(ends[0], 0):g} to {min(ends[1], 1):g}"
     first, second = (_side_loss(score, texts, ends, seed) for texts in (old, fresh))
@@ -159,7 +163,7 @@ class SideLoss(NamedTuple):
     replicates: Floats | None = None
 
 
-def _side_loss(score: Score, texts: Sequence[Texts], ends: tuple[float, float], seed: int) -> SideLoss:
+def _side_loss(score: Score, texts: Sequence[DatasetTexts], ends: tuple[float, float], seed: int) -> SideLoss:
     parts = [part for dataset in texts if (part := _dataset_loss(score, dataset, ends, seed)) is not None]
     n = sum(part.n for part in parts)
     if not n:
@@ -170,7 +174,7 @@ def _side_loss(score: Score, texts: Sequence[Texts], ends: tuple[float, float], 
     return SideLoss(n, float(weights @ losses), replicates)
 
 
-def _dataset_loss(score: Score, texts: Texts, ends: tuple[float, float], seed: int) -> SideLoss | None:
+def _dataset_loss(score: Score, texts: DatasetTexts, ends: tuple[float, float], seed: int) -> SideLoss | None:
     members = (texts.distance > ends[0]) & (texts.distance <= ends[1]) & ~np.isnan(texts.original)
     original = texts.original[members]
     runs = [run[members] for run in texts.runs]
@@ -265,7 +269,7 @@ def fresh_names(plan: PtebPlan) -> frozenset[str]:
     return frozenset(by_name[name] for name in plan.request.fresh)
 
 
-class Reworded(NamedTuple):
+class ParaphrasedDataset(NamedTuple):
     """A dataset of a task: how far each of its items is reworded, and the variants of its runs."""
 
     dataset: str
@@ -284,9 +288,9 @@ def _fresh_lines(
     done = {(record.task, record.dataset, record.system, record.variant) for record in records if record.done}
     kinds_of = {system.name: system.kind for system in plan.systems if system.kind != "reference"}
     for task, datasets in _reworded_datasets(plan, folder, sources, seeds).items():
-        by_system: dict[str, Excess] = {}
+        by_system: dict[str, ExcessLoss] = {}
         for system in kinds_of:
-            kinds: dict[bool, list[Texts]] = {False: [], True: []}
+            kinds: dict[bool, list[DatasetTexts]] = {False: [], True: []}
             for reworded in datasets:
                 where = (task, reworded.dataset, system)
                 if all((*where, variant) in done for variant in (ORIGINAL, *reworded.variants)):
@@ -302,13 +306,13 @@ def _fresh_lines(
 
 def _reworded_datasets(
     plan: PtebPlan, folder: RunFolder, sources: Sequence[ParaphraseSource], seeds: Seeds
-) -> dict[str, list[Reworded]]:
+) -> dict[str, list[ParaphrasedDataset]]:
     """The datasets of each task that has a score per text."""
-    by_task: dict[str, list[Reworded]] = {}
+    by_task: dict[str, list[ParaphrasedDataset]] = {}
     for task, dataset in scored_cells(plan):
         distances = item_distances(plan, task, dataset, _read_wordings(folder, sources, seeds, dataset.name))
         variants = [source.variant(seed) for source in sources for seed in seeds[source.name, dataset.name]]
-        by_task.setdefault(task, []).append(Reworded(dataset.name, distances, variants))
+        by_task.setdefault(task, []).append(ParaphrasedDataset(dataset.name, distances, variants))
     return by_task
 
 
@@ -326,7 +330,7 @@ def _read_wordings(
     return runs
 
 
-def _read_texts(folder: RunFolder, where: tuple[str, str, str], reworded: Reworded) -> Texts:
+def _read_texts(folder: RunFolder, where: tuple[str, str, str], reworded: ParaphrasedDataset) -> DatasetTexts:
     """The items of a cell that are reworded, with their values."""
     measure, gold = VALUES[where[0]]
     original = item_values(folder, where, ORIGINAL, measure)
@@ -334,13 +338,15 @@ def _read_texts(folder: RunFolder, where: tuple[str, str, str], reworded: Reword
     keys = [key for key in original if key in reworded.distances]
     golds = item_values(folder, where, ORIGINAL, gold) if gold else None
     runs = (item_values(folder, where, variant, measure) for variant in reworded.variants)
-    return Texts(
+    return DatasetTexts(
         reworded.dataset, value_column(reworded.distances, keys), value_column(original, keys),
         tuple(value_column(run, keys) for run in runs), None if golds is None else value_column(golds, keys)
     )  # fmt: skip
 
 
-def _freshness_lines(task: str, system: str, excess: Excess, beyond: Estimate | None) -> Iterator[FreshLine]:
+def _freshness_lines(
+    task: str, system: str, excess: ExcessLoss, beyond: Estimate | None
+) -> Iterator[FreshLine]:
     for part in excess.bins:
         difference = None
         if part.replicates is not None and part.old_loss is not None and part.fresh_loss is not None:

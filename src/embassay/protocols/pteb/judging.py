@@ -49,7 +49,7 @@ from embassay.protocols.kernel.plan import (
     plan_task,
 )
 from embassay.protocols.kernel.request import DatasetRequest, make_request
-from embassay.protocols.kernel.session import Conclusion, Silent
+from embassay.protocols.kernel.session import Conclusion, SilentListener
 from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
 from embassay.protocols.pteb.options import JUDGE_VERSION, JudgeOptions, JudgeRequest
 from embassay.protocols.pteb.paraphrasing import Prompt, judge_prompt
@@ -83,7 +83,7 @@ from embassay.systems.remote.ledger import estimate_tokens
 
 
 @dataclass(frozen=True)
-class By:
+class RatingSetup:
     """Who rates, by which instructions, the range of the gold scores, and the file of kept answers."""
 
     judge: Judge
@@ -96,7 +96,7 @@ class By:
 class JudgeJob:
     """All that is needed to do a cell."""
 
-    by: By
+    by: RatingSetup
     dataset: DatasetRequest
     limit: int | None
     seed: int
@@ -213,7 +213,12 @@ def make_plan(request: JudgeRequest, cache: Path | None = None, ledger: Ledger |
     longest = max((_longest_pair(dataset, request) for dataset in datasets), default=0)
     judges = plan_judges(request.systems, longest, ledger)
     cells = [
-        _make_cell(request, judge, dataset, By(Judge(judge.spec, longest), gold[dataset.name], prompt, cache))
+        _make_cell(
+            request,
+            judge,
+            dataset,
+            RatingSetup(Judge(judge.spec, longest), gold[dataset.name], prompt, cache),
+        )
         for dataset in datasets
         for judge in judges
     ]
@@ -240,7 +245,9 @@ def _plan_dataset(
     return PlannedDataset(source, dataset.name, dataset.lang, dataset.fingerprint, (task,)), gold
 
 
-def _make_cell(request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, how: By) -> Cell:
+def _make_cell(
+    request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, how: RatingSetup
+) -> Cell:
     key = digest_json(
         {
             "protocol": "pteb",
@@ -558,7 +565,7 @@ def judge(
     datasets: Sequence[str | Path] = ("sample",),
     out: str | Path,
     cache: Path | None = None,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
     **arguments: Any,
 ) -> Run:

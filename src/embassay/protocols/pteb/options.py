@@ -20,7 +20,7 @@ from embassay.protocols.kernel.request import (
     split_names,
 )
 from embassay.protocols.tasks.task import PtebOptions
-from embassay.protocols.wordings.records import Generation, OnFailure, Repeats, check_runs
+from embassay.protocols.wordings.records import Generation, OnFailure, RepeatOptions, check_runs
 
 if TYPE_CHECKING:
     from embassay.contracts import Sampling
@@ -139,15 +139,15 @@ class Request(request.RunRequest):
     prompts: tuple[str, ...] = option(
         ("default",), "default, variant1 to variant3, or a text file.", name="--prompt", group=SYSTEMS
     )
-    runs: int = repeat_option(Repeats, "runs")
-    until_ci: float | None = repeat_option(Repeats, "until_ci")
+    runs: int = repeat_option(RepeatOptions, "runs")
+    until_ci: float | None = repeat_option(RepeatOptions, "until_ci")
     """Points: datasets get more runs until every drop is known to +- as many."""
-    max_runs: int = repeat_option(Repeats, "max_runs")
+    max_runs: int = repeat_option(RepeatOptions, "max_runs")
     control: bool = option(
         False, "Add a control: texts with as many words permuted as paraphrasing changed.", name="--control"
     )
     """Whether texts with their words permuted, as far as the first paraphraser reworded them, stand beside."""
-    baseline: str = repeat_option(Repeats, "baseline")
+    baseline: str = repeat_option(RepeatOptions, "baseline")
     on_failure: OnFailure = option(
         "leave out",
         "Leave out a text without a usable paraphrase, or keep it (`original`, as the authors' code).",
@@ -161,7 +161,7 @@ class Request(request.RunRequest):
     seed_per: Literal["run", "text"] = option(
         "run", "One seed per `run` (equal texts stay equal) or per `text`.", group=STATISTICS
     )
-    last_seeds: tuple[tuple[str, int], ...] = repeat_option(Repeats, "last_seeds")
+    last_seeds: tuple[tuple[str, int], ...] = repeat_option(RepeatOptions, "last_seeds")
     """Dataset -> the seed of its last run, in place of the usual one."""
     generation: Generation = field(default_factory=Generation)
     options: PtebOptions = field(default_factory=PtebOptions)
@@ -236,7 +236,7 @@ class StudyPool:
 
 
 @dataclass(frozen=True)
-class Batches:
+class BatchOptions:
     """How pairs are handed out. A pilot takes the first `pilot` pairs of every language, and the main study, with
     `after_pilot`, those that are left: nobody rates a pair for a second time."""
 
@@ -254,7 +254,7 @@ class Batches:
 
 
 @dataclass(frozen=True)
-class Filters:
+class SubmissionFilters:
     """Which submissions count; each that does not is counted by its reason."""
 
     least_seconds: float = option(0.0, "Minimum seconds per pair, by the platform's clock.")

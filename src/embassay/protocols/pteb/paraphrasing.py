@@ -34,7 +34,7 @@ from embassay.protocols.wordings.records import (
     SourceText,
 )
 from embassay.protocols.wordings.refusals import REFUSAL, THINKING, find_new_mark
-from embassay.protocols.wordings.sets import Recorded, open_stored
+from embassay.protocols.wordings.sets import RecordedWordings, open_stored
 from embassay.randomness import make_generator
 from embassay.records import Paraphrases
 from embassay.registry import Registry
@@ -188,7 +188,7 @@ def _make_unknown_error(name: str, text: str) -> UsageError:
 
 @PARAPHRASERS.register("recorded", "the wordings in a dataset's own column `paraphrases`")
 def _open_recorded(recorded: Mapping[str, Paraphrases]) -> Paraphraser:
-    return Recorded(recorded)
+    return RecordedWordings(recorded)
 
 
 @PARAPHRASERS.register("stored", "a set of an earlier run, replayed exactly: stored:FOLDER")
@@ -200,14 +200,14 @@ def _open_stored(target: str, name: str, source: str = "") -> Paraphraser:
 
 @PARAPHRASERS.register("copied", "the text again (control)")
 def _open_copier() -> Paraphraser:
-    return Copied()
+    return CopyingParaphraser()
 
 
 @PARAPHRASERS.register(
     "permuted", "the words in another order (control); permuted:FOLDER: as many words as changed in that set"
 )
 def _open_permutation(name: str, target: str = "", source: str = "") -> Paraphraser:
-    return Permuted(name, open_stored(name, target, source) if target else None)
+    return PermutingParaphraser(name, open_stored(name, target, source) if target else None)
 
 
 class _Control(AnyRuns):
@@ -222,7 +222,7 @@ class _Control(AnyRuns):
         return {}
 
 
-class Copied(_Control):
+class CopyingParaphraser(_Control):
     """Returns every text: no drop but what comes from elsewhere."""
 
     name = identity = "copied"
@@ -242,7 +242,7 @@ class Copied(_Control):
         hear(len(asked))
 
 
-class Permuted(_Control):
+class PermutingParaphraser(_Control):
     """Permutes the words of every text: all of them, or only until the text is as far from its wording, in word edit
     distance, as the wording that `like` has for it. What a model loses here is not for want of other words."""
 

@@ -13,7 +13,7 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.plan import check_names, order_tasks, plan_datasets, plan_systems
 from embassay.protocols.pteb.options import Request
-from embassay.protocols.pteb.paraphrasing import Permuted, Prompt, open_paraphraser, open_prompt
+from embassay.protocols.pteb.paraphrasing import PermutingParaphraser, Prompt, open_paraphraser, open_prompt
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.protocols.wordings.protocol import (
     PlannedDataset,
@@ -185,7 +185,9 @@ def open_sources(
             opened.append(ParaphraseSource(",".join(parts), name, paraphraser, prompt))
     if request.control:
         opened.append(
-            ParaphraseSource(f"by={CONTROL}", CONTROL, Permuted(CONTROL, opened[0].paraphraser), prompts[0])
+            ParaphraseSource(
+                f"by={CONTROL}", CONTROL, PermutingParaphraser(CONTROL, opened[0].paraphraser), prompts[0]
+            )
         )
     return tuple(opened)
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 from embassay.protocols.kernel.inputs import name_sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.request import frame_folder, make_request, make_run_folder
-from embassay.protocols.kernel.session import Conclusion, Session, Silent, make_unknown_price_error
+from embassay.protocols.kernel.session import Conclusion, Session, SilentListener, make_unknown_price_error
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.pteb.conclusions import conclude_originals, conclude_run, describe_paraphrases
 from embassay.protocols.pteb.freshness import fresh_names, fresh_tables
@@ -27,9 +27,9 @@ from embassay.protocols.pteb.validity.sheet import (
 )
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
-    Growth,
+    RunGrowth,
     Seeds,
-    Worded,
+    WordedProtocol,
     WordingWriter,
     forecast_evaluations,
 )
@@ -53,7 +53,7 @@ def run(
     out: str | Path | None = None,
     workers: Workers = 1,
     cache: Path | None = None,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
     **arguments: Any,
 ) -> Run:
@@ -76,13 +76,13 @@ def run(
     return Pteb().carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)
 
 
-class Pteb(Worded):
+class Pteb(WordedProtocol):
     """First the texts as they are, which costs the least and shows whether the systems work; then run after run in
     other words, until there are as many as were asked for. Or the texts as they are, and no more."""
 
     name = "pteb"
     sources: tuple[ParaphraseSource, ...] = ()
-    growth: Growth | None = None
+    growth: RunGrowth | None = None
     """The runs of every source on every dataset; None for the texts as they are."""
     rated: Sequence[RatedLine] = ()
     """The lines of filled-in sheets."""
@@ -96,7 +96,7 @@ class Pteb(Worded):
             texts = (text.text for data in plan.datasets for text in plan.texts_to_rewrite(data))
             longest = max((len(text.encode()) for text in texts), default=0)
             self.sources = open_sources(request, plan.recorded(), longest, ledger=ledger)
-            self.growth = Growth(request, plan.datasets, self.sources)
+            self.growth = RunGrowth(request, plan.datasets, self.sources)
         return plan
 
     @property
@@ -133,7 +133,7 @@ class Pteb(Worded):
             "paraphrases": describe_paraphrases(self.folder, self.sources, self.growth, plan.datasets),
         }
 
-    def work(self, session: Session, listener: Silent) -> None:
+    def work(self, session: Session, listener: SilentListener) -> None:
         """The texts as they are, then round after round: wordings first, then what follows from them."""
         if self.growth is None:
             session.do(listener)

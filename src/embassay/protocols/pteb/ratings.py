@@ -27,7 +27,7 @@ from embassay.protocols.kernel import inputs as context
 from embassay.protocols.kernel.estimates import (
     MOST_LOST,
     Estimate,
-    Items,
+    ItemCollector,
     average_estimates,
     bootstrap_estimate,
     make_undefined_score,
@@ -447,7 +447,7 @@ def score_agreement(
     `spearman words=1-10`, `mae`, `mae gold=[0,1)`.
     """
     values = np.array([np.nan if rating.value is None else rating.value for rating in ratings])
-    items = Items()
+    items = ItemCollector()
     for name, column in (("rating", values), ("gold", data.gold), ("words", data.words)):
         items.add(data.ids, column, name)
     lost = by_reason("pairs without a rating", data.ids, [rating.reason for rating in ratings])

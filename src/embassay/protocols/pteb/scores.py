@@ -15,7 +15,7 @@ from embassay.protocols.kernel.tables import (
     ColumnTable,
     Field,
     First,
-    Printed,
+    PrintedTable,
     RunTable,
     Value,
     format_csv,
@@ -46,7 +46,7 @@ ORIGINAL = "original"
 
 
 @dataclass(frozen=True)
-class Given:
+class RunRows:
     """The rows of a run and its comparisons; `kinds` are the systems in display order. `words` is table 1, `lengths`
     the drop by length of (task, dataset, system), `seconds` how long a system took for a run of the STS datasets and
     `peaks` the bytes its process held at most; each may be missing."""
@@ -166,7 +166,7 @@ AVERAGE = "Average"
 ORIG, PTEB, DELTA, SD = Column("orig"), Column("pteb"), Column("delta", "signed"), Column("sd")
 
 
-class Values(NamedTuple):
+class SystemValues(NamedTuple):
     """In points. The first three stand on the items that have a wording; `sd` is that of `pteb` over runs, as in the
     paper, `delta_sd` that of `delta`, and `orig_all` the original score of all items."""
 
@@ -180,12 +180,12 @@ class Values(NamedTuple):
 
 @dataclass(frozen=True)
 class GridEntry:
-    """One system in one row of the grid: see `Values`."""
+    """One system in one row of the grid: see `SystemValues`."""
 
     label: tuple[str, ...]
     kind: Kind
     system: str
-    values: Values
+    values: SystemValues
 
 
 @dataclass(frozen=True)
@@ -203,14 +203,14 @@ class ScoreGrid(RunTable):
 
     def as_csv(self) -> str:
         """Full precision, in points."""
-        lines: list[Sequence[Value]] = [[*self.labels, "kind", "system", *Values._fields]]
+        lines: list[Sequence[Value]] = [[*self.labels, "kind", "system", *SystemValues._fields]]
         for label in self._rows:
             of_row = self._of(label)
             lines += [[*label, entry.kind, entry.system, *entry.values] for entry in of_row]
             lines.append([*label, "", AVERAGE, None, None, mean_delta(of_row), None, None, None])
         return format_csv(lines)
 
-    def printed(self, first: First | None = None) -> Printed:
+    def printed(self, first: First | None = None) -> PrintedTable:
         """`Orig. | PTEB` and below it the difference and the standard deviation over runs, two decimals."""
         del first  # its cells are changes
         systems = list(dict.fromkeys(entry.system for entry in self.entries))
@@ -221,7 +221,7 @@ class ScoreGrid(RunTable):
             body.append([*label, *cells, DELTA.written(mean_delta(list(of_row.values())))])
         headings = [*(label.capitalize() for label in self.labels), *systems, "Average difference"]
         aligns = "l" * len(self.labels) + "r" * (len(systems) + 1)
-        return Printed(self.title, headings, aligns, body, self.note)
+        return PrintedTable(self.title, headings, aligns, body, self.note)
 
     @property
     def _rows(self) -> list[tuple[str, ...]]:
@@ -248,8 +248,8 @@ def average_entries(entries: Sequence[GridEntry], label: tuple[str, ...]) -> lis
     return averages
 
 
-def _mean_values(rows: Sequence[Values]) -> Values:
-    return Values(*map(mean_if_complete, zip(*rows, strict=True)))
+def _mean_values(rows: Sequence[SystemValues]) -> SystemValues:
+    return SystemValues(*map(mean_if_complete, zip(*rows, strict=True)))
 
 
 def _format_entry(entry: GridEntry) -> str:
@@ -263,7 +263,7 @@ def _format_entry(entry: GridEntry) -> str:
 PARAPHRASES = "paraphrases"
 
 
-def described_tables(given: Given) -> Iterator[ColumnTable]:
+def described_tables(given: RunRows) -> Iterator[ColumnTable]:
     """The tables that are no scores."""
     if given.words:
         yield _make_words_table(given)
@@ -274,7 +274,7 @@ def described_tables(given: Given) -> Iterator[ColumnTable]:
         yield _make_quality_table(given)
 
 
-def _make_words_table(given: Given) -> ColumnTable:
+def _make_words_table(given: RunRows) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table1", "PTEB table 1: words per text",
         [*given.words, {"dataset": AVERAGE, "mean": average_word_count(given.words)}], text("dataset"),
@@ -282,7 +282,7 @@ def _make_words_table(given: Given) -> ColumnTable:
     )  # fmt: skip
 
 
-def _make_resources_table(given: Given) -> ColumnTable:
+def _make_resources_table(given: RunRows) -> ColumnTable:
     """Table 8: what a better score costs."""
     measure = task_measure("sts")
     return ColumnTable.of(
@@ -298,12 +298,12 @@ def _make_resources_table(given: Given) -> ColumnTable:
     )  # fmt: skip
 
 
-def _peak_gib(given: Given, row: NamedSystem) -> float | None:
+def _peak_gib(given: RunRows, row: NamedSystem) -> float | None:
     peak = given.peaks.get(row.system)
     return None if peak is None else peak / 2**30
 
 
-def _make_datasets_table(given: Given) -> ColumnTable:
+def _make_datasets_table(given: RunRows) -> ColumnTable:
     return ColumnTable.of(
         "pteb_table13", "PTEB table 13: datasets", given.datasets, text("task"), text("dataset"),
         text("languages", lambda used: "; ".join(used.languages)), text("metric", "measure"),
@@ -320,7 +320,7 @@ class QualityRow(NamedTuple):
     results: dict[str, Result]
 
 
-def _make_quality_table(given: Given) -> ColumnTable:
+def _make_quality_table(given: RunRows) -> ColumnTable:
     """What came of the texts of every dataset, language, paraphraser and run."""
     rows: dict[tuple[str, ...], QualityRow] = {}
     measures: dict[str, Field] = {}
@@ -351,7 +351,7 @@ ENGLISH_SUITE, MULTILINGUAL_SUITE = "pteb-en", "pteb-multi"
 ENGLISH_ONLY = "English only, as in the paper; datasets with other languages are in table 10."
 
 
-def score_tables(given: Given) -> Iterator[ScoreGrid | ColumnTable]:
+def score_tables(given: RunRows) -> Iterator[ScoreGrid | ColumnTable]:
     """All tables of scores that the rows can fill."""
     english = [(dataset, lang) for dataset, lang in _list_english_datasets(given) if dataset.task == "sts"]
     if english:
@@ -382,7 +382,7 @@ def score_tables(given: Given) -> Iterator[ScoreGrid | ColumnTable]:
         yield _make_prompts_table(given)
 
 
-def _by_task(given: Given) -> ScoreGrid:
+def _by_task(given: RunRows) -> ScoreGrid:
     """Table 9: the tasks in English, as in the paper, so that its STS is the average of table 6.
 
     Where a task, or the run, has nothing in English or nothing else, the mean over its datasets and the standard
@@ -417,7 +417,7 @@ def _by_task(given: Given) -> ScoreGrid:
     )  # fmt: skip
 
 
-def _list_english_datasets(given: Given) -> list[tuple[DatasetUsed, str]]:
+def _list_english_datasets(given: RunRows) -> list[tuple[DatasetUsed, str]]:
     """The datasets with English texts, each with the language that these are; with suites, theirs alone."""
     return [
         (dataset, lang)
@@ -430,7 +430,7 @@ def _dataset_title(used: DatasetUsed, lang: str) -> str:
     return f"{used.dataset} {lang}".strip()
 
 
-def _mean_over_datasets(given: Given, used: Sequence[tuple[DatasetUsed, str]], system: str) -> Values:
+def _mean_over_datasets(given: RunRows, used: Sequence[tuple[DatasetUsed, str]], system: str) -> SystemValues:
     """The mean over these parts of datasets, and the standard deviations of it and of its change over runs."""
     means = _mean_values([_system_values(given, dataset, system, lang) for dataset, lang in used])
     sd, delta_sd = (
@@ -456,16 +456,16 @@ def _run_spread(parts: Sequence[Mapping[str, Sequence[float]]]) -> float | None:
 
 
 def _make_entries(
-    given: Given, used: DatasetUsed, label: tuple[str, ...], lang: str = ""
+    given: RunRows, used: DatasetUsed, label: tuple[str, ...], lang: str = ""
 ) -> Iterator[GridEntry]:
     """Every system on a dataset or one of its languages, or on all of a task where the dataset is empty."""
     for kind, system in given.systems():
         yield GridEntry(label, kind, system, _system_values(given, used, system, lang))
 
 
-def _system_values(given: Given, used: DatasetUsed, system: str, lang: str = "") -> Values:
+def _system_values(given: RunRows, used: DatasetUsed, system: str, lang: str = "") -> SystemValues:
     where = (used.task, used.dataset, system)
-    return Values(
+    return SystemValues(
         given.points(*where, "original", lang=lang),
         given.points(*where, used.measure, lang=lang),
         given.points(*where, "delta", lang=lang),
@@ -481,12 +481,12 @@ class DatasetScore(NamedTuple):
     used: DatasetUsed
     kind: Kind
     system: str
-    values: Values
+    values: SystemValues
     score: Result | None
     drop: Result | None
 
 
-def _by_dataset(given: Given) -> ColumnTable:
+def _by_dataset(given: RunRows) -> ColumnTable:
     """Every dataset of every task with the intervals, one line per system."""
     rows = []
     for used in given.datasets:
@@ -515,7 +515,7 @@ class SourceScore(NamedTuple):
     system: str
 
 
-def _by_source(given: Given) -> ColumnTable:
+def _by_source(given: RunRows) -> ColumnTable:
     """Paraphrasers and prompts crossed: every task in the wordings of each."""
     tasks = [*((task, task_measure(task)) for task in given.tasks), (OVERALL, OVERALL)]
     rows = [
@@ -546,7 +546,7 @@ class PromptScore(NamedTuple):
     edit_distance: float | None = None
 
 
-def _make_prompts_table(given: Given) -> ColumnTable:
+def _make_prompts_table(given: RunRows) -> ColumnTable:
     """Table 12, and the range over prompts: how much the wording of the instruction matters."""
     distances: dict[str, dict[str, float]] = {}
     for point in compare_with_distance(given.rows).points:

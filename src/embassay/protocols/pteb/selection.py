@@ -40,7 +40,7 @@ from embassay.protocols.kernel.comparisons import (
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset
 from embassay.protocols.kernel.request import make_request
-from embassay.protocols.kernel.session import Conclusion, Session, Silent
+from embassay.protocols.kernel.session import Conclusion, Session, SilentListener
 from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
 from embassay.protocols.pteb.candidates import (
     HEADLINE,
@@ -309,7 +309,7 @@ def paraphrasers(
     datasets: Sequence[str | Path] = ("sample",),
     out: str | Path,
     cache: Path | None = None,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
     **arguments: Any,
 ) -> Run:
@@ -324,10 +324,12 @@ def paraphrasers(
         SelectionRequest, paraphrasers, arguments, tuple(candidates), judge=judge,
         datasets=tuple(str(dataset) for dataset in datasets), cross_judges=tuple(cross_judges)
     )  # fmt: skip
-    return Selecting().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
+    return ParaphraserSelection().carry_out(
+        request, Path(out), cache=cache, listener=listener, max_usd=max_usd
+    )
 
 
-class Selecting(JudgedStep):
+class ParaphraserSelection(JudgedStep):
     """Every candidate paraphrases every dataset, and a judge rates what came of it."""
 
     def plan(
@@ -374,7 +376,7 @@ class Selecting(JudgedStep):
         paraphrases = ParaphraseSet.create(self.folder.path / "paraphrases")
         self.evaluate = SelectionWork(plan, paraphrases, plan.cache).evaluate
 
-    def work(self, session: Session, listener: Silent) -> None:
+    def work(self, session: Session, listener: SilentListener) -> None:
         """The other judges rate the candidate that is selected."""
         session.do(listener)
         plan: Any = session.plan

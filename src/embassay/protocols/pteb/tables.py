@@ -22,7 +22,7 @@ from embassay.protocols.pteb.drops import (
     compare_with_original,
     measure_drops,
 )
-from embassay.protocols.pteb.scores import Given, ScoreGrid, described_tables, is_control, score_tables
+from embassay.protocols.pteb.scores import RunRows, ScoreGrid, described_tables, is_control, score_tables
 from embassay.protocols.wordings.scores import MEASURE, OVERALL, SPREADS
 from embassay.protocols.wordings.tables import fine_points, hide_nan, signed_points
 from embassay.records import Result
@@ -31,7 +31,7 @@ from embassay.stats import Estimate
 OPTIMISTIC = "Optimistic: the runs of a dataset share their data, so the observations are not independent."
 
 
-def statistic_tables(given: Given) -> Iterator[ColumnTable]:
+def statistic_tables(given: RunRows) -> Iterator[ColumnTable]:
     """The tables of the comparisons and of the mixed effects."""
     baseline = given.comparisons.get("baseline", {})
     if any(scope["systems"] for scope in baseline.get("scopes", {}).values()):
@@ -136,7 +136,7 @@ class MixedDrop(NamedTuple):
     drop: Result
 
 
-def _make_mixed_effects_table(given: Given) -> ColumnTable:
+def _make_mixed_effects_table(given: RunRows) -> ColumnTable:
     """The drop in points with an interval for other datasets and runs, and how much these differ."""
     rows = [
         MixedDrop(task, kind, system, drop)
@@ -153,7 +153,7 @@ def _make_mixed_effects_table(given: Given) -> ColumnTable:
     )  # fmt: skip
 
 
-def _find_spread(given: Given, name: str, row: MixedDrop) -> float | None:
+def _find_spread(given: RunRows, name: str, row: MixedDrop) -> float | None:
     return given.points(row.task, "", row.system, f"delta_sd:{name}")
 
 
@@ -177,7 +177,7 @@ class DropDifference(NamedTuple):
     datasets: None = None
 
 
-def relation_tables(given: Given) -> Iterator[ColumnTable]:
+def relation_tables(given: RunRows) -> Iterator[ColumnTable]:
     """The tables of the analyses. References are left out, as their drops say nothing, and from all but the edit
     distance also controls."""
     every = [row for row in given.rows if given.kinds.get(row.system) != "reference"]
@@ -221,7 +221,7 @@ class LengthDrop(NamedTuple):
     bin: LengthBin
 
 
-def _make_lengths_table(given: Given) -> ColumnTable:
+def _make_lengths_table(given: RunRows) -> ColumnTable:
     rows = [LengthDrop(*where, length) for where, bins in given.lengths.items() for length in bins]
     return ColumnTable.of(
         "drop_by_length", "Drop in points by length in words", rows,
@@ -237,10 +237,10 @@ def _contrast_rows(contrast: Contrast, name: str) -> Iterator[DropDifference]:
         yield DropDifference(name, contrast.difference)
 
 
-__all__ = ["Given", "make_tables"]
+__all__ = ["RunRows", "make_tables"]
 
 
-def make_tables(given: Given) -> Iterator[ScoreGrid | ColumnTable]:
+def make_tables(given: RunRows) -> Iterator[ScoreGrid | ColumnTable]:
     """All tables that the run can fill: `pteb_table6`, `9`, `10`, `12` and by dataset and source; `pteb_table7`, `14`,
     `rank_stability`, `rank_intervals`, `drop_mixed`; `drop_by_*`; `pteb_table1`, `8`, `13`, `paraphrase_quality`."""
     if not given.datasets:

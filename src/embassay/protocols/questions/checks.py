@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from embassay.data.documents import Placed
+from embassay.data.documents import PlacedPassage
 from embassay.data.language import explain_foreign, language_fault
 from embassay.protocols.questions import QuestionsOptions
 from embassay.randomness import random_bytes
@@ -50,7 +50,7 @@ _RUN = 6
 
 
 def find_fault(
-    question: str, kind: str, passage: Placed, options: QuestionsOptions
+    question: str, kind: str, passage: PlacedPassage, options: QuestionsOptions
 ) -> tuple[str, str] | None:
     """Why a question is not kept, and more words; None where it passes the checks that need no model."""
     if not question:

@@ -17,13 +17,13 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from embassay.contracts import ChatModel, Message, Sampling
-from embassay.data.check.figures import Nearness, Sketches
-from embassay.data.documents import Placed
+from embassay.data.check.figures import NearDuplicateRule, TextSketches
+from embassay.data.documents import PlacedPassage
 from embassay.errors import DataError, TextRefused, Unanswered
 from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.kernel.inputs import Prompt, fence_text, mark_of, read_prompt
 from embassay.protocols.kernel.plan import PlannedSystem
-from embassay.protocols.kernel.session import Silent, make_unknown_price_error
+from embassay.protocols.kernel.session import SilentListener, make_unknown_price_error
 from embassay.protocols.kernel.tables import ColumnTable, text, whole
 from embassay.protocols.questions import NEAR, QuestionsOptions
 from embassay.protocols.questions.checks import CHECKS, find_fault, find_span, mistype_question
@@ -137,24 +137,24 @@ def load_prompt(kind: str, into: str = "") -> Prompt:
     return Prompt(kind, VERSION, read_kind("write").replace("{kind}", task))
 
 
-def write_messages(kind: str, passage: Placed, into: str = "") -> list[Message]:
+def write_messages(kind: str, passage: PlacedPassage, into: str = "") -> list[Message]:
     """What the writer is sent: the instructions, then the passage between marked lines."""
     shown = fence_text("passage", mark_of([passage.title, passage.body]), _shown_passage(passage))
     return [Message("system", load_prompt(kind, into).text), Message("user", shown)]
 
 
-def check_messages(question: str, passage: Placed) -> list[Message]:
+def check_messages(question: str, passage: PlacedPassage) -> list[Message]:
     """What the checker is sent."""
     mark = mark_of([question, passage.title, passage.body])
     blocks = (fence_text("question", mark, question), fence_text("passage", mark, _shown_passage(passage)))
     return [Message("system", load_prompt("check").text), Message("user", "\n\n".join(blocks))]
 
 
-def _shown_passage(passage: Placed) -> str:
+def _shown_passage(passage: PlacedPassage) -> str:
     return f"{passage.title}\n{passage.body}" if passage.title else passage.body
 
 
-def _find_quotation(passage: Placed, evidence: str) -> tuple[int, int] | None:
+def _find_quotation(passage: PlacedPassage, evidence: str) -> tuple[int, int] | None:
     """Where the body has a quotation, from what was shown: title and body. Of one that begins in the title, the rest;
     None where the body has nothing of it."""
     if (place := find_span(passage.body, evidence)) is not None:
@@ -178,7 +178,7 @@ def _ignore_progress() -> None:
     """Nobody listens."""
 
 
-def _find_none(_: str) -> Sequence[Placed]:
+def _find_none(_: str) -> Sequence[PlacedPassage]:
     """Nothing is searched."""
     return ()
 
@@ -194,12 +194,12 @@ class QuestionWriter:
     costs: dict[str, float] = field(default_factory=dict, compare=False)
     heard: Callable[[], None] = field(default=_ignore_progress, compare=False)
     """Called for every answer."""
-    search: Callable[[str], Sequence[Placed]] = field(default=_find_none, compare=False)
+    search: Callable[[str], Sequence[PlacedPassage]] = field(default=_find_none, compare=False)
     """Question -> the passages most likely to answer it: a question without an answer is checked against each."""
     corpus: str = ""
     """The fingerprint of what is searched."""
 
-    def key(self, kind: str, passage: Placed) -> str:
+    def key(self, kind: str, passage: PlacedPassage) -> str:
         """32 digits: all that a draft depends on."""
         options = self.options.as_dict()
         how = {name: options[name] for name in ("into", "attempts", "copied", "temperature", "top_p")}
@@ -211,7 +211,7 @@ class QuestionWriter:
             [kind, source, how, CHECKS, prompts, self.chat.identity, self.checker.identity, self.seed]
         )[:32]
 
-    async def draft(self, kind: str, passage: Placed) -> Draft:
+    async def draft(self, kind: str, passage: PlacedPassage) -> Draft:
         """A question about the passage, drawn anew until one is kept or the attempts are used up. ModelError for a
         model that cannot be had, BudgetExceeded when the money ends."""
         head = Draft(self.key(kind, passage), kind, passage.id, passage.document or passage.id, "unreadable")
@@ -228,7 +228,7 @@ class QuestionWriter:
         # The last refusal is the outcome itself.
         return replace(head, rejected=tuple(rejected[:-1]))
 
-    async def _attempt(self, kind: str, passage: Placed, attempt: int) -> dict[str, Any]:
+    async def _attempt(self, kind: str, passage: PlacedPassage, attempt: int) -> dict[str, Any]:
         options, key = self.options, self.key(kind, passage)
         sampling = Sampling(options.temperature, options.top_p, self._seed("write", attempt))
         messages = write_messages(kind, passage, options.into)
@@ -251,7 +251,7 @@ class QuestionWriter:
             "start": passage.start + start, "end": passage.start + end
         }  # fmt: skip
 
-    async def _is_answered(self, question: str, passage: Placed, attempt: int, key: str) -> bool:
+    async def _is_answered(self, question: str, passage: PlacedPassage, attempt: int, key: str) -> bool:
         """Whether the checker finds an answer in the passage, and quotes it."""
         # The check shall not depend on luck, however freely the question was written.
         careful = Sampling(0.0, 1.0, self._seed("check", attempt))
@@ -259,7 +259,7 @@ class QuestionWriter:
         checked = await self._answer(self.checker, messages, careful, Checked, attempt, key)
         return checked.answerable and find_span(_shown_passage(passage), checked.evidence) is not None
 
-    async def _check_unanswered(self, question: str, passage: Placed, attempt: int, key: str) -> None:
+    async def _check_unanswered(self, question: str, passage: PlacedPassage, attempt: int, key: str) -> None:
         """UnfitDraft where the checker finds an answer in the passage or in one that a search finds."""
         others = [hit for hit in self.search(question) if hit.id != passage.id]
         for candidate in (passage, *others):
@@ -301,7 +301,7 @@ SEARCHED = 3
 """Passages, beside its own, that may not answer a question without an answer."""
 _WRITTEN, _CHECKED = 70, 35
 """Tokens of usual answers."""
-Drawn = Mapping[str, Sequence[Placed]]
+Drawn = Mapping[str, Sequence[PlacedPassage]]
 """Kind of question -> the passages that it is to be asked about."""
 
 
@@ -343,8 +343,8 @@ def plan_models(
 
 
 def draw_passages(
-    passages: Sequence[Placed], kinds: Sequence[str], options: QuestionsOptions, seed: int, corpus: str
-) -> dict[str, tuple[Placed, ...]]:
+    passages: Sequence[PlacedPassage], kinds: Sequence[str], options: QuestionsOptions, seed: int, corpus: str
+) -> dict[str, tuple[PlacedPassage, ...]]:
     """Kind -> the passages that a model is to ask about, drawn by id and seed; none twice while there are others.
     DataError where none is long enough."""
     fit = [passage for passage in passages if len(passage.body.split()) >= options.words]
@@ -364,7 +364,11 @@ def draw_passages(
 
 
 def forecast_drafts(
-    head: Forecast, writer: QuestionWriter, kind: str, drawn: Sequence[Placed], done: Mapping[str, Draft]
+    head: Forecast,
+    writer: QuestionWriter,
+    kind: str,
+    drawn: Sequence[PlacedPassage],
+    done: Mapping[str, Draft],
 ) -> Iterator[Forecast]:
     """`head` for the writer and for the checker, for the drafts of a kind that are not `done` (by key): as many calls
     of each as those took that are, if there are enough to tell; else one of each, as if the first were kept."""
@@ -407,7 +411,7 @@ def describe_total(cells: Sequence[Forecast], writer: QuestionWriter, done: Mapp
 
 def list_missing_drafts(
     writer: QuestionWriter, drawn: Drawn, drafts: Container[str]
-) -> list[tuple[str, Placed]]:
+) -> list[tuple[str, PlacedPassage]]:
     """Kinds and passages whose draft is not there."""
     return [
         (kind, p) for kind, passages in drawn.items() for p in passages if writer.key(kind, p) not in drafts
@@ -429,7 +433,7 @@ def write_drafts(
     drawn: Drawn,
     path: Path,
     drafts: dict[str, Draft],
-    listener: Silent,
+    listener: SilentListener,
     ledger: Ledger | None = None,
 ) -> dict[tuple[str, str], str]:
     """Have every question written and checked that is not among `drafts`, which gain it and which the file `path` keeps
@@ -443,9 +447,9 @@ def write_drafts(
     )
 
 
-def _alternate_kinds(asked: Sequence[tuple[str, Placed]]) -> list[tuple[str, Placed]]:
+def _alternate_kinds(asked: Sequence[tuple[str, PlacedPassage]]) -> list[tuple[str, PlacedPassage]]:
     """The first of every kind, the second of every kind, and so on: the first then cost what all do."""
-    by_kind: dict[str, list[tuple[str, Placed]]] = {}
+    by_kind: dict[str, list[tuple[str, PlacedPassage]]] = {}
     for pair in asked:
         by_kind.setdefault(pair[0], []).append(pair)
     turns = zip_longest(*by_kind.values())
@@ -454,10 +458,10 @@ def _alternate_kinds(asked: Sequence[tuple[str, Placed]]) -> list[tuple[str, Pla
 
 async def _write_missing(
     writer: QuestionWriter,
-    asked: Sequence[tuple[str, Placed]],
+    asked: Sequence[tuple[str, PlacedPassage]],
     path: Path,
     drafts: dict[str, Draft],
-    listener: Silent,
+    listener: SilentListener,
     ledger: Ledger | None,
 ) -> dict[tuple[str, str], str]:
     failed: dict[tuple[str, str], str] = {}
@@ -505,7 +509,7 @@ def find_near_repeats(texts: Sequence[str], threshold: float) -> list[int]:
         if first.setdefault(" ".join(question.casefold().split()), place) != place:
             repeats.add(place)
     if len(texts) > 1 and threshold < 1:
-        repeats |= {pair.second for pair in Sketches(texts, Nearness(threshold)).pairs()}
+        repeats |= {pair.second for pair in TextSketches(texts, NearDuplicateRule(threshold)).pairs()}
     return sorted(repeats)
 
 

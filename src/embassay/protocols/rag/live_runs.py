@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from embassay.data.judged_runs import Known, read_run
+from embassay.data.judged_runs import CorpusTexts, read_run
 from embassay.data.rows import show_value
 from embassay.data.views import draw
 from embassay.errors import ModelError, UsageError
-from embassay.protocols.kernel.session import Silent, open_ledger
+from embassay.protocols.kernel.session import SilentListener, open_ledger
 from embassay.runs.folder import slugify_name, to_json, write_atomic
 from embassay.systems.remote import Ledger, as_finished, redact_keys, wait_for
 from embassay.systems.retrievers import LiveAnswer, Retriever, open_retriever
@@ -87,7 +87,7 @@ class LiveRun:
 
 
 @dataclass(frozen=True)
-class Questions:
+class AskedQuestions:
     """What retrievers are asked: id -> text, for `depth` documents each; `seed` draws those asked twice."""
 
     texts: Mapping[str, str]
@@ -98,10 +98,10 @@ class Questions:
 @contextmanager
 def make_live_runs(
     retrievers: Sequence[str | Retriever],
-    questions: Questions,
+    questions: AskedQuestions,
     out: Path | None,
     *,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
 ) -> Iterator[tuple[LiveRun, ...]]:
     """Ask the retrievers, given as `spec`, `name=spec` or themselves, one after another. Their answers are kept in the
@@ -153,14 +153,14 @@ def parse_named_retriever(given: str) -> tuple[str, str]:
 
 
 def ask_all(
-    retriever: Retriever, questions: Questions, path: Path, *, listener: Silent | None = None
+    retriever: Retriever, questions: AskedQuestions, path: Path, *, listener: SilentListener | None = None
 ) -> LiveRun:
     """Ask all questions that `path` holds no answer to, and some of them a second time.
 
     An answer is on the disk before the next is waited for. UsageError where `path` holds another retriever's answers,
     ModelError where nothing is answered, BudgetExceeded where the money is used up: what was answered stays.
     """
-    asked = _Asked(retriever, questions, path, listener or Silent())
+    asked = _AskedRetriever(retriever, questions, path, listener or SilentListener())
     asked.check_same()
     failed = asked.ask_first()
     again, changed = asked.ask_again()
@@ -169,7 +169,7 @@ def ask_all(
     return LiveRun(retriever.name, path, questions.depth, at_once, failed, seconds, again, changed)
 
 
-def try_question(retriever: Retriever, query: str, question: str, known: Known) -> Iterator[str]:
+def try_question(retriever: Retriever, query: str, question: str, known: CorpusTexts) -> Iterator[str]:
     """What the retriever answers to one question, and which documents that is read as, in lines."""
     answer = wait_for(lambda: retriever.ask(question))
     yield f"  answered in {_format_ms(answer.seconds * 1000)}: {show_value(answer.value)[:200]}"
@@ -187,11 +187,13 @@ def _format_ms(value: float) -> str:
     return f"{value:.1f} ms" if value < 99.5 else f"{value:,.0f} ms"
 
 
-class _Asked:
+class _AskedRetriever:
     """The answers of a retriever to questions, in a file and in memory. Beside the file stands whose they are, and once
     questions were asked twice, what came of that."""
 
-    def __init__(self, retriever: Retriever, questions: Questions, path: Path, listener: Silent) -> None:
+    def __init__(
+        self, retriever: Retriever, questions: AskedQuestions, path: Path, listener: SilentListener
+    ) -> None:
         self.retriever, self.questions, self.path = retriever, questions.texts, path
         self.depth, self.seed, self.listener = questions.depth, questions.seed, listener
         self.answers = {

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from embassay.data.judged_runs import Entries
 from embassay.data.rows import make_missing_column_error, read_key, read_text
 from embassay.data.tables import open_table
-from embassay.data.views import Renamed
+from embassay.data.views import RenamedView
 from embassay.errors import DataError
 from embassay.protocols.calibration.options import ANSWERED, LOSS, SILENT, SILENT_BELOW
 from embassay.randomness import make_generator
@@ -114,7 +114,7 @@ def explain_silence(silence: Silence, kind: str) -> str:
 def read_unanswerable(path: str) -> dict[str, list[str]]:
     """Kind -> ids of the questions without an answer, from a table with `id` and, if it tells them apart, `kind`.
     DataError for a table without `id`, an id that stands there twice, and no question."""
-    source = Renamed(open_table(Path(path).expanduser()))
+    source = RenamedView(open_table(Path(path).expanduser()))
     if "id" not in source.columns():
         raise make_missing_column_error(source, "id")
     columns = source.columns()

@@ -22,8 +22,8 @@ from embassay.data import Dataset
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.estimates import (
     Estimate,
-    Items,
-    Lost,
+    ItemCollector,
+    LostTexts,
     bootstrap_estimate,
     make_undefined_score,
 )
@@ -51,7 +51,7 @@ DRAWS = 10
 
 
 @dataclass(frozen=True)
-class Orders:
+class PairOrders:
     """Upper pairs (`first`, `second`) that are more alike than the lower ones beside them, each (n,)."""
 
     ids: tuple[str, ...]
@@ -64,7 +64,7 @@ class Orders:
         return len(self.ids)
 
 
-def load_orders(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Orders]:
+def load_orders(dataset: Dataset, limit: int | None, seed: int) -> Loaded[PairOrders]:
     """The orders of a dataset in the first of the `SHAPES` that it has. DataError where nothing is ordered."""
     shape = next(shape for shape in SHAPES if not dataset.missing(shape))
     loaded: Loaded[Any] = dataset.load(shape, seed=seed)
@@ -77,7 +77,7 @@ def load_orders(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Orders
     return replace(loaded, data=_draw_orders(orders, limit, seed))
 
 
-def order_pairs(data: ScoredPairs | LabelledPairs, seed: int) -> Orders:
+def order_pairs(data: ScoredPairs | LabelledPairs, seed: int) -> PairOrders:
     """Each pair that people rate high, or say belongs together, above one that they do not, drawn from the seed."""
     values = np.asarray(data.scores if isinstance(data, ScoredPairs) else data.labels, dtype=np.float64)
     # A scale that begins at 1 has its low end there.
@@ -86,10 +86,10 @@ def order_pairs(data: ScoredPairs | LabelledPairs, seed: int) -> Orders:
     high = np.flatnonzero((spread >= HIGH * top) & (top > 0))
     low = np.flatnonzero(spread <= LOW * top)
     if not len(high) or not len(low):
-        return Orders((), (), (), (), ())
+        return PairOrders((), (), (), (), ())
     drawn = [int.from_bytes(random_bytes(8, seed, "lower pair", data.ids[place]), "big") for place in high]
     below = [int(low[number % len(low)]) for number in drawn]
-    return Orders(
+    return PairOrders(
         tuple(data.ids[place] for place in high),
         tuple(data.first[place] for place in high),
         tuple(data.second[place] for place in high),
@@ -98,22 +98,22 @@ def order_pairs(data: ScoredPairs | LabelledPairs, seed: int) -> Orders:
     )
 
 
-def order_summaries(data: Documents) -> Orders:
+def order_summaries(data: Documents) -> PairOrders:
     """Each document with its own summary above the same with the next document's."""
     if data.summaries is None or len(data) < 2:
-        return Orders((), (), (), (), ())
+        return PairOrders((), (), (), (), ())
     summaries = tuple(data.summaries)
     texts = tuple(data.texts)
-    return Orders(tuple(data.ids), texts, summaries, texts, (*summaries[1:], summaries[0]))
+    return PairOrders(tuple(data.ids), texts, summaries, texts, (*summaries[1:], summaries[0]))
 
 
-def _draw_orders(orders: Orders, limit: int | None, seed: int) -> Orders:
+def _draw_orders(orders: PairOrders, limit: int | None, seed: int) -> PairOrders:
     if limit is None or limit >= len(orders):
         return orders
     keys = [random_bytes(8, seed, "limit", key) for key in orders.ids]
     kept = sorted(sorted(range(len(orders)), key=keys.__getitem__)[:limit])
     columns = (orders.ids, orders.first, orders.second, orders.lower_first, orders.lower_second)
-    return Orders(*(tuple(column[place] for place in kept) for column in columns))
+    return PairOrders(*(tuple(column[place] for place in kept) for column in columns))
 
 
 def change_word(word: str) -> tuple[str, ...]:
@@ -163,7 +163,7 @@ class DraftText:
 
 
 @dataclass(frozen=True)
-class Attack:
+class AttackOutcome:
     """What a search came to: the text with the fewest changes found that is less similar than the threshold, or the
     least similar within the budget."""
 
@@ -181,7 +181,7 @@ def find_smallest_edits(
     *,
     budget: int = 5,
     beam: int = 1,
-) -> list[Attack]:
+) -> list[AttackOutcome]:
     """For each pair the fewest changed words of `second` that bring its similarity to `first` below its threshold.
 
     A search that keeps the `beam` best drafts of each size, so what it finds is an upper bound of the fewest. Pairs go
@@ -197,7 +197,7 @@ def find_smallest_edits(
     """
     if budget < 1 or beam < 1:
         raise UsageError("A search needs a budget and a beam.", mend="Give 1 or more of both.")
-    attacks: list[Attack] = []
+    attacks: list[AttackOutcome] = []
     for start in range(0, len(second), BLOCK):
         part = slice(start, start + BLOCK)
         searches = [
@@ -256,14 +256,14 @@ class WordSearch:
             self.places = list(dict.fromkeys(draft.changes[0][0] for draft in ordered))[:SHORTLIST]
         self.best = ordered[:beam]
 
-    def as_attack(self) -> Attack:
+    def as_attack(self) -> AttackOutcome:
         """What it came to."""
         best = self.best[0]
-        return Attack(best.text, len(best.changes), best.similarity, self.flips)
+        return AttackOutcome(best.text, len(best.changes), best.similarity, self.flips)
 
 
 def estimate_chance_flips(
-    system: Similarity, orders: Orders, thresholds: Floats, budget: int, seed: int
+    system: Similarity, orders: PairOrders, thresholds: Floats, budget: int, seed: int
 ) -> Floats:
     """The share of `DRAWS` random orders of words in which as many changes as the column says, or fewer, flip a pair:
     (n, budget)."""
@@ -276,7 +276,7 @@ def estimate_chance_flips(
 
 
 def _draw_flips(
-    system: Similarity, orders: Orders, thresholds: Floats, budget: int, seed: int
+    system: Similarity, orders: PairOrders, thresholds: Floats, budget: int, seed: int
 ) -> NDArray[np.bool_]:
     """Whether each number of changes flips a pair in each draw, (n, draws, budget)."""
     flips = np.zeros((len(orders), DRAWS, budget), dtype=np.bool_)
@@ -316,16 +316,18 @@ class _Stream:
         return random_bytes(n, self.seed, "random change", self.key, str(self.calls))
 
 
-def evaluate_system(system: Similarity, data: Orders, context: Context) -> TaskOutcome:
+def evaluate_system(system: Similarity, data: PairOrders, context: Context) -> TaskOutcome:
     """Attack the orders that a system has right, and count how many changes each withstands."""
     if RELATIVE in system.identity:
         nothing = make_undefined_score(
             HEADLINE, 0, f"similarities of {system.name} are relative to their batch: {ABSOLUTE}"
         )
-        return TaskOutcome((nothing,), {HEADLINE: Component(None, 0, reason=nothing.reason)}, Items().columns)
+        return TaskOutcome(
+            (nothing,), {HEADLINE: Component(None, 0, reason=nothing.reason)}, ItemCollector().columns
+        )
     upper = system.pairs(data.first, data.second).astype(np.float64).round(6)
     lower = system.pairs(data.lower_first, data.lower_second).astype(np.float64).round(6)
-    items, lost = Items(), Lost(system, data.ids, "orders")
+    items, lost = ItemCollector(), LostTexts(system, data.ids, "orders")
     lost.see(upper, data.first, data.second)
     lost.see(lower, data.lower_first, data.lower_second)
     if lost.too_many:
@@ -357,9 +359,9 @@ def evaluate_system(system: Similarity, data: Orders, context: Context) -> TaskO
     )  # fmt: skip
 
 
-def _select_rows(data: Orders, rows: NDArray[np.int64]) -> Orders:
+def _select_rows(data: PairOrders, rows: NDArray[np.int64]) -> PairOrders:
     columns = (data.ids, data.first, data.second, data.lower_first, data.lower_second)
-    return Orders(*(tuple(column[row] for row in rows.tolist()) for column in columns))
+    return PairOrders(*(tuple(column[row] for row in rows.tolist()) for column in columns))
 
 
 def _name_variant(size: int) -> str:

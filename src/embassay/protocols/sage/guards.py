@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked, Similarity
 from embassay.errors import ModelError
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, make_undefined_score
+from embassay.protocols.kernel.estimates import Estimate, ItemCollector, LostTexts, make_undefined_score
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap, find_groups
 from embassay.protocols.kernel.tables import ColumnTable, number, text
 from embassay.protocols.sage.retrieval import K, ideal_gains, list_gains, ndcg
@@ -221,11 +221,11 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext
                 columns[f"{asked.name}:{name}"] = guard(bench, asked).ndcg
             except ModelError as error:
                 reasons[name] = str(error)
-    lost = Lost(system, data.queries.ids, "queries")
+    lost = LostTexts(system, data.queries.ids, "queries")
     for asked in searches:
         lost.see_texts(asked.queries)
     if lost.too_many:
-        return lost.without_score(HEADLINE, Items())
+        return lost.without_score(HEADLINE, ItemCollector())
     for column in columns.values():
         column[lost.mask] = np.nan
     return _make_outcome(columns, reasons, edits, bench, lost)
@@ -236,11 +236,11 @@ def _make_outcome(
     reasons: Mapping[str, str],
     edits: Sequence[str],
     bench: GuardBench,
-    lost: Lost,
+    lost: LostTexts,
 ) -> TaskOutcome:
-    over = Shares(bench.context, find_groups(bench.data))
+    over = GuardShares(bench.context, find_groups(bench.data))
     whole = over.share_kept(columns[CLEAN], np.mean([columns[edit] for edit in edits], axis=0), most=1.0)
-    items, scores = Items(), [whole.score(HEADLINE)]
+    items, scores = ItemCollector(), [whole.score(HEADLINE)]
     for variant, column in columns.items():
         scores.append(over.mean_value(column).score(f"ndcg@{K}", variant=variant))
         items.add(bench.data.queries.ids, column, f"ndcg@{K}", variant)
@@ -261,7 +261,7 @@ def _make_outcome(
     )
 
 
-def _guard_scores(columns: Mapping[str, Floats], edit: str, name: str, over: Shares) -> Iterator[Score]:
+def _guard_scores(columns: Mapping[str, Floats], edit: str, name: str, over: GuardShares) -> Iterator[Score]:
     variant = f"{edit}:{name}"
     clean, damaged, guarded = columns[CLEAN], columns[edit], columns[variant]
     yield over.share_kept(clean, guarded).score(HEADLINE, variant=variant)
@@ -277,7 +277,7 @@ def _guard_scores(columns: Mapping[str, Floats], edit: str, name: str, over: Sha
 
 
 @dataclass(frozen=True)
-class Shares:
+class GuardShares:
     """Estimates over questions, of means that are each over the questions that have a value."""
 
     context: SageContext

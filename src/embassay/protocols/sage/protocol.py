@@ -18,7 +18,7 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel.evaluation import Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem, PlannedTask
-from embassay.protocols.kernel.session import Conclusion, Session, Silent, system_kinds
+from embassay.protocols.kernel.session import Conclusion, Session, SilentListener, system_kinds
 from embassay.protocols.kernel.tables import RunTable
 from embassay.protocols.sage.guards import guard_table
 from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
@@ -50,7 +50,7 @@ def run(
     out: str | Path | None = None,
     workers: Workers = 1,
     cache: Path | None = None,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
     **arguments: Any,
 ) -> Run:
@@ -117,7 +117,7 @@ class Sage(TaskProtocol):
                     task.task, dataset.name, partial(_shown_texts, plan, dataset.source, task.task)
                 )
 
-    def work(self, session: Session, listener: Silent) -> None:
+    def work(self, session: Session, listener: SilentListener) -> None:
         """The cells, and then what they have found."""
         session.do(listener)
         _keep_found(session.plan, self.folder)

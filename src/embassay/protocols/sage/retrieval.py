@@ -25,8 +25,8 @@ from embassay.contracts import Ranked, Similarity
 from embassay.measures import ndcg_arrays
 from embassay.protocols.kernel.estimates import (
     Estimate,
-    Items,
-    Lost,
+    ItemCollector,
+    LostTexts,
     Statistic,
     bootstrap_estimate,
     make_undefined_score,
@@ -54,7 +54,7 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext
     A document that lost a version is left out of every corpus and of the judgements, a lost query, and one without
     a judged document left, of the means.
     """
-    corpora, items = Corpora(data.corpus, context), Items()
+    corpora, items = Corpora(data.corpus, context), ItemCollector()
     if not corpora.edits:
         row = make_undefined_score(HEADLINE, len(data), "no edit changed any document")
         part = Component(None, len(data), reason=row.reason)
@@ -137,10 +137,10 @@ def _merge_shards(shards: Iterable[Ranked], offsets: Sequence[int], k: int) -> R
     return best
 
 
-def _find_lost(system: Similarity, data: RetrievalSet, corpora: Corpora) -> tuple[Lost, Lost]:
+def _find_lost(system: Similarity, data: RetrievalSet, corpora: Corpora) -> tuple[LostTexts, LostTexts]:
     """Documents of which the system lost a version, and queries that it lost."""
-    documents = Lost(system, data.corpus.ids, "documents")
-    queries = Lost(system, data.queries.ids, "queries")
+    documents = LostTexts(system, data.corpus.ids, "documents")
+    queries = LostTexts(system, data.queries.ids, "queries")
     # Versions are made again only where there is something to look for.
     for place, texts in enumerate(corpora if getattr(system, "failures", None) else ()):
         documents.see_texts(texts, corpora.offsets[place % corpora.shards])
@@ -236,7 +236,11 @@ class _OverQueries:
 
 
 def _score_rankings(
-    searched: _VersionRankings, data: RetrievalSet, lost: NDArray[np.bool_], items: Items, over: _OverQueries
+    searched: _VersionRankings,
+    data: RetrievalSet,
+    lost: NDArray[np.bool_],
+    items: ItemCollector,
+    over: _OverQueries,
 ) -> TaskOutcome:
     """The outcome from the rankings of the clean corpus and its versions; `lost` queries do not count."""
     context, ranked = over.context, searched.apart
@@ -288,7 +292,7 @@ def harmonic_retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
 def _make_outcome(
     columns: NDArray[np.float64],
     tied: NDArray[np.float64],
-    items: Items,
+    items: ItemCollector,
     over: _OverQueries,
     counts: dict[str, int],
 ) -> TaskOutcome:

@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, average_estimates, bootstrap_estimate
+from embassay.protocols.kernel.estimates import (
+    Estimate,
+    ItemCollector,
+    LostTexts,
+    average_estimates,
+    bootstrap_estimate,
+)
 from embassay.protocols.sage.tasks import (
     INSERTED,
     INSERTIONS,
@@ -52,8 +58,8 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
     Those of under two tokens, and those that lost a version, are skipped and counted.
     """
     documents, skipped = _select_long_documents(shorten_documents(data, context), context)
-    items, scores, wholes = Items(), [], []
-    lost = Lost(system, documents.ids, "documents")
+    items, scores, wholes = ItemCollector(), [], []
+    lost = LostTexts(system, documents.ids, "documents")
     similar = {kind: _measure_similarity(system, kind, documents, lost, context) for kind in KINDS}
     for kind, similarity in similar.items():
         for variant, column in zip(kind.variants, similarity.T, strict=True):
@@ -76,7 +82,7 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
 
 
 def _measure_similarity(
-    system: Similarity, kind: _EditKind, documents: Documents, lost: Lost, context: SageContext
+    system: Similarity, kind: _EditKind, documents: Documents, lost: LostTexts, context: SageContext
 ) -> NDArray[np.float64]:
     """Similarity of every document and its versions of one kind: (documents, variants)."""
     columns = []

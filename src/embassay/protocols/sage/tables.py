@@ -15,7 +15,7 @@ from embassay.protocols.kernel.tables import (
     ColumnTable,
     Field,
     First,
-    Printed,
+    PrintedTable,
     RunTable,
     Style,
     format_csv,
@@ -63,7 +63,7 @@ class SageTable(RunTable):
             [["kind", "system", *self.columns], *([kind, system, *v] for kind, system, v in self.rows)]
         )
 
-    def printed(self, first: First | None = None) -> Printed:
+    def printed(self, first: First | None = None) -> PrintedTable:
         """Three decimals, `n/a` where there is no value, systems under their group as in the paper."""
         body: list[Sequence[str] | str] = []
         best = set()
@@ -78,7 +78,7 @@ class SageTable(RunTable):
                 }
                 body.append([system, *("n/a" if value is None else f"{value:.3f}" for value in values)])
         heads = ["Model/Metric", *self.columns]
-        return Printed(self.title, heads, "l" + "r" * len(self.columns), body, first=frozenset(best))
+        return PrintedTable(self.title, heads, "l" + "r" * len(self.columns), body, first=frozenset(best))
 
 
 class _SageRows:

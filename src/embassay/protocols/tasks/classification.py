@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import Items, Lost, bootstrap_estimate
+from embassay.protocols.kernel.estimates import ItemCollector, LostTexts, bootstrap_estimate
 from embassay.protocols.tasks.task import (
     Embedding,
+    ParaphrasedData,
     Place,
     PtebContext,
-    Reworded,
     Wording,
     item_places,
     make_outcome,
@@ -40,16 +40,19 @@ Vectors = NDArray[np.float32]
 def evaluate_system(system: Similarity, data: Classification, context: PtebContext) -> TaskOutcome:
     """Score one system; items say of each test text whether its label was `correct`."""
     vectors = _encode_sides(system, data)
-    train, test = Lost(system, data.train.ids, "training texts"), Lost(system, data.test.ids, "test texts")
+    train, test = (
+        LostTexts(system, data.train.ids, "training texts"),
+        LostTexts(system, data.test.ids, "test texts"),
+    )
     train.see_texts(data.train.texts)
     test.see_texts(data.test.texts)
     for lost in (train, test):
         if lost.too_many:
-            return lost.without_score(HEADLINE, Items())
+            return lost.without_score(HEADLINE, ItemCollector())
     learnt, asked = ~train.mask, ~test.mask
     labels = np.array(data.train.labels)[learnt]
     if len(set(labels.tolist())) < 2:
-        return make_outcome(HEADLINE, ONE_LABEL, Items(), n=int(asked.sum()), counts={})
+        return make_outcome(HEADLINE, ONE_LABEL, ItemCollector(), n=int(asked.sum()), counts={})
     notes: list[str] = []
     if vectors is None:
         how = f"{context.options.neighbours} nearest neighbours"
@@ -61,7 +64,7 @@ def evaluate_system(system: Similarity, data: Classification, context: PtebConte
             vectors[0][learnt], labels, vectors[1][asked], context.seed
         )
     correct = np.where(asked, predicted == np.array(data.test.labels), np.nan)
-    items = Items()
+    items = ItemCollector()
     items.add(data.test.ids, correct, "correct")
     method = f"{how}, bootstrap over test texts"
     share = bootstrap_estimate(
@@ -108,13 +111,13 @@ def list_texts(data: Classification) -> Iterator[Place]:
     yield from item_places("test", data.test.ids, data.test.texts)
 
 
-def replace_texts(data: Classification, wording: Wording) -> Reworded:
+def replace_texts(data: Classification, wording: Wording) -> ParaphrasedData:
     """Both sides paraphrased; a text that has none drops its row. The test texts are the items."""
     train, test = (
         _reword_side(side, name, wording) for name, side in (("train", data.train), ("test", data.test))
     )
     whole = train.whole and test.whole
-    return Reworded(
+    return ParaphrasedData(
         data if whole else Classification(train.original, test.original),
         Classification(train.paraphrased, test.paraphrased),
         test.kept,
@@ -123,7 +126,7 @@ def replace_texts(data: Classification, wording: Wording) -> Reworded:
     )
 
 
-def _reword_side(side: LabelledTexts, name: str, wording: Wording) -> Reworded:
+def _reword_side(side: LabelledTexts, name: str, wording: Wording) -> ParaphrasedData:
     texts = reword_texts(item_places(name, side.ids, side.texts), wording)
     rows = [row for row, text in enumerate(texts) if text is not None]
     return replace_row_texts(

@@ -19,12 +19,18 @@ from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
 from embassay.measures.clusters import complete_linkage, order_of_contents, restore_item_order
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, average_over_sets, bootstrap_single_set
+from embassay.protocols.kernel.estimates import (
+    Estimate,
+    ItemCollector,
+    LostTexts,
+    average_over_sets,
+    bootstrap_single_set,
+)
 from embassay.protocols.tasks.task import (
     Embedding,
+    ParaphrasedData,
     Place,
     PtebContext,
-    Reworded,
     Wording,
     item_places,
     make_outcome,
@@ -50,14 +56,14 @@ def evaluate_system(
     A system is told how many clusters gold has; without `give_k` it takes the number, from 2 to half of the texts and
     `MOST_GROUPS`, whose clusters have the highest mean silhouette, of equals the smallest.
     """
-    items = Items()
+    items = ItemCollector()
     if isinstance(system, Embedding):
         how, clustered = "k-means", _by_vectors(system, data, context.seed, give_k)
     else:
         how, clustered = "complete linkage", _by_distances(system, data, context, give_k)
     if not give_k:
         how += ", number of clusters by silhouette"
-    lost = Lost(system, data.ids, "texts")
+    lost = LostTexts(system, data.ids, "texts")
     lost.see_texts(data.texts)
     if lost.too_many:
         return lost.without_score(HEADLINE, items)
@@ -89,7 +95,7 @@ def list_texts(data: LabelledTexts) -> Iterator[Place]:
     return item_places("text", data.ids, data.texts)
 
 
-def replace_texts(data: LabelledTexts, wording: Wording) -> Reworded:
+def replace_texts(data: LabelledTexts, wording: Wording) -> ParaphrasedData:
     """Every text paraphrased; one that has none drops out of its set."""
     wordings = reword_texts(list_texts(data), wording)
     rows = [row for row, text in enumerate(wordings) if text is not None]
@@ -173,7 +179,7 @@ def _mean_outcome(
     how: str,
     estimate: Estimate | None,
     scores: list[Score],
-    items: Items,
+    items: ItemCollector,
     skipped: list[Skipped],
     notes: list[str],
 ) -> TaskOutcome:

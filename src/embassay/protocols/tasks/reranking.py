@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.measures import average_precision, pair_average_precision
-from embassay.protocols.kernel.estimates import Items, Lost, bootstrap_estimate
+from embassay.protocols.kernel.estimates import ItemCollector, LostTexts, bootstrap_estimate
 from embassay.protocols.tasks.task import (
-    Groups,
+    ParaphrasedData,
     Place,
     PtebContext,
-    Reworded,
+    TextGroups,
     Wording,
     list_left_out,
     make_outcome,
@@ -59,7 +59,7 @@ def score_similarities(
     precision: Precision | None = None,
 ) -> TaskOutcome:
     """`evaluate_system` where the similarity of every query's candidates, (candidates,) each, is known already."""
-    items = Items()
+    items = ItemCollector()
     queries, candidates = _lost_texts(system, data)
     for lost in (queries, candidates):
         if lost.too_many:
@@ -86,11 +86,11 @@ def list_texts(data: RerankingSet) -> Iterator[Place]:
         yield from several_places("candidate", (key,), (data.candidates[row],))
 
 
-def replace_texts(data: RerankingSet, wording: Wording) -> Reworded:
+def replace_texts(data: RerankingSet, wording: Wording) -> ParaphrasedData:
     """Queries and candidates, paraphrased. A text that has none drops itself, and a query that has none left, or no
     relevant or no irrelevant candidate, drops out."""
-    asked = Groups.of("query", "query texts", data.ids, data.queries, wording)
-    offered = Groups.of("candidate", "candidates", data.ids, data.candidates, wording)
+    asked = TextGroups.of("query", "query texts", data.ids, data.queries, wording)
+    offered = TextGroups.of("candidate", "candidates", data.ids, data.candidates, wording)
     queries, candidates = asked.rewritten_places, offered.rewritten_places
     rows = [
         row
@@ -100,7 +100,7 @@ def replace_texts(data: RerankingSet, wording: Wording) -> Reworded:
     kept = _KeptQueries(rows, queries, candidates)
     lost = (*asked.lost(), *offered.lost(), *list_left_out(ONE_SIDED, data.ids, rows))
     original = kept.of(data, data.queries, data.candidates) if lost else data
-    return Reworded(original, kept.of(data, asked.after, offered.after), len(rows), len(data), lost)
+    return ParaphrasedData(original, kept.of(data, asked.after, offered.after), len(rows), len(data), lost)
 
 
 @dataclass(frozen=True)
@@ -121,15 +121,15 @@ class _KeptQueries:
         )
 
 
-def _lost_texts(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
+def _lost_texts(system: Similarity, data: RerankingSet) -> tuple[LostTexts, LostTexts]:
     """The queries of which no text could be encoded, and the candidates that could not."""
     failures = getattr(system, "failures", {})
-    queries = Lost(system, data.ids, "queries")
+    queries = LostTexts(system, data.ids, "queries")
     # A query with a text that was encoded is not lost, so it is shown as that text.
     queries.see_texts(
         [next((text for text in group if text not in failures), group[0]) for group in data.queries]
     )
-    candidates = Lost(system, number_texts(data.ids, data.candidates), "candidates")
+    candidates = LostTexts(system, number_texts(data.ids, data.candidates), "candidates")
     candidates.see_texts([text for group in data.candidates for text in group])
     return queries, candidates
 

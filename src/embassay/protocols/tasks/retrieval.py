@@ -15,12 +15,12 @@ import numpy as np
 
 from embassay.contracts import Ranked, Similarity
 from embassay.measures import ndcg
-from embassay.protocols.kernel.estimates import Items, Lost, bootstrap_estimate
+from embassay.protocols.kernel.estimates import ItemCollector, LostTexts, bootstrap_estimate
 from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.tasks.task import (
+    ParaphrasedData,
     Place,
     PtebContext,
-    Reworded,
     Wording,
     item_places,
     list_left_out,
@@ -45,9 +45,12 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: PtebContext
     A document that could not be encoded is left out of the judgements too, and a query with it that has no other
     relevant one.
     """
-    items, own = Items(), excludes_own(context)
+    items, own = ItemCollector(), excludes_own(context)
     ranked = system.search(data.queries.texts, data.corpus.texts, K + 1)
-    documents, queries = Lost(system, data.corpus.ids, "documents"), Lost(system, data.queries.ids, "queries")
+    documents, queries = (
+        LostTexts(system, data.corpus.ids, "documents"),
+        LostTexts(system, data.queries.ids, "queries"),
+    )
     documents.see_texts(data.corpus.texts)
     queries.see_texts(data.queries.texts)
     for lost in (documents, queries):
@@ -85,14 +88,14 @@ def list_texts(data: RetrievalSet) -> Iterator[Place]:
     return item_places("query", data.queries.ids, data.queries.texts)
 
 
-def replace_texts(data: RetrievalSet, wording: Wording) -> Reworded:
+def replace_texts(data: RetrievalSet, wording: Wording) -> ParaphrasedData:
     """The queries paraphrased; one that has none drops out. The corpus is the same object."""
     wordings = reword_texts(list_texts(data), wording)
     rows = [row for row, text in enumerate(wordings) if text is not None]
     queries = data.queries if len(rows) == len(data) else select_rows(data.queries, rows)
     paraphrased = replace(queries, texts=tuple(wordings[row] for row in rows))
     original = data if queries is data.queries else _with_queries(data, queries)
-    return Reworded(
+    return ParaphrasedData(
         original,
         _with_queries(data, paraphrased),
         len(rows),

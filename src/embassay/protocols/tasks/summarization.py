@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.measures import spearman
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, bootstrap_estimate
+from embassay.protocols.kernel.estimates import Estimate, ItemCollector, LostTexts, bootstrap_estimate
 from embassay.protocols.tasks.task import (
-    Groups,
+    ParaphrasedData,
     Place,
     PtebContext,
-    Reworded,
+    TextGroups,
     Wording,
     correlate_estimate,
     list_left_out,
@@ -45,7 +45,7 @@ def evaluate_system(system: Similarity, data: JudgedSummaries, context: PtebCont
 
     A summary by a person that could not be encoded leaves the others of its text; a text that has none left drops out.
     """
-    items = Items()
+    items = ItemCollector()
     similar = measure_nearest_anchor(system, data.references, data.summaries)
     flat, gold = np.concatenate(similar), np.concatenate(data.relevance)
     people, machines = _lost_summaries(system, data, "references"), _lost_summaries(system, data, "summaries")
@@ -76,17 +76,17 @@ def list_texts(data: JudgedSummaries) -> Iterator[Place]:
         yield from several_places("summary", (key,), (data.summaries[row],))
 
 
-def replace_texts(data: JudgedSummaries, wording: Wording) -> Reworded:
+def replace_texts(data: JudgedSummaries, wording: Wording) -> ParaphrasedData:
     """Both kinds of summaries, paraphrased. One that has none drops itself, and a text without any of either kind
     drops out."""
-    people = Groups.of("reference", "references", data.ids, data.references, wording)
-    machines = Groups.of("summary", "summaries", data.ids, data.summaries, wording)
+    people = TextGroups.of("reference", "references", data.ids, data.references, wording)
+    machines = TextGroups.of("summary", "summaries", data.ids, data.summaries, wording)
     references, summaries = people.rewritten_places, machines.rewritten_places
     rows = [row for row in range(len(data)) if references[row] and summaries[row]]
     kept = _KeptTexts(rows, references, summaries)
     lost = (*people.lost(), *machines.lost(), *list_left_out(BARE, data.ids, rows))
     original = kept.of(data, data.references, data.summaries) if lost else data
-    return Reworded(original, kept.of(data, people.after, machines.after), len(rows), len(data), lost)
+    return ParaphrasedData(original, kept.of(data, people.after, machines.after), len(rows), len(data), lost)
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,10 @@ class _KeptTexts:
         )
 
 
-def _lost_summaries(system: Similarity, data: JudgedSummaries, kind: str) -> Lost:
+def _lost_summaries(system: Similarity, data: JudgedSummaries, kind: str) -> LostTexts:
     """The `references` or `summaries` that could not be encoded."""
     groups: tuple[tuple[str, ...], ...] = getattr(data, kind)
-    lost = Lost(system, number_texts(data.ids, groups), kind)
+    lost = LostTexts(system, number_texts(data.ids, groups), kind)
     lost.see_texts([text for group in groups for text in group])
     return lost
 

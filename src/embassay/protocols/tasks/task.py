@@ -15,7 +15,13 @@ from embassay.contracts import Role, Similarity
 from embassay.errors import UsageError
 from embassay.measures.summary import counted_spearman
 from embassay.protocols.kernel import inputs as context
-from embassay.protocols.kernel.estimates import MOST_LOST, Estimate, Items, make_undefined_score, sum_skipped
+from embassay.protocols.kernel.estimates import (
+    MOST_LOST,
+    Estimate,
+    ItemCollector,
+    make_undefined_score,
+    sum_skipped,
+)
 from embassay.protocols.kernel.forecast import (
     count_dimensions,
     distance_bytes,
@@ -79,7 +85,7 @@ which item it is, `first:ID`, `candidate:ID:3`; places of one dataset in one sha
 
 
 @dataclass(frozen=True)
-class Reworded:
+class ParaphrasedData:
     """A dataset before and after paraphrasing, item by item the same: what has no other wording is in neither.
 
     `kept` and `items` count items (pairs, texts, queries ...); `lost` says what was left out, by kind.
@@ -117,7 +123,7 @@ class Task:
     evaluate: Callable[[Similarity, Any, PtebContext], TaskOutcome]
     load: Callable[[Dataset, int | None, int], Loaded[Any]]
     texts: Callable[[Any], Iterator[tuple[str, str]]]
-    reword: Callable[[Any, Wording], Reworded]
+    reword: Callable[[Any, Wording], ParaphrasedData]
     size: Callable[[Any], int] = len
     vectors: bool = False
     unworded: Callable[[PtebOptions], tuple[str, ...]] = lambda _: ()
@@ -154,7 +160,7 @@ def reword_texts(place: Iterable[Place], wording: Wording) -> list[str | None]:
 
 
 @dataclass(frozen=True)
-class Groups:
+class TextGroups:
     """The texts of every item, and their other wordings where they have one."""
 
     noun: str
@@ -165,7 +171,7 @@ class Groups:
     @classmethod
     def of(
         cls, kind: str, noun: str, ids: Sequence[str], texts: Sequence[Sequence[str]], wording: Wording
-    ) -> Groups:
+    ) -> TextGroups:
         """The texts at the places `KIND:ID:NUMBER`, called `noun` in the plural, with their wordings."""
         said = [
             reword_texts(several_places(kind, (key,), (group,)), wording)
@@ -185,7 +191,7 @@ class Groups:
         return without_wording(self.noun, number_texts(self.ids, self.before), kept)
 
 
-def replace_pair_texts(data: Any, wording: Wording) -> Reworded:
+def replace_pair_texts(data: Any, wording: Wording) -> ParaphrasedData:
     """Pairs (`ids`, `first`, `second` and one array more) with both texts paraphrased; a pair needs both."""
     first = reword_texts(item_places("first", data.ids, data.first), wording)
     second = reword_texts(item_places("second", data.ids, data.second), wording)
@@ -195,13 +201,13 @@ def replace_pair_texts(data: Any, wording: Wording) -> Reworded:
 
 def replace_row_texts(
     data: Any, texts: dict[str, list[str | None]], rows: Sequence[int], noun: str
-) -> Reworded:
+) -> ParaphrasedData:
     """These rows of a record of columns, with `texts` in place of the columns so called."""
     whole = len(rows) == len(data)
     original = data if whole else select_rows(data, rows)
     columns = {name: tuple(column[row] for row in rows) for name, column in texts.items()}
     lost = without_wording(noun, data.ids, rows)
-    return Reworded(original, replace(original, **columns), len(rows), len(data), lost)
+    return ParaphrasedData(original, replace(original, **columns), len(rows), len(data), lost)
 
 
 def select_rows(data: Any, rows: Sequence[int]) -> Any:
@@ -323,7 +329,7 @@ def _round_similarity(values: NDArray[np.float32]) -> NDArray[np.float64]:
 NOT_ENCODED = "texts that could not be encoded in one of their two wordings"
 
 
-def without_failed(task: Task, both: Reworded, failures: Collection[str]) -> Reworded:
+def without_failed(task: Task, both: ParaphrasedData, failures: Collection[str]) -> ParaphrasedData:
     """`both` without the texts of which one wording is among `failures` (the texts that a system could not encode), and
     without what they take along; `both` itself where there are none."""
     after, before = dict(task.texts(both.paraphrased)), dict(task.texts(both.original))
@@ -349,7 +355,7 @@ def headline_bounds(measure: str) -> tuple[float, float]:
 def make_outcome(
     headline: str,
     estimate: Estimate | str,
-    items: Items,
+    items: ItemCollector,
     *,
     n: int,
     scores: Iterable[Score] = (),

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.kernel.session import Silent
+from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
 from embassay.protocols.watch.fingerprint import Fingerprint
 from embassay.protocols.watch.history import GroupState, Verdict, WatchCheck, read_checks
@@ -81,7 +81,7 @@ class AnswerEvidence:
 
 def check_fingerprint(
     fingerprint: Fingerprint, request: CheckRequest, *, history: Path, ledger: Ledger | None = None,
-    listener: Silent | None = None
+    listener: SilentListener | None = None
 ) -> WatchCheck:  # fmt: skip
     """Ask the system afresh and say whether it still answers as recorded. `history` is the file of
     earlier checks, which is only read.
@@ -98,7 +98,7 @@ def check_fingerprint(
             fingerprint.kind, request.system or fingerprint.system, ledger=ledger, seed=fingerprint.seed,
             folder=Path(folder), tokenizer=fingerprint.tokenizer
         )  # fmt: skip
-        respondent.listener = listener or Silent()
+        respondent.listener = listener or SilentListener()
         check = check_respondent(fingerprint, respondent, request, earlier)
     return replace(check, seconds=time.perf_counter() - begun, usd=money_of(ledger))
 

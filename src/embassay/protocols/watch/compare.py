@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.session import Silent
+from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
 from embassay.protocols.watch.fingerprint import DEPTH, WatchItem
 from embassay.protocols.watch.history import GroupState
@@ -61,7 +61,7 @@ class Conformance:
 
 
 def compare_systems(
-    request: CompareRequest, *, ledger: Ledger | None = None, listener: Silent | None = None
+    request: CompareRequest, *, ledger: Ledger | None = None, listener: SilentListener | None = None
 ) -> Conformance:
     """Ask both for the same texts several times. UsageError for two systems of different kinds."""
     ledger = ledger or Ledger()
@@ -86,7 +86,7 @@ def compare_systems(
             )
         items = items_for(first.kind, own, request.own)
         for respondent in respondents:
-            respondent.listener = listener or Silent()
+            respondent.listener = listener or SilentListener()
             asked = respondent.count(items) * (request.repeats + 1)
             respondent.listener.stage(f"asking {respondent.name}", asked, respondent.unit)
             replies, noise = ask_repeatedly(respondent, items, request.repeats, request.own.seed)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.kernel.session import Silent
+from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.watch.answers import KeptAnswers, keep_answers, stage_of
 from embassay.protocols.watch.distances import find_lost, relative_distances
 from embassay.protocols.watch.fingerprint import Fingerprint, Kind, Packed, WatchItem
@@ -53,7 +53,7 @@ class Recording:
 
 
 def record_to_file(
-    request: RecordRequest, out: Path, *, max_usd: float | None = None, listener: Silent | None = None
+    request: RecordRequest, out: Path, *, max_usd: float | None = None, listener: SilentListener | None = None
 ) -> Recording:
     """`record_fingerprint`, saved as `out`, with a line in its history. An interrupted attempt goes on where it was:
     answers are in a folder beside `out` until that is written, and `max_usd` limits all attempts together."""
@@ -71,7 +71,7 @@ def record_fingerprint(
     *,
     ledger: Ledger | None = None,
     kept: KeptAnswers | None = None,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Recording:
     """Ask what `request` names, once and then `repeats` times more. Answers come from no cache, but for those that were
@@ -90,7 +90,7 @@ def record_fingerprint(
             folder=Path(folder) if kept is None else kept.folder,
             tokenizer=request.tokenizer,
         )
-        respondent.kept, respondent.listener = kept, listener or Silent()
+        respondent.kept, respondent.listener = kept, listener or SilentListener()
         return replace(record_respondent(respondent, request, own, sleep=sleep), usd=money_of(ledger))
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, TextRefused, UsageError
-from embassay.protocols.kernel.session import Silent
+from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.watch.answers import KeptAnswers
 from embassay.protocols.watch.fingerprint import Kind, WatchItem
 from embassay.runs.forecast import ANSWER_SECONDS, find_remote_encoder, remote_seconds
@@ -92,7 +92,7 @@ class Respondent(Protocol):
     name: str
     identity: str
     unit: str
-    listener: Silent
+    listener: SilentListener
     """Hears of each answer, in `count`'s unit."""
     kept: KeptAnswers | None
     """What an interrupted recording had brought, and where new answers go."""
@@ -117,7 +117,7 @@ class _Interviewee:
     unit = "texts"
 
     def __init__(self) -> None:
-        self.listener = Silent()
+        self.listener = SilentListener()
         self.kept: KeptAnswers | None = None
 
     def count(self, items: Sequence[WatchItem]) -> int:

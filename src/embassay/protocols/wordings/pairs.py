@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from embassay.data.language import language_fault
-from embassay.data.lines import Delimited, text_lines
+from embassay.data.lines import DelimitedTable, text_lines
 from embassay.data.rows import Row, Source, escape_formula
 from embassay.data.tables import known_suffix, open_table
 from embassay.data.views import draw
@@ -314,7 +314,7 @@ def open_rating_table(path: Path) -> Source:
     if known_suffix(path.name) != ".csv":
         return open_table(path)
     _, header = next(iter(text_lines(path)))
-    return Delimited(path, max((",", ";", "\t"), key=header.count))
+    return DelimitedTable(path, max((",", ";", "\t"), key=header.count))
 
 
 def read_cell(row: Row, column: str) -> str:

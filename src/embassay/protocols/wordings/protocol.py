@@ -17,7 +17,7 @@ from embassay.errors import ModelError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.comparisons import CLASSICAL, RANKED, REFERENCE, Standing
-from embassay.protocols.kernel.forecast import Effort, Forecaster, choose_largest
+from embassay.protocols.kernel.forecast import Forecaster, TaskEffort, choose_largest
 from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import (
     REFERENCES,
@@ -28,7 +28,7 @@ from embassay.protocols.kernel.plan import (
     plan_task,
 )
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.session import Silent
+from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.tasks.task import PtebContext, estimate_memory
 from embassay.protocols.wordings import sets, work
@@ -45,7 +45,7 @@ from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, find_task, load_slices
 from embassay.records import Loaded, RetrievalSet
 from embassay.registry import import_attribute
-from embassay.runs.execution import Hope
+from embassay.runs.execution import ModelAvailability
 from embassay.runs.folder import Cell, CellRecord, RunFolder, digest_json
 from embassay.runs.forecast import Forecast, Hear, count_tokens
 from embassay.runs.store import CachedChat, StoredQuestion
@@ -199,7 +199,7 @@ def check_baseline(baseline: str, systems: Sequence[PlannedSystem]) -> None:
         )
 
 
-class Growing(WrittenBy, Contract):
+class GrowingSource(WrittenBy, Contract):
     """A source that can be asked for more runs."""
 
     @property
@@ -211,13 +211,15 @@ class Growing(WrittenBy, Contract):
         ...
 
 
-class Growth:
+class RunGrowth:
     """The seeds of every source on every dataset so far (`seeds`), and whether there is a round to do (`grows`).
 
     UsageError where a source has fewer runs than were asked for.
     """
 
-    def __init__(self, request: Any, datasets: Sequence[PlannedDataset], sources: Sequence[Growing]) -> None:
+    def __init__(
+        self, request: Any, datasets: Sequence[PlannedDataset], sources: Sequence[GrowingSource]
+    ) -> None:
         self.request, self.sources = request, sources
         self.runs = {dataset.name: request.runs for dataset in datasets}
         self.stopped: dict[str, str] = {}
@@ -326,7 +328,7 @@ class LLMWriter(AnyRuns, ABC):
     def __init__(self, chat: CachedChat, retries: int) -> None:
         self.chat, self._retries = chat, retries
         self._models: set[str] = set()
-        self._hope = Hope()
+        self._hope = ModelAvailability()
 
     @property
     def name(self) -> str:
@@ -360,7 +362,7 @@ class LLMWriter(AnyRuns, ABC):
         hear: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[int, Paraphrase]]:
         """See `Paraphraser.write`; many calls are in flight at once, and one text's one after another."""
-        self._hope = Hope()
+        self._hope = ModelAvailability()
         jobs: Iterator[Callable[[], Awaitable[Paraphrase]]] = (
             partial(self._worded, text, seed) for text in asked
         )
@@ -466,7 +468,7 @@ KINDS: dict[str, Literal["distances", "search"]] = {"clustering": "distances", "
 
 
 @dataclass(frozen=True)
-class _Gap:
+class _MissingTexts:
     """Texts of one run on a dataset without a wording yet: `known` is what there is of the others."""
 
     dataset: PlannedDataset
@@ -485,7 +487,11 @@ class WordingWriter:
     `told` stands before the name of who writes, where progress is shown."""
 
     def __init__(
-        self, paraphrases: sets.ParaphraseSet, ledger: Ledger, listener: Silent, told: str = "paraphrases by"
+        self,
+        paraphrases: sets.ParaphraseSet,
+        ledger: Ledger,
+        listener: SilentListener,
+        told: str = "paraphrases by",
     ) -> None:
         self.paraphrases, self.ledger, self.listener, self.told = paraphrases, ledger, listener, told
         self._seen: set[tuple[str, str, int]] = set()
@@ -527,21 +533,21 @@ class WordingWriter:
 
     def _gap(
         self, source: WrittenBy, dataset: PlannedDataset, seed: int, run: int, by: Wished
-    ) -> _Gap | None:
+    ) -> _MissingTexts | None:
         key = (source.name, dataset.name, seed)
         if key in self._seen:
             return None
         self._seen.add(key)
         asked = by(source, dataset, seed)
         if not self.paraphrases.has(*key):
-            return _Gap(dataset, seed, run, asked, ())
+            return _MissingTexts(dataset, seed, run, asked, ())
         # What failed was never answered, and is asked again; refusals and the like are answers.
         rows = tuple(row for row in self.paraphrases.rows(*key) if row.outcome != "failed")
         had = {(row.lang, row.text, row.place) for row in rows}
         missing = tuple(text for text in asked if (text.lang, text.text, text.place) not in had)
-        return _Gap(dataset, seed, run, missing, rows) if missing else None
+        return _MissingTexts(dataset, seed, run, missing, rows) if missing else None
 
-    def _fill(self, source: WrittenBy, gap: _Gap) -> None:
+    def _fill(self, source: WrittenBy, gap: _MissingTexts) -> None:
         worded: list[Paraphrase | None] = [None] * len(gap.asked)
         # Answers come as they are finished: their position puts them into the order of the texts.
         written = source.paraphraser.write(gap.asked, seed=gap.seed, run=gap.run, dataset=gap.dataset.name)
@@ -588,7 +594,7 @@ def forecast_evaluations(
 
 def _estimate_work(
     plan: WordedPlan, dataset: PlannedDataset, planned: PlannedTask, tokenizer: Tokenizer, rounds: int
-) -> Effort:
+) -> TaskEffort:
     what, parts = find_task(planned.task, plan.registry), plan.parts(dataset, planned.task)
     texts = [text for part in parts for _, text in what.texts(part.data)]
     sets = [part.data for part in parts if isinstance(part.data, RetrievalSet)]
@@ -604,7 +610,7 @@ def _estimate_work(
         return True
 
     # Other words of the same length: a mark makes a text one that no cache has.
-    return Effort(
+    return TaskEffort(
         planned.task, dataset.name, planned.n, len(texts) + len(corpus), tokens, rehearse, corpus or texts,
         texts if corpus else (), KINDS.get(planned.task, "pairs"),
         again=lambda hear: rehearse(hear, mark=" \u2020"), rounds=rounds,
@@ -620,7 +626,7 @@ def _mark_texts(what: Any, data: Any, mark: str) -> Any:
     return what.reword(data, lambda _, text: text + mark).paraphrased
 
 
-class Worded(Protocol):
+class WordedProtocol(Protocol):
     """A protocol over such runs."""
 
     reads_folder = True

@@ -196,7 +196,7 @@ def parse_last_seeds(entries: Sequence[str] | None) -> tuple[tuple[str, int], ..
 
 
 @dataclass(frozen=True)
-class Repeats:
+class RepeatOptions:
     """How often texts are worded anew: arguments that requests of several protocols have."""
 
     runs: int = option(6, "Runs, each with fresh paraphrases.", least=1, most=10_000, group=STATISTICS)

@@ -162,7 +162,7 @@ def _empty_array() -> Floats:
 
 
 @dataclass(frozen=True)
-class Runs:
+class SourceRuns:
     """The runs of one source on one dataset: `scores` (runs,) in its wordings and `originals` (runs,) on the items that
     were kept in each, with the replicates of both, (runs, resamples); the latter have no column where the items cannot
     be resampled. `units` are what is resampled, if not the `n` items. `reason` says why there are none. `method` is the
@@ -209,7 +209,7 @@ class RunCells:
             return Headline.none(system, parts)
         return Headline.of(system, parts[0], _describe_method(record))
 
-    def runs(self, task: str, dataset: str, system: str, source: RunSource, lang: str = "") -> Runs:
+    def runs(self, task: str, dataset: str, system: str, source: RunSource, lang: str = "") -> SourceRuns:
         """The score of every run of a source; none of them where one is missing, as a mean over what happens to be
         there is not the mean that was asked for. `lang` is one language of a dataset that has several."""
         pairs: list[tuple[Component, Component]] = []
@@ -218,15 +218,15 @@ class RunCells:
             record = self._records.get((task, dataset, system, source.variant(seed)))
             parts = _cell_components(record, f"score{suffix}", f"original{suffix}")
             if isinstance(parts, str):
-                return Runs(source, reason=f"{source.variant(seed)}: {parts}")
+                return SourceRuns(source, reason=f"{source.variant(seed)}: {parts}")
             pairs.append((parts[0], parts[1]))
             method = method or _describe_method(record, lang)
         if not pairs:
-            return Runs(source, reason="no run")
+            return SourceRuns(source, reason="no run")
         scores, originals = zip(*pairs, strict=True)
         # Together, so that runs and originals have one width where some have no replicates.
         draws = _component_replicates([*scores, *originals])
-        return Runs(
+        return SourceRuns(
             source, _component_values(scores), _component_values(originals), draws[: len(pairs)], draws[len(pairs) :],
             max(part.n for part in scores), method, units=min(count_resampled_units(part) for part in scores)
         )  # fmt: skip
@@ -322,7 +322,7 @@ def more_runs_needed(deltas: ArrayLike, points: float) -> bool:
 
 
 @dataclass(frozen=True)
-class Level:
+class SystemLevel:
     """One system at one level. `score` is the PTEB score (mean over runs), `original` the score of the same items as
     they were written (those with a wording in the run) and `delta` the one less the other; `runs` and `deltas` hold
     the score and the drop of every run, one array (runs,) per source."""
@@ -351,7 +351,7 @@ class Level:
         return _run_spread(self.deltas)
 
     @classmethod
-    def none(cls, system: str, reason: str) -> Level:
+    def none(cls, system: str, reason: str) -> SystemLevel:
         """No score, and why."""
         missing = Headline.none(system, reason)
         return cls(system, missing, missing, missing)
@@ -360,12 +360,12 @@ class Level:
 def level_on_dataset(
     dataset: str,
     system: str,
-    sources: Sequence[Runs],
+    sources: Sequence[SourceRuns],
     *,
     seed: int,
     resamples: int,
     bounds: tuple[float, float] = (-1.0, 1.0),
-) -> Level:
+) -> SystemLevel:
     """Mean over the runs of each source, and over the sources. Scores lie within `bounds`.
 
     Two-level bootstrap: a replicate takes the tasks' replicate of the items, the same in all runs and for all systems,
@@ -375,14 +375,14 @@ def level_on_dataset(
     """
     for runs in sources:
         if runs.reason:
-            return Level.none(system, runs.reason)
+            return SystemLevel.none(system, runs.reason)
     drawn = [_resample_runs(dataset, runs, seed, resamples) for runs in sources]
     units = min(runs.n if runs.units is None else runs.units for runs in sources)
     score = _average_sources([(runs.scores, runs.score_draws) for runs in sources], drawn, units)
     original = _average_sources([(runs.originals, runs.original_draws) for runs in sources], drawn, units)
     delta = _average_sources([(runs.deltas, runs.delta_draws) for runs in sources], drawn, units)
     n, words = max(runs.n for runs in sources), _describe_sources(sources)
-    return Level(
+    return SystemLevel(
         system,
         Headline.of(system, score, words, n, bounds),
         Headline.of(system, original, f"the items of every run as they were written; {words}", n, bounds),
@@ -394,7 +394,7 @@ def level_on_dataset(
     )
 
 
-def average_levels(levels: Sequence[tuple[str, Level]], system: str, *, noun: str) -> Level:
+def average_levels(levels: Sequence[tuple[str, SystemLevel]], system: str, *, noun: str) -> SystemLevel:
     """Unweighted mean over datasets or tasks, given with their names; none where one of them has no score.
 
     A run of the mean is made of the runs with its number; where there are more of one dataset than of another, those
@@ -402,12 +402,12 @@ def average_levels(levels: Sequence[tuple[str, Level]], system: str, *, noun: st
     """
     for name, level in levels:
         if not level.present:
-            return Level.none(system, f"{name}: {level.score.reason}")
+            return SystemLevel.none(system, f"{name}: {level.score.reason}")
     parts = [level for _, level in levels]
     score = average_headlines([level.score for level in parts], system, noun=noun)
     original = average_headlines([level.original for level in parts], system, noun=noun)
     delta = average_headlines([level.delta for level in parts], system, noun=noun)
-    return Level(
+    return SystemLevel(
         system, score, original, delta,
         _mean_runs([level.runs for level in parts]), _mean_runs([level.deltas for level in parts])
     )  # fmt: skip
@@ -458,7 +458,7 @@ def _average_runs(values: Floats, draws: Floats, drawn: Floats | None) -> Compon
     return Component(mean, 0, np.where(drawn.T > 0, drawn.T * over_items, 0.0).sum(axis=0))
 
 
-def _resample_runs(dataset: str, runs: Runs, seed: int, resamples: int) -> Floats | None:
+def _resample_runs(dataset: str, runs: SourceRuns, seed: int, resamples: int) -> Floats | None:
     """The share each run has in each resample of the runs, (resamples, runs)."""
     many = len(runs.scores)
     if many < 2:
@@ -469,7 +469,7 @@ def _resample_runs(dataset: str, runs: Runs, seed: int, resamples: int) -> Float
     return np.asarray((rows[:, :, None] == np.arange(many)).mean(axis=1))
 
 
-def _describe_sources(sources: Sequence[Runs]) -> str:
+def _describe_sources(sources: Sequence[SourceRuns]) -> str:
     counts = sorted({len(runs.scores) for runs in sources})
     many = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
     resampled = counts[-1] > 1
@@ -508,7 +508,7 @@ def _with_reason(method: str, had: float | None, has: float | None) -> str:
 
 
 def level_rows(
-    layout: RunLayout, task: str, headline: str, level: Level, label: str,
+    layout: RunLayout, task: str, headline: str, level: SystemLevel, label: str,
     dataset: RunDataset | None = None, subset: str = ""
 ) -> Iterator[Result]:  # fmt: skip
     """The PTEB score, the original on the same items, the drop, and the standard deviations over runs of score and drop
@@ -551,7 +551,7 @@ def original_row(layout: RunLayout, task: str, headline: str, original: Headline
     )  # fmt: skip
 
 
-def _method_of_spread(level: Level) -> str:
+def _method_of_spread(level: SystemLevel) -> str:
     runs = min(map(len, level.runs))
     words = f"sample standard deviation over {runs} runs"
     return words + (f", root mean square of {len(level.runs)} sources" if len(level.runs) > 1 else "")
@@ -598,15 +598,17 @@ class Scores:
         """The original score on a dataset."""
         return replace(self.cells.original(task, dataset, system), bounds=self._bounds(task))
 
-    def on_dataset(self, task: str, dataset: str, system: str, label: str = ALL, lang: str = "") -> Level:
+    def on_dataset(
+        self, task: str, dataset: str, system: str, label: str = ALL, lang: str = ""
+    ) -> SystemLevel:
         """A system on a dataset, in the wordings of a source or of all; `lang` is one language of several."""
         return self._on_dataset(task, dataset, system, label, lang)
 
-    def in_scope(self, scope: str, system: str, label: str = ALL) -> Level:
+    def in_scope(self, scope: str, system: str, label: str = ALL) -> SystemLevel:
         """A system over the datasets of a task, or over tasks."""
         return self._in_scope(scope, system, label)
 
-    def _on_dataset_made(self, task: str, dataset: str, system: str, label: str, lang: str) -> Level:
+    def _on_dataset_made(self, task: str, dataset: str, system: str, label: str, lang: str) -> SystemLevel:
         sources = [
             self.cells.runs(task, dataset, system, source, lang) for source in self.layout.sources_of(label)
         ]
@@ -619,7 +621,7 @@ class Scores:
         measure = next(run_task.headline for run_task in self.layout.tasks if run_task.name == task)
         return headline_bounds(measure)
 
-    def _in_scope_made(self, scope: str, system: str, label: str) -> Level:
+    def _in_scope_made(self, scope: str, system: str, label: str) -> SystemLevel:
         if scope == OVERALL:
             tasks = [task.name for task in self.layout.tasks]
             levels = [(name, self.in_scope(name, system, label)) for name in tasks]

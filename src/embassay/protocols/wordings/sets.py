@@ -295,7 +295,7 @@ def _describe_first_error(error: Exception) -> str:
     return f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
 
 
-class Recorded:
+class RecordedWordings:
     """The wordings in datasets' own column `paraphrases`, by dataset: the first of every text for the first run, and
     so on."""
 
@@ -345,7 +345,7 @@ class Recorded:
         hear(len(asked))
 
 
-class Stored:
+class StoredSource:
     """One source of a set, replayed as it was written: the same seeds, wordings, failures and seconds."""
 
     remote = False
@@ -426,7 +426,7 @@ class Stored:
         return by_text
 
 
-def open_stored(name: str, folder: str, source: str = "") -> Stored:
+def open_stored(name: str, folder: str, source: str = "") -> StoredSource:
     """The source of the set in `folder` that is called `source`, or is the only one whose name has that in it.
     UsageError where it does not say which, DataError where the set cannot be read."""
     stored = ParaphraseSet.open(folder)
@@ -437,7 +437,7 @@ def open_stored(name: str, folder: str, source: str = "") -> Stored:
             + (f", {len(meant)} of them with {source!r} in their names." if source else "."),
             mend=f"Add ?source= and a part of a name: {', '.join(map(repr, stored.sources)) or 'there is none'}.",
         )
-    return Stored(name, stored, stored.source(meant[0]))
+    return StoredSource(name, stored, stored.source(meant[0]))
 
 
 def _find_recorded(asked: SourceText, wordings: Sequence[str], run: int, seed: int) -> Paraphrase:

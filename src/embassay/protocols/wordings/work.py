@@ -20,7 +20,7 @@ from embassay.protocols.kernel.estimates import MOST_LOST, bootstrap_interval, c
 from embassay.protocols.kernel.groups import group_items_by_name
 from embassay.protocols.kernel.inputs import CachedSystem, charge_calls, open_request_dataset
 from embassay.protocols.kernel.request import DatasetRequest
-from embassay.protocols.tasks import Reworded, Task
+from embassay.protocols.tasks import ParaphrasedData, Task
 from embassay.protocols.tasks.task import (
     PtebContext,
     PtebOptions,
@@ -115,20 +115,20 @@ SMALL, ALLOWANCE = 100, 3
 
 
 @dataclass(frozen=True)
-class Worded:
+class WordedData:
     """A dataset reworded, or the `reason` why it can have no score; how many texts came to what; a `warning` where more
     of them have no wording than usually may."""
 
-    reworded: Reworded
+    reworded: ParaphrasedData
     reason: str = ""
     warning: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
 
 
-def as_it_is(what: Task, data: Any, *, tidy: bool = False) -> Worded:
+def as_it_is(what: Task, data: Any, *, tidy: bool = False) -> WordedData:
     """The data in its own words; `tidy` takes blanks out before closing punctuation [A19]."""
     n = what.size(data)
-    return Worded(Reworded(data, _tidy_data(what, data) if tidy else data, n, n))
+    return WordedData(ParaphrasedData(data, _tidy_data(what, data) if tidy else data, n, n))
 
 
 def replace_texts(  # noqa: PLR0913
@@ -142,7 +142,7 @@ def replace_texts(  # noqa: PLR0913
     exclude_copied: bool = False,
     unworded: tuple[str, ...] = (),
     most_lost: float = MOST_LOST,
-) -> Worded:
+) -> WordedData:
     """The data, of language `lang`, with every text in its known wording, and the same items as they were.
 
     A text without a usable wording takes its item out of both sides, or stands for itself with `keep_failed`; a copy
@@ -177,7 +177,7 @@ def replace_texts(  # noqa: PLR0913
         reworded = replace(reworded, original=sides[0], paraphrased=sides[1])
     counts = {"texts_asked": len(asked), "texts_not_worded": len(failed)}
     reason, warning = ("", "") if keep_failed else _explain_too_many_failed(failed, len(asked), most_lost)
-    return Worded(reworded, reason, warning, counts)
+    return WordedData(reworded, reason, warning, counts)
 
 
 def _tidy_data(what: Task, data: Any) -> Any:
@@ -311,7 +311,7 @@ class _LanguagePart:
         warnings = (*scored.warnings, *own, *filter(None, (worded.warning,)))
         return replace(scored, components=components, skipped=skipped, warnings=warnings, counts=counts)
 
-    def _worded(self) -> Worded:
+    def _worded(self) -> WordedData:
         data, run = self.part.data, self.job.run
         tidy = self.job.options.normalize_punctuation
         if run is None:
@@ -322,7 +322,7 @@ class _LanguagePart:
             unworded=self.task.unworded(self.job.options), most_lost=self.job.options.most_lost
         )  # fmt: skip
 
-    def _original(self, both: Reworded) -> Component:
+    def _original(self, both: ParaphrasedData) -> Component:
         """The original score on what was kept in this run: that of the whole, where it is the whole."""
         if both.whole and self.job.original is not None:
             known = _read_components(self.job.original)
@@ -334,7 +334,9 @@ class _LanguagePart:
             self.opened.remember(self._whole())
         return self._component(self._evaluated(both.original))
 
-    def _alike(self, both: Reworded, rest: Reworded, components: dict[str, Component]) -> TaskOutcome:
+    def _alike(
+        self, both: ParaphrasedData, rest: ParaphrasedData, components: dict[str, Component]
+    ) -> TaskOutcome:
         """Both sides again without what could not be encoded in one of them."""
         self.opened.remember(self._whole(), self._rehearsal(both.paraphrased))
         scored = self._evaluated(rest.paraphrased)
@@ -460,7 +462,7 @@ def _make_undefined_component(scored: TaskOutcome) -> Component:
     return Component(None, scored.scores[0].n, reason=scored.scores[0].reason)
 
 
-def _make_undefined_outcome(what: Task, worded: Worded) -> TaskOutcome:
+def _make_undefined_outcome(what: Task, worded: WordedData) -> TaskOutcome:
     none = Component(None, worded.reworded.kept, reason=worded.reason)
     row = Score(what.headline, None, worded.reworded.kept, reason=worded.reason)
     lost: tuple[Skipped, ...] = worded.reworded.lost

@@ -66,7 +66,7 @@ class TrustTable:
 
 
 @dataclass(frozen=True)
-class Noisy:
+class NoisyPair:
     """A pair that is too noisy to rank models on: agreement, people and the best model, what to do."""
 
     name: str
@@ -154,12 +154,12 @@ def _coefficient_words(name: str, value: float) -> str:
     )
 
 
-def find_noisy_pairs(every: Sequence[PairModels]) -> tuple[Noisy, ...]:
+def find_noisy_pairs(every: Sequence[PairModels]) -> tuple[NoisyPair, ...]:
     """The pairs with low agreement, those with a model above people first."""
     low = [models for models in every if models.pair.trust == "low"]
     low.sort(key=lambda models: not models.pair.superhuman_on_noise)
     return tuple(
-        Noisy(
+        NoisyPair(
             models.pair.name,
             format_agreement(models.pair),
             format_scored(models.pair.human),
@@ -210,7 +210,7 @@ LABELLED = 2
 
 
 @dataclass(frozen=True)
-class Lead:
+class LeadScatter:
     """The scatter and what it says."""
 
     svg: Markup
@@ -219,7 +219,7 @@ class Lead:
     n: int
 
 
-def agreement_lead(summary: Summary, every: Sequence[PairModels]) -> Lead | None:
+def agreement_lead(summary: Summary, every: Sequence[PairModels]) -> LeadScatter | None:
     """A point per pair with agreement and a model; None under four of them."""
     known = [
         (models.pair.agreement.value.value, -gap, models)
@@ -242,7 +242,7 @@ def agreement_lead(summary: Summary, every: Sequence[PairModels]) -> Lead | None
         )
     )  # fmt: skip
     said = _say_correlation(summary, len(known))
-    return Lead(
+    return LeadScatter(
         drawn, f"The lead of the best model against agreement, {len(known)} pairs. {said}", said, len(known)
     )
 

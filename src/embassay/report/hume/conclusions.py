@@ -19,7 +19,14 @@ from embassay.document.blocks import (
     plain_text,
 )
 from embassay.protocols.hume.llms.protocol import OwnedTask
-from embassay.protocols.hume.record import Bar, Divided, PairRecord, Summary, read_divided, read_summary
+from embassay.protocols.hume.record import (
+    DividedTask,
+    IntervalValue,
+    PairRecord,
+    Summary,
+    read_divided,
+    read_summary,
+)
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_count
@@ -445,7 +452,7 @@ SHARED = ("agreed", "check", "disagree", "unread", "biased")
 """Why an item is the model's or people's, in the order of the columns."""
 
 
-def divided_view(tasks: Sequence[Divided]) -> Iterator[Block]:
+def divided_view(tasks: Sequence[DividedTask]) -> Iterator[Block]:
     """What `hume hybrid` found: which items people must answer, task by task; nothing without tasks."""
     if not tasks:
         return
@@ -514,7 +521,7 @@ def _agreement_words(task: OwnedTask) -> str:
     return f"{numbers.format_score(task.agreement)}{ends}"
 
 
-def _contradiction_words(bar: Bar) -> str:
+def _contradiction_words(bar: IntervalValue) -> str:
     if bar.value is None or bar.low is None or bar.high is None:
         return "not yet"
     return (

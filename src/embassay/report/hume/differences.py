@@ -11,7 +11,14 @@ from markupsafe import Markup
 
 from embassay.document.blocks import Table
 from embassay.document.marks import SHARES, Scale, difference_mark, scale_of
-from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemPlace, SystemScore, Wins
+from embassay.protocols.hume.record import (
+    IntervalValue,
+    PairRecord,
+    Summary,
+    SystemPlace,
+    SystemScore,
+    WinCount,
+)
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.kernel import tables as numbers
@@ -30,7 +37,7 @@ from embassay.report.hume.families import (
     percent_of_human_on_pair,
     system_names,
 )
-from embassay.report.notes import Open, open_table
+from embassay.report.notes import UndecidedDifference, open_table
 from embassay.report.record import label_names
 from embassay.stats import wilson
 from embassay.stats.tests import holm
@@ -168,9 +175,9 @@ def _group_title(name: str) -> str:
     return next((TITLES[family] for family in FAMILIES if family == name), name.removesuffix(" datasets"))
 
 
-def _win_row(wins: Wins, label: str) -> WinRow:
+def _win_row(wins: WinCount, label: str) -> WinRow:
     estimate = wilson(wins.wins / wins.pairs, wins.pairs)
-    bar = Bar(
+    bar = IntervalValue(
         value=estimate.estimate, low=estimate.low, high=estimate.high, n=wins.pairs, method=estimate.method
     )
     return WinRow(label, draw_interval(bar, "human", SHARES), f"{wins.wins} of {wins.pairs}")
@@ -268,7 +275,7 @@ class PairDifferences:
 
 
 @dataclass(frozen=True)
-class Side:
+class JointDifferences:
     """The systems of several pairs side by side: `heads` are the pairs with their scales, a line has a row per pair,
     None where the system was not scored on it."""
 
@@ -278,7 +285,7 @@ class Side:
     reasons: tuple[str, ...]
 
 
-def join_forests(plots: Sequence[PairDifferences]) -> Side | None:
+def join_forests(plots: Sequence[PairDifferences]) -> JointDifferences | None:
     """The plots in one table, systems in the order of their mean place; None without a plot."""
     if not plots:
         return None
@@ -293,13 +300,13 @@ def join_forests(plots: Sequence[PairDifferences]) -> Side | None:
         (name, kinds[name], tuple(rows.get(name) for rows in by_label))
         for name in sorted(kinds, key=lambda kind: places[kind])
     )
-    return Side(
+    return JointDifferences(
         tuple((plot.title, plot.scale) for plot in plots), lines, any(plot.has_among for plot in plots),
         tuple(dict.fromkeys(reason for plot in plots for reason in plot.reasons))
     )  # fmt: skip
 
 
-def find_undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[Open, ...]:
+def find_undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[UndecidedDifference, ...]:
     """The pairs on which the best model cannot be told apart from people, by its paired difference and Holm's
     correction over the systems of the pair. An item takes a label of each annotator."""
     rows, label = [], label_names(system_names(summary))
@@ -313,7 +320,7 @@ def find_undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple
             name = f"{label[best.system]} on {models.pair.name}"
             people = len(models.pair.annotators)
             n, value = best.difference.n or models.pair.n, best.difference.value or 0.0
-            rows.append(Open(name, value, (high - low) / 2, n, len(tested), people))
+            rows.append(UndecidedDifference(name, value, (high - low) / 2, n, len(tested), people))
     return tuple(rows)
 
 
@@ -477,7 +484,7 @@ def _ceiling_row(models: PairModels, label: Mapping[str, str]) -> CeilingRow:
     )
 
 
-def _bar_cell(bar: Bar | None) -> Cell:
+def _bar_cell(bar: IntervalValue | None) -> Cell:
     if bar is None:
         return numbers.NONE, "", ""
     return (

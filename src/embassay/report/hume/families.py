@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from embassay.document.marks import CLASSES, Scale, draw_bar, draw_marks, grid_class, percent, scale_of
 from embassay.protocols.hume.published.standings import correlate_series
-from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemScore
+from embassay.protocols.hume.record import IntervalValue, PairRecord, Summary, SystemScore
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel import tables as numbers
@@ -50,12 +50,12 @@ MEASURES = {"v_measure": "V-measure", "map": "MAP", "spearman": "Spearman"}
 ALONE = "one annotator"
 
 
-def is_range(bar: Bar) -> bool:
+def is_range(bar: IntervalValue) -> bool:
     """Whether an interval runs from the lowest to the highest annotator: that is none at 95%."""
     return "range" in bar.method.lower() or "annotator" in bar.method.lower()
 
 
-def format_points(bar: Bar) -> str:
+def format_points(bar: IntervalValue) -> str:
     """A score in points, `n/a` where it has none."""
     return "n/a" if bar.value is None else POINTS.text(bar.value)
 
@@ -73,12 +73,12 @@ def percent_of_human_on_pair(pair: PairRecord, share: float | None) -> str:
     return numbers.NONE if value is not None and value <= 0 else format_percent_of_human(share)
 
 
-def format_ends(bar: Bar, unit: Unit = POINTS) -> str:
+def format_ends(bar: IntervalValue, unit: Unit = POINTS) -> str:
     """The ends of an interval; empty where there is none."""
     return "" if bar.low is None or bar.high is None else unit.interval(bar.low, bar.high)
 
 
-def format_scored(bar: Bar) -> str:
+def format_scored(bar: IntervalValue) -> str:
     """A score with what its interval is: `91.2 (95% 84.9–94.9)`, `49.2 (annotators 35.3–63.2)`."""
     ends = format_ends(bar)
     return format_points(bar) + (f" ({'annotators' if is_range(bar) else '95%'} {ends})" if ends else "")
@@ -283,7 +283,9 @@ def kind_sign(kind: str) -> Markup:
     return Markup('<i class="{}"></i>').format(CLASSES[kind])
 
 
-def people_and_models(human: Bar, models: Sequence[float], middle: float | None, scale: Scale) -> Markup:
+def people_and_models(
+    human: IntervalValue, models: Sequence[float], middle: float | None, scale: Scale
+) -> Markup:
     """The line of a pair: people above, the models' range below."""
     parts = [_draw_box(models, middle, scale), _draw_span(human, scale)]
     if human.value is not None:
@@ -310,12 +312,12 @@ def bar_from_zero(value: float, scale: Scale) -> Markup:
     return draw_marks(f"iv {grid_class(scale)}", drawn + _draw_line("z", scale.at(0)))
 
 
-def draw_agreement(value: Bar, limits: Sequence[float], scale: Scale) -> Markup:
+def draw_agreement(value: IntervalValue, limits: Sequence[float], scale: Scale) -> Markup:
     """Agreement as bar and tick, with both thresholds as dashed lines."""
     return draw_bar(value.value, value.low, value.high, "n", scale, lines=limits)
 
 
-def draw_interval(value: Bar, kind: str, scale: Scale) -> Markup:
+def draw_interval(value: IntervalValue, kind: str, scale: Scale) -> Markup:
     """Bar and tick."""
     return draw_bar(value.value, value.low, value.high, CLASSES[kind], scale)
 
@@ -338,7 +340,7 @@ def _draw_box(models: Sequence[float], middle: float | None, scale: Scale) -> st
     return box if middle is None else box + f'<rect class="e" x="{percent(scale.at(middle))}" width="2"/>'
 
 
-def _draw_span(human: Bar, scale: Scale) -> str:
+def _draw_span(human: IntervalValue, scale: Scale) -> str:
     if human.low is None or human.high is None:
         return ""
     low, high = percent(scale.at(human.low)), percent(scale.at(human.high))
@@ -414,7 +416,7 @@ def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChar
     )
 
 
-def exact_points(bar: Bar) -> str:
+def exact_points(bar: IntervalValue) -> str:
     """Value and ends in points, for sorting and CSV; empty without a value."""
     values = [bar.value, *((bar.low, bar.high) if bar.low is not None and bar.high is not None else ())]
     return "" if bar.value is None else ",".join(f"{100 * (end or 0.0):.6g}" for end in values)
@@ -447,7 +449,7 @@ def _people_row(models: PairModels, scale: Scale) -> PeopleRow:
         interval=format_ends(pair.human) or pair.human.reason or "no interval",
         people_exact=exact_points(pair.human),
         best="no model" if best is None else format_points(best.score),
-        best_exact="" if best is None else exact_points(Bar(value=best.score.value)),
+        best_exact="" if best is None else exact_points(IntervalValue(value=best.score.value)),
         side=models.side,
         agreement=format_agreement(pair),
         low=pair.trust == "low",

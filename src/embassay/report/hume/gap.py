@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from embassay.document.blocks import Block, Table, Verdict, file_tables, join_names, plain_text
-from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemScore, read_divided, read_summary
+from embassay.protocols.hume.record import (
+    IntervalValue,
+    PairRecord,
+    Summary,
+    SystemScore,
+    read_divided,
+    read_summary,
+)
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import TOP, Board
@@ -16,8 +23,8 @@ from embassay.report.hume.agreement import (
     Conventions,
     Difficulty,
     Disputes,
-    Lead,
-    Noisy,
+    LeadScatter,
+    NoisyPair,
     TrustTable,
     agreement_lead,
     annotators_table,
@@ -31,9 +38,9 @@ from embassay.report.hume.conclusions import describe_verdict, divided_view
 from embassay.report.hume.differences import (
     Ceilings,
     GapChart,
+    JointDifferences,
     PairDifferences,
     PlaceGroups,
-    Side,
     WinPanel,
     ceilings_table,
     forest_plots,
@@ -86,15 +93,15 @@ class HumePage:
     notes: tuple[Note, ...]
     more_notes: int
     chart: PeopleChart
-    noisy: tuple[Noisy, ...]
+    noisy: tuple[NoisyPair, ...]
     places: PlaceGroups | None
     wins: tuple[WinPanel, ...]
     gaps: tuple[GapChart, ...]
     against: tuple[PairDifferences, ...]
-    beside: Side | None
+    beside: JointDifferences | None
     difficulty: Difficulty
     trust: TrustTable
-    lead: Lead | None
+    lead: LeadScatter | None
     llms: Llms | None
     divided: tuple[Block, ...]
     ceilings: Ceilings | None
@@ -336,7 +343,7 @@ def _pair_line(pair: PairRecord, score: SystemScore) -> PairLine:
     )  # fmt: skip
 
 
-def _difference_words(bar: Bar | None) -> str:
+def _difference_words(bar: IntervalValue | None) -> str:
     if bar is None or bar.value is None:
         return ""
     ends = format_ends(bar)

@@ -33,7 +33,7 @@ from embassay.document.plots import Axis, Point, Series, draw_lines, draw_scatte
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_contenders, state_count, state_value
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
-from embassay.protocols.pteb.candidates import Candidate, Rule, Selection, select_candidate
+from embassay.protocols.pteb.candidates import Candidate, Selection, SelectionRule, select_candidate
 from embassay.records import Result
 from embassay.report.board import Board, Row, name_row
 from embassay.report.record import Record, label_names
@@ -332,12 +332,12 @@ def selection_verdict(record: Record, board: Board) -> Verdict:
     return Verdict((name_row(row), " is the paraphraser that the rule chooses"), ((why,),), claims)
 
 
-def _selection_rule(record: Record) -> Rule:
+def _selection_rule(record: Record) -> SelectionRule:
     options = record.arguments.get("options") or {}
-    return Rule(options.get("least_similarity", 4.0), options.get("least_edit_distance", 0.1))
+    return SelectionRule(options.get("least_similarity", 4.0), options.get("least_edit_distance", 0.1))
 
 
-def _select_candidates(record: Record) -> tuple[Selection, Rule]:
+def _select_candidates(record: Record) -> tuple[Selection, SelectionRule]:
     rule = _selection_rule(record)
     return select_candidate([_make_candidate(record, system.name) for system in record.systems], rule), rule
 
@@ -354,7 +354,7 @@ def _candidate_point(record: Record, row: Row) -> tuple[float | None, float | No
     return record.value(CHOICE, system, DISTANCE), record.value(CHOICE, system, SIMILARITY)
 
 
-def _front_chart(record: Record, rows: Sequence[Row], rule: Rule) -> Markup:
+def _front_chart(record: Record, rows: Sequence[Row], rule: SelectionRule) -> Markup:
     places = [(row, *_candidate_point(record, row)) for row in rows]
     points = [Point(x or 0.0, y or 0.0, "llm", row.label) for row, x, y in places]
     lowest = min(rule.similarity, *(point.y for point in points))

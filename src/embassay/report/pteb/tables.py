@@ -112,7 +112,7 @@ def source_table(losses: Losses) -> Table | None:
 
 
 @dataclass(frozen=True)
-class Held:
+class RankShift:
     """A system: its place before and after, the places between which 95% of the resamples lie, and how often it
     stands above each other system."""
 
@@ -131,7 +131,7 @@ class Stability:
     title: str
     id: str
     said: str
-    rows: tuple[Held, ...]
+    rows: tuple[RankShift, ...]
 
 
 def stability_tables(record: Record, board: Board) -> tuple[Stability, ...]:
@@ -162,7 +162,7 @@ def _stability_table(board: Board, title: str, name: str, plain: Mapping[str, An
     )
     beats = plain["beats"] or [()] * len(systems)
     rows = (
-        Held(
+        RankShift(
             board.row(system), plain["original_rank"][i], plain["rank"][i], words[i],
             tuple(_share_cell(value) for value in beats[i]),
         )

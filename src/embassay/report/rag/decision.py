@@ -14,8 +14,8 @@ from embassay.protocols.kernel.quantities import (
     forecast_people_labels,
     forecast_undecided,
 )
-from embassay.protocols.rag.decision.protocol import Ahead, Decision, DecisionStanding, state_decision
-from embassay.protocols.rag.scoring.correction import Bought, Correction, Corrections, Off
+from embassay.protocols.rag.decision.protocol import Decision, DecisionStanding, LabelOutlook, state_decision
+from embassay.protocols.rag.scoring.correction import Correction, Corrections, GradeBias, LabelGain
 from embassay.protocols.rag.scoring.score import Score
 from embassay.report.notes import outlook_table
 from embassay.stats import t_quantile
@@ -54,7 +54,7 @@ def _say_standing(standing: DecisionStanding) -> str:
     return "met" if standing.better == standing.a else "missed"
 
 
-def make_outlook_table(ahead: Sequence[Ahead]) -> Table:
+def make_outlook_table(ahead: Sequence[LabelOutlook]) -> Table:
     """What more labels would buy."""
     priced = any(step.usd is not None for step in ahead)
     lines = tuple(
@@ -187,14 +187,14 @@ def _quantity_ends(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{low:.3f}–{high:.3f}"
 
 
-def _off_line(label: str, off: JudgeBias | Off) -> Line:
+def _off_line(label: str, off: JudgeBias | GradeBias) -> Line:
     ends = "–"
     if off.low is not None and off.high is not None:
         ends = f"{numbers.format_change(off.low, 2)} to {numbers.format_change(off.high, 2)}"
     return Line(label, (Entry(numbers.format_change(off.mean, 2)), Entry(ends), Entry(f"{off.n:,}")))
 
 
-def make_bias_table(off: Sequence[Off]) -> Table:
+def make_bias_table(off: Sequence[GradeBias]) -> Table:
     """How far the judge's grades are above people's."""
     lines = tuple(_off_line(row.kind, row) for row in off)
     columns = number_columns("Judge minus people", "95%", "Passages")
@@ -209,7 +209,7 @@ def _say_agreement(corrections: Corrections) -> str:
     )
 
 
-def make_labels_table(ahead: Sequence[Bought], price: float | None = None) -> Table:
+def make_labels_table(ahead: Sequence[LabelGain], price: float | None = None) -> Table:
     """What more labels of people would buy, where runs cannot be told apart; with what they cost at a `price` each."""
     lines = tuple(
         Line(
@@ -229,5 +229,5 @@ def make_labels_table(ahead: Sequence[Bought], price: float | None = None) -> Ta
     return Table("bought", "What more labels would buy", "Runs", columns, lines, is_sortable=False)
 
 
-def _labels_cost(bought: Bought, price: float) -> str:
+def _labels_cost(bought: LabelGain, price: float) -> str:
     return f"${bought.more * bought.labels * price:,.2f}"

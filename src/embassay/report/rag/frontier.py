@@ -17,24 +17,24 @@ from markupsafe import Markup, escape
 from embassay.document.blocks import Block, Care, Entry, Table, Text, Verdict, Words, number_columns
 from embassay.document.marks import LogScale, Scale, log_scale, scale_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.sweep.findings.record import Findings, StackFacts, SweepPart, Terms
+from embassay.protocols.rag.sweep.findings.record import Findings, StackFacts, SweepPart, SweepTerms
 from embassay.protocols.rag.sweep.findings.sentences import format_ms, format_ratio, format_usd
 from embassay.protocols.rag.tradeoffs import ROUNDING
 from embassay.report.cards.findings import Finding, make_finding
-from embassay.report.notes import Open, open_table
+from embassay.report.notes import UndecidedDifference, open_table
 from embassay.report.runs import ReportRun, read_sweep_findings
 from embassay.report.terminal import report_place
 
 
 @dataclass(frozen=True)
-class Spot:
+class FrontierRow:
     """A row of the frontier: the stack that stands for it, and those that equal it in all three."""
 
     stack: str
     equal: tuple[str, ...] = ()
 
 
-def shown_frontier(part: SweepPart, asked: Terms) -> tuple[Spot, ...]:
+def shown_frontier(part: SweepPart, asked: SweepTerms) -> tuple[FrontierRow, ...]:
     """The rows of the main frontier, fastest first, and among them the recommended stack where a smaller prompt took it
     off the frontier. For equal ones stands the recommended one, else that of the smallest K: they differ in what these
     queries never reach."""
@@ -50,11 +50,11 @@ def shown_frontier(part: SweepPart, asked: Terms) -> tuple[Spot, ...]:
     spots = []
     for group in groups:
         first, *others = sorted(group, key=lambda stack: (stack.id != chosen, stack.axes["k"], stack.id))
-        spots.append(Spot(first.id, tuple(stack.id for stack in others)))
+        spots.append(FrontierRow(first.id, tuple(stack.id for stack in others)))
     return tuple(spots)
 
 
-def _is_equal(a: StackFacts, other: StackFacts, asked: Terms) -> bool:
+def _is_equal(a: StackFacts, other: StackFacts, asked: SweepTerms) -> bool:
     pairs = (
         (a.cost, other.cost),
         (a.latency, other.latency),
@@ -74,7 +74,7 @@ def undecided_stacks(part: SweepPart, labels: float = 0.0, price: float | None =
     """What more queries would buy for the named stacks that cannot be told apart from the recommended one in quality; a
     query takes so many `labels`, 0 where that is not known. None where there are none."""
     opens = {
-        alternative.stack: Open(
+        alternative.stack: UndecidedDifference(
             alternative.stack, value, (high - low) / 2, alternative.quality.n, labels=labels
         )
         for alternative in (*part.recommendation.alternatives, *part.recommendation.undecided)
@@ -242,7 +242,7 @@ class FrontierPlot:
     scale: tuple[float, float, float, float]
 
 
-def frontier_plot(part: SweepPart, asked: Terms, order: Sequence[str]) -> FrontierPlot:
+def frontier_plot(part: SweepPart, asked: SweepTerms, order: Sequence[str]) -> FrontierPlot:
     """The plot of a part; `order` are the stacks of its table, numbered from 1."""
     valued = [stack for stack in part.stacks if stack.value(asked.measure) is not None]
     shown = [stack for stack in valued if stack.id in order]
@@ -266,7 +266,7 @@ def frontier_plot(part: SweepPart, asked: Terms, order: Sequence[str]) -> Fronti
 
 
 def _plot_row(
-    stack: StackFacts, asked: Terms, x: LogScale, y: Scale
+    stack: StackFacts, asked: SweepTerms, x: LogScale, y: Scale
 ) -> tuple[str, float, float, float, float, float]:
     quality = _stack_quality(stack, asked)
     return (
@@ -279,7 +279,7 @@ def _plot_row(
     )
 
 
-def _stack_quality(stack: StackFacts, asked: Terms) -> float:
+def _stack_quality(stack: StackFacts, asked: SweepTerms) -> float:
     return stack.value(asked.measure) or 0.0
 
 
@@ -288,7 +288,7 @@ def _stack_p95(stack: StackFacts) -> float:
     return stack.latency if total is None else max(total.p95, stack.latency)
 
 
-def _quality_ends(stack: StackFacts, asked: Terms) -> list[float]:
+def _quality_ends(stack: StackFacts, asked: SweepTerms) -> list[float]:
     quality = stack.measured(asked.measure)
     ends = () if quality is None else (quality.value.low, quality.value.high)
     return [end for end in ends if end is not None]
@@ -306,7 +306,7 @@ def _y_at(y: Scale, value: float) -> float:
     return round(TOP + (100 - y.at(value)) / 100 * HEIGHT, 1)
 
 
-def _draw_grid(x: LogScale, y: Scale, asked: Terms) -> str:
+def _draw_grid(x: LogScale, y: Scale, asked: SweepTerms) -> str:
     right, bottom = LEFT + WIDE, TOP + HEIGHT
     rows = "".join(
         f'<line class="g" x1="{LEFT:g}%" x2="{right:g}%" y1="{_y_at(y, tick)}" y2="{_y_at(y, tick)}"/>'
@@ -324,7 +324,7 @@ def _draw_grid(x: LogScale, y: Scale, asked: Terms) -> str:
     )
 
 
-def _draw_limits(part: SweepPart, asked: Terms, x: LogScale) -> str:
+def _draw_limits(part: SweepPart, asked: SweepTerms, x: LogScale) -> str:
     """The times over the limit as ground, and what is within jitter of the recommended point."""
     right, recommendation = LEFT + WIDE, part.recommendation
     start = right if asked.sla_ms is None else _x_at(x, asked.sla_ms)
@@ -337,7 +337,7 @@ def _draw_limits(part: SweepPart, asked: Terms, x: LogScale) -> str:
     return band + shade
 
 
-def _draw_steps(part: SweepPart, asked: Terms, x: LogScale, y: Scale) -> str:
+def _draw_steps(part: SweepPart, asked: SweepTerms, x: LogScale, y: Scale) -> str:
     """The frontier by time: level until the next point, then up."""
     frontier = part.frontier("latency")
     stacks = [part.stack(id) for id in frontier.stacks] if frontier is not None else []
@@ -349,7 +349,7 @@ def _draw_steps(part: SweepPart, asked: Terms, x: LogScale, y: Scale) -> str:
     return "".join(f'<line class="s1" x1="{a}%" y1="{b}" x2="{c}%" y2="{d}"/>' for a, b, c, d in lines)
 
 
-def _draw_whiskers(shown: Sequence[StackFacts], asked: Terms, x: LogScale, y: Scale) -> str:
+def _draw_whiskers(shown: Sequence[StackFacts], asked: SweepTerms, x: LogScale, y: Scale) -> str:
     """Of the numbered points the interval upright, and the way from the drawn percentile to p95 across."""
     parts = []
     for stack in shown:
@@ -363,7 +363,7 @@ def _draw_whiskers(shown: Sequence[StackFacts], asked: Terms, x: LogScale, y: Sc
     return "".join(parts)
 
 
-def _draw_point(stack: StackFacts, part: SweepPart, asked: Terms, x: LogScale, y: Scale) -> str:
+def _draw_point(stack: StackFacts, part: SweepPart, asked: SweepTerms, x: LogScale, y: Scale) -> str:
     """Filled: on the frontier by time; hollow: on it for its price; a grey ring: dominated."""
     on = "e" if "latency" in stack.on else "w" if part.frontiers[0].name in stack.on else "ring"
     over = " over" if (asked.budget is not None and stack.cost > asked.budget) else ""
@@ -373,7 +373,7 @@ def _draw_point(stack: StackFacts, part: SweepPart, asked: Terms, x: LogScale, y
     return f'<circle class="pt {on}{over}" {place}><title>{escape(title)}</title></circle>'
 
 
-def _draw_numbers(part: SweepPart, asked: Terms, order: Sequence[str], x: LogScale, y: Scale) -> str:
+def _draw_numbers(part: SweepPart, asked: SweepTerms, order: Sequence[str], x: LogScale, y: Scale) -> str:
     """The place in the table beside each point of it; where there is no room the title alone tells it."""
     spots = [
         (_stack_x(stack, x), _y_at(y, _stack_quality(stack, asked)))
@@ -394,13 +394,13 @@ def _draw_numbers(part: SweepPart, asked: Terms, order: Sequence[str], x: LogSca
     return "".join(parts)
 
 
-def _draw_pick(part: SweepPart, asked: Terms, x: LogScale, y: Scale) -> str:
+def _draw_pick(part: SweepPart, asked: SweepTerms, x: LogScale, y: Scale) -> str:
     """A ring around the recommended point, or the nearest where none keeps the limits."""
     stack = part.stack(part.recommendation.stack or part.recommendation.nearest)
     return f'<circle class="pick" cx="{_stack_x(stack, x)}%" cy="{_y_at(y, _stack_quality(stack, asked))}" r="10"/>'
 
 
-def _plot_summary(part: SweepPart, asked: Terms) -> str:
+def _plot_summary(part: SweepPart, asked: SweepTerms) -> str:
     """What the plot shows: the ends of the frontier, and how many stacks lie below it."""
     on = sorted(
         (part.stack(id) for id in part.frontiers[0].stacks), key=lambda stack: (stack.latency, stack.id)

@@ -31,7 +31,7 @@ from embassay.document.blocks import (
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, select_kind, state_count, state_value
 from embassay.protocols.rag.golden.conclusions import set_claims
-from embassay.protocols.rag.golden.final_lists import Listed
+from embassay.protocols.rag.golden.final_lists import ListedPassage
 from embassay.protocols.rag.golden.summary import Golden, IntervalFigure, Query, read_golden
 from embassay.protocols.rag.golden.trust import judge_warnings, may_be_at_chance
 from embassay.report.board import Board
@@ -226,7 +226,7 @@ def _final_list_blocks(final: FinalList, most: int | None) -> Iterator[Block]:
     )
 
 
-def _passage_line(passage: Listed) -> Sentence:
+def _passage_line(passage: ListedPassage) -> Sentence:
     grade = f"grade {passage.grade}" if passage.grade else "no grade"
     style = "state good" if passage.grade and passage.grade >= 4 else "state"
     return Words(passage.text, "data"), " ", Words(grade, style), " ", Words(passage.doc_id, "bdi")

@@ -14,7 +14,7 @@ from embassay.document.blocks import Column, Entry, Figure, Line, Said, Table, W
 from embassay.document.marks import Scale, difference_mark, interval_mark, percent, scale_of
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.golden.final_lists import Listed, read_final_list
+from embassay.protocols.rag.golden.final_lists import ListedPassage, read_final_list
 from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import (
     Golden,
@@ -414,7 +414,7 @@ class FinalList:
     query_id: str
     question: str
     rewrite: str
-    passages: tuple[Listed, ...]
+    passages: tuple[ListedPassage, ...]
 
 
 def final_list(run: Path, golden: Golden) -> FinalList | None:

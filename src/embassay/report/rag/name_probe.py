@@ -45,7 +45,7 @@ from embassay.protocols.rag.probes.names import (
 )
 from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
 from embassay.report.board import Board
-from embassay.report.rag.probes import Where, links_table, loss_tables
+from embassay.report.rag.probes import ProbeRecord, links_table, loss_tables
 from embassay.report.record import Record, System
 from embassay.report.runs import ReportRun
 
@@ -60,7 +60,7 @@ BESIDE = 4
 
 def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; of several runs what stands side by side."""
-    where, arguments = Where(run.record), run.record.arguments
+    where, arguments = ProbeRecord(run.record), run.record.arguments
     yield _names_facts(where)
     yield names_verdict(run.record, run.board)
     yield base_margins(where)
@@ -102,7 +102,7 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
 
 
-def _ablation_blocks(where: Where, alone: bool) -> Iterator[Block]:
+def _ablation_blocks(where: ProbeRecord, alone: bool) -> Iterator[Block]:
     groups = ablation_groups(where)
     if not groups:
         return
@@ -124,7 +124,7 @@ def _ablation_blocks(where: Where, alone: bool) -> Iterator[Block]:
 
 def names_verdict(record: Record, _: Board) -> Verdict:
     """What moves the margin: the identity of names, or how they are written."""
-    where = Where(record)
+    where = ProbeRecord(record)
     if not any(where.each()):
         return Verdict(("No margin is finished yet.",))
     moved, margins, masked = _moved_claims(where), _margin_claims(where), _mask_claims(where)
@@ -132,7 +132,7 @@ def names_verdict(record: Record, _: Board) -> Verdict:
     return Verdict((_moved_in_words(moved),), lede, (*moved, *margins, *masked))
 
 
-def _moved_claims(where: Where) -> tuple[Claim, ...]:
+def _moved_claims(where: ProbeRecord) -> tuple[Claim, ...]:
     """By how much percent each group of ablations moves the margin: identity by at least so much, form by at most; none
     where one of them has no percentage."""
     moved = list(_moved_groups(where))
@@ -152,7 +152,7 @@ def _moved_in_words(claims: Sequence[Claim]) -> str:
     return "How a name is written can move the margin as much as whose it is"
 
 
-def _moved_groups(where: Where) -> Iterator[tuple[str, float, str]]:
+def _moved_groups(where: ProbeRecord) -> Iterator[tuple[str, float, str]]:
     """Group, percent and name of every ablation with a percentage, of embedding models where there are any; the mask
     is left out: it takes all by definition."""
     all_of = list(where.each())
@@ -164,7 +164,7 @@ def _moved_groups(where: Where) -> Iterator[tuple[str, float, str]]:
                 yield condition.group, value, name
 
 
-def _margin_claims(where: Where) -> tuple[Claim, ...]:
+def _margin_claims(where: ProbeRecord) -> tuple[Claim, ...]:
     """The largest and the smallest name margin, of all systems and languages; one alone is stated."""
     margins = {
         (system.name, named): row
@@ -186,7 +186,7 @@ def _margin_claims(where: Where) -> tuple[Claim, ...]:
     )  # fmt: skip
 
 
-def _margin_sentences(where: Where, claims: Sequence[Claim]) -> Iterator[Sentence]:
+def _margin_sentences(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator[Sentence]:
     if not claims:
         return
     largest, smallest = claims[0], claims[-1]
@@ -203,7 +203,7 @@ def _margin_sentences(where: Where, claims: Sequence[Claim]) -> Iterator[Sentenc
     )
 
 
-def _mask_claims(where: Where) -> tuple[Claim, ...]:
+def _mask_claims(where: ProbeRecord) -> tuple[Claim, ...]:
     """How many margins are exactly 0 with every author masked; none where nothing was masked."""
     masked = [where.value(dataset, system.name, MASK, HEADLINE) for dataset, _, system in where.each()]
     values = [value for value in masked if value is not None]
@@ -218,7 +218,7 @@ def _mask_sentences(claims: Sequence[Claim]) -> Iterator[Sentence]:
             yield ("With every author masked a margin is not 0: equal texts get unequal similarities.",)
 
 
-def base_margins(where: Where) -> Table:
+def base_margins(where: ProbeRecord) -> Table:
     """A row per system and language: the three margins, the ratio of two, and how runs differ."""
     lines = []
     for dataset, named, system in where.each():
@@ -237,7 +237,7 @@ def base_margins(where: Where) -> Table:
     return Table("margins", "Base margins", "System", columns, tuple(lines), digits=3)
 
 
-def _retrieval_tables(where: Where) -> Iterator[Table]:
+def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
     """A table per measure: a row per condition, a column per system and language."""
     cells = list(where.each())
     columns = tuple(f"{where.labels[system.name]}, {named}" for _, named, system in cells)
@@ -261,7 +261,7 @@ def _retrieval_tables(where: Where) -> Iterator[Table]:
             )
 
 
-def _change_chart(where: Where) -> Figure | None:
+def _change_chart(where: ProbeRecord) -> Figure | None:
     """Change of the margin across, change of recall up, a point per ablation: of the first system and language that
     loses recall anywhere."""
     for dataset, named, system in where.each():
@@ -284,7 +284,7 @@ def _change_chart(where: Where) -> Figure | None:
     return None
 
 
-def _change_points(where: Where, dataset: str, system: str) -> Iterator[tuple[str, Point]]:
+def _change_points(where: ProbeRecord, dataset: str, system: str) -> Iterator[tuple[str, Point]]:
     """Each ablation with its place."""
     for name, condition in CONDITIONS.items():
         percent = where.value(dataset, system, name, PERCENT)
@@ -295,7 +295,7 @@ def _change_points(where: Where, dataset: str, system: str) -> Iterator[tuple[st
             yield name, Point(percent, lost, kind, label)
 
 
-def _names_facts(where: Where) -> Facts:
+def _names_facts(where: ProbeRecord) -> Facts:
     arguments = where.record.arguments
     queries = min(arguments.get("queries", 0), arguments.get("limit") or arguments.get("queries", 0))
     return Facts.of(
@@ -339,7 +339,7 @@ class Ablations:
     conditions: dict[str, Ablation]
 
 
-def ablation_groups(where: Where) -> list[Ablations]:
+def ablation_groups(where: ProbeRecord) -> list[Ablations]:
     """Those of every system and language that has any."""
     groups = []
     for place, (dataset, named, system) in enumerate(where.each()):
@@ -422,7 +422,7 @@ def _ablation_entry(ablation: Ablation | None) -> Entry:
 
 
 def _find_ablations(
-    where: Where, dataset: str, system: System, group: str, scale: Scale
+    where: ProbeRecord, dataset: str, system: System, group: str, scale: Scale
 ) -> Iterator[Ablation]:
     for name, condition in CONDITIONS.items():
         row = where.find(dataset, system.name, name, PERCENT)

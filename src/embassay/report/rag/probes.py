@@ -54,7 +54,7 @@ LANGUAGES = {"en": "English", "fr": "French"}
 
 
 @dataclass(frozen=True)
-class Where:
+class ProbeRecord:
     """A record of a probe, by system and dataset."""
 
     record: Record
@@ -114,7 +114,7 @@ CORRELATION = Unit(1.0, 2, 2)
 KIND = "Spearman"
 
 
-def links_table(where: Where, of: str, variants: tuple[tuple[str, str], ...]) -> Table | None:
+def links_table(where: ProbeRecord, of: str, variants: tuple[tuple[str, str], ...]) -> Table | None:
     """Spearman's correlation of the change of `of` with that of each retrieval measure, a row per system, dataset and
     variant (its name and what it is called); None where there is none."""
     lines = []
@@ -160,7 +160,7 @@ PERCENTS = Unit(1.0, 1, 1)
 def probe_view(run: Path) -> Iterator[Block]:
     """A probe; DataError when the folder holds no run."""
     shown = gather_runs((read_record(run),))[0]
-    here = Where(shown.record)
+    here = ProbeRecord(shown.record)
     yield run_verdict(shown)
     yield _names_table(here) if here.task == names.TASK else _noise_table(here)
     for table in loss_tables(here.record):
@@ -171,7 +171,7 @@ def probe_view(run: Path) -> Iterator[Block]:
     yield from report_place(run)
 
 
-def _names_table(where: Where) -> Table:
+def _names_table(where: ProbeRecord) -> Table:
     """A row per system and language: base margin with interval, name/topic, percent under each ablation."""
     asked = [
         name
@@ -214,13 +214,13 @@ _SHORT = {
 }  # fmt: skip
 
 
-def _noise_table(where: Where) -> Table:
+def _noise_table(where: ProbeRecord) -> Table:
     """A row per system and dataset, as asked and after each rewriter."""
     titles = ("Level 0", f"Level {NOISIEST}", "Drop, 95%", "Drop %", "Recovered", RECALL, "Change, 95%")
     return Table.of("noise", ("System", "Data", "Wording", *number_columns(*titles)), _noise_rows(where))
 
 
-def _noise_rows(where: Where) -> Iterator[list[str]]:
+def _noise_rows(where: ProbeRecord) -> Iterator[list[str]]:
     called = label_names(where.rewriters)
     for dataset, named, system in where.each():
         for rewriter in ("", *where.rewriters):
@@ -264,7 +264,7 @@ MASK = "hard_name_mask"
 
 def name_strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     """That the right passage stays ahead of impostors."""
-    where = Where(run.record)
+    where = ProbeRecord(run.record)
     rows = _known_results(where, system, "", HEADLINE)
     if rows and all(row.ci_low is not None and row.ci_low > 0 for row in rows):
         least = min(rows, key=lambda row: row.value or 0.0)
@@ -277,7 +277,7 @@ def name_strengths(run: ReportRun, system: str) -> Iterator[Finding]:
 
 def name_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     """The language with the least margin where it can be 0, and the ablation that takes most."""
-    where = Where(run.record)
+    where = ProbeRecord(run.record)
     rows = _known_results(where, system, "", HEADLINE)
     unsure = [row for row in rows if row.ci_low is not None and row.ci_low <= 0]
     if unsure:
@@ -305,7 +305,7 @@ def name_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
 
 def noise_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     """What the noisiest questions take of its similarity, and of recall where that can be told from 0."""
-    where = Where(run.record)
+    where = ProbeRecord(run.record)
     drops = [
         row for row in _known_results(where, system, "", SHARE) if row.ci_low is not None and row.ci_low > 0
     ]
@@ -327,7 +327,7 @@ def noise_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _known_results(where: Where, system: str, variant: str, measure: str) -> list[Result]:
+def _known_results(where: ProbeRecord, system: str, variant: str, measure: str) -> list[Result]:
     return known_rows([where.find(dataset, system, variant, measure) for dataset, _ in where.datasets])
 
 
@@ -335,14 +335,14 @@ def _is_below(row: Result) -> bool:
     return row.ci_high is not None and row.ci_high < 0
 
 
-def _dataset_words(where: Where, row: Result) -> str:
+def _dataset_words(where: ProbeRecord, row: Result) -> str:
     said = {name: where.name_dataset(name, lang) for name, lang in where.datasets}
     return f" in {said.get(row.dataset, row.dataset)}" if len(said) > 1 else ""
 
 
 def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; of several runs its first charts and measure."""
-    where, arguments = Where(run.record), run.record.arguments
+    where, arguments = ProbeRecord(run.record), run.record.arguments
     yield _noise_facts(where)
     yield noise_verdict(run.record, run.board)
     if drawn := tuple(loss_curves(where))[: None if alone else 2]:
@@ -383,7 +383,7 @@ def _retrieval_loss_blocks(tables: Sequence[Table]) -> Iterator[Block]:
 
 def noise_verdict(record: Record, _: Board) -> Verdict:
     """How much of the similarity the noisiest questions lose, and how much comes back."""
-    where = Where(record)
+    where = ProbeRecord(record)
     lost = _spread_values(where, "", SHARE)
     if not lost:
         return Verdict(("No drop is finished yet.",))
@@ -401,7 +401,7 @@ def _lowered_sentence(claim: Claim, lost: list[float]) -> str:
     return "Small talk lowers the similarity of some systems, not of all"
 
 
-def _recovered_claims(where: Where) -> tuple[Claim, ...]:
+def _recovered_claims(where: ProbeRecord) -> tuple[Claim, ...]:
     """The least and the most that each rewriter brings back of the drop, of embedding models."""
     spreads = {
         rewriter: _spread_values(where, level_name(NOISIEST, rewriter), RECOVERED, embeddings=True)
@@ -414,7 +414,7 @@ def _recovered_claims(where: Where) -> tuple[Claim, ...]:
     )
 
 
-def _recovered_sentences(where: Where, claims: Sequence[Claim]) -> Iterator[Sentence]:
+def _recovered_sentences(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator[Sentence]:
     called = label_names(where.rewriters)
     for claim in claims:
         low, high = (numbers.format_percent(end or 0.0) for end in (claim.low, claim.high))
@@ -422,7 +422,7 @@ def _recovered_sentences(where: Where, claims: Sequence[Claim]) -> Iterator[Sent
         yield (f"Rewriting by {called[claim.subject]} recovers {share} of that for embedding models.",)
 
 
-def _recall_claims(where: Where) -> tuple[Claim, ...]:
+def _recall_claims(where: ProbeRecord) -> tuple[Claim, ...]:
     """How recall changes at the noisiest level, of every system and dataset, most lost first."""
     claims = [
         state_change(system.name, f"{RECALL} change", row.value, row.ci_low, row.ci_high, kind=named)
@@ -433,7 +433,7 @@ def _recall_claims(where: Where) -> tuple[Claim, ...]:
     return tuple(sorted(claims, key=lambda claim: claim.value or 0.0))
 
 
-def _recall_sentences(where: Where, claims: Sequence[Claim]) -> Iterator[Sentence]:
+def _recall_sentences(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator[Sentence]:
     """Whose recall surely falls most; that no fall is sure; or that there is none."""
     if not claims:
         return
@@ -449,7 +449,9 @@ def _recall_sentences(where: Where, claims: Sequence[Claim]) -> Iterator[Sentenc
         yield (f"{RECALL} does not fall.",)
 
 
-def _spread_values(where: Where, variant: str, measure: str, *, embeddings: bool = False) -> list[float]:
+def _spread_values(
+    where: ProbeRecord, variant: str, measure: str, *, embeddings: bool = False
+) -> list[float]:
     """The measure's values over systems and datasets; of embedding models alone where there are any."""
     values = [
         (system.kind, value)
@@ -465,7 +467,7 @@ def _format_range(percents: list[float]) -> str:
     return f"{low}%" if low == high else f"{low}% to {high}%"
 
 
-def drops_table(where: Where) -> Table:
+def drops_table(where: ProbeRecord) -> Table:
     """A row per system, dataset and rewriter: what is lost at the noisiest level, and what comes back."""
     lines, called = [], label_names(where.rewriters)
     for dataset, named, system in where.each():
@@ -486,7 +488,7 @@ def drops_table(where: Where) -> Table:
     return Table("drops", "Drop and recovery", "System", columns, tuple(lines), digits=3)
 
 
-def _retrieval_tables(where: Where) -> Iterator[Table]:
+def _retrieval_tables(where: ProbeRecord) -> Iterator[Table]:
     """A table per measure: clean, noisy and rewritten at the noisiest level, with the change against the clean."""
     called = label_names(where.rewriters)
     for place, measure in enumerate(MEASURES):
@@ -517,7 +519,7 @@ def _retrieval_tables(where: Where) -> Iterator[Table]:
             yield Table(f"noise-retrieval-{place}", measure, "System", columns, tuple(lines), digits=3)
 
 
-def _noise_facts(where: Where) -> Facts:
+def _noise_facts(where: ProbeRecord) -> Facts:
     counts = {row.dataset: row.n for key, row in where.record.rows.items() if key[5] == LOSS and not key[3]}
     queries = ", ".join(
         f"{where.name_dataset(dataset, lang)} {numbers.format_counted(counts.get(dataset, 0), 'query')}"
@@ -533,7 +535,7 @@ def _noise_facts(where: Where) -> Facts:
 CHARTS = 4
 
 
-def loss_curves(where: Where) -> Iterator[Figure]:
+def loss_curves(where: ProbeRecord) -> Iterator[Figure]:
     """A drawing per dataset: the systems as asked; with one or two systems, as rewritten too."""
     for dataset, lang in where.datasets[:CHARTS]:
         series = _curve_series(where, dataset)
@@ -558,7 +560,7 @@ def _point_text(series: Series, place: int) -> str:
     return SCORE.text(series.points[place][1].value or 0.0)
 
 
-def _curve_series(where: Where, dataset: str) -> list[Series]:
+def _curve_series(where: ProbeRecord, dataset: str) -> list[Series]:
     systems = [system for system in where.systems if where.value(dataset, system.name, "", LOSS) is not None]
     models = [system for system in systems if system.kind == "embedding"] or systems
     ways = ("", *where.rewriters[:1]) if len(models) <= 2 else ("",)
@@ -572,7 +574,7 @@ def _curve_series(where: Where, dataset: str) -> list[Series]:
 
 
 def _curve_points(
-    where: Where, dataset: str, system: System, rewriter: str
+    where: ProbeRecord, dataset: str, system: System, rewriter: str
 ) -> Iterator[tuple[float, Result]]:
     for level in range(len(LEVELS)):
         row = where.find(dataset, system.name, level_name(level, rewriter), COSINE)

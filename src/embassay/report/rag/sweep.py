@@ -27,7 +27,7 @@ from embassay.protocols.rag.sweep.findings.record import (
     StackFacts,
     StackGap,
     SweepPart,
-    Terms,
+    SweepTerms,
     read_findings,
 )
 from embassay.protocols.rag.sweep.findings.sentences import (
@@ -39,7 +39,13 @@ from embassay.protocols.rag.sweep.findings.sentences import (
 )
 from embassay.protocols.rag.sweep.findings.sentences import sweep_claims as part_claims
 from embassay.report.board import Board
-from embassay.report.rag.frontier import FrontierPlot, Spot, frontier_plot, shown_frontier, undecided_stacks
+from embassay.report.rag.frontier import (
+    FrontierPlot,
+    FrontierRow,
+    frontier_plot,
+    shown_frontier,
+    undecided_stacks,
+)
 from embassay.report.record import Record
 
 MIB = 2**20
@@ -122,7 +128,7 @@ def _format_bytes(value: float) -> str:
     return f"{numbers.format_score(value / unit, 1)} {name}"
 
 
-def frontier_table(part: SweepPart, asked: Terms, spots: Sequence[Spot], place: int) -> Table:
+def frontier_table(part: SweepPart, asked: SweepTerms, spots: Sequence[FrontierRow], place: int) -> Table:
     """The stacks that no other one dominates, fastest first, numbered as in the plot."""
     lines = []
     for number, spot in enumerate(spots, start=1):
@@ -141,14 +147,14 @@ def frontier_table(part: SweepPart, asked: Terms, spots: Sequence[Spot], place: 
     return Table(f"frontier-{place}", title, "Stack", columns, tuple(lines), digits=3)
 
 
-def _equal_stacks(spot: Spot) -> str:
+def _equal_stacks(spot: FrontierRow) -> str:
     """Stacks of the same price, time and quality."""
     if not spot.equal:
         return ""
     return f"equal: {spot.equal[0]}" if len(spot.equal) == 1 else f"{len(spot.equal)} more are equal"
 
 
-def _stack_remark(stack: StackFacts, part: SweepPart, asked: Terms) -> str:
+def _stack_remark(stack: StackFacts, part: SweepPart, asked: SweepTerms) -> str:
     """Recommended, or which limit it does not keep."""
     over = []
     if asked.sla_ms is not None and stack.latency > asked.sla_ms:
@@ -168,7 +174,7 @@ def _stack_remark(stack: StackFacts, part: SweepPart, asked: Terms) -> str:
     )
 
 
-def scenario_table(part: SweepPart, asked: Terms) -> Table:
+def scenario_table(part: SweepPart, asked: SweepTerms) -> Table:
     """The stacks that stand for ways to choose."""
     lines = []
     for scenario in part.scenarios:
@@ -190,7 +196,7 @@ def scenario_table(part: SweepPart, asked: Terms) -> Table:
     )
 
 
-def shown_families(part: SweepPart, asked: Terms) -> frozenset[str]:
+def shown_families(part: SweepPart, asked: SweepTerms) -> frozenset[str]:
     """The families that a reader may choose: of the stacks on the frontier, and of each mode and reranker the best."""
     best: dict[tuple[str, str], StackFacts] = {}
     for stack in part.stacks:
@@ -201,12 +207,12 @@ def shown_families(part: SweepPart, asked: Terms) -> frozenset[str]:
     return frozenset(step.family for step in part.steps if step.less in ids or step.more in ids)
 
 
-def _quality_key(stack: StackFacts, asked: Terms) -> float:
+def _quality_key(stack: StackFacts, asked: SweepTerms) -> float:
     value = stack.value(asked.measure)
     return -1.0 if value is None else value
 
 
-def step_table(part: SweepPart, asked: Terms) -> Table | None:
+def step_table(part: SweepPart, asked: SweepTerms) -> Table | None:
     """What the next larger K brings to the measure that decides, of the families on the frontier."""
     shown = shown_families(part, asked)
     steps = [step for step in part.steps if step.measure == asked.measure and step.family in shown]
@@ -218,7 +224,7 @@ def step_table(part: SweepPart, asked: Terms) -> Table | None:
     return Table("sweep-steps", "From each K to the next", "Stack", columns, lines, digits=3)
 
 
-def _is_at_30(asked: Terms) -> str:
+def _is_at_30(asked: SweepTerms) -> str:
     base, _, k = asked.measure.partition("@")
     return f"{base}@{10 if k == '30' else 30}"
 
@@ -239,7 +245,7 @@ def _step_line(one: DepthStep, other: DepthStep | None) -> Line:
     )
 
 
-def route_table(part: SweepPart, asked: Terms) -> Table | None:
+def route_table(part: SweepPart, asked: SweepTerms) -> Table | None:
     """Routing by each signal, where it saves something: rate, price, time, and quality against both fixed K."""
     shown = shown_families(part, asked)
     routes = [route for route in part.routes if route.family in shown and _saves_anything(route, asked)]
@@ -264,7 +270,7 @@ def route_table(part: SweepPart, asked: Terms) -> Table | None:
     )
 
 
-def _saves_anything(route: Route, asked: Terms) -> bool:
+def _saves_anything(route: Route, asked: SweepTerms) -> bool:
     """Whether the large K costs or takes more than the small one: else there is nothing to save by routing."""
     return (
         route.usd_more > route.usd_less or route.milliseconds_more - route.milliseconds_less > asked.jitter_ms
@@ -332,7 +338,7 @@ def every_stack(part: SweepPart, findings: Findings, most: int) -> Table:
     return Table("sweep-stacks", "Every stack, best first", "Stack", columns, lines, digits=3)
 
 
-def _stack_line(stack: StackFacts, asked: Terms, names: Sequence[str], place: int | None) -> Line:
+def _stack_line(stack: StackFacts, asked: SweepTerms, names: Sequence[str], place: int | None) -> Line:
     first, *others = names
     quality = stack.measured(first)
     second = stack.per_second
@@ -379,7 +385,7 @@ class Bars:
     more: int
 
 
-def stage_bars(part: SweepPart, asked: Terms) -> Bars:
+def stage_bars(part: SweepPart, asked: SweepTerms) -> Bars:
     """p50 by stage of the stacks on the frontier, and of the recommended one."""
     order = [spot.stack for spot in shown_frontier(part, asked)]
     chosen = part.recommendation.stack
@@ -436,7 +442,7 @@ class Forest:
     rows: tuple[Difference, ...]
 
 
-def effect_forests(part: SweepPart, asked: Terms) -> tuple[Forest, ...]:
+def effect_forests(part: SweepPart, asked: SweepTerms) -> tuple[Forest, ...]:
     """A forest for each measure, that which decides first."""
     measures = list(dict.fromkeys(effect.measure for effect in part.effects))
     return tuple(
@@ -445,7 +451,7 @@ def effect_forests(part: SweepPart, asked: Terms) -> tuple[Forest, ...]:
     )
 
 
-def _effect_forest(measure: str, place: int, effects: Sequence[Effect], asked: Terms) -> Forest:
+def _effect_forest(measure: str, place: int, effects: Sequence[Effect], asked: SweepTerms) -> Forest:
     valued = [effect for effect in effects if effect.quality.value is not None]
     ends = [
         end
@@ -459,7 +465,7 @@ def _effect_forest(measure: str, place: int, effects: Sequence[Effect], asked: T
     )
 
 
-def _effect_row(effect: Effect, scale: Scale, asked: Terms) -> Difference:
+def _effect_row(effect: Effect, scale: Scale, asked: SweepTerms) -> Difference:
     value, low, high = effect.quality.value or 0.0, effect.quality.low, effect.quality.high
     ends = (low, high) if low is not None and high is not None else ()
     milliseconds = effect.milliseconds.value or 0.0
@@ -506,7 +512,7 @@ class SweepPage:
 
     facts: tuple[str, ...]
     verdict: Verdict
-    asked: Terms
+    asked: SweepTerms
     scopes: tuple[SweepScope, ...]
     alternatives: tuple[Alternative, ...]
     undecided: Table | None
@@ -588,7 +594,7 @@ def make_page(findings: Findings) -> SweepPage:
     )
 
 
-def _plot_scope(part: SweepPart, asked: Terms, place: int) -> SweepScope:
+def _plot_scope(part: SweepPart, asked: SweepTerms, place: int) -> SweepScope:
     spots = shown_frontier(part, asked)
     order = tuple(spot.stack for spot in spots)
     recommendation = part.recommendation
@@ -612,7 +618,7 @@ def _plot_scope(part: SweepPart, asked: Terms, place: int) -> SweepScope:
     )  # fmt: skip
 
 
-def _plot_data(plot: FrontierPlot, asked: Terms) -> str:
+def _plot_data(plot: FrontierPlot, asked: SweepTerms) -> str:
     """What the script chooses from again, as JSON."""
     fields = {
         "rows": plot.rows, "scale": plot.scale, "target": asked.target, "jitter": asked.jitter_ms,

@@ -9,7 +9,7 @@ from functools import partial
 from embassay.document.blocks import Block, Box, Command, Details, Facts, Heading, Link, Panes, Text
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
-from embassay.report.board import Board, Row, Wanted, list_missing_values, value_table
+from embassay.report.board import Board, Row, WantedColumn, list_missing_values, value_table
 from embassay.report.cards.findings import Finding, format_figure, format_share, known_rows, make_finding
 from embassay.report.items import EDIT_WORDS, POSITIONS, SEMANTIC, SUPERFICIAL, edit_words
 from embassay.report.items import SIZES as SIZE_NAMES
@@ -36,7 +36,7 @@ NOISE = (*SUPERFICIAL, *FURTHER_SUPERFICIAL)
 CHANGED = (*SEMANTIC, *(edit for edit in FURTHER if edit not in NOISE))
 """Edits that keep and that change the meaning; a column that a run has not is left out."""
 SHARES = tuple(
-    Wanted(heading, "share", variant, ideal=1.0)
+    WantedColumn(heading, "share", variant, ideal=1.0)
     for heading, variant in (
         ("Summary over meaning change", "summary_over_semantic"),
         ("Noise over summary", "superficial_over_summary"),
@@ -45,24 +45,33 @@ SHARES = tuple(
     )
 )
 SIMILARITIES = (
-    *(Wanted(EDIT_WORDS[edit], "similarity", edit, "noise", ideal="above") for edit in NOISE),
-    Wanted("summary", "similarity", "summary", "shorter"),
-    *(Wanted(EDIT_WORDS[edit], "similarity", edit, "meaning changed", ideal="below") for edit in CHANGED),
+    *(WantedColumn(EDIT_WORDS[edit], "similarity", edit, "noise", ideal="above") for edit in NOISE),
+    WantedColumn("summary", "similarity", "summary", "shorter"),
+    *(
+        WantedColumn(EDIT_WORDS[edit], "similarity", edit, "meaning changed", ideal="below")
+        for edit in CHANGED
+    ),
 )
 SIDES = (
-    *(Wanted(EDIT_WORDS[edit], "above_summary", edit, "above the summary", ideal=1.0) for edit in NOISE),
-    *(Wanted(EDIT_WORDS[edit], "below_summary", edit, "below the summary", ideal=1.0) for edit in CHANGED),
+    *(
+        WantedColumn(EDIT_WORDS[edit], "above_summary", edit, "above the summary", ideal=1.0)
+        for edit in NOISE
+    ),
+    *(
+        WantedColumn(EDIT_WORDS[edit], "below_summary", edit, "below the summary", ideal=1.0)
+        for edit in CHANGED
+    ),
 )
 
 
 def span_columns(
     measure: str, prefix: str, sizes: int, ideal: Callable[[float], float]
-) -> tuple[Wanted, ...]:
+) -> tuple[WantedColumn, ...]:
     """Columns for insertions and removals at the first `sizes` sizes, the positions one below the other; `ideal` gives
     what the value of a size should be."""
     is_less_better = measure == "similarity"
     return tuple(
-        Wanted(
+        WantedColumn(
             numbers.format_percent(float(p)),
             measure,
             variants[0],
@@ -77,11 +86,11 @@ def span_columns(
     )
 
 
-def by_size(record: Record) -> tuple[Wanted, ...]:
+def by_size(record: Record) -> tuple[WantedColumn, ...]:
     """Columns for the mean over positions at each size, with the similarity expected there."""
     linear = is_linear(record)
     return tuple(
-        Wanted(
+        WantedColumn(
             f"{numbers.format_percent(float(p))}, expected "
             f"{format_two_decimals(expected_similarity(float(p), linear=linear))}",
             "similarity",
@@ -95,17 +104,17 @@ def by_size(record: Record) -> tuple[Wanted, ...]:
     )
 
 
-def by_position(linear: bool) -> tuple[Wanted, ...]:
+def by_position(linear: bool) -> tuple[WantedColumn, ...]:
     """Columns for each size and position; `linear` is the curve that is expected."""
     return span_columns("similarity", "", 3, partial(expected_similarity, linear=linear))
 
 
 RETAINED = (
-    Wanted("with all copies", "retention", "augmented", "kept", ideal=1.0),
-    Wanted("harmonic mean", "retention", "replaced", "kept", ideal=1.0),
-    *(Wanted(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "noise", ideal=1.0) for edit in NOISE),
+    WantedColumn("with all copies", "retention", "augmented", "kept", ideal=1.0),
+    WantedColumn("harmonic mean", "retention", "replaced", "kept", ideal=1.0),
+    *(WantedColumn(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "noise", ideal=1.0) for edit in NOISE),
     *(
-        Wanted(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "meaning changed", ideal=1.0)
+        WantedColumn(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "meaning changed", ideal=1.0)
         for edit in CHANGED
     ),
     *span_columns("retention", "replaced:", 2, lambda _: 1.0),
@@ -270,7 +279,7 @@ def _sage_facts(record: Record, board: Board) -> Facts:
 
 
 def _tables_per_dataset(
-    record: Record, board: Board, name: str, columns: Callable[[Record], Sequence[Wanted]], title: str
+    record: Record, board: Board, name: str, columns: Callable[[Record], Sequence[WantedColumn]], title: str
 ) -> Iterator[Pane]:
     """One table per dataset of a task."""
     task = BY_NAME[name]
@@ -283,43 +292,45 @@ def _tables_per_dataset(
             yield dataset, (table,)
 
 
-def _sensitivity_columns(_: Record) -> list[Wanted]:
+def _sensitivity_columns(_: Record) -> list[WantedColumn]:
     measures = {
         "sensitivity": "{}: score",
         "sensitivity_calibrated": "{}: score after calibration",
         "falls_at_every_step": "{}: falls at every step",
     }
     return [
-        Wanted(words.format(kind.capitalize()), measure, kind)
+        WantedColumn(words.format(kind.capitalize()), measure, kind)
         for kind in SIZE_NAMES
         for measure, words in measures.items()
     ]
 
 
-def _ndcg_columns(_: Record) -> list[Wanted]:
+def _ndcg_columns(_: Record) -> list[WantedColumn]:
     return [
-        Wanted("nDCG@10, clean corpus", "ndcg@10", "original"),
-        Wanted("nDCG@10, with all copies", "ndcg@10", "augmented"),
-        Wanted("share of rankings with ties", "tie_share", "augmented", is_less_better=True),
+        WantedColumn("nDCG@10, clean corpus", "ndcg@10", "original"),
+        WantedColumn("nDCG@10, with all copies", "ndcg@10", "augmented"),
+        WantedColumn("share of rankings with ties", "tie_share", "augmented", is_less_better=True),
     ]
 
 
-def _preference_columns(record: Record) -> list[Wanted]:
+def _preference_columns(record: Record) -> list[WantedColumn]:
     axes = dict.fromkeys(
         row.variant for row in record.rows.values() if (row.task, row.measure) == ("preference", "score")
     )
     figures = {"accuracy": "Accuracy", "precision": "Precision", "recall": "Recall", "f1": "F1"}
     return [
-        *(Wanted(heading, measure) for measure, heading in figures.items()),
-        Wanted("Share of ties", "tie_share", is_less_better=True),
-        *(Wanted(f"Rating: {axis}", "score", axis) for axis in axes),
+        *(WantedColumn(heading, measure) for measure, heading in figures.items()),
+        WantedColumn("Share of ties", "tie_share", is_less_better=True),
+        *(WantedColumn(f"Rating: {axis}", "score", axis) for axis in axes),
     ]
 
 
 def _by_dataset(record: Record, board: Board) -> Iterator[Pane]:
     """Headline scores by dataset, for each task that has more than one."""
     for task in board.tasks:
-        wanted = [Wanted(dataset, task.headline, dataset=dataset) for dataset in record.datasets(task.name)]
+        wanted = [
+            WantedColumn(dataset, task.headline, dataset=dataset) for dataset in record.datasets(task.name)
+        ]
         name, title = f"by-dataset-{task.name}", f"By dataset, {task.title}"
         table = value_table(record, board, task, wanted, name=name, title=title) if len(wanted) > 1 else None
         if table is not None:

@@ -53,7 +53,7 @@ from embassay.report.board import (
     BoardTask,
     Row,
     Value,
-    Wanted,
+    WantedColumn,
     collect_ends,
     count_items,
     make_line,
@@ -291,9 +291,15 @@ def format_two_decimals(value: float) -> str:
 
 
 def heat_tables(
-    record: Record, board: Board, task: str, columns: Sequence[Wanted], printed: Printed = numbers.format_percent, *,
-    name: str, title: str
-) -> Iterator[Pane]:  # fmt: skip
+    record: Record,
+    board: Board,
+    task: str,
+    columns: Sequence[WantedColumn],
+    printed: Printed = numbers.format_percent,
+    *,
+    name: str,
+    title: str,
+) -> Iterator[Pane]:
     """A heat table per dataset of the task, under how many items it rests on; columns without any row are left out."""
     for i, dataset in enumerate(record.datasets(task)):
         rows = board.by_task(task)
@@ -350,7 +356,7 @@ def _heat_entry(
     row: Row,
     stack: Sequence[Result | None],
     printed: Printed,
-    wanted: Wanted,
+    wanted: WantedColumn,
     summary: float | None,
 ) -> Entry:
     """The ground, and the value that is sorted by, are those of the mean where several stand in the cell."""
@@ -368,7 +374,7 @@ def _heat_entry(
     return Entry(value.sentence, why=value.reason or value.text)
 
 
-def _step_at(value: float, wanted: Wanted, summary: float | None) -> int:
+def _step_at(value: float, wanted: WantedColumn, summary: float | None) -> int:
     """The step of a value on a heat that diverges from what it should be."""
     if wanted.ideal is None:
         return 0
@@ -539,7 +545,7 @@ TITLES = {"insertion": "text is inserted", "removal": "text is removed"}
 
 
 @dataclass(frozen=True)
-class Course:
+class SimilarityCourse:
     """A system's mean similarity at each size that has a value."""
 
     row: Row
@@ -566,12 +572,12 @@ def expected_similarity(size: float, *, linear: bool = False) -> float:
     return 1 - size if linear else 1 / (1 + size)
 
 
-def pick_courses(rows: Sequence[Course]) -> tuple[Course, ...]:
+def pick_courses(rows: Sequence[SimilarityCourse]) -> tuple[SimilarityCourse, ...]:
     """At most four of the systems, ordered by score: the two best and the two worst."""
     return tuple(rows) if len(rows) <= MOST_LINES else (*rows[:2], *rows[-2:])
 
 
-def _change_courses(record: Record, board: Board, dataset: str, kind: str) -> tuple[Course, ...]:
+def _change_courses(record: Record, board: Board, dataset: str, kind: str) -> tuple[SimilarityCourse, ...]:
     courses = []
     for row in board.by_task("sensitivity"):
         if not row.system.ranked:
@@ -583,11 +589,11 @@ def _change_courses(record: Record, board: Board, dataset: str, kind: str) -> tu
         ]  # fmt: skip
         points = tuple((size, row) for size, row in results if row is not None and row.value is not None)
         if points:
-            courses.append(Course(row, points))
+            courses.append(SimilarityCourse(row, points))
     return pick_courses(courses)
 
 
-def _change_figure(kind: str, lines: tuple[Course, ...], *, linear: bool) -> Figure:
+def _change_figure(kind: str, lines: tuple[SimilarityCourse, ...], *, linear: bool) -> Figure:
     values = collect_ends(Value("value", result) for line in lines for _, result in line.points)
     y = scale_of([*values, 1.0, 0.0])
     tracks = make_tracks([(line.row.system.kind, line.points) for line in lines], y)
@@ -605,7 +611,7 @@ def _change_figure(kind: str, lines: tuple[Course, ...], *, linear: bool) -> Fig
     )
 
 
-def _curve_legend(lines: Sequence[Course], tracks: Sequence[Track]) -> tuple[Sentence, ...]:
+def _curve_legend(lines: Sequence[SimilarityCourse], tracks: Sequence[Track]) -> tuple[Sentence, ...]:
     """Markers with names, when a name is too long to stand whole at the end of its line."""
     if all(len(line.row.label) <= ROOM for line in lines):
         return ()
@@ -613,7 +619,7 @@ def _curve_legend(lines: Sequence[Course], tracks: Sequence[Track]) -> tuple[Sen
     return tuple((drawn, " ", Words(line.row.label, "bdi")) for drawn, line in zip(signs, lines, strict=True))
 
 
-def _summarize_curves(kind: str, lines: Sequence[Course]) -> str:
+def _summarize_curves(kind: str, lines: Sequence[SimilarityCourse]) -> str:
     ends = "; ".join(
         f"{line.row.label} {numbers.format_score(line.points[-1][1].value or 0.0, 2)}" for line in lines
     )

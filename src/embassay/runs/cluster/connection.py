@@ -76,19 +76,19 @@ def get_value(reference: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Raised:
+class RaisedError:
     """What a piece of work raised."""
 
     error: Exception
 
 
-def wrap_error(error: Exception) -> Raised:
+def wrap_error(error: Exception) -> RaisedError:
     """The error, or its words in one that can be sent where it cannot."""
     try:
         unpack_value(pack_value(error))
     except Exception:
-        return Raised(RuntimeError(describe_error(error)))
-    return Raised(error)
+        return RaisedError(RuntimeError(describe_error(error)))
+    return RaisedError(error)
 
 
 def pack_value(what: Any) -> bytes:
@@ -167,7 +167,7 @@ _MEND = (
 )
 
 
-class Pulse:
+class ClusterPulse:
     """The CPUs of the cluster, as its head said last; nothing waits for it."""
 
     def __init__(self, ray: Any, cpus: int) -> None:
@@ -383,7 +383,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Seen:
+class NodeFindings:
     """What a process on a node finds there. `error` where Embassay cannot be imported."""
 
     node: Node
@@ -421,7 +421,7 @@ def count_cpus(found: Sequence[Node]) -> int:
     return total
 
 
-def look_at_nodes(ray: Any, found: Sequence[Node], files: Sequence[Path] = ()) -> list[Seen]:
+def look_at_nodes(ray: Any, found: Sequence[Node], files: Sequence[Path] = ()) -> list[NodeFindings]:
     """What each machine finds, asked there, all at once; `files` are looked for. A machine that is gone by then is left
     out: runs outlive the loss of a node, so its loss before they begin stops none."""
     probe = ray.remote(_make_probe())
@@ -437,7 +437,7 @@ def look_at_nodes(ray: Any, found: Sequence[Node], files: Sequence[Path] = ()) -
     return [find for find in finds if find.node.id in alive]
 
 
-def check_nodes(seen: Sequence[Seen]) -> None:
+def check_nodes(seen: Sequence[NodeFindings]) -> None:
     """UsageError, with the machine and the mend, where one cannot do the work of a run as this machine would."""
     from embassay import __version__
 
@@ -463,14 +463,14 @@ def _is_alone(plain: dict[str, Any]) -> bool:
     return bool(plain["NodeManagerHostname"])
 
 
-def _collect_seen(ray: Any, node: Node, answer: Any) -> Seen:
+def _collect_seen(ray: Any, node: Node, answer: Any) -> NodeFindings:
     try:
-        return Seen(node, **ray.get(answer, timeout=_NODE_SECONDS))
+        return NodeFindings(node, **ray.get(answer, timeout=_NODE_SECONDS))
     except ray.exceptions.GetTimeoutError:
-        return Seen(node, "", "", "", error=f"it did not answer within {_NODE_SECONDS:.0f} s")
+        return NodeFindings(node, "", "", "", error=f"it did not answer within {_NODE_SECONDS:.0f} s")
     except ray.exceptions.RayError as error:
         lines = [line for line in str(error).strip().splitlines() if line.strip()] or [type(error).__name__]
-        return Seen(node, "", "", "", error=lines[-1].strip())
+        return NodeFindings(node, "", "", "", error=lines[-1].strip())
 
 
 def _make_probe() -> Callable[[list[str], str], dict[str, Any]]:

@@ -19,9 +19,9 @@ from embassay.contracts import Encoder
 from embassay.errors import ModelError
 from embassay.machine import cache_folder, choose_card
 from embassay.runs.cluster.connection import (
+    ClusterPulse,
     Node,
-    Pulse,
-    Raised,
+    RaisedError,
     check_nodes,
     connect_cluster,
     count_cpus,
@@ -39,11 +39,11 @@ from embassay.runs.cluster.connection import (
 from embassay.runs.cluster.pools import (
     DIED,
     RETRIES,
-    Described,
-    Losses,
-    Pools,
+    EncoderDescription,
+    EncoderPools,
+    LossCounter,
     SpreadEncoder,
-    Wanted,
+    WantedEncoder,
     differing_encoder,
     get_insistently,
 )
@@ -63,13 +63,13 @@ Event = tuple[str, str, int]
 """A cell's key and what of it: `started`, or `advanced` by so many texts."""
 
 
-class Desk:
+class ProgressDesk:
     """What the actor does; several calls at a time."""
 
     def __init__(self, models: int, folder: str, environment: dict[str, str]) -> None:
         os.environ.update(environment)
         enter_folder(folder)
-        self._pools = Pools(models)
+        self._pools = EncoderPools(models)
         self._events: list[Event] = []
         self._lock = Lock()
         self._caches: dict[bytes, Any] = {}
@@ -85,7 +85,7 @@ class Desk:
             events, self._events = self._events, []
         return events
 
-    def pool(self, wanted: Wanted, user: str) -> list[Any]:
+    def pool(self, wanted: WantedEncoder, user: str) -> list[Any]:
         """The actors that encode with this model, for the cell `user`; opened when they are first asked for."""
         return self._pools.open(wanted, user)
 
@@ -126,7 +126,7 @@ def open_desk(models: int, environment: dict[str, str]) -> Any:
     """The actor, on the machine of the driver; `models` are at work at once, at most."""
     ray = import_ray()
     node = ray.get_runtime_context().get_node_id()
-    actor = ray.remote(Desk).options(
+    actor = ray.remote(ProgressDesk).options(
         num_cpus=0,
         max_concurrency=16,
         # Started anew as often as it dies: what it forgets is progress, and vectors are on disk.
@@ -142,7 +142,7 @@ _PATIENCE = 5.0
 
 
 @dataclass(frozen=True)
-class Advance:
+class ProgressReporter:
     """Tells the desk what a cell has done, from any process that works for it: it pickles. 0 says that it has begun."""
 
     desk: Any
@@ -153,7 +153,7 @@ class Advance:
         self.desk.hear.remote(self.key, self.attempt, texts)
 
 
-class Ears:
+class ProgressRelay:
     """Tells the listener what the cells have told the desk."""
 
     def __init__(self, ray: Any, desk: Any, cells: Sequence[Cell], listener: Listener) -> None:
@@ -265,7 +265,7 @@ class OverRay:
         ray = import_ray()
         part = ray.remote(_do_part).options(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")
         sent, folder = [ray.put(work)], str(Path.cwd())
-        losses = Losses(ray)
+        losses = LossCounter(ray)
 
         def taken(item: A, reference: Any) -> B:
             while True:
@@ -277,7 +277,7 @@ class OverRay:
                     reference = part.remote(sent, pack_value(item), folder)
                     continue
                 losses.forget("part")
-                if isinstance(result, Raised):
+                if isinstance(result, RaisedError):
                     raise result.error
                 return result  # type: ignore[no-any-return]
 
@@ -302,18 +302,20 @@ class OverRay:
         """The encoder's pool."""
         if isinstance(encoder, SpreadEncoder):
             return encoder
-        return SpreadEncoder(self._desk, Described.of(encoder), Wanted(pack_value(made), False), self._user)
+        return SpreadEncoder(
+            self._desk, EncoderDescription.of(encoder), WantedEncoder(pack_value(made), False), self._user
+        )
 
     def opened(self, made: Callable[[], Encoder], accelerated: bool, /) -> Encoder:
         """The encoder's pool, described by one of its actors: the model is not loaded in the cell's process. ModelError
         where it is another than the driver's."""
-        wanted = Wanted(pack_value(made), accelerated and self._cards)
+        wanted = WantedEncoder(pack_value(made), accelerated and self._cards)
         described = get_insistently(
             import_ray(),
             lambda: get_value(self._desk.pool.remote(wanted, self._user))[0].described.remote(),
             "The encoder cannot be opened",
         )
-        if isinstance(described, Raised):
+        if isinstance(described, RaisedError):
             raise described.error
         if self._expected and described.identity not in self._expected:
             raise differing_encoder(described.name, "the nodes", described.identity, self._expected)
@@ -372,7 +374,7 @@ class OnCluster:
     ) -> None:
         self._ray, self._folder, self._identities = ray, folder, identities
         self._desk: Any = None
-        self._pulse = Pulse(ray, count_cpus(found))
+        self._pulse = ClusterPulse(ray, count_cpus(found))
         self._store = sum(node.object_store for node in found)
         self.facts: dict[str, Any] = {
             "ray": ray.__version__,
@@ -390,7 +392,7 @@ class OnCluster:
         # Half of the store is for the parts of cells, the rest for what they give back.
         room = self._store // 2 // min(self._pulse.cpus, max(1, len(cells)))
         flight = _Cells(self._ray, desk, work, self._identities, self._pulse, room)
-        ears = Ears(self._ray, desk, cells, listener)
+        ears = ProgressRelay(self._ray, desk, cells, listener)
         todo = deque(cells)
         try:
             while todo or flight.flying:
@@ -423,7 +425,7 @@ class _Cells:
     """Cells that are in work."""
 
     def __init__(
-        self, ray: Any, desk: Any, work: Work, identities: Mapping[str, str], pulse: Pulse, room: int
+        self, ray: Any, desk: Any, work: Work, identities: Mapping[str, str], pulse: ClusterPulse, room: int
     ) -> None:
         self._room = room
         self._identities, self._pulse, self._cards = identities, pulse, choose_card() is not None
@@ -431,7 +433,7 @@ class _Cells:
         self._task = ray.remote(_do_there).options(
             num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD"
         )
-        self._losses = Losses(ray)
+        self._losses = LossCounter(ray)
         self._folder = str(Path.cwd())
         self.flying: dict[Any, Cell] = {}
 
@@ -473,7 +475,7 @@ class _Cells:
 def _do_there(work: Work, job: Any, key: str, desk: Any, spread: OverRay, folder: str) -> Attempt:
     """One cell, on a machine of the cluster."""
     enter_folder(folder)
-    advance = Advance(desk, key)
+    advance = ProgressReporter(desk, key)
     advance(0)
     try:
         return try_cell(work, job, advance, spread=spread)

@@ -25,7 +25,7 @@ from embassay.contracts import Encoder, Role
 from embassay.errors import ModelError, TextRefused
 from embassay.runs.cluster.connection import (
     Node,
-    Raised,
+    RaisedError,
     enter_folder,
     get_value,
     import_ray,
@@ -49,7 +49,7 @@ DIED = (
 )
 
 
-class Losses:
+class LossCounter:
     """Counts what a piece of work has lost."""
 
     def __init__(self, ray: Any) -> None:
@@ -83,7 +83,7 @@ class Losses:
 
 def get_insistently(ray: Any, ask: Callable[[], Any], what: str) -> Any:
     """The value of the reference that `ask` gives, asked again where it is lost. ModelError where that is in vain."""
-    losses = Losses(ray)
+    losses = LossCounter(ray)
     while True:
         try:
             return ray.get(ask())
@@ -97,7 +97,7 @@ Encoded = tuple[NDArray[np.float32], int]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedEncoder:
     """An encoder that is to be opened: `made`, pickled, makes it; `accelerated` says whether it shall use a GPU."""
 
     made: bytes
@@ -105,7 +105,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Described:
+class EncoderDescription:
     """What an encoder says of itself."""
 
     name: str
@@ -117,7 +117,7 @@ class Described:
     similarity: str
 
     @classmethod
-    def of(cls, encoder: Encoder) -> Described:
+    def of(cls, encoder: Encoder) -> EncoderDescription:
         """Its attributes, with those beside its contract."""
         return cls(
             encoder.name,
@@ -130,25 +130,25 @@ class Described:
         )
 
 
-class Encoding:
+class EncoderActor:
     """One actor: an encoder, opened at the first call. Errors are given back and not raised, so that they keep their
     kind."""
 
-    def __init__(self, wanted: Wanted, folder: str) -> None:
+    def __init__(self, wanted: WantedEncoder, folder: str) -> None:
         enter_folder(folder)
         self._wanted = wanted
         self._encoder: Encoder | None = None
 
-    def described(self) -> Described | Raised:
+    def described(self) -> EncoderDescription | RaisedError:
         """What the encoder is."""
         try:
-            return Described.of(self._opened())
+            return EncoderDescription.of(self._opened())
         except Exception as error:
             return wrap_error(error)
 
     def encode(
         self, chunks: list[list[str]], role: Role | None, identity: str, count: bool
-    ) -> list[Encoded | Raised]:
+    ) -> list[Encoded | RaisedError]:
         """Some chunks with the encoder of this `identity`; `count` asks how many texts of each are cut."""
         try:
             encoder = self._opened()
@@ -160,7 +160,7 @@ class Encoding:
         except Exception as error:
             return [wrap_error(error)] * len(chunks)  # the model did not open: so it is for all of them
 
-    def count_truncated(self, texts: list[str]) -> int | Raised:
+    def count_truncated(self, texts: list[str]) -> int | RaisedError:
         """The encoder's count."""
         try:
             return self._opened().count_truncated(texts)
@@ -184,14 +184,14 @@ def differing_encoder(name: str, where: str, found: str, expected: str) -> Model
 
 def _encode_chunks(
     encoder: Encoder, chunks: list[list[str]], role: Role | None, count: bool
-) -> list[Encoded | Raised]:
+) -> list[Encoded | RaisedError]:
     """All at once where the encoder lays chunks together on a card."""
     cut = encoder.count_truncated if count else lambda texts: 0  # noqa: ARG005
     many = getattr(encoder, "encode_chunks", None) if getattr(encoder, "joins_chunks", False) else None
     if many is not None:
         in_order = sorted(many(chunks, role=role), key=itemgetter(0))
         return [(vectors, cut(chunks[place])) for place, vectors in in_order]
-    answers: list[Encoded | Raised] = []
+    answers: list[Encoded | RaisedError] = []
     for texts in chunks:
         try:
             answers.append((encoder.encode(texts, role=role), cut(texts)))
@@ -206,15 +206,15 @@ class _Pool:
     users: set[str] = field(default_factory=set)
 
 
-class Pools:
+class EncoderPools:
     """The pools of a run. `models` are at work at once, at most: each has its share of the GPUs."""
 
     def __init__(self, models: int) -> None:
         self._models = max(1, models)
-        self._pools: dict[Wanted, _Pool] = {}
+        self._pools: dict[WantedEncoder, _Pool] = {}
         self._lock = Lock()
 
-    def open(self, wanted: Wanted, user: str) -> list[Any]:
+    def open(self, wanted: WantedEncoder, user: str) -> list[Any]:
         """The actors for this model."""
         with self._lock:
             ray = import_ray()
@@ -241,14 +241,14 @@ class Pools:
 
 
 @dataclass(frozen=True)
-class Seat:
+class ActorSeat:
     """A place for an actor: the node, and its share of a GPU there."""
 
     node: str
     gpus: float = 0.0
 
 
-def plan_seats(found: tuple[Node, ...], accelerated: bool, models: int) -> list[Seat]:
+def plan_seats(found: tuple[Node, ...], accelerated: bool, models: int) -> list[ActorSeat]:
     """Where the actors of one model sit, while so many `models` are at work: one for each GPU where the model can use
     them and there are any, else some on every machine, and always one.
 
@@ -261,17 +261,17 @@ def plan_seats(found: tuple[Node, ...], accelerated: bool, models: int) -> list[
     # Ray counts in ten-thousandths; rounded up, the last model would find no room.
     share = int(10_000 / models) / 10_000
     if accelerated and any(node.gpus >= 1 for node in found):
-        return [Seat(node.id, share) for node in found for _ in range(int(node.gpus))]
+        return [ActorSeat(node.id, share) for node in found for _ in range(int(node.gpus))]
     # A machine without CPUs for tasks (a head, say) is left alone.
     able = [node for node in found if node.cpus] or list(found)[:1]
-    return [Seat(node.id) for node in able for _ in range(max(1, node.seats // models))]
+    return [ActorSeat(node.id) for node in able for _ in range(max(1, node.seats // models))]
 
 
-def _start_actor(ray: Any, wanted: Wanted, seat: Seat) -> Any:
+def _start_actor(ray: Any, wanted: WantedEncoder, seat: ActorSeat) -> Any:
     options: dict[str, Any] = {"num_gpus": seat.gpus} if seat.gpus else {}
-    actor = ray.remote(Encoding).options(
+    actor = ray.remote(EncoderActor).options(
         num_cpus=0,
-        max_restarts=-1,  # `Losses` decides when it is enough
+        max_restarts=-1,  # `LossCounter` decides when it is enough
         max_task_retries=RETRIES,
         scheduling_strategy=node_strategy(
             ray, seat.node, soft=True
@@ -293,7 +293,7 @@ Chunk = tuple[int, Sequence[str]]
 class SpreadEncoder:
     """The encoder that `described` and `wanted` say, for the cell `user`. It pickles, and a copy asks the same pool."""
 
-    def __init__(self, desk: Any, described: Described, wanted: Wanted, user: str) -> None:
+    def __init__(self, desk: Any, described: EncoderDescription, wanted: WantedEncoder, user: str) -> None:
         self._desk, self._wanted, self._user = desk, wanted, user
         self._described = described
         self.name, self.identity = described.name, described.identity
@@ -323,7 +323,7 @@ class SpreadEncoder:
             return self._cut[1]
         ask = lambda: self._pool()[0].count_truncated.remote(list(key))  # noqa: E731
         count = get_insistently(import_ray(), ask, f"The encoder {self.name!r}")
-        if isinstance(count, Raised):
+        if isinstance(count, RaisedError):
             raise count.error
         return int(count)
 
@@ -332,7 +332,7 @@ class SpreadEncoder:
     ) -> Iterator[tuple[int, Vectors | TextRefused]]:
         """Each chunk by its position, as soon as it is there: as RemoteEncoder has it, with a few at each actor."""
         load = _LOAD if self._wanted.accelerated else 1
-        flight = _Flight(self._pool(), self._described, role, load)
+        flight = _ChunkFlight(self._pool(), self._described, role, load)
         failure: Exception | None = None
         todo, again = iter(enumerate(chunks)), deque[Chunk]()
         # After a failure nothing new is asked for, but what is under way is waited for and kept: it may have been paid
@@ -343,7 +343,7 @@ class SpreadEncoder:
                     # Its actors may be gone with the process that had opened them.
                     again.append((position, texts))
                     flight.actors = self._pool()
-                elif not isinstance(answer, Raised):
+                elif not isinstance(answer, RaisedError):
                     self._cut = tuple(texts), answer[1]
                     yield position, answer[0]
                 elif isinstance(answer.error, TextRefused):
@@ -358,10 +358,10 @@ class SpreadEncoder:
         return actors
 
 
-class _Flight:
+class _ChunkFlight:
     """Loads of chunks at their actors, the next one always where fewest are."""
 
-    def __init__(self, actors: list[Any], encoder: Described, role: Role | None, load: int) -> None:
+    def __init__(self, actors: list[Any], encoder: EncoderDescription, role: Role | None, load: int) -> None:
         self._ray, self.actors, self._encoder, self._role, self._load = (
             import_ray(),
             actors,
@@ -370,7 +370,7 @@ class _Flight:
             load,
         )
         self.flying: dict[Any, tuple[list[Chunk], Any]] = {}
-        self._losses = Losses(self._ray)
+        self._losses = LossCounter(self._ray)
 
     def fill(self, again: deque[Chunk], todo: Iterator[Chunk]) -> bool:
         """Ask for chunks, those that were lost first, until no actor would wait for its next; False where none is
@@ -398,7 +398,7 @@ class _Flight:
             try:
                 answers = self._ray.get(reference)
             except self._losses.kinds as error:
-                lost = Raised(ModelError(f"The encoder {self._encoder.name!r} cannot work: {DIED}."))
+                lost = RaisedError(ModelError(f"The encoder {self._encoder.name!r} cannot work: {DIED}."))
                 answers = [None if self._losses.again(load[0][0], error) else lost] * len(load)
             for (position, texts), answer in zip(load, answers, strict=True):
                 yield position, texts, answer

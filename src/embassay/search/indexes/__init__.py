@@ -36,7 +36,7 @@ and `name` (its canonical spec string). It checks neither shape nor values of th
 
 INDEXES.add(
     "flat",
-    "embassay.search.indexes.faiss_index:Flat",
+    "embassay.search.indexes.faiss_index:FlatIndex",
     "exact: every vector is compared; needs nothing",
     kind="exact",
 )

@@ -85,7 +85,7 @@ class FaissIndex:
         self._index = None
 
 
-class Graph(FaissIndex):
+class GraphIndex(FaissIndex):
     """A graph of near vectors, whose width of search can be set: `ef` candidates are kept while it is asked.
 
     `ef` may be `auto`: it is then 64 until `set_ef` says what was found, for which it takes queries
@@ -178,7 +178,7 @@ _WIDEST_BLOCK = 4096
 _QUERIES = 1024
 
 
-class Flat:
+class FlatIndex:
     """The vectors themselves, under the rules of `exact_search`. Nothing is built and nothing is kept.
 
     With a limit of `memory`, in bytes, a quarter of it is for vectors, which are read piece by piece and, where they
@@ -238,7 +238,7 @@ def hnsw_f32(
     m: int = 16,
     ef_construction: int = 100,
     ef: int | str = EF,
-) -> Graph:
+) -> GraphIndex:
     """A graph over the vectors as they are. `m` links a vector on each level (twice as many on the lowest),
     `ef_construction` and `ef` are how many candidates a search keeps while building and when asked (`auto`: the fewest
     that a sweep finds within 1% of exact recall)."""
@@ -254,20 +254,22 @@ def hnsw_int8(
     m: int = 16,
     ef_construction: int = 100,
     ef: int | str = EF,
-) -> Graph:
+) -> GraphIndex:
     """A graph over vectors of one byte a value, each dimension's range cut in 256 steps. The graph is no smaller."""
     return _open_graph("hnsw-int8", vectors, (name, digest, folder), (m, ef_construction), ef)
 
 
 def _open_graph(
     kind: str, vectors: Vectors, where: tuple[str, str, Path | None], links: tuple[int, int], ef: int | str
-) -> Graph:
+) -> GraphIndex:
     name, digest, folder = where
     m, ef_construction = links
     _check_graph(kind, m=m, ef_construction=ef_construction, ef=ef)
     faiss = faiss_library(kind)
     recipe = make_recipe(kind, {"m": m, "ef_construction": ef_construction}, digest)
-    return Graph(name, recipe, folder, lambda: _build_graph(faiss, kind, stack_vectors(vectors), links), ef)
+    return GraphIndex(
+        name, recipe, folder, lambda: _build_graph(faiss, kind, stack_vectors(vectors), links), ef
+    )
 
 
 def _build_graph(faiss: Any, kind: str, vectors: Floats, links: tuple[int, int]) -> Any:

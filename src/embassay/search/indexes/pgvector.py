@@ -233,7 +233,7 @@ class VectorLayout:
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltTable:
     """A table that is complete: the seconds that loading and indexing took, its bytes, and whether it was `found`."""
 
     seconds: float
@@ -248,7 +248,9 @@ def qualify_table(table: str) -> Composed:
     return SQL(".").join([Identifier(SCHEMA), Identifier(table)])
 
 
-def ensure_table(connection: Connection[Any], table: str, layout: VectorLayout, vectors: Vectors) -> Built:
+def ensure_table(
+    connection: Connection[Any], table: str, layout: VectorLayout, vectors: Vectors
+) -> BuiltTable:
     """The table, loaded and indexed now where it is not there.
 
     One transaction does it all, so a table that can be seen is complete. Of several clients that want the same one, the
@@ -265,19 +267,19 @@ def ensure_table(connection: Connection[Any], table: str, layout: VectorLayout, 
         built = _find_table(connection, table)
         if built is None:
             seconds = _build_table(connection, table, layout, vectors)
-            built = Built(seconds, _table_size(connection, table), found=False)
+            built = BuiltTable(seconds, _table_size(connection, table), found=False)
             _list_table(connection, table, shards_shape(vectors), seconds)
     return built
 
 
-def _find_table(connection: Connection[Any], table: str) -> Built | None:
+def _find_table(connection: Connection[Any], table: str) -> BuiltTable | None:
     """The table, if it is there and complete."""
     if _table_oid(connection, _LIST) is None or _table_oid(connection, table) is None:
         return None
     row = connection.execute(
         f"SELECT build_seconds FROM {SCHEMA}.{_LIST} WHERE name = %s", [table]
     ).fetchone()
-    return None if row is None else Built(float(row[0]), _table_size(connection, table), found=True)
+    return None if row is None else BuiltTable(float(row[0]), _table_size(connection, table), found=True)
 
 
 def _table_oid(connection: Connection[Any], table: str) -> int | None:
@@ -444,7 +446,7 @@ class PgVector:
         self.name = (name or "pgvector").replace("pgvector:%24", "pgvector:", 1)
         self._vectors, self._layout, self._ef = vectors, layout, ef
         self._table = layout.table(digest)
-        self._built: list[Built] = []
+        self._built: list[BuiltTable] = []
         self._iterates = False
         address = find_address("pgvector", target, schemes=SCHEMES, variable=VARIABLE)
         self._server = Postgres(address, self._prepare)

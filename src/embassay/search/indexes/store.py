@@ -116,7 +116,7 @@ class WidthTrial:
 
 
 @dataclass(frozen=True)
-class Tuned:
+class TunedWidth:
     """The smallest width of the ladder whose metrics are all within `gap` of flat's, None if none is; what was tried,
     in order, ends with it."""
 
@@ -132,7 +132,7 @@ def tune_width(
     *,
     ladder: Sequence[int] = LADDER,
     gap: float = GAP,
-) -> Tuned:
+) -> TunedWidth:
     """Raise the search width until no metric is more than `gap` (a share, 0.01 to 0.02) below its value with flat.
 
     `values_at(ef)` measures the index at that width, `flat` has the same metrics of exact search; higher is better, as
@@ -153,8 +153,8 @@ def tune_width(
     for ef in ladder:
         steps.append(_tuning_step(ef, values_at(ef), flat))
         if steps[-1].worst <= gap:
-            return Tuned(ef, gap, flat, tuple(steps))
-    return Tuned(None, gap, flat, tuple(steps))
+            return TunedWidth(ef, gap, flat, tuple(steps))
+    return TunedWidth(None, gap, flat, tuple(steps))
 
 
 def _tuning_step(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> WidthTrial:
@@ -301,7 +301,7 @@ def _write_index(path: Path, recipe: Recipe, form: IndexFormat[T]) -> StoredInde
     head = {"key": recipe.key, "seconds": seconds, "vectors": recipe.digest, **about}
     try:
         with temporary.open("wb") as stream:
-            sealed = _Sealed(stream)
+            sealed = _SealedStream(stream)
             sealed.write(json.dumps(head).encode() + b"\n")
             form.write(value, sealed.write)
             stream.write(sealed.checksum.digest())
@@ -320,7 +320,7 @@ def _write_index(path: Path, recipe: Recipe, form: IndexFormat[T]) -> StoredInde
 
 
 @dataclass
-class _Sealed:
+class _SealedStream:
     """A stream, and the checksum of what went into it."""
 
     stream: BinaryIO

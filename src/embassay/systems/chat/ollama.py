@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from embassay.contracts import Message, Sampling, Usage
-from embassay.systems.chat.server import Reply, ServedChat
+from embassay.systems.chat.server import ChatReply, ServedChat
 from embassay.systems.remote import Ledger, Malformed, Price, ServerReply
 from embassay.systems.remote.http import OLLAMA, Connection, Server, select_given_options
 
@@ -70,7 +70,7 @@ class OllamaChat(ServedChat):
 
     async def request(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
-    ) -> ServerReply[Reply]:
+    ) -> ServerReply[ChatReply]:
         """One POST to /api/chat; a JSON schema goes into `format`, which binds what the model may write."""
         answer = read_reply(await self._connection.post("api/chat", self.payload(messages, sampling, schema)))
         # Ollama drops the beginning of what is too long without a word; a full context is how that shows.
@@ -99,11 +99,11 @@ class OllamaChat(ServedChat):
         }
 
 
-def read_reply(answer: Any) -> ServerReply[Reply]:
+def read_reply(answer: Any) -> ServerReply[ChatReply]:
     """The reply in Ollama's answer; Malformed when there is none, or it is not done."""
     try:
         text, done = answer["message"]["content"], answer["done"]
-        reply = Reply(
+        reply = ChatReply(
             text,
             answer.get("model") or "",
             answer.get("done_reason") or "stop",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embassay.contracts import Message, Sampling, Usage
-from embassay.systems.chat.server import Reply, ServedChat, is_strict, with_schema
+from embassay.systems.chat.server import ChatReply, ServedChat, is_strict, with_schema
 from embassay.systems.remote import Ledger, Malformed, Price, ServerReply
 from embassay.systems.remote.calls import format_refused
 from embassay.systems.remote.http import OPENAI, OpenAIClient, Server, find_openai_address
@@ -59,7 +59,7 @@ class OpenAIChat(ServedChat):
 
     async def request(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
-    ) -> ServerReply[Reply]:
+    ) -> ServerReply[ChatReply]:
         """One chat completion."""
         for _ in range(_WORDINGS):
             way, longest, left_out = self._way, self._longest, self.left_out
@@ -133,12 +133,12 @@ def _response_format(way: str, schema: Mapping[str, Any]) -> dict[str, Any] | No
     return {"type": way, "json_schema": shape}
 
 
-def _read_reply(found: Any) -> ServerReply[Reply]:
+def _read_reply(found: Any) -> ServerReply[ChatReply]:
     """The reply in the server's answer; Malformed when there is none."""
     try:
         choice = found["choices"][0]
         message, used = choice["message"], found.get("usage") or {}
-        reply = Reply(
+        reply = ChatReply(
             text=message.get("content") or "",
             model=found.get("model") or "",
             finish=choice.get("finish_reason") or "stop",

@@ -84,7 +84,7 @@ _MOST_LEARNED = 131_072
 
 
 @dataclass(frozen=True)
-class Reply:
+class ChatReply:
     """What a server answered: `text` as it came, `model` as it names itself, why it stopped (`stop`, `length`,
     `content_filter`, `context` for messages that it had no room for ...), and the words of a refusal if it has a field
     for them."""
@@ -129,7 +129,7 @@ class ServedChat(ABC):
     @abstractmethod
     async def request(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
-    ) -> ServerReply[Reply]:
+    ) -> ServerReply[ChatReply]:
         """One request; `schema` is the JSON schema that the answer is to fit. Raises what `classify` understands.
         What it cost is reckoned from the tokens that its reply says were read and written."""
 
@@ -164,7 +164,7 @@ class ServedChat(ABC):
 
     async def _ask_server(
         self, messages: Sequence[Message], sampling: Sampling, shape: Mapping[str, Any] | None
-    ) -> ServerReply[Reply]:
+    ) -> ServerReply[ChatReply]:
         """The reply without thinking, its usage priced. TextRefused for one that is no answer."""
         sent = [message.content for message in messages]
         if shape is not None:
@@ -172,7 +172,7 @@ class ServedChat(ABC):
         most_read = bound_tokens(sent)
         most_written = sampling.max_tokens or self._longest_answer
 
-        async def send() -> ServerReply[Reply]:
+        async def send() -> ServerReply[ChatReply]:
             answer = await self.request(messages, sampling, shape)
             said = answer.value
             read = TokenCount.of(said.read, most=most_read, likely=estimate_tokens(sent))
@@ -202,7 +202,7 @@ class ServedChat(ABC):
     def _usd(self, input_tokens: int, output_tokens: int) -> float | None:
         return None if self.price is None else self.price.usd(input_tokens, output_tokens)
 
-    def _check(self, reply: Reply) -> None:
+    def _check(self, reply: ChatReply) -> None:
         if reply.refusal:
             raise Unanswered(f"{self.model}: the model declined: {reply.refusal}.", "declined")
         if reply.finish == "length":
@@ -219,10 +219,10 @@ class ServedChat(ABC):
             raise Unanswered(f"{self.model}: {content} (finish: {reply.finish}).", why)
 
 
-def _fitting_completion(answer: ServerReply[Reply], schema: Any) -> Completion:
+def _fitting_completion(answer: ServerReply[ChatReply], schema: Any) -> Completion:
     text = find_json(answer.value.text)
     return _make_completion(answer, text, parse_checked(text, schema))
 
 
-def _make_completion(answer: ServerReply[Reply], text: str, parsed: Any) -> Completion:
+def _make_completion(answer: ServerReply[ChatReply], text: str, parsed: Any) -> Completion:
     return Completion(text, parsed, answer.usage, answer.value.model, answer.value.finish)

@@ -297,7 +297,7 @@ _HOPELESS = 8
 
 
 @dataclass(frozen=True)
-class Padded:
+class PaddedBatch:
     """A batch as the model takes it: `rows` texts, all filled up to `width` tokens. A batch that cannot be laid
     together with others has no width."""
 
@@ -316,8 +316,8 @@ class BatchJoiner:
     """`run` gives the vectors (rows, dim) of one batch or several of one width, in order; `halve` a batch in two of the
     same width; `no_memory` says that an error means the card is full."""
 
-    run: Callable[[Sequence[Padded]], Vectors]
-    halve: Callable[[Padded], tuple[Padded, Padded]]
+    run: Callable[[Sequence[PaddedBatch]], Vectors]
+    halve: Callable[[PaddedBatch], tuple[PaddedBatch, PaddedBatch]]
     no_memory: Callable[[Exception], bool]
     clock: Callable[[], float] = perf_counter
     tokens: int = 0
@@ -328,7 +328,7 @@ class BatchJoiner:
     _settled: bool = False
     _warned: bool = False
 
-    def __call__(self, batches: Sequence[Padded]) -> list[Vectors]:
+    def __call__(self, batches: Sequence[PaddedBatch]) -> list[Vectors]:
         """The vectors of each batch. ModelError where not even one text fits on the card."""
         results: list[Vectors | None] = [None] * len(batches)
         widths: dict[int | None, list[int]] = defaultdict(list)
@@ -347,7 +347,7 @@ class BatchJoiner:
     def _hopeless(self) -> bool:
         return len(self.same) >= _HOPELESS and not any(self.same.values())
 
-    def _next(self, batches: Sequence[Padded], places: Sequence[int], *, alone: bool) -> int:
+    def _next(self, batches: Sequence[PaddedBatch], places: Sequence[int], *, alone: bool) -> int:
         """How many of the places to take together: one at least, more while they have at most `tokens`."""
         taken, tokens = 1, batches[places[0]].tokens
         self.tokens = max(self.tokens, tokens)
@@ -356,7 +356,7 @@ class BatchJoiner:
             taken += 1
         return taken
 
-    def _done(self, group: Sequence[Padded]) -> list[Vectors]:
+    def _done(self, group: Sequence[PaddedBatch]) -> list[Vectors]:
         shape = (sum(batch.rows for batch in group), group[0].width or 0)
         if len(group) == 1 or self.same.get(shape) is False:
             return self._each(group)
@@ -379,7 +379,7 @@ class BatchJoiner:
         self._learn(sum(batch.tokens for batch in group), seconds)
         return parts
 
-    def _each(self, group: Sequence[Padded]) -> list[Vectors]:
+    def _each(self, group: Sequence[PaddedBatch]) -> list[Vectors]:
         parts = []
         for batch in group:
             start = self.clock()
@@ -387,7 +387,7 @@ class BatchJoiner:
             self._learn(batch.tokens, self.clock() - start)
         return parts
 
-    def _alone(self, batch: Padded) -> Vectors:
+    def _alone(self, batch: PaddedBatch) -> Vectors:
         try:
             return self.run([batch])
         except Exception as error:
@@ -402,7 +402,7 @@ class BatchJoiner:
         upper, lower = self.halve(batch)
         return np.concatenate([self._alone(upper), self._alone(lower)])
 
-    def _parts(self, vectors: Vectors, group: Sequence[Padded]) -> list[Vectors]:
+    def _parts(self, vectors: Vectors, group: Sequence[PaddedBatch]) -> list[Vectors]:
         ends = np.cumsum([batch.rows for batch in group])[:-1]
         return [np.ascontiguousarray(part) for part in np.split(vectors, ends)]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from embassay.contracts import Ragged, Role
 from embassay.systems.encoders.batches import check_finite
-from embassay.systems.encoders.multivector import Alone, Rows, TorchModel
+from embassay.systems.encoders.multivector import IndependentChunks, Rows, TorchModel
 
 _USUAL_TOKENS = 100
 """Of a passage, for estimates of memory."""
@@ -61,7 +61,7 @@ class MultiVector:
         self._limit = self._torch.limit(read)
         self.max_tokens = self._limit.tokens
         self.similarity = str(model.similarity_fn_name)
-        self._alone = Alone(self._read, card=self._torch.card, threads=True)
+        self._alone = IndependentChunks(self._read, card=self._torch.card, threads=True)
         self.chunk_size = self._alone.chunk_size
         self.dim = self.width = self.encode(["dimensions"])[0].shape[1]
         self.floats = self.dim * min(self.max_tokens or _USUAL_TOKENS, _USUAL_TOKENS)

@@ -19,7 +19,7 @@ from embassay.systems.encoders.onnx_model import (
     VERSION,
     Backend,
     Computation,
-    Computed,
+    LoadedModel,
     Precision,
     bert_graph,
     find_openvino,
@@ -147,7 +147,7 @@ def _cut_at_space(text: str) -> str:
     return text[:end] if end > 0 else text
 
 
-def _load_weights(weights: bytes, asked: Computation) -> Computed:
+def _load_weights(weights: bytes, asked: Computation) -> LoadedModel:
     from safetensors.numpy import load
 
     try:
@@ -159,7 +159,7 @@ def _load_weights(weights: bytes, asked: Computation) -> Computed:
     return load_graph(graph, asked)
 
 
-def _encoder_identity(asked: Computation, graph: Computed) -> str:
+def _encoder_identity(asked: Computation, graph: LoadedModel) -> str:
     base = f"minilm:{_WEIGHTS[:16]}:{_TOKENIZER[:16]}:tokens=256:graph={VERSION}"
     if asked.weights == "int8":
         return f"{base}:int8:onnxruntime-{graph.version}"

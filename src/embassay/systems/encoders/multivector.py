@@ -32,7 +32,7 @@ _ON_CARD = 64
 _WINDOW = 256
 
 
-class Alone:
+class IndependentChunks:
     """Chunks of texts whose vectors depend on no other text: on a processor a text is a chunk and a batch of its own,
     and as many are read at once as there are cores; a card gets chunks of 64. `read(texts, role)` is the model."""
 

@@ -80,7 +80,7 @@ class Unusable(Exception):
     """A model that cannot be loaded; what is wrong, to stand behind the name of its file."""
 
 
-class Computed(Protocol):
+class LoadedModel(Protocol):
     """A loaded model. `inputs` are its inputs with their types, `outputs` its outputs with their ranks, `version` what
     computes it."""
 
@@ -93,7 +93,7 @@ class Computed(Protocol):
         ...
 
 
-def load_graph(model: Path | bytes, asked: Computation) -> Computed:
+def load_graph(model: Path | bytes, asked: Computation) -> LoadedModel:
     """The ONNX model of a file, or serialised. ModelError where a package is missing, Unusable where the model cannot
     be loaded."""
     backend = asked.chosen
@@ -480,7 +480,7 @@ class OnnxGraph:
 
     _inputs = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
 
-    def __init__(self, graph: Computed, origin: Path) -> None:
+    def __init__(self, graph: LoadedModel, origin: Path) -> None:
         self.origin = origin
         self.version = graph.version
         self._graph = graph

@@ -22,7 +22,7 @@ from embassay.machine import read_requested_device
 from embassay.systems.encoders.batches import (
     Batch,
     BatchJoiner,
-    Padded,
+    PaddedBatch,
     Prompts,
     PromptTask,
     TokenLimit,
@@ -363,7 +363,7 @@ class OnTorch:
     ) -> None:
         self._model, self._batch, self._name, self._route = model, batch, name, route
         self._dtype = dtype
-        self._cut: dict[str, _Cut] = {}
+        self._cut: dict[str, _BatchFeatures] = {}
         self._joined = BatchJoiner(self._vectors, _split_batch, is_out_of_memory)
 
     def chunks(
@@ -407,15 +407,15 @@ class OnTorch:
                 vectors[batch] = part
             yield position, vectors
 
-    def _padded(self, texts: list[str], prompt: str) -> Padded:
-        cut = self._cut.setdefault(prompt, _Cut(self._model, prompt, self._route))
+    def _padded(self, texts: list[str], prompt: str) -> PaddedBatch:
+        cut = self._cut.setdefault(prompt, _BatchFeatures(self._model, prompt, self._route))
         features = cut(texts)
         ids = features.get("input_ids")
         # Some models lay the texts of a batch in one row, without filling.
         width = int(ids.shape[1]) if ids is not None and ids.ndim == 2 and len(ids) == len(texts) else None
-        return Padded(len(texts), width, features)
+        return PaddedBatch(len(texts), width, features)
 
-    def _vectors(self, group: Sequence[Padded]) -> NDArray[np.float32]:
+    def _vectors(self, group: Sequence[PaddedBatch]) -> NDArray[np.float32]:
         import torch
 
         joined = dict(group[0].features)
@@ -441,7 +441,7 @@ _PROBE = (
 _ARRAYS = {"input_ids": "ids", "token_type_ids": "type_ids", "attention_mask": "attention_mask"}
 
 
-class _Cut:
+class _BatchFeatures:
     """The features of a batch of texts after a prompt, as the library makes them.
 
     Of a small model on a card, the library's way from text to tensor takes longer than the card. So what the tokenizer
@@ -506,7 +506,7 @@ def _same_batches(features: Mapping[str, Any], other: Mapping[str, Any]) -> bool
     )
 
 
-def _split_batch(batch: Padded) -> tuple[Padded, Padded]:
+def _split_batch(batch: PaddedBatch) -> tuple[PaddedBatch, PaddedBatch]:
     """The upper and the lower rows of a batch, as wide as before."""
     import torch
 
@@ -517,7 +517,7 @@ def _split_batch(batch: Padded) -> tuple[Padded, Padded]:
             name: value[rows] if isinstance(value, torch.Tensor) and len(value) == batch.rows else value
             for name, value in dict(batch.features).items()
         }
-        parts.append(Padded(rows.stop - rows.start, batch.width, features))
+        parts.append(PaddedBatch(rows.stop - rows.start, batch.width, features))
     # What the failed attempt held is given back before the halves are tried.
     torch.cuda.empty_cache()
     return parts[0], parts[1]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Ragged, Role
 from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.batches import check_finite, choose_prompts
-from embassay.systems.encoders.multivector import Alone, Rows, TorchModel
+from embassay.systems.encoders.multivector import IndependentChunks, Rows, TorchModel
 from embassay.systems.encoders.onnx import open_tokenizer
 from embassay.systems.encoders.onnx_model import Computation, OnnxFolder, open_graph
 from embassay.systems.models import folder_identity
@@ -67,7 +67,7 @@ class Splade:
         self._model: _InTorch | _InOnnx = model
         self.similarity, self.uses_roles = model.similarity, model.uses_roles
         self.max_tokens = model.max_tokens
-        self._alone = Alone(self._read, card=model.card, threads=graph is None)
+        self._alone = IndependentChunks(self._read, card=model.card, threads=graph is None)
         self.chunk_size = self._alone.chunk_size
         self.dim = model.read([""], None).shape[1]
         self.floats = 2 * min(self.max_active or _USUAL_TERMS, _USUAL_TERMS)

@@ -77,7 +77,7 @@ class OverlapSimilarity:
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed."""
         tokens, (rows,) = tokenise_texts(self.tokenizer, texts)
-        kinds = [_Indexed.build(bags, bags) for bags in self._make_bags(tokens, rows)]
+        kinds = [_IndexedBags.build(bags, bags) for bags in self._make_bags(tokens, rows)]
 
         def block(part: slice) -> NDArray[np.float64]:
             right = slice(part.start, len(texts))
@@ -101,7 +101,7 @@ class OverlapSimilarity:
         return [make(taken) for make in self.bags]
 
     def _matrix(
-        self, overlaps: Sequence[Counts], kinds: Sequence[_Indexed], rows: slice, columns: slice
+        self, overlaps: Sequence[Counts], kinds: Sequence[_IndexedBags], rows: slice, columns: slice
     ) -> NDArray[np.float64]:
         left = [kind.queries.sizes[rows, None] for kind in kinds]
         right = [kind.candidates.sizes[None, columns] for kind in kinds]
@@ -127,7 +127,7 @@ class _ShardSearch:
 
         def prepare(candidates: slice) -> RowScores:
             bags = system._make_bags(tokens, rows[candidates])
-            kinds = [_Indexed.build(q, c) for q, c in zip(queries, bags, strict=True)]
+            kinds = [_IndexedBags.build(q, c) for q, c in zip(queries, bags, strict=True)]
             return lambda part: system._matrix(
                 [kind.overlaps(part) for kind in kinds], kinds, part, slice(None)
             )
@@ -141,7 +141,7 @@ class _ShardSearch:
 
 
 @dataclass(frozen=True)
-class _Indexed:
+class _IndexedBags:
     """Bags of one kind on both sides, the candidates inverted over the terms of the queries."""
 
     queries: Bags
@@ -150,7 +150,7 @@ class _Indexed:
     index: Sparse
 
     @classmethod
-    def build(cls, queries: Bags, candidates: Bags) -> _Indexed:
+    def build(cls, queries: Bags, candidates: Bags) -> _IndexedBags:
         rows, vocabulary = weigh_terms(queries, queries.counts)
         return cls(queries, candidates, rows, invert_bags(candidates, candidates.counts, vocabulary))
 

@@ -108,7 +108,7 @@ _MOST = 8
 _REQUESTS_EACH = 16
 
 
-class Turns(Generic[T]):
+class ClientPool(Generic[T]):
     """Up to eight clients made by `make`, one more with every sixteen requests: a few calls need no second one, and
     of hundreds at once each client has its share. They are kept: one that is collected leaves its connections open."""
 
@@ -135,7 +135,7 @@ class Turns(Generic[T]):
                 await closing()
 
 
-_clients: dict[int, Turns[Any]] = {}
+_clients: dict[int, ClientPool[Any]] = {}
 
 
 async def post_json(url: str, path: str, payload: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
@@ -182,7 +182,7 @@ def check_installed(package: str = "httpx2", who: str = "Remote models") -> None
 def _loop_client() -> Any:
     """A client of this process, made and used in the loop of `home`."""
     if os.getpid() not in _clients:
-        _clients[os.getpid()] = Turns(_make_client)
+        _clients[os.getpid()] = ClientPool(_make_client)
     return _clients[os.getpid()].next()
 
 
@@ -211,7 +211,7 @@ def _certificates() -> SSLContext:
 
 OPENAI = "https://api.openai.com/v1"
 
-_openai_clients: dict[tuple[int, str, str], Turns[AsyncOpenAI]] = {}
+_openai_clients: dict[tuple[int, str, str], ClientPool[AsyncOpenAI]] = {}
 """By process, server and key."""
 
 
@@ -239,7 +239,7 @@ class OpenAIClient:
         """The client, to be used in the loop of `home`."""
         key = (os.getpid(), self._address.url, self._key)
         if key not in _openai_clients:
-            _openai_clients[key] = Turns(self._make_sdk)
+            _openai_clients[key] = ClientPool(self._make_sdk)
         return _openai_clients[key].next()
 
     def _make_sdk(self) -> AsyncOpenAI:

@@ -31,7 +31,7 @@ class LiveAnswer:
 
 
 @dataclass(frozen=True)
-class Manners:
+class AskingOptions:
     """How a retriever is asked: at most `concurrency` questions at a time, `rpm` a minute (None: no limit), `timeout`
     seconds for an answer, `attempts` of each, and its `price` in US dollars a question (None: not known)."""
 
@@ -55,7 +55,7 @@ MANNERS: Mapping[str, tuple[Any, str]] = {
     "timeout": (_NUMBER, "seconds above 0"), "attempts": (int, "a whole number from 1"),
     "price": (_NUMBER, "US dollars a question, 0 or more")
 }  # fmt: skip
-"""What a user may give of `Manners`: name -> type, and in words."""
+"""What a user may give of `AskingOptions`: name -> type, and in words."""
 
 
 def is_manner(name: str, value: Any) -> bool:
@@ -73,7 +73,7 @@ class Retriever(ABC):
     """A retriever that answers `depth` documents to a question, if it has as many. `name` is shown; `identity` is what
     its answers are kept under."""
 
-    def __init__(self, name: str, identity: str, manners: Manners, ledger: Ledger | None) -> None:
+    def __init__(self, name: str, identity: str, manners: AskingOptions, ledger: Ledger | None) -> None:
         self.name, self.identity, self.manners = name, identity, manners
         self._calls = Calls(name, ledger, manners.limits)
 

@@ -18,7 +18,7 @@ from embassay.spec import QUERY
 from embassay.systems.remote import Ledger, Malformed
 from embassay.systems.retrievers import (
     MANNERS,
-    Manners,
+    AskingOptions,
     Retriever,
     answer_as_json,
     depth_argument,
@@ -35,7 +35,9 @@ def open_function(spec: str, depth: int, ledger: Ledger | None, base: Path) -> R
     manners = _read_manners(options)
     function = find_function(place, base)
     at_once = 4 if inspect.iscoroutinefunction(function) else 1
-    return FunctionRetriever(function, depth, place, Manners(**{"concurrency": at_once, **manners}), ledger)
+    return FunctionRetriever(
+        function, depth, place, AskingOptions(**{"concurrency": at_once, **manners}), ledger
+    )
 
 
 def _read_manners(options: str) -> dict[str, Any]:
@@ -103,11 +105,11 @@ class FunctionRetriever(Retriever):
         function: Search,
         depth: int,
         place: str,
-        manners: Manners | None = None,
+        manners: AskingOptions | None = None,
         ledger: Ledger | None = None,
     ) -> None:
         super().__init__(
-            place.rpartition(":")[2] or place, f"function:{place}", manners or Manners(1), ledger
+            place.rpartition(":")[2] or place, f"function:{place}", manners or AskingOptions(1), ledger
         )
         self._function = function
         self._arguments = _depth_arguments(function, depth)

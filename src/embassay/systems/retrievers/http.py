@@ -14,14 +14,14 @@ from embassay.limits import bounded_json
 from embassay.systems.remote import Ledger, Malformed
 from embassay.systems.remote.calls import read_key
 from embassay.systems.remote.http import check_installed, check_kept, request_json
-from embassay.systems.retrievers import MANNERS, Manners, Retriever, is_manner
+from embassay.systems.retrievers import MANNERS, AskingOptions, Retriever, is_manner
 
 QUESTION, DEPTH = "{question}", "{k}"
 _BODY: Mapping[str, Any] = {"query": QUESTION, "k": DEPTH}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Template(Manners):
+class Template(AskingOptions):
     """What is sent for a question, where in the answer the documents are, and how the server is asked.
 
     `{question}` and `{k}` stand for the question and how many documents are wanted, in the body, the parameters and the

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 from embassay.errors import ModelError, UsageError
 from embassay.systems.remote import Ledger, Malformed, redact_keys, wait_for
 from embassay.systems.remote.http import check_kept
-from embassay.systems.retrievers import Manners, Retriever, answer_as_json, depth_argument
+from embassay.systems.retrievers import AskingOptions, Retriever, answer_as_json, depth_argument
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -57,7 +57,9 @@ class McpRetriever(Retriever):
         is_address = server.startswith(("http://", "https://"))
         if is_address:
             check_kept(server)
-        super().__init__(tool, f"mcp:{server}#{tool}", Manners(concurrency=4 if is_address else 1), ledger)
+        super().__init__(
+            tool, f"mcp:{server}#{tool}", AskingOptions(concurrency=4 if is_address else 1), ledger
+        )
         self._server, self._tool, self._depth = server, tool, depth
         self._question = ""
         self._more: dict[str, Any] = {}

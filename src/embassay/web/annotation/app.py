@@ -17,13 +17,13 @@ from starlette.staticfiles import StaticFiles
 
 from embassay.errors import DataError, ModelError
 from embassay.protocols.hume.profiles import check_profile
-from embassay.protocols.hume.store import Annotator, Draft, RefusedAnswer, check_value, is_plain
+from embassay.protocols.hume.store import Annotator, AnswerDraft, RefusedAnswer, check_value, is_plain
 from embassay.protocols.hume.study import Item, StudyTask
 from embassay.web.annotation import service
 from embassay.web.annotation.overview import OWNER_STATIC, OwnerRoutes
 from embassay.web.annotation.page import STATIC, render_page
 from embassay.web.annotation.service import (
-    Door,
+    LinkDoor,
     Refusal,
     Service,
     answer_shown,
@@ -32,13 +32,13 @@ from embassay.web.annotation.service import (
     read_browser_name,
     set_cookie,
 )
-from embassay.web.server import HEADERS, Guard
+from embassay.web.server import HEADERS, RequestGuard
 
 
 class AnnotatorRoutes:
     """What is behind `/a/TOKEN/`."""
 
-    def __init__(self, service: Service, door: Door) -> None:
+    def __init__(self, service: Service, door: LinkDoor) -> None:
         self._service, self._door = service, door
 
     def router(self) -> APIRouter:
@@ -222,7 +222,7 @@ def save_answer(service: Service, annotator: Annotator, item_id: str, sent: Sent
         value = check_value(service.tasks[item.task], item.payload, sent.value)
     except DataError as error:
         raise Refusal(400, f"This is not an answer to the item. {error.mend}".strip()) from None
-    draft = Draft(
+    draft = AnswerDraft(
         item.id, value, sent.seq, sent.seconds, sent.flag.strip(), sent.comment, sent.tab, sent.paused
     )
     done = service.store.save(annotator.id, item.task, draft)
@@ -276,12 +276,12 @@ def set_profile(service: Service, annotator: Annotator, sent: SentProfile) -> di
 _THREADS = 16
 
 
-def make_app(service: Service) -> Guard:
+def make_app(service: Service) -> RequestGuard:
     """The app that serves a study. It describes itself to nobody: there are no pages of its interface."""
     app = FastAPI(
         openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=_limit_threads
     )
-    door = Door(service.links, service.options)
+    door = LinkDoor(service.links, service.options)
     app.include_router(AnnotatorRoutes(service, door).router())
     app.include_router(OwnerRoutes(service, door).router())
     app.mount("/static/owner", StaticFiles(directory=OWNER_STATIC))
@@ -290,7 +290,7 @@ def make_app(service: Service) -> Guard:
     app.add_api_route("/favicon.ico", _no_icon)
     for kind, answer in ANSWERS:
         app.add_exception_handler(kind, answer)
-    return Guard(app, service.options, choose_headers)
+    return RequestGuard(app, service.options, choose_headers)
 
 
 def _no_icon() -> Response:

@@ -17,13 +17,19 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from embassay.protocols.hume.exchange.export import as_csv, as_jsonl
-from embassay.protocols.hume.store import Annotator, Exposure, Saved, describe_exposures, stored_annotations
+from embassay.protocols.hume.store import (
+    Annotator,
+    Exposure,
+    SavedAnswer,
+    describe_exposures,
+    stored_annotations,
+)
 from embassay.protocols.hume.study import Annotation, AnnotationRow, Family, Item, StudyTask, read_value
 from embassay.protocols.kernel import tables as numbers
 from embassay.runs.folder import to_json
 from embassay.web.annotation.passages import TASK
 from embassay.web.annotation.service import (
-    Door,
+    LinkDoor,
     Refusal,
     Service,
     make_browser_name,
@@ -40,7 +46,7 @@ if TYPE_CHECKING:
 class OwnerRoutes:
     """What is behind `/o/TOKEN/`."""
 
-    def __init__(self, service: Service, door: Door) -> None:
+    def __init__(self, service: Service, door: LinkDoor) -> None:
         self._service, self._door = service, door
 
     def router(self) -> APIRouter:
@@ -154,7 +160,7 @@ def owner_page(
     answered is held back from it."""
     study = service.folder.study
     decision = None if service.grading is None else service.grading.standing()[1]
-    odd: tuple[Doubt, ...] = ()
+    odd: tuple[DoubtedPair, ...] = ()
     if service.calibration is not None and not writers:
         tasks, answers = study.tasks, service.store.all_answers()
         odd = find_doubts(service.calibration, service.items_by_task, tasks, answers)
@@ -177,7 +183,7 @@ MOST_DOUBTS = 50
 
 
 @dataclass(frozen=True)
-class Doubt:
+class DoubtedPair:
     """A pair of which people say one thing and a calibrated system is sure of the other: the mean of the answers, and
     the probability that the two mean the same."""
 
@@ -193,7 +199,7 @@ def find_doubts(
     items: Mapping[str, Sequence[Item]],
     tasks: Sequence[StudyTask],
     answers: AnswersBy,
-) -> tuple[Doubt, ...]:
+) -> tuple[DoubtedPair, ...]:
     """The pairs that are worth another look, the surest first: the interval of the probability lies on one side of a
     half, and people's mean on the other side of the grade from which on two texts mean the same."""
     cut = SAME_FROM if calibration.same_from is None else calibration.same_from
@@ -217,12 +223,12 @@ def find_doubts(
         mean = statistics.fmean(marks[key])
         if (likely.low > 0.5 and mean < cut) or (likely.high < 0.5 and mean >= cut):
             texts = (_cut_text(pairs[key].payload["text1"]), _cut_text(pairs[key].payload["text2"]))
-            odd.append(Doubt(key, texts, len(marks[key]), mean, likely))
+            odd.append(DoubtedPair(key, texts, len(marks[key]), mean, likely))
     return tuple(sorted(odd, key=lambda doubt: -abs(doubt.probability.value - 0.5))[:MOST_DOUBTS])
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecisionCount:
     """What one adjudicator has decided of the `disputed` items of a task, and what there are of them."""
 
     adjudicator: Annotator
@@ -231,14 +237,14 @@ class Decided:
     decided: int
 
 
-def count_decided(service: Service, found: StudyOverview) -> tuple[Decided, ...]:
+def count_decided(service: Service, found: StudyOverview) -> tuple[DecisionCount, ...]:
     """How far adjudicators are, by adjudicator and task; empty where there are none."""
     people = service.store.adjudicators()
     if not people:
         return ()
     disputes, decided = service.adjudication.disputes(), service.adjudication.decided()
     return tuple(
-        Decided(
+        DecisionCount(
             person, task, len(disputes[task.task.name]), decided.get(person.id, {}).get(task.task.name, 0)
         )
         for person in people
@@ -282,7 +288,7 @@ def bar_width(progress: Progress) -> str:
     return f"{100 * progress.decided / progress.items:.2f}%" if progress.items else "0%"
 
 
-AnswersBy = Mapping[str, Mapping[str, Saved]]
+AnswersBy = Mapping[str, Mapping[str, SavedAnswer]]
 _EXCERPT = 160
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from embassay.errors import DataError
 from embassay.measures.judgements import UNJUDGED
-from embassay.protocols.hume.store import AnswerStore, Saved
+from embassay.protocols.hume.store import AnswerStore, SavedAnswer
 from embassay.protocols.hume.study import Item, Practice, Scale, Source, StudyFile, StudyFolder, StudyTask
-from embassay.protocols.rag.decision.course import Course
+from embassay.protocols.rag.decision.course import StudyCourse
 from embassay.protocols.rag.decision.population import Key
 from embassay.protocols.rag.decision.protocol import (
     LABELS,
@@ -118,7 +118,7 @@ class Grading:
     def __init__(self, path: Path, store: AnswerStore) -> None:
         self.path, self._store, self._lock = path, store, Lock()
         self.study = open_study(path)
-        self._held: tuple[Any, Course, Decision] | None = None
+        self._held: tuple[Any, StudyCourse, Decision] | None = None
 
     @cached_property
     def _places(self) -> Mapping[Key, str]:
@@ -128,7 +128,7 @@ class Grading:
     def _keys(self) -> Mapping[str, Key]:
         return {item: key for key, item in self._places.items()}
 
-    def standing(self) -> tuple[Course, Decision]:
+    def standing(self) -> tuple[StudyCourse, Decision]:
         """Where the study stands with the answers that are stored now; written to the folder where that is new."""
         with self._lock:
             fixed = read_labels(self.path / LABELS, None, {})
@@ -185,7 +185,7 @@ class Grading:
     def _graded(self) -> dict[Key, int]:
         """A grade for each passage that somebody decided: the lower median of people's, `UNJUDGED` where all of them
         say that it cannot be judged."""
-        answers: dict[str, list[Saved]] = {}
+        answers: dict[str, list[SavedAnswer]] = {}
         for by_item in self._store.all_answers().values():
             for item, answer in by_item.items():
                 if answer.is_decided and item in self._keys:
@@ -193,6 +193,6 @@ class Grading:
         return {self._keys[item]: _read_grade(of_item) for item, of_item in answers.items()}
 
 
-def _read_grade(answers: list[Saved]) -> int:
+def _read_grade(answers: list[SavedAnswer]) -> int:
     grades = [int(answer.value) for answer in answers if answer.is_complete]
     return statistics.median_low(grades) if grades else UNJUDGED

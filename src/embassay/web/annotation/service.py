@@ -27,15 +27,15 @@ from markupsafe import Markup
 from embassay.errors import UsageError
 from embassay.protocols.hume.adjudication import Dispute, find_disputes
 from embassay.protocols.hume.collection import read_filed, read_store_rows
-from embassay.protocols.hume.links import OWNER, Holder, Links, study_key
+from embassay.protocols.hume.links import OWNER, LinkHolder, Links, study_key
 from embassay.protocols.hume.profiles import profile_questions
 from embassay.protocols.hume.store import (
     Annotator,
     AnswerStore,
-    Browsers,
+    BrowserLog,
     Kind,
     Role,
-    Saved,
+    SavedAnswer,
     draw_item_order,
     open_store,
 )
@@ -112,7 +112,7 @@ class Adjudication:
             for person, answers in self._pair_decisions()
         }
 
-    def _pair_decisions(self) -> list[tuple[Any, Mapping[str, Saved]]]:
+    def _pair_decisions(self) -> list[tuple[Any, Mapping[str, SavedAnswer]]]:
         decisions = self._store.decisions()
         return [
             (adjudicator, decisions.get(adjudicator.id, {})) for adjudicator in self._store.adjudicators()
@@ -141,7 +141,7 @@ def show_dispute(task: StudyTask, dispute: Dispute, every: Sequence[Dispute]) ->
 
 
 @dataclass(frozen=True)
-class Rates:
+class RequestRate:
     """How often somebody may ask, `burst` at once and then `per_second`: with a link, and from an address with wrong
     ones."""
 
@@ -162,7 +162,7 @@ class ServeOptions:
     public_url: str | None = None
     most_bytes: int = 64 * 1024
     body_seconds: float = 10.0
-    rates: Rates = Rates()
+    rates: RequestRate = RequestRate()
 
 
 @dataclass(frozen=True)
@@ -199,9 +199,9 @@ class Service:
         return Adjudication(self.folder, self.store)
 
     @cached_property
-    def browsers(self) -> Browsers:
+    def browsers(self) -> BrowserLog:
         """What browsers were shown and wrote."""
-        return Browsers(self.store.database)
+        return BrowserLog(self.store.database)
 
     def order(self, annotator: str, task: str) -> tuple[str, ...]:
         """The ids of a task's items in this annotator's own order; for an adjudicator those to decide."""
@@ -219,11 +219,11 @@ class Service:
 
     def annotator_link(self, annotator: str, *, renew: bool = False) -> str:
         """The path of somebody's link."""
-        return f"/a/{self.links.make(Holder('annotator', annotator), renew=renew)}/"
+        return f"/a/{self.links.make(LinkHolder('annotator', annotator), renew=renew)}/"
 
     def owner_link(self, *, renew: bool = False) -> str:
         """The path of the owner's link."""
-        return f"/o/{self.links.make(Holder('owner', OWNER), renew=renew)}/"
+        return f"/o/{self.links.make(LinkHolder('owner', OWNER), renew=renew)}/"
 
     def close(self) -> None:
         """Let go of the store."""
@@ -304,7 +304,7 @@ def serve_study(
     server.serve(make, listening, command="hume serve", proxy_headers=proxy_headers, ready=ready)
 
 
-class Door:
+class LinkDoor:
     """Lets holders of links in, and tells nobody else whether a link exists."""
 
     def __init__(self, links: Links, options: ServeOptions) -> None:
@@ -313,7 +313,7 @@ class Door:
         self._own = RateLimit(rates.burst, rates.per_second)
         self._wrong = RateLimit(rates.wrong_burst, rates.wrong_per_second)
 
-    def let_in(self, role: Role, token: str, address: str | None) -> Holder:
+    def let_in(self, role: Role, token: str, address: str | None) -> LinkHolder:
         """The holder of the link. Raises Refusal: 404 where there is none, 429 where too much was asked or guessed.
 
         An address that guessed too often learns nothing more of wrong links; a right one is let in from there, too, as
@@ -484,7 +484,7 @@ def show_item(item: Item, others: Mapping[str, Any] | None = None) -> dict[str, 
     return {"id": item.id, "task": item.task, "payload": {**item.payload, **(others or {})}}
 
 
-def answer_shown(answer: Saved) -> dict[str, Any]:
+def answer_shown(answer: SavedAnswer) -> dict[str, Any]:
     """An annotator's own answer; `seconds` so that the page goes on counting."""
     return {
         "value": answer.value,

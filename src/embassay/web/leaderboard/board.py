@@ -55,7 +55,7 @@ from embassay.web.leaderboard.ranking import (
     At,
     PairTests,
     Replicates,
-    Tested,
+    TestedColumn,
     compare_standings,
 )
 from embassay.web.leaderboard.table import Entrant, Member, VersionRuns, make_cell, place_of
@@ -66,7 +66,7 @@ _FEW = 10
 
 
 def board_verdict(
-    board: VersionRuns, members: Sequence[Member], tests: Tested, labels: Mapping[str, str]
+    board: VersionRuns, members: Sequence[Member], tests: TestedColumn, labels: Mapping[str, str]
 ) -> blocks.Verdict:
     """Who may be first on the leading column."""
     lead = board.lead
@@ -97,7 +97,7 @@ def board_verdict(
 
 
 def _first_claims(
-    lead: BoardColumn, ranked: Sequence[Member], tests: Tested, floor: float | None
+    lead: BoardColumn, ranked: Sequence[Member], tests: TestedColumn, floor: float | None
 ) -> tuple[Claim, ...]:
     """Who may be first, of those that score above the best reference, if any does; none without ranks."""
     able = {member.name: member for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1}
@@ -118,7 +118,7 @@ def _turned_value(member: Member, lead: BoardColumn) -> float:
     return value if lead.higher_is_better else -value
 
 
-def _gap_claims(lead: BoardColumn, ranked: Sequence[Member], tests: Tested) -> tuple[Claim, ...]:
+def _gap_claims(lead: BoardColumn, ranked: Sequence[Member], tests: TestedColumn) -> tuple[Claim, ...]:
     """What the test says of the two best; none without a test. Its differences are turned so that more is better."""
     if tests.gap is None:
         return ()
@@ -128,7 +128,7 @@ def _gap_claims(lead: BoardColumn, ranked: Sequence[Member], tests: Tested) -> t
     return (claim,)
 
 
-def _untold_words(tests: Tested) -> str:
+def _untold_words(tests: TestedColumn) -> str:
     return (
         ""
         if tests.gap is None
@@ -143,7 +143,7 @@ def _single_verdict(member: Member, lead: BoardColumn, on: str, labels: Mapping[
 
 
 def _unranked_verdict(
-    lead: BoardColumn, values: Mapping[str, float], tests: Tested, on: str
+    lead: BoardColumn, values: Mapping[str, float], tests: TestedColumn, on: str
 ) -> blocks.Verdict:
     least, most = (end(values, key=lambda name: values[name]) for end in (min, max))
     others = {name: tuple(other for other in values if other != name) for name in (least, most)}
@@ -259,7 +259,7 @@ def _cut_label(label: str) -> str:
 
 
 @dataclass(frozen=True)
-class Around:
+class BoardSurroundings:
     """What a board must know beside its runs: the state of each run by name, the newer board and in what it differs,
     older ones, how many folders cannot be read, and the last check of each system that is watched."""
 
@@ -272,7 +272,7 @@ class Around:
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeBoard:
     """A board and what it was made of; `whole` says whether all its columns have been tested."""
 
     board: Board
@@ -283,13 +283,13 @@ class Made:
 
 def make_board(
     joined: VersionRuns,
-    around: Around,
+    around: BoardSurroundings,
     replicates: Replicates,
-    tests: Tests,
+    tests: ColumnTests,
     *,
     later: bool = False,
     values_only: bool = False,
-) -> Made:
+) -> MadeBoard:
     """The board of the runs of one version. The same runs in the same state give the same board. With `later` only the
     leading column is tested now: the pairs of hundreds of systems take seconds a column. With `values_only` nothing is
     tested, and no replicates are read."""
@@ -303,7 +303,7 @@ def make_board(
     runs = tuple(run_of(run, around.statuses[run.name]) for run in joined.runs)
     columns = with_counts(joined.columns, part.cells)
     newest = joined.runs[0]
-    outcome = board_verdict(joined, members, tested.get(lead, Tested()), label)
+    outcome = board_verdict(joined, members, tested.get(lead, TestedColumn()), label)
     said = BoardVerdict(blocks.plain_text(outcome.heading), " ".join(map(blocks.plain_text, outcome.lede)))
     board = Board(
         joined.id, board_title(newest), newest.kind, joined.version, board_status(runs), newest_time(runs), "",
@@ -315,10 +315,10 @@ def make_board(
     )  # fmt: skip
     whole = not any(test.reason == LATER for test in tested.values())
     stamp = "" if values_only else hash_record(board)
-    return Made(replace(board, stamp=stamp), joined, members, whole)
+    return MadeBoard(replace(board, stamp=stamp), joined, members, whole)
 
 
-def make_board_line(joined: VersionRuns, around: Around) -> BoardLine:
+def make_board_line(joined: VersionRuns, around: BoardSurroundings) -> BoardLine:
     """A board in the list; nothing is tested for it."""
     runs = tuple(run_of(run, around.statuses[run.name]) for run in joined.runs)
     return BoardLine(
@@ -366,7 +366,9 @@ def _run_datasets(run: RunData) -> list[BoardDataset]:
     ]  # fmt: skip
 
 
-def _system_row(joined: VersionRuns, member: Member, index: int, label: str, around: Around) -> SystemRow:
+def _system_row(
+    joined: VersionRuns, member: Member, index: int, label: str, around: BoardSurroundings
+) -> SystemRow:
     entrant = member.entrant
     return SystemRow(
         index,
@@ -412,11 +414,11 @@ _MOST_TESTS = 2_000
 LATER = "the tests of this column are being computed"
 
 
-class Tests:
+class ColumnTests:
     """Tests of columns, done once while the runs behind them stay the same."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[object, ...], Tested] = OrderedDict()
+        self._known: OrderedDict[tuple[object, ...], TestedColumn] = OrderedDict()
         self._pairs: dict[tuple[object, ...], dict[str, PairTests]] = {}
         self._lock = Lock()
 
@@ -428,7 +430,7 @@ class Tests:
         ranked: frozenset[str],
         *,
         make: bool = True,
-    ) -> Tested:
+    ) -> TestedColumn:
         """The tests of one column among the `ranked` systems. Incomplete systems take no part but in a mean over
         some datasets that they have, and references only where they reach the leader. Where tests are not known yet
         and `make` is false, there are none for now."""
@@ -446,9 +448,9 @@ class Tests:
                 return self._known[key]
         has_draws = any(len(standings[place, name].headline.replicates) for name in behind)
         if board.kind in UNTESTED and not has_draws:
-            return Tested(reason=UNTESTED[board.kind])
+            return TestedColumn(reason=UNTESTED[board.kind])
         if not make:
-            return Tested(reason=LATER)
+            return TestedColumn(reason=LATER)
         pairs = self._pairs.setdefault((board.id, asked), {})
         tested = compare_standings(
             [standings[place, name] for name in sorted(behind)],
@@ -466,12 +468,12 @@ def make_part(
     members: Sequence[Member],
     columns: Sequence[BoardColumn],
     standings: At,
-    tests: Tests,
+    tests: ColumnTests,
     *,
     alike: Sequence[str],
     stamp: str = "",
     later: bool = False,
-) -> tuple[BoardPart, Mapping[str, Tested]]:
+) -> tuple[BoardPart, Mapping[str, TestedColumn]]:
     """The columns as a part of the board, systems in the order of `members`; and what the tests said by key. `alike`
     are the keys for which all that cannot be told apart are listed; with `later` no other columns are tested now."""
     place = {member.name: i for i, member in enumerate(members)}

@@ -18,9 +18,9 @@ from embassay.protocols.compare import Contrast, compare_manifests, compare_syst
 from embassay.protocols.kernel.comparisons import ALPHA
 from embassay.protocols.kernel.tables import Unit
 from embassay.web.leaderboard.board import (
-    Around,
-    Made,
-    Tests,
+    BoardSurroundings,
+    ColumnTests,
+    MadeBoard,
     hash_record,
     make_board,
     make_board_line,
@@ -55,7 +55,7 @@ from embassay.web.leaderboard.ranking import Replicates, load_values
 from embassay.web.leaderboard.table import Member, VersionRuns, join_runs, make_cell, place_of
 
 
-def make_card(library: Library, view: FolderView, made: Made, name: str) -> SystemProfile | None:
+def make_card(library: Library, view: FolderView, made: MadeBoard, name: str) -> SystemProfile | None:
     """The card of the system called `name`; None where the board has none of that name."""
     board = made.board
     row = next((system for system in board.systems if system.name == name), None)
@@ -79,13 +79,13 @@ def make_card(library: Library, view: FolderView, made: Made, name: str) -> Syst
     )  # fmt: skip
 
 
-def _exact_cell(made: Made, index: int, column: BoardColumn) -> BoardCell:
+def _exact_cell(made: MadeBoard, index: int, column: BoardColumn) -> BoardCell:
     """As the board has it, with the interval of its replicates; as the run has it where the board shows it later."""
     shown = made.board.cells.get(column.key)
     return shown[index] if shown is not None else round_cell(make_cell(made.members[index].entrant, column))
 
 
-def _make_stand(made: Made, index: int, column: BoardColumn, cell: BoardCell) -> Stand:
+def _make_stand(made: MadeBoard, index: int, column: BoardColumn, cell: BoardCell) -> Stand:
     board = made.board
     rank = board.ranks[column.key][index] if column.key in board.ranks else None
     best = board.best[column.key][index] if column.key in board.best else None
@@ -93,7 +93,7 @@ def _make_stand(made: Made, index: int, column: BoardColumn, cell: BoardCell) ->
     return Stand(column, cell, rank, of, best, board.ranked(column.key))
 
 
-def _count_ranked(made: Made, column: BoardColumn, index: int) -> int:
+def _count_ranked(made: MadeBoard, column: BoardColumn, index: int) -> int:
     """How many are ranked in the system's group."""
     board = made.board
     group = board.systems[index].group
@@ -117,7 +117,7 @@ def _other_boards(library: Library, view: FolderView, here: str, name: str) -> I
         yield Elsewhere(line.id, line.title, line.version, column, stand.cell, stand.rank, stand.of)
 
 
-def compare_members(made: Made, a: str, b: str) -> SystemComparison | None:
+def compare_members(made: MadeBoard, a: str, b: str) -> SystemComparison | None:
     """`a` against `b` in every column in which one of them has a value; None where the board has not both."""
     members = {member.name: member for member in made.members}
     if a not in members or b not in members or a == b:
@@ -222,9 +222,9 @@ class FolderView:
     stamp: str
     read: Mapping[str, tuple[Folder, RunData | str]]
     joined: Mapping[str, VersionRuns]
-    around: Mapping[str, Around]
+    around: Mapping[str, BoardSurroundings]
     watched: Mapping[str, str] = field(default_factory=dict)
-    made: dict[str, Made] = field(default_factory=dict)
+    made: dict[str, MadeBoard] = field(default_factory=dict)
 
     def report(self, run: str) -> Path | None:
         """The report of a run, None where there is none."""
@@ -242,7 +242,7 @@ class Library:
         self, root: Path, *, stale_after: float = 900.0, clock: Callable[[], float] = time.time
     ) -> None:
         self.root, self._stale_after, self._clock = root, stale_after, clock
-        self._replicates, self.tests = Replicates(), Tests()
+        self._replicates, self.tests = Replicates(), ColumnTests()
         self._view: FolderView | None = None
         self._ready, self._refreshing, self._building = Event(), Lock(), RLock()
         self._earlier: dict[str, OrderedDict[str, Board]] = {}
@@ -280,7 +280,7 @@ class Library:
             self._complete(made)
             return True
 
-    def board(self, name: str, view: FolderView | None = None) -> Made | None:
+    def board(self, name: str, view: FolderView | None = None) -> MadeBoard | None:
         """The board called `name`; None where there is none."""
         now = view or self.view()
         if name not in now.joined:
@@ -306,7 +306,7 @@ class Library:
             view.made[name] = made
         return bool(waiting)
 
-    def _make(self, name: str, view: FolderView) -> Made:
+    def _make(self, name: str, view: FolderView) -> MadeBoard:
         last = self._view
         before = last.made.get(name) if last is not None and last is not view else None
         if last is not None and before is not None and _is_unchanged(name, last, view):
@@ -384,7 +384,7 @@ def _try_board(run: RunData) -> None:
     """Show the run alone, without tests: what fails here would fail on its board."""
     alone = join_runs([run])
     board_history_key(run)
-    make_board(alone, Around({run.name: "done"}), Replicates(), Tests(), values_only=True)
+    make_board(alone, BoardSurroundings({run.name: "done"}), Replicates(), ColumnTests(), values_only=True)
 
 
 def _join_boards(runs: Iterable[RunData], before: FolderView | None) -> dict[str, VersionRuns]:
@@ -409,7 +409,7 @@ def _is_same(first: object, second: object) -> bool:
 
 def _board_surroundings(
     boards: Mapping[str, VersionRuns], statuses: Mapping[str, Status], broken: int
-) -> dict[str, Around]:
+) -> dict[str, BoardSurroundings]:
     """What each board must know of the others: the versions of one history, newest first."""
     histories: dict[tuple[str, ...], list[VersionRuns]] = {}
     for board in boards.values():
@@ -421,7 +421,9 @@ def _board_surroundings(
             newer = None if board is history[0] else history[0].id
             states = {run.name: statuses[run.name] for run in board.runs}
             older = tuple(old.id for old in history if old is not board)
-            around[board.id] = Around(states, newer, older, broken, _version_difference(board, history[0]))
+            around[board.id] = BoardSurroundings(
+                states, newer, older, broken, _version_difference(board, history[0])
+            )
     return around
 
 

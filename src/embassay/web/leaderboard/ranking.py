@@ -41,7 +41,7 @@ UNTESTED = {
 
 
 @dataclass(frozen=True)
-class Gap:
+class LeaderGap:
     """How far the first of the ranked group is ahead of the second: the difference with its interval, p alone and
     adjusted over the pairs of so many `systems`."""
 
@@ -54,7 +54,7 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class Tested:
+class TestedColumn:
     """What tests say at one column, by system: `ranks`, `best` (share of resamples in which it is ahead of its group)
     and `alike` (those it cannot be told apart from). `top` are the first of the ranked group by value and its alike.
     `reason` says why there are none."""
@@ -63,7 +63,7 @@ class Tested:
     best: Mapping[str, float] = field(default_factory=dict)
     alike: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     top: tuple[str, ...] = ()
-    gap: Gap | None = None
+    gap: LeaderGap | None = None
     reason: str = ""
 
 
@@ -83,7 +83,7 @@ def compare_standings(
     higher: bool,
     origins: Mapping[str, Hashable] | None = None,
     known: MutableMapping[str, PairTests] | None = None,
-) -> Tested:
+) -> TestedColumn:
     """Test the standings of one place, those of each group among themselves; references are left out.
 
     `origins` says by system what its replicates came from, and `known` holds the pairs of each group from last time:
@@ -94,11 +94,11 @@ def compare_standings(
         if standing.group != REFERENCE and standing.headline.value is not None:
             groups.setdefault(standing.group, []).append(standing)
     if why := _explain_no_verdict(standings):
-        return Tested(reason=why)
+        return TestedColumn(reason=why)
     parts = [
         _test_group(members, higher, origins or {}, known, group) for group, members in sorted(groups.items())
     ]
-    return Tested(
+    return TestedColumn(
         {name: rank for part in parts for name, rank in part.ranks.items()},
         {name: share for part in parts for name, share in part.best.items()},
         {name: names for part in parts for name, names in part.alike.items()},
@@ -124,16 +124,16 @@ def _test_group(
     origins: Mapping[str, Hashable],
     cache: MutableMapping[str, PairTests] | None,
     group: str,
-) -> Tested:
+) -> TestedColumn:
     sign = 1.0 if higher else -1.0
     ordered = sorted(
         standings, key=lambda standing: (-sign * (standing.headline.value or 0.0), standing.system)
     )
     draws, reason = shared_draws(ordered)
     if reason:
-        return Tested(reason=reason)
+        return TestedColumn(reason=reason)
     values = np.array([standing.headline.value for standing in ordered], dtype=np.float64)
-    those = _Contest(
+    those = _RankedSystems(
         ordered, sign * draws, sign * values, [standing.headline.resampled for standing in ordered]
     )
     before = cache.get(group, PairTests()) if cache is not None else PairTests()
@@ -145,7 +145,7 @@ def _test_group(
 
 
 @dataclass(frozen=True)
-class _Contest:
+class _RankedSystems:
     """Systems best first, with their replicates and values turned so that more is better, and what was resampled."""
 
     standings: Sequence[Standing]
@@ -164,7 +164,7 @@ class _Contest:
         return score if score or error > ROUNDING * scale else np.nan, alone.df, most.df
 
 
-def _pair_tests(those: _Contest, who: Sequence[Hashable], before: PairTests) -> NDArray[np.float64]:
+def _pair_tests(those: _RankedSystems, who: Sequence[Hashable], before: PairTests) -> NDArray[np.float64]:
     place = {key: i for i, key in enumerate(before.who)}
     old = [place.get(key, -1) for key in who]
     table = np.full((len(who), len(who), 3), np.nan)
@@ -175,7 +175,9 @@ def _pair_tests(those: _Contest, who: Sequence[Hashable], before: PairTests) -> 
     return table
 
 
-def _p_values(those: _Contest, tests: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _p_values(
+    those: _RankedSystems, tests: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """p of every pair, alone and adjusted: as `compare_replicates` has them."""
     count = len(those.standings)
     upper = np.triu_indices(count, 1)
@@ -195,7 +197,7 @@ def _sign_p(size: float, df: float) -> float:
     return p_of_signs(df) if np.isinf(size) else min(1.0, 2 * t_tail(size, df))
 
 
-def _rank_tested(those: _Contest, tests: NDArray[np.float64]) -> Tested:
+def _rank_tested(those: _RankedSystems, tests: NDArray[np.float64]) -> TestedColumn:
     """Ranks and who cannot be told apart, from p adjusted by Holm over all pairs."""
     names = [standing.system for standing in those.standings]
     count = len(names)
@@ -213,12 +215,12 @@ def _rank_tested(those: _Contest, tests: NDArray[np.float64]) -> Tested:
     free = freedom_of_difference(those.strata[0], those.strata[1], most=shared_degrees(those.strata))
     difference = float(those.values[0] - those.values[1])
     reach = t_quantile(0.975, free.df) * free.error(those.draws[0] - those.draws[1])
-    gap = Gap(
+    gap = LeaderGap(
         difference, difference - reach, difference + reach, float(p[0, 1]), float(adjusted[0, 1]), count
     )
     shares = best_shares(those.draws, those.values, shared or free)
     best = dict(zip(names, shares.tolist(), strict=True))
-    return Tested(ranks, best, alike, (names[0], *alike[names[0]]), gap)
+    return TestedColumn(ranks, best, alike, (names[0], *alike[names[0]]), gap)
 
 
 def mean_standing(place: Place, parts: Sequence[Standing]) -> Standing:

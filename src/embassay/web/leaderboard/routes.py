@@ -25,12 +25,12 @@ from embassay.data.rows import escape_formula
 from embassay.interchange.papers import value_with_interval
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit, escape_latex, format_csv_row
-from embassay.web.leaderboard.board import Made, make_part
+from embassay.web.leaderboard.board import MadeBoard, make_part
 from embassay.web.leaderboard.contract import Board, BoardCell, BoardColumn, Changes, SystemRow, as_plain
 from embassay.web.leaderboard.library import FolderView, Library, compare_members, make_card
 from embassay.web.leaderboard.page import page_files, render_board, render_card, render_error, render_overview
 from embassay.web.leaderboard.table import Member, make_cell
-from embassay.web.server import HEADERS, Guard, RateLimit, Receive, Send, address_key
+from embassay.web.server import HEADERS, RateLimit, Receive, RequestGuard, Send, address_key
 
 _FIELDS_IN_WORDS = """
     system kind group run task dataset lang measure value ci_low ci_high n rank_low rank_high state reason
@@ -38,7 +38,7 @@ _FIELDS_IN_WORDS = """
 FIELDS = tuple(_FIELDS_IN_WORDS.split())
 
 
-def as_csv(made: Made) -> str:
+def as_csv(made: MadeBoard) -> str:
     """One line per system and column; empty where there is no value, with the state and the reason. A text that a
     spreadsheet would take for a formula begins with an apostrophe."""
     lines = [format_csv_row(FIELDS)]
@@ -60,7 +60,7 @@ def as_csv(made: Made) -> str:
     return "".join(lines)
 
 
-def as_json(made: Made) -> str:
+def as_json(made: MadeBoard) -> str:
     """The board's record with the cells of all columns, by system."""
     plain: dict[str, Any] = as_plain(made.board)
     cells: dict[str, dict[str, Any]] = {}
@@ -73,7 +73,7 @@ def as_json(made: Made) -> str:
     return json.dumps({**plain, "cells": cells}, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def as_tex(made: Made) -> str:
+def as_tex(made: MadeBoard) -> str:
     """A table of what is shown first, to be read with `\\input`: ranks, values with intervals; bold is the first of a
     column and all that no test tells apart from it."""
     board = made.board
@@ -92,7 +92,7 @@ def as_tex(made: Made) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", ""])
 
 
-def _exact_value(made: Made, column: BoardColumn, index: int) -> str:
+def _exact_value(made: MadeBoard, column: BoardColumn, index: int) -> str:
     cell = made.board.cells[column.key][index]
     if cell.value is None:
         return escape_latex({"none": "–", "undefined": "n/a"}.get(cell.state, cell.state))
@@ -102,13 +102,13 @@ def _exact_value(made: Made, column: BoardColumn, index: int) -> str:
     )
 
 
-def _table_entries(made: Made) -> Iterator[tuple[int, Member, BoardColumn, BoardCell]]:
+def _table_entries(made: MadeBoard) -> Iterator[tuple[int, Member, BoardColumn, BoardCell]]:
     for index, member in enumerate(made.members):
         for column in made.board.columns:
             yield index, member, column, _exact_cell(made, index, column)
 
 
-def _exact_cell(made: Made, index: int, column: BoardColumn) -> BoardCell:
+def _exact_cell(made: MadeBoard, index: int, column: BoardColumn) -> BoardCell:
     """All digits of the value; the interval where the row was written without one is the board's."""
     cell = make_cell(made.members[index].entrant, column)
     if cell.low is not None or column.key not in made.board.cells:
@@ -117,7 +117,7 @@ def _exact_cell(made: Made, index: int, column: BoardColumn) -> BoardCell:
     return cell._replace(low=shown.low, high=shown.high)
 
 
-def _rank_ends(made: Made, index: int, column: BoardColumn) -> tuple[int | str, int | str]:
+def _rank_ends(made: MadeBoard, index: int, column: BoardColumn) -> tuple[int | str, int | str]:
     ranks = made.board.ranks.get(column.key)
     return (ranks[index] if ranks is not None else None) or ("", "")
 
@@ -132,7 +132,7 @@ _WORTH = 256
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedBody:
     """A body, the same zipped (None where that does not pay), and its ETag."""
 
     media: str
@@ -141,13 +141,13 @@ class Packed:
     etag: str
 
 
-def pack_body(body: str | bytes, media: str) -> Packed:
+def pack_body(body: str | bytes, media: str) -> PackedBody:
     """A body ready to be sent. Names may hold anything: what is no text is replaced."""
     data = body.encode("utf-8", "replace") if isinstance(body, str) else body
     zipped = gzip.compress(data, 6, mtime=0) if len(data) > _WORTH else None
     # Weak: the same tag stands for the body and for its zipped form.
     etag = f'W/"{hashlib.sha256(data).hexdigest()[:20]}"'
-    return Packed(media, data, zipped if zipped is not None and len(zipped) < len(data) else None, etag)
+    return PackedBody(media, data, zipped if zipped is not None and len(zipped) < len(data) else None, etag)
 
 
 def is_known(etag: str, asked: str | None) -> bool:
@@ -166,11 +166,11 @@ class PageCache:
 
     def __init__(self, most_bytes: int = 64 * 2**20) -> None:
         self._most, self._size = most_bytes, 0
-        self._kept: OrderedDict[Hashable, Packed] = OrderedDict()
+        self._kept: OrderedDict[Hashable, PackedBody] = OrderedDict()
         self._making: dict[Hashable, Lock] = {}
         self._lock = Lock()
 
-    def get(self, key: Hashable, make: Callable[[], Packed]) -> Packed:
+    def get(self, key: Hashable, make: Callable[[], PackedBody]) -> PackedBody:
         """The answer for `key`, made where it is not there."""
         packed = self._find_page(key)
         if packed is not None:
@@ -186,13 +186,13 @@ class PageCache:
                 self._making.pop(key, None)
         return packed
 
-    def _find_page(self, key: Hashable) -> Packed | None:
+    def _find_page(self, key: Hashable) -> PackedBody | None:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
-    def _keep(self, key: Hashable, packed: Packed) -> None:
+    def _keep(self, key: Hashable, packed: PackedBody) -> None:
         with self._lock:
             self._kept[key] = packed
             self._size += _packed_size(packed)
@@ -200,7 +200,7 @@ class PageCache:
                 self._size -= _packed_size(self._kept.popitem(last=False)[1])
 
 
-def _packed_size(packed: Packed) -> int:
+def _packed_size(packed: PackedBody) -> int:
     return len(packed.body) + len(packed.zipped or b"")
 
 
@@ -276,7 +276,7 @@ BELOW = "../../"
 MOST_COLUMNS = 40
 MOST_BOARDS = 30
 """Boards whose leaders the overview names; all are in its list."""
-_FILES: dict[str, tuple[Callable[[Made], str], str]] = {
+_FILES: dict[str, tuple[Callable[[MadeBoard], str], str]] = {
     "csv": (as_csv, "text/csv; charset=utf-8"),
     "tex": (as_tex, "text/x-tex; charset=utf-8"),
     "json": (as_json, JSON),
@@ -290,7 +290,7 @@ class Service:
     library: Library
     kept: PageCache = field(default_factory=PageCache)
 
-    def page(self, name: str | None) -> Packed | None:
+    def page(self, name: str | None) -> PackedBody | None:
         """The page of a board; where no name is given the overview of all, or the only one there is."""
         view = self.library.view()
         newest = [line.id for line in view.boards.boards if line.newer is None]
@@ -305,17 +305,17 @@ class Service:
         key = ("page", board.stamp if board is not None else "", base, view.stamp)
         return self.kept.get(key, lambda: pack_body(render_board(board, view.boards, base=base), HTML))
 
-    def _overview(self, names: Sequence[str], view: FolderView) -> Packed:
+    def _overview(self, names: Sequence[str], view: FolderView) -> PackedBody:
         boards = [made.board for name in names if (made := self.library.board(name, view)) is not None]
         key = ("overview", *(board.stamp for board in boards), view.stamp)
         return self.kept.get(key, lambda: pack_body(render_overview(boards, view.boards, base=""), HTML))
 
-    def boards(self) -> Packed:
+    def boards(self) -> PackedBody:
         """The list of boards."""
         view = self.library.view()
         return self.kept.get(("boards", view.stamp), lambda: _pack_json(view.boards))
 
-    def board(self, name: str) -> Packed | None:
+    def board(self, name: str) -> PackedBody | None:
         """The record of a board."""
         made = self.library.board(name)
         return (
@@ -324,7 +324,7 @@ class Service:
             else self.kept.get(("board", made.board.stamp), lambda: _pack_json(made.board))
         )
 
-    def cells(self, name: str, keys: Sequence[str]) -> Packed | None:
+    def cells(self, name: str, keys: Sequence[str]) -> PackedBody | None:
         """Some columns of a board; None for a column that it has not, or for too many."""
         made = self.library.board(name)
         if (
@@ -336,7 +336,7 @@ class Service:
         wanted = tuple(dict.fromkeys(keys))
         return self.kept.get(("cells", made.board.stamp, wanted), lambda: self._cells(made, wanted))
 
-    def changes(self, name: str, since: str) -> Packed | None:
+    def changes(self, name: str, since: str) -> PackedBody | None:
         """What is new on a board."""
         made = self.library.board(name)
         if made is None:
@@ -347,7 +347,7 @@ class Service:
             ("changes", made.board.stamp, base), lambda: _pack_json(find_changes(old, made.board, base))
         )
 
-    def compare(self, name: str, a: str, b: str) -> Packed | None:
+    def compare(self, name: str, a: str, b: str) -> PackedBody | None:
         """Two systems side by side."""
         made = self.library.board(name)
         names = {member.name for member in made.members} if made is not None else set()
@@ -357,18 +357,18 @@ class Service:
             ("compare", made.board.stamp, a, b), lambda: _pack_json(compare_members(made, a, b))
         )
 
-    def card(self, name: str, system: str) -> Packed | None:
+    def card(self, name: str, system: str) -> PackedBody | None:
         """The record of one system."""
         return self._card(name, system, "card", lambda card, _: _pack_json(card))
 
-    def card_page(self, name: str, system: str) -> Packed | None:
+    def card_page(self, name: str, system: str) -> PackedBody | None:
         """The page of one system."""
         return self._card(
             name, system, "card page",
             lambda card, view: pack_body(render_card(card, view.boards, base=BELOW), HTML)
         )  # fmt: skip
 
-    def download(self, name: str, kind: str) -> Packed | None:
+    def download(self, name: str, kind: str) -> PackedBody | None:
         """A board as a file."""
         made = self.library.board(name)
         if made is None or kind not in _FILES:
@@ -376,7 +376,7 @@ class Service:
         write, media = _FILES[kind]
         return self.kept.get(("download", kind, made.board.stamp), lambda: pack_body(write(made), media))
 
-    def report(self, run: str) -> Packed | None:
+    def report(self, run: str) -> PackedBody | None:
         """The report of a run, read from its folder."""
         view = self.library.view()
         path = view.report(run)
@@ -388,7 +388,7 @@ class Service:
         except OSError:
             return None
 
-    def _cells(self, made: Made, wanted: Sequence[str]) -> Packed:
+    def _cells(self, made: MadeBoard, wanted: Sequence[str]) -> PackedBody:
         columns = [column for column in made.joined.columns if column.key in wanted]
         standings = made.joined.standings(self.library.replicates, columns)
         part, _ = make_part(
@@ -403,8 +403,8 @@ class Service:
         return _pack_json(part)
 
     def _card(
-        self, name: str, system: str, what: str, make: Callable[[Any, FolderView], Packed]
-    ) -> Packed | None:
+        self, name: str, system: str, what: str, make: Callable[[Any, FolderView], PackedBody]
+    ) -> PackedBody | None:
         view = self.library.view()
         made = self.library.board(name, view)
         if made is None or system not in {member.name for member in made.members}:
@@ -413,7 +413,7 @@ class Service:
         return self.kept.get(key, lambda: make(make_card(self.library, view, made, system), view))
 
 
-def _pack_json(record: Any) -> Packed:
+def _pack_json(record: Any) -> PackedBody:
     return pack_body(
         json.dumps(as_plain(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")), JSON
     )
@@ -516,7 +516,9 @@ class Routes:
         return _send_packed(request, pack_body('{"status":"ok"}', JSON))
 
 
-def _send_packed(request: Request, packed: Packed | None, more: Mapping[str, str] | None = None) -> Response:
+def _send_packed(
+    request: Request, packed: PackedBody | None, more: Mapping[str, str] | None = None
+) -> Response:
     """An answer, zipped for whoever takes that; nothing but its tag for whoever has it."""
     if packed is None:
         raise HTTPException(404)
@@ -548,11 +550,11 @@ def _send_static(request: Request, name: str) -> Response:
 
 
 @lru_cache(maxsize=1)
-def _packed_files() -> Mapping[str, Packed]:
+def _packed_files() -> Mapping[str, PackedBody]:
     return {name: _pack_file(name, body) for name, body in page_files().items()}
 
 
-def _pack_file(name: str, body: bytes) -> Packed:
+def _pack_file(name: str, body: bytes) -> PackedBody:
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     return pack_body(body, "text/javascript" if name.endswith(".js") else kind)
 
@@ -614,20 +616,20 @@ class LeaderboardOptions:
     body_seconds: float = 10.0
 
 
-def make_app(library: Library, options: LeaderboardOptions) -> Prefix:
+def make_app(library: Library, options: LeaderboardOptions) -> PrefixStripper:
     """The app that serves a folder. It describes itself to nobody: there are no pages of its interface."""
     app = FastAPI(
         openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False,
         lifespan=partial(_watch_folder, library, options.every)
     )  # fmt: skip
     Routes(Service(library)).add_to(app)
-    return Prefix(Guard(app, options, headers_at), options.root_path)
+    return PrefixStripper(RequestGuard(app, options, headers_at), options.root_path)
 
 
-class Prefix:
+class PrefixStripper:
     """Takes a proxy's prefix away where it is there. All addresses in pages are relative: nothing needs to know it."""
 
-    def __init__(self, app: Guard, prefix: str) -> None:
+    def __init__(self, app: RequestGuard, prefix: str) -> None:
         self._app, self._prefix = app, prefix.rstrip("/")
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:

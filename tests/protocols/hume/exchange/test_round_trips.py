@@ -117,13 +117,13 @@ def test_a_file_is_no_folder(study, rows, tmp_path):
 
 def test_answers_of_the_pages_go_out_too(study, tmp_path):
     """Those in the store of `hume serve`; drafts do not."""
-    from embassay.protocols.hume.store import Draft, open_store
+    from embassay.protocols.hume.store import AnswerDraft, open_store
 
     store = open_store(read_study(study))
     store.add_annotator("cat")
-    store.save("cat", "mood", Draft("mood-00", 2, 1, seconds=3.0))
-    store.save("cat", "search", Draft("search-00", {"draft": [1, None, 0, 0, 0, 0, 0]}, 2))
-    store.save("cat", "pairs", Draft("pairs-00", None, 3, flag="empty"))
+    store.save("cat", "mood", AnswerDraft("mood-00", 2, 1, seconds=3.0))
+    store.save("cat", "search", AnswerDraft("search-00", {"draft": [1, None, 0, 0, 0, 0, 0]}, 2))
+    store.save("cat", "pairs", AnswerDraft("pairs-00", None, 3, flag="empty"))
     store.close()
     export(study, "jsonl", tmp_path / "x.jsonl")
     found = [json.loads(line) for line in Path(tmp_path / "x.jsonl").read_text().splitlines()]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.hume.llms.annotator import (
-    Order,
+    DocumentOrder,
     Unread,
     answer_form,
     item_messages,
@@ -91,9 +91,9 @@ def test_no_ratings(text):
 
 def test_orders():
     """What is missing goes to the end as shown; repeats and unknown names are counted."""
-    assert read_order('{"ranking": ["c", "A", "b"]}', ABC) == Order((2, 0, 1))
-    assert read_order('["B"]', ABC) == Order((1, 0, 2), 2, 0)
-    assert read_order('{"ranking": ["B", "B", "Z", "A"]}', ABC) == Order((1, 0, 2), 1, 2)
+    assert read_order('{"ranking": ["c", "A", "b"]}', ABC) == DocumentOrder((2, 0, 1))
+    assert read_order('["B"]', ABC) == DocumentOrder((1, 0, 2), 2, 0)
+    assert read_order('{"ranking": ["B", "B", "Z", "A"]}', ABC) == DocumentOrder((1, 0, 2), 1, 2)
     for text in (
         '{"ranking": []}',
         '{"ranking": ["Z"]}',

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.hume.published.standings import Matrix, correlate_series
+from embassay.protocols.hume.published.standings import ScoreMatrix, correlate_series
 from embassay.protocols.hume.published.tables import (
     best_embedding,
     compare_difficulty,
@@ -21,7 +21,7 @@ HEADER = "dataset,lang,human,first,second\n"
 
 
 @pytest.fixture
-def scores(tmp_path: Path) -> Matrix:
+def scores(tmp_path: Path) -> ScoreMatrix:
     (tmp_path / "a.csv").write_text(
         "\ufeff" + HEADER + "Emotion,eng,50,30,40\nMultilingual Sentiment,no,90,80,40\nAverage,,1,1,1\n",
         encoding="utf-8",
@@ -30,7 +30,7 @@ def scores(tmp_path: Path) -> Matrix:
     return read_llm_scores([tmp_path / "a.csv", tmp_path / "b.csv"])
 
 
-def test_read_from_several_files(scores: Matrix) -> None:
+def test_read_from_several_files(scores: ScoreMatrix) -> None:
     """Any name of a dataset, any code of a language; the row of averages is left out."""
     assert [pair.name for pair in scores.pairs] == [
         "EmotionClassification (eng)", "MultilingualSentiment (nob)", "STS12 (eng)"
@@ -40,7 +40,7 @@ def test_read_from_several_files(scores: Matrix) -> None:
     assert scores.values[0].tolist() == pytest.approx([0.3, 0.8, 0.6])
 
 
-def test_the_average_is_over_pairs_not_families(scores: Matrix) -> None:
+def test_the_average_is_over_pairs_not_families(scores: ScoreMatrix) -> None:
     rows = {str(row[0]): row for row in family_table(scores).rows}
     assert list(rows) == ["classification", "sts", "Average"]
     assert rows["classification"][1:4] == pytest.approx((70, 55, 40))
@@ -49,7 +49,7 @@ def test_the_average_is_over_pairs_not_families(scores: Matrix) -> None:
     assert best_embedding(None, "sts") == (None, None)
 
 
-def test_same_difficulty(scores: Matrix) -> None:
+def test_same_difficulty(scores: ScoreMatrix) -> None:
     """`second` scores the same everywhere: no correlation, and not 0."""
     first, second, average = compare_difficulty(scores)
     assert first.correlation.rho == pytest.approx(1)
@@ -59,7 +59,7 @@ def test_same_difficulty(scores: Matrix) -> None:
     assert correlate_series([1, 2], [1, 2]).rho is None
 
 
-def test_tables_by_family(scores: Matrix) -> None:
+def test_tables_by_family(scores: ScoreMatrix) -> None:
     table = pair_score_table(scores, "classification")
     assert table.name == "hume_table10"
     assert table.rows[-1] == ("Average", "", *(pytest.approx(x) for x in (70, 55, 40)))

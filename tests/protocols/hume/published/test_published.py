@@ -18,7 +18,7 @@ from embassay.protocols.hume.published.paper import (
 )
 from embassay.protocols.hume.published.standings import (
     HUMAN,
-    Matrix,
+    ScoreMatrix,
     other_systems,
     people_ranks,
     rank_places,
@@ -51,7 +51,7 @@ STS22 = (38.1, 45.2, 51.6, 57.9, 53.0, 62.7, 57.9, 61.6, 57.3, 44.5, 58.7, 51.8,
 
 
 @pytest.fixture(scope="module")
-def matrix(published: tuple[Evaluation, ...]) -> Matrix:
+def matrix(published: tuple[Evaluation, ...]) -> ScoreMatrix:
     return score_matrix(published)
 
 
@@ -61,7 +61,7 @@ def records(published: tuple[Evaluation, ...]) -> tuple[PairRecord, ...]:
 
 
 @pytest.fixture(scope="module")
-def llms(reference: Path) -> Matrix:
+def llms(reference: Path) -> ScoreMatrix:
     return read_llm_scores([reference / f"table{number}.csv" for number in (10, 11, 12)])
 
 
@@ -85,7 +85,7 @@ def cells(ours: list[dict[str, str]], paper: list[dict[str, str]], key: str) -> 
     return ((found[row[key]][name], row[name]) for row in paper for name in row if name != key)
 
 
-def test_table1_has_all_210_cells(matrix: Matrix, reference: Path) -> None:
+def test_table1_has_all_210_cells(matrix: ScoreMatrix, reference: Path) -> None:
     both = list(cells(written(main_table(matrix)), printed(reference, 1), "model"))
     assert len(both) == 210 + 15
     assert [pair for pair in both if pair[0] != pair[1]] == []
@@ -125,7 +125,7 @@ def test_corrected_values(
 
 
 def test_table8_has_all_26_rows_and_14_stars(
-    records: tuple[PairRecord, ...], matrix: Matrix, reference: Path
+    records: tuple[PairRecord, ...], matrix: ScoreMatrix, reference: Path
 ) -> None:
     paper = printed(reference, 8)
     ours = written(printed_people_table(records, matrix.models))
@@ -140,7 +140,7 @@ def test_table8_has_all_26_rows_and_14_stars(
     assert sum(int(row["outside_interval"]) for row in ours) == 14
 
 
-def test_people_are_fourth(matrix: Matrix) -> None:
+def test_people_are_fourth(matrix: ScoreMatrix) -> None:
     first = [(place.system, round_once(place.overall), place.rank) for place in rank_places(matrix)[:5]]
     assert first == [
         ("jasper_en_vision_language_v1", 80.1, 1), ("SFR-Embedding-Mistral", 78.3, 2),
@@ -148,7 +148,7 @@ def test_people_are_fourth(matrix: Matrix) -> None:
     ]  # fmt: skip
 
 
-def test_wins(matrix: Matrix) -> None:
+def test_wins(matrix: ScoreMatrix) -> None:
     """Against best, median and mean: all, by family, by kind of dataset, by language (spec hume 10.2)."""
     every = people_ranks(matrix)
     assert [one.wins for one in win_rates(every)] == [4, 16, 16]
@@ -170,14 +170,14 @@ def test_wins(matrix: Matrix) -> None:
     }  # fmt: skip
 
 
-def test_people_lead_four_columns(matrix: Matrix) -> None:
+def test_people_lead_four_columns(matrix: ScoreMatrix) -> None:
     """The caption of table 1 says five; its figures give four."""
     assert human_leads(matrix) == [
         "classification_ara", "classification_nob", "classification_rus", "sts_ara"
     ]  # fmt: skip
 
 
-def test_gaps_ranks_and_ranges(matrix: Matrix) -> None:
+def test_gaps_ranks_and_ranges(matrix: ScoreMatrix) -> None:
     at = {(one.pair.dataset, one.pair.lang): one for one in people_ranks(matrix)}
     assert [round_once(at[key].gap()) for key in (("STS22", "ara"), ("ArxivClusteringP2P", "eng"))] == [
         26.7,
@@ -198,14 +198,16 @@ def test_gaps_ranks_and_ranges(matrix: Matrix) -> None:
     assert at["ArxivClusteringP2P", "eng"].best_percent_of_human == pytest.approx(171.9290, abs=1e-4)
 
 
-def test_low_agreement_goes_with_models_above_people(records: tuple[PairRecord, ...], matrix: Matrix) -> None:
+def test_low_agreement_goes_with_models_above_people(
+    records: tuple[PairRecord, ...], matrix: ScoreMatrix
+) -> None:
     found = correlate_agreement_with_gap(
         make_matrix(records, [Contender(name, "embedding") for name in matrix.models])
     )
     assert (found.n, round(found.rho or 0, 4), round(found.p or 0, 5)) == (16, -0.7353, 0.00117)
 
 
-def test_every_table(published: tuple[Evaluation, ...], llms: Matrix) -> None:
+def test_every_table(published: tuple[Evaluation, ...], llms: ScoreMatrix) -> None:
     """All of the paper's thirteen, four of them corrected, and four of ours; each can be written both ways."""
     tables = list(every_table(published, llms))
     names = [table.name for table in tables]
@@ -241,7 +243,7 @@ def test_low_and_high_agreement(records: tuple[PairRecord, ...]) -> None:
     assert [pair.name for pair in records if pair.superhuman_on_noise] == names["low"]
 
 
-def test_other_systems_take_no_part(published: tuple[Evaluation, ...], matrix: Matrix) -> None:
+def test_other_systems_take_no_part(published: tuple[Evaluation, ...], matrix: ScoreMatrix) -> None:
     assert len(other_systems(published)) == 6
     assert matrix.values.shape == (13, 26)
     assert set(matrix.models) == {model.short for model in paper_study().models}
@@ -258,7 +260,7 @@ def test_the_long_frame_holds_annotators_and_agreement(published: tuple[Evaluati
 
 
 @pytest.mark.parametrize("family", ["classification", "reranking", "sts"])
-def test_tables_10_to_12(llms: Matrix, matrix: Matrix, reference: Path, family: Family) -> None:
+def test_tables_10_to_12(llms: ScoreMatrix, matrix: ScoreMatrix, reference: Path, family: Family) -> None:
     """Every cell; averages within the rounding of their inputs; the human column is that of the result files."""
     ours, paper = written(pair_score_table(llms, family)), printed(reference, LLM_TABLES[family])
     assert len(ours) == len(paper)
@@ -271,7 +273,7 @@ def test_tables_10_to_12(llms: Matrix, matrix: Matrix, reference: Path, family: 
         assert round_once(value) == exact[pair]
 
 
-def test_table2(llms: Matrix, matrix: Matrix, reference: Path) -> None:
+def test_table2(llms: ScoreMatrix, matrix: ScoreMatrix, reference: Path) -> None:
     table, paper = family_table(llms, matrix), printed(reference, 2)
     names = [column.name for column in table.columns]
     for values, theirs in zip(table.rows, paper, strict=True):
@@ -289,7 +291,7 @@ def test_table2(llms: Matrix, matrix: Matrix, reference: Path) -> None:
     ]  # fmt: skip
 
 
-def test_table13(llms: Matrix, reference: Path) -> None:
+def test_table13(llms: ScoreMatrix, reference: Path) -> None:
     """Nine of ten rows; Gemini's differs by a tie of two scores that rounding made equal."""
     ours, paper = compare_difficulty(llms), printed(reference, 13)
     wrong = [

@@ -30,7 +30,7 @@ from embassay.protocols.hume.published.paper import (
 )
 from embassay.protocols.hume.published.standings import (
     HUMAN,
-    Matrix,
+    ScoreMatrix,
     other_systems,
     people_ranks,
     percent_of_human,
@@ -181,7 +181,7 @@ def test_places_share_a_rank(small: tuple[Evaluation, ...], small_study: Publish
     assert [(one.system, one.rank) for one in rank_places(score_matrix(small, small_study))] == [
         (HUMAN, 1), ("alpha", 2), ("beta", 3)
     ]  # fmt: skip
-    level = Matrix(
+    level = ScoreMatrix(
         (PaperPair("a", "eng", "sts", 9, 1),), ("x", "y"), np.array([[0.5], [0.4]]), np.array([0.5])
     )
     assert [(one.system, one.rank) for one in rank_places(level)] == [("x", 1), (HUMAN, 1), ("y", 3)]
@@ -190,7 +190,9 @@ def test_places_share_a_rank(small: tuple[Evaluation, ...], small_study: Publish
 def test_equal_scores_are_never_a_win() -> None:
     """The mean of three times 0.7 is a little less than 0.7 in floating point."""
     (one,) = people_ranks(
-        Matrix((PaperPair("a", "eng", "sts", 9, 1),), ("x", "y", "z"), np.full((3, 1), 0.7), np.array([0.7]))
+        ScoreMatrix(
+            (PaperPair("a", "eng", "sts", 9, 1),), ("x", "y", "z"), np.full((3, 1), 0.7), np.array([0.7])
+        )
     )
     assert [one.wins(name) for name in ("best", "median", "mean")] == [False] * 3
     assert one.mean < one.human
@@ -205,7 +207,7 @@ def test_standing_holds_together(models: list[float], human: float) -> None:
     """Best wins imply the others; rank 1 is just what no model exceeds; the position follows the gap."""
     names = tuple(f"m{i}" for i in range(len(models)))
     (one,) = people_ranks(
-        Matrix((PaperPair("a", "eng", "sts", 9, 1),), names, np.array([models]).T, np.array([human]))
+        ScoreMatrix((PaperPair("a", "eng", "sts", 9, 1),), names, np.array([models]).T, np.array([human]))
     )
     assert one.worst <= one.median <= one.best
     assert not one.wins("best") or (one.wins("median") and one.wins("mean"))
@@ -216,7 +218,9 @@ def test_standing_holds_together(models: list[float], human: float) -> None:
 
 def test_no_model() -> None:
     with pytest.raises(UsageError, match="no model"):
-        people_ranks(Matrix((PaperPair("a", "eng", "sts", 9, 1),), (), np.zeros((0, 1)), np.array([0.5])))
+        people_ranks(
+            ScoreMatrix((PaperPair("a", "eng", "sts", 9, 1),), (), np.zeros((0, 1)), np.array([0.5]))
+        )
 
 
 def test_percent_of_human() -> None:

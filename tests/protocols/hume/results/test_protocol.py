@@ -17,7 +17,7 @@ from embassay.errors import UsageError
 from embassay.protocols import hume
 from embassay.protocols.hume.options import PublishedRequest
 from embassay.protocols.hume.published.paper import Evaluation, paper_study
-from embassay.protocols.hume.published.protocol import Entrants, read_published, with_evaluated
+from embassay.protocols.hume.published.protocol import EvaluatedSystems, read_published, with_evaluated
 from embassay.protocols.hume.results.protocol import ITEMS
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import read_study
@@ -203,7 +203,7 @@ def test_results_of_another_study_are_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps({"results": [entry, entry | {"model": "org/one", "revision": "r"}]}))
     found = read_published(PublishedRequest((str(path),), systems=("wordllama",)))
     with pytest.raises(UsageError, match="other than HUME"):
-        with_evaluated(found, Entrants({"wordllama": ("embedding", "x")}))
+        with_evaluated(found, EvaluatedSystems({"wordllama": ("embedding", "x")}))
 
 
 def test_a_system_called_like_a_published_model_is_another(results: Path, tmp_path: Path) -> None:

@@ -473,14 +473,14 @@ def test_only_some_annotations(study: Path, tmp_path: Path) -> None:
 
 def test_served_answers_count(tmp_path: Path) -> None:
     """What `hume serve` stored is scored without an export."""
-    from embassay.protocols.hume.store import Draft, open_store
+    from embassay.protocols.hume.store import AnswerDraft, open_store
 
     path = scored_study(tmp_path, people={}, families=("sts",))
     folder = read_study(path)
     store = open_store(folder)
     store.add_annotator("cat")
     for number, (item, value) in enumerate(folder.gold("pairs").items(), start=1):
-        store.save("cat", "pairs", Draft(item, value, number, seconds=4.0, tab="t"))
+        store.save("cat", "pairs", AnswerDraft(item, value, number, seconds=4.0, tab="t"))
     store.close()
     found = pair(read_summary(eb.hume.score(path, [], out=tmp_path / "run", **QUICK).path), "pairs")
     assert (found.human.value, found.annotators[0].id, found.annotators[0].seconds) == (1.0, "cat", 4.0)

@@ -10,7 +10,7 @@ import pytest
 
 from embassay.errors import DataError, EmbassayError, UsageError
 from embassay.protocols.hume.sampling import (
-    Sampled,
+    SampledStudy,
     SampleRequest,
     TaskRequest,
     describe_study_defects,
@@ -20,7 +20,7 @@ from embassay.protocols.hume.sampling.protocol import sample_study
 from embassay.protocols.hume.study import read_study, write_study
 
 
-def _sample(*tasks: TaskRequest, seed: int = 7, limit: int | None = None) -> Sampled:
+def _sample(*tasks: TaskRequest, seed: int = 7, limit: int | None = None) -> SampledStudy:
     return draw_study(SampleRequest(name="own", seed=seed, tasks=list(tasks)), limit=limit)
 
 

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.links import Holder, Links, study_key
+from embassay.protocols.hume.links import LinkHolder, Links, study_key
 
-ANN, OWNER = Holder("annotator", "ann"), Holder("owner", "owner")
+ANN, OWNER = LinkHolder("annotator", "ann"), LinkHolder("owner", "owner")
 KEY = bytes(range(32))
 
 
@@ -21,7 +21,7 @@ def links(store):
 
 def test_a_link_is_the_same_every_time_and_nobody_elses(links) -> None:
     """By role and name: an annotator called owner is not the owner."""
-    holders = [ANN, OWNER, Holder("annotator", "owner"), Holder("annotator", "bob")]
+    holders = [ANN, OWNER, LinkHolder("annotator", "owner"), LinkHolder("annotator", "bob")]
     tokens = [links.make(one) for one in holders]
     assert len(set(tokens)) == 4
     assert [links.make(one) for one in holders] == tokens

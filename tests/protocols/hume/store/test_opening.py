@@ -8,11 +8,11 @@ import pytest
 
 from embassay.errors import DataError, ModelError, UsageError
 from embassay.protocols.hume.collection import collect_annotations
-from embassay.protocols.hume.store import Draft, Saved, has_store, open_store, stored_annotations
+from embassay.protocols.hume.store import AnswerDraft, SavedAnswer, has_store, open_store, stored_annotations
 from embassay.protocols.hume.study import AnnotationRow, read_study, write_annotations
 from hume_small import small_study
 
-ANSWER = Draft("mood-00", 1, 1, tab="t")
+ANSWER = AnswerDraft("mood-00", 1, 1, tab="t")
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def server(team):
 def _answered(folder, database=None):
     store = open_store(folder, database)
     store.add_annotator("ann")
-    assert isinstance(store.save("ann", "mood", ANSWER), Saved)
+    assert isinstance(store.save("ann", "mood", ANSWER), SavedAnswer)
     store.close()
 
 
@@ -133,9 +133,9 @@ def test_a_server_that_goes_away_and_comes_back(study, server) -> None:
     store.save("ann", "mood", ANSWER)
     server.stop()
     with pytest.raises(ModelError, match="does not answer"):
-        store.save("ann", "mood", Draft("mood-01", 1, 2, tab="t"))
+        store.save("ann", "mood", AnswerDraft("mood-01", 1, 2, tab="t"))
     server.start()
-    assert isinstance(store.save("ann", "mood", Draft("mood-01", 1, 2, tab="t")), Saved)
+    assert isinstance(store.save("ann", "mood", AnswerDraft("mood-01", 1, 2, tab="t")), SavedAnswer)
     assert list(store.answers("ann")) == ["mood-00", "mood-01"]
     store.close()
 
@@ -147,7 +147,7 @@ def test_a_restart_between_two_saves_is_not_noticed(study, server) -> None:
     store.save("ann", "mood", ANSWER)
     server.stop()
     server.start()
-    assert isinstance(store.save("ann", "mood", Draft("mood-01", 1, 2, tab="t")), Saved)
+    assert isinstance(store.save("ann", "mood", AnswerDraft("mood-01", 1, 2, tab="t")), SavedAnswer)
     assert len(store.changes("ann")) == 2
     store.close()
 

@@ -10,7 +10,7 @@ import pytest
 
 from embassay.errors import ModelError
 from embassay.protocols.hume.database import SqliteFile
-from embassay.protocols.hume.store import Draft, Saved, open_store
+from embassay.protocols.hume.store import AnswerDraft, SavedAnswer, open_store
 
 
 @pytest.fixture
@@ -73,8 +73,8 @@ def test_a_full_disk_acknowledges_nothing_it_has_not(study) -> None:
 
     def fill():
         for seq in range(1, 500):
-            draft = Draft(f"mood-{seq:03}", 1, seq, comment="x" * 900, tab="t")
-            assert isinstance(store.save("ann", "mood", draft), Saved)
+            draft = AnswerDraft(f"mood-{seq:03}", 1, seq, comment="x" * 900, tab="t")
+            assert isinstance(store.save("ann", "mood", draft), SavedAnswer)
             acknowledged[draft.item_id] = seq
 
     with pytest.raises(ModelError, match="full"):
@@ -82,7 +82,7 @@ def test_a_full_disk_acknowledges_nothing_it_has_not(study) -> None:
     assert len(acknowledged) > 5
     assert {item: one.seq for item, one in store.answers("ann").items()} == acknowledged
     writer.execute("PRAGMA max_page_count = 100000")
-    assert isinstance(store.save("ann", "mood", Draft("mood-999", 1, 999, tab="t")), Saved)
+    assert isinstance(store.save("ann", "mood", AnswerDraft("mood-999", 1, 999, tab="t")), SavedAnswer)
     store.close()
     found = sqlite3.connect(study.path / "answers.sqlite3")
     assert found.execute("PRAGMA integrity_check").fetchone() == ("ok",)

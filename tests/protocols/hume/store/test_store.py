@@ -9,9 +9,9 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.protocols.hume import database as clock
-from embassay.protocols.hume.store import LEASE_SECONDS, Draft, RefusedAnswer, Saved
+from embassay.protocols.hume.store import LEASE_SECONDS, AnswerDraft, RefusedAnswer, SavedAnswer
 
-FIRST = Draft("mood-00", 1, seq=1, seconds=2.5, tab="t")
+FIRST = AnswerDraft("mood-00", 1, seq=1, seconds=2.5, tab="t")
 
 
 def _saved(store, annotator, *drafts):
@@ -20,11 +20,13 @@ def _saved(store, annotator, *drafts):
 
 def test_an_answer_is_stored_and_read_back(store, opened) -> None:
     """All of it, also by another process that opens the same store."""
-    draft = Draft(
+    draft = AnswerDraft(
         "search-01", [1, 0, 0, 1, 0, 0, 0], 4, 61.25, "page is cut", "see «§2» – عربي 🙂", "tab-1", 2
     )
     (saved,) = _saved(store, "ann", draft)
-    assert saved == Saved(draft.item_id, draft.value, draft.flag, draft.comment, 61.25, 2, 4, saved.saved_at)
+    assert saved == SavedAnswer(
+        draft.item_id, draft.value, draft.flag, draft.comment, 61.25, 2, 4, saved.saved_at
+    )
     assert opened().answers("ann") == {"search-01": saved}
     assert opened().answers("bob") == {}
 
@@ -56,8 +58,8 @@ def test_an_older_or_another_answer_under_a_known_number_is_refused(store) -> No
 def test_numbers_count_by_item(store) -> None:
     """Two answers on their way may overtake each other."""
     first, second = _saved(store, "ann", replace(FIRST, seq=7), replace(FIRST, item_id="mood-01", seq=6))
-    assert isinstance(first, Saved)
-    assert isinstance(second, Saved)
+    assert isinstance(first, SavedAnswer)
+    assert isinstance(second, SavedAnswer)
     assert store.last_seq("ann") == 7
     assert store.last_seq("bob") == 0
 
@@ -106,7 +108,7 @@ def test_saving_renews_the_lease(store, monkeypatch) -> None:
     monkeypatch.setattr(clock, "unix_seconds", lambda: at)
     for seq in range(1, 5):
         at += LEASE_SECONDS - 1
-        assert isinstance(_saved(store, "ann", replace(FIRST, seq=seq))[0], Saved)
+        assert isinstance(_saved(store, "ann", replace(FIRST, seq=seq))[0], SavedAnswer)
         assert not store.take_lease("ann", "two", take=False)
 
 
@@ -127,30 +129,35 @@ def test_a_task_is_finished_once_all_is_decided_and_then_frozen(store) -> None:
         store,
         "ann",
         FIRST,
-        Draft("mood-01", None, 2, tab="t"),
-        Draft("mood-02", {"draft": [1, None]}, 3, tab="t"),
+        AnswerDraft("mood-01", None, 2, tab="t"),
+        AnswerDraft("mood-02", {"draft": [1, None]}, 3, tab="t"),
     )
     assert store.finish("ann", "mood", ITEMS) == ("mood-01", "mood-02")
     assert store.finished() == {}
-    _saved(store, "ann", Draft("mood-01", None, 4, flag="empty", tab="t"), Draft("mood-02", 0, 5, tab="t"))
+    _saved(
+        store,
+        "ann",
+        AnswerDraft("mood-01", None, 4, flag="empty", tab="t"),
+        AnswerDraft("mood-02", 0, 5, tab="t"),
+    )
     assert store.finish("ann", "mood", ITEMS) == ()
     at = store.finished()["ann"]["mood"]
     assert store.finish("ann", "mood", ITEMS) == ()
     assert store.finished() == {"ann": {"mood": at}}
     before = store.answers("ann")
-    assert _saved(store, "ann", Draft("mood-00", 2, 6, tab="t")) == [
+    assert _saved(store, "ann", AnswerDraft("mood-00", 2, 6, tab="t")) == [
         RefusedAnswer("frozen", before["mood-00"])
     ]
     assert store.answers("ann") == before
-    assert isinstance(_saved(store, "ann", Draft("pairs-00", 2.0, 7, tab="t"))[0], Saved)
-    assert isinstance(_saved(store, "bob", FIRST)[0], Saved)
+    assert isinstance(_saved(store, "ann", AnswerDraft("pairs-00", 2.0, 7, tab="t"))[0], SavedAnswer)
+    assert isinstance(_saved(store, "bob", FIRST)[0], SavedAnswer)
 
 
 def test_a_repeat_after_the_end_is_still_acknowledged(store) -> None:
     """The answer was stored before the task was finished; only its acknowledgement was lost."""
-    saved = _saved(store, "ann", *(Draft(item, 1, at, tab="t") for at, item in enumerate(ITEMS, 1)))
+    saved = _saved(store, "ann", *(AnswerDraft(item, 1, at, tab="t") for at, item in enumerate(ITEMS, 1)))
     store.finish("ann", "mood", ITEMS)
-    assert _saved(store, "ann", Draft("mood-02", 1, 3, tab="t")) == saved[2:]
+    assert _saved(store, "ann", AnswerDraft("mood-02", 1, 3, tab="t")) == saved[2:]
 
 
 def test_people_and_their_settings(store) -> None:
@@ -183,7 +190,7 @@ def test_many_threads_at_once_store_everything_once(store) -> None:
     for name in people:
         store.add_annotator(name)
     drafts = [
-        (name, Draft(f"mood-{item:02}", step, seq=step + 1, tab="t"))
+        (name, AnswerDraft(f"mood-{item:02}", step, seq=step + 1, tab="t"))
         for step in range(5) for item in range(3) for name in people for _ in range(3)
     ]  # fmt: skip
     with ThreadPoolExecutor(8) as threads:

@@ -10,7 +10,15 @@ import pytest
 from embassay.measures import agreement_band
 from embassay.protocols.hume.published.paper import paper_study
 from embassay.protocols.hume.published.standings import ADVICE, pair_difficulty, trust_level
-from embassay.protocols.hume.record import Agreement, Annotator, Bar, Need, PairRecord, Summary, SystemScore
+from embassay.protocols.hume.record import (
+    Agreement,
+    Annotator,
+    IntervalValue,
+    PairRecord,
+    SeparationNeed,
+    Summary,
+    SystemScore,
+)
 from embassay.protocols.hume.results.conclusions import Contender, count_wins, make_matrix, rank_by_mean
 from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN
 
@@ -46,8 +54,14 @@ def _pair(pair, row: dict[str, str]) -> PairRecord:
     agreement = float(row["agreement"]) if row["agreement"] else None
     trusted = trust_level(pair.family, agreement)
     return PairRecord(
-        task=pair.dataset, dataset=pair.dataset, lang=pair.lang, family=pair.family, measure=MAIN[pair.family],
-        group=pair.group, n=pair.n_items, human=Bar(value=human, low=low, high=high, n=pair.n_items, method="printed"),
+        task=pair.dataset,
+        dataset=pair.dataset,
+        lang=pair.lang,
+        family=pair.family,
+        measure=MAIN[pair.family],
+        group=pair.group,
+        n=pair.n_items,
+        human=IntervalValue(value=human, low=low, high=high, n=pair.n_items, method="printed"),
         annotators=tuple(
             Annotator(id=f"annotator {k + 1}", kind="person", score=human, items=pair.n_items)
             for k in range(pair.n_annotators)
@@ -55,19 +69,26 @@ def _pair(pair, row: dict[str, str]) -> PairRecord:
         conventions={"paper": human, "mean": human},
         agreement=None if agreement is None else _agreement(pair, agreement),
         models=tuple(
-            SystemScore(system=name, kind="embedding", score=Bar(value=value), outside=not low <= value <= high)
+            SystemScore(
+                system=name,
+                kind="embedding",
+                score=IntervalValue(value=value),
+                outside=not low <= value <= high,
+            )
             for name, value in scores.items()
         ),
-        difficulty=pair_difficulty(human), trust=trusted,
+        difficulty=pair_difficulty(human),
+        trust=trusted,
         superhuman_on_noise=trusted == "low" and max(scores.values()) > high,
-        advice=ADVICE if trusted == "low" else "", flags=pair.flags,
-    )  # fmt: skip
+        advice=ADVICE if trusted == "low" else "",
+        flags=pair.flags,
+    )
 
 
 def _agreement(pair, value: float) -> Agreement:
     coefficient = COEFFICIENT[pair.family]
     return Agreement(
-        coefficient=coefficient, value=Bar(value=value, n=pair.n_items),
+        coefficient=coefficient, value=IntervalValue(value=value, n=pair.n_items),
         band=agreement_band(value, BANDS[coefficient]), annotators=2, items=pair.n_items,
         annotations=2 * pair.n_items,
     )  # fmt: skip
@@ -77,33 +98,55 @@ def _agreement(pair, value: float) -> Agreement:
 def small_record() -> Summary:
     """Two pairs of an own study: one with two simulated annotators, one with a person alone and no model."""
     feelings = PairRecord(
-        task="Feelings (eng)", dataset="Feelings", lang="eng", family="classification", measure="accuracy", n=40,
-        human=Bar(value=0.7, low=0.55, high=0.82, n=40, method="95% Wilson"),
+        task="Feelings (eng)",
+        dataset="Feelings",
+        lang="eng",
+        family="classification",
+        measure="accuracy",
+        n=40,
+        human=IntervalValue(value=0.7, low=0.55, high=0.82, n=40, method="95% Wilson"),
         annotators=(
             Annotator(id="ann", kind="simulated", score=0.65, items=40, seconds=4.0),
             Annotator(id="bob", kind="simulated", score=0.7, items=40, seconds=6.5, flagged=2),
         ),
         conventions={"paper": 0.7, "pooled": 0.7, "mean": 0.675, "first": 0.65},
         agreement=Agreement(
-            coefficient="fleiss_kappa", value=Bar(value=0.31, low=0.1, high=0.5, n=40), band="fair", annotators=2,
-            items=40, annotations=80, extras={"cohen_kappa": 0.32, "percent_agreement": 0.6, "alpha": None, "zeta": 1},
+            coefficient="fleiss_kappa",
+            value=IntervalValue(value=0.31, low=0.1, high=0.5, n=40),
+            band="fair",
+            annotators=2,
+            items=40,
+            annotations=80,
+            extras={"cohen_kappa": 0.32, "percent_agreement": 0.6, "alpha": None, "zeta": 1},
         ),
-        ceiling=Bar(value=0.6, low=0.45, high=0.75, n=40),
+        ceiling=IntervalValue(value=0.6, low=0.45, high=0.75, n=40),
         models=(
             SystemScore(
-                system="minilm", kind="embedding", score=Bar(value=0.9, n=40), outside=True, percent_of_human=128.57,
-                difference=Bar(value=0.2, low=0.05, high=0.35, n=40), p=0.01, among_people=1.0,
+                system="minilm",
+                kind="embedding",
+                score=IntervalValue(value=0.9, n=40),
+                outside=True,
+                percent_of_human=128.57,
+                difference=IntervalValue(value=0.2, low=0.05, high=0.35, n=40),
+                p=0.01,
+                among_people=1.0,
             ),
-            SystemScore(system="bm25", kind="classical", score=Bar(value=0.5, n=40), outside=True),
-            SystemScore(system="lost|model", kind="embedding", score=Bar(value=None, reason="it failed")),
+            SystemScore(system="bm25", kind="classical", score=IntervalValue(value=0.5, n=40), outside=True),
+            SystemScore(
+                system="lost|model", kind="embedding", score=IntervalValue(value=None, reason="it failed")
+            ),
         ),
-        llms=(SystemScore(system="stub", kind="llm", score=Bar(value=0.8, n=40), outside=False),),
-        difficulty="easy", trust="low", superhuman_on_noise=True, flags=("few items",),
-        advice=ADVICE, need=Need(system="minilm", items=0, annotators=1, smallest=0.21),
-    )  # fmt: skip
+        llms=(SystemScore(system="stub", kind="llm", score=IntervalValue(value=0.8, n=40), outside=False),),
+        difficulty="easy",
+        trust="low",
+        superhuman_on_noise=True,
+        flags=("few items",),
+        advice=ADVICE,
+        need=SeparationNeed(system="minilm", items=0, annotators=1, smallest=0.21),
+    )
     alone = PairRecord(
         task="Topics (dan)", dataset="Topics", lang="dan", family="clustering", measure="v_measure", n=30,
-        human=Bar(value=0.5, n=30), annotators=(Annotator(id="cat", kind="person", score=0.5, items=30),),
+        human=IntervalValue(value=0.5, n=30), annotators=(Annotator(id="cat", kind="person", score=0.5, items=30),),
         conventions={"paper": 0.5, "pooled": None, "mean": 0.5, "first": 0.5}, difficulty="moderate",
     )  # fmt: skip
     return Summary(title="Our study", source="study", seed=7, pairs=(feelings, alone))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embassay.protocols.hume.record import Bar, Summary
+from embassay.protocols.hume.record import IntervalValue, Summary
 from embassay.protocols.hume.tables import agreement_table, annotators_table
 
 
@@ -34,8 +34,8 @@ def test_intervals_of_further_coefficients(small_record: Summary) -> None:
     first = small_record.pairs[0]
     assert first.agreement is not None
     bars = {
-        "cohen_kappa": Bar(value=0.32, low=0.11, high=0.52, n=40),
-        "alpha": Bar(value=None, reason="constant"),
+        "cohen_kappa": IntervalValue(value=0.32, low=0.11, high=0.52, n=40),
+        "alpha": IntervalValue(value=None, reason="constant"),
     }
     agreement = first.agreement.model_copy(update={"intervals": bars})
     pair = first.model_copy(update={"agreement": agreement})

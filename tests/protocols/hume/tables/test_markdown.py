@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.hume.record import Need, Summary
+from embassay.protocols.hume.record import SeparationNeed, Summary
 from embassay.protocols.hume.results.markdown import report_markdown, write_markdown
 
 
@@ -49,22 +49,22 @@ def test_hostile_names(small_record: Summary) -> None:
     ("need", "said"),
     [
         (
-            Need(system="m", items=1200, annotators=4, smallest=0.21),
+            SeparationNeed(system="m", items=1200, annotators=4, smallest=0.21),
             "separating m takes about 1,200 items (40 now) with these annotators, or 4 annotators (2 now) with these "
             "items. This study could detect a difference of 21.0.",
         ),
         (
-            Need(system="m", items=38, annotators=2, smallest=0.1),
+            SeparationNeed(system="m", items=38, annotators=2, smallest=0.1),
             "40 items are enough to set m apart from simulated annotators.",
         ),
         (
-            Need(system="m", items=None, annotators=None, smallest=0.3, note="No number would do."),
+            SeparationNeed(system="m", items=None, annotators=None, smallest=0.3, note="No number would do."),
             "This study could detect a difference of 30.0. No number would do.",
         ),
-        (Need(system="m", items=None, annotators=None, smallest=None), ""),
+        (SeparationNeed(system="m", items=None, annotators=None, smallest=None), ""),
     ],
 )
-def test_needs(small_record: Summary, need: Need, said: str) -> None:
+def test_needs(small_record: Summary, need: SeparationNeed, said: str) -> None:
     """What would set the best model apart, or why nothing would."""
     pair = small_record.pairs[0].model_copy(update={"need": need, "advice": ""})
     text = report_markdown(small_record.model_copy(update={"pairs": (pair,)}))

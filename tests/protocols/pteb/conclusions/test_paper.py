@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from embassay.protocols.pteb.conclusions import summarise_layout
-from embassay.protocols.pteb.tables import Given, make_tables
+from embassay.protocols.pteb.tables import RunRows, make_tables
 from embassay.stats import hodges_lehmann, holm, wilcoxon
 
 SHARED = Path(os.environ.get("EMBASSAY_SHARED") or Path(__file__).parents[4] / ".." / "shared")
@@ -140,7 +140,7 @@ def test_deltas_and_averages_of_tables_6_9_and_10(made, number):
         layout, lambda dataset, system, *_: scores[dataset, system][1], lambda *cell: scores[cell][0]
     )
     rows, comparisons = summarise_layout(layout, records)
-    given = Given(
+    given = RunRows(
         [*made.rows(layout, records), *rows], {one.name: one.kind for one in layout.systems}, comparisons
     )
     table = next(one for one in make_tables(given) if one.name == f"pteb_table{number}")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.measures.correlation import edit_distance
-from embassay.protocols.pteb.paraphrasing import Permuted, open_paraphraser
+from embassay.protocols.pteb.paraphrasing import PermutingParaphraser, open_paraphraser
 from embassay.protocols.wordings.records import Paraphrase, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 
@@ -68,4 +68,6 @@ def test_as_far_as_the_set(tmp_path, changed):
 
 def test_as_far_as_any_paraphraser():
     """A set is one; so is a control."""
-    assert written(Permuted("permuted", open_paraphraser("copied")), [LONG])[0].outcome == "copied"
+    assert (
+        written(PermutingParaphraser("permuted", open_paraphraser("copied")), [LONG])[0].outcome == "copied"
+    )

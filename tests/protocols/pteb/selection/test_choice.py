@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.pteb.candidates import Candidate, Rule, pareto_front, select_candidate
+from embassay.protocols.pteb.candidates import Candidate, SelectionRule, pareto_front, select_candidate
 
 GEMMA = Candidate("gemma3-27b", 4.26, 0.81, 0.27)
 GPT = Candidate("gpt-oss-20b", 4.44, 0.55, 1.24)
@@ -38,7 +38,8 @@ def test_who_loses_the_meaning_is_not_taken():
     assert found.selected == "gpt-oss-20b"
     assert "3.99, under 4" in found.rejected["inventor"]
     assert (
-        select_candidate([Candidate("inventor", 3.99, 1.0, 0.1)], Rule(similarity=3.5)).selected == "inventor"
+        select_candidate([Candidate("inventor", 3.99, 1.0, 0.1)], SelectionRule(similarity=3.5)).selected
+        == "inventor"
     )
 
 
@@ -83,9 +84,9 @@ def test_the_front(values):
 
 def test_the_rule_is_said():
     """With its numbers."""
-    assert str(Rule()) == (
+    assert str(SelectionRule()) == (
         "Among candidates with a mean similarity of at least 4 and an edit distance of at least 0.1 (those below it "
         "copy), the largest edit distance; ties (to two decimals) go to the shorter runtime."
     )
     with pytest.raises(AttributeError):
-        Rule().similarity = 3  # type: ignore[misc]
+        SelectionRule().similarity = 3  # type: ignore[misc]

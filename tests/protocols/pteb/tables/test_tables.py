@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from embassay.protocols.pteb.drops import LengthBin, word_counts
-from embassay.protocols.pteb.tables import Given, make_tables
+from embassay.protocols.pteb.tables import RunRows, make_tables
 from embassay.records import Result
 from embassay.stats import Estimate
 
@@ -46,7 +46,7 @@ def rows_of(task, dataset, measure, *, lang="en", without=()):
 
 def made(rows, **more):
     """The tables by name."""
-    return {table.name: table for table in make_tables(Given(rows, KINDS, **more))}
+    return {table.name: table for table in make_tables(RunRows(rows, KINDS, **more))}
 
 
 def frame(table):

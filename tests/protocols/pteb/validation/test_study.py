@@ -16,9 +16,9 @@ import pytest
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.options import StudyPool
 from embassay.protocols.pteb.validation.crowd import (
-    Batches,
+    BatchOptions,
     CrowdRatings,
-    Filters,
+    SubmissionFilters,
     read_crowd,
     write_batches,
     write_kept,
@@ -281,8 +281,12 @@ def _turk(study: Study, hits: list[dict[str, str]], worker: str, **more: str) ->
     ]  # fmt: skip
 
 
-def _read(study: Study, *files: Path, filters: Filters | None = None, **more: Sequence[Path]) -> CrowdRatings:
-    return read_crowd(files, {one.pair_id: one for one in study.items}, filters or Filters(), **more)
+def _read(
+    study: Study, *files: Path, filters: SubmissionFilters | None = None, **more: Sequence[Path]
+) -> CrowdRatings:
+    return read_crowd(
+        files, {one.pair_id: one for one in study.items}, filters or SubmissionFilters(), **more
+    )
 
 
 @pytest.fixture
@@ -293,7 +297,7 @@ def study(draw: Callable[..., Study]) -> Study:
 
 def test_a_hit_is_a_batch_with_its_dummies(study: Study, tmp_path: Path) -> None:
     """Every pair once, both dummies in each HIT, and a page with as many places as the longest has."""
-    files = write_batches(study, "mturk", Batches(batch=12), tmp_path / "out")
+    files = write_batches(study, "mturk", BatchOptions(batch=12), tmp_path / "out")
     hits = _rows(tmp_path / "out" / "mturk-fra.csv")
     assert len(hits) == 3
     places = [[hit[name] for name in hit if name.startswith("pair_") and hit[name]] for hit in hits]
@@ -311,7 +315,7 @@ def test_a_hit_is_a_batch_with_its_dummies(study: Study, tmp_path: Path) -> None
 
 def test_prolific_sees_texts_and_nothing_else(study: Study, tmp_path: Path) -> None:
     """Columns without META_ are shown: only the two texts are; a task group is a batch."""
-    write_batches(study, "prolific", Batches(batch=15), tmp_path / "out")
+    write_batches(study, "prolific", BatchOptions(batch=15), tmp_path / "out")
     rows = _rows(tmp_path / "out" / "prolific-deu.csv")
     assert [name for name in rows[0] if not name.startswith("META_")] == ["text", "text2"]
     assert {row["META_TASK_GROUP_ID"] for row in rows} == {"batch-1", "batch-2"}
@@ -327,7 +331,7 @@ def test_results_that_leave_no_rating_write_nothing(study: Study, tmp_path: Path
         _read(study, ratings)
     assert "--rating Rating" in str(raised.value.mend)
     people = _write(tmp_path / "s.csv", [{"Participant id": "p1", "Status": "RETURNED"}])
-    kept = _read(study, ratings, filters=Filters(rating="Rating"), submissions=[people])
+    kept = _read(study, ratings, filters=SubmissionFilters(rating="Rating"), submissions=[people])
     with pytest.raises(DataError, match="1 row: returned"):
         write_kept(there, kept)
     assert there.read_text("utf-8") == "as it was"
@@ -335,8 +339,8 @@ def test_results_that_leave_no_rating_write_nothing(study: Study, tmp_path: Path
 
 def test_a_pilot_and_what_follows_it_share_no_pair(study: Study, tmp_path: Path) -> None:
     """The paper's twenty first, the other ten afterwards."""
-    write_batches(study, "prolific", Batches(pilot=20), tmp_path / "out")
-    write_batches(study, "prolific", Batches(after_pilot=20), tmp_path / "out")
+    write_batches(study, "prolific", BatchOptions(pilot=20), tmp_path / "out")
+    write_batches(study, "prolific", BatchOptions(after_pilot=20), tmp_path / "out")
     dummies = {one.pair_id for one in study.items if one.is_dummy}
     pilot, main = (
         {row["META_pair_id"] for row in _rows(tmp_path / "out" / f"prolific-fra{end}.csv")} - dummies
@@ -345,12 +349,12 @@ def test_a_pilot_and_what_follows_it_share_no_pair(study: Study, tmp_path: Path)
     assert (len(pilot), len(main)) == (20, 10)
     assert pilot.isdisjoint(main)
     with pytest.raises(UsageError, match="is left"):
-        write_batches(study, "prolific", Batches(after_pilot=30), tmp_path / "out")
+        write_batches(study, "prolific", BatchOptions(after_pilot=30), tmp_path / "out")
 
 
 def test_mturk_there_and_back(study: Study, tmp_path: Path) -> None:
     """Two workers who do all of it well: every pair has two ratings, and the language is accepted."""
-    write_batches(study, "mturk", Batches(batch=12), tmp_path / "out")
+    write_batches(study, "mturk", BatchOptions(batch=12), tmp_path / "out")
     rows = [
         row for lang in ("fra", "deu", "swa") for worker in ("A", "B")
         for row in _turk(study, _rows(tmp_path / "out" / f"mturk-{lang}.csv"), f"{worker}{lang}")
@@ -367,7 +371,7 @@ def test_mturk_there_and_back(study: Study, tmp_path: Path) -> None:
 
 def test_the_worst_of_several_answers_to_a_dummy_counts(study: Study, tmp_path: Path) -> None:
     """Whoever fails a dummy in one batch does not mend that by passing it in another."""
-    write_batches(study, "mturk", Batches(batch=12), tmp_path / "out")
+    write_batches(study, "mturk", BatchOptions(batch=12), tmp_path / "out")
     hits = _rows(tmp_path / "out" / "mturk-fra.csv")
     rows = _turk(study, hits, "A")
     dummy = next(one for one in study.items if one.is_dummy and one.lang == "fra" and one.expected == 5)
@@ -383,13 +387,13 @@ def test_the_worst_of_several_answers_to_a_dummy_counts(study: Study, tmp_path: 
 
 def test_filters_leave_out_and_count(study: Study, tmp_path: Path) -> None:
     """Rejected, too fast, and from elsewhere: each by its reason; the others stay."""
-    write_batches(study, "mturk", Batches(batch=50), tmp_path / "out")
+    write_batches(study, "mturk", BatchOptions(batch=50), tmp_path / "out")
     hits = _rows(tmp_path / "out" / "mturk-fra.csv")
     rows = [
         *_turk(study, hits, "good"), *_turk(study, hits, "refused", AssignmentStatus="Rejected"),
         *_turk(study, hits, "hasty", WorkTimeInSeconds="20"),
     ]  # fmt: skip
-    kept = _read(study, _write(tmp_path / "b.csv", rows), filters=Filters(least_seconds=3))
+    kept = _read(study, _write(tmp_path / "b.csv", rows), filters=SubmissionFilters(least_seconds=3))
     assert {row["rater_id"] for row in kept.rows} == {"good"}
     assert dict(kept.left_out) == {"rejected": 1, "under 3 s a pair": 1}
 
@@ -425,11 +429,11 @@ def test_prolific_with_its_submissions(study: Study, tmp_path: Path) -> None:
         },
     ]
     ratings, submissions = _write(tmp_path / "r.csv", rows), _write(tmp_path / "s.csv", people)
-    how = Filters(where="Country=Kenya", rating="score", least_seconds=3)
+    how = SubmissionFilters(where="Country=Kenya", rating="score", least_seconds=3)
     kept = _read(study, ratings, filters=how, submissions=[submissions])
     assert {row["rater_id"] for row in kept.rows} == {"p1"}
     assert dict(kept.left_out) == {"returned": len(pairs), "not Country=Kenya": len(pairs)}
-    fast = Filters(rating="score", least_seconds=100)
+    fast = SubmissionFilters(rating="score", least_seconds=100)
     assert not _read(study, ratings, filters=fast, submissions=[submissions]).rows
 
 
@@ -450,7 +454,7 @@ def test_faults_have_a_place(study: Study, tmp_path: Path, row: dict[str, str], 
 
 def test_the_same_results_twice(study: Study, tmp_path: Path) -> None:
     """A pair that a person rated twice is said, not averaged."""
-    write_batches(study, "mturk", Batches(batch=50), tmp_path / "out")
+    write_batches(study, "mturk", BatchOptions(batch=50), tmp_path / "out")
     path = _write(tmp_path / "b.csv", _turk(study, _rows(tmp_path / "out" / "mturk-fra.csv"), "A"))
     with pytest.raises(DataError, match="already rated"):
         _read(study, path, path)
@@ -460,11 +464,11 @@ def test_options_that_mean_nothing() -> None:
     """Numbers below what can be counted, both halves of a pilot, and a filter without a value."""
     for wrong in ({"batch": 0}, {"pilot": -1}, {"pilot": 5, "after_pilot": 5}):
         with pytest.raises(UsageError):
-            Batches(**wrong)
+            BatchOptions(**wrong)
     with pytest.raises(UsageError, match="--where"):
-        Filters(where="Kenya")
+        SubmissionFilters(where="Kenya")
     with pytest.raises(UsageError, match="least_seconds"):
-        Filters(least_seconds=-1)
+        SubmissionFilters(least_seconds=-1)
 
 
 EXPORT = (
@@ -485,7 +489,7 @@ def _submission(number: int, person: str, status: str, **more: str) -> dict[str,
 
 
 def _rated(study: Study, tmp_path: Path, *people: str) -> Path:
-    write_batches(study, "prolific", Batches(batch=50), tmp_path / "out")
+    write_batches(study, "prolific", BatchOptions(batch=50), tmp_path / "out")
     points = _rows(tmp_path / "out" / "prolific-fra.csv")
     return _write(
         tmp_path / "ratings.csv",
@@ -510,7 +514,7 @@ def test_returned_submissions_and_those_who_came_back(study: Study, tmp_path: Pa
             _submission(6, "twice", "APPROVED", **{"Time taken": "0:00:45.5"}),
         ],
     )  # fmt: skip
-    kept = _read(study, file, filters=Filters(least_seconds=2.0), submissions=[people])
+    kept = _read(study, file, filters=SubmissionFilters(least_seconds=2.0), submissions=[people])
     assert {row["rater_id"] for row in kept.rows} == {"back", "twice"}
     pairs = len(kept.rows) // 2
     assert kept.left_out == {"timed-out": pairs, "active": pairs, "not among the submissions": pairs}
@@ -536,7 +540,7 @@ def test_what_an_export_cannot_say_is_refused(
 def test_a_crowd_form_writes_its_answers_as_json(study: Study, tmp_path: Path) -> None:
     """MTurk gives them in one column, numbers as texts and radio buttons as booleans, beside 29 of its own; marked
     rejections do not count."""
-    write_batches(study, "mturk", Batches(batch=50), tmp_path / "out")
+    write_batches(study, "mturk", BatchOptions(batch=50), tmp_path / "out")
     hits = _rows(tmp_path / "out" / "mturk-fra.csv")
     plain = [*_turk(study, hits, "A"), *_turk(study, hits, "B"), *_turk(study, hits, "C", Reject="x")]
     rows = [
@@ -598,7 +602,7 @@ def _report(
 
 def test_a_report_of_the_task_builder(study: Study, tmp_path: Path) -> None:
     """A line per pair with a column per person; who did not answer it has an empty one."""
-    write_batches(study, "prolific", Batches(batch=30), tmp_path)
+    write_batches(study, "prolific", BatchOptions(batch=30), tmp_path)
     rows = _report(study, _rows(tmp_path / "prolific-fra.csv"), ("p1", "p2"))
     rows[0] |= {"Annotator2_ID": "", "Annotator2_Response": "", "Annotator2_Timestamp": ""}
     kept = _read(study, _write(tmp_path / "report.csv", rows))
@@ -617,7 +621,7 @@ def test_a_report_of_the_task_builder(study: Study, tmp_path: Path) -> None:
 
 def test_a_report_that_cannot_be_read(study: Study, tmp_path: Path) -> None:
     """Without the pairs' ids, or with more questions than the rating."""
-    write_batches(study, "prolific", Batches(batch=30), tmp_path)
+    write_batches(study, "prolific", BatchOptions(batch=30), tmp_path)
     pairs = _rows(tmp_path / "prolific-fra.csv")
     twice = [*_report(study, pairs, ("p1",)), *_report(study, pairs, ("p1",), Question="Is it fluent?")]
     with pytest.raises(DataError, match="several questions") as caught:

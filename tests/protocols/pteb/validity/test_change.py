@@ -11,14 +11,14 @@ import pytest
 from scipy.stats import spearmanr
 
 from embassay.errors import UsageError
-from embassay.protocols.pteb.validity.change import RatedItems, Units, ValidChange, valid_change
+from embassay.protocols.pteb.validity.change import RatedItems, RunUnits, ValidChange, valid_change
 from protocols.pteb.validity.worlds import WORLDS, draw_world, true_change
 
 
-def units(original: list[float], paraphrased: list[float], gold: list[float] | None = None) -> Units:
+def units(original: list[float], paraphrased: list[float], gold: list[float] | None = None) -> RunUnits:
     """Each an item of its own."""
     known = None if gold is None else np.array(gold)
-    return Units(np.arange(len(original)), np.array(original), np.array(paraphrased), known)
+    return RunUnits(np.arange(len(original)), np.array(original), np.array(paraphrased), known)
 
 
 def everything(valid: list[float]) -> RatedItems:
@@ -44,7 +44,7 @@ def test_where_all_is_rated_it_is_the_change_of_the_valid() -> None:
 def test_ratings_of_a_part_are_moved_by_what_the_whole_is_known_to_change() -> None:
     """Where all that is rated is valid, of 200 items those that lose more happened to be rated."""
     loss = np.linspace(0.0, 0.5, 200)
-    made = Units(np.arange(200), np.ones(200), 1 - loss)
+    made = RunUnits(np.arange(200), np.ones(200), 1 - loss)
     rated = np.arange(30, 200, 2)
     result = valid_change("mean", made, RatedItems(rated, np.ones(len(rated))))
     assert result.valid is not None
@@ -59,7 +59,7 @@ def test_a_correlation_is_that_of_the_valid_pairs() -> None:
     before = gold + 0.3 * rng.normal(size=80)
     valid = (np.arange(80) % 4 > 0).astype(float)
     after = np.where(valid > 0, before + 0.2 * rng.normal(size=80), -gold)
-    made = Units(np.arange(80), before, after, gold)
+    made = RunUnits(np.arange(80), before, after, gold)
     result = valid_change("spearman", made, everything(valid.tolist()))
     kept = valid > 0
     by_scipy = spearmanr(after[kept], gold[kept])[0] - spearmanr(before[kept], gold[kept])[0]
@@ -96,7 +96,7 @@ def test_what_nobody_could_rate_widens_the_interval_to_both_readings() -> None:
 
 def test_thirty_valid_ratings_are_no_proof_that_all_are() -> None:
     rng = np.random.default_rng(1)
-    made = Units(np.repeat(np.arange(300), 2), np.ones(600), (rng.random(600) > 0.1).astype(float))
+    made = RunUnits(np.repeat(np.arange(300), 2), np.ones(600), (rng.random(600) > 0.1).astype(float))
     result = valid_change("mean", made, RatedItems(rng.permutation(600)[:30], np.ones(30)))
     assert result.invalid is not None
     assert result.invalid.high - result.invalid.low > 0.01
@@ -156,7 +156,7 @@ def test_real_ratings_of_a_few_say_what_all_say(shared: Path) -> None:
     nearest = [_nearest(set(row["paraphrase"].split()), words) for row in rows]
     after = (np.array(nearest) == item).astype(float)
     valid = np.array([not row["human_invalid"] for row in rows], dtype=float)
-    made = Units(item, np.ones(len(rows)), after)
+    made = RunUnits(item, np.ones(len(rows)), after)
     by_all = float(after[valid > 0].mean() - 1)
     assert by_all - (after.mean() - 1) > 0.01
     rng = np.random.default_rng(2)

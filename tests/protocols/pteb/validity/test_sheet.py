@@ -17,15 +17,15 @@ import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.validity.sheet import (
     COLUMNS,
-    Group,
     RatedText,
-    Unit,
+    RatingGroup,
+    RatingUnit,
     collect_ratings,
     rating_table,
     read_sheet,
 )
 
-GROUP = Group("sts", "d", "", "recorded")
+GROUP = RatingGroup("sts", "d", "", "recorded")
 Row = dict[str, str]
 
 
@@ -117,7 +117,8 @@ def lines(path: Path, said: list[tuple[str, str, str]], texts: str = "a") -> Pat
 
 DRAWN = {
     GROUP: {
-        Unit(GROUP, 1, item): [RatedText("first", "a", "b"), RatedText("second", "a", "b")] for item in "xyzw"
+        RatingUnit(GROUP, 1, item): [RatedText("first", "a", "b"), RatedText("second", "a", "b")]
+        for item in "xyzw"
     }
 }
 
@@ -154,7 +155,7 @@ def test_whatever_the_texts_are_the_sheet_is_found_again(
     """Formulas, quotes, line ends and what steers a terminal: the copy that comes back is of this run."""
     drawn = {
         GROUP: {
-            Unit(GROUP, 1, "x"): [
+            RatingUnit(GROUP, 1, "x"): [
                 RatedText("first", texts[0], texts[1]),
                 RatedText("second", texts[2], texts[3]),
             ]

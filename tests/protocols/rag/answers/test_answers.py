@@ -26,7 +26,7 @@ from embassay.protocols.rag.answers.answerer import (
 )
 from embassay.protocols.rag.answers.figures import AnswerFigure, _estimate_figure
 from embassay.protocols.rag.answers.options import AnswerRequest, Planting
-from embassay.protocols.rag.answers.prompts import Planter, prompt_questions
+from embassay.protocols.rag.answers.prompts import DistractorPlanter, prompt_questions
 from embassay.protocols.rag.answers.protocol import load_collection
 from embassay.protocols.rag.judges import Question
 from embassay.report.overview import run_verdict
@@ -193,7 +193,7 @@ def test_distractors_stand_first_and_change_answers(data, tmp_path):
     collection = load_collection(request)
     index = BM25Index.of(collection.ids, collection.texts)
     asked = {one.question.id: one for one in prompt_questions(collection, RUN, 2, {})}
-    places = Planter(collection, index, 1).plant_in(asked["q1"], Planting(1, "near")).places
+    places = DistractorPlanter(collection, index, 1).plant_in(asked["q1"], Planting(1, "near")).places
     assert [collection.ids[place] for place in places] == ["d3", "d1"]
 
 

@@ -15,7 +15,7 @@ import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.rag.answers.extraction import Extractor
 from embassay.protocols.rag.answers.options import AnswerRequest, Planting
-from embassay.protocols.rag.answers.prompts import SKIPPED, Planter, prompt_questions
+from embassay.protocols.rag.answers.prompts import SKIPPED, DistractorPlanter, prompt_questions
 from embassay.protocols.rag.answers.protocol import load_collection
 from embassay.protocols.rag.judges import Question
 from embassay.search.bm25 import BM25Index
@@ -79,7 +79,7 @@ def test_near_middle_and_random(data: tuple[Path, Path]) -> None:
     """Never what is useful or the run's own; the smaller number is a part of the larger; the run's last make room."""
     request = AnswerRequest(str(data[0]), (str(data[1]),), ("g",), "j", k=K)
     collection = load_collection(request)
-    planter = Planter(collection, BM25Index.of(collection.ids, collection.texts), 7)
+    planter = DistractorPlanter(collection, BM25Index.of(collection.ids, collection.texts), 7)
     ranking = {"q0": ["good0", "d36", "d37", "d38", "d39"]}
     prompt = next(iter(prompt_questions(collection, ranking, K, {})))
     shown = {}
@@ -94,7 +94,7 @@ def test_near_middle_and_random(data: tuple[Path, Path]) -> None:
     ranked = [hit.id for hit in planter.index.search(prompt.question.text, 50)]
     free = [key for key in ranked if key not in ("good0", "d36", "d37", "d38", "d39")]
     assert shown["middle"] == free[SKIPPED : SKIPPED + 3]
-    other = Planter(collection, planter.index, 8).plant_in(prompt, Planting(3, "random"))
+    other = DistractorPlanter(collection, planter.index, 8).plant_in(prompt, Planting(3, "random"))
     assert [collection.ids[place] for place in other.places[:3]] != shown["random"]
 
 

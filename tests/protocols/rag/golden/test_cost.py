@@ -5,7 +5,7 @@ import pytest
 from embassay.protocols.rag.golden import corpus
 from embassay.protocols.rag.golden.corpus import GoldenWork, read_inputs
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
-from embassay.protocols.rag.golden.protocol import Making, golden
+from embassay.protocols.rag.golden.protocol import GoldenAttempt, golden
 from embassay.protocols.rag.ranking.engines import count_calls
 from embassay.systems.remote import NoCalls, open_without_keys
 
@@ -30,7 +30,7 @@ def test_nothing_that_is_done_is_counted_again(tmp_path):
 
     def texts():
         with open_without_keys():
-            found = Making().foreseen(request, NoCalls(), tmp_path / "run")
+            found = GoldenAttempt().foreseen(request, NoCalls(), tmp_path / "run")
         return {cell.task: cell.texts for cell in found.cells}
 
     assert texts() == {"S1 vectors": 4, "S2 vectors": 24, "S4 grade": 64, "S6 order": 224}
@@ -45,7 +45,9 @@ def test_a_model_has_a_price(tmp_path):
     arguments = {name: str(path) for name, path in pack.arguments.items()}
     request = GoldenRequest("wordllama", "openai:gpt-5-mini", **arguments, options=OPTIONS)
     with open_without_keys():
-        cells = {cell.task: cell for cell in Making().foreseen(request, NoCalls(), tmp_path / "run").cells}
+        cells = {
+            cell.task: cell for cell in GoldenAttempt().foreseen(request, NoCalls(), tmp_path / "run").cells
+        }
     grade = cells["S4 grade"]
     assert grade.requests == 64
     assert grade.tokens > 64 * 100

@@ -25,9 +25,9 @@ from embassay.protocols.rag.golden.checks import (
     score_file,
 )
 from embassay.protocols.rag.golden.final_lists import (
-    Edited,
+    EditedPassage,
     FinalList,
-    Listed,
+    ListedPassage,
     name_item,
     read_check,
     read_final_lists,
@@ -57,7 +57,7 @@ def lists(questions=5, passages=6):
         FinalList(
             f"0{i}", f"Question {i}; what, then?",
             tuple(
-                Listed(f"d{i}-{j}", j + 1, max(1, 5 - j), f"{NASTY[(i + j) % len(NASTY)]} " + "word " * 40)
+                ListedPassage(f"d{i}-{j}", j + 1, max(1, 5 - j), f"{NASTY[(i + j) % len(NASTY)]} " + "word " * 40)
                 for j in range(passages)
             ),
         )
@@ -103,7 +103,13 @@ def test_no_cell_is_a_formula(tmp_path):
     path = tmp_path / "check.csv"
     write_check(
         path,
-        [FinalList("=q", "+49 what?", (Listed("-d", 1, 5, "=HYPERLINK(1)"), Listed("@d", 2, 4, "\t=1")))],
+        [
+            FinalList(
+                "=q",
+                "+49 what?",
+                (ListedPassage("-d", 1, 5, "=HYPERLINK(1)"), ListedPassage("@d", 2, 4, "\t=1")),
+            )
+        ],
     )
     for row in rows_of(path):
         assert not any(cell.startswith(("=", "+", "-", "@")) for cell in row.values())
@@ -353,7 +359,7 @@ def test_folders_that_are_no_golden_set(tmp_path, run):
 
 def test_ungraded_passages_are_left_out_of_the_grades(tmp_path):
     """They can be placed all the same."""
-    own = [replace(lists(1)[0], passages=(Listed("a", 1, None, "x"), Listed("b", 2, 4, "y")))]
+    own = [replace(lists(1)[0], passages=(ListedPassage("a", 1, None, "x"), ListedPassage("b", 2, 4, "y")))]
     path = tmp_path / "check.csv"
     write_check(path, own)
     rows = rows_of(path)
@@ -371,9 +377,9 @@ def test_what_the_person_would_say_of_all_lists():
         passages = []
         for rank in range(1, 7):
             grade = int(rng.integers(1, 6))
-            passages.append(Listed(f"d{rank}", rank, grade, "text"))
+            passages.append(ListedPassage(f"d{rank}", rank, grade, "text"))
             if place < 12:
-                said.append(Edited(f"q{place}", f"d{rank}", rank, max(1, grade - (rank % 2)), ""))
+                said.append(EditedPassage(f"q{place}", f"d{rank}", rank, max(1, grade - (rank % 2)), ""))
         every.append(FinalList(f"q{place}", "Why?", tuple(passages)))
     found = score_check(every, said)
     mean = {one.name: one for one in found.corrected}["mean grade"]
@@ -383,7 +389,7 @@ def test_what_the_person_would_say_of_all_lists():
     assert mean.low < np.mean(judged) - 0.4 < mean.high
     assert mean.is_helped
     assert found.off[-1].mean == pytest.approx(mean.judge - mean.value, abs=0.15)
-    none = score_check(every, [Edited("q0", "d1", 1, None, "")])
+    none = score_check(every, [EditedPassage("q0", "d1", 1, None, "")])
     assert none.corrected == ()
 
 
@@ -394,10 +400,12 @@ def test_the_judge_is_looked_at_by_place():
     every, said = [], []
     for place in range(10):
         grades = rng.integers(2, 6, 12).tolist()
-        passages = tuple(Listed(f"d{rank}", rank, grade, "text") for rank, grade in enumerate(grades, 1))
+        passages = tuple(
+            ListedPassage(f"d{rank}", rank, grade, "text") for rank, grade in enumerate(grades, 1)
+        )
         every.append(FinalList(f"q{place}", "Why?", passages))
         said += [
-            Edited(f"q{place}", one.doc_id, one.place, one.grade - (one.place <= 3 and place % 2), "")
+            EditedPassage(f"q{place}", one.doc_id, one.place, one.grade - (one.place <= 3 and place % 2), "")
             for one in passages
         ]
     off = {one.said: one for one in score_check(every, said).off}

@@ -11,8 +11,8 @@ from embassay.protocols.rag.golden.refinement import (
     KeptCall,
     KeptFailure,
     RankingPool,
-    Refined,
-    Refinement,
+    RefinedOrder,
+    RefinementSettings,
 )
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.simulation import SimulatedJudge
@@ -28,7 +28,7 @@ POOL = RankingPool.of(
 )
 RANKING = Ranking((1, 0), (1.5, 2.25), (3, 4), (0.5, 0.25), "stable", {"tau": 0.9})
 CALLS = (KeptCall(0, 0, ("c", "a|b"), ("c", "a|b")), KeptCall(1, 0, ("a|b", "c"), ("c", "a|b"), 2, ("none",)))
-REFINED = Refined(POOL, RANKING, CALLS, {"iteration": 2, "top": ["x"]}, (KeptFailure(1, "no answer"),))
+REFINED = RefinedOrder(POOL, RANKING, CALLS, {"iteration": 2, "top": ["x"]}, (KeptFailure(1, "no answer"),))
 
 
 def test_rows_say_rank_score_exposures_and_info() -> None:
@@ -45,7 +45,7 @@ def test_rows_say_rank_score_exposures_and_info() -> None:
 
 def test_the_log_of_a_finished_query_is_one(tmp_path: Path) -> None:
     """It reads back as the log that it was, with what failed on the way before the answers of that round."""
-    refinement = Refinement(SimulatedJudge({}), ENGINES.build("locks"), 7)
+    refinement = RefinementSettings(SimulatedJudge({}), ENGINES.build("locks"), 7)
     path = tmp_path / "calls.jsonl"
     path.write_text(calls_text(refinement, REFINED), "utf-8")
     log = CallLog(path, refinement.about(POOL))
@@ -69,5 +69,5 @@ def test_the_preview_is_a_table_whatever_texts_hold() -> None:
     assert lines[6].endswith("... |")
     assert lines[7] == "| 2 | a\\|b | 5 | 3 | 1.500 | first &lt;script> passage |"
     assert "not done yet" in preview_text(
-        Refined(POOL, Ranking((0, 1), (1, 1), (0, 0), (0, 0), ""), CALLS[:1], {}), 1
+        RefinedOrder(POOL, Ranking((0, 1), (1, 1), (0, 0), (0, 0), ""), CALLS[:1], {}), 1
     )

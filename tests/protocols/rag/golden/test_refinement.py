@@ -18,12 +18,12 @@ import pytest
 from embassay.errors import BudgetExceeded, ModelError, Unanswered
 from embassay.protocols.rag.golden.refinement import (
     CallLog,
-    Hooks,
     KeptCall,
     KeptFailure,
     RankingPool,
-    Refined,
-    Refinement,
+    RefinedOrder,
+    RefinementListener,
+    RefinementSettings,
     refine_pools,
 )
 from embassay.protocols.rag.judges import GradeVerdict, Ordering, Passage, Question
@@ -89,18 +89,20 @@ def pools(count: int, n: int = 12) -> list[RankingPool]:
     ]
 
 
-def refinement(judge: FakeJudge, spec: str | Engine = LOCKS, **more: Any) -> Refinement:
+def refinement(judge: FakeJudge, spec: str | Engine = LOCKS, **more: Any) -> RefinementSettings:
     engine = ENGINES.build(spec) if isinstance(spec, str) else spec
-    return Refinement(judge, engine, **{"seed": 7, "top": 5} | more)
+    return RefinementSettings(judge, engine, **{"seed": 7, "top": 5} | more)
 
 
-def run(plan: Refinement, work: Sequence[RankingPool], **more: Any) -> dict[str, Refined | Failure]:
+def run(
+    plan: RefinementSettings, work: Sequence[RankingPool], **more: Any
+) -> dict[str, RefinedOrder | Failure]:
     return asyncio.run(refine_pools(plan, work, **more))
 
 
-def refined(found: Mapping[str, Refined | Failure], query: str) -> Refined:
+def refined(found: Mapping[str, RefinedOrder | Failure], query: str) -> RefinedOrder:
     one = found[query]
-    assert isinstance(one, Refined)
+    assert isinstance(one, RefinedOrder)
     return one
 
 
@@ -164,7 +166,7 @@ def test_results_do_not_depend_on_when_answers_come(engine: str | Engine) -> Non
         judge = FakeJudge(delay=delay)
         assert run(refinement(judge, engine), pools(4), at_once=at_once) == first
         assert judge.at_once <= at_once
-    assert all(isinstance(one, Refined) for one in first.values())
+    assert all(isinstance(one, RefinedOrder) for one in first.values())
 
 
 def test_queries_are_asked_together() -> None:
@@ -190,7 +192,13 @@ def test_kept_answers_are_not_asked_for_again(engine: str | Engine, tmp_path: Pa
 
         plan = refinement(stopper, engine)
         with pytest.raises(KeyboardInterrupt):
-            run(plan, pools(3), logs=logs(plan, folder), at_once=1, hooks=Hooks(progress=progress))
+            run(
+                plan,
+                pools(3),
+                logs=logs(plan, folder),
+                at_once=1,
+                hooks=RefinementListener(progress=progress),
+            )
         kept = sum(len(one.entries) for one in logs(plan, folder).values())
         again = FakeJudge()
         plan = refinement(again, engine)
@@ -203,7 +211,7 @@ def test_kept_answers_are_not_asked_for_again(engine: str | Engine, tmp_path: Pa
         assert not final.asked
 
 
-def logs(plan: Refinement, folder: Path, warnings: list[str] | None = None) -> dict[str, CallLog]:
+def logs(plan: RefinementSettings, folder: Path, warnings: list[str] | None = None) -> dict[str, CallLog]:
     warn = (lambda _: None) if warnings is None else warnings.append
     return {
         pool.question.id: CallLog(folder / f"{pool.question.id}.jsonl", plan.about(pool), warn)
@@ -251,7 +259,7 @@ def test_kept_answers_that_do_not_fit_go_from_there_on(tmp_path: Path) -> None:
     log.cut([*log.entries[:3], swapped, *log.entries[4:]])
     judge, warnings = FakeJudge(), list[str]()
     plan = refinement(judge)
-    found = run(plan, pools(1), logs=logs(plan, tmp_path), hooks=Hooks(warn=warnings.append))
+    found = run(plan, pools(1), logs=logs(plan, tmp_path), hooks=RefinementListener(warn=warnings.append))
     assert found == whole
     total = len(refined(whole, "Q0").calls)
     assert len(judge.asked) == total - 3
@@ -268,16 +276,18 @@ def test_a_failing_query_is_given_up_alone(engine: str | Engine, tmp_path: Path)
     plan = refinement(judge, engine)
     found = run(plan, pools(3), logs=logs(plan, tmp_path))
     assert found["Q1"] == Failure("no order in 6 attempts")
-    assert {query for query, one in found.items() if isinstance(one, Refined)} == {"Q0", "Q2"}
+    assert {query for query, one in found.items() if isinstance(one, RefinedOrder)} == {"Q0", "Q2"}
     kept = logs(plan, tmp_path)["Q1"].entries
     assert sum(isinstance(one, KeptFailure) for one in kept) == 1
     for again in (FakeJudge(fails={"Q1": (1, Unanswered("still none"))}), FakeJudge()):
         plan, warnings = refinement(again, engine), list[str]()
-        second = run(plan, pools(3), logs=logs(plan, tmp_path), hooks=Hooks(warn=warnings.append))
+        second = run(
+            plan, pools(3), logs=logs(plan, tmp_path), hooks=RefinementListener(warn=warnings.append)
+        )
         assert not warnings
         assert {query for query, _, _ in again.asked} == {"Q1"}
         assert all(second[query] == found[query] for query in ("Q0", "Q2"))
-    assert isinstance(second["Q1"], Refined)
+    assert isinstance(second["Q1"], RefinedOrder)
     if engine == LOCKS:
         assert second == run(refinement(FakeJudge(), engine), pools(3))
     silent = FakeJudge()
@@ -302,9 +312,9 @@ def test_the_limit_of_cost_stops_it(tmp_path: Path) -> None:
     """What was bought is kept, and the checkpoint of every query written."""
     judge = FakeJudge(fails={"Q2": (3, BudgetExceeded("$1.00 is spent"))})
     plan = refinement(judge)
-    kept, seen = logs(plan, tmp_path), dict[str, Refined]()
+    kept, seen = logs(plan, tmp_path), dict[str, RefinedOrder]()
     with pytest.raises(BudgetExceeded):
-        run(plan, pools(3), logs=kept, hooks=Hooks(checkpoint=seen.__setitem__))
+        run(plan, pools(3), logs=kept, hooks=RefinementListener(checkpoint=seen.__setitem__))
     assert len(kept["Q0"].entries) == 3
     assert seen["Q0"].state["iteration"] == 2
     assert seen.keys() == {"Q0", "Q1", "Q2"}
@@ -358,9 +368,13 @@ def test_a_batch_shown_before_is_judged_anew() -> None:
 def test_progress_and_results_are_told_as_they_come(tmp_path: Path) -> None:
     """Progress counts every answer, kept ones too; a query's result is told once, when it is there."""
     for _ in range(2):
-        told, results = list[int](), list[tuple[str, Refined]]()
+        told, results = list[int](), list[tuple[str, RefinedOrder]]()
         plan = refinement(FakeJudge())
-        hooks = Hooks(progress=told.append, finished=lambda query, one: results.append((query, one)))  # noqa: B023
+
+        def keep(query: str, order: RefinedOrder, kept: list[tuple[str, RefinedOrder]] = results) -> None:
+            kept.append((query, order))
+
+        hooks = RefinementListener(progress=told.append, finished=keep)
         found = run(plan, pools(3), logs=logs(plan, tmp_path), hooks=hooks)
         assert sum(told) == sum(len(refined(found, query).calls) for query in found)
         assert dict(results) == found

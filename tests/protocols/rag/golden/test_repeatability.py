@@ -13,7 +13,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from embassay.protocols.rag.golden.checks import (
     FirstOrder,
-    Second,
+    SecondJudging,
     compare_repeated,
     count_swapped,
     grade_agreement,
@@ -24,7 +24,7 @@ from embassay.protocols.rag.golden.checks import (
     weighted_kappa,
 )
 from embassay.protocols.rag.judges import Passage, Question
-from embassay.protocols.rag.judges.simulation import Noise, SimulatedJudge
+from embassay.protocols.rag.judges.simulation import JudgeNoise, SimulatedJudge
 
 PAIRS = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=80)
 
@@ -117,7 +117,7 @@ def judged_twice(noise, asked, grades, lists=3):
 def test_a_judge_without_noise_repeats_itself():
     """Everything is 1, nothing is discordant."""
     asked, grades = pool()
-    found = compare_repeated(*judged_twice(Noise(), asked, grades))
+    found = compare_repeated(*judged_twice(JudgeNoise(), asked, grades))
     assert (found.items, found.queries, found.calls, found.failed) == (300, 30, 90, 0)
     assert (found.exact.value, found.within_one.value, found.kappa.value, found.shift.value) == (1, 1, 1, 0)
     assert found.discordant.value == 0
@@ -127,20 +127,22 @@ def test_a_judge_without_noise_repeats_itself():
 def test_noise_shows():
     """In every figure, and the same figures come out again."""
     asked, grades = pool()
-    found = compare_repeated(*judged_twice(Noise(grade_noise=0.7, order_noise=0.7), asked, grades))
+    found = compare_repeated(*judged_twice(JudgeNoise(grade_noise=0.7, order_noise=0.7), asked, grades))
     assert 0.4 < found.exact.value < 0.75
     assert found.exact.value < found.within_one.value < 1
     assert found.kappa.low < found.kappa.value < found.kappa.high < 1
     assert abs(found.shift.value) < 0.15
     assert 0.1 < found.discordant.value < 0.35
     assert found.discordant.low < found.discordant.value < found.discordant.high
-    assert compare_repeated(*judged_twice(Noise(grade_noise=0.7, order_noise=0.7), asked, grades)) == found
+    assert (
+        compare_repeated(*judged_twice(JudgeNoise(grade_noise=0.7, order_noise=0.7), asked, grades)) == found
+    )
 
 
 def test_failures_are_counted_and_left_out():
     """They are no disagreement."""
     asked, grades = pool()
-    judge = SimulatedJudge(grades, Noise(failing=0.2))
+    judge = SimulatedJudge(grades, JudgeNoise(failing=0.2))
     first = {(q.id, p.id): grades[q.id][p.id] for q, p in asked}
     found = compare_repeated(first, [], asyncio.run(judge_again(judge, asked, [])))
     assert found.exact.value == 1
@@ -151,7 +153,7 @@ def test_failures_are_counted_and_left_out():
 
 def test_nothing_judged_twice():
     """Has a reason in place of figures."""
-    found = compare_repeated({}, [], Second({}, [], 0))
+    found = compare_repeated({}, [], SecondJudging({}, [], 0))
     assert (found.items, found.exact, found.reason) == (0, None, "no item was judged twice")
 
 

@@ -24,7 +24,7 @@ class Copies:
             self.asked.append(one.id)
             if one.id not in self.failing:
                 path = one.folder.stage(self.stage) / f"{len(self.parameters)}.txt"
-                done(one, stages.Product({path: (self.run / "in.txt").read_text()}, {"rows": 1}))
+                done(one, stages.StageProduct({path: (self.run / "in.txt").read_text()}, {"rows": 1}))
         return dict.fromkeys(self.failing, "no answer")
 
 

@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.kernel.inputs import make_letter_labels
-from embassay.protocols.rag.judges.chat import MalformedJudgement, Mended, complete_order, grade_of, order_of
+from embassay.protocols.rag.judges.chat import (
+    CompletedOrder,
+    MalformedJudgement,
+    complete_order,
+    grade_of,
+    order_of,
+)
 
 GRADES = {
     '{"grade": 4}': 4, 'The grade is {"grade": 3}.': 3, 'Sure!\n```json\n{"grade": 2}\n```': 2,
@@ -103,7 +109,7 @@ def test_every_permutation_is_read_as_it_is(order):
     names = make_letter_labels(len(order))
     text = json.dumps({"order": [names[place] for place in order]})
     assert order_of(text, names) == tuple(order)
-    assert complete_order(text, names) == Mended(tuple(order))
+    assert complete_order(text, names) == CompletedOrder(tuple(order))
 
 
 @given(st.lists(st.sampled_from([*make_letter_labels(6), "X", ""]), max_size=12))

@@ -17,7 +17,7 @@ from embassay.protocols.rag.judges import NoVerdict, Passage, Question, open_jud
 from embassay.protocols.rag.judges.chat import MalformedJudgement, grade_of, order_of
 from embassay.protocols.rag.judges.simulation import (
     MALFORMED_GRADES,
-    Noise,
+    JudgeNoise,
     SimulatedJudge,
     make_malformed_orders,
 )
@@ -28,7 +28,7 @@ POOL = [Passage(f"d{i}", "text") for i in range(40)]
 
 
 def simulated(seed=1337, attempts=6, **noise):
-    return SimulatedJudge(GRADES, Noise(**noise), seed=seed, attempts=attempts)
+    return SimulatedJudge(GRADES, JudgeNoise(**noise), seed=seed, attempts=attempts)
 
 
 def graded(judge, passages=POOL, **more):
@@ -94,7 +94,7 @@ def test_draws_differ_and_seeds_differ():
 def test_noise_is_as_large_as_asked(law):
     """Two passages that are a grade apart are misordered as often as the law says: Phi(-1 / (sd sqrt 2)) for both
     kinds of noise, near enough."""
-    judge = SimulatedJudge({"q": {"a": 4, "b": 3}}, Noise(order_noise=1.0, law=law, jitter=0.0), seed=5)
+    judge = SimulatedJudge({"q": {"a": 4, "b": 3}}, JudgeNoise(order_noise=1.0, law=law, jitter=0.0), seed=5)
     pair = [Passage("a", ""), Passage("b", "")]
     wrong = np.mean([order == (1, 0) for order in over_draws(judge, pair, 2_000)])
     assert wrong == pytest.approx(0.24 if law == "gaussian" else 0.217, abs=0.03)
@@ -102,7 +102,7 @@ def test_noise_is_as_large_as_asked(law):
 
 def test_grades_are_as_noisy_as_asked():
     """A grade of 3 with noise of one grade stays 3 in 38% of the draws (1 - 2 Phi(-0.5))."""
-    judge = SimulatedJudge({}, Noise(grade_noise=1.0, jitter=0.0), unjudged=3, seed=2)
+    judge = SimulatedJudge({}, JudgeNoise(grade_noise=1.0, jitter=0.0), unjudged=3, seed=2)
     drawn = np.array([one.grade for one in graded(judge, [Passage(f"d{i}", "") for i in range(2_000)])])
     assert (drawn == 3).mean() == pytest.approx(0.383, abs=0.035)
     assert abs(drawn.mean() - 3) < 0.07
@@ -110,7 +110,7 @@ def test_grades_are_as_noisy_as_asked():
 
 def test_places_have_a_pull():
     """With a bias for the first place, the same two come out as they are shown."""
-    judge = SimulatedJudge({"q": {"a": 4, "b": 4}}, Noise(position=2.0), seed=1)
+    judge = SimulatedJudge({"q": {"a": 4, "b": 4}}, JudgeNoise(position=2.0), seed=1)
     pair = [Passage("a", ""), Passage("b", "")]
     assert ordered(judge, pair).order == ordered(judge, pair[::-1]).order == (0, 1)
 

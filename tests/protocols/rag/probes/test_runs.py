@@ -11,14 +11,14 @@ import pytest
 
 import embassay as eb
 from embassay.errors import UsageError
-from embassay.protocols.kernel.session import Silent
+from embassay.protocols.kernel.session import SilentListener
 from embassay.runs.folder import Cell
 from stub import StubServer
 
 SMALL: dict[str, Any] = {"queries": 6, "runs": 2, "tokenizer": "words", "resamples": 100}
 
 
-class Stops(Silent):
+class Stops(SilentListener):
     """A user who presses Ctrl-C in the second cell."""
 
     def __init__(self) -> None:

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from embassay.data import open_dataset
-from embassay.data.documents import Placed
+from embassay.data.documents import PlacedPassage
 from embassay.errors import BudgetExceeded, DataError, UsageError
-from embassay.protocols.kernel.session import Silent
+from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.questions.checks import (
     find_fault,
     find_span,
@@ -29,7 +29,7 @@ from embassay.protocols.questions.checks import (
 )
 from embassay.protocols.questions.drafts import _find_quotation, find_near_repeats
 from embassay.protocols.rag import QuestionsOptions, QuestionsRequest
-from embassay.protocols.rag.questions.protocol import Questioning, questions
+from embassay.protocols.rag.questions.protocol import QuestionAttempt, questions
 from stub.asking import PLANTED, asking
 from stub.chat import Reply, Turn
 from stub.paraphrasing import share
@@ -138,7 +138,7 @@ def test_a_model_writes_and_what_it_writes_is_grounded(corpus: Path, tmp_path: P
     )  # nothing is taken out of what a model was asked about
 
 
-def _placed(corpus: Path) -> tuple[Placed, ...]:
+def _placed(corpus: Path) -> tuple[PlacedPassage, ...]:
     from embassay.data.documents import passage_places
 
     return passage_places(open_dataset(str(corpus)))
@@ -199,7 +199,7 @@ def test_nothing_is_asked_twice(corpus: Path, tmp_path: Path) -> None:
         questions(corpus, out=tmp_path / "run", **given)
         assert stub.requests.total() - first == 2  # one draft: written and checked
         assert (run.path / "export" / "queries.jsonl").read_bytes() == exported
-        foreseen = Questioning().foreseen(
+        foreseen = QuestionAttempt().foreseen(
             QuestionsRequest(str(corpus), **{k: v for k, v in given.items() if k != "cache"}), out=run.path
         )
         assert sum(one.requests or 0 for one in foreseen.cells) == 0
@@ -215,7 +215,7 @@ def test_money_is_limited(corpus: Path, tmp_path: Path) -> None:
     with StubServer(chat=asking()) as stub:
         priced = llm(stub, "&price=100&price_output=100&concurrency=1")
         request = QuestionsRequest(str(corpus), priced, kinds=("fact",), options=QuestionsOptions(n=8))
-        usd = Questioning().foreseen(request).usd
+        usd = QuestionAttempt().foreseen(request).usd
         assert usd is not None
         with pytest.raises(BudgetExceeded):
             questions(
@@ -232,7 +232,7 @@ def test_money_is_limited(corpus: Path, tmp_path: Path) -> None:
             questions(corpus, out=tmp_path / "other", llm=llm(stub), kinds=("fact",), max_usd=1.0)
 
 
-class Hearing(Silent):
+class Hearing(SilentListener):
     """Keeps what was said of the cost."""
 
     def __init__(self) -> None:
@@ -274,7 +274,7 @@ def test_what_is_foreseen_after_the_first_is_what_is_spent(tmp_path: Path) -> No
         priced = llm(stub, "&price=1000&price_output=4000")
         given: dict[str, Any] = {"kinds": ("fact", "typo"), "options": QuestionsOptions(n=100, near=1.0)}
         request = QuestionsRequest(str(folder), priced, **given)
-        before = Questioning().foreseen(request)
+        before = QuestionAttempt().foreseen(request)
         run = questions(folder, out=tmp_path / "run", llm=priced, listener=hearing, **given)
         asked = stub.requests.total()
     spent = run.manifest["spent"]["usd"]
@@ -292,7 +292,7 @@ def test_what_is_foreseen_after_the_first_is_what_is_spent(tmp_path: Path) -> No
     assert any("every first draft" in note for note in before.notes)
     kept = (run.path / "drafts.jsonl").read_text().splitlines(keepends=True)
     (run.path / "drafts.jsonl").write_text("".join(kept[:100]))
-    after = Questioning().foreseen(request, out=run.path)
+    after = QuestionAttempt().foreseen(request, out=run.path)
     there = [json.loads(line) for line in kept[:100]]
     calls = sum(
         one["attempts"] + sum(o in ("kept", "not answerable") for o in (*one["rejected"], one["outcome"]))
@@ -339,7 +339,7 @@ def test_requests_that_mean_nothing() -> None:
         QuestionsOptions(copied=0)
 
 
-PASSAGE = Placed(
+PASSAGE = PlacedPassage(
     "p", "The engine burns oil at night, and gas by day. It rests on Sundays in the northern hall.", lang="en"
 )
 

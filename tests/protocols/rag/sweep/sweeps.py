@@ -13,8 +13,8 @@ from embassay.contracts import IndexFacts
 from embassay.protocols.rag.sweep.stacks import (
     ComputeCounts,
     Configuration,
-    Measured,
-    Skipped,
+    MeasuredStack,
+    SkippedStack,
     Sweep,
     SweepRules,
     Times,
@@ -55,8 +55,8 @@ def drawn(
         for one in configurations
     ]
     skipped = (
-        Skipped(Configuration("minilm", 512), "sea", "minilm has 384 dimensions, not 512"),
-        Skipped(Configuration("minilm", 64, "pq"), "sea", "training broke off", failed=True),
+        SkippedStack(Configuration("minilm", 512), "sea", "minilm has 384 dimensions, not 512"),
+        SkippedStack(Configuration("minilm", 64, "pq"), "sea", "training broke off", failed=True),
     )
     queries = {name: tuple(f"{name}-q{i}" for i in range(n)) for name, n in datasets.items()}
     return Sweep(
@@ -71,7 +71,9 @@ def drawn(
     )
 
 
-def _measured(one: Configuration, dataset: str, n: int, seed: int, timed: int, sessions: int) -> Measured:
+def _measured(
+    one: Configuration, dataset: str, n: int, seed: int, timed: int, sessions: int
+) -> MeasuredStack:
     easy = np.random.default_rng([seed, len(dataset), 1]).normal(0, 0.15, n)
     rng = np.random.default_rng([seed, *one.id.encode()])
     helps = 0.12 * (one.reranker != "none") + 0.06 * (one.mode == "hybrid") + 0.05 * (one.encoder == "minilm")
@@ -86,7 +88,7 @@ def _measured(one: Configuration, dataset: str, n: int, seed: int, timed: int, s
         value[0] = best[0] = np.nan
         quality[measure], ceiling[measure] = value, best
     size = 1 if "int8" in one.index else 4
-    return Measured(
+    return MeasuredStack(
         one, dataset, quality, ceiling, _times(one, rng, timed, sessions),
         {"rerank": one.k * 515 * PRICE / 1000 if one.reranker != "none" else 0.0, "generate": 0.25},
         (515.0, 2.0), 430.0,
@@ -123,7 +125,7 @@ def constant(
     measured = []
     for configuration, cost, latency, quality in rows:
         times = np.full((3, 10), float(latency))
-        measured.append(Measured(
+        measured.append(MeasuredStack(
             configuration, "paper", {name: np.full(queries, value) for name, value in quality.items()}, {},
             Times({"rerank": times, "total": times}, np.empty(0), 1), {"rerank": cost}, (500.0, 0.0), 430.0,
             IndexFacts(1000, configuration.dims or 1024, 0.0, None, None), {},

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from embassay.contracts import Ranked
 from embassay.protocols.rag.sweep.collection import IndexedPassages
-from embassay.protocols.rag.sweep.parts import Ending, WordSearch, list_found
+from embassay.protocols.rag.sweep.parts import CandidateEnding, WordSearch, list_found
 from embassay.search.bm25 import Hit
 from embassay.systems.rerankers.overlap import Overlap
 
@@ -47,16 +47,16 @@ def test_copies_go_before_the_reranker_sees_them():
         seen.extend(texts)
         return SCORE(query, texts)
 
-    final = Ending(PASSAGES, None, score, deduplicate=0.9)("red fox", (0, 3, 1), (3.0, 2.0, 1.0))
+    final = CandidateEnding(PASSAGES, None, score, deduplicate=0.9)("red fox", (0, 3, 1), (3.0, 2.0, 1.0))
     assert final.candidates == (0, 1)
     assert seen == [TEXTS[0], TEXTS[1]]
-    plain = Ending(PASSAGES, None, None, deduplicate=0.9)("red fox", (0, 3, 1), (3.0, 2.0, 1.0))
+    plain = CandidateEnding(PASSAGES, None, None, deduplicate=0.9)("red fox", (0, 3, 1), (3.0, 2.0, 1.0))
     assert (plain.places, plain.scores, plain.raw) == ((0, 1), (3.0, 1.0), None)
 
 
 def test_equal_scores_keep_the_order_in_which_they_were_found():
     """No candidate gains by its place in the corpus."""
-    final = Ending(PASSAGES, None, lambda _, texts: np.zeros(len(texts), np.float32))(
+    final = CandidateEnding(PASSAGES, None, lambda _, texts: np.zeros(len(texts), np.float32))(
         "x", (4, 1, 3), (3, 2, 1)
     )
     assert final.places == (4, 1, 3)
@@ -64,7 +64,7 @@ def test_equal_scores_keep_the_order_in_which_they_were_found():
 
 def test_a_boost_moves_what_words_prefer():
     """A reranker without an opinion leaves it to the words; the raw scores stay those of the reranker."""
-    ending = Ending(PASSAGES, WORDS, lambda _, texts: np.zeros(len(texts), np.float32), boost=1.0)
+    ending = CandidateEnding(PASSAGES, WORDS, lambda _, texts: np.zeros(len(texts), np.float32), boost=1.0)
     final = ending("whale", (0, 1, 4), (3, 2, 1))
     assert final.places == (4, 0, 1)
     assert final.raw.tolist() == [0, 0, 0]
@@ -73,7 +73,7 @@ def test_a_boost_moves_what_words_prefer():
 @given(st.permutations(range(5)), st.text("redfoxhn ", max_size=12), st.sampled_from([0.0, 0.3, 0.9]))
 def test_an_ending_orders_and_never_invents(order, query, threshold):
     """Final lists are of the candidates, each once, best first."""
-    final = Ending(PASSAGES, WORDS, SCORE, threshold, 0.5)(query, tuple(order), (0.0,) * 5)
+    final = CandidateEnding(PASSAGES, WORDS, SCORE, threshold, 0.5)(query, tuple(order), (0.0,) * 5)
     assert len(set(final.places)) == len(final.places)
     assert set(final.places) == set(final.candidates) <= set(order)
     assert list(final.scores) == sorted(final.scores, reverse=True)

@@ -13,12 +13,12 @@ from embassay.contracts import Ranked
 from embassay.errors import ModelError, UsageError
 from embassay.measures import ra_nwg
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel.session import Silent
+from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.sweep.collection import read_collection
 from embassay.protocols.rag.sweep.config import parse_request
 from embassay.protocols.rag.sweep.protocol import read_sweep
 from embassay.search.indexes import INDEXES
-from embassay.search.indexes.faiss_index import Flat
+from embassay.search.indexes.faiss_index import FlatIndex
 from embassay.systems import SYSTEMS
 from embassay.systems.rerankers import RERANKERS
 from embassay.systems.rerankers.overlap import Overlap
@@ -49,7 +49,7 @@ class Counted(Overlap):
         return np.array([len(words & set(one.lower().split())) for one in documents], dtype=np.float32)
 
 
-class Shaky(Flat):
+class Shaky(FlatIndex):
     """Exact search that goes away when it is told to."""
 
     def __init__(self, vectors, name="shaky"):
@@ -65,7 +65,7 @@ def _no_encoder():
     raise ModelError("The model is not there.")
 
 
-class Tally(Silent):
+class Tally(SilentListener):
     """How many texts each stage was said to have, and how many of them were told."""
 
     def __init__(self):
@@ -190,7 +190,7 @@ def test_nothing_is_computed_twice(tmp_path):
 def test_a_finished_sweep_is_read_only(done, monkeypatch):
     """The same call again computes nothing, and the same bytes stay, times too."""
     before = {path: path.read_bytes() for path in [*done.glob("timings/*"), *done.glob("stacks/*")]}
-    monkeypatch.setattr("embassay.protocols.rag.sweep.protocol.Encoded", None)
+    monkeypatch.setattr("embassay.protocols.rag.sweep.protocol.EncodedBench", None)
     run = eb.rag.sweep(CONFIG, out=done)
     assert run.manifest["status"] == "finished"
     assert {path: path.read_bytes() for path in before} == before

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from embassay.protocols.hume.store import Saved
+from embassay.protocols.hume.store import SavedAnswer
 
 from .made_study import write_made_study
 
@@ -95,7 +95,7 @@ class Serving:
     def link_of(self, who: str) -> str:
         return f"http://127.0.0.1:{self.port}{self.service.annotator_link(who)}"
 
-    def answers(self) -> dict[str, Saved]:
+    def answers(self) -> dict[str, SavedAnswer]:
         return self.service.store.answers("ann")
 
     def values(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from chromium import COLOURS, axe_findings
-from embassay.protocols.hume.store import Draft
+from embassay.protocols.hume.store import AnswerDraft
 
 from ..test_grading import grade_of, made_study
 from .conftest import Serving
@@ -54,7 +54,7 @@ def _answer(serving: Any, who: str, **values: Any) -> None:
     store.add_annotator(who)
     for seq, (name, value) in enumerate(values.items(), 1):
         task, _, place = name.rpartition("_")
-        store.save(who, task, Draft(f"{task}/{place}", value, seq, 2.0, tab=who))
+        store.save(who, task, AnswerDraft(f"{task}/{place}", value, seq, 2.0, tab=who))
 
 
 def test_deciding_by_keyboard(serve: Callable[..., Any], visit: Callable[..., Any]) -> None:

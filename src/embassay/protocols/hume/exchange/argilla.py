@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from embassay.errors import DataError
-from embassay.protocols.hume.collection import SKIPPED, AnswerPlace, Incoming, Taken, read_document
+from embassay.protocols.hume.collection import SKIPPED, AnswerPlace, FileIntake, IncomingAnswer, read_document
 from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, StudyTask
 
 LABEL, RATING, GROUP, RELEVANT = "label", "rating", "group", "relevant"
@@ -37,14 +37,14 @@ _STATUSES = ("draft", "discarded", "submitted")
 _NO_STATUS = "responses without a status are taken as submitted; a flat export (flatten=True) marks drafts"
 
 
-def read_argilla(path: Path, folder: StudyFolder) -> Taken:
+def read_argilla(path: Path, folder: StudyFolder) -> FileIntake:
     """The answers of exported records: submitted ones count; discarded ones have no value and the flag `skipped`,
     unless a reason was given; drafts are left out.
 
     `users.json` beside the file, as `hume export` writes it, says who a user's id stands for.
     DataError, with the record, for what cannot be read.
     """
-    taken = Taken()
+    taken = FileIntake()
     document = read_document(path, MEND)
     if not is_argilla(document):
         raise DataError("These are not records of Argilla", path=path, mend=MEND)
@@ -70,9 +70,9 @@ def _take_response(
     payload: Mapping[str, Any],
     item: str,
     annotator: str,
-    response: Response,
+    response: UserResponse,
     at: AnswerPlace,
-    taken: Taken,
+    taken: FileIntake,
 ) -> None:
     status = response.status or "submitted"
     if not response.status:
@@ -95,7 +95,9 @@ def _take_response(
         return
     if value is None and status == "discarded":
         flag = flag or SKIPPED
-    taken.answers.append(Incoming(item, annotator, value, at, ts=response.ts, flag=flag, comment=comment))
+    taken.answers.append(
+        IncomingAnswer(item, annotator, value, at, ts=response.ts, flag=flag, comment=comment)
+    )
 
 
 def _read_value(task: StudyTask, payload: Mapping[str, Any], answer: Any, at: AnswerPlace) -> Any:
@@ -308,7 +310,7 @@ MEND = "Export records there with their responses (`dataset.records.to_list(flat
 
 
 @dataclass
-class Response:
+class UserResponse:
     """All that one user said of a record."""
 
     status: str = ""
@@ -325,7 +327,7 @@ def is_argilla(document: Any) -> bool:
     )
 
 
-class _Said(NamedTuple):
+class _UserAnswer(NamedTuple):
     """What a user said to one question."""
 
     user: str
@@ -335,11 +337,11 @@ class _Said(NamedTuple):
     ts: str = ""
 
 
-def by_user(record: Mapping[str, Any], at: AnswerPlace) -> dict[str, Response]:
+def by_user(record: Mapping[str, Any], at: AnswerPlace) -> dict[str, UserResponse]:
     """What every user said, from whichever form the record is in."""
-    responses: dict[str, Response] = {}
+    responses: dict[str, UserResponse] = {}
     for said in _responses_in(record, at):
-        response = responses.setdefault(said.user, Response())
+        response = responses.setdefault(said.user, UserResponse())
         if said.question in response.said:
             raise at.fault(f"user {said.user} answered {said.question} twice", mend="Keep one of them.")
         response.said[said.question] = said.value
@@ -348,21 +350,21 @@ def by_user(record: Mapping[str, Any], at: AnswerPlace) -> dict[str, Response]:
     return responses
 
 
-def _responses_in(record: Mapping[str, Any], at: AnswerPlace) -> Iterator[_Said]:
+def _responses_in(record: Mapping[str, Any], at: AnswerPlace) -> Iterator[_UserAnswer]:
     responses = record.get("responses")
     if isinstance(responses, list):
         yield from _server_responses(responses, at)
     elif isinstance(responses, Mapping):
         for question, answers in responses.items():
             for row in _check_objects(answers, at):
-                yield _Said(
+                yield _UserAnswer(
                     _entry_text(row, "user_id"), question, row.get("value"), _entry_text(row, "status")
                 )
     else:
         yield from _flat_responses(record, at)
 
 
-def _server_responses(responses: Sequence[Any], at: AnswerPlace) -> Iterator[_Said]:
+def _server_responses(responses: Sequence[Any], at: AnswerPlace) -> Iterator[_UserAnswer]:
     for row in _check_objects(responses, at):
         values = row.get("values") or {}
         if not isinstance(values, Mapping):
@@ -370,7 +372,7 @@ def _server_responses(responses: Sequence[Any], at: AnswerPlace) -> Iterator[_Sa
         # A response without values may still be discarded.
         for question, value in values.items() or [("", None)]:
             told = value.get("value") if isinstance(value, Mapping) else value
-            yield _Said(
+            yield _UserAnswer(
                 _entry_text(row, "user_id"),
                 question,
                 told,
@@ -379,7 +381,7 @@ def _server_responses(responses: Sequence[Any], at: AnswerPlace) -> Iterator[_Sa
             )
 
 
-def _flat_responses(record: Mapping[str, Any], at: AnswerPlace) -> Iterator[_Said]:
+def _flat_responses(record: Mapping[str, Any], at: AnswerPlace) -> Iterator[_UserAnswer]:
     for key, row in record.items():
         if not key.endswith(".responses") or row is None:
             continue
@@ -390,7 +392,7 @@ def _flat_responses(record: Mapping[str, Any], at: AnswerPlace) -> Iterator[_Sai
         if not all(isinstance(row, list) for row in lists) or len({len(row) for row in lists}) > 1:
             raise at.fault(f"{key} has not one user and status for each response", mend=MEND)
         for value, user, status in zip(*lists, strict=True):
-            yield _Said(str(user or ""), key.removesuffix(".responses"), value, str(status or ""))
+            yield _UserAnswer(str(user or ""), key.removesuffix(".responses"), value, str(status or ""))
 
 
 def _entry_text(entry: Mapping[str, Any], name: str) -> str:

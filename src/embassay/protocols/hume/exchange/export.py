@@ -14,7 +14,13 @@ from typing import Any, get_args
 from embassay.data.lines import text_lines
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json, read_bounded
-from embassay.protocols.hume.collection import AnswerPlace, Incoming, Taken, make_annotation, read_all_rows
+from embassay.protocols.hume.collection import (
+    AnswerPlace,
+    FileIntake,
+    IncomingAnswer,
+    make_annotation,
+    read_all_rows,
+)
 from embassay.protocols.hume.exchange.argilla import USERS, argilla_records, argilla_settings, user_id
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks, labelling_config
 from embassay.protocols.hume.options import Form
@@ -67,10 +73,10 @@ def as_jsonl(rows: Iterable[AnnotationRow], profiles: Profiles | None = None) ->
     return "".join(told) + "".join(row.model_dump_json() + "\n" for row in rows)
 
 
-def read_csv(path: Path) -> Taken:
+def read_csv(path: Path) -> FileIntake:
     """The rows of a CSV file, separated by commas, semicolons or tabs. DataError, with the line, for what cannot be
     read."""
-    taken = Taken()
+    taken = FileIntake()
     try:
         # Not read_text, which would change line ends inside cells.
         text = read_bounded(path).decode("utf-8-sig")
@@ -102,9 +108,9 @@ def read_csv(path: Path) -> Taken:
     return taken
 
 
-def read_jsonl(path: Path) -> Taken:
+def read_jsonl(path: Path) -> FileIntake:
     """The lines of a JSONL file, also that of the offline page. DataError, with the line, for what cannot be read."""
-    taken = Taken()
+    taken = FileIntake()
     for number, text in text_lines(path):
         at = AnswerPlace(path, number)
         if not text.strip():
@@ -122,7 +128,7 @@ def read_jsonl(path: Path) -> Taken:
     return taken
 
 
-def _take_row(row: Mapping[str, Any], at: AnswerPlace, taken: Taken) -> None:
+def _take_row(row: Mapping[str, Any], at: AnswerPlace, taken: FileIntake) -> None:
     value = row.get("value")
     flag, comment = _read_text(row, "flag", at), _read_text(row, "comment", at)
     item, annotator = (str(row.get(name) or "").strip() for name in ("item_id", "annotator_id"))
@@ -142,10 +148,12 @@ def _take_row(row: Mapping[str, Any], at: AnswerPlace, taken: Taken) -> None:
         )
     ts, seconds = _read_text(row, "ts", at), _parse_seconds(row.get("seconds"), at)
     decides = said == "adjudicator"
-    taken.answers.append(Incoming(item, annotator, value, at, ts, seconds, kind, flag, comment, decides))
+    taken.answers.append(
+        IncomingAnswer(item, annotator, value, at, ts, seconds, kind, flag, comment, decides)
+    )
 
 
-def _check_header(header: list[str], path: Path, taken: Taken) -> None:
+def _check_header(header: list[str], path: Path, taken: FileIntake) -> None:
     missing = [name for name in ("item_id", "value") if name not in header]
     if missing or len(set(header)) < len(header):
         what = f"There is no column {missing[0]}" if missing else "Two columns have one name"

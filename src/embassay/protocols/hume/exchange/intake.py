@@ -11,12 +11,20 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json, read_bounded
-from embassay.protocols.hume.collection import FORMATS, Format, Incoming, Key, Taken, read_filed, read_served
+from embassay.protocols.hume.collection import (
+    FORMATS,
+    FileIntake,
+    Format,
+    IncomingAnswer,
+    Key,
+    read_filed,
+    read_served,
+)
 from embassay.protocols.hume.exchange.argilla import is_argilla, read_argilla
 from embassay.protocols.hume.exchange.export import read_csv, read_jsonl
 from embassay.protocols.hume.exchange.label_studio import is_label_studio, read_label_studio
 from embassay.protocols.hume.profiles import check_profile, read_filed_profiles, write_profiles
-from embassay.protocols.hume.store import AnswerStore, Draft, RefusedAnswer, check_value, open_store
+from embassay.protocols.hume.store import AnswerDraft, AnswerStore, RefusedAnswer, check_value, open_store
 from embassay.protocols.hume.study import ANNOTATIONS, ANSWERS, AnnotationRow, StudyFolder, read_study
 from embassay.runs.folder import RunFolder, slugify_name, write_atomic
 
@@ -25,14 +33,14 @@ _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,80}")
 
 
 @dataclass(frozen=True)
-class Names:
+class AnnotatorNames:
     """Who annotators are: `only` names those whose file does not say so, `renamed` maps what a file calls somebody."""
 
     only: str = ""
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, given: Sequence[str]) -> Names:
+    def parse(cls, given: Sequence[str]) -> AnnotatorNames:
         """From `--annotator ann` or `--annotator 3=ann`. Raises UsageError for several names without a `=`."""
         plain = [pair for pair in given if "=" not in pair]
         if len(plain) > 1:
@@ -43,15 +51,17 @@ class Names:
         pairs = (pair.partition("=") for pair in given if "=" in pair)
         return cls(plain[0].strip() if plain else "", {old.strip(): new.strip() for old, _, new in pairs})
 
-    def of(self, one: Incoming) -> str:
+    def of(self, one: IncomingAnswer) -> str:
         """The annotator of an answer; "" where nobody says."""
         return self.renamed.get(one.annotator_id, one.annotator_id) or self.only
 
 
-def check_rows(folder: StudyFolder, answers: Iterable[Incoming], names: Names) -> list[AnnotationRow]:
+def check_rows(
+    folder: StudyFolder, answers: Iterable[IncomingAnswer], names: AnnotatorNames
+) -> list[AnnotationRow]:
     """The answers as rows of the study. Raises DataError for the first that cannot be one, saying how many cannot: an
     item that the study has not, nobody's answer, a value that the task does not know, the same answer twice."""
-    rows: dict[Key, tuple[AnnotationRow, Incoming]] = {}
+    rows: dict[Key, tuple[AnnotationRow, IncomingAnswer]] = {}
     faults: list[DataError] = []
     items = {item.id: item for item in folder.items}
     for answer in answers:
@@ -75,7 +85,7 @@ def check_rows(folder: StudyFolder, answers: Iterable[Incoming], names: Names) -
 
 
 def _check_row(
-    folder: StudyFolder, items: Mapping[str, Any], answer: Incoming, names: Names
+    folder: StudyFolder, items: Mapping[str, Any], answer: IncomingAnswer, names: AnnotatorNames
 ) -> AnnotationRow:
     annotator = names.of(answer)
     if answer.item_id not in items:
@@ -123,7 +133,9 @@ def _join_faults(faults: Sequence[DataError]) -> DataError:
     )  # fmt: skip
 
 
-def check_profiles(folder: StudyFolder, taken: Iterable[Taken], names: Names) -> dict[str, dict[str, str]]:
+def check_profiles(
+    folder: StudyFolder, taken: Iterable[FileIntake], names: AnnotatorNames
+) -> dict[str, dict[str, str]]:
     """What annotators said of themselves, as far as the study asks; of a study that asks nothing it is left out and
     counted. Raises DataError, with file and line, for what is no answer to its questions."""
     profiles: dict[str, dict[str, str]] = {}
@@ -226,7 +238,7 @@ def _file_answer(store: AnswerStore, row: AnnotationRow, task: str) -> None:
     # Taken from a page that may be open: the import writes, whoever holds the right.
     store.take_lease(row.annotator_id, "import", take=True)
     seq = store.last_seq(row.annotator_id) + 1
-    draft = Draft(row.item_id, row.value, seq, row.seconds, row.flag, row.comment, "import")
+    draft = AnswerDraft(row.item_id, row.value, seq, row.seconds, row.flag, row.comment, "import")
     if isinstance(store.save(row.annotator_id, task, draft), RefusedAnswer):
         raise UsageError(
             f"{row.annotator_id} has finished {task} on the pages of `embassay hume serve`.",
@@ -267,7 +279,7 @@ def _check_file(path: Path) -> None:
         raise DataError("There is no such file", path=path, mend="Give a file with annotations.")
 
 
-_READERS: Mapping[Format, Callable[[Path, StudyFolder], Taken]] = {
+_READERS: Mapping[Format, Callable[[Path, StudyFolder], FileIntake]] = {
     "csv": lambda path, _: read_csv(path),
     "jsonl": lambda path, _: read_jsonl(path),
     "label-studio": read_label_studio,
@@ -328,7 +340,7 @@ def import_files(
         raise UsageError(f"There is no format {form!r}.", mend=f"Use one of {', '.join(FORMATS)}.")
     if not files:
         raise UsageError("No file is named.", mend="Name the files with annotations.")
-    folder, names = read_study(study), Names.parse(annotator)
+    folder, names = read_study(study), AnnotatorNames.parse(annotator)
     kinds = [(path, form or guess_format(path)) for path in files]
     taken = [_READERS[kind](path, folder) for path, kind in kinds]
     answers = [answer for file in taken for answer in file.answers]
@@ -397,7 +409,7 @@ def _annotator_ids(folder: StudyFolder) -> set[str]:
     return {row.annotator_id for row in rows}
 
 
-def _unused_names(names: Names, answers: Sequence[Incoming]) -> list[str]:
+def _unused_names(names: AnnotatorNames, answers: Sequence[IncomingAnswer]) -> list[str]:
     """Names given for annotators that no file has."""
     seen = {answer.annotator_id for answer in answers}
     notes = [f"no file has an annotator {old}" for old in names.renamed if old not in seen]

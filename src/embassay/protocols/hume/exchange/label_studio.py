@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from embassay.errors import DataError
-from embassay.protocols.hume.collection import SKIPPED, AnswerPlace, Incoming, Taken, read_document
+from embassay.protocols.hume.collection import SKIPPED, AnswerPlace, FileIntake, IncomingAnswer, read_document
 from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, StudyTask
 from embassay.runs.folder import digest_json
 
@@ -149,14 +149,14 @@ def is_label_studio(document: Any) -> bool:
     )
 
 
-def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
+def read_label_studio(path: Path, folder: StudyFolder) -> FileIntake:
     """The answers of an export. Of several annotations of one person to one task the last one counts; what was skipped
     there has no value and the flag `skipped`, unless a reason was given. Drafts and predictions are no answers.
 
     An annotator is who `completed_by` names, by e-mail address or number; what `hume export` wrote says it itself.
     DataError, with the task, for what cannot be read.
     """
-    taken = Taken()
+    taken = FileIntake()
     document = read_document(path, _MEND)
     if not is_label_studio(document):
         raise DataError("This is not a JSON export of Label Studio", path=path, mend=_MEND)
@@ -183,7 +183,7 @@ def _task_annotations(
     payload: Mapping[str, Any],
     item: str,
     at: AnswerPlace,
-    taken: Taken,
+    taken: FileIntake,
 ) -> None:
     # `completions` is what versions before 1.0 called them.
     annotations = entry.get("annotations", entry.get("completions")) or []
@@ -191,7 +191,7 @@ def _task_annotations(
         raise at.fault("its annotations are not a list of objects", mend=_MEND)
     if not annotations:
         taken.leave_out("tasks without an annotation")
-    latest: dict[str, tuple[datetime | None, Incoming]] = {}
+    latest: dict[str, tuple[datetime | None, IncomingAnswer]] = {}
     for number, annotation in enumerate(annotations, start=1):
         where = AnswerPlace(at.path, words=f"{at.words}, annotation {annotation.get('id', number)}")
         answer = _read_annotation(annotation, task, payload, item, where)
@@ -226,7 +226,7 @@ def parse_time(written: Any) -> datetime | None:
 
 def _read_annotation(
     annotation: Mapping[str, Any], task: StudyTask, payload: Mapping[str, Any], item: str, at: AnswerPlace
-) -> Incoming | None:
+) -> IncomingAnswer | None:
     results = annotation.get("result")
     if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
         raise at.fault("its result is not a list of objects", mend=_MEND)
@@ -239,7 +239,7 @@ def _read_annotation(
     value = None if skipped else _answer_value(task, payload, answers, at)
     if value is None and not skipped and not flag and not comment:
         return None
-    return Incoming(
+    return IncomingAnswer(
         item, str(meta.get("annotator") or _user_name(annotation.get("completed_by"))), value, at,
         ts=str(annotation.get("created_at") or ""), seconds=_lead_seconds(annotation.get("lead_time")),
         kind="simulated" if meta.get("kind") == "simulated" else "person",

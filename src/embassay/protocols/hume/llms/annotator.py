@@ -26,7 +26,7 @@ from embassay.protocols.hume.options import Mode
 from embassay.protocols.hume.study import Item, Label, LabelChoice, Scale, StudyTask
 from embassay.protocols.kernel.inputs import Prompt, fence_text, make_letter_labels, mark_of, read_prompt
 from embassay.randomness import random_bytes
-from embassay.runs.execution import Hope
+from embassay.runs.execution import ModelAvailability
 from embassay.runs.store import CachedChat, StoredQuestion
 from embassay.systems.chat.answers import without_fence
 from embassay.systems.chat.server import NeverFits
@@ -119,7 +119,7 @@ _AT_ONCE = 256
 
 
 @dataclass(frozen=True)
-class Ask:
+class ItemRequest:
     """An item to be answered in a run."""
 
     task: StudyTask
@@ -137,7 +137,7 @@ class LlmAnnotator:
         self.name = name or chat.name
         self.models: set[str] = set()
         """What the server calls itself."""
-        self._hope = Hope()
+        self._hope = ModelAvailability()
 
     @property
     def price(self) -> Price | None:
@@ -145,30 +145,32 @@ class LlmAnnotator:
         price = getattr(self.chat.model, "price", None)
         return price if isinstance(price, Price) else None
 
-    def question(self, ask: Ask) -> StoredQuestion:
+    def question(self, ask: ItemRequest) -> StoredQuestion:
         """What is asked first."""
         return self._question(ask, item_messages(ask.task, self.mode, ask.item.payload), 0, self._form(ask))
 
-    def answers(self, asks: Sequence[Ask], hear: Callable[[int], None] = lambda _: None) -> Iterator[LlmRow]:
+    def answers(
+        self, asks: Sequence[ItemRequest], hear: Callable[[int], None] = lambda _: None
+    ) -> Iterator[LlmRow]:
         """A row for each, as it comes; many calls are in flight at once. `hear` gets 1 for each.
 
         BudgetExceeded, and the ModelError of a model that cannot be had, come after what was in flight.
         """
-        self._hope = Hope()
+        self._hope = ModelAvailability()
         for _, row in as_finished((partial(self.answered, ask) for ask in asks), at_once=_AT_ONCE):
             hear(1)
             yield row
 
-    async def answered(self, ask: Ask) -> LlmRow:
+    async def answered(self, ask: ItemRequest) -> LlmRow:
         """The row of one item. ModelError once so many calls have failed that the model cannot be had."""
-        tried = _Tried(item_messages(ask.task, self.mode, ask.item.payload))
+        tried = _Attempts(item_messages(ask.task, self.mode, ask.item.payload))
         for attempt in range(ATTEMPTS):
             row = await self._attempted(ask, attempt, tried)
             if row is not None:
                 return row
         return self._given_up(ask, tried)
 
-    async def _attempted(self, ask: Ask, attempt: int, tried: _Tried) -> LlmRow | None:
+    async def _attempted(self, ask: ItemRequest, attempt: int, tried: _Attempts) -> LlmRow | None:
         """The row, None where the model is to be asked once more."""
         shape, begun = self._form(ask), perf_counter()
         try:
@@ -192,7 +194,7 @@ class LlmAnnotator:
         tried.hear(answer)
         return self._read(ask, shape, tried)
 
-    def _read(self, ask: Ask, shape: AnswerForm, tried: _Tried) -> LlmRow | None:
+    def _read(self, ask: ItemRequest, shape: AnswerForm, tried: _Attempts) -> LlmRow | None:
         try:
             read = shape.read(tried.text)
         except Unread as error:
@@ -205,7 +207,7 @@ class LlmAnnotator:
         tried.reject(read.lacking, f"of the letters {read.lacking}; give each exactly once")
         return None
 
-    def _given_up(self, ask: Ask, tried: _Tried) -> LlmRow:
+    def _given_up(self, ask: ItemRequest, tried: _Attempts) -> LlmRow:
         if tried.best is not None:
             return self._row(ask, tried, "completed", tried.best.value, tried.best.lacking)
         return self._row(ask, tried, "unparsed", reason=tried.reason)
@@ -218,10 +220,12 @@ class LlmAnnotator:
         self.models.add(answer.model)
         return answer
 
-    def _form(self, ask: Ask) -> AnswerForm:
+    def _form(self, ask: ItemRequest) -> AnswerForm:
         return answer_form(ask.task, self.mode, ask.item.payload)
 
-    def _question(self, ask: Ask, talk: Sequence[Message], attempt: int, shape: AnswerForm) -> StoredQuestion:
+    def _question(
+        self, ask: ItemRequest, talk: Sequence[Message], attempt: int, shape: AnswerForm
+    ) -> StoredQuestion:
         # 31 bits, which is what servers take.
         drawn = random_bytes(4, self._seed, "hume llm", str(ask.run), str(attempt))
         sampling = Sampling(self.options.temperature, None, int.from_bytes(drawn) >> 1)
@@ -230,7 +234,9 @@ class LlmAnnotator:
         # same.
         return StoredQuestion(talk, sampling, schema, ask.run * _DRAWS + attempt)
 
-    def _row(self, ask: Ask, tried: _Tried, status: Status, value: Any = None, reason: str = "") -> LlmRow:
+    def _row(
+        self, ask: ItemRequest, tried: _Attempts, status: Status, value: Any = None, reason: str = ""
+    ) -> LlmRow:
         used = tried.usage
         usd = None if self.price is None else self.price.usd(used.input_tokens, used.output_tokens)
         return LlmRow(
@@ -241,7 +247,7 @@ class LlmAnnotator:
 
 
 @dataclass
-class _Tried:
+class _Attempts:
     """What the attempts at an item have come to: the conversation, the tokens of all, the last text, what was wrong
     with it, and an answer that can be used if nothing better comes."""
 
@@ -249,7 +255,7 @@ class _Tried:
     text: str = ""
     reason: str = ""
     usage: Usage = field(default_factory=Usage)
-    best: Read | None = None
+    best: ReadAnswer | None = None
 
     def hear(self, answer: Completion) -> None:
         """Note an answer and its tokens."""
@@ -267,7 +273,7 @@ _STRICT = ConfigDict(extra="forbid", strict=True)
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadAnswer:
     """The value of an answer; `lacking` says what had to be added to it, "" for one that is whole."""
 
     value: Any
@@ -279,7 +285,7 @@ class AnswerForm:
     """`read` raises Unread for what is no answer; `schema` is a pydantic model of the answer."""
 
     schema: type[BaseModel]
-    read: Callable[[str], Read]
+    read: Callable[[str], ReadAnswer]
 
 
 def answer_form(task: StudyTask, mode: Mode, payload: Mapping[str, Any]) -> AnswerForm:
@@ -309,26 +315,26 @@ def _answer_model(name: str, kind: Any, told: dict[str, Any]) -> type[BaseModel]
     return create_model(title, __config__=_STRICT, **fields)
 
 
-def _parse_label(task: StudyTask, text: str) -> Read:
-    return Read(read_label(text, task.labels))
+def _parse_label(task: StudyTask, text: str) -> ReadAnswer:
+    return ReadAnswer(read_label(text, task.labels))
 
 
-def _parse_rating(scale: Scale, text: str) -> Read:
-    return Read(read_rating(text, scale))
+def _parse_rating(scale: Scale, text: str) -> ReadAnswer:
+    return ReadAnswer(read_rating(text, scale))
 
 
-def _parse_order(names: list[str], text: str) -> Read:
+def _parse_order(names: list[str], text: str) -> ReadAnswer:
     order = read_order(text, names)
     faults = [
         f"{count} {what}"
         for count, what in ((order.missing, "missing"), (order.unknown, "unknown or repeated"))
         if count
     ]
-    return Read(list(order.places), ", ".join(faults))
+    return ReadAnswer(list(order.places), ", ".join(faults))
 
 
-def _parse_marks(names: list[str], text: str) -> Read:
-    return Read(list(read_marks(text, names)))
+def _parse_marks(names: list[str], text: str) -> ReadAnswer:
+    return ReadAnswer(list(read_marks(text, names)))
 
 
 LABEL, RATING, RANKING, RELEVANT = "label", "rating", "ranking", "relevant"
@@ -341,7 +347,7 @@ class Unread(ValueError):
 
 
 @dataclass(frozen=True)
-class Order:
+class DocumentOrder:
     """Places of documents (from 0), best first; `missing` of them were not named and are put at the end as shown, and
     `unknown` names stood for nothing or for a second time."""
 
@@ -385,7 +391,7 @@ def read_rating(text: str, scale: Scale) -> float:
     return float(rating)
 
 
-def read_order(text: str, names: Sequence[str]) -> Order:
+def read_order(text: str, names: Sequence[str]) -> DocumentOrder:
     """The order in an answer, made whole where it is not; Unread where it names no document at all.
 
     >>> read_order('{"ranking": ["C", "X"]}', ["A", "B", "C"])
@@ -397,7 +403,7 @@ def read_order(text: str, names: Sequence[str]) -> Order:
     if not order:
         raise Unread(f"the ranking names none of {', '.join(names)}")
     missing = [place for place in range(len(names)) if place not in order]
-    return Order((*order, *missing), len(missing), len(said) - len(order))
+    return DocumentOrder((*order, *missing), len(missing), len(said) - len(order))
 
 
 def read_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:

@@ -18,7 +18,13 @@ from typing import Any, Literal
 
 from embassay import __version__
 from embassay.errors import UsageError
-from embassay.protocols.hume.llms.annotator import Ask, LlmAnnotator, LlmOptions, item_messages, task_prompt
+from embassay.protocols.hume.llms.annotator import (
+    ItemRequest,
+    LlmAnnotator,
+    LlmOptions,
+    item_messages,
+    task_prompt,
+)
 from embassay.protocols.hume.llms.answers import (
     LLM,
     LLM_FAMILIES,
@@ -30,14 +36,14 @@ from embassay.protocols.hume.llms.answers import (
 )
 from embassay.protocols.hume.options import AnnotateRequest, HybridOptions
 from embassay.protocols.hume.published.standings import trust_level
-from embassay.protocols.hume.record import Bar, Divided, Trust
+from embassay.protocols.hume.record import DividedTask, IntervalValue, Trust
 from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.results.contestants import AnsweredTask, read_answered
 from embassay.protocols.hume.sampling.pools import seeded_order
 from embassay.protocols.hume.scoring import people_agreement
 from embassay.protocols.hume.study import Family, StudyFolder, StudyTask, read_study
 from embassay.protocols.kernel.outcome import current_time, describe_spending
-from embassay.protocols.kernel.session import Silent, make_unknown_price_error
+from embassay.protocols.kernel.session import SilentListener, make_unknown_price_error
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.runs.spending import Spending
@@ -56,7 +62,7 @@ FAMILIES: tuple[Family, ...] = ("classification", "sts")
 
 
 @dataclass(frozen=True)
-class Hybrid:
+class HybridTask:
     """A task: of every item why it is whose, and its value where there is one. `contradicted` is the share of the
     sample that people contradict, with Wilson's 95% interval, None where nobody has answered of it yet; `open` are the
     items that wait for people."""
@@ -87,7 +93,7 @@ def decide_task(
     draws: Mapping[str, Sequence[Any]],
     people: Mapping[str, Any],
     options: HybridOptions | None = None,
-) -> Hybrid:
+) -> HybridTask:
     """Decide a task. `draws` are item -> the model's answers (None: not read), `people` item -> people's answer as far
     as there is one.
 
@@ -121,12 +127,12 @@ def decide_task(
     drawn = {item: join_answers(family, draws[item]) for item, state in why.items() if state == "agreed"}
     values = drawn | {item: value for item, value in people.items() if item in draws}
     waiting = tuple(item for item in draws if item not in values)
-    return Hybrid(task, why, values, waiting, contradicted, biased=biased)
+    return HybridTask(task, why, values, waiting, contradicted, biased=biased)
 
 
 def study_hybrid(
     folder: StudyFolder, llm: str = "", options: HybridOptions | None = None
-) -> tuple[Hybrid, ...]:
+) -> tuple[HybridTask, ...]:
     """The tasks of a study that a language model answered, decided with what people answered by now.
 
     `llm` is its name, which may be left out where one answered. UsageError for another name, for several models without
@@ -241,17 +247,19 @@ def _explain_owner(trust: Trust | None, people: int, has_model: bool) -> str:
     return f"agreement is {trust}" + ("" if has_model else ", and no model has answered")
 
 
-def divided_record(tasks: Sequence[Hybrid]) -> tuple[Divided, ...]:
+def divided_record(tasks: Sequence[HybridTask]) -> tuple[DividedTask, ...]:
     """The record of the tasks, which terminal and report are made from."""
     return tuple(
-        Divided(
+        DividedTask(
             task=task.task,
             llm=task.llm,
             items=len(task.why),
             counts=dict(Counter(task.why.values())),
-            contradicted=Bar(value=None, reason="nobody has answered any of the sample yet")
+            contradicted=IntervalValue(value=None, reason="nobody has answered any of the sample yet")
             if (wrong := task.contradicted) is None
-            else Bar(value=wrong.estimate, low=wrong.low, high=wrong.high, n=wrong.n, method="Wilson"),
+            else IntervalValue(
+                value=wrong.estimate, low=wrong.low, high=wrong.high, n=wrong.n, method="Wilson"
+            ),
             biased=task.biased,
             open=len(task.open),
             scripts=task.scripts,
@@ -260,7 +268,7 @@ def divided_record(tasks: Sequence[Hybrid]) -> tuple[Divided, ...]:
     )
 
 
-def write_hybrid(path: Path, tasks: Sequence[Hybrid]) -> None:
+def write_hybrid(path: Path, tasks: Sequence[HybridTask]) -> None:
     """A line per item: task, whose it is and why, and its value, null while it waits for people."""
     lines = (
         to_json({"task": task.task, "item_id": item, "why": why, "value": task.values.get(item)}) + "\n"
@@ -338,7 +346,7 @@ ACCOUNTS = "accounts"
 
 
 @dataclass(frozen=True)
-class Annotated:
+class AnnotatedTask:
     """A model's answers to a task: how many are there of each status, of how many that were asked for."""
 
     model: str
@@ -361,7 +369,7 @@ class SessionOutcome:
     `left_out` are tasks that language models do not annotate."""
 
     path: Path
-    annotated: tuple[Annotated, ...]
+    annotated: tuple[AnnotatedTask, ...]
     spent: dict[str, Any]
     left_out: tuple[str, ...]
 
@@ -376,7 +384,7 @@ def annotate(
     request: AnnotateRequest,
     *,
     cache: Path | None = None,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
     replace: bool = False,
 ) -> SessionOutcome:
@@ -394,7 +402,7 @@ def annotate(
         try:
             for annotator in annotators:
                 spending.account = annotator.name
-                _fill_answers(work, annotator, files[annotator.name], listener or Silent())
+                _fill_answers(work, annotator, files[annotator.name], listener or SilentListener())
         finally:
             for annotator in annotators:
                 files[annotator.name].put_in_order()
@@ -438,7 +446,9 @@ def _brief_settings(settings: dict[str, Any], names: list[str]) -> str:
     return ", ".join(to_json(settings.get(name))[:60] for name in names)
 
 
-def _fill_answers(work: AnnotationWork, annotator: LlmAnnotator, file: AnswerFile, listener: Silent) -> None:
+def _fill_answers(
+    work: AnnotationWork, annotator: LlmAnnotator, file: AnswerFile, listener: SilentListener
+) -> None:
     asks = [ask for task in work.tasks for ask in work.asks(task)]
     left = list_unanswered(asks, file.answered())
     kept = f", {len(asks) - len(left)} of {len(asks)} answered before" if len(left) < len(asks) else ""
@@ -450,7 +460,7 @@ def _fill_answers(work: AnnotationWork, annotator: LlmAnnotator, file: AnswerFil
 
 def _annotation_results(
     work: AnnotationWork, annotator: LlmAnnotator, file: AnswerFile
-) -> Iterator[Annotated]:
+) -> Iterator[AnnotatedTask]:
     for task in work.tasks:
         asks = work.asks(task)
         rows = [file.rows[key] for ask in asks if (key := (ask.item.id, ask.run)) in file.rows]
@@ -458,7 +468,7 @@ def _annotation_results(
         priced = all(row.usd is not None for row in rows)
         usd = sum(row.usd or 0.0 for row in rows) if priced else None
         statuses = Counter(row.status for row in rows)
-        yield Annotated(
+        yield AnnotatedTask(
             annotator.name, task.name, task.family, file.path, len(asks), dict(sorted(statuses.items())), tokens, usd
         )  # fmt: skip
 
@@ -503,10 +513,10 @@ class AnnotationWork:
     tasks: tuple[StudyTask, ...]
     left_out: tuple[StudyTask, ...]
 
-    def asks(self, task: StudyTask) -> list[Ask]:
+    def asks(self, task: StudyTask) -> list[ItemRequest]:
         """Every item of a task in every run."""
         items = self.folder.items_of(task.name)[: self.request.limit]
-        return [Ask(task, item, run) for run in range(self.request.runs) for item in items]
+        return [ItemRequest(task, item, run) for run in range(self.request.runs) for item in items]
 
     @property
     def longest(self) -> int:
@@ -572,7 +582,7 @@ def open_annotators(work: AnnotationWork, ledger: Ledger, cache: AnswerCache) ->
     return list(annotators.values())
 
 
-def list_unanswered(asks: Sequence[Ask], answered: Container[tuple[str, int]]) -> list[Ask]:
+def list_unanswered(asks: Sequence[ItemRequest], answered: Container[tuple[str, int]]) -> list[ItemRequest]:
     """Those that have no answer yet."""
     return [ask for ask in asks if (ask.item.id, ask.run) not in answered]
 

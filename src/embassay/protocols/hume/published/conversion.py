@@ -23,7 +23,7 @@ from embassay.protocols.hume.published.paper import (
 from embassay.protocols.hume.published.standings import (
     ADVICE,
     HUMAN,
-    Matrix,
+    ScoreMatrix,
     by_pair,
     other_systems,
     pair_difficulty,
@@ -31,7 +31,14 @@ from embassay.protocols.hume.published.standings import (
     score_matrix,
     trust_level,
 )
-from embassay.protocols.hume.record import Agreement, Annotator, Bar, PairRecord, SystemKind, SystemScore
+from embassay.protocols.hume.record import (
+    Agreement,
+    Annotator,
+    IntervalValue,
+    PairRecord,
+    SystemKind,
+    SystemScore,
+)
 from embassay.protocols.hume.results.conclusions import Contender, is_complete, scored_pairs
 from embassay.protocols.hume.results.contestants import as_bar
 from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN, POOLED_FIRST, human_interval
@@ -51,7 +58,7 @@ _EXTRAS = {
 def published_pairs(
     evaluations: Sequence[Evaluation],
     study: PublishedStudy,
-    llms: Matrix | None = None,
+    llms: ScoreMatrix | None = None,
     *,
     aggregation: Aggregation = "paper",
     one_annotator: OneAnnotator = "wilson",
@@ -69,7 +76,7 @@ def published_pairs(
     return tuple(records)
 
 
-def _scores_by_pair(matrix: Matrix) -> dict[tuple[str, str], dict[str, float]]:
+def _scores_by_pair(matrix: ScoreMatrix) -> dict[tuple[str, str], dict[str, float]]:
     """The score of every system, by dataset and language."""
     columns = zip(matrix.pairs, matrix.values.T.tolist(), strict=True)
     return {
@@ -131,7 +138,7 @@ def _file_agreement(pair: PaperPair, file: Evaluation, annotators: int) -> Agree
         return None
     return Agreement(
         coefficient=coefficient,
-        value=Bar(value=agreement, n=pair.n_items, method=PUBLISHED),
+        value=IntervalValue(value=agreement, n=pair.n_items, method=PUBLISHED),
         band=agreement_band(agreement, BANDS[coefficient]),
         annotators=annotators,
         items=pair.n_items,
@@ -158,7 +165,7 @@ def _published_scores(
     human = record.human.value or 0.0
     return tuple(
         SystemScore(
-            system=name, kind=kind, score=Bar(value=value, n=record.n, method=PUBLISHED),
+            system=name, kind=kind, score=IntervalValue(value=value, n=record.n, method=PUBLISHED),
             outside=record.human.excludes_value(value), percent_of_human=percent_of_human(value, human),
         )
         for name, value in scores.items()
@@ -320,7 +327,7 @@ def as_evaluations(pairs: Sequence[PairRecord]) -> tuple[Evaluation, ...]:
     return tuple(evaluations)
 
 
-def llm_matrix(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> Matrix | None:
+def llm_matrix(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> ScoreMatrix | None:
     """Language models on the pairs that people and every one of them have a score on; None where there are none."""
     names = tuple(contender.system for contender in contenders if contender.kind == "llm")
     held = [
@@ -333,4 +340,4 @@ def llm_matrix(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> 
         return None
     values = np.array([[own[name] for _, own in held] for name in names], dtype=np.float64)
     human = np.array([pair.human.value for pair, _ in held], dtype=np.float64)
-    return Matrix(tuple(pair for pair, _ in held), names, values, human)
+    return ScoreMatrix(tuple(pair for pair, _ in held), names, values, human)

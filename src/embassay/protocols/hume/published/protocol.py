@@ -26,9 +26,16 @@ from embassay.protocols.hume.published.paper import (
     paper_study,
     read_results,
 )
-from embassay.protocols.hume.published.standings import Matrix, other_systems, percent_of_human
+from embassay.protocols.hume.published.standings import ScoreMatrix, other_systems, percent_of_human
 from embassay.protocols.hume.published.tables import every_table, read_llm_scores
-from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemKind, SystemScore, write_summary
+from embassay.protocols.hume.record import (
+    IntervalValue,
+    PairRecord,
+    Summary,
+    SystemKind,
+    SystemScore,
+    write_summary,
+)
 from embassay.protocols.hume.resource import resource_table
 from embassay.protocols.hume.results.conclusions import (
     Contender,
@@ -56,7 +63,7 @@ _HEADER = "dataset,lang,human,"
 
 
 @dataclass(frozen=True)
-class Entrants:
+class EvaluatedSystems:
     """Systems that were evaluated here on the items that people answered, with their kinds and identities, their scores
     by pair, and what is to be said of them."""
 
@@ -66,19 +73,19 @@ class Entrants:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedResults:
     """What files of published results hold: the part of the study that is there, and notes of what is not; beside it
     the systems that were evaluated here."""
 
     study: PublishedStudy
     evaluations: tuple[Evaluation, ...]
-    llms: Matrix | None
+    llms: ScoreMatrix | None
     notes: tuple[str, ...]
-    own: Entrants = Entrants()
+    own: EvaluatedSystems = EvaluatedSystems()
 
 
 def run_published(
-    request: PublishedRequest, out: Path, command: str = "", own: Entrants | None = None
+    request: PublishedRequest, out: Path, command: str = "", own: EvaluatedSystems | None = None
 ) -> Run:
     """Write the folder of a request; the same once more writes it anew. `own` are its systems, evaluated. UsageError
     for a folder of other arguments."""
@@ -97,7 +104,7 @@ def run_published(
     return Run(out)
 
 
-def read_published(request: PublishedRequest) -> Published:
+def read_published(request: PublishedRequest) -> PublishedResults:
     """Read the files. DataError for files that are not what they should be, or hold no people or no model."""
     study = paper_study()
     evaluations = _read_evaluations(request, replace(study, datasets=()))
@@ -112,10 +119,10 @@ def read_published(request: PublishedRequest) -> Published:
     more = other_systems(evaluations, held) if request.models == "study" else []
     if more:
         notes = (*notes, f"Not part of the study, and so in no table: {', '.join(more)}.")
-    return Published(held, evaluations, llms, notes)
+    return PublishedResults(held, evaluations, llms, notes)
 
 
-def with_evaluated(found: Published, own: Entrants) -> Published:
+def with_evaluated(found: PublishedResults, own: EvaluatedSystems) -> PublishedResults:
     """What files hold with the systems that were evaluated here, on the pairs that the files have people on.
 
     UsageError for results of another study: its items are not at hand.
@@ -143,7 +150,7 @@ def _read_evaluations(request: PublishedRequest, study: PublishedStudy) -> tuple
     return tuple(result for path in request.results for result in read_results(Path(path), study))
 
 
-def published_summary(found: Published, request: PublishedRequest) -> Summary:
+def published_summary(found: PublishedResults, request: PublishedRequest) -> Summary:
     """The record of published results."""
     pairs = published_pairs(
         found.evaluations, found.study, found.llms,
@@ -164,13 +171,13 @@ def published_summary(found: Published, request: PublishedRequest) -> Summary:
     )  # fmt: skip
 
 
-def _with_own(pair: PairRecord, own: Entrants) -> PairRecord:
+def _with_own(pair: PairRecord, own: EvaluatedSystems) -> PairRecord:
     """A pair with the scores of the systems that were evaluated here; they are no part of best, median and mean."""
     human = pair.human.value
     scores = [
         SystemScore(
             system=evaluation.system, kind=own.systems[evaluation.system][0],
-            score=Bar(value=evaluation.main_score, n=pair.n, method="evaluated here, on the same items"),
+            score=IntervalValue(value=evaluation.main_score, n=pair.n, method="evaluated here, on the same items"),
             outside=pair.human.excludes_value(evaluation.main_score),
             percent_of_human=None if human is None else percent_of_human(evaluation.main_score, human),
         )
@@ -180,7 +187,7 @@ def _with_own(pair: PairRecord, own: Entrants) -> PairRecord:
     return pair.model_copy(update={"models": (*pair.models, *scores)}) if scores else pair
 
 
-def list_contenders(found: Published) -> tuple[Contender, ...]:
+def list_contenders(found: PublishedResults) -> tuple[Contender, ...]:
     """The models, and language models, which have no scores on clustering."""
     models = [Contender(model.short, "embedding", model.parameters_millions) for model in found.study.models]
     names = found.llms.models if found.llms else ()
@@ -188,7 +195,7 @@ def list_contenders(found: Published) -> tuple[Contender, ...]:
 
 
 def _published_tables(
-    published: Published, summary: Summary, request: PublishedRequest
+    published: PublishedResults, summary: Summary, request: PublishedRequest
 ) -> Iterable[ColumnTable]:
     """The paper's for its own study, those of any study for others."""
     if published.study.source == SOURCE:
@@ -233,7 +240,7 @@ def _is_llm_table(path: Path) -> bool:
         return file.readline(4096).decode("utf-8-sig", "replace").startswith(_HEADER)
 
 
-def _system_records(summary: Summary, own: Entrants) -> list[dict[str, Any]]:
+def _system_records(summary: Summary, own: EvaluatedSystems) -> list[dict[str, Any]]:
     return [
         {
             "name": place.system, "kind": place.kind,

@@ -18,7 +18,7 @@ from embassay.protocols.hume.published.paper import (
     paper_study,
     select_human_evaluations,
 )
-from embassay.protocols.hume.record import By, Difficulty, PairRecord, Reference, Summary, Trust, Wins
+from embassay.protocols.hume.record import By, Difficulty, PairRecord, Reference, Summary, Trust, WinCount
 from embassay.protocols.hume.study import Family
 
 AnyPair = PaperPair | PairRecord
@@ -89,7 +89,7 @@ class MeanRank:
     rank: int
 
 
-def people_ranks(matrix: Matrix) -> tuple[PeopleRank, ...]:
+def people_ranks(matrix: ScoreMatrix) -> tuple[PeopleRank, ...]:
     """People beside the models, pair by pair. UsageError for no model. Source: spec hume, section 8."""
     if not matrix.models:
         raise UsageError("There is no model to compare people with.", mend="Give results of a model.")
@@ -137,7 +137,7 @@ def _pair_rank(pair: PairRecord, ranked: Collection[str]) -> PeopleRank | None:
     return rank_people(pair, human, scores) if scores and human is not None else None
 
 
-def win_rates(ranks: Sequence[PeopleRank], by: By = "all") -> tuple[Wins, ...]:
+def win_rates(ranks: Sequence[PeopleRank], by: By = "all") -> tuple[WinCount, ...]:
     """Wins against best, median and mean in every group of the pairs, groups as first met.
 
     Source: spec hume, section 8; figure 12.
@@ -149,11 +149,11 @@ def win_rates(ranks: Sequence[PeopleRank], by: By = "all") -> tuple[Wins, ...]:
     for group, own in groups.items():
         for reference in REFERENCES:
             wins = sum(rank.wins(reference) for rank in own)
-            rates.append(Wins(by=by, group=group, reference=reference, wins=wins, pairs=len(own)))
+            rates.append(WinCount(by=by, group=group, reference=reference, wins=wins, pairs=len(own)))
     return tuple(rates)
 
 
-def rank_places(matrix: Matrix, weighting: Weighting = "pairs") -> tuple[MeanRank, ...]:
+def rank_places(matrix: ScoreMatrix, weighting: Weighting = "pairs") -> tuple[MeanRank, ...]:
     """Models and Human by their mean, best first; equals share a rank.
 
     Over all `pairs`, as the paper; or over `datasets`, each first over its languages, which ranks people lower.
@@ -167,7 +167,7 @@ def rank_places(matrix: Matrix, weighting: Weighting = "pairs") -> tuple[MeanRan
     )
 
 
-def _means_of_datasets(matrix: Matrix) -> dict[str, float]:
+def _means_of_datasets(matrix: ScoreMatrix) -> dict[str, float]:
     names = dict.fromkeys(pair.dataset for pair in matrix.pairs)
     by_dataset = [matrix.means(_is_of_dataset(name)) for name in names]
     return {system: float(np.mean([means[system] for means in by_dataset])) for system in by_dataset[0]}
@@ -199,7 +199,7 @@ HUMAN = "Human"
 
 
 @dataclass(frozen=True)
-class Matrix:
+class ScoreMatrix:
     """`values` (models, pairs) and `human` (pairs,), fractions. Models go by short names; people are none of them."""
 
     pairs: Sequence[AnyPair]
@@ -220,13 +220,13 @@ class Matrix:
         every = np.vstack([self.values, self.human])[:, at].mean(axis=1)
         return dict(zip((*self.models, HUMAN), every.tolist(), strict=True))
 
-    def with_rows(self, rows: Mapping[str, Sequence[float]]) -> Matrix:
+    def with_rows(self, rows: Mapping[str, Sequence[float]]) -> ScoreMatrix:
         """The same with the scores of further models."""
         values = np.vstack([self.values, *(np.array([row]) for row in rows.values())])
         return replace(self, models=(*self.models, *rows), values=values)
 
 
-def score_matrix(evaluations: Iterable[Evaluation], study: PublishedStudy | None = None) -> Matrix:
+def score_matrix(evaluations: Iterable[Evaluation], study: PublishedStudy | None = None) -> ScoreMatrix:
     """The main scores of the study's models and people over its pairs; other systems and subsets are left out.
 
     DataError where a model of the study, or the people in the paper's revision, lack a pair or have it twice: a mean
@@ -241,7 +241,7 @@ def score_matrix(evaluations: Iterable[Evaluation], study: PublishedStudy | None
     rows = {name: _matrix_row(name, own, study.pairs) for name, own in groups.items()}
     human = rows.pop(HUMAN)
     values = np.array(list(rows.values())).reshape(len(rows), len(study.pairs))
-    return Matrix(study.pairs, tuple(rows), values, np.array(human))
+    return ScoreMatrix(study.pairs, tuple(rows), values, np.array(human))
 
 
 def other_systems(evaluations: Iterable[Evaluation], study: PublishedStudy | None = None) -> list[str]:

@@ -37,8 +37,8 @@ from embassay.protocols.hume.published.standings import (
     REFERENCES,
     AnyPair,
     Correlation,
-    Matrix,
     PeopleRank,
+    ScoreMatrix,
     by_pair,
     correlate_series,
     people_ranks,
@@ -55,7 +55,7 @@ AVERAGE = "Average"
 _MEND = "Give columns dataset, lang, human and one per language model, in points of 100; a row Average is left out."
 
 
-def read_llm_scores(paths: Sequence[Path], study: PublishedStudy | None = None) -> Matrix:
+def read_llm_scores(paths: Sequence[Path], study: PublishedStudy | None = None) -> ScoreMatrix:
     """Language models beside people, from one or more CSV files with the same columns: dataset, lang, human, then a
     column per language model. Clustering is not among the pairs of the paper.
 
@@ -83,7 +83,7 @@ def read_llm_scores(paths: Sequence[Path], study: PublishedStudy | None = None) 
     # Fractions in place of points; values were divided by 100 already.
     if np.abs(values).max() <= 0.01:
         raise DataError("All values are fractions of 1", path=paths[0], expected="points of 100", mend=_MEND)
-    return Matrix(tuple(rows), tuple(header[3:]), values[1:], values[0])
+    return ScoreMatrix(tuple(rows), tuple(header[3:]), values[1:], values[0])
 
 
 def _parse_table(path: Path) -> tuple[list[str], Iterable[tuple[int, list[str]]]]:
@@ -145,7 +145,7 @@ class SameDifficulty:
     correlation: Correlation
 
 
-def compare_difficulty(llms: Matrix, own: Sequence[str] = ()) -> tuple[SameDifficulty, ...]:
+def compare_difficulty(llms: ScoreMatrix, own: Sequence[str] = ()) -> tuple[SameDifficulty, ...]:
     """Table 13: every LLM, and last people against the mean of all LLMs per pair (not the mean of the correlations).
     `own` systems among the columns have a row, and no part in that mean.
 
@@ -158,7 +158,7 @@ def compare_difficulty(llms: Matrix, own: Sequence[str] = ()) -> tuple[SameDiffi
     return tuple(SameDifficulty(name, correlate_series(llms.human, values)) for name, values in series)
 
 
-def difficulty_table(llms: Matrix, own: Sequence[str] = ()) -> ColumnTable:
+def difficulty_table(llms: ScoreMatrix, own: Sequence[str] = ()) -> ColumnTable:
     """Table 13."""
     return ColumnTable.of(
         "hume_table13", "HUME table 13: are the same pairs hard?", compare_difficulty(llms, own), text("llm"),
@@ -177,7 +177,7 @@ class ScoreRow(NamedTuple):
     best: tuple[float | None, str | None] = (None, None)
 
 
-def _score_fields(llms: Matrix) -> Iterator[Field]:
+def _score_fields(llms: ScoreMatrix) -> Iterator[Field]:
     """People, and every language model."""
     yield _score_field("human", HUMAN)
     for name in llms.models:
@@ -188,7 +188,7 @@ def _score_field(heading: str, system: str) -> Field:
     return points(heading, lambda row: row.scores.get(system))
 
 
-def family_table(llms: Matrix, matrix: Matrix | None = None) -> ColumnTable:
+def family_table(llms: ScoreMatrix, matrix: ScoreMatrix | None = None) -> ColumnTable:
     """Table 2: people and LLMs by family, and over all their pairs; with `matrix` the best embedding model of each.
 
     The average is over pairs, not over families. Source: FINDINGS, HUME 8.
@@ -207,7 +207,7 @@ def family_table(llms: Matrix, matrix: Matrix | None = None) -> ColumnTable:
     )  # fmt: skip
 
 
-def pair_score_table(llms: Matrix, family: Family) -> ColumnTable:
+def pair_score_table(llms: ScoreMatrix, family: Family) -> ColumnTable:
     """Tables 10 (classification), 11 (reranking) and 12 (sts): every pair, and their average."""
     names = (HUMAN, *llms.models)
     columns = zip(llms.pairs, np.vstack([llms.human, llms.values]).T.tolist(), strict=True)
@@ -224,7 +224,7 @@ def pair_score_table(llms: Matrix, family: Family) -> ColumnTable:
     return ColumnTable.of(name, title, rows, text("dataset", "name"), text("lang"), *_score_fields(llms))
 
 
-def best_embedding(matrix: Matrix | None, family: Family) -> tuple[float | None, str | None]:
+def best_embedding(matrix: ScoreMatrix | None, family: Family) -> tuple[float | None, str | None]:
     """The highest mean of a model over a family's pairs in points, and whose it is; None twice without a matrix."""
     means = matrix.means(_is_of_family(family)) if matrix else {}
     models = {name: mean for name, mean in means.items() if name != HUMAN and mean == mean}
@@ -246,7 +246,7 @@ _DIFFERS = (
 )
 
 
-def main_table(matrix: Matrix, *, rounded: bool = True) -> ColumnTable:
+def main_table(matrix: ScoreMatrix, *, rounded: bool = True) -> ColumnTable:
     """Table 1: models and Human by family and language; its first row counts the datasets. `rounded` as the paper is,
     or exact."""
     show = round_fraction_first if rounded else _exact_points
@@ -264,14 +264,14 @@ def _exact_points(score: float) -> float:
 
 
 def _main_column(
-    matrix: Matrix, wanted: Callable[[AnyPair], bool], show: Callable[[float], float]
+    matrix: ScoreMatrix, wanted: Callable[[AnyPair], bool], show: Callable[[float], float]
 ) -> dict[str, Value]:
     # A count is a text, so that it has no decimals in a column of scores.
     means = {system: show(mean) for system, mean in matrix.means(wanted).items()}
     return {COUNTS: str(len(matrix.where(wanted))), **means}
 
 
-def column_groups(matrix: Matrix) -> dict[str, Callable[[AnyPair], bool]]:
+def column_groups(matrix: ScoreMatrix) -> dict[str, Callable[[AnyPair], bool]]:
     """The columns of table 1: `classification_ara` and so on, and `overall` last."""
     present = {(pair.family, pair.lang) for pair in matrix.pairs}
     ordered = [(family, lang) for family in FAMILIES for lang in sorted(x for f, x in present if f == family)]
@@ -282,7 +282,7 @@ def _is_in(family: Family, lang: str) -> Callable[[AnyPair], bool]:
     return lambda pair: (pair.family, pair.lang) == (family, lang)
 
 
-def human_leads(matrix: Matrix) -> list[str]:
+def human_leads(matrix: ScoreMatrix) -> list[str]:
     """The columns of table 1, overall left out, where people are strictly above every model.
 
     The paper's caption says five of fourteen; its figures give four (spec hume, ambiguity 6).
@@ -374,7 +374,7 @@ def models_table(study: PublishedStudy | None = None) -> ColumnTable:
 
 
 def every_table(
-    evaluations: Sequence[Evaluation], llms: Matrix | None = None, study: PublishedStudy | None = None,
+    evaluations: Sequence[Evaluation], llms: ScoreMatrix | None = None, study: PublishedStudy | None = None,
     *, one_annotator: OneAnnotator = "wilson", own: Sequence[Evaluation] = (), apart: Collection[str] = ()
 ) -> Iterator[ColumnTable]:  # fmt: skip
     """`hume_table1` to `9`, those of 4-7 also by the study's languages; with `llms` 2 and 10-13; then `hume_overall`,
@@ -436,13 +436,13 @@ def with_own(study: PublishedStudy, own: OwnScores, apart: Collection[str] = ())
     return replace(study, models=(*study.models, *complete))
 
 
-def _join_llm_scores(llms: Matrix, own: OwnScores) -> Matrix:
+def _join_llm_scores(llms: ScoreMatrix, own: OwnScores) -> ScoreMatrix:
     """The scores of language models with further columns, those of `own` on the same pairs."""
     keys = [(pair.dataset, pair.lang) for pair in llms.pairs]
     return llms.with_rows({name: [scores[key] for key in keys] for name, scores in own.items()})
 
 
-def overall_table(matrix: Matrix) -> ColumnTable:
+def overall_table(matrix: ScoreMatrix) -> ColumnTable:
     """Models and Human by their mean over all pairs, in points, best first (figure 1); beside it over datasets."""
     by_dataset = {place.system: place for place in rank_places(matrix, "datasets")}
     return ColumnTable.of(

@@ -12,14 +12,14 @@ import numpy as np
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     Correlation,
-    Matrix,
     PeopleRank,
+    ScoreMatrix,
     agreement_against_gap,
     people_ranks,
     win_rates,
 )
 from embassay.protocols.hume.published.standings import rank_places as ranked_places
-from embassay.protocols.hume.record import Bar, By, PairRecord, SystemKind, SystemPlace, Wins
+from embassay.protocols.hume.record import By, IntervalValue, PairRecord, SystemKind, SystemPlace, WinCount
 from embassay.protocols.hume.results.contestants import StudyPlan, make_empty_bar
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES
@@ -75,13 +75,13 @@ def is_complete(pairs: Sequence[PairRecord], system: str) -> bool:
     return None not in [_pair_value(pair, system) for pair in scored_pairs(pairs)]
 
 
-def make_matrix(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> Matrix:
+def make_matrix(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> ScoreMatrix:
     """People and the ranked systems that are whole, over the pairs with a human score."""
     held = scored_pairs(pairs)
     names = tuple(row.system for row in contenders if row.ranked and is_complete(pairs, row.system))
     values = np.array([[_pair_value(pair, name) for pair in held] for name in names], dtype=np.float64)
     human = np.array([pair.human.value for pair in held], dtype=np.float64)
-    return Matrix(held, names, values.reshape(len(names), len(held)), human)
+    return ScoreMatrix(held, names, values.reshape(len(names), len(held)), human)
 
 
 def rank_by_mean(
@@ -111,37 +111,39 @@ def rank_by_mean(
     )
 
 
-def count_wins(matrix: Matrix) -> tuple[Wins, ...]:
+def count_wins(matrix: ScoreMatrix) -> tuple[WinCount, ...]:
     """In how many pairs people are strictly above the models' best, median and mean; empty without a model."""
     ranks = _known_ranks(matrix)
     return tuple(wins for by in get_args(By) for wins in win_rates(ranks, by))
 
 
-def correlate_agreement_with_gap(matrix: Matrix) -> Correlation:
+def correlate_agreement_with_gap(matrix: ScoreMatrix) -> Correlation:
     """Spearman's correlation of people's agreement and best model minus people, over the pairs that have both."""
     return agreement_against_gap(_known_ranks(matrix))
 
 
-def _known_ranks(matrix: Matrix) -> tuple[PeopleRank, ...]:
+def _known_ranks(matrix: ScoreMatrix) -> tuple[PeopleRank, ...]:
     return people_ranks(matrix) if matrix.models else ()
 
 
-def correlation_bar(correlation: Correlation) -> Bar:
+def correlation_bar(correlation: Correlation) -> IntervalValue:
     """A correlation over pairs; why there is none."""
     if correlation.rho is None:
         few = "fewer than three pairs have an agreement and a model"
         return make_empty_bar(few if correlation.n < 3 else "agreement or lead does not vary", correlation.n)
-    return Bar(value=correlation.rho, n=correlation.n, method="Spearman over pairs, p by the t approximation")
+    return IntervalValue(
+        value=correlation.rho, n=correlation.n, method="Spearman over pairs, p by the t approximation"
+    )
 
 
-def _mean_bar(values: Sequence[float], seed: int) -> Bar:
+def _mean_bar(values: Sequence[float], seed: int) -> IntervalValue:
     mean = math.fsum(values) / len(values)
     if len(values) < FEWEST_PAIRS:
-        return Bar(value=mean, n=len(values), method=f"mean over {len(values)} pairs")
+        return IntervalValue(value=mean, n=len(values), method=f"mean over {len(values)} pairs")
     estimate = bootstrap_ci(list(values), seed=seed)
     if math.isnan(estimate.low):
-        return Bar(value=mean, n=len(values), method=f"mean; {estimate.method}")
-    return Bar(
+        return IntervalValue(value=mean, n=len(values), method=f"mean; {estimate.method}")
+    return IntervalValue(
         value=mean, low=estimate.low, high=estimate.high, n=len(values), method="mean, bootstrap over pairs"
     )
 

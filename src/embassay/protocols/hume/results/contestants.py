@@ -44,7 +44,7 @@ from embassay.protocols.hume.models import (
 )
 from embassay.protocols.hume.options import VERSION, Aggregation, ApMode, StudyRequest
 from embassay.protocols.hume.published.standings import percent_of_human
-from embassay.protocols.hume.record import Bar, SystemKind, SystemScore
+from embassay.protocols.hume.record import IntervalValue, SystemKind, SystemScore
 from embassay.protocols.hume.resampling import (
     CORRELATION,
     SHARE,
@@ -77,7 +77,7 @@ from embassay.protocols.hume.study import (
     read_study,
 )
 from embassay.protocols.kernel import plan as planning
-from embassay.protocols.kernel.forecast import Effort, Forecaster
+from embassay.protocols.kernel.forecast import Forecaster, TaskEffort
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, plan_systems
 from embassay.protocols.kernel.request import as_lists
 from embassay.runs.folder import Cell, CellRecord, RunFolder, digest_json
@@ -88,7 +88,7 @@ from embassay.text import open_tokenizer
 
 
 @dataclass(frozen=True)
-class Worker:
+class AnnotatorWork:
     """What is known of one annotator's work on a task: how many items were answered and flagged, and the median of the
     seconds an item took."""
 
@@ -107,7 +107,7 @@ class AnsweredTask:
     items: tuple[str, ...]
     gold: dict[str, Any]
     answers: Answers
-    workers: tuple[Worker, ...]
+    workers: tuple[AnnotatorWork, ...]
     words: float | None = None
     """Of an item, in the mean."""
 
@@ -163,19 +163,19 @@ def answers_fingerprint(every: Iterable[AnsweredTask]) -> str:
     )
 
 
-def _list_workers(annotations: Sequence[Annotation], answers: Answers) -> Iterator[Worker]:
+def _list_workers(annotations: Sequence[Annotation], answers: Answers) -> Iterator[AnnotatorWork]:
     for name, given in answers.items():
         rows = [annotation for annotation in annotations if annotation.annotator_id == name]
         times = [row.seconds for row in rows if row.seconds is not None]
         # Someone of whom a single answer is simulated is no person.
         kind: Who = "simulated" if any(row.kind == "simulated" for row in rows) else "person"
-        yield Worker(
+        yield AnnotatorWork(
             name, kind, len(given), sum(bool(row.flag) for row in rows), median(times) if times else None
         )
 
 
 @dataclass(frozen=True)
-class Counting:
+class CountedTask:
     """A task that somebody answered, by the rules of a request."""
 
     of: AnsweredTask
@@ -257,7 +257,7 @@ class Contestant:
 
     system: str
     kind: SystemKind
-    score: Bar
+    score: IntervalValue
     values: SystemValues = field(default_factory=dict)
     answers: Mapping[str, Any] = field(default_factory=dict)
     failed: int = 0
@@ -271,7 +271,7 @@ def make_system_contestant(
     if not record.done:
         return Contestant(record.system, kind, make_empty_bar(record.reason))
     headline = next(score for score in record.scores if not score.variant and not score.subset)
-    score = Bar(
+    score = IntervalValue(
         value=headline.value, low=headline.ci_low, high=headline.ci_high, n=headline.n,
         method=headline.method, reason=headline.reason
     )  # fmt: skip
@@ -305,7 +305,13 @@ def make_llm_contestant(answers: LlmAnswers, of: AnsweredTask) -> Contestant | N
         ]
     known = {item: value for item, value in given.items() if value is not None}
     return Contestant(
-        name, "llm", Bar(value=llm.score, n=n, method=method), values, known, llm.failed, _status_notes(llm)
+        name,
+        "llm",
+        IntervalValue(value=llm.score, n=n, method=method),
+        values,
+        known,
+        llm.failed,
+        _status_notes(llm),
     )
 
 
@@ -371,7 +377,7 @@ def select_with_values(contestants: Sequence[Contestant], items: Sequence[str]) 
     return [contestant for contestant in contestants if wanted & contestant.values.keys()]
 
 
-def score_against_people(counting: Counting, contestants: Sequence[Contestant]) -> list[SystemScore]:
+def score_against_people(counting: CountedTask, contestants: Sequence[Contestant]) -> list[SystemScore]:
     """Every one of them: its score, whether it is outside the interval of people, the difference on the same items,
     and its score with people's answers for gold."""
     able = select_with_values(contestants, counting.counted.items)
@@ -394,7 +400,7 @@ def unpaired_score(contestant: Contestant) -> SystemScore:
 
 
 def _paired_score(
-    counting: Counting, contestant: Contestant, compared: PeopleDifference | None
+    counting: CountedTask, contestant: Contestant, compared: PeopleDifference | None
 ) -> SystemScore:
     score = _score_counted_items(counting, contestant)
     if score.value is None or compared is None:
@@ -416,7 +422,7 @@ def _paired_score(
     )
 
 
-def _score_counted_items(counting: Counting, contestant: Contestant) -> Bar:
+def _score_counted_items(counting: CountedTask, contestant: Contestant) -> IntervalValue:
     """The score on the items that count: that of the cell, with its interval, where these are all."""
     if contestant.score.value is None or (contestant.kind != "llm" and not counting.omits):
         return contestant.score
@@ -439,14 +445,14 @@ def _score_counted_items(counting: Counting, contestant: Contestant) -> Bar:
     )
     # Of several runs of a language model the score is the mean over runs, not that of mean answers.
     value = estimate.estimate if counting.omits else contestant.score.value
-    return Bar(
+    return IntervalValue(
         value=nan_to_none(value), low=nan_to_none(estimate.low), high=nan_to_none(estimate.high), n=len(items),
         method=method,
         reason="" if not math.isnan(value) else estimate.reason or "the value is undefined"
     )  # fmt: skip
 
 
-def as_bar(estimate: Estimate) -> Bar:
+def as_bar(estimate: Estimate) -> IntervalValue:
     """An estimate as a `Bar`: NaN becomes None. A value without an interval says why in `reason`.
 
     >>> from embassay.stats import wilson
@@ -459,12 +465,12 @@ def as_bar(estimate: Estimate) -> Bar:
     )
     if value is None and not reason:
         reason = estimate.method or "the value is undefined"
-    return Bar(value=value, low=low, high=high, n=estimate.n, method=estimate.method, reason=reason)
+    return IntervalValue(value=value, low=low, high=high, n=estimate.n, method=estimate.method, reason=reason)
 
 
-def make_empty_bar(reason: str, n: int = 0) -> Bar:
+def make_empty_bar(reason: str, n: int = 0) -> IntervalValue:
     """No value, and why."""
-    return Bar(value=None, n=n, reason=reason)
+    return IntervalValue(value=None, n=n, reason=reason)
 
 
 def nan_to_none(value: float | None) -> float | None:
@@ -604,7 +610,7 @@ def _cell_forecasts(plan: StudyPlan, *, measure: bool) -> Iterator[Forecast]:
         data, family = models.get_data(job.study, job.content, job.task, job.settings)
         texts = collect_texts(data)
         tokens, _ = count_tokens(texts, tokenizer)
-        wanted = Effort(
+        wanted = TaskEffort(
             family, dataset.name, dataset.tasks[0].n, len(texts), tokens, partial(models.rehearse_cell, job), texts,
             kind="distances" if family == "clustering" else "pairs",
             footprint=partial(need_of, data=data, resamples=job.resamples)

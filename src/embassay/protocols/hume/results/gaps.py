@@ -22,7 +22,7 @@ PER_SLOPE = 8
 """Pairs for each slope of a joint fit; with fewer, none is made."""
 
 
-class Property(NamedTuple):
+class GapProperty(NamedTuple):
     """What may go with a gap: its name, the step that a slope is of, and its value for a pair; None: not known."""
 
     name: str
@@ -40,10 +40,10 @@ def _suspects_leak(pair: PairRecord) -> float:
 
 
 PROPERTIES = (
-    Property("length", "10 words an item", lambda pair: None if pair.words is None else pair.words / 10),
-    Property("agreement", "0.1", _find_agreement),
-    Property("language resources", "1 class", lambda pair: resource_class(pair.lang)),
-    Property("train and test overlap", "yes", _suspects_leak),
+    GapProperty("length", "10 words an item", lambda pair: None if pair.words is None else pair.words / 10),
+    GapProperty("agreement", "0.1", _find_agreement),
+    GapProperty("language resources", "1 class", lambda pair: resource_class(pair.lang)),
+    GapProperty("train and test overlap", "yes", _suspects_leak),
 )
 
 
@@ -52,7 +52,7 @@ class GapSlope:
     """Points by which people minus the median model changes with a step of a property: alone, and with the others
     held."""
 
-    of: Property
+    of: GapProperty
     pairs: int
     alone: Estimate | None
     joint: Estimate | None

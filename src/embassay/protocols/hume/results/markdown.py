@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embassay.protocols.hume.published.standings import PairStanding, compare_people_with_models
-from embassay.protocols.hume.record import Bar, Need, PairRecord, Summary
+from embassay.protocols.hume.record import IntervalValue, PairRecord, SeparationNeed, Summary
 from embassay.protocols.hume.tables import name_annotator_kind
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_count, state_value
@@ -86,7 +86,7 @@ def _is_outside(pair: PairRecord, system: str) -> bool:
     return any(score.outside for score in pair.system_scores if score.system == system)
 
 
-def _format_score(bar: Bar) -> str:
+def _format_score(bar: IntervalValue) -> str:
     if bar.value is None:
         return "n/a"
     ends = bar.low is not None and bar.high is not None
@@ -125,7 +125,7 @@ def _advice_lines(summary: Summary) -> Iterator[str]:
             yield f"{pair.name}: {sentence}"
 
 
-def _need_line(pair: PairRecord, need: Need) -> str:
+def _need_line(pair: PairRecord, need: SeparationNeed) -> str:
     if need.items is not None and need.items <= pair.n:
         return (
             f"{numbers.format_counted(pair.n, 'item')} are enough to set {need.system} apart from "

@@ -16,7 +16,7 @@ from embassay.protocols.hume import models
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
 from embassay.protocols.hume.profiles import profile_table, read_profiles
 from embassay.protocols.hume.published.paper import Evaluation, PaperDataset, PublishedStudy, paper_study
-from embassay.protocols.hume.published.protocol import Entrants, run_published
+from embassay.protocols.hume.published.protocol import EvaluatedSystems, run_published
 from embassay.protocols.hume.record import Summary, read_divided, write_divided, write_summary
 from embassay.protocols.hume.results.conclusions import compare_systems, system_standings
 from embassay.protocols.hume.results.contestants import TIMED, StudyPlan, forecast_cells, make_plan
@@ -40,7 +40,7 @@ from embassay.runs.forecast import Forecasts
 from embassay.systems.remote import Ledger
 
 
-class Scoring(Protocol):
+class StudyScoring(Protocol):
     """Systems on the items of a study, each cell once; then people, as they have answered by now."""
 
     name = PROTOCOL
@@ -134,7 +134,7 @@ def score(
         found = evaluate_systems(published, Path(out), workers=workers, cache=cache, max_usd=max_usd)
         return run_published(published, Path(out), own=found)
     request = make_request(StudyRequest, score, plain, str(study), tuple(systems))
-    return Scoring().carry_out(request, Path(out), workers=workers, cache=cache, max_usd=max_usd)
+    return StudyScoring().carry_out(request, Path(out), workers=workers, cache=cache, max_usd=max_usd)
 
 
 def _as_texts(paths: Paths) -> tuple[str, ...]:
@@ -153,7 +153,7 @@ ITEMS, RUN = "items", "own"
 """The folders of a published run: the study of the items, and the run of systems on it."""
 
 
-class Entering(Scoring):
+class SystemScoring(StudyScoring):
     """Systems on the items of a study; people have no part in it."""
 
     def plan(
@@ -197,12 +197,12 @@ def lay_out(out: Path, planned: Path | None = None) -> list[str]:
     return notes
 
 
-def evaluate_systems(request: PublishedRequest, out: Path, **arguments: Any) -> Entrants:
+def evaluate_systems(request: PublishedRequest, out: Path, **arguments: Any) -> EvaluatedSystems:
     """The systems of a request on the items that people answered, resuming what is unfinished in `out`; `arguments` are
     those of `Protocol.carry_out`."""
     items = out / ITEMS
     notes = lay_out(items)
-    run = Entering().carry_out(study_request(request, items), out / RUN, **arguments)
+    run = SystemScoring().carry_out(study_request(request, items), out / RUN, **arguments)
     return read_entrants(run, items, notes)
 
 
@@ -214,7 +214,7 @@ def study_request(request: PublishedRequest, items: Path) -> StudyRequest:
     )  # fmt: skip
 
 
-def read_entrants(run: Run, items: Path, notes: Sequence[str]) -> Entrants:
+def read_entrants(run: Run, items: Path, notes: Sequence[str]) -> EvaluatedSystems:
     """What a run over the items says of its systems; pairs that failed have no evaluation."""
     tasks = {task.name: task for task in read_study(items).study.tasks}
     headline = {name: MAIN[task.family] for name, task in tasks.items()}
@@ -227,7 +227,7 @@ def read_entrants(run: Run, items: Path, notes: Sequence[str]) -> Entrants:
         and row.measure == headline[row.dataset]
     ]
     systems = {system["name"]: (system["kind"], system["identity"]) for system in run.manifest["systems"]}
-    return Entrants(systems, tuple(evaluations), (*notes, *_warn_of_other_sizes(tasks.values())))
+    return EvaluatedSystems(systems, tuple(evaluations), (*notes, *_warn_of_other_sizes(tasks.values())))
 
 
 def _make_evaluation(row: Result, task: StudyTask) -> Evaluation:

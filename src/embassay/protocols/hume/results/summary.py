@@ -16,9 +16,9 @@ from embassay.protocols.hume.published.standings import ADVICE, HUMAN, pair_diff
 from embassay.protocols.hume.record import (
     Agreement,
     Annotator,
-    Bar,
-    Need,
+    IntervalValue,
     PairRecord,
+    SeparationNeed,
     Summary,
     SystemKind,
     SystemScore,
@@ -35,7 +35,7 @@ from embassay.protocols.hume.results.conclusions import (
 from embassay.protocols.hume.results.contestants import (
     AnsweredTask,
     Contestant,
-    Counting,
+    CountedTask,
     StudyPlan,
     as_bar,
     choose_aggregation,
@@ -97,7 +97,7 @@ class _PairRows:
         pair, measure = self.pair, self.pair.measure
         yield self.row(HUMAN, "", measure, pair.human)
         for person in pair.annotators:
-            bar = Bar(value=person.score, n=person.items)
+            bar = IntervalValue(value=person.score, n=person.items)
             yield self.row(HUMAN, f"annotator={person.id}", measure, bar, {person.kind})
         for name, value in pair.conventions.items():
             yield self.row(HUMAN, f"convention={name}", measure, _mean_bar(value, pair.human.n))
@@ -119,13 +119,13 @@ class _PairRows:
         if score.soft:
             yield self.row(score.system, "soft", measure, score.soft)
         if score.among_people is not None:
-            share = Bar(
+            share = IntervalValue(
                 value=score.among_people, n=len(self.pair.annotators), method="share of annotators below"
             )
             yield self.row(score.system, "among_people", measure, share)
 
     def row(
-        self, system: str, variant: str, measure: str, bar: Bar, by: Collection[Who] | None = None
+        self, system: str, variant: str, measure: str, bar: IntervalValue, by: Collection[Who] | None = None
     ) -> Result:
         """A value of the pair as a row; `by` are the kinds of annotators behind it, those of the pair by default."""
         pair = self.pair
@@ -157,8 +157,8 @@ def _overall_rows(summary: Summary) -> Iterator[Result]:
         )  # fmt: skip
 
 
-def _mean_bar(value: float | None, n: int) -> Bar:
-    return Bar(value=value, n=n, reason="" if value is not None else _UNDEFINED)
+def _mean_bar(value: float | None, n: int) -> IntervalValue:
+    return IntervalValue(value=value, n=n, reason="" if value is not None else _UNDEFINED)
 
 
 def write_finished(
@@ -271,7 +271,7 @@ def study_pair(
     request: StudyRequest,
     contestants: Sequence[Contestant],
     ranked: Sequence[str],
-    name: Named,
+    name: NamedDataset,
 ) -> PairRecord:
     """The pair of a task; `ranked` are the systems among which the best is looked for."""
     task = of.task
@@ -284,11 +284,11 @@ def study_pair(
     )  # fmt: skip
     if not any(of.answers.values()):
         return head
-    return _complete_pair(Counting(of, request), head, contestants, ranked)
+    return _complete_pair(CountedTask(of, request), head, contestants, ranked)
 
 
 def _complete_pair(
-    counting: Counting, head: PairRecord, contestants: Sequence[Contestant], ranked: Sequence[str]
+    counting: CountedTask, head: PairRecord, contestants: Sequence[Contestant], ranked: Sequence[str]
 ) -> PairRecord:
     human, agreement = counting.human, _pair_agreement(counting)
     level = trust_level(head.family, agreement.value.value if agreement else None)
@@ -316,7 +316,7 @@ def _complete_pair(
     )
 
 
-def _annotator_records(counting: Counting, scored: Mapping[str, MeasureScores]) -> tuple[Annotator, ...]:
+def _annotator_records(counting: CountedTask, scored: Mapping[str, MeasureScores]) -> tuple[Annotator, ...]:
     main = MAIN[counting.of.task.family]
     workers = {worker.id: worker for worker in counting.of.workers}
     return tuple(
@@ -328,7 +328,7 @@ def _annotator_records(counting: Counting, scored: Mapping[str, MeasureScores]) 
     )  # fmt: skip
 
 
-def _convention_scores(counting: Counting) -> dict[str, float | None]:
+def _convention_scores(counting: CountedTask) -> dict[str, float | None]:
     people = counting.people
     scores: dict[str, float | None] = {
         "paper": people.score("paper"), "pooled": None if people.pooled is None else people.score("pooled"),
@@ -339,14 +339,14 @@ def _convention_scores(counting: Counting) -> dict[str, float | None]:
     return scores
 
 
-def _pair_agreement(counting: Counting) -> Agreement | None:
+def _pair_agreement(counting: CountedTask) -> Agreement | None:
     family, answers, least = counting.of.task.family, counting.answers, counting.request.min_shared
     agreement = people_agreement(family, answers, min_shared=least)
     if agreement.annotators < 2:
         return None
     intervals = agreement_intervals(family, answers, counting.draws, min_shared=least)
     own = intervals.pop(agreement.coefficient, None)
-    value = Bar(
+    value = IntervalValue(
         value=nan_to_none(agreement.value), low=nan_to_none(own.low) if own else None,
         high=nan_to_none(own.high) if own else None,
         n=agreement.items, method=own.method if own else "", reason=agreement.reason or (own.reason if own else "")
@@ -360,13 +360,13 @@ def _pair_agreement(counting: Counting) -> Agreement | None:
 
 
 def _pair_need(
-    counting: Counting, best: SystemScore | None, contestants: Sequence[Contestant]
-) -> Need | None:
+    counting: CountedTask, best: SystemScore | None, contestants: Sequence[Contestant]
+) -> SeparationNeed | None:
     values = {contestant.system: contestant.values for contestant in contestants}
     if best is None or not values[best.system]:
         return None
     need = count_items_needed(counting.counted, values[best.system])
-    return Need(
+    return SeparationNeed(
         system=best.system, items=need.items, annotators=need.annotators, smallest=nan_to_none(need.smallest),
         note=need.note
     )  # fmt: skip
@@ -390,14 +390,14 @@ def _pair_flags(of: AnsweredTask, counted: Answers) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedDataset:
     """The dataset of a task, and whether that has other languages than English in the study."""
 
     dataset: str
     group: str
 
 
-def name_tasks(tasks: Sequence[StudyTask]) -> Mapping[str, Named]:
+def name_tasks(tasks: Sequence[StudyTask]) -> Mapping[str, NamedDataset]:
     """Name of a task -> its dataset: the task's name without its language, where that tells all tasks apart."""
     short = {task.name: without_language(task.name, task.lang) for task in tasks}
     counts = Counter((short[task.name], task.lang) for task in tasks)
@@ -412,7 +412,7 @@ def name_tasks(tasks: Sequence[StudyTask]) -> Mapping[str, Named]:
     for task in tasks:
         langs.setdefault(dataset[task.name], set()).add(task.lang)
     return {
-        name: Named(of_name, MULTILINGUAL if langs[of_name] - {"eng"} else ENGLISH_ONLY)
+        name: NamedDataset(of_name, MULTILINGUAL if langs[of_name] - {"eng"} else ENGLISH_ONLY)
         for name, of_name in dataset.items()
     }
 

@@ -68,7 +68,7 @@ def _summary_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterat
     yield from make_figures(summary)
 
 
-class Condition(NamedTuple):
+class TaskCondition(NamedTuple):
     """Who is scored on a task, what people had, what `systems` had, and whether that is the same."""
 
     task: StudyTask
@@ -92,26 +92,28 @@ def conditions_table(tasks: Sequence[StudyTask], llms: Sequence[LlmAnswers], *, 
     )  # fmt: skip
 
 
-def _task_conditions(task: StudyTask, modes: Collection[str], give_k: bool) -> Iterator[Condition]:
+def _task_conditions(task: StudyTask, modes: Collection[str], give_k: bool) -> Iterator[TaskCondition]:
     if task.family == "classification":
-        yield Condition(task, "systems", "labels with their meaning", "labelled texts to learn from", False)
+        yield TaskCondition(
+            task, "systems", "labels with their meaning", "labelled texts to learn from", False
+        )
         if modes:
-            yield Condition(task, "language models", "labels with their meaning", "the same words", True)
+            yield TaskCondition(task, "language models", "labels with their meaning", "the same words", True)
     elif task.family == "clustering":
         told = task.groups is not None
         words = {True: "the number of groups", False: "no number of groups"}
-        yield Condition(task, "systems", words[told], words[give_k], told == give_k)
+        yield TaskCondition(task, "systems", words[told], words[give_k], told == give_k)
     elif task.family == "sts":
         scale = "a scale with words for its levels"
-        yield Condition(task, "systems", scale, "nothing: only the order counts", True)
+        yield TaskCondition(task, "systems", scale, "nothing: only the order counts", True)
         if modes:
-            yield Condition(task, "language models", scale, "the same words", True)
+            yield TaskCondition(task, "language models", scale, "the same words", True)
     else:
         each, order = "each document relevant or not", "an order of all documents"
-        yield Condition(task, "systems", each, order, False)
+        yield TaskCondition(task, "systems", each, order, False)
         for mode in sorted(modes):
             asked = each if mode == "binary" else order
-            yield Condition(task, f"language models ({mode})", each, asked, mode == "binary")
+            yield TaskCondition(task, f"language models ({mode})", each, asked, mode == "binary")
 
 
 def _as_the_paper(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:

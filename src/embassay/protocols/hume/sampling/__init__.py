@@ -6,8 +6,8 @@ sample(SampleRequest(name="first", tasks=[TaskRequest(data="sample", family="sts
 from embassay.protocols.hume.sampling.options import LabelText, SampleRequest, TaskRequest
 from embassay.protocols.hume.sampling.protocol import (
     NothingAtHand,
-    Sampled,
-    Twin,
+    SampledStudy,
+    TrainingTwin,
     count_defects,
     describe_defects,
     describe_study_defects,
@@ -20,9 +20,9 @@ __all__ = [
     "LabelText",
     "NothingAtHand",
     "SampleRequest",
-    "Sampled",
+    "SampledStudy",
     "TaskRequest",
-    "Twin",
+    "TrainingTwin",
     "count_defects",
     "describe_defects",
     "describe_study_defects",

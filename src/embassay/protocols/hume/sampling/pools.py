@@ -10,7 +10,7 @@ from typing import Any
 from embassay.data import open_dataset
 from embassay.data.dataset import Dataset
 from embassay.data.rows import plain_text as cell_text
-from embassay.data.views import Filtered
+from embassay.data.views import FilteredView
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.published.paper import iso_639_3
 from embassay.protocols.hume.sampling.options import TaskRequest
@@ -278,7 +278,7 @@ TRAIN, TEST = "train", "test"
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedTask:
     """One task to draw: data in one shape and one language. `lang` is ISO 639-3, `own_lang` as the data write it."""
 
     request: TaskRequest
@@ -293,7 +293,7 @@ class Opened:
     """The split of a table that the items are from; empty where it has none."""
 
 
-def open_tasks(request: TaskRequest) -> Iterator[Opened]:
+def open_tasks(request: TaskRequest) -> Iterator[OpenedTask]:
     """Every task that a request is for: by family and language. Raises UsageError where it is for none."""
     dataset = open_dataset(request.data, mapping=request.map, split=request.split, grades=request.grades)
     families = request.family or _find_families(request, dataset)
@@ -346,7 +346,7 @@ def _wanted_shapes(request: TaskRequest, family: Family) -> tuple[str, ...]:
     return SHAPES[family]
 
 
-def _by_language(request: TaskRequest, family: Family, shape: str, dataset: Dataset) -> Iterator[Opened]:
+def _by_language(request: TaskRequest, family: Family, shape: str, dataset: Dataset) -> Iterator[OpenedTask]:
     tested, drawn_from = _test_rows(request, shape, dataset)
     subsets = tested.subsets(shape)
     # Data that do not say their language are in the one that was asked for.
@@ -359,7 +359,7 @@ def _by_language(request: TaskRequest, family: Family, shape: str, dataset: Data
         if wanted and lang not in wanted:
             continue
         trained = _training_texts(request, shape, dataset, own, len(subsets) > 1)
-        yield Opened(
+        yield OpenedTask(
             request, family, shape, lang, "" if len(subsets) == 1 else own, subset.load(shape), trained, drawn_from
         )  # fmt: skip
     if missing := sorted(wanted - {iso_639_3(own) for own in subsets}) if not stated else []:
@@ -411,7 +411,7 @@ def _find_splits(dataset: Dataset, shape: str) -> frozenset[str]:
 
 
 def _rows_of_split(dataset: Dataset, shape: str, split: str) -> Dataset:
-    rows = Filtered(dataset.parts[shape], {"split": frozenset({split})})
+    rows = FilteredView(dataset.parts[shape], {"split": frozenset({split})})
     return replace(dataset, parts={**dataset.parts, shape: rows})
 
 

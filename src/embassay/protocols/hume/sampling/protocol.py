@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.data import open_dataset
-from embassay.data.catalogue.miniature import Amounts, choose_shape, count_items, write_miniature
+from embassay.data.catalogue.miniature import DatasetAmounts, choose_shape, count_items, write_miniature
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.sampling.draws import (
     draw_classification,
@@ -35,7 +35,7 @@ from embassay.protocols.hume.sampling.options import (
     scale_of,
 )
 from embassay.protocols.hume.sampling.pools import (
-    Opened,
+    OpenedTask,
     SampledItem,
     SampledTask,
     compared_text,
@@ -94,7 +94,7 @@ def has_artefact(text: str) -> bool:
 
 def with_defects(
     items: Sequence[SampledItem], trained: Iterable[str]
-) -> tuple[tuple[SampledItem, ...], dict[int, Twin]]:
+) -> tuple[tuple[SampledItem, ...], dict[int, TrainingTwin]]:
     """The items with what is wrong with each, and the text of `trained` that is the twin of each leaked one."""
     twin = find_training_twins([item.text for item in items], trained)
     return tuple(_mark_defects(item, place in twin) for place, item in enumerate(items)), twin
@@ -136,7 +136,7 @@ THRESHOLD = 0.8
 
 
 @dataclass(frozen=True)
-class Twin:
+class TrainingTwin:
     """A text of the training data that is an item's text: at which position, and how alike, 1 for the same text."""
 
     position: int
@@ -145,7 +145,7 @@ class Twin:
 
 def find_training_twins(
     texts: Sequence[str], trained: Iterable[str], threshold: float = THRESHOLD
-) -> dict[int, Twin]:
+) -> dict[int, TrainingTwin]:
     """Position of a text -> the training text that is most like it, the first of equals, where one is near enough.
 
     Texts are the same where they differ in case and white space only. Near copies have `threshold` of their runs of
@@ -165,21 +165,21 @@ def find_training_twins(
         sizes.append(len(near))
         for key in near:
             having[key].append(place)
-    by_place: dict[int, Twin] = {}
+    by_place: dict[int, TrainingTwin] = {}
     for number, other in enumerate(trained):
         for place in same.get(compared_text(other), ()):
-            _keep_better(by_place, place, Twin(number, 1.0))
+            _keep_better(by_place, place, TrainingTwin(number, 1.0))
         theirs = shingles(other)
         # Only items that share a run are counted, so that millions of training rows stay cheap.
         for place, common in Counter(place for key in theirs for place in having.get(key, ())).items():
             similarity = common / (sizes[place] + len(theirs) - common)
             # Two texts of the same words in other writing are near, not the same: below 1.
             if similarity >= threshold:
-                _keep_better(by_place, place, Twin(number, min(similarity, 0.999)))
+                _keep_better(by_place, place, TrainingTwin(number, min(similarity, 0.999)))
     return dict(sorted(by_place.items()))
 
 
-def _keep_better(twins: dict[int, Twin], place: int, twin: Twin) -> None:
+def _keep_better(twins: dict[int, TrainingTwin], place: int, twin: TrainingTwin) -> None:
     if place not in twins or twin.similarity > twins[place].similarity:
         twins[place] = twin
 
@@ -227,7 +227,7 @@ def _ignore_progress(doing: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampledStudy:
     """A study that is not yet written; `about_gold` are notes on its tasks for the owner alone."""
 
     study: StudyFile
@@ -256,7 +256,7 @@ def sample_study(
     seed: int = SEED,
     limit: int | None = None,
     **settings: Any,
-) -> Sampled:
+) -> SampledStudy:
     """Draw a study of `datasets` (names of the catalogue, or paths) for people to answer, and write it to `out`, a new
     folder, if one is given.
 
@@ -277,7 +277,9 @@ def sample_study(
     return drawn
 
 
-def draw_study(request: SampleRequest, *, limit: int | None = None, hear: Hear = _ignore_progress) -> Sampled:
+def draw_study(
+    request: SampleRequest, *, limit: int | None = None, hear: Hear = _ignore_progress
+) -> SampledStudy:
     """Draw the study that is asked for, with at most `limit` items per task. `hear` is told (doing, done, total), where
     a total of 0 is unknown.
 
@@ -316,7 +318,7 @@ def draw_study(request: SampleRequest, *, limit: int | None = None, hear: Hear =
         name=request.name, seed=request.seed, tasks=tasks, guidelines_version=guideline_version(tasks),
         content=content_hash(items, gold), guidelines=hash_guidelines(tasks), profile=request.profile
     )  # fmt: skip
-    return Sampled(study, tuple(items), tuple(gold), about, tuple(left_out))
+    return SampledStudy(study, tuple(items), tuple(gold), about, tuple(left_out))
 
 
 MINIATURE = 400
@@ -337,14 +339,14 @@ def write_miniatures(request: SampleRequest, folder: Path) -> tuple[SampleReques
         ranks = choose_shape(absent.record) in ("retrieval", "reranking")
         share = min(1.0, MINIATURE / (whole.other if ranks and whole.other else whole.main))
         other = whole.other * share if ranks else min(whole.other, MINIATURE)
-        size = Amounts(whole.main * share, other)
+        size = DatasetAmounts(whole.main * share, other)
         path = write_miniature(absent.record, absent.langs, size, folder)
         tasks.append(task.model_copy(update={"data": str(path)}))
         names.append(absent.record.name)
     return request.model_copy(update={"tasks": tasks}), names
 
 
-def _open_dataset_tasks(task: TaskRequest, left_out: list[str]) -> list[Opened]:
+def _open_dataset_tasks(task: TaskRequest, left_out: list[str]) -> list[OpenedTask]:
     """The tasks of a dataset; of a suite those that are there, the others are said."""
     try:
         return list(open_tasks(task))
@@ -355,7 +357,7 @@ def _open_dataset_tasks(task: TaskRequest, left_out: list[str]) -> list[Opened]:
         return []
 
 
-def _draw_pool(pool: Opened, seed: int, limit: int | None, hear: Hear) -> SampledTask:
+def _draw_pool(pool: OpenedTask, seed: int, limit: int | None, hear: Hear) -> SampledTask:
     request, data, left = pool.request, pool.data.data, 0
     if request.drop_leaked:
         data, left = without_leaked(data, pool.shape, pool.trained)
@@ -379,7 +381,7 @@ def _as_lists(data: Any) -> Any:
     return data
 
 
-def _sample_family(pool: Opened, data: Any, n: int, seed: int, hear: Hear) -> SampledTask:
+def _sample_family(pool: OpenedTask, data: Any, n: int, seed: int, hear: Hear) -> SampledTask:
     request = pool.request
     if pool.family == "sts":
         return draw_pairs(data, scale_of(request.scale), request, n, seed)
@@ -395,7 +397,7 @@ def _sample_family(pool: Opened, data: Any, n: int, seed: int, hear: Hear) -> Sa
     return draw_classification(data, None, request, n, seed)
 
 
-def _check_drawn(pool: Opened, drawn: SampledTask, limit: int | None) -> SampledTask:
+def _check_drawn(pool: OpenedTask, drawn: SampledTask, limit: int | None) -> SampledTask:
     """The draw with what is wrong with its items. Raises DataError where nothing was drawn."""
     if not drawn.items:
         raise DataError(
@@ -420,7 +422,7 @@ def _check_drawn(pool: Opened, drawn: SampledTask, limit: int | None) -> Sampled
     return replace(drawn, items=items, notes=notes)
 
 
-def _make_task(pool: Opened, name: str, drawn: SampledTask) -> StudyTask:
+def _make_task(pool: OpenedTask, name: str, drawn: SampledTask) -> StudyTask:
     request = pool.request
     labels = label_choices(drawn.labels, request.labels) if pool.family == "classification" else []
     scale = scale_of(request.scale) if pool.family == "sts" else None
@@ -452,7 +454,7 @@ def _gold_row(key: str, item: SampledItem) -> GoldRow:
     )
 
 
-def _name_tasks(pools: Sequence[Opened]) -> list[str]:
+def _name_tasks(pools: Sequence[OpenedTask]) -> list[str]:
     """A name for each task: the dataset's, with its family and language where it has several."""
     names = []
     for pool in pools:

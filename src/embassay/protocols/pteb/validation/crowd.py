@@ -29,7 +29,7 @@ from embassay.data.rows import LIKE, Row, escape_formula, find_nearest_name, une
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json
 from embassay.protocols.kernel.tables import format_counted, format_csv_sheet
-from embassay.protocols.pteb.options import Batches, Filters
+from embassay.protocols.pteb.options import BatchOptions, SubmissionFilters
 from embassay.protocols.pteb.validation.raters import read_rating
 from embassay.protocols.pteb.validation.study import RATERS, Study
 from embassay.protocols.wordings.pairs import (
@@ -69,7 +69,7 @@ class CrowdRatings:
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def draw_batches(items: Sequence[RatedPair], how: Batches, seed: int) -> list[list[RatedPair]]:
+def draw_batches(items: Sequence[RatedPair], how: BatchOptions, seed: int) -> list[list[RatedPair]]:
     """The pairs of one language in batches, all dummies in each, in an order that depends on the seed alone.
 
     UsageError where nothing is left after a pilot.
@@ -89,7 +89,7 @@ def draw_batches(items: Sequence[RatedPair], how: Batches, seed: int) -> list[li
     return [[*pairs[at : at + how.batch], *dummies] for at in range(0, len(pairs), how.batch)]
 
 
-def write_batches(study: Study, platform: Platform, how: Batches, out: Path) -> list[Path]:
+def write_batches(study: Study, platform: Platform, how: BatchOptions, out: Path) -> list[Path]:
     """Write what a platform takes, a file per language, with instructions; where they are."""
     written = []
     for lang, items in by_language(study.items).items():
@@ -114,7 +114,10 @@ def write_batches(study: Study, platform: Platform, how: Batches, out: Path) -> 
 
 
 def read_crowd(
-    files: Iterable[Path], items: Mapping[str, RatedPair], filters: Filters, submissions: Sequence[Path] = ()
+    files: Iterable[Path],
+    items: Mapping[str, RatedPair],
+    filters: SubmissionFilters,
+    submissions: Sequence[Path] = (),
 ) -> CrowdRatings:
     """The ratings in a platform's files that pass the filters. `submissions` are Prolific's exports, with a line per
     person.
@@ -134,7 +137,7 @@ def read_crowd(
     return kept
 
 
-def _read_crowd_rows(path: Path, filters: Filters) -> Iterator[Row]:
+def _read_crowd_rows(path: Path, filters: SubmissionFilters) -> Iterator[Row]:
     """The rows of a file of either platform, if it has what its ratings are read from."""
     source = open_rating_table(path)
     columns = source.columns()
@@ -164,7 +167,7 @@ def _read_crowd_rows(path: Path, filters: Filters) -> Iterator[Row]:
     yield from source.rows(columns)
 
 
-def _report_rows(path: Path, rows: Iterable[Row], filters: Filters) -> Iterator[Row]:
+def _report_rows(path: Path, rows: Iterable[Row], filters: SubmissionFilters) -> Iterator[Row]:
     """The rows of a task builder's report, one for each person who answered.
 
     DataError for a report without the pairs' ids, and for one with several questions: which is the rating?
@@ -215,7 +218,7 @@ def write_kept(path: Path, kept: CrowdRatings) -> None:
 
 
 def _take_row(
-    row: Row, people: Mapping[str, Submission] | None, items: Mapping[str, RatedPair], filters: Filters,
+    row: Row, people: Mapping[str, Submission] | None, items: Mapping[str, RatedPair], filters: SubmissionFilters,
     kept: CrowdRatings, by_key: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int]
 ) -> None:  # fmt: skip
     person = unescape_formula(_read_cell(row, PERSON))
@@ -247,7 +250,7 @@ def _take_row(
 
 
 def _rated_pairs(
-    row: Row, items: Mapping[str, RatedPair], filters: Filters
+    row: Row, items: Mapping[str, RatedPair], filters: SubmissionFilters
 ) -> Iterator[tuple[RatedPair, float]]:
     """The pairs of a row with their ratings; blank ones are not rated."""
     names = [name for name in row.cells if name.startswith("Input.pair_")]
@@ -321,7 +324,7 @@ class Submission:
         told = exported.seconds if exported.seconds is not None else self.seconds
         return Submission(exported.status or self.status, told, {**self.cells, **exported.cells})
 
-    def reason(self, pairs: int, filters: Filters) -> str:
+    def reason(self, pairs: int, filters: SubmissionFilters) -> str:
         """Why it does not count; empty where it does."""
         if self.status in LEFT_OUT:
             return self.status

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.lines import Delimited
+from embassay.data.lines import DelimitedTable
 from embassay.data.rows import (
     Row,
     escape_formula,
@@ -64,7 +64,7 @@ NO_DECISIONS = Decisions({}, {}, {})
 
 
 @dataclass(frozen=True)
-class Flag:
+class FlaggedRating:
     """A rating to be inspected: why, and what the models said of the pair."""
 
     rating: Rating
@@ -99,7 +99,7 @@ class CheckedRatings:
     that the inspector has not rated yet."""
 
     kept: tuple[Rating, ...]
-    flags: tuple[Flag, ...]
+    flags: tuple[FlaggedRating, ...]
     raters: tuple[RaterVerdict, ...]
     not_inspected: tuple[str, ...]
 
@@ -120,7 +120,7 @@ def check_ratings(
     for estimate in estimates:
         by_rater.setdefault(estimate.pair_id, {})[estimate.rater_id] = estimate.value
     flags = tuple(
-        Flag(rating, reasons, by_rater.get(rating.pair_id, {}))
+        FlaggedRating(rating, reasons, by_rater.get(rating.pair_id, {}))
         for rating in ratings
         if (
             reasons := _inspection_reasons(
@@ -160,7 +160,7 @@ def _inspection_reasons(
     return (*far_from, *((f"rated {rules.low:g} or lower",) if rating.value <= rules.low else ()))
 
 
-def _is_far(flag: Flag, rules: RatingRules, decisions: Decisions) -> bool:
+def _is_far(flag: FlaggedRating, rules: RatingRules, decisions: Decisions) -> bool:
     """Whether the rating is far both from the inspector's and from every model's (step 5); not where one of the two
     is missing."""
     inspected = decisions.inspected.get(flag.rating.pair_id)
@@ -178,7 +178,7 @@ def _are_apart(a: float, b: float, limit: float) -> bool:
 def _judge_rater(
     rater: str,
     ratings: Sequence[Rating],
-    flags: Sequence[Flag],
+    flags: Sequence[FlaggedRating],
     items: Mapping[str, RatedPair],
     rules: RatingRules,
     decisions: Decisions,
@@ -419,7 +419,7 @@ _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
 
 
 @dataclass(frozen=True)
-class Rated:
+class RatedRow:
     """A row of a rating file: a rating from 0 to 5, or None where the cell is blank; `texts` as in the file, () where
     it has none."""
 
@@ -432,7 +432,7 @@ class Rated:
     line: int
 
 
-def read_ratings(path: Path) -> list[Rated]:
+def read_ratings(path: Path) -> list[RatedRow]:
     """The rows of a rating file, blank ratings included; rows without anything are passed over.
 
     CSV may be separated by commas, semicolons or tabs, and write 3,5 for 3.5: spreadsheets of half of Europe do.
@@ -465,7 +465,7 @@ def read_rating(row: Row, column: str) -> float | None:
     return value
 
 
-def _read_rated_row(row: Row, texts: Sequence[str]) -> Rated:
+def _read_rated_row(row: Row, texts: Sequence[str]) -> RatedRow:
     pair_id, rater_id = (
         unescape_formula(read_cell(row, "pair_id")),
         unescape_formula(read_cell(row, "rater_id")),
@@ -477,7 +477,7 @@ def _read_rated_row(row: Row, texts: Sequence[str]) -> Rated:
                 mend="Fill it in as in the file that was sent out."
             )  # fmt: skip
     meanings = tuple(unescape_formula(str(row.cells.get(column) or "")) for column in texts)
-    return Rated(
+    return RatedRow(
         pair_id, rater_id, read_rating(row, "rating"), meanings, read_cell(row, "ts"), row.path, row.line
     )
 
@@ -490,7 +490,7 @@ def collect_ratings(
     DataError, with file and line, for a pair that the study does not have, texts that are not those of the pair, and a
     pair that one rater rated twice.
     """
-    by_pair: dict[tuple[str, str], Rated] = {}
+    by_pair: dict[tuple[str, str], RatedRow] = {}
     for path in files:
         for row in read_ratings(path):
             _check_pair(row, items, estimates=estimates)
@@ -528,7 +528,7 @@ def check_decisions(decisions: Decisions, ratings: Sequence[Rating], items: Mapp
                 )
 
 
-def _check_pair(row: Rated, items: Mapping[str, RatedPair], *, estimates: bool) -> None:
+def _check_pair(row: RatedRow, items: Mapping[str, RatedPair], *, estimates: bool) -> None:
     item = items.get(row.pair_id)
     if item is None:
         raise DataError(
@@ -617,7 +617,7 @@ INSPECTION_COLUMNS = tuple(_INSPECTION_COLUMNS_IN_WORDS.split())
 reject) and `reason` are about the rater."""
 
 
-def keep_list(path: Path, flags: Sequence[Flag], items: Mapping[str, RatedPair]) -> int:
+def keep_list(path: Path, flags: Sequence[FlaggedRating], items: Mapping[str, RatedPair]) -> int:
     """Write the list, or add to it what it does not have: not a cell of what is there is changed, and a list that has
     everything is not touched. Returns how many rows are new."""
     header, rows, delimiter = _read_list(path)
@@ -642,10 +642,10 @@ def _read_list(path: Path) -> tuple[list[str], list[dict[str, str]], str]:
     source = open_rating_table(path)
     columns = list(source.columns())
     rows = [{column: read_cell(row, column) for column in columns} for row in source.rows(columns)]
-    return columns, rows, source.delimiter if isinstance(source, Delimited) else ","
+    return columns, rows, source.delimiter if isinstance(source, DelimitedTable) else ","
 
 
-def _flag_row(flag: Flag, item: RatedPair) -> dict[str, Any]:
+def _flag_row(flag: FlaggedRating, item: RatedPair) -> dict[str, Any]:
     return {
         "pair_id": item.pair_id,
         "rater_id": escape_formula(flag.rating.rater_id),

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from embassay.errors import UsageError
 from embassay.protocols.pteb.drops import Score
 from embassay.stats import wilson
-from embassay.stats.few_labels import FEWEST, Corrected, corrected_mean
-from embassay.stats.influence import Linear, linear_average_precision, linear_mean, linear_spearman
+from embassay.stats.few_labels import FEWEST, CorrectedMean, corrected_mean
+from embassay.stats.influence import LinearScore, linear_average_precision, linear_mean, linear_spearman
 from embassay.stats.intervals import Estimate
 
 Floats = NDArray[np.float64]
@@ -40,7 +40,7 @@ MOST_LEFT_OUT = 1_000
 
 
 @dataclass(frozen=True)
-class Units:
+class RunUnits:
     """The items of a task in every run: the number of the `item` (0 on), its value as it is written and paraphrased,
     and its gold where the score needs one; each (N,)."""
 
@@ -80,7 +80,7 @@ class ValidChange:
     reason: str = ""
 
 
-def valid_change(score: Score, units: Units, ratings: RatedItems) -> ValidChange:
+def valid_change(score: Score, units: RunUnits, ratings: RatedItems) -> ValidChange:
     """The change over valid units from a random sample of rated ones.
 
     Where somebody could not say, the value is of the others, and the interval covers that all of these are valid, and
@@ -123,7 +123,9 @@ def _make_undefined(ratings: RatedItems, count: int, n: int, change: float, reas
     return ValidChange(change, None, None, share, count, ratings.refused, n, reason=reason)
 
 
-def _estimate_change(score: Score, units: Units, ratings: RatedItems, everything: Linear) -> Corrected | None:
+def _estimate_change(
+    score: Score, units: RunUnits, ratings: RatedItems, everything: LinearScore
+) -> CorrectedMean | None:
     rows = ratings.unit
     rated = _select_units(units, rows)
     valid = _linear_change(score, rated, ratings.valid)
@@ -147,7 +149,7 @@ def _estimate_change(score: Score, units: Units, ratings: RatedItems, everything
     )
 
 
-def _pseudo_values(score: Score, rated: Units, weight: Floats, whole: Linear) -> Floats:
+def _pseudo_values(score: Score, rated: RunUnits, weight: Floats, whole: LinearScore) -> Floats:
     """What each rated unit says of the change over valid ones: n times that of all minus n - 1 times that of the
     others, or its linear part where there are many, (n,)."""
     n = len(weight)
@@ -161,19 +163,19 @@ def _pseudo_values(score: Score, rated: Units, weight: Floats, whole: Linear) ->
     return np.asarray(n * whole.value - (n - 1) * without)
 
 
-def _select_units(units: Units, rows: Ints) -> Units:
+def _select_units(units: RunUnits, rows: Ints) -> RunUnits:
     gold = None if units.gold is None else units.gold[rows]
-    return Units(units.item[rows], units.original[rows], units.paraphrased[rows], gold)
+    return RunUnits(units.item[rows], units.original[rows], units.paraphrased[rows], gold)
 
 
-def _linear_change(score: Score, units: Units, weight: Floats) -> Linear:
+def _linear_change(score: Score, units: RunUnits, weight: Floats) -> LinearScore:
     before, after = (
         _linear_score(score, side, units.gold, weight) for side in (units.original, units.paraphrased)
     )
-    return Linear(after.value - before.value, after.influence - before.influence)
+    return LinearScore(after.value - before.value, after.influence - before.influence)
 
 
-def _linear_score(score: Score, values: Floats, gold: Floats | None, weight: Floats) -> Linear:
+def _linear_score(score: Score, values: Floats, gold: Floats | None, weight: Floats) -> LinearScore:
     if score == "mean":
         return linear_mean(values, weight)
     if gold is None:

@@ -12,8 +12,8 @@ from embassay.protocols.kernel.tables import ColumnTable, number, text, whole
 from embassay.protocols.pteb.conclusions import VALUES, item_values
 from embassay.protocols.pteb.drops import SCORES, Score
 from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
-from embassay.protocols.pteb.validity.change import METHOD, RatedItems, Units, ValidChange, valid_change
-from embassay.protocols.pteb.validity.sheet import Drawn, Group, SheetRatings, Unit
+from embassay.protocols.pteb.validity.change import METHOD, RatedItems, RunUnits, ValidChange, valid_change
+from embassay.protocols.pteb.validity.sheet import Drawn, RatingGroup, RatingUnit, SheetRatings
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.tables import signed_points
 from embassay.records import Result
@@ -35,7 +35,7 @@ Changes = Mapping[tuple[str, str, str, str, str], float | None]
 class ValidLine(NamedTuple):
     """What the ratings of a group say of a system. `change` is the run's own, on all paraphrases."""
 
-    group: Group
+    group: RatingGroup
     system: str
     variant: str
     change: float | None
@@ -62,8 +62,8 @@ class RatedRun:
     folder: RunFolder
     sources: Sequence[ParaphraseSource]
     records: Sequence[CellRecord]
-    drawn: Mapping[Group, Drawn]
-    ratings: Mapping[Group, SheetRatings]
+    drawn: Mapping[RatingGroup, Drawn]
+    ratings: Mapping[RatingGroup, SheetRatings]
 
     def lines(self, rows: Sequence[Result]) -> list[ValidLine]:
         """One for each rated group and system; `rows` are those of the run, for its changes. Baselines that ignore the
@@ -91,7 +91,7 @@ class RatedRun:
                     yield self._line(group, system, label, change, ratings, variants)
 
     def _line(
-        self, group: Group, system: str, label: str, change: float | None, ratings: SheetRatings,
+        self, group: RatingGroup, system: str, label: str, change: float | None, ratings: SheetRatings,
         variants: Mapping[int, str],
     ) -> ValidLine:  # fmt: skip
         order, units = self._units(group, system, variants)
@@ -108,14 +108,16 @@ class RatedRun:
             group, system, label, change, _shift_change(result, change, SCORES[group.task]), ratings
         )
 
-    def _units(self, group: Group, system: str, variants: Mapping[int, str]) -> tuple[list[Unit], Units]:
+    def _units(
+        self, group: RatingGroup, system: str, variants: Mapping[int, str]
+    ) -> tuple[list[RatingUnit], RunUnits]:
         """The units with a value on both sides, and their values."""
         measure, gold = VALUES[group.task]
         where = (group.task, group.dataset, system)
         original = item_values(self.folder, where, ORIGINAL, measure)
         golds = item_values(self.folder, where, ORIGINAL, gold) if gold else {}
         runs = {seed: item_values(self.folder, where, name, measure) for seed, name in variants.items()}
-        table: list[tuple[Unit, float, float, float]] = []
+        table: list[tuple[RatingUnit, float, float, float]] = []
         for unit in self.drawn[group]:
             key = (group.lang, unit.item)
             before, after = original.get(key, np.nan), runs[unit.seed].get(key, np.nan)
@@ -124,7 +126,9 @@ class RatedRun:
         columns = np.array([row[1:] for row in table], dtype=np.float64).reshape(-1, 3).T
         items = {item: number for number, item in enumerate(dict.fromkeys(row[0].item for row in table))}
         numbers = np.array([items[row[0].item] for row in table], dtype=np.int64)
-        return [row[0] for row in table], Units(numbers, columns[0], columns[1], columns[2] if gold else None)
+        return [row[0] for row in table], RunUnits(
+            numbers, columns[0], columns[1], columns[2] if gold else None
+        )
 
 
 def _shift_change(result: ValidChange, change: float | None, score: Score) -> ValidChange:

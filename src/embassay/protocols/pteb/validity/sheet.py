@@ -43,7 +43,7 @@ PARTS: Mapping[str, Mapping[str, str]] = {
 """Task -> the kinds of texts that an item's own score is made of: those of the `item`, or of its `group`."""
 
 
-class Group(NamedTuple):
+class RatingGroup(NamedTuple):
     """What is rated by itself: a task on a dataset in a language (empty where there is one), by one paraphraser."""
 
     task: str
@@ -52,10 +52,10 @@ class Group(NamedTuple):
     source: str
 
 
-class Unit(NamedTuple):
+class RatingUnit(NamedTuple):
     """An item of a group in the run with this seed."""
 
-    group: Group
+    group: RatingGroup
     seed: int
     item: str
 
@@ -68,21 +68,21 @@ class RatedText(NamedTuple):
     paraphrase: str
 
 
-Drawn = Mapping[Unit, Sequence[RatedText]]
+Drawn = Mapping[RatingUnit, Sequence[RatedText]]
 """The units of one group in the order in which they are drawn, with their texts."""
 
 
 def draw_units(
     plan: PtebPlan, paraphrases: ParaphraseSet, sources: Sequence[ParaphraseSource], seeds: Seeds
-) -> dict[Group, Drawn]:
+) -> dict[RatingGroup, Drawn]:
     """All units of every group whose texts all have a usable paraphrase, in random order. Controls, which nobody would
     call paraphrases, are left out."""
-    drawn: dict[Group, Drawn] = {}
+    drawn: dict[RatingGroup, Drawn] = {}
     for task, dataset in scored_cells(plan):
         for lang, items in _texts_by_item(plan, task, dataset).items():
             for source in sources:
-                group = Group(task, dataset.name, lang, source.name)
-                units: dict[Unit, list[RatedText]] = {}
+                group = RatingGroup(task, dataset.name, lang, source.name)
+                units: dict[RatingUnit, list[RatedText]] = {}
                 for seed in () if source.is_control else seeds[source.name, dataset.name]:
                     if paraphrases.has(source.name, dataset.name, seed):
                         units |= _run_units(paraphrases, group, seed, items)
@@ -92,7 +92,7 @@ def draw_units(
     return drawn
 
 
-def _draw_order(seed: int, unit: Unit) -> bytes:
+def _draw_order(seed: int, unit: RatingUnit) -> bytes:
     return random_bytes(8, seed, "to rate", *unit.group, str(unit.seed), unit.item)
 
 
@@ -133,8 +133,8 @@ def _share_parts(items: dict[str, list[_Part]], shared: Mapping[str, list[_Part]
 
 
 def _run_units(
-    paraphrases: ParaphraseSet, group: Group, seed: int, items: Mapping[str, Sequence[_Part]]
-) -> dict[Unit, list[RatedText]]:
+    paraphrases: ParaphraseSet, group: RatingGroup, seed: int, items: Mapping[str, Sequence[_Part]]
+) -> dict[RatingUnit, list[RatedText]]:
     rows = paraphrases.rows(group.source, group.dataset, seed)
     usable = {(row.text, row.place): row.wording for row in rows if row.usable}
 
@@ -145,14 +145,14 @@ def _run_units(
     for item, parts in items.items():
         written = [wording(part) for part in parts]
         if all(written):
-            units[Unit(group, seed, item)] = [
+            units[RatingUnit(group, seed, item)] = [
                 RatedText(part.part, part.text, again or "")
                 for part, again in zip(parts, written, strict=True)
             ]
     return units
 
 
-def rating_table(drawn: Mapping[Group, Drawn], items: int) -> ColumnTable:
+def rating_table(drawn: Mapping[RatingGroup, Drawn], items: int) -> ColumnTable:
     """The first `items` units of each group, a line for each text, for people to fill in."""
     rows = list(_sheet_rows(drawn, items))
     columns = (text(name, itemgetter(place)) for place, name in enumerate(COLUMNS))
@@ -164,7 +164,7 @@ def rating_table(drawn: Mapping[Group, Drawn], items: int) -> ColumnTable:
     )  # fmt: skip
 
 
-def _sheet_rows(drawn: Mapping[Group, Drawn], items: int) -> Iterator[tuple[str, ...]]:
+def _sheet_rows(drawn: Mapping[RatingGroup, Drawn], items: int) -> Iterator[tuple[str, ...]]:
     columns = (list(units.items())[:items] for units in drawn.values())
     for same_turn in zip_longest(*columns):
         for entry in filter(None, same_turn):
@@ -184,7 +184,7 @@ class RatedLine:
     """A line of a filled-in sheet: what it is of, what the rater saw, and the answer, None where they could not say.
     `blank` where nothing is filled in."""
 
-    unit: Unit
+    unit: RatingUnit
     part: str
     texts: tuple[str, str]
     answer: float | None
@@ -212,8 +212,8 @@ def _read_line(row: Row) -> RatedLine:
             "the run is no seed", path=row.path, line=row.line, found=repr(words["run"]),
             mend=f"Leave all columns but valid as they are in {TABLE}.csv."
         )  # fmt: skip
-    group = Group(words["task"], words["dataset"], words["language"], words["paraphraser"])
-    unit, answer = Unit(group, int(words["run"]), words["item"]), words["valid"].lower()
+    group = RatingGroup(words["task"], words["dataset"], words["language"], words["paraphraser"])
+    unit, answer = RatingUnit(group, int(words["run"]), words["item"]), words["valid"].lower()
     if answer and answer not in ANSWERS:
         raise DataError(
             "the answer in valid cannot be read", path=row.path, line=row.line, expected="yes, no or ?",
@@ -230,17 +230,19 @@ class SheetRatings:
     there are `skipped`. `agreed` of `twice` texts were answered alike by two raters or more. `is_drawn` says whether
     the rated units are the first of the draw."""
 
-    valid: Mapping[Unit, float | None]
+    valid: Mapping[RatingUnit, float | None]
     skipped: int
     twice: int
     agreed: int
     is_drawn: bool
 
 
-def collect_ratings(lines: Iterable[RatedLine], drawn: Mapping[Group, Drawn]) -> dict[Group, SheetRatings]:
+def collect_ratings(
+    lines: Iterable[RatedLine], drawn: Mapping[RatingGroup, Drawn]
+) -> dict[RatingGroup, SheetRatings]:
     """What the lines of all sheets, one a rater, say of each group. DataError with file and line for a unit or text
     that the run does not have, and for a text that one sheet has twice."""
-    by_text: dict[Group, dict[tuple[Unit, str], dict[Path, float | None]]] = {}
+    by_text: dict[RatingGroup, dict[tuple[RatingUnit, str], dict[Path, float | None]]] = {}
     for line in lines:
         _check_line(line, drawn)
         answers = by_text.setdefault(line.unit.group, {}).setdefault((line.unit, line.part), {})
@@ -254,7 +256,7 @@ def collect_ratings(lines: Iterable[RatedLine], drawn: Mapping[Group, Drawn]) ->
     return {group: _rate_group(drawn[group], answers) for group, answers in by_text.items()}
 
 
-def _check_line(line: RatedLine, drawn: Mapping[Group, Drawn]) -> None:
+def _check_line(line: RatedLine, drawn: Mapping[RatingGroup, Drawn]) -> None:
     texts = drawn.get(line.unit.group, {}).get(line.unit)
     ours = next((rated for rated in texts or () if rated.part == line.part), None)
     if ours is None:
@@ -271,7 +273,7 @@ def _check_line(line: RatedLine, drawn: Mapping[Group, Drawn]) -> None:
 
 
 def _rate_group(
-    units: Drawn, answers: Mapping[tuple[Unit, str], Mapping[Path, float | None]]
+    units: Drawn, answers: Mapping[tuple[RatingUnit, str], Mapping[Path, float | None]]
 ) -> SheetRatings:
     said_whole = {
         unit: answer for unit, texts in units.items() if (answer := _whole_answers(unit, texts, answers))
@@ -287,7 +289,9 @@ def _rate_group(
 
 
 def _whole_answers(
-    unit: Unit, texts: Sequence[RatedText], answers: Mapping[tuple[Unit, str], Mapping[Path, float | None]]
+    unit: RatingUnit,
+    texts: Sequence[RatedText],
+    answers: Mapping[tuple[RatingUnit, str], Mapping[Path, float | None]],
 ) -> list[list[float | None]]:
     """The answers of each rater who filled in all texts of the unit."""
     of_texts = [answers.get((unit, rated.part), {}) for rated in texts]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.kernel.estimates import Estimate, Items, make_undefined_score
+from embassay.protocols.kernel.estimates import Estimate, ItemCollector, make_undefined_score
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap
 from embassay.protocols.rag.answers.answerer import ModelAnswer
 from embassay.protocols.rag.answers.options import AnswerRequest
-from embassay.protocols.rag.answers.prompts import HARMFUL, USEFUL, Prompted
+from embassay.protocols.rag.answers.prompts import HARMFUL, USEFUL, PromptedQuestion
 from embassay.protocols.rag.sweep.collection import Collection
 from embassay.randomness import make_generator
 from embassay.records import RetrievalSet, Score, Skipped, TaskOutcome
@@ -30,14 +30,14 @@ EQUAL = "every prompt of a question has as many"
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedAnswer:
     """An answer and whether it is right."""
 
     answer: ModelAnswer
     right: bool
 
 
-Outcomes = Mapping[str, Sequence[Graded | Failure]]
+Outcomes = Mapping[str, Sequence[GradedAnswer | Failure]]
 """The answers to the questions of each kind of prompt, in their order."""
 
 
@@ -57,7 +57,7 @@ class AnswerFigure:
 
 
 @dataclass(frozen=True)
-class Levels:
+class AnswerLevels:
     """Of one kind of prompt, for every question, (q,), NaN where there is none: whether the answer is right, or an
     abstention; whether all useful passages are shown; the share of useless ones; and how many were planted."""
 
@@ -82,11 +82,14 @@ class Levels:
 
 
 def measure_levels(
-    collection: Collection, prompts: Sequence[Prompted], outcomes: Sequence[Graded | Failure], k: int
-) -> Levels:
+    collection: Collection,
+    prompts: Sequence[PromptedQuestion],
+    outcomes: Sequence[GradedAnswer | Failure],
+    k: int,
+) -> AnswerLevels:
     """What the answers to one kind of prompt are, over all questions of the collection."""
     n = len(collection.query_ids)
-    levels = Levels(*(np.full(n, np.nan) for _ in range(5)))
+    levels = AnswerLevels(*(np.full(n, np.nan) for _ in range(5)))
     for prompt, outcome in zip(prompts, outcomes, strict=True):
         grades, row = collection.grades[prompt.row], prompt.row
         useful = {place for place, grade in grades.items() if grade >= USEFUL}
@@ -102,7 +105,7 @@ def measure_levels(
 def cell_outcome(
     request: AnswerRequest,
     collection: Collection,
-    kinds: Mapping[str, Sequence[Prompted]],
+    kinds: Mapping[str, Sequence[PromptedQuestion]],
     outcomes: Outcomes,
     calls: Mapping[str, int],
 ) -> TaskOutcome:
@@ -113,7 +116,7 @@ def cell_outcome(
     }
     figures = [figure for kind, own in levels.items() for figure in own.as_figures(request.k, kind)]
     figures += measure_effects(request, levels)
-    items, scores, components = Items(), [], {}
+    items, scores, components = ItemCollector(), [], {}
     for figure in figures:
         estimate = _estimate_figure(figure, request, collection.groups)
         scores.append(_figure_score(figure, estimate))
@@ -128,7 +131,7 @@ def cell_outcome(
     )  # fmt: skip
 
 
-def measure_effects(request: AnswerRequest, levels: Mapping[str, Levels]) -> Iterator[AnswerFigure]:
+def measure_effects(request: AnswerRequest, levels: Mapping[str, AnswerLevels]) -> Iterator[AnswerFigure]:
     """What distractors change, each against the same question without them: by planting, per distractor of each
     nearness, by nearness for the same number, and per share of useless passages."""
     plain = levels[""]
@@ -155,7 +158,7 @@ def measure_effects(request: AnswerRequest, levels: Mapping[str, Levels]) -> Ite
     yield AnswerFigure(f"accuracy per Harm@{request.k}", "", _slopes_within(harm, _share_right(every)))
 
 
-def _share_right(series: Sequence[Levels]) -> Floats:
+def _share_right(series: Sequence[AnswerLevels]) -> Floats:
     return np.stack([own.right for own in series])
 
 
@@ -215,7 +218,7 @@ def _count_voids(outcomes: Outcomes) -> dict[str, int]:
 
 
 def _skipped_questions(
-    collection: Collection, asked: Sequence[Prompted], outcomes: Outcomes
+    collection: Collection, asked: Sequence[PromptedQuestion], outcomes: Outcomes
 ) -> tuple[Skipped, ...]:
     """Questions without a reference, and those that a model failed, by reason."""
     rows = {prompt.row for prompt in asked}

@@ -20,7 +20,7 @@ SKIPPED = 20
 
 
 @dataclass(frozen=True)
-class Prompted:
+class PromptedQuestion:
     """A question with the positions of the passages that the generator gets, the first of them `planted`, and what is
     known to be right."""
 
@@ -33,7 +33,7 @@ class Prompted:
 
 def prompt_questions(
     collection: Collection, run: Mapping[str, Sequence[str]], k: int, references: Mapping[str, Sequence[str]]
-) -> Iterator[Prompted]:
+) -> Iterator[PromptedQuestion]:
     """The questions with passages of the run that the corpus has, and a reference; others are left to be counted."""
     place = {key: position for position, key in enumerate(collection.ids)}
     for row, (key, question) in enumerate(zip(collection.query_ids, collection.queries, strict=True)):
@@ -44,11 +44,11 @@ def prompt_questions(
         reference = references.get(key) or [collection.texts[p] for p in useful[:REFERENCES]]
         places = tuple(dict.fromkeys(place[doc] for doc in run.get(key, ()) if doc in place))[:k]
         if reference:
-            yield Prompted(row, Question(key, question), places, tuple(reference))
+            yield PromptedQuestion(row, Question(key, question), places, tuple(reference))
 
 
 @dataclass(frozen=True)
-class Planter:
+class DistractorPlanter:
     """Puts passages that are of no use before those of a run: graded 1 or 2, or judged by nobody, and not among the
     run's own. Of two numbers of one nearness the smaller is a part of the larger."""
 
@@ -56,7 +56,7 @@ class Planter:
     index: BM25Index
     seed: int
 
-    def plant_in(self, prompt: Prompted, planting: Planting) -> Prompted:
+    def plant_in(self, prompt: PromptedQuestion, planting: Planting) -> PromptedQuestion:
         """The prompt with distractors before the run's passages, in the place of its last ones. There are fewer where
         too few passages share a word with the question."""
         places = {"near": self._near, "middle": self._middle, "random": self._random}[planting.nearness]
@@ -64,7 +64,7 @@ class Planter:
         own = prompt.places[: max(0, len(prompt.places) - len(planted))]
         return replace(prompt, places=(*planted, *own), planted=len(planted))
 
-    def _near(self, prompt: Prompted, number: int) -> list[int]:
+    def _near(self, prompt: PromptedQuestion, number: int) -> list[int]:
         """Those that share most with the question in words of what was judged of no use, then of what nobody
         judged."""
         grades = self.collection.grades[prompt.row]
@@ -72,16 +72,16 @@ class Planter:
         # Stable: in each part by words in common.
         return sorted(free, key=lambda place: place not in grades)
 
-    def _middle(self, prompt: Prompted, number: int) -> list[int]:
+    def _middle(self, prompt: PromptedQuestion, number: int) -> list[int]:
         return self._free(prompt, 10 * number + SKIPPED)[SKIPPED:]
 
-    def _free(self, prompt: Prompted, depth: int) -> list[int]:
+    def _free(self, prompt: PromptedQuestion, depth: int) -> list[int]:
         """What may be planted among the passages that share words with the question, most words first."""
         known = len(prompt.places) + len(self.collection.grades[prompt.row])
         hits = self.index.search(prompt.question.text, depth + known)
         return [place for hit in hits if self._is_free(prompt, place := self.index.place(hit.id))]
 
-    def _random(self, prompt: Prompted, _: int) -> Iterator[int]:
+    def _random(self, prompt: PromptedQuestion, _: int) -> Iterator[int]:
         """Passages of the whole collection in an order drawn from the seed, each once."""
         size, seen = len(self.collection.ids), set[int]()
         for draw in islice(count(), 100 * size):
@@ -91,6 +91,6 @@ class Planter:
                 seen.add(place)
                 yield place
 
-    def _is_free(self, prompt: Prompted, place: int) -> bool:
+    def _is_free(self, prompt: PromptedQuestion, place: int) -> bool:
         grade = self.collection.grades[prompt.row].get(place, 0)
         return place not in prompt.places and grade <= HARMFUL

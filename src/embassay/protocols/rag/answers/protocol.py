@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Spread
-from embassay.data.judged_runs import Known, read_run
+from embassay.data.judged_runs import CorpusTexts, read_run
 from embassay.data.rows import make_missing_column_error, read_key
 from embassay.data.tables import open_table
 from embassay.errors import Unanswered
@@ -27,7 +27,7 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, check_names
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import make_request
-from embassay.protocols.kernel.session import Conclusion, Silent, make_unknown_price_error
+from embassay.protocols.kernel.session import Conclusion, SilentListener, make_unknown_price_error
 from embassay.protocols.kernel.tables import ColumnTable, format_csv, number, text, whole
 from embassay.protocols.rag.answers.answerer import (
     Answerer,
@@ -41,11 +41,11 @@ from embassay.protocols.rag.answers.figures import (
     HEADLINE,
     TASK,
     UNKNOWN,
-    Graded,
+    GradedAnswer,
     cell_outcome,
 )
 from embassay.protocols.rag.answers.options import AnswerRequest
-from embassay.protocols.rag.answers.prompts import Planter, Prompted, prompt_questions
+from embassay.protocols.rag.answers.prompts import DistractorPlanter, PromptedQuestion, prompt_questions
 from embassay.protocols.rag.scoring.inputs import hash_entries, parse_named_path
 from embassay.protocols.rag.sweep.collection import Collection, read_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
@@ -104,7 +104,7 @@ def read_references(request: AnswerRequest) -> dict[str, list[str]]:
 def read_ranking(given: str, collection: Collection) -> dict[str, list[str]]:
     """Documents of the collection by question, best first: highest score first, equal scores by document id, last first
     (trec_eval)."""
-    known = Known(
+    known = CorpusTexts(
         dict(zip(collection.ids, collection.texts, strict=True)),
         dict(zip(collection.query_ids, collection.queries, strict=True)),
     )
@@ -126,7 +126,7 @@ def evaluate_cell(
         prompt_questions(collection, read_ranking(job.run, collection), request.k, read_references(request))
     )
     kinds = make_prompts(request, collection, questions)
-    outcomes: dict[str, list[Graded | Failure]] = {}
+    outcomes: dict[str, list[GradedAnswer | Failure]] = {}
     with (
         open_readers(request, job.generator, job.cache, ledger) as readers,
         charge_calls(ledger, job.name) as calls,
@@ -140,14 +140,14 @@ def evaluate_cell(
 
 
 def make_prompts(
-    request: AnswerRequest, collection: Collection, questions: Sequence[Prompted]
-) -> dict[str, Sequence[Prompted]]:
+    request: AnswerRequest, collection: Collection, questions: Sequence[PromptedQuestion]
+) -> dict[str, Sequence[PromptedQuestion]]:
     """The questions as the run has them, under no name, and with each planting of distractors, under its own; one
     planting alone is called `distracted`."""
-    kinds: dict[str, Sequence[Prompted]] = {"": questions}
+    kinds: dict[str, Sequence[PromptedQuestion]] = {"": questions}
     if request.plantings:
         index = BM25Index.of(collection.ids, collection.texts, asked=collection.queries)
-        planter = Planter(collection, index, request.seed)
+        planter = DistractorPlanter(collection, index, request.seed)
         for planting in request.plantings:
             name = DISTRACTED if request.plants_once else planting.name
             kinds[name] = [planter.plant_in(question, planting) for question in questions]
@@ -179,7 +179,7 @@ questions."""
 
 
 async def _time_generator(
-    generating: Reader, collection: Collection, asked: Sequence[Prompted]
+    generating: Reader, collection: Collection, asked: Sequence[PromptedQuestion]
 ) -> dict[str, int]:
     """The time of a first token, and the tokens a second after it, of questions that are answered one after another;
     nothing where none is timed or the server says too little."""
@@ -203,19 +203,19 @@ async def _time_generator(
 async def _grade_answers(
     readers: tuple[Reader, Reader],
     collection: Collection,
-    asked: Sequence[Prompted],
+    asked: Sequence[PromptedQuestion],
     advance: Callable[[int], None],
-) -> list[Graded | Failure]:
+) -> list[GradedAnswer | Failure]:
     generating, judging = readers
 
-    async def one(prompt: Prompted) -> Graded:
+    async def one(prompt: PromptedQuestion) -> GradedAnswer:
         texts = [collection.texts[place] for place in prompt.places]
         answer = await generating.answer(prompt.question, texts)
         if answer.abstained or answer.is_void:
-            return Graded(answer, False)
-        return Graded(answer, await judging.is_right(prompt.question, prompt.reference, answer.text))
+            return GradedAnswer(answer, False)
+        return GradedAnswer(answer, await judging.is_right(prompt.question, prompt.reference, answer.text))
 
-    outcomes: dict[int, Graded | Failure] = {}
+    outcomes: dict[int, GradedAnswer | Failure] = {}
     async for position, outcome in run_jobs([partial(one, prompt) for prompt in asked], progress=advance):
         outcomes[position] = outcome
     # Answers come in any order; rows stand in that of the questions.
@@ -230,8 +230,8 @@ def answers_path(folder: str | Path, name: str) -> Path:
 def _write_answers(
     job: AnswerJob,
     collection: Collection,
-    kinds: Mapping[str, Sequence[Prompted]],
-    outcomes: Mapping[str, Sequence[Graded | Failure]],
+    kinds: Mapping[str, Sequence[PromptedQuestion]],
+    outcomes: Mapping[str, Sequence[GradedAnswer | Failure]],
 ) -> None:
     lines = [
         json.dumps({
@@ -352,7 +352,7 @@ def _ungraded_notes(records: Sequence[CellRecord]) -> Iterator[str]:
         yield f"{record.system}: {verdict}. {reasons}."
 
 
-class Answering(Protocol):
+class AnswerAttempt(Protocol):
     """One attempt at the answers of several runs."""
 
     name = "rag"
@@ -426,7 +426,7 @@ class Answering(Protocol):
 
 
 def _forecast_cell(
-    cell: Cell, asked: Sequence[Prompted], texts: Sequence[str], request: AnswerRequest
+    cell: Cell, asked: Sequence[PromptedQuestion], texts: Sequence[str], request: AnswerRequest
 ) -> Forecast:
     """The calls of the language models among generator and grader."""
     n = (1 + len(request.plantings)) * len(asked)
@@ -447,7 +447,9 @@ def _forecast_cell(
     return replace(head, requests=requests, usd=usd, seconds=seconds, assumed=True)
 
 
-def _mean_tokens(asked: Sequence[Prompted], texts: Sequence[str], written: int) -> tuple[float, float]:
+def _mean_tokens(
+    asked: Sequence[PromptedQuestion], texts: Sequence[str], written: int
+) -> tuple[float, float]:
     """What a generator and a grader read for a question, about, where answers have so many tokens."""
     lengths = []
     for ask in asked:
@@ -492,7 +494,7 @@ def answer(
     *,
     out: str | Path,
     cache: Path | None = None,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
     **arguments: Any,
 ) -> Run:
@@ -512,4 +514,4 @@ def answer(
         AnswerRequest, answer, arguments, str(dataset), tuple(map(str, runs)), generator, judge,
         mapping=tuple(sorted(dict(mapping).items()))
     )  # fmt: skip
-    return Answering().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
+    return AnswerAttempt().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)

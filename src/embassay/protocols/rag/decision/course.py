@@ -18,7 +18,14 @@ from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.rag.decision.population import Floats, Ints, Key, Labels, Population
 from embassay.protocols.rag.scoring.options import DecisionRequest
 from embassay.randomness import make_generator
-from embassay.stats.sequences import Draws, Remainder, decide_totals, draw_block_order, join_draws, make_block
+from embassay.stats.sequences import (
+    Draws,
+    RemainingPopulation,
+    decide_totals,
+    draw_block_order,
+    join_draws,
+    make_block,
+)
 
 BANDS = np.array([1, 2, 4, 6, 11])
 """First ranks of the bands by which passages are told apart."""
@@ -28,14 +35,14 @@ LEAST_SPREAD = 0.2
 
 
 @dataclass(frozen=True)
-class Guess:
+class Forecast:
     """What is foretold of the items that are left: `values` (n, k), and `weight` (n,), what chances are like."""
 
     values: Floats
     weight: Floats
 
 
-class Chooser:
+class ItemChooser:
     """Foretells from ranks, from the grades of a judge (`guide`) where there are some, and from labels so far."""
 
     def __init__(self, population: Population, guide: Labels) -> None:
@@ -49,13 +56,13 @@ class Chooser:
         self._cell = np.unique(cell, return_inverse=True)[1]
         self._query_guess = self._of_judge() if population.asked.linear is None else None
 
-    def guess(self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]) -> Guess:
+    def guess(self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]) -> Forecast:
         """From `labelled` items (places) with their `labels`, for the comparisons that are still `active` (k,)."""
         if self._population.asked.linear is not None:
             return self._passages(labelled, labels, active)
         return self._queries(labelled, labels, active)
 
-    def _passages(self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]) -> Guess:
+    def _passages(self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]) -> Forecast:
         population = self._population
         assert population.asked.linear is not None
         members = np.array([places[0] for places in population.members], dtype=np.int64)
@@ -64,7 +71,7 @@ class Chooser:
         likely = self._gains(labelled_at, gain)[members]
         spread = np.maximum(np.sqrt(likely * (1 - likely)), LEAST_SPREAD)
         reach = np.abs(population.coefficients[:, active]).max(axis=1, initial=0.0)
-        return Guess(population.coefficients * likely[:, None], reach * spread)
+        return Forecast(population.coefficients * likely[:, None], reach * spread)
 
     def _gains(self, labelled: Ints, gain: Floats) -> Floats:
         """The expected gain of every passage: each cell leans on the judge's grade, and that on all labels."""
@@ -75,7 +82,7 @@ class Chooser:
         wider = _smooth_gain(self._judged, labelled, gain, by_grade[self._judged])
         return _smooth_gain(self._cell, labelled, gain, wider)
 
-    def _queries(self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]) -> Guess:
+    def _queries(self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]) -> Forecast:
         population = self._population
         values = np.zeros_like(population.low)
         if self._query_guess is not None and self._guide:
@@ -88,7 +95,7 @@ class Chooser:
             values = np.clip(foretold * np.clip(slope, 0.0, 1.0), population.low, population.high)
         width = (population.high - population.low)[:, active].max(axis=1, initial=0.0) / 4
         reach = np.sqrt(width**2 + (values[:, active] ** 2).max(axis=1, initial=0.0))
-        return Guess(values, reach / np.sqrt(population.cost))
+        return Forecast(values, reach / np.sqrt(population.cost))
 
     def _of_judge(self) -> Floats:
         """What the judge's grades say of every query."""
@@ -125,7 +132,7 @@ class DecisionTerms:
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecidedComparisons:
     """What each comparison came to: 1 where it is above its bar, -1 below, 0 open; `at` is after how many draws.
 
     `best` is the run that every other one is worse than, None where there is none; for a bar, None. `done` says that
@@ -142,7 +149,7 @@ class Decided:
 
 
 @dataclass(frozen=True)
-class Course:
+class StudyCourse:
     """Where a study stands. `drawn` are the items of `draws`, in order; `waiting` passages that shall be labelled now,
     in order; `asked` are all that ever were, `counted` those whose blocks are whole. `used` is how many labels stand
     behind the decision, `given` how many there are, `unasked` those that nobody asked for.
@@ -151,7 +158,7 @@ class Course:
     population: Population
     draws: Draws
     drawn: tuple[int, ...]
-    decided: Decided
+    decided: DecidedComparisons
     waiting: tuple[Key, ...]
     asked: tuple[Key, ...]
     counted: tuple[Key, ...]
@@ -165,7 +172,7 @@ class Course:
         return int(self.population.cost.sum())
 
 
-def follow_study(population: Population, labels: Labels, terms: DecisionTerms) -> Course:
+def follow_study(population: Population, labels: Labels, terms: DecisionTerms) -> StudyCourse:
     """Replay a study up to the labels that there are."""
     return _Replay(population, labels, terms).course()
 
@@ -173,7 +180,7 @@ def follow_study(population: Population, labels: Labels, terms: DecisionTerms) -
 class _Replay:
     def __init__(self, population: Population, labels: Labels, terms: DecisionTerms) -> None:
         self.population, self.labels, self.terms = population, labels, terms
-        self.chooser = Chooser(population, terms.guide)
+        self.chooser = ItemChooser(population, terms.guide)
         self.left = np.ones(len(population.low), dtype=bool)
         self.blocks: list[list[int]] = []
         self.parts: list[Draws] = [_make_empty_draws(len(population.comparisons))]
@@ -181,7 +188,7 @@ class _Replay:
         self.decisions = [decide_comparisons(population, self.parts[0], terms.alpha)]
         self.counted: list[int] = []
 
-    def course(self) -> Course:
+    def course(self) -> StudyCourse:
         """Block after block, until one is not labelled whole or nothing is left to decide."""
         ahead: list[list[int]] = []
         for order, left, names in self._draw_blocks():
@@ -194,7 +201,7 @@ class _Replay:
                     break
         return self._course_so_far([item for names in ahead for item in names])
 
-    def _draw_blocks(self) -> Iterator[tuple[Ints, Remainder, list[int]]]:
+    def _draw_blocks(self) -> Iterator[tuple[Ints, RemainingPopulation, list[int]]]:
         """The next block: places in what is left, what that is, and the items."""
         while self.left.any():
             number = len(self.blocks)
@@ -203,7 +210,7 @@ class _Replay:
             active = self._active(max(number - AHEAD + 1, 0))
             guess = self.chooser.guess(before, self.labels, active)
             weight = np.maximum(guess.weight[places], guess.weight.max() * 1e-9 + 1e-300)
-            left = Remainder(
+            left = RemainingPopulation(
                 self.population.low[places], self.population.high[places], guess.values[places], weight
             )
             order = draw_block_order(weight, make_generator(self.terms.seed, "until decided", str(number)))
@@ -224,7 +231,7 @@ class _Replay:
         decided = self.decisions[min(blocks, len(self.decisions) - 1)]
         return open_comparisons(self.population, decided)
 
-    def _take(self, order: Ints, left: Remainder, names: list[int]) -> bool:
+    def _take(self, order: Ints, left: RemainingPopulation, names: list[int]) -> bool:
         """Add what is labelled of a block, up to the first item that is not; whether that is all of it."""
         ready = 0
         while ready < len(names) and self.population.is_labelled(names[ready], self.labels):
@@ -242,7 +249,7 @@ class _Replay:
             self.counted += names[:ready]
         return ready == len(names)
 
-    def _course_so_far(self, ahead: Sequence[int]) -> Course:
+    def _course_so_far(self, ahead: Sequence[int]) -> StudyCourse:
         population, decided = self.population, self.decisions[-1]
         used = self.drawn[: decided.since] if decided.done else self.drawn
         asked = [
@@ -254,7 +261,7 @@ class _Replay:
         keys = set(population.keys)
         labelled = sum(key in keys for key in self.labels)
         unasked = labelled - sum(key in self.labels for key in asked)
-        return Course(
+        return StudyCourse(
             population, join_draws(self.parts), tuple(self.drawn), decided, tuple(waiting), tuple(asked),
             tuple(counted),
             int(population.cost[used].sum()), labelled, unasked
@@ -265,11 +272,11 @@ def _make_empty_draws(k: int) -> Draws:
     return Draws(*(np.zeros((0, k)) for _ in range(7)))
 
 
-def decide_comparisons(population: Population, draws: Draws, alpha: float) -> Decided:
+def decide_comparisons(population: Population, draws: Draws, alpha: float) -> DecidedComparisons:
     """What the draws decide. All comparisons together are wrong in at most `alpha` of studies."""
     k = len(population.comparisons)
     if len(draws) == 0 and not len(population.low):
-        return Decided(np.zeros(k, int), np.zeros(k, int), None, True, 0, True)
+        return DecidedComparisons(np.zeros(k, int), np.zeros(k, int), None, True, 0, True)
     # Bonferroni: all comparisons together keep alpha.
     verdict = decide_totals(draws, population.bars, alpha / max(k, 1))
     sign = np.where(verdict.above >= 0, 1, np.where(verdict.below >= 0, -1, 0))
@@ -281,7 +288,7 @@ def decide_comparisons(population: Population, draws: Draws, alpha: float) -> De
         best, since = None, int(at.max()) if (sign != 0).all() else -1
     done = since >= 0 or exhausted
     certain = exhausted or bool((verdict.certain | (sign == 0)).all() and done)
-    return Decided(sign, at, best, done, since if since >= 0 else len(draws), certain)
+    return DecidedComparisons(sign, at, best, done, since if since >= 0 else len(draws), certain)
 
 
 def _find_best(population: Population, sign: Ints, at: Ints) -> tuple[int | None, int]:
@@ -302,7 +309,7 @@ def _find_beaten(population: Population, sign: Ints, at: Ints) -> dict[int, int]
     return beaten
 
 
-def open_comparisons(population: Population, decided: Decided) -> NDArray[np.bool_]:
+def open_comparisons(population: Population, decided: DecidedComparisons) -> NDArray[np.bool_]:
     """Those that can still change which run is best: of two runs that no other is known to beat."""
     beaten = _find_beaten(population, decided.sign, decided.at).keys()
     return np.array([
@@ -311,7 +318,9 @@ def open_comparisons(population: Population, decided: Decided) -> NDArray[np.boo
     ])  # fmt: skip
 
 
-def find_open_comparisons(population: Population, decided: Decided, values: Sequence[float]) -> list[int]:
+def find_open_comparisons(
+    population: Population, decided: DecidedComparisons, values: Sequence[float]
+) -> list[int]:
     """The comparisons that have to be decided before the study is, by their estimated `values` (k,): those of the run
     that is likely the best with every other one that nothing is known to beat; for a bar, all that are open."""
     if population.bar is not None:

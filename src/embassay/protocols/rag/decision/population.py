@@ -46,7 +46,7 @@ class RunContrast:
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearMeasure:
     """A measure that is a sum over passages: the weight of each rank, and the gain of a passage of grade 0 (nobody can
     judge it) to 5, from 0 to 1."""
 
@@ -62,7 +62,7 @@ class DecisionMeasure:
     spec: Spec
     cutoff: int
     higher: bool
-    linear: Linear | None
+    linear: LinearMeasure | None
 
 
 def parse_measure(measure: str, *, bar: bool) -> DecisionMeasure:
@@ -86,7 +86,7 @@ def parse_measure(measure: str, *, bar: bool) -> DecisionMeasure:
     )
 
 
-def _as_sum(spec: Spec, *, bar: bool) -> Linear | None:
+def _as_sum(spec: Spec, *, bar: bool) -> LinearMeasure | None:
     """How a measure is a sum over passages. P and DCG are undefined for a query without a relevant passage: no matter
     where two runs are compared, which have 0 there alike, but a bar is for the mean over the other queries."""
     k = spec.cutoff or 0
@@ -94,13 +94,13 @@ def _as_sum(spec: Spec, *, bar: bool) -> Linear | None:
     level = int(spec.params.get("rel", HARMFUL if spec.name == "Harm" else RELEVANT))  # type: ignore[arg-type]
     plain = not set(spec.params) - {"rel"}
     if spec.name == "Precision4+" and plain:
-        return Linear(np.full(k, 1 / k), (grades >= level).astype(float))
+        return LinearMeasure(np.full(k, 1 / k), (grades >= level).astype(float))
     if spec.name == "Harm" and plain:
-        return Linear(np.full(k, 1 / k), ((grades >= 1) & (grades <= level)).astype(float))
+        return LinearMeasure(np.full(k, 1 / k), ((grades >= 1) & (grades <= level)).astype(float))
     if spec.name == "P" and plain and not bar:
-        return Linear(np.full(k, 1 / k), (grades >= level).astype(float))
+        return LinearMeasure(np.full(k, 1 / k), (grades >= level).astype(float))
     if spec.name == "DCG" and not spec.params and not bar:
-        return Linear(4 / np.log2(np.arange(k) + 2), np.maximum(grades - 1, 0) / 4)
+        return LinearMeasure(4 / np.log2(np.arange(k) + 2), np.maximum(grades - 1, 0) / 4)
     return None
 
 

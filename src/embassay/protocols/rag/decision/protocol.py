@@ -21,7 +21,7 @@ import numpy as np
 
 from embassay.data import open_dataset
 from embassay.data.documents import passage_places
-from embassay.data.judged_runs import Known, read_qrels, read_run
+from embassay.data.judged_runs import CorpusTexts, read_qrels, read_run
 from embassay.data.rows import read_text
 from embassay.data.sources import prefer_own_path
 from embassay.data.tables import open_table
@@ -31,7 +31,12 @@ from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.kernel.claims import Claim, state_count
 from embassay.protocols.kernel.outcome import current_time
 from embassay.protocols.kernel.tables import format_counted
-from embassay.protocols.rag.decision.course import Course, DecisionTerms, find_open_comparisons, follow_study
+from embassay.protocols.rag.decision.course import (
+    DecisionTerms,
+    StudyCourse,
+    find_open_comparisons,
+    follow_study,
+)
 from embassay.protocols.rag.decision.population import (
     Key,
     Labels,
@@ -71,7 +76,7 @@ class DecisionStanding:
 
 
 @dataclass(frozen=True)
-class Ahead:
+class LabelOutlook:
     """What `more` labels would buy: half of the interval of the comparison that is likely decided last, the chance that
     the study is decided, and what they cost, None where a label has no price."""
 
@@ -101,7 +106,7 @@ class Decision:
     unasked: int
     waiting: int
     needed: int
-    ahead: tuple[Ahead, ...]
+    ahead: tuple[LabelOutlook, ...]
     verdict: str
     lede: tuple[str, ...]
     schema: int = SCHEMA
@@ -156,7 +161,7 @@ def read_decision(path: Path) -> Decision:
     )
 
 
-def make_decision(course: Course, terms: DecisionTerms, price: float | None = None) -> Decision:
+def make_decision(course: StudyCourse, terms: DecisionTerms, price: float | None = None) -> Decision:
     """The record of a course."""
     population = course.population
     standings = tuple(
@@ -176,7 +181,7 @@ def make_decision(course: Course, terms: DecisionTerms, price: float | None = No
     )
 
 
-def _explain_stop(course: Course) -> str:
+def _explain_stop(course: StudyCourse) -> str:
     decided = course.decided
     if not decided.done:
         return "open"
@@ -186,7 +191,9 @@ def _explain_stop(course: Course) -> str:
     return "certain" if decided.certain else "decided"
 
 
-def _make_standing(course: Course, place: int, comparison: RunContrast, alpha: float) -> DecisionStanding:
+def _make_standing(
+    course: StudyCourse, place: int, comparison: RunContrast, alpha: float
+) -> DecisionStanding:
     population = course.population
     offset = 0.0 if population.asked.linear is None or population.bar is None else population.bar
     low, high = (float(ends[:, place].sum()) for ends in (population.low, population.high))
@@ -203,8 +210,8 @@ def _make_standing(course: Course, place: int, comparison: RunContrast, alpha: f
 
 
 def _forecast_labels(
-    course: Course, standings: Sequence[DecisionStanding], alpha: float, price: float | None
-) -> tuple[Ahead, ...]:
+    course: StudyCourse, standings: Sequence[DecisionStanding], alpha: float, price: float | None
+) -> tuple[LabelOutlook, ...]:
     """What more labels would buy: the chance that the whole study is decided, and the interval of the comparison that
     is likely the last to be."""
     population = course.population
@@ -223,7 +230,7 @@ def _forecast_labels(
     last = min(rows, key=lambda steps: sum(step.chance for step in steps))
     chances = [math.prod(step.chance for step in steps) for steps in zip(*rows, strict=True)]
     return tuple(
-        Ahead(step.more, step.half, chance, _price_of(step, price))
+        LabelOutlook(step.more, step.half, chance, _price_of(step, price))
         for step, chance in zip(last, chances, strict=True)
     )
 
@@ -309,7 +316,7 @@ class DecisionStudy:
     terms: DecisionTerms
     texts: StudyTexts | None = None
 
-    def follow(self, labels: Labels) -> Course:
+    def follow(self, labels: Labels) -> StudyCourse:
         """Where it stands with these labels."""
         return follow_study(self.population, labels, self.terms)
 
@@ -354,12 +361,12 @@ def _make_study(request: DecisionRequest) -> DecisionStudy:
     )
 
 
-def _known_texts(request: DecisionRequest) -> Known | None:
+def _known_texts(request: DecisionRequest) -> CorpusTexts | None:
     """The corpus and its questions, which runs of texts are matched with; None where they are not named."""
     if request.corpus is None or request.queries is None:
         return None
     queries = _read_texts(Path(request.queries).expanduser(), request.mapping)
-    return Known(_read_corpus(request), queries)
+    return CorpusTexts(_read_corpus(request), queries)
 
 
 def _read_corpus(request: DecisionRequest) -> dict[str, str]:
@@ -373,7 +380,9 @@ def _read_corpus(request: DecisionRequest) -> dict[str, str]:
     }
 
 
-def _study_texts(request: DecisionRequest, population: Population, known: Known | None) -> StudyTexts | None:
+def _study_texts(
+    request: DecisionRequest, population: Population, known: CorpusTexts | None
+) -> StudyTexts | None:
     if known is None:
         return None
     queries, documents = set(population.queries), {key[1] for key in population.keys}
@@ -501,7 +510,7 @@ def open_study(path: Path) -> DecisionStudy:
         ) from error
 
 
-def write_standing(out: Path, study: DecisionStudy, course: Course, decision: Decision) -> None:
+def write_standing(out: Path, study: DecisionStudy, course: StudyCourse, decision: Decision) -> None:
     """Write what is asked next, and what is decided."""
     rows = []
     for query, doc in course.waiting:

@@ -16,9 +16,9 @@ from embassay.errors import ModelError
 from embassay.protocols.rag.golden.corpus import SHARD, GoldenWork, search_memory
 from embassay.protocols.rag.golden.stages import (
     Done,
-    Input,
-    Product,
     RunQuery,
+    StageInput,
+    StageProduct,
     as_jsonl,
     make_input,
     read_rows,
@@ -55,7 +55,7 @@ class Rewriting:
             "input_type": "query",
         }
 
-    def inputs(self, asked: RunQuery) -> Sequence[Input]:  # noqa: ARG002 - all are in one file
+    def inputs(self, asked: RunQuery) -> Sequence[StageInput]:  # noqa: ARG002 - all are in one file
         return self.work.read.files["queries"]
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
@@ -125,7 +125,7 @@ class Rewriting:
             return f"its vector has {len(vector)} dimensions, expected {dim}"
         return "" if np.isfinite(vector).all() else "its vector has values that are not finite"
 
-    def _product(self, asked: RunQuery, rewrite: str, vector: NDArray[np.float32], cut: bool) -> Product:
+    def _product(self, asked: RunQuery, rewrite: str, vector: NDArray[np.float32], cut: bool) -> StageProduct:
         posed = self.work.posed[asked.id]
         row = {
             "qid": asked.id,
@@ -140,7 +140,7 @@ class Rewriting:
             "truncation": cut,
             "bm25_query": self._composed(posed.bm25_query) if posed.bm25_query else rewrite,
         }
-        return Product({asked.folder.rewrite: to_json(row) + "\n"}, {"dimensions": len(vector)})
+        return StageProduct({asked.folder.rewrite: to_json(row) + "\n"}, {"dimensions": len(vector)})
 
     def _composed(self, text: str) -> str:
         return unicodedata.normalize("NFC", text) if self.work.request.options.nfc else text
@@ -177,7 +177,7 @@ class Retrieval:
             "mapping": dict(work.request.mapping),
         }
 
-    def inputs(self, asked: RunQuery) -> Sequence[Input]:
+    def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
         return (make_input(asked.folder.rewrite, self.work.run), *self.work.read.files["corpus"])
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
@@ -196,7 +196,7 @@ class Retrieval:
                 asked.folder.dense(depth): as_jsonl({**head, **row} for row in by_vectors),
                 asked.folder.sparse(depth): as_jsonl({**head, **row} for row in by_words),
             }
-            done(asked, Product(files, {"dense": len(by_vectors), "sparse": len(by_words)}))
+            done(asked, StageProduct(files, {"dense": len(by_vectors), "sparse": len(by_words)}))
         return {}
 
     def _dense(self, queries: NDArray[np.float32]) -> list[list[Row]]:
@@ -291,7 +291,7 @@ class Fusion:
             "tokenizer": work.tokenizer.identity,
         }
 
-    def inputs(self, asked: RunQuery) -> Sequence[Input]:
+    def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
         depth = self.work.request.options.depth
         paths = [asked.folder.dense(depth), asked.folder.sparse(depth)]
         paths += [asked.folder.added] if asked.folder.added.exists() else []
@@ -317,7 +317,10 @@ class Fusion:
             }
             if added:
                 counts["added"] = len(added)
-            done(asked, Product({asked.folder.merged: as_jsonl(rows)}, {"candidates": len(rows), **counts}))
+            done(
+                asked,
+                StageProduct({asked.folder.merged: as_jsonl(rows)}, {"candidates": len(rows), **counts}),
+            )
         return failed
 
     def _added(self, asked: RunQuery, rows: Sequence[Mapping[str, Any]]) -> Iterator[Row]:

@@ -19,12 +19,12 @@ from embassay.measures.judgements import GRADES, RELEVANT
 from embassay.measures.sets import HARMFUL
 from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.kernel.quantities import JudgeBias, Quantity, estimate_quantity, measure_biases
-from embassay.protocols.rag.golden.conclusions import Gathered
+from embassay.protocols.rag.golden.conclusions import GatheredQuery
 from embassay.protocols.rag.golden.corpus import GoldenWork
 from embassay.protocols.rag.golden.final_lists import (
-    Edited,
+    EditedPassage,
     FinalList,
-    Listed,
+    ListedPassage,
     read_check,
     read_final_lists,
     write_check,
@@ -68,7 +68,7 @@ class FirstOrder:
 
 
 @dataclass(frozen=True)
-class Second:
+class SecondJudging:
     """What the second time brought: grades by question and passage, orders (None where there was no answer), and how
     many of both kinds there was no answer for."""
 
@@ -103,7 +103,7 @@ async def judge_again(
     *,
     at_once: int = 256,
     progress: Callable[[int], None] | None = None,
-) -> Second:
+) -> SecondJudging:
     """Have the same judged once more; a judge that cannot be had is raised, a single failure counted."""
     graded_again = await grade_all(
         judge, graded, {}, lambda *_: None, draw=AGAIN, at_once=at_once, progress=progress
@@ -113,11 +113,11 @@ async def judge_again(
     async for position, outcome in run_jobs(jobs, at_once=at_once, progress=progress):
         orders[position] = None if isinstance(outcome, Failure) else outcome.order
     grades = {key: verdict.grade for key, verdict in graded_again.verdicts.items()}
-    return Second(grades, orders, len(graded_again.ungraded) + orders.count(None))
+    return SecondJudging(grades, orders, len(graded_again.ungraded) + orders.count(None))
 
 
 def compare_repeated(
-    first: Mapping[Key, int], ordered: Sequence[FirstOrder], second: Second, *, seed: int = 1337
+    first: Mapping[Key, int], ordered: Sequence[FirstOrder], second: SecondJudging, *, seed: int = 1337
 ) -> Repeated:
     """How far the second judgements are the first ones."""
     keys = [key for key in first if key in second.grades]
@@ -259,7 +259,7 @@ PER_ORDER = 5
 """One listwise call is repeated for so many grades."""
 
 
-def repeat_judgements(work: GoldenWork, queries: Sequence[Gathered], items: int) -> Repeated:
+def repeat_judgements(work: GoldenWork, queries: Sequence[GatheredQuery], items: int) -> Repeated:
     """Have `items` passages graded and a fifth as many lists ordered once more. BudgetExceeded and ModelError as in the
     stages; what is bought is in the answer cache."""
     if not getattr(work.judge, "repeats", True):
@@ -287,7 +287,7 @@ def repeat_judgements(work: GoldenWork, queries: Sequence[Gathered], items: int)
     )
 
 
-def _first_orders(work: GoldenWork, done: dict[str, Gathered], n: int) -> list[FirstOrder]:
+def _first_orders(work: GoldenWork, done: dict[str, GatheredQuery], n: int) -> list[FirstOrder]:
     """Some of the lists that were ordered, of as many questions as there are."""
     keys = [(key, str(number)) for key, query in done.items() for number in range(len(query.calls))]
     orders = []
@@ -301,7 +301,7 @@ def _first_orders(work: GoldenWork, done: dict[str, Gathered], n: int) -> list[F
     return orders
 
 
-def _judge_question(work: GoldenWork, query: Gathered) -> Question:
+def _judge_question(work: GoldenWork, query: GatheredQuery) -> Question:
     original = work.request.options.judge_question == "original"
     return Question(query.state.id, query.state.text if original else query.rewrite)
 
@@ -331,7 +331,7 @@ def draw_questions(ids: Sequence[str], share: float = Sampling.share, seed: int 
 
 def score_check(
     lists: Sequence[FinalList],
-    edited: Sequence[Edited],
+    edited: Sequence[EditedPassage],
     *,
     file: str = "",
     blind: bool = False,
@@ -371,7 +371,7 @@ def score_check(
 
 
 def _correct_figures(
-    lists: Sequence[FinalList], edits: Mapping[tuple[str, str], Edited]
+    lists: Sequence[FinalList], edits: Mapping[tuple[str, str], EditedPassage]
 ) -> tuple[tuple[Quantity, ...], tuple[JudgeBias, ...]]:
     """Shares and the mean of grades over all final lists, as the person would give them; passages of one question are
     not independent. What the judge gave no grade is theirs to say."""
@@ -411,10 +411,10 @@ def _place_band(place: int) -> str:
     return next((f"at places {low} to {high}" for low, high in BANDS if low <= place <= high), "further down")
 
 
-Pairs = Sequence[tuple[Listed, Edited]]
+Pairs = Sequence[tuple[ListedPassage, EditedPassage]]
 
 
-def _pair_passages(final: FinalList, edits: Mapping[tuple[str, str], Edited]) -> Pairs:
+def _pair_passages(final: FinalList, edits: Mapping[tuple[str, str], EditedPassage]) -> Pairs:
     keys = [(passage, (final.query_id, passage.doc_id)) for passage in final.passages]
     return [(passage, edits[key]) for passage, key in keys if key in edits]
 

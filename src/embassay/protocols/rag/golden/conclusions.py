@@ -17,7 +17,7 @@ from embassay.protocols.rag.golden.candidates import read_rewrite
 from embassay.protocols.rag.golden.corpus import GoldenWork
 from embassay.protocols.rag.golden.grades import count_query_labels, label_summary
 from embassay.protocols.rag.golden.options import GoldenOptions
-from embassay.protocols.rag.golden.stages import STAGES, State, States, read_rows
+from embassay.protocols.rag.golden.stages import STAGES, QueryState, States, read_rows
 from embassay.protocols.rag.golden.summary import Golden, IntervalFigure
 from embassay.protocols.rag.golden.trust import note_passages_addressing_judge
 from embassay.protocols.rag.judges import describe_judge
@@ -32,11 +32,11 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Gathered:
+class GatheredQuery:
     """A query as far as it has come: `rows` are its graded passages (S4) with what S6 says of those it ordered, `calls`
     the answers that S6 is made from, `tokens` of all its candidates (S3)."""
 
-    state: State
+    state: QueryState
     rewrite: str = ""
     rows: Sequence[Row] = ()
     kept: int = 0
@@ -78,39 +78,39 @@ class Gathered:
         return QueryAnswers(candidates, calls)
 
 
-def gather_queries(states: States, options: GoldenOptions) -> list[Gathered]:
+def gather_queries(states: States, options: GoldenOptions) -> list[GatheredQuery]:
     """All queries, in the order of the run."""
     return [_gather_query(state, options) for state in states]
 
 
-def _gather_query(state: State, options: GoldenOptions) -> Gathered:
+def _gather_query(state: QueryState, options: GoldenOptions) -> GatheredQuery:
     folder, through = state.folder, state.is_through
     rewrite = read_rewrite_of(state) if through("S1") else ""
     if not through("S4"):
         merged = read_rows(folder.merged) if through("S3") else []
-        return Gathered(state, rewrite, tokens=[row["tokens"] for row in merged])
+        return GatheredQuery(state, rewrite, tokens=[row["tokens"] for row in merged])
     scored = read_rows(folder.scores)
     tokens = [row["tokens"] for row in scored]
     if not through("S6"):
-        return Gathered(state, rewrite, scored, tokens=tokens)
+        return GatheredQuery(state, rewrite, scored, tokens=tokens)
     order = {row["doc_id"]: row for row in read_rows(folder.order)}
     rows = [{**row, **order.get(row["doc_id"], {})} for row in scored]
     checkpoint = json.loads(folder.checkpoint.read_text("utf-8"))
     pruned = read_rows(folder.pruned(options.minimum))
-    return Gathered(
+    return GatheredQuery(
         state, rewrite, rows, len(pruned), pruned[0]["cut_stage"] if pruned else 0, list(_logged_calls(state)),
         checkpoint["stopped"], checkpoint["claims"], checkpoint.get("doubts", ()), tokens
     )  # fmt: skip
 
 
-def read_rewrite_of(state: State) -> str:
+def read_rewrite_of(state: QueryState) -> str:
     """The rewriting of a query."""
     from embassay.protocols.rag.golden.stages import RunQuery
 
     return str(read_rewrite(RunQuery(state.id, state.text, state.folder))["text_rewrite"])
 
 
-def _logged_calls(state: State) -> Iterator[Row]:
+def _logged_calls(state: QueryState) -> Iterator[Row]:
     """The answers in the log; its first line says what they belong to."""
     return (row for row in read_rows(state.folder.calls)[1:] if "order" in row)
 
@@ -156,7 +156,7 @@ def summarise_settings(work: GoldenWork, profile: str) -> summary.GoldenRunSetti
 
 
 def summarise_stages(
-    told: Mapping[str, Mapping[str, Any]], queries: Sequence[Gathered]
+    told: Mapping[str, Mapping[str, Any]], queries: Sequence[GatheredQuery]
 ) -> tuple[summary.Stage, ...]:
     """How each stage went, with sums of what it counted."""
     counted = {
@@ -175,7 +175,7 @@ def summarise_stages(
     return tuple(stages)
 
 
-def summarise_query(one: Gathered) -> summary.Query:
+def summarise_query(one: GatheredQuery) -> summary.Query:
     """A query in the record."""
     state = one.state
     return summary.Query(
@@ -197,7 +197,7 @@ def summarise_query(one: Gathered) -> summary.Query:
     )
 
 
-def summarise_tokens(queries: Sequence[Gathered], tokenizer: str) -> summary.CandidateTokens | None:
+def summarise_tokens(queries: Sequence[GatheredQuery], tokenizer: str) -> summary.CandidateTokens | None:
     """Tokens per candidate over all pools (spec rag 3.1); None where no pool is there."""
     counts = [count for query in queries for count in query.tokens]
     if not counts:
@@ -209,14 +209,14 @@ def summarise_tokens(queries: Sequence[Gathered], tokenizer: str) -> summary.Can
     )
 
 
-def summarise_labels(queries: Sequence[Gathered], validated: int) -> dict[str, float | None]:
+def summarise_labels(queries: Sequence[GatheredQuery], validated: int) -> dict[str, float | None]:
     """The label summary of the queries in the golden set, of which people have checked some."""
     done = [count_query_labels(query.state.id, query.grades) for query in queries if query.is_done]
     return label_summary(done, validated=validated)
 
 
 def judge_of(
-    work: GoldenWork, queries: Sequence[Gathered], told: Mapping[str, Mapping[str, Any]]
+    work: GoldenWork, queries: Sequence[GatheredQuery], told: Mapping[str, Mapping[str, Any]]
 ) -> summary.JudgeFacts:
     """Who judged, how many attempts it took, and what it cost."""
     facts, counts = describe_judge(work.judge), getattr(work.judge, "counts", None)
@@ -255,7 +255,7 @@ def _count_answers(kind: str, rows: Sequence[Mapping[str, Any]], failed: int) ->
     )
 
 
-def summarise_ranking(engine: str, queries: Sequence[Gathered], seed: int) -> summary.RankingFacts:
+def summarise_ranking(engine: str, queries: Sequence[GatheredQuery], seed: int) -> summary.RankingFacts:
     """How the pools were ordered, and what the answers say of the judge."""
     from embassay.protocols.rag.ranking.reliability import judge_notes
 
@@ -311,7 +311,7 @@ def estimate_figure(estimate: Estimate | None) -> IntervalFigure | None:
     return IntervalFigure(estimate.estimate, low, high, estimate.n)
 
 
-def list_notes(work: GoldenWork, queries: Sequence[Gathered]) -> tuple[str, ...]:
+def list_notes(work: GoldenWork, queries: Sequence[GatheredQuery]) -> tuple[str, ...]:
     """What a reader should know before trusting the set."""
     notes = [f"{left.reason}: {left.count:,} ({', '.join(left.examples)})" for left in work.read.skipped]
     notes += work.read.warnings
@@ -345,7 +345,7 @@ def set_claims(statuses: Sequence[str], labels: Mapping[str, float | None]) -> d
     return claims
 
 
-def _ungraded_notes(queries: Sequence[Gathered]) -> Iterator[str]:
+def _ungraded_notes(queries: Sequence[GatheredQuery]) -> Iterator[str]:
     """How many passages of the golden set have no grade, and what that may change."""
     pools = [query.rows for query in queries if query.is_done]
     missing = [sum(row["grade"] is None for row in rows) for rows in pools]
@@ -360,7 +360,7 @@ def _ungraded_notes(queries: Sequence[Gathered]) -> Iterator[str]:
     )
 
 
-def describe_verdict(queries: Sequence[Gathered], labels: Mapping[str, float | None]) -> str:
+def describe_verdict(queries: Sequence[GatheredQuery], labels: Mapping[str, float | None]) -> str:
     """What came out, in a sentence or two."""
     claims = set_claims([query.state.status for query in queries], labels)
     done = claims["done"]

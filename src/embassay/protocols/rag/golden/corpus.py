@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role, Tokenizer
 from embassay.data import Dataset, open_dataset
-from embassay.data.documents.passages import Folder, Whole
+from embassay.data.documents.passages import Folder, WholeDocuments
 from embassay.data.intake import Intake, name_language
 from embassay.data.lines import split_mapping
 from embassay.data.rows import Row, Source, make_missing_column_error, read_text, read_texts
 from embassay.data.sources import prefer_own_path
 from embassay.data.tables import FORMATS, table_of
-from embassay.data.views import Draw, Filtered, Renamed, Titled
+from embassay.data.views import Draw, FilteredView, RenamedView, TitledView
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.forecast import count_dimensions, sum_memory, vector_bytes
-from embassay.protocols.kernel.session import Silent
+from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
-from embassay.protocols.rag.golden.stages import Input, QueryFolder, RunQuery, make_folder_names
+from embassay.protocols.rag.golden.stages import QueryFolder, RunQuery, StageInput, make_folder_names
 from embassay.protocols.rag.judges import Judge, Question, is_remote, open_judge
 from embassay.protocols.rag.rewriters import Rewriter, open_rewriter
 from embassay.protocols.rag.tradeoffs import estimate_word_index_bytes
@@ -43,7 +43,7 @@ _LONGEST = 1_000
 
 
 @dataclass(frozen=True)
-class Posed:
+class GoldenQuestion:
     """A question of the pack; `rewrite` and `bm25_query` are None where the pack has none."""
 
     id: str
@@ -69,22 +69,22 @@ class CorpusDocument:
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadCorpus:
     """What was read, with what was left out, and the files that it is from."""
 
-    questions: tuple[Posed, ...]
+    questions: tuple[GoldenQuestion, ...]
     documents: tuple[CorpusDocument, ...]
     name: str
     lang: str
     fingerprint: str
-    files: Mapping[str, Sequence[Input]]
+    files: Mapping[str, Sequence[StageInput]]
     """By part: `corpus`, `queries`."""
     skipped: tuple[Skipped, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class _Both:
+class _CorpusAndQueries:
     """The two tables."""
 
     corpus: Source
@@ -95,7 +95,7 @@ class _Both:
     skipped: tuple[Skipped, ...] = ()
 
 
-def read_inputs(request: GoldenRequest) -> Read:
+def read_inputs(request: GoldenRequest) -> ReadCorpus:
     """Read the questions, as many as the request's limit draws, and the whole corpus.
 
     Questions need the columns `id` and `text`, and may have `rewrite`, `bm25_query` and `tags`; documents need `id` and
@@ -119,14 +119,14 @@ def read_inputs(request: GoldenRequest) -> Read:
     )
     files = {"corpus": _input_files(tables.corpus), "queries": _input_files(tables.queries)}
     hashes = [file.sha256 for part in files.values() for file in part]
-    return Read(
+    return ReadCorpus(
         tuple(question for _, question in questions), tuple(document for _, document in documents), tables.name,
         name_language(intake.langs, tables.lang), digest_json([hashes, dict(request.mapping), request.split]), files,
         tables.skipped + intake.tally.skipped(), tables.notes + intake.tally.warnings()
     )  # fmt: skip
 
 
-def _open_tables(request: GoldenRequest) -> _Both:
+def _open_tables(request: GoldenRequest) -> _CorpusAndQueries:
     if request.dataset and (request.corpus or request.queries):
         raise UsageError("Both a dataset and files are named.", mend="Use -d, or --corpus and --queries.")
     if request.dataset:
@@ -154,23 +154,23 @@ def open_documents(corpus: str, options: GoldenOptions) -> tuple[Source, Dataset
     for the chunks of a golden set."""
     dataset = open_dataset(prefer_own_path(corpus))
     source = dataset.parts.get("corpus")
-    inside = source.source if isinstance(source, Titled) else source
+    inside = source.source if isinstance(source, TitledView) else source
     if not isinstance(inside, Folder):
         raise UsageError(
             f"{corpus} is a folder of tables, not of documents.",
             mend="Name its corpus file, or the folder with -d.",
         )
-    return (Whole(inside) if options.chunk is not None else inside), dataset
+    return (WholeDocuments(inside) if options.chunk is not None else inside), dataset
 
 
-def _open_document_folder(request: GoldenRequest) -> _Both:
+def _open_document_folder(request: GoldenRequest) -> _CorpusAndQueries:
     """A folder of documents, and a file of questions."""
     corpus, dataset = open_documents(request.corpus, request.options)
     queries = _open_files(None, _check_path(request.queries), dataset.name, request).queries
-    return _Both(corpus, queries, dataset.name, "", dataset.notes, dataset.skipped)
+    return _CorpusAndQueries(corpus, queries, dataset.name, "", dataset.notes, dataset.skipped)
 
 
-def _open_beir_folder(folder: Path, request: GoldenRequest) -> _Both:
+def _open_beir_folder(folder: Path, request: GoldenRequest) -> _CorpusAndQueries:
     """A folder in BEIR's layout; it needs no judgements, which are what is to be made."""
     corpus, queries = _find_part(folder, "corpus"), _find_part(folder, "queries")
     return _open_files(corpus, queries, folder.resolve().name, request)
@@ -187,7 +187,7 @@ def _find_part(folder: Path, part: str) -> Path:
     )  # fmt: skip
 
 
-def _open_files(corpus: Path | None, queries: Path, name: str, request: GoldenRequest) -> _Both:
+def _open_files(corpus: Path | None, queries: Path, name: str, request: GoldenRequest) -> _CorpusAndQueries:
     """Both tables; without a corpus, the questions in its place too."""
     reading, columns = split_mapping(request.mapping)
     raw = {"corpus": table_of(corpus or queries, reading), "queries": table_of(queries, reading)}
@@ -196,11 +196,11 @@ def _open_files(corpus: Path | None, queries: Path, name: str, request: GoldenRe
             raise make_missing_column_error(raw["corpus"], column, target=target)
     named = {part: _rename_columns(source, columns) for part, source in raw.items()}
     if request.split is not None:
-        named["queries"] = Filtered(named["queries"], {"split": frozenset({request.split})})
-    return _Both(named["corpus"], named["queries"], name)
+        named["queries"] = FilteredView(named["queries"], {"split": frozenset({request.split})})
+    return _CorpusAndQueries(named["corpus"], named["queries"], name)
 
 
-def _open_dataset(request: GoldenRequest) -> _Both:
+def _open_dataset(request: GoldenRequest) -> _CorpusAndQueries:
     dataset: Dataset = open_dataset(
         prefer_own_path(request.dataset), mapping=request.mapping, split=request.split
     )
@@ -212,10 +212,10 @@ def _open_dataset(request: GoldenRequest) -> _Both:
         )
     corpus, queries = dataset.parts["corpus"], dataset.parts["queries"]
     if request.split is not None and "split" in queries.columns():
-        queries = Filtered(queries, {"split": frozenset({request.split})})
+        queries = FilteredView(queries, {"split": frozenset({request.split})})
     # The title is wanted by itself: a chunk has it in its breadcrumb.
-    corpus = corpus.source if isinstance(corpus, Titled) else corpus
-    return _Both(corpus, queries, dataset.name, dataset.declared_lang, dataset.notes)
+    corpus = corpus.source if isinstance(corpus, TitledView) else corpus
+    return _CorpusAndQueries(corpus, queries, dataset.name, dataset.declared_lang, dataset.notes)
 
 
 def _check_path(name: str) -> Path:
@@ -228,7 +228,7 @@ def _check_path(name: str) -> Path:
 def _rename_columns(source: Source, mapping: Mapping[str, str]) -> Source:
     """The table under our names. DataError where it has no column `text`; its rows are numbered without an `id`."""
     names = {target: column for target, column in mapping.items() if not column or column in source.columns()}
-    view = Renamed(source, names)
+    view = RenamedView(source, names)
     if "text" not in view.columns():
         raise make_missing_column_error(view, "text")
     return view
@@ -247,13 +247,13 @@ def _read_doc(row: Row, key: str, intake: Intake) -> CorpusDocument | None:
     return CorpusDocument(key, _read_title(row), text, metadata)
 
 
-def _read_question(row: Row, key: str, intake: Intake) -> Posed | None:
+def _read_question(row: Row, key: str, intake: Intake) -> GoldenQuestion | None:
     text = read_text(row, "text")
     if text is None:
         intake.tally.skip("questions without text", key)
         return None
     rewrite = next((value for name in _REWRITES if (value := read_text(row, name))), None)
-    return Posed(key, text, rewrite, read_text(row, "bm25_query"), _read_tags(row))
+    return GoldenQuestion(key, text, rewrite, read_text(row, "bm25_query"), _read_tags(row))
 
 
 def _read_tags(row: Row) -> tuple[str, ...]:
@@ -276,8 +276,8 @@ def _is_plain(value: Any) -> bool:
         return False
 
 
-def _input_files(source: Source) -> tuple[Input, ...]:
-    return tuple(Input(origin.address, origin.digest().hex()) for origin in source.origins())
+def _input_files(source: Source) -> tuple[StageInput, ...]:
+    return tuple(StageInput(origin.address, origin.digest().hex()) for origin in source.origins())
 
 
 @dataclass(frozen=True)
@@ -404,10 +404,10 @@ class GoldenWork:
     """A run in the making. What costs time to open is opened when it is first asked for."""
 
     request: GoldenRequest
-    read: Read
+    read: ReadCorpus
     run: Path
     ledger: Ledger
-    listener: Silent = field(default_factory=Silent)
+    listener: SilentListener = field(default_factory=SilentListener)
     calls: dict[str, dict[str, int]] = field(default_factory=dict)
     """What each stage has sent in this session: requests, tokens ..."""
     warnings: list[str] = field(default_factory=list)
@@ -418,7 +418,7 @@ class GoldenWork:
         return {key: place for place, key in enumerate(self.passages.ids)}
 
     @cached_property
-    def posed(self) -> dict[str, Posed]:
+    def posed(self) -> dict[str, GoldenQuestion]:
         """The questions by id."""
         return {question.id: question for question in self.read.questions}
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from embassay.data.lines import Delimited, text_lines
+from embassay.data.lines import DelimitedTable, text_lines
 from embassay.data.rows import Row, escape_formula, make_missing_column_error
 from embassay.data.tables import known_suffix
 from embassay.errors import DataError, UsageError
@@ -41,7 +41,7 @@ _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)?")
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedPassage:
     """A passage of a final list: its place (1 = best) and grade by the judge (None where it gave none), its text."""
 
     doc_id: str
@@ -56,11 +56,11 @@ class FinalList:
 
     query_id: str
     question: str
-    passages: tuple[Listed, ...]
+    passages: tuple[ListedPassage, ...]
 
 
 @dataclass(frozen=True)
-class Edited:
+class EditedPassage:
     """What a person said of one passage; None and "" where nothing."""
 
     query_id: str
@@ -93,7 +93,7 @@ def write_check(
     write_atomic(path, format_csv_sheet(rows, _detect_delimiter(path)).encode("utf-8-sig"))
 
 
-def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bool]:
+def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[EditedPassage], bool]:
     """What stands in an edited file of these lists, and whether it was a blind one.
 
     Rows may be in any order, separators commas, semicolons or tabs, and 1,5 is 1.5. DataError with file and line for a
@@ -104,7 +104,7 @@ def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bo
     for column in NEEDED:
         if column not in source.columns():
             raise make_missing_column_error(source, column)
-    edits: dict[str, Edited] = {}
+    edits: dict[str, EditedPassage] = {}
     lines: dict[str, int] = {}
     for row in source.rows(NEEDED):
         if not any(_read_cell(row, column) for column in NEEDED):
@@ -120,7 +120,7 @@ def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bo
                 "Delete one of the two rows."
             )  # fmt: skip
         whose, passage = items[item]
-        edits[item] = Edited(
+        edits[item] = EditedPassage(
             whose.query_id, passage.doc_id, _edited_place(row), _read_grade(row), _read_cell(row, "remark")
         )
         lines[item] = row.line
@@ -133,7 +133,7 @@ def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bo
 
 
 def _check_whole(
-    path: Path, edits: Mapping[str, Edited], lines: Mapping[str, int], lists: Sequence[FinalList]
+    path: Path, edits: Mapping[str, EditedPassage], lines: Mapping[str, int], lists: Sequence[FinalList]
 ) -> None:
     """DataError if a question has rows, but not all of them."""
     for final in lists:
@@ -153,14 +153,14 @@ def _check_columns(blind: bool) -> tuple[str, ...]:
     return ("item", "query_id", "question", "place", "grade", "remark", *judges, "doc_id", "text")
 
 
-def _shuffle_list(final: FinalList, seed: int) -> Iterator[Listed]:
+def _shuffle_list(final: FinalList, seed: int) -> Iterator[ListedPassage]:
     for place in (
         make_generator(seed, "human check", final.query_id).permutation(len(final.passages)).tolist()
     ):
         yield final.passages[place]
 
 
-def _check_row(final: FinalList, passage: Listed, excerpt: int, blind: bool) -> dict[str, object]:
+def _check_row(final: FinalList, passage: ListedPassage, excerpt: int, blind: bool) -> dict[str, object]:
     grade = "" if passage.grade is None else passage.grade
     filled = ("", "") if blind else (passage.place, grade)
     return {
@@ -193,10 +193,10 @@ def _detect_delimiter(path: Path) -> str:
     return "\t" if ending == ".tsv" else ","
 
 
-def _open_check(path: Path) -> Delimited:
+def _open_check(path: Path) -> DelimitedTable:
     _detect_delimiter(path)
     _, header = next(iter(text_lines(path)))
-    return Delimited(path, max((",", ";", "\t"), key=header.count))
+    return DelimitedTable(path, max((",", ";", "\t"), key=header.count))
 
 
 def _read_cell(row: Row, column: str) -> str:
@@ -272,8 +272,8 @@ def read_final_list(query: str, path: Path) -> FinalList:
     return FinalList(query, question, passages)
 
 
-def _read_listed(row: dict[str, Any]) -> Listed:
-    return Listed(str(row["doc_id"]), int(row["final_rank"]), row["grade"], str(row["text"]))
+def _read_listed(row: dict[str, Any]) -> ListedPassage:
+    return ListedPassage(str(row["doc_id"]), int(row["final_rank"]), row["grade"], str(row["text"]))
 
 
 FILES = ("qrels.tsv", "qrels.trec", "golden.jsonl", "beir")
@@ -282,7 +282,7 @@ ListRow = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedQuestion:
     """A question that is in the golden set: its text and rewriting, and all graded passages of its pool (`doc_id`,
     `grade`, None where it has none, `text` ...), those that were ordered with `final_rank`."""
 
@@ -303,7 +303,7 @@ class CorpusText:
 
 def write_export(
     folder: Path,
-    questions: Sequence[Finished],
+    questions: Sequence[FinishedQuestion],
     corpus: Iterable[CorpusText],
     about: Mapping[str, Any],
     places: Mapping[str, tuple[str, int, int]] = MappingProxyType({}),
@@ -356,7 +356,7 @@ def write_export(
 
 
 def _export_rows(
-    questions: Sequence[Finished], rows: Mapping[str, Sequence[ListRow]]
+    questions: Sequence[FinishedQuestion], rows: Mapping[str, Sequence[ListRow]]
 ) -> Iterator[dict[str, Any]]:
     for question in questions:
         for row in rows[question.id]:

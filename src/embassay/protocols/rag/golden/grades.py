@@ -26,18 +26,18 @@ from embassay.protocols.rag.golden.corpus import GoldenWork
 from embassay.protocols.rag.golden.refinement import (
     CallLog,
     Entry,
-    Hooks,
     RankingPool,
-    Refined,
-    Refinement,
+    RefinedOrder,
+    RefinementListener,
+    RefinementSettings,
     log_text,
     refine_pools,
 )
 from embassay.protocols.rag.golden.stages import (
     Done,
-    Input,
-    Product,
     RunQuery,
+    StageInput,
+    StageProduct,
     as_jsonl,
     make_input,
     read_rows,
@@ -57,7 +57,7 @@ Keep = Callable[[Question, Passage, GradeVerdict], None]
 
 
 @dataclass(frozen=True)
-class Ungraded:
+class UngradedPassage:
     """A passage without a grade: why, and what was wrong with each answer to it."""
 
     query_id: str
@@ -71,12 +71,12 @@ class Grading:
     """The verdicts by question and passage, and what has none, both in the order in which they were asked for."""
 
     verdicts: Mapping[Key, GradeVerdict]
-    ungraded: tuple[Ungraded, ...]
+    ungraded: tuple[UngradedPassage, ...]
 
     @property
     def failed(self) -> Mapping[str, str]:
         """Question id -> why it has failed, in one line."""
-        by_query: dict[str, list[Ungraded]] = {}
+        by_query: dict[str, list[UngradedPassage]] = {}
         for passage in self.ungraded:
             by_query.setdefault(passage.query_id, []).append(passage)
         return {query: _ungraded_reason(passages) for query, passages in by_query.items()}
@@ -105,7 +105,7 @@ async def grade_all(
     """
     waiting = list({pair_key(pair): pair for pair in asked if pair_key(pair) not in kept}.values())
     verdicts: dict[Key, GradeVerdict] = {}
-    ungraded: dict[Key, Ungraded] = {}
+    ungraded: dict[Key, UngradedPassage] = {}
     # A judge that has graded before needs no trial.
     trials = FIRST if not kept and len(waiting) > sum(FIRST) else ()
     ends = (*accumulate(trials), len(waiting))
@@ -116,7 +116,7 @@ async def grade_all(
             pair = part[position]
             if isinstance(outcome, Failure):
                 rejected = tuple(getattr(outcome.error, "rejected", ()))
-                ungraded[pair_key(pair)] = Ungraded(*pair_key(pair), outcome.reason, rejected)
+                ungraded[pair_key(pair)] = UngradedPassage(*pair_key(pair), outcome.reason, rejected)
             else:
                 verdicts[pair_key(pair)] = outcome
                 keep(*pair, outcome)
@@ -185,7 +185,7 @@ def _texts_digest(pair: Pair) -> str:
     return digest_json([pair[0].text, pair[1].text])[:16]
 
 
-def _ungraded_reason(ungraded: Sequence[Ungraded]) -> str:
+def _ungraded_reason(ungraded: Sequence[UngradedPassage]) -> str:
     first = ungraded[0]
     others = f" and {len(ungraded) - 1} more" if len(ungraded) > 1 else ""
     return f"no grade for {first.doc_id}{others}: {first.reason}"
@@ -214,7 +214,7 @@ class GradeStage:
             "failed": work.request.options.failed,
         }
 
-    def inputs(self, asked: RunQuery) -> Sequence[Input]:
+    def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
         return (make_input(asked.folder.merged, self.work.run),)
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
@@ -280,7 +280,7 @@ class GradeStage:
             attempts = sum(row["attempts"] for row in scored)
             done(
                 asked,
-                Product(
+                StageProduct(
                     {asked.folder.scores: as_jsonl(scored)},
                     {
                         "graded": len(graded),
@@ -418,7 +418,7 @@ MINIMUM = 35
 
 
 @dataclass(frozen=True)
-class Pruned:
+class PrunedRows:
     """The rows that are kept, best grade first and by place of fusion within a grade; `cut_stage` is the lowest grade
     whose bucket was taken, `cut_size` how many rows are kept."""
 
@@ -431,7 +431,7 @@ class Pruned:
         return len(self.rows)
 
 
-def prune_rows(rows: Sequence[Mapping[str, Any]], minimum: int = MINIMUM) -> Pruned:
+def prune_rows(rows: Sequence[Mapping[str, Any]], minimum: int = MINIMUM) -> PrunedRows:
     """The rows (each with `grade`, 1 to 5, and `rank_rrf`) of the buckets 5, 4, 3, 2, 1, each taken whole while fewer
     than `minimum` are kept; all rows where there are no more.
 
@@ -449,17 +449,17 @@ def prune_rows(rows: Sequence[Mapping[str, Any]], minimum: int = MINIMUM) -> Pru
         bucket = [row for row in rows if row["grade"] == grade]
         kept += sorted(bucket, key=lambda row: (row["rank_rrf"], str(row.get("doc_id", ""))))
         stage = grade if bucket else stage
-    return Pruned(tuple(kept), stage)
+    return PrunedRows(tuple(kept), stage)
 
 
-def make_pruned_rows(pruned: Pruned, ts: str) -> list[dict[str, Any]]:
+def make_pruned_rows(pruned: PrunedRows, ts: str) -> list[dict[str, Any]]:
     """The lines of S5's artefact: those of S4 with where the cut was made."""
     cut = {"cut_stage": pruned.cut_stage, "cut_size": pruned.cut_size, "cut_ts": ts}
     return [{**row, **cut} for row in pruned.rows]
 
 
 @dataclass
-class Cut:
+class CutStage:
     """S5 for many questions."""
 
     work: GoldenWork
@@ -469,7 +469,7 @@ class Cut:
     def parameters(self) -> Mapping[str, Any]:
         return {"version": GRADES_VERSION, "minimum": self.work.request.options.minimum}
 
-    def inputs(self, asked: RunQuery) -> Sequence[Input]:
+    def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
         return (make_input(asked.folder.scores, self.work.run),)
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
@@ -478,7 +478,7 @@ class Cut:
             pruned = prune_rows(read_rows(asked.folder.scores), minimum)
             rows = make_pruned_rows(pruned, current_time("milliseconds"))
             files = {asked.folder.pruned(minimum): as_jsonl(rows)}
-            done(asked, Product(files, {"kept": len(rows), "cut_stage": pruned.cut_stage}))
+            done(asked, StageProduct(files, {"kept": len(rows), "cut_stage": pruned.cut_stage}))
         return {}
 
 
@@ -487,7 +487,7 @@ _SHOWN = 200
 
 
 def make_ranked_rows(
-    refined: Refined, rows: Mapping[str, Mapping[str, Any]] | None = None
+    refined: RefinedOrder, rows: Mapping[str, Mapping[str, Any]] | None = None
 ) -> list[dict[str, Any]]:
     """All candidates, best first: `final_rank` (1 = best), `final_score`, `exposures` and `info`, after what `rows`
     (by document id) says of each."""
@@ -504,14 +504,14 @@ def make_ranked_rows(
     ]
 
 
-def calls_text(refinement: Refinement, refined: Refined) -> str:
+def calls_text(refinement: RefinementSettings, refined: RefinedOrder) -> str:
     """All answers by round and place, as a log that `CallLog` reads: the same whenever they came."""
     entries: list[Entry] = [*refined.failures, *refined.calls]
     entries.sort(key=lambda entry: entry.round)
     return log_text(refinement.about(refined.pool), entries)
 
 
-def checkpoint_text(refined: Refined, top: int) -> str:
+def checkpoint_text(refined: RefinedOrder, top: int) -> str:
     """The ranker's state as JSON, with the top ids as they stand, why it stopped, and what is claimed of the order or
     why nothing is."""
     ids, ranking = refined.pool.ids, refined.ranking
@@ -526,7 +526,7 @@ def checkpoint_text(refined: Refined, top: int) -> str:
     return to_json(state, indent=1) + "\n"
 
 
-def preview_text(refined: Refined, top: int) -> str:
+def preview_text(refined: RefinedOrder, top: int) -> str:
     """The first `top` as Markdown: grade, times shown, score, and how the passage begins."""
     pool, ranking = refined.pool, refined.ranking
     stopped = f"stopped: {ranking.stopped}" if ranking.stopped else "not done yet"
@@ -562,18 +562,18 @@ Wave = dict[str, str]
 
 
 @dataclass
-class Order:
+class OrderStage:
     """S6 for many questions at a time."""
 
     work: GoldenWork
     stage: str = "S6"
 
     @cached_property
-    def refinement(self) -> Refinement:
+    def refinement(self) -> RefinementSettings:
         """Who orders, and how."""
         request = self.work.request
         engine = ENGINES.build(request.engine)
-        return Refinement(self.work.judge, engine, request.seed, request.options.top)
+        return RefinementSettings(self.work.judge, engine, request.seed, request.options.top)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -587,7 +587,7 @@ class Order:
             "judge_question": work.request.options.judge_question,
         }
 
-    def inputs(self, asked: RunQuery) -> Sequence[Input]:
+    def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
         return (make_input(self._pruned(asked), self.work.run),)
 
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
@@ -620,20 +620,20 @@ class Order:
             for pool in pools
         }
 
-        def finished(key: str, refined: Refined) -> None:
+        def finished(key: str, refined: RefinedOrder) -> None:
             if key in waiting and not queries[key].folder.success("S6").exists():
                 done(queries[key], self._product(queries[key], rows[key], refined))
 
-        def checkpoint(key: str, refined: Refined) -> None:
+        def checkpoint(key: str, refined: RefinedOrder) -> None:
             asked = queries[key]
             if key in waiting and not asked.folder.success("S6").exists():
                 write_atomic(asked.folder.checkpoint, checkpoint_text(refined, self.refinement.top))
 
-        hooks = Hooks(self.work.listener.advanced_by, checkpoint, finished, self._warn)
+        hooks = RefinementListener(self.work.listener.advanced_by, checkpoint, finished, self._warn)
         with self.work.charged("S6", self.work.judge.name):
             outcomes = wait_for(lambda: refine_pools(self.refinement, pools, logs=logs, hooks=hooks))
         for key, outcome in outcomes.items():
-            if isinstance(outcome, Refined):
+            if isinstance(outcome, RefinedOrder):
                 finished(key, outcome)
         return {
             key: f"not ordered: {outcome.reason}"
@@ -641,7 +641,9 @@ class Order:
             if isinstance(outcome, Failure) and key in waiting
         }
 
-    def _product(self, asked: RunQuery, rows: Sequence[Mapping[str, Any]], refined: Refined) -> Product:
+    def _product(
+        self, asked: RunQuery, rows: Sequence[Mapping[str, Any]], refined: RefinedOrder
+    ) -> StageProduct:
         top, folder = self.refinement.top, asked.folder
         ordered = make_ranked_rows(refined, {str(row["doc_id"]): row for row in reversed(rows)})
         files = {
@@ -651,7 +653,7 @@ class Order:
             folder.checkpoint: checkpoint_text(refined, top),
             folder.preview: preview_text(refined, top),
         }
-        return Product(files, {"ranked": len(ordered), "calls": len(refined.calls)})
+        return StageProduct(files, {"ranked": len(ordered), "calls": len(refined.calls)})
 
     def _pool(self, asked: RunQuery, rows: Sequence[Mapping[str, Any]]) -> RankingPool:
         question = self.work.question(asked, rows[0]["query_rewrite"] if rows else "")

@@ -84,7 +84,7 @@ class JudgePair:
 
 
 @dataclass(frozen=True)
-class Panel:
+class JudgePanel:
     """What several judges come to: each, the pairs of them, Krippendorff's alpha of all, and both panels' grades by
     question and passage. `learned` are what the model of Dawid and Skene says of each judge: how often it is right."""
 
@@ -126,7 +126,7 @@ def _read_grades(path: Path, grades: str | None) -> dict[Key, int]:
 
 def make_panel(
     judges: Sequence[JudgeGrades], people: JudgeGrades | None = None, *, seed: int = 1337
-) -> Panel:
+) -> JudgePanel:
     """Compare the judges with each other and with people, and make a panel of them.
 
     Intervals are over questions, resampled with replacement. UsageError for fewer than two judges, two of one name,
@@ -154,7 +154,7 @@ def make_panel(
         else float(sum(judge.usd or 0.0 for judge in judges))
     )
     panels = [JudgeGrades(by, grades[by], total) for by in PANELS]
-    return Panel(
+    return JudgePanel(
         tuple(_judge_standing(judge, people, seed) for judge in judges),
         tuple(_judge_standing(panel, people, seed) for panel in panels),
         tuple(_judge_pair(first, second, seed) for first, second in combinations(judges, 2)),
@@ -244,7 +244,7 @@ def _ordinal_alpha(coincidences: Floats) -> float:
 NAMED = {"exact": "Same grade", "within_one": "Within one", "kappa": "Weighted kappa", "shift": "Shift"}
 
 
-def panel_tables(panel: Panel) -> Iterator[ColumnTable]:
+def panel_tables(panel: JudgePanel) -> Iterator[ColumnTable]:
     """`rag_judges`: each judge and both panels beside people, with prices; `rag_judge_pairs`: the judges beside each
     other."""
     figures: tuple[Field, ...] = ()
@@ -274,7 +274,7 @@ def _figure_fields(find: str) -> Iterator[Field]:
         yield from interval_fields(f"{find}.{name}", ends, "signed" if name == "shift" else "number", 3, 1)
 
 
-def panel_views(panel: Panel) -> Iterator[tuple[list[str], list[list[str]]]]:
+def panel_views(panel: JudgePanel) -> Iterator[tuple[list[str], list[list[str]]]]:
     """Titles and rows for a terminal: judges and panels beside people, with their price; judges beside each other."""
     titles = ["judge", "kind", "grades", "kappa with people", "same grade", "shift", "$/1,000"]
     rows = [
@@ -303,7 +303,7 @@ def _format_figure(figure: IntervalFigure | None) -> str:
     return f"{numbers.format_score(figure.value)}{ends}"
 
 
-def write_panel(out: Path, panel: Panel, by: By) -> Path:
+def write_panel(out: Path, panel: JudgePanel, by: By) -> Path:
     """Write `panel.json`, the tables, and the grades of the panel `by` as `qrels.tsv`, which is returned."""
     out.mkdir(parents=True, exist_ok=True)
     write_atomic(out / FILE, to_json(panel.as_dict(), indent=1) + "\n")
@@ -314,7 +314,7 @@ def write_panel(out: Path, panel: Panel, by: By) -> Path:
     return path
 
 
-def panel_verdict(panel: Panel) -> str:
+def panel_verdict(panel: JudgePanel) -> str:
     """What to know first: how far the judges agree, and which of all stands nearest to people."""
     figure = panel.alpha
     ends = "" if figure.low is None else f" ({figure.low:.2f} to {figure.high:.2f})"
@@ -325,7 +325,7 @@ def panel_verdict(panel: Panel) -> str:
     return text
 
 
-def nearest_claims(panel: Panel) -> tuple[Claim, ...]:
+def nearest_claims(panel: JudgePanel) -> tuple[Claim, ...]:
     """Which of all judges and panels agrees best with people; none without people."""
     kappas = {
         judge.name: judge.people["kappa"].value

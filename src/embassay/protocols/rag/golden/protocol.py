@@ -11,14 +11,14 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from embassay.contracts import Message
-from embassay.data.judged_runs import Known, read_run
+from embassay.data.judged_runs import CorpusTexts, read_run
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.forecast import Effort, Forecaster
+from embassay.protocols.kernel.forecast import Forecaster, TaskEffort
 from embassay.protocols.kernel.outcome import Run, current_time
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import make_request
-from embassay.protocols.kernel.session import Accounts, Attempt, Silent, make_unknown_price_error
+from embassay.protocols.kernel.session import Attempt, RunAccounts, SilentListener, make_unknown_price_error
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.golden import conclusions, stages
 from embassay.protocols.rag.golden.checks import (
@@ -27,9 +27,14 @@ from embassay.protocols.rag.golden.checks import (
     repeat_judgements,
     sample_check,
 )
-from embassay.protocols.rag.golden.conclusions import Gathered, gather_queries, golden_tables, result_rows
+from embassay.protocols.rag.golden.conclusions import (
+    GatheredQuery,
+    gather_queries,
+    golden_tables,
+    result_rows,
+)
 from embassay.protocols.rag.golden.corpus import GoldenWork, read_inputs, search_memory
-from embassay.protocols.rag.golden.final_lists import CorpusText, Finished, write_export
+from embassay.protocols.rag.golden.final_lists import CorpusText, FinishedQuestion, write_export
 from embassay.protocols.rag.golden.options import (
     GoldenRequest,
     Sampling,
@@ -39,9 +44,9 @@ from embassay.protocols.rag.golden.options import (
 )
 from embassay.protocols.rag.golden.stages import (
     STAGES,
+    QueryState,
     RunQuery,
     StageOutcome,
-    State,
     States,
     make_states,
     read_rows,
@@ -89,7 +94,9 @@ def forecast_golden(work: GoldenWork) -> Forecasts:
     )
 
 
-def _forecast_embedding(work: GoldenWork, encoder: PlannedSystem, states: Sequence[State]) -> list[Forecast]:
+def _forecast_embedding(
+    work: GoldenWork, encoder: PlannedSystem, states: Sequence[QueryState]
+) -> list[Forecast]:
     """S1 and S2: the texts that the encoder has not seen."""
     cells = [_forecast_rewriting(work, states)] if hasattr(work.rewriter, "model") else []
     forecaster = Forecaster([encoder], work.tokenizer, work.request.seed, None, measure=True)
@@ -107,7 +114,7 @@ def _forecast_embedding(work: GoldenWork, encoder: PlannedSystem, states: Sequen
 
         held = partial(search_memory, passages=passages, queries=questions, depth=work.request.options.depth)
         cells += forecaster.cells(
-            Effort(
+            TaskEffort(
                 task,
                 work.read.name,
                 len(texts),
@@ -121,7 +128,7 @@ def _forecast_embedding(work: GoldenWork, encoder: PlannedSystem, states: Sequen
     return cells
 
 
-def _forecast_rewriting(work: GoldenWork, states: Sequence[State]) -> Forecast:
+def _forecast_rewriting(work: GoldenWork, states: Sequence[QueryState]) -> Forecast:
     waiting = {state.id for state in states if not state.is_through("S1")}
     asked = [
         question for question in work.read.questions if question.rewrite is None and question.id in waiting
@@ -134,7 +141,7 @@ def _forecast_rewriting(work: GoldenWork, states: Sequence[State]) -> Forecast:
 
 
 def _forecast_judging(
-    work: GoldenWork, states: Sequence[State], sizes: dict[str, PoolSizes]
+    work: GoldenWork, states: Sequence[QueryState], sizes: dict[str, PoolSizes]
 ) -> list[Forecast]:
     """S4, S6 and the repeats: calls of the judge, at the mean length of some passages."""
     questions = [Question(question.id, question.text) for question in work.read.questions]
@@ -168,7 +175,7 @@ def _forecast_judging(
     return cells
 
 
-def _query_sizes(work: GoldenWork, state: State) -> PoolSizes:
+def _query_sizes(work: GoldenWork, state: QueryState) -> PoolSizes:
     """What is known of a query's passages, else the most there can be."""
     options = work.request.options
     # The searches by vectors and by words may find nothing in common.
@@ -234,7 +241,7 @@ def add_run(given: str, work: GoldenWork) -> tuple[str, dict[str, int]]:
     how many passages that are, of how many questions, and what could not be taken. DataError for what is no run, and
     where nothing of it belongs to this set."""
     name, path = parse_named_path(given)
-    known = Known(
+    known = CorpusTexts(
         dict(zip(work.passages.ids, work.passages.texts, strict=True)),
         {question.id: question.text for question in work.read.questions},
     )
@@ -270,9 +277,16 @@ def add_run(given: str, work: GoldenWork) -> tuple[str, dict[str, int]]:
 def make_stages(work: GoldenWork) -> list[GoldenStage]:
     """S1 to S6 for a run."""
     from embassay.protocols.rag.golden.candidates import Fusion, Retrieval, Rewriting
-    from embassay.protocols.rag.golden.grades import Cut, GradeStage, Order
+    from embassay.protocols.rag.golden.grades import CutStage, GradeStage, OrderStage
 
-    return [Rewriting(work), Retrieval(work), Fusion(work), GradeStage(work), Cut(work), Order(work)]
+    return [
+        Rewriting(work),
+        Retrieval(work),
+        Fusion(work),
+        GradeStage(work),
+        CutStage(work),
+        OrderStage(work),
+    ]
 
 
 CHECK = "human_check.csv"
@@ -281,7 +295,7 @@ CHECK = "human_check.csv"
 def write_conclusions(
     folder: RunFolder,
     work: GoldenWork,
-    queries: Sequence[Gathered],
+    queries: Sequence[GatheredQuery],
     told: Mapping[str, Mapping[str, Any]],
     *,
     profile: str = "",
@@ -319,9 +333,9 @@ def write_human_check(folder: RunFolder, work: GoldenWork) -> None:
         sample_check(folder.path, path, Sampling(share, seed=work.request.seed))
 
 
-def _export_set(folder: RunFolder, work: GoldenWork, queries: Sequence[Gathered]) -> dict[str, str]:
+def _export_set(folder: RunFolder, work: GoldenWork, queries: Sequence[GatheredQuery]) -> dict[str, str]:
     finished = [
-        Finished(
+        FinishedQuestion(
             query.state.id,
             query.state.text,
             query.rewrite,
@@ -375,7 +389,7 @@ def golden(  # noqa: PLR0913 - the arguments of a user
     from_stage: str | None = None,
     force: bool = False,
     add_runs: Sequence[str | Path] = (),
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
     **arguments: Any,
 ) -> Run:
@@ -391,7 +405,7 @@ def golden(  # noqa: PLR0913 - the arguments of a user
         GoldenRequest, golden, arguments, encoder, judge,
         corpus=str(corpus), queries=str(queries), dataset=str(dataset)
     )  # fmt: skip
-    making = Making(redo="S1" if force else from_stage, add_runs=tuple(map(str, add_runs)))
+    making = GoldenAttempt(redo="S1" if force else from_stage, add_runs=tuple(map(str, add_runs)))
     return making.carry_out(request, Path(out), listener=listener, max_usd=max_usd)
 
 
@@ -402,7 +416,7 @@ class GoldenPlan(Plan):
     work: GoldenWork
 
 
-class Making(Protocol):
+class GoldenAttempt(Protocol):
     """One attempt at a golden set. `settings` say where the request's values are from; the stage `redo` and all later
     ones are done again; `add_runs` are files of runs whose passages join the pools."""
 
@@ -449,7 +463,9 @@ class Making(Protocol):
         read = ", ".join(f"{name}={value!r}" for name, value in named.items() if value)
         return f"embassay.rag.golden({request.encoder!r}, {request.judge!r}, {read}, out={str(out)!r})"
 
-    def attempt(self, plan: GoldenPlan, accounts: Accounts, workers: Workers, command: str) -> GoldenSession:
+    def attempt(
+        self, plan: GoldenPlan, accounts: RunAccounts, workers: Workers, command: str
+    ) -> GoldenSession:
         """Stage by stage, for all questions together."""
         del workers
         config = settings_record(self.settings) if self.settings else {}
@@ -485,7 +501,7 @@ class GoldenSession(Attempt):
         """Query id -> stage and reason."""
         self.done_now = 0
 
-    def begin(self, listener: Silent) -> None:
+    def begin(self, listener: SilentListener) -> None:
         """Undo what is to be redone, and write down what is asked."""
         del listener  # the work has it
         if self.redo is not None:
@@ -511,7 +527,7 @@ class GoldenSession(Attempt):
         write_atomic(self.folder.path / "questions_manifest.json", to_json(questions, indent=1) + "\n")
         self.write_manifest("running")
 
-    def do(self, listener: Silent) -> None:
+    def do(self, listener: SilentListener) -> None:
         """All stages, each for the queries that came through the ones before."""
         del listener
         going: Sequence[RunQuery] = self.work.queries
@@ -605,7 +621,7 @@ class GoldenSession(Attempt):
         }
 
 
-def _state_record(cell: Cell, state: State) -> CellRecord | None:
+def _state_record(cell: Cell, state: QueryState) -> CellRecord | None:
     if state.status == "not run":
         return None
     return CellRecord(

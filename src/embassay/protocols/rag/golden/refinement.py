@@ -223,7 +223,7 @@ DRAWS = 1000
 
 
 @dataclass(frozen=True)
-class Refined:
+class RefinedOrder:
     """The order of a query's pool, the answers that led to it (by round and place), the ranker's last state, and when
     the query was given up on the way, by earlier runs."""
 
@@ -235,19 +235,19 @@ class Refined:
 
 
 @dataclass(frozen=True)
-class Hooks:
+class RefinementListener:
     """Who wants to know: `progress` of every answer (1) or of several kept ones, `checkpoint` of the state of a query
     now and then and when its work ends, `finished` of a query's result as soon as it is there, `warn` of answers that
     had to be discarded."""
 
     progress: Callable[[int], None] = lambda _: None
-    checkpoint: Callable[[str, Refined], None] = lambda _query, _state: None
-    finished: Callable[[str, Refined], None] = lambda _query, _refined: None
+    checkpoint: Callable[[str, RefinedOrder], None] = lambda _query, _state: None
+    finished: Callable[[str, RefinedOrder], None] = lambda _query, _refined: None
     warn: Callable[[str], None] = lambda _: None
 
 
 @dataclass(frozen=True)
-class Refinement:
+class RefinementSettings:
     """Who orders pools how: `top` places matter most, `seed` names all random choices, and `draw` tells repeats of the
     whole work apart."""
 
@@ -278,13 +278,13 @@ class Refinement:
 
 
 async def refine_pools(
-    refinement: Refinement,
+    refinement: RefinementSettings,
     pools: Sequence[RankingPool],
     *,
     logs: Mapping[str, CallLog] | None = None,
     at_once: int = 256,
-    hooks: Hooks = Hooks(),
-) -> dict[str, Refined | Failure]:
+    hooks: RefinementListener = RefinementListener(),
+) -> dict[str, RefinedOrder | Failure]:
     """Order every pool: query id -> its order, or why there is none.
 
     `logs` holds the answers of earlier runs by query id and gets the new ones. Where the engine shares (`bayes`), pass
@@ -315,7 +315,7 @@ class _RankingWork:
     engine: Engine
     queries: Sequence[_Query]
     at_once: int
-    hooks: Hooks
+    hooks: RefinementListener
     looked: float = field(default_factory=perf_counter)
 
     async def rounds(self, going: Sequence[_Query]) -> None:
@@ -355,7 +355,9 @@ class _RankingWork:
 class _Query:
     """One query on its way."""
 
-    def __init__(self, pool: RankingPool, refinement: Refinement, log: CallLog, hooks: Hooks) -> None:
+    def __init__(
+        self, pool: RankingPool, refinement: RefinementSettings, log: CallLog, hooks: RefinementListener
+    ) -> None:
         self.id, self.pool = pool.question.id, pool
         self._refinement, self._log, self._hooks = refinement, log, hooks
         self.ranker = refinement.engine.start(
@@ -371,7 +373,7 @@ class _Query:
         self._failures = [entry for entry in log.entries if isinstance(entry, KeptFailure)]
         self._failed: list[KeptFailure] = []
         self._again = False
-        self._result: Refined | None = None
+        self._result: RefinedOrder | None = None
 
     def begin_round(self) -> bool:
         """Look what is proposed and which answers to it are kept; false where the query is done or given up."""
@@ -440,9 +442,9 @@ class _Query:
         self._calls += calls
         self._round += 1
 
-    def result(self) -> Refined:
+    def result(self) -> RefinedOrder:
         """The order as it stands."""
-        return self._result or Refined(
+        return self._result or RefinedOrder(
             self.pool, self.ranker.ranking(), tuple(self._calls), self.ranker.state(), tuple(self._failed)
         )
 

@@ -154,7 +154,7 @@ def make_folder_names(ids: Sequence[str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class State:
+class QueryState:
     """A query: `status` is done, failed (in `stage`, for a `reason`) or not run; of the latter `stage` is the last that
     is done, empty for none. `counts` are those of all its stages that are done."""
 
@@ -173,15 +173,15 @@ class State:
         )
 
 
-States = Sequence[State]
+States = Sequence[QueryState]
 
 
-def make_states(queries: Sequence[RunQuery], failed: Mapping[str, tuple[str, str]]) -> tuple[State, ...]:
+def make_states(queries: Sequence[RunQuery], failed: Mapping[str, tuple[str, str]]) -> tuple[QueryState, ...]:
     """The states of the queries, of which some have `failed` (id -> stage and reason)."""
     return tuple(_query_state(asked, failed.get(asked.id)) for asked in queries)
 
 
-def _query_state(asked: RunQuery, failure: tuple[str, str] | None) -> State:
+def _query_state(asked: RunQuery, failure: tuple[str, str] | None) -> QueryState:
     done = []
     for stage in STAGES:
         if not asked.folder.success(stage).exists():
@@ -191,16 +191,16 @@ def _query_state(asked: RunQuery, failure: tuple[str, str] | None) -> State:
     for stage in done:
         counts |= (read_manifest(asked.folder, stage) or {}).get("counts", {})
     if failure is not None:
-        return State(asked.id, asked.text, asked.folder, "failed", *failure, counts)
+        return QueryState(asked.id, asked.text, asked.folder, "failed", *failure, counts)
     status = "done" if len(done) == len(STAGES) else "not run"
-    return State(asked.id, asked.text, asked.folder, status, done[-1] if done else "", "", counts)
+    return QueryState(asked.id, asked.text, asked.folder, status, done[-1] if done else "", "", counts)
 
 
 Plain = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Input:
+class StageInput:
     """A file that a stage reads: its path (within the run for what the run made itself) and its SHA-256."""
 
     path: str
@@ -208,7 +208,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Product:
+class StageProduct:
     """What a stage made of one query: the content of each file, and counts of what is in them."""
 
     files: Mapping[Path, str]
@@ -224,7 +224,7 @@ class RunQuery:
     folder: QueryFolder
 
 
-Done = Callable[[RunQuery, Product], None]
+Done = Callable[[RunQuery, StageProduct], None]
 
 
 class GoldenStage(Protocol):
@@ -240,7 +240,7 @@ class GoldenStage(Protocol):
         """All settings that its artefacts depend on, as JSON values."""
         ...
 
-    def inputs(self, asked: RunQuery) -> Sequence[Input]:
+    def inputs(self, asked: RunQuery) -> Sequence[StageInput]:
         """The files that it reads for a query, as they are now."""
         ...
 
@@ -268,7 +268,7 @@ def carry_out(step: GoldenStage, queries: Sequence[RunQuery], run_id: str) -> St
         undo_stages(asked.folder, step.stage)
     done: list[str] = []
 
-    def finish(asked: RunQuery, product: Product) -> None:
+    def finish(asked: RunQuery, product: StageProduct) -> None:
         complete_stage(step, asked, inputs[asked.id], product, run_id)
         done.append(asked.id)
 
@@ -276,7 +276,7 @@ def carry_out(step: GoldenStage, queries: Sequence[RunQuery], run_id: str) -> St
     return StageOutcome(tuple(done), tuple(query.id for query in queries if query.id in kept), dict(failed))
 
 
-def is_done(step: GoldenStage, folder: QueryFolder, inputs: Sequence[Input]) -> bool:
+def is_done(step: GoldenStage, folder: QueryFolder, inputs: Sequence[StageInput]) -> bool:
     """Whether the stage is whole for a query, with the present parameters and inputs."""
     if not folder.success(step.stage).exists():
         return False
@@ -289,7 +289,7 @@ def is_done(step: GoldenStage, folder: QueryFolder, inputs: Sequence[Input]) -> 
 
 
 def complete_stage(
-    step: GoldenStage, asked: RunQuery, inputs: Sequence[Input], product: Product, run_id: str
+    step: GoldenStage, asked: RunQuery, inputs: Sequence[StageInput], product: StageProduct, run_id: str
 ) -> None:
     """Write what the stage made of a query, then its manifest, then `_SUCCESS`."""
     folder = asked.folder
@@ -347,10 +347,10 @@ def read_manifest(folder: QueryFolder, stage: str) -> dict[str, Any] | None:
         return None
 
 
-def make_input(path: Path, run: Path) -> Input:
+def make_input(path: Path, run: Path) -> StageInput:
     """A file of the run as an input. DataError where it is not there."""
     try:
-        return Input(path.relative_to(run).as_posix(), sha256_hex(read_bounded(path, WHOLE)))
+        return StageInput(path.relative_to(run).as_posix(), sha256_hex(read_bounded(path, WHOLE)))
     except OSError as error:
         raise DataError(
             "a file of an earlier stage cannot be read", path=path, found=error.strerror or str(error),

@@ -19,7 +19,7 @@ from embassay.randomness import make_generator
 from embassay.stats.resampling import percentile_interval, resample_means
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.golden.conclusions import Gathered
+    from embassay.protocols.rag.golden.conclusions import GatheredQuery
 
 FIRST = (4, 12)
 """Passages that are graded before all others are asked for, so that a judge that cannot grade is not paid for thousands
@@ -64,7 +64,7 @@ def check_trial(judge: str, asked: int, reasons: Sequence[str]) -> None:
     )
 
 
-def note_passages_addressing_judge(queries: Sequence[Gathered]) -> Iterator[str]:
+def note_passages_addressing_judge(queries: Sequence[GatheredQuery]) -> Iterator[str]:
     """Passages of grade 4 or 5 that speak to a judge: a model may have obeyed them. Of a model with 1.5B parameters,
     instructions raised all useless passages to 5, with our prompt's defence and without."""
     rows = (row for query in queries if query.is_done for row in query.rows)
@@ -81,7 +81,7 @@ def note_passages_addressing_judge(queries: Sequence[Gathered]) -> Iterator[str]
     )
 
 
-def rank_agreement(queries: Sequence[Gathered], *, seed: int = 1337) -> IntervalFigure:
+def rank_agreement(queries: Sequence[GatheredQuery], *, seed: int = 1337) -> IntervalFigure:
     """Of two passages of a question with different grades, how often the higher grade has the better place in the
     fused lists, over all such pairs: 0.5 at random. Its interval is over questions; a tie of places counts half."""
     counted = [

@@ -72,7 +72,7 @@ class MalformedJudgement(ValueError):
 
 
 @dataclass(frozen=True)
-class Mended:
+class CompletedOrder:
     """An order that was made whole: positions, how many at its end the answer left out, and how many of its labels
     stood for nothing or for a second time."""
 
@@ -127,7 +127,7 @@ def _first_repeated(names: Sequence[str]) -> str | None:
     return None
 
 
-def complete_order(text: str, labels: Sequence[str]) -> Mended:
+def complete_order(text: str, labels: Sequence[str]) -> CompletedOrder:
     """The order in an answer, what is left out put at its end as it was shown and what is unknown dropped;
     MalformedJudgement for an answer that names none of the labels.
 
@@ -140,7 +140,7 @@ def complete_order(text: str, labels: Sequence[str]) -> Mended:
     if not named_places:
         raise MalformedJudgement("unknown label", str(named[0]) if named else "none")
     left_out = [place for place in range(len(labels)) if place not in set(named_places)]
-    return Mended((*named_places, *left_out), len(left_out), len(named) - len(named_places))
+    return CompletedOrder((*named_places, *left_out), len(left_out), len(named) - len(named_places))
 
 
 def _read_labels(text: str) -> list[str]:
@@ -381,8 +381,8 @@ class _JudgementCall:
     about: tuple[str, ...]
 
 
-def _read_whole_order(text: str, labels: Sequence[str]) -> Mended:
-    return Mended(order_of(text, labels))
+def _read_whole_order(text: str, labels: Sequence[str]) -> CompletedOrder:
+    return CompletedOrder(order_of(text, labels))
 
 
 # Its name is in the schema that the model is asked with, so in the key of every kept answer: it stays.

@@ -268,7 +268,7 @@ MALFORMED_GRADES = (
 
 
 @dataclass(frozen=True)
-class Noise:
+class JudgeNoise:
     """How a simulated judge errs. Utilities are grades plus `jitter` x U(-0.5, 0.5), fixed for every passage, so that
     they round to the grade; units are grades.
 
@@ -310,7 +310,7 @@ class SimulatedJudge:
     def __init__(
         self,
         grades: Grades,
-        noise: Noise = Noise(),
+        noise: JudgeNoise = JudgeNoise(),
         *,
         unjudged: int = 1,
         seed: int = 1337,
@@ -428,7 +428,7 @@ def open_simulated(
     seed: int = 1337,
     attempts: int = 6,
     latency: float = 0.0,
-    noise: Noise = Noise(),
+    noise: JudgeNoise = JudgeNoise(),
 ) -> SimulatedJudge:
     """`simulated:QRELS`: the judgements in a file, or of the retrieval set in a folder, through the map `grades`.
 
@@ -457,7 +457,7 @@ _DEFAULTS = {
     "unjudged": 1,
     "seed": 1337,
     "attempts": 6,
-    **asdict(Noise()),
+    **asdict(JudgeNoise()),
 }
 
 

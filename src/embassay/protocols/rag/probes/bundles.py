@@ -214,7 +214,7 @@ EXAMPLE_FORMS = (QUERIES["en"][0], TITLES["en"][0])
 
 
 @dataclass(frozen=True)
-class Material:
+class BundleMaterial:
     """What bundles are made of: authors and topics in a language. UsageError for too few of either."""
 
     lang: Lang
@@ -230,7 +230,7 @@ class Material:
             )
 
 
-def make_bundles(material: Material, queries: int, *, seed: int) -> list[Bundle]:
+def make_bundles(material: BundleMaterial, queries: int, *, seed: int) -> list[Bundle]:
     """The bundles of one run: author and topic of a query are the same in every run; impostors, the other topic and
     the forms are drawn anew from `seed`, for each query from a stream of its own.
 
@@ -271,13 +271,13 @@ def _fill_form(form: str, author: str, topic: str) -> str:
     return _PLACE.sub(lambda place: author if place[0] == "{A}" else topic, form)
 
 
-def open_material(lang: Lang, *, people: Path | None = None, topics: Path | None = None) -> Material:
+def open_material(lang: Lang, *, people: Path | None = None, topics: Path | None = None) -> BundleMaterial:
     """A hundred invented authors and a hundred topics in this language, or those of files.
 
     `people` is a table with the columns given and family, `topics` one with the column topic, in any format that data
     come in; a .txt file has a topic on each line. DataError with the line that cannot be read, UsageError for too few.
     """
-    return Material(
+    return BundleMaterial(
         lang,
         tuple(_read_people(people)) if people else _bundled_people(lang),
         tuple(_read_topics(topics)) if topics else _bundled_topics(lang),

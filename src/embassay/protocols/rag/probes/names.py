@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity, Spread
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.estimates import Items
-from embassay.protocols.kernel.forecast import Effort
+from embassay.protocols.kernel.estimates import ItemCollector
+from embassay.protocols.kernel.forecast import TaskEffort
 from embassay.protocols.kernel.groups import Labels, tie_items
 from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
@@ -26,7 +26,7 @@ from embassay.protocols.rag.probes.bundles import (
     CANDIDATES,
     CONDITIONS,
     Bundle,
-    Material,
+    BundleMaterial,
     make_bundles,
     make_near_miss,
     open_material,
@@ -88,7 +88,7 @@ class BundleTexts:
         yield from (self.passages[place] for place in np.unique(self.right[:, :, query]))
 
 
-def make_all_bundles(material: Material, queries: int, runs: int, seed: int) -> list[list[Bundle]]:
+def make_all_bundles(material: BundleMaterial, queries: int, runs: int, seed: int) -> list[list[Bundle]]:
     """The bundles of each run; that of run r are drawn from seed + r (spec rag 5.3)."""
     return [make_bundles(material, queries, seed=seed + run) for run in range(runs)]
 
@@ -220,7 +220,7 @@ def average_over_runs(values: Floats) -> OverRuns:
 
 
 @dataclass(frozen=True)
-class Change:
+class MarginChange:
     """An ablation against the base, over the same rows (run, query).
 
     `percent` is the mean of the rows' changes in percent, over the `kept` rows of `rows`: those whose base margin is
@@ -240,7 +240,7 @@ class Change:
         return 1 - self.kept / self.rows
 
 
-def measure_margin_change(base: Floats, ablated: Floats, *, least: float = LEAST_MARGIN) -> Change:
+def measure_margin_change(base: Floats, ablated: Floats, *, least: float = LEAST_MARGIN) -> MarginChange:
     """What an ablation does to a margin; both (runs, queries) or (rows,), the same rows.
 
     >>> result = measure_margin_change(np.array([0.2, 0.1, 0.015, 0.3]), np.array([0.05, 0.04, 0.0, 0.06]))
@@ -256,10 +256,10 @@ def measure_margin_change(base: Floats, ablated: Floats, *, least: float = LEAST
     kept = before >= least
     absolute = float((after - before).mean())
     if not kept.any():
-        return Change(float("nan"), float("nan"), absolute, 0, len(before))
+        return MarginChange(float("nan"), float("nan"), absolute, 0, len(before))
     rows = 100 * (after[kept] - before[kept]) / before[kept]
     ratio = 100 * (after[kept].mean() / before[kept].mean() - 1)
-    return Change(float(rows.mean()), float(ratio), absolute, int(kept.sum()), len(before))
+    return MarginChange(float(rows.mean()), float(ratio), absolute, int(kept.sum()), len(before))
 
 
 @dataclass(frozen=True)
@@ -433,7 +433,7 @@ def _complete_columns(rows: Floats) -> Floats:
 
 def _item_columns(conditions: Sequence[str], values: Mapping[str, Floats]) -> Mapping[str, list[object]]:
     """A value of every measure for every condition, run and query; `item_id` is query@run."""
-    items = Items()
+    items = ItemCollector()
     runs, queries = values[HEADLINE].shape[1:]
     ids = [f"{query:03d}@{run}" for run in range(runs) for query in range(queries)]
     for place, name in enumerate(conditions):
@@ -475,7 +475,7 @@ def evaluate_cell(
         margins = measure_margins(opened.system, texts)
         lost = find_lost_queries(opened.system, [f"{q:03d}" for q in range(request.size)], texts.of_query)
         if lost.too_many:
-            result = lost.without_score(HEADLINE, Items())
+            result = lost.without_score(HEADLINE, ItemCollector())
         else:
             retrieval = measure_retrieval(opened.system, collections)
             for of_rows in (margins.name, margins.topic, margins.both, *retrieval.values()):
@@ -560,20 +560,20 @@ def _count_distinct(rehearse: Callable[[Hear], bool]) -> int:
     return sum(asked)
 
 
-def _check_names(of: Material) -> None:
+def _check_names(of: BundleMaterial) -> None:
     """UsageError for a name that cannot be missed by as many letters as the ablation does."""
     for person in of.people:
         make_near_miss(person.name, 3)
 
 
-def _repeat_notes(of: Material, queries: int) -> tuple[str, ...]:
+def _repeat_notes(of: BundleMaterial, queries: int) -> tuple[str, ...]:
     people, topics = len(set(of.people)), len(set(of.topics))
     if queries <= lcm(people, topics):
         return ()
     return (f"{queries} queries of {people} authors and {topics} topics: pairs of both occur more than once",)
 
 
-def _cell_effort(request: NamesRequest, lang: Lang, name: str) -> Effort:
+def _cell_effort(request: NamesRequest, lang: Lang, name: str) -> TaskEffort:
     def rehearse(hear: Hear) -> bool:
         return rehearse_cell(request, lang, hear)
 

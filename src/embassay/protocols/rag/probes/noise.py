@@ -16,8 +16,8 @@ from embassay.data.shapes import check_targets
 from embassay.errors import UsageError
 from embassay.measures import list_tau, overlap
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.estimates import MOST_LOST, Items, make_undefined_score
-from embassay.protocols.kernel.forecast import Effort
+from embassay.protocols.kernel.estimates import MOST_LOST, ItemCollector, make_undefined_score
+from embassay.protocols.kernel.forecast import TaskEffort
 from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_names
 from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
@@ -155,7 +155,7 @@ def _place_ids(places: list[int]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Drop:
+class CosineDrop:
     """From the clean question to the noisiest: absolute, and as a share of the clean cosine (NaN where that is 0)."""
 
     absolute: float
@@ -172,7 +172,7 @@ def measure_recovery(clean: Floats, noisy: Floats, rewritten: Floats) -> Floats:
     return np.asarray((rewritten - noisy) / np.where(clean > noisy, clean - noisy, np.nan))
 
 
-def cosine_drop(clean: float, noisy: float) -> Drop:
+def cosine_drop(clean: float, noisy: float) -> CosineDrop:
     """What is lost between two mean cosines.
 
     >>> result = cosine_drop(0.818, 0.522)
@@ -180,7 +180,7 @@ def cosine_drop(clean: float, noisy: float) -> Drop:
     (0.296, 36.2)
     """
     lost = clean - noisy
-    return Drop(lost, float(share_lost(np.array(clean), np.array(noisy))))
+    return CosineDrop(lost, float(share_lost(np.array(clean), np.array(noisy))))
 
 
 def recovered_share(clean: Floats, noisy: Floats, rewritten: Floats) -> float:
@@ -307,7 +307,7 @@ def _item_columns(
     ids: Sequence[str], variants: Sequence[Variant], values: Mapping[str, Floats]
 ) -> Mapping[str, list[object]]:
     """A value of every measure for every wording; `item_id` is query@run."""
-    items = Items()
+    items = ItemCollector()
     runs = next(iter(values.values())).shape[1]
     keys = [f"{key}@{run}" for run in range(runs) for key in ids]
     for place, variant in enumerate(variants):
@@ -352,7 +352,7 @@ def evaluate_cell(
         near = measure_wording_cosines(opened.system, posed, asked)
         lost = find_lost_queries(opened.system, posed.ids, lambda q: _question_texts(posed, variants, q))
         if lost.too_many:
-            result = lost.without_score(HEADLINE, Items(), posed.skipped)
+            result = lost.without_score(HEADLINE, ItemCollector(), posed.skipped)
         else:
             values = {COSINE: near, **measure_wording_retrieval(opened.system, posed, asked)}
             for rows in values.values():
@@ -468,7 +468,7 @@ def plan_noise(
     )  # fmt: skip
 
 
-def _cell_effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> Effort:
+def _cell_effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> TaskEffort:
     def rehearse(hear: Hear) -> bool:
         return rehearse_cell(request, source, lang, hear)
 
@@ -476,7 +476,7 @@ def _cell_effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> 
     wordings = units - len(posed.corpus)
     effort = estimate_effort(TASK, posed.dataset, len(posed), posed.corpus, rehearse, wordings)
     # A rewriting is a text that nobody has yet: each is counted as long as the question.
-    return Effort(
+    return TaskEffort(
         effort.task,
         effort.dataset,
         effort.items,

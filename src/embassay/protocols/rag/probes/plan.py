@@ -9,7 +9,7 @@ from typing import Any
 from embassay.contracts import Similarity, Tokenizer
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import (
-    Effort,
+    TaskEffort,
     count_dimensions,
     read_bytes,
     remembered_vector_bytes,
@@ -35,7 +35,7 @@ class ProbePlan(planning.Plan):
     that noisy questions are given to."""
 
     task: str
-    efforts: tuple[Callable[[], Effort], ...]
+    efforts: tuple[Callable[[], TaskEffort], ...]
     rewriters: tuple[Rewriter, ...] = ()
 
     @property
@@ -93,11 +93,11 @@ def make_cell(task: str, dataset: str, system: PlannedSystem, key: str, units: i
 
 def estimate_effort(
     task: str, dataset: str, items: int, texts: Sequence[str], rehearse: Callable[[Hear], bool], pairs: int
-) -> Effort:
+) -> TaskEffort:
     """What a dataset takes: `texts` stand for those that are asked for where these cannot be counted, `pairs` are what
     a system without vectors compares."""
     tokens = sum(len(text) for text in texts) // 4
-    return Effort(task, dataset, items, pairs, tokens, rehearse, texts)
+    return TaskEffort(task, dataset, items, pairs, tokens, rehearse, texts)
 
 
 _PER_PLACE = 4_000

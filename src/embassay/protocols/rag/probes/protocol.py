@@ -10,7 +10,7 @@ from embassay.protocols.kernel.forecast import Forecaster
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import make_request
-from embassay.protocols.kernel.session import Conclusion, Session, Silent, make_unknown_price_error
+from embassay.protocols.kernel.session import Conclusion, Session, SilentListener, make_unknown_price_error
 from embassay.protocols.rag.golden.protocol import ANSWER_TOKENS
 from embassay.protocols.rag.probes import names, noise, signatures
 from embassay.protocols.rag.probes.names import NamesJob, plan_names
@@ -80,7 +80,7 @@ def probe_names(
     out: str | Path,
     workers: Workers = 1,
     cache: Path | None = None,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
     **arguments: Any,
 ) -> Run:
@@ -103,7 +103,7 @@ def probe_noise(
     out: str | Path,
     workers: Workers = 1,
     cache: Path | None = None,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
     **arguments: Any,
 ) -> Run:
@@ -164,7 +164,7 @@ class Probe(Protocol):
         """Which probe it is, and its rewriters."""
         return plan.settings
 
-    def work(self, session: Session, listener: Silent) -> None:
+    def work(self, session: Session, listener: SilentListener) -> None:
         """Have all noisy questions rewritten, and redo cells that lacked what is there now."""
         plan: Any = session.plan
         if plan.rewriters:
@@ -188,7 +188,7 @@ class Probe(Protocol):
         return Conclusion(tables=tuple(table for table in tables if table.rows))
 
     def _rewritten(
-        self, session: Session, of_dataset: Mapping[str, set[str]], listener: Silent
+        self, session: Session, of_dataset: Mapping[str, set[str]], listener: SilentListener
     ) -> dict[str, Mapping[str, str]]:
         """Why texts were not rewritten, by rewriter and text."""
         plan: Any = session.plan

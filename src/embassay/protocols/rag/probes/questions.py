@@ -20,7 +20,7 @@ from embassay.measures.judgements import ABSENT, RELEVANT, UNJUDGED
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.groups import Labels, tie_items
 from embassay.protocols.kernel.inputs import charge_calls
-from embassay.protocols.kernel.session import Silent
+from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.bundles import make_bundles, open_material
 from embassay.protocols.rag.probes.names import make_all_bundles, make_bundle_corpus, write_texts
@@ -332,7 +332,7 @@ class Rewritings:
         return texts
 
     def complete(
-        self, rewriter: Rewriter, texts: Iterable[str], listener: Silent, ledger: Ledger | None
+        self, rewriter: Rewriter, texts: Iterable[str], listener: SilentListener, ledger: Ledger | None
     ) -> Mapping[str, str]:
         """Have the texts rewritten that are not there; text -> why of those that cannot be. What comes is kept, also
         when the money ends (BudgetExceeded) or the model cannot be had (ModelError)."""

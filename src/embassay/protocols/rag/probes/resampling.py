@@ -16,7 +16,7 @@ from embassay.measures import ndcg_arrays, pearson, spearman
 from embassay.measures.judgements import ABSENT, GRADES, Graded
 from embassay.measures.sets import n_recall_of, ra_nwg_of
 from embassay.protocols.kernel.estimates import (
-    Lost,
+    LostTexts,
     bootstrap_estimate,
     bootstrap_interval,
     make_undefined_score,
@@ -126,9 +126,11 @@ def _best_gains(counts: Ints) -> Floats:
     return np.asarray(np.maximum(4.0 - passed, 0))
 
 
-def find_lost_queries(system: Similarity, ids: Sequence[str], texts: Callable[[int], Iterable[str]]) -> Lost:
+def find_lost_queries(
+    system: Similarity, ids: Sequence[str], texts: Callable[[int], Iterable[str]]
+) -> LostTexts:
     """The lost ones among the queries; `texts` are all those of a query, by its place."""
-    lost = Lost(system, ids, "queries")
+    lost = LostTexts(system, ids, "queries")
     failures = getattr(system, "failures", {})
     if failures:
         lost.see_texts([next((text for text in texts(q) if text in failures), "") for q in range(len(ids))])

@@ -15,8 +15,8 @@ from embassay.contracts import Similarity, Spread
 from embassay.data.shapes import check_targets
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.estimates import Items
-from embassay.protocols.kernel.forecast import Effort
+from embassay.protocols.kernel.estimates import ItemCollector
+from embassay.protocols.kernel.forecast import TaskEffort
 from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_names
 from embassay.protocols.kernel.tables import ColumnTable, number
@@ -133,14 +133,16 @@ def _miss_name(person: Person, distance: int) -> Person:
 
 
 @dataclass(frozen=True)
-class Signed:
+class SignedCollection:
     """A collection under one condition: its questions (q,) and passages (n,) as they are written."""
 
     queries: tuple[str, ...]
     passages: tuple[str, ...]
 
 
-def sign_collection(posed: NoiseQuestions, signatures: Signatures, condition: str, seed: int) -> Signed:
+def sign_collection(
+    posed: NoiseQuestions, signatures: Signatures, condition: str, seed: int
+) -> SignedCollection:
     """The collection as a condition writes it: the author stands behind the first sentence of a passage, and before
     the question. A passage without text stays so."""
     is_near = condition == NEAR_MISS
@@ -156,7 +158,7 @@ def sign_collection(posed: NoiseQuestions, signatures: Signatures, condition: st
         else text
         for signer, text in stored
     )
-    return Signed(tuple(queries), tuple(passages))
+    return SignedCollection(tuple(queries), tuple(passages))
 
 
 def _make_bundle(lang: Lang, author: Person, title: str, body: str = "") -> Bundle:
@@ -171,7 +173,7 @@ def _split_title(text: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class Damages:
+class CollectionDamages:
     """The conditions that change a collection, `base` first, and how each writes it."""
 
     posed: NoiseQuestions
@@ -179,13 +181,13 @@ class Damages:
     names: tuple[str, ...]
     seed: int
 
-    def write_under(self, condition: str) -> Signed:
+    def write_under(self, condition: str) -> SignedCollection:
         """The collection under one of the conditions."""
         return sign_collection(self.posed, self.signatures, condition, self.seed)
 
 
 @lru_cache(maxsize=2)
-def make_damages(request: NamesRequest, source: str, lang: Lang) -> Damages:
+def make_damages(request: NamesRequest, source: str, lang: Lang) -> CollectionDamages:
     """The damages to a dataset in a language. An ablation that changes no text of it is left out: it can cost
     nothing."""
     posed = load_questions(request.of_collections(), source, lang)
@@ -197,10 +199,10 @@ def make_damages(request: NamesRequest, source: str, lang: Lang) -> Damages:
         for name in request.wanted_conditions
         if name == BASE or sign_collection(posed, signatures, name, request.seed) != plain
     ]
-    return Damages(posed, signatures, tuple(names), request.seed)
+    return CollectionDamages(posed, signatures, tuple(names), request.seed)
 
 
-def rehearse_calls(damages: Damages, hear: Hear) -> bool:
+def rehearse_calls(damages: CollectionDamages, hear: Hear) -> bool:
     """Tell of the calls that an encoder gets: a search under each condition."""
     for name in damages.names:
         signed = damages.write_under(name)
@@ -209,7 +211,7 @@ def rehearse_calls(damages: Damages, hear: Hear) -> bool:
     return True
 
 
-def search_signed(system: Similarity, damages: Damages) -> Mapping[str, Mapping[str, Floats]]:
+def search_signed(system: Similarity, damages: CollectionDamages) -> Mapping[str, Mapping[str, Floats]]:
     """Condition -> measure -> its value for every question, (q,), NaN where it is undefined."""
     counts = damages.posed.counts()
     by_condition = {}
@@ -247,7 +249,7 @@ def evaluate_cell(
         values = search_signed(opened.system, damages)
         lost = find_lost_queries(opened.system, posed.ids, lambda query: _query_texts(damages, query))
         if lost.too_many:
-            result = lost.without_score(RECALL, Items(), posed.skipped)
+            result = lost.without_score(RECALL, ItemCollector(), posed.skipped)
         else:
             for of_queries in chain.from_iterable(by_measure.values() for by_measure in values.values()):
                 of_queries[lost.mask] = np.nan
@@ -258,7 +260,7 @@ def evaluate_cell(
     return opened.add_conduct(result, requests, compares=True)
 
 
-def _query_texts(damages: Damages, query: int) -> Iterator[str]:
+def _query_texts(damages: CollectionDamages, query: int) -> Iterator[str]:
     author, text = damages.signatures.authors[query], damages.posed.texts[query]
     for name in damages.names:
         condition = CONDITIONS[BASE if name == NEAR_MISS else name]
@@ -283,7 +285,7 @@ def cell_outcome(
 ) -> TaskOutcome:
     """The outcome of a cell: each measure under each condition, its change against the base, which stands first, and
     over conditions the correlation with what the probe's margin loses, `margins` (conditions - 1,)."""
-    items = Items()
+    items = ItemCollector()
     scores = []
     for name, by_measure in values.items():
         variant = "" if name == BASE else name
@@ -350,11 +352,11 @@ def plan_collections(bundled: ProbePlan) -> ProbePlan:
     return replace(bundled, datasets=tuple(datasets), cells=tuple(cells), efforts=tuple(efforts))
 
 
-def _cell_effort(request: NamesRequest, source: str, lang: Lang, units: int) -> Effort:
+def _cell_effort(request: NamesRequest, source: str, lang: Lang, units: int) -> TaskEffort:
     damages = make_damages(request, source, lang)
     posed = damages.posed
     tokens = sum(map(len, posed.corpus)) * len(damages.names) // 4
-    return Effort(
+    return TaskEffort(
         TASK, posed.dataset, len(posed), units, tokens, partial(rehearse_calls, damages), posed.corpus,
         posed.texts, "search", footprint=partial(estimate_memory, request, source, lang)
     )  # fmt: skip

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from embassay.data import Dataset, open_dataset
-from embassay.data.documents import Placed, passage_places
+from embassay.data.documents import PlacedPassage, passage_places
 from embassay.data.intake import Intake
 from embassay.data.sources import prefer_own_path
 from embassay.data.tables import known_suffix, open_table
-from embassay.data.views import Draw, Renamed
+from embassay.data.views import Draw, RenamedView
 from embassay.errors import UsageError
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedTask
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import make_request
-from embassay.protocols.kernel.session import Accounts, Attempt, Silent
+from embassay.protocols.kernel.session import Attempt, RunAccounts, SilentListener
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     RunTable,
@@ -67,7 +67,7 @@ DOCUMENTS = "documents"
 
 
 @dataclass(frozen=True)
-class User:
+class UserQuestion:
     """A question of a user, from a file."""
 
     id: str
@@ -78,9 +78,9 @@ class User:
 class QuestionsPlan(Plan):
     """The passages, those drawn by kind, and the users' questions; `writer` is None where no model is asked."""
 
-    passages: tuple[Placed, ...]
-    drawn: Mapping[str, tuple[Placed, ...]]
-    users: tuple[User, ...]
+    passages: tuple[PlacedPassage, ...]
+    drawn: Mapping[str, tuple[PlacedPassage, ...]]
+    users: tuple[UserQuestion, ...]
     writer: QuestionWriter | None
 
 
@@ -113,14 +113,14 @@ def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | No
     )  # fmt: skip
 
 
-def _search_passages(passages: Sequence[Placed]) -> Callable[[str], Sequence[Placed]]:
+def _search_passages(passages: Sequence[PlacedPassage]) -> Callable[[str], Sequence[PlacedPassage]]:
     """The passages that share most words with a question, `drafts.SEARCHED` beside its own."""
     by_id = {passage.id: passage for passage in passages}
     index = BM25Index.of(list(by_id), [f"{p.title} {p.body}" for p in by_id.values()])
     return lambda question: [by_id[hit.id] for hit in index.search(question, drafts.SEARCHED + 1)]
 
 
-def read_users(name: str) -> tuple[User, ...]:
+def read_users(name: str) -> tuple[UserQuestion, ...]:
     """The users' questions: a table with `text`, and perhaps `id`."""
     path = Path(name).expanduser()
     if not path.is_file():
@@ -129,9 +129,12 @@ def read_users(name: str) -> tuple[User, ...]:
         raise UsageError(f"{name} is not a table.", mend="Give a .jsonl, .csv, .tsv, .txt or .parquet file.")
     intake = Intake()
     rows = intake.read(
-        Renamed(open_table(path)), ["text"], lambda row, key: intake.texts(row, key, "text"), Draw(None, 0)
+        RenamedView(open_table(path)),
+        ["text"],
+        lambda row, key: intake.texts(row, key, "text"),
+        Draw(None, 0),
     )
-    return tuple(User(key, texts[0]) for key, texts in rows)
+    return tuple(UserQuestion(key, texts[0]) for key, texts in rows)
 
 
 def _make_cell(kind: str, dataset: Dataset, request: QuestionsRequest, writer: QuestionWriter | None) -> Cell:
@@ -180,7 +183,7 @@ class SetQuestion:
 
 
 @dataclass(frozen=True)
-class Gathered:
+class QuestionSet:
     """The questions of the set, users' first; drafts by kind with their final outcomes; the passages to search, and
     what documents did not ask, by reason."""
 
@@ -214,7 +217,7 @@ class Gathered:
         return {name: {"questions": count, "share": count / len(self.asked)} for name, count in tally.items()}
 
 
-def gather_questions(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]) -> Gathered:
+def gather_questions(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]) -> QuestionSet:
     """Put together users' questions, the drafts that were kept and what documents ask, each once: of questions that
     nearly repeat each other the first stays, users' before all."""
     pseudo = _make_document_questions(plan)
@@ -241,7 +244,7 @@ def gather_questions(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]
     asked = tuple(question for question in every if question.id not in gone)
     unanswered = _gather_unanswered(plan, asked, pseudo.passages, final)
     rejected = {**pseudo.rejected, **{kind: made.rejected for kind, made in unanswered.items()}}
-    return Gathered(
+    return QuestionSet(
         asked, final, pseudo.passages, {kind: len(drawn) for kind, drawn in plan.drawn.items()}, rejected,
         dict(left_out), {kind: made.questions for kind, made in unanswered.items()}
     )  # fmt: skip
@@ -276,7 +279,7 @@ def _gather_unanswered(
     return made
 
 
-def _check_ids(users: Sequence[User], more: Sequence[str]) -> list[User]:
+def _check_ids(users: Sequence[UserQuestion], more: Sequence[str]) -> list[UserQuestion]:
     """Users' questions under ids that no kind of ours, nor one `more`, begins with."""
     ours = tuple(f"{kind}-" for kind in (*OF_MODELS, *OF_DOCUMENTS, *more))
     return [replace(user, id=f"user-{user.id}") if user.id.startswith(ours) else user for user in users]
@@ -330,7 +333,7 @@ def _make_question(question: PseudoQuestion, key: str, document: str) -> SetQues
     return SetQuestion(key, question.text, question.kind, DOCUMENTS, question.answers, document)
 
 
-def write_export(folder: Path, plan: QuestionsPlan, found: Gathered) -> None:
+def write_export(folder: Path, plan: QuestionsPlan, found: QuestionSet) -> None:
     """`corpus.jsonl`, `queries.jsonl` and `qrels.tsv`, which every command reads as a dataset, and `spans.jsonl`: where
     in the documents the evidence stands."""
     places = {passage.id: passage for passage in plan.passages}
@@ -365,7 +368,7 @@ def write_export(folder: Path, plan: QuestionsPlan, found: Gathered) -> None:
         write_atomic(folder / "no_answer.jsonl", "".join(to_json(row) + "\n" for row in unanswered))
 
 
-def _unanswered_rows(plan: QuestionsPlan, gathered: Gathered) -> Iterator[dict[str, Any]]:
+def _unanswered_rows(plan: QuestionsPlan, gathered: QuestionSet) -> Iterator[dict[str, Any]]:
     """As `calibrate --no-answer` reads them: id, text and kind, what it was made of, and what was changed."""
     by_model = plan.writer is not None and NEAR in plan.drawn
     for kind, questions in gathered.unanswered.items():
@@ -377,7 +380,7 @@ def _unanswered_rows(plan: QuestionsPlan, gathered: Gathered) -> Iterator[dict[s
             yield row
 
 
-def make_rows(plan: QuestionsPlan, found: Gathered) -> list[Result]:
+def make_rows(plan: QuestionsPlan, found: QuestionSet) -> list[Result]:
     """The share of drafts that was kept, by kind, with Wilson's interval."""
     rows = []
     for cell in plan.cells:
@@ -392,7 +395,7 @@ def make_rows(plan: QuestionsPlan, found: Gathered) -> list[Result]:
     return rows
 
 
-def question_tables(plan: QuestionsPlan, found: Gathered) -> Iterator[RunTable]:
+def question_tables(plan: QuestionsPlan, found: QuestionSet) -> Iterator[RunTable]:
     """Where the questions came from, what became of the drafts, and what documents could not ask."""
     shares = found.shares()
     yield ColumnTable.of(
@@ -420,7 +423,7 @@ def questions(
     out: str | Path,
     llm: str = "",
     cache: Path | None = None,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
     **arguments: Any,
 ) -> Run:
@@ -432,10 +435,10 @@ def questions(
     other arguments, BudgetExceeded at `max_usd`: what is finished is kept.
     """
     request = make_request(QuestionsRequest, questions, arguments, str(corpus), llm)
-    return Questioning().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
+    return QuestionAttempt().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
 
-class Questioning(Protocol):
+class QuestionAttempt(Protocol):
     """One attempt at the questions of a corpus."""
 
     name = "rag"
@@ -462,7 +465,7 @@ class Questioning(Protocol):
         return f"embassay.rag.questions({request.corpus!r}{spelled}{kinds}, out={str(out)!r})"
 
     def attempt(
-        self, plan: QuestionsPlan, accounts: Accounts, workers: Workers, command: str
+        self, plan: QuestionsPlan, accounts: RunAccounts, workers: Workers, command: str
     ) -> QuestionsSession:
         """All kinds together, at the pace of the model."""
         del workers
@@ -478,11 +481,11 @@ class QuestionsSession(Attempt):
         super().__init__(*inherited, command=command)
         self.drafts: dict[str, Draft] = {}
         self.done_now = 0
-        self.found: Gathered | None = None
+        self.found: QuestionSet | None = None
         self.failed: dict[tuple[str, str], str] = {}
         """Kind and passage -> why it has no draft: a call that failed, which the next attempt tries again."""
 
-    def begin(self, listener: Silent) -> None:
+    def begin(self, listener: SilentListener) -> None:
         """Read the drafts that are there."""
         del listener
         self.drafts = read_drafts(self.folder.path / DRAFTS)
@@ -490,7 +493,7 @@ class QuestionsSession(Attempt):
             self.forecast = self.previous.get("forecast") or self.protocol.forecast(self.plan).as_dict()
         self.write_manifest("running")
 
-    def do(self, listener: Silent) -> None:
+    def do(self, listener: SilentListener) -> None:
         """Have every question written and checked that is not there."""
         writer = self.plan.writer
         if writer is None:

@@ -36,8 +36,8 @@ from embassay.protocols.rag.ranking.engines import (
 from embassay.protocols.rag.ranking.posterior import (
     RELIABILITY,
     SHARPNESS,
-    Component,
     Floats,
+    MixtureComponent,
     Posterior,
     draw_scores,
     log_weights,
@@ -69,7 +69,7 @@ FEW = {"spread": 3.0, "triads": 50.0, "answers": 10.0, "doubt": 30.0}
 
 
 @dataclass(frozen=True)
-class Checks:
+class ReliabilityChecks:
     """Sums over answers, which add up over queries. Of pairs shown before: `stayed`, how many more than expected were
     put as before, and `spread`, the variance of that; `surprise`, the log loss beyond what was expected, and `doubt`,
     its variance. Of `triads`, threes with a majority for each pair, `circles` go round. Of `answers`, `as_shown` more
@@ -84,11 +84,11 @@ class Checks:
     triads: float = 0.0
     as_shown: float = 0.0
 
-    def __add__(self, other: Checks) -> Checks:
-        return Checks(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+    def __add__(self, other: ReliabilityChecks) -> ReliabilityChecks:
+        return ReliabilityChecks(**{name: value + getattr(other, name) for name, value in vars(self).items()})
 
-    def __sub__(self, other: Checks) -> Checks:
-        return Checks(**{name: value - getattr(other, name) for name, value in vars(self).items()})
+    def __sub__(self, other: ReliabilityChecks) -> ReliabilityChecks:
+        return ReliabilityChecks(**{name: value - getattr(other, name) for name, value in vars(self).items()})
 
     def figures(self, favour: float) -> Mapping[str, float]:
         """What is held against the limits, with the bias for places `favour`."""
@@ -126,7 +126,7 @@ class PoolAnswers:
 
     def __init__(self, n: int, random: float) -> None:
         self._wins, self._random = np.zeros((n, n), dtype=np.int64), random
-        self._sums = Checks()
+        self._sums = ReliabilityChecks()
 
     def add(self, order: NDArray[np.int64], place: Floats, both: Floats) -> None:
         """An answer `order` (m,), shown at `place` (m,) in -1 .. 1, where `both` (draws, n + 1) were draws of the
@@ -137,18 +137,18 @@ class PoolAnswers:
         chance = (1 - self._random) * chance + self._random / 2
         before = self._wins[order[above], order[below]] - self._wins[order[below], order[above]]
         repeated = self._wins[order[above], order[below]] + self._wins[order[below], order[above]] > 0
-        self._sums += Checks(
+        self._sums += ReliabilityChecks(
             1.0, *_count_stayed_pairs(chance[before != 0], before[before != 0] > 0), *_order_surprise(chance[repeated]),
             as_shown=float((np.diff(place) > 0).all()) - self._as_shown(scores[:, np.argsort(place)])
         )  # fmt: skip
         self._wins[order[above], order[below]] += 1
 
-    def checks(self) -> Checks:
+    def checks(self) -> ReliabilityChecks:
         """The sums, with the circles that there are now."""
         over = (self._wins > self._wins.T).astype(np.int64)
         either = over + over.T
         circles, triads = np.trace(over @ over @ over) / 3, np.trace(either @ either @ either) / 6
-        return self._sums + Checks(circles=float(circles), triads=float(triads))
+        return self._sums + ReliabilityChecks(circles=float(circles), triads=float(triads))
 
     def _as_shown(self, scores: Floats) -> float:
         """How probable it is that an answer is the order in which `scores` (draws, m) stand."""
@@ -226,7 +226,7 @@ class PosteriorView:
         self.order = np.argsort(-np.round(self.best.mode[:n] / self.best.sharpness, 9), kind="stable")
 
     @property
-    def best(self) -> Component:
+    def best(self) -> MixtureComponent:
         """The point of the grid with the largest weight."""
         return self.components[0]
 
@@ -250,7 +250,7 @@ class BayesRanker:
             spread, options.batch, random=options.random, bias=options.bias, gamma=options.gamma
         )
         self._answers = PoolAnswers(len(candidates), options.random)
-        self.others = Checks()
+        self.others = ReliabilityChecks()
         self.calls = 0
         self._exposures = np.zeros(len(candidates), dtype=np.int64)
         self._view: PosteriorView | None = None
@@ -281,7 +281,7 @@ class BayesRanker:
         self.calls += len(answers)
         self.refresh()
 
-    def checks(self) -> Checks:
+    def checks(self) -> ReliabilityChecks:
         """What this pool's own answers say of the model; `others` is what those of other pools do."""
         return self._answers.checks()
 
@@ -429,7 +429,7 @@ class Bayes:
         if not self.options.share or len(asked) < 2:
             return
         checks = {id(bayes_ranker): bayes_ranker.checks() for bayes_ranker in asked}
-        together = sum(checks.values(), Checks())
+        together = sum(checks.values(), ReliabilityChecks())
         for ranker, prior in zip(
             asked,
             make_shared_priors(np.array([bayes_ranker.posterior.evidence for bayes_ranker in asked])),

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.machine import compile_lazily
-from embassay.protocols.rag.ranking.posterior import Component, Floats, Positions
+from embassay.protocols.rag.ranking.posterior import Floats, MixtureComponent, Positions
 
 LISTED = 5
 """The longest window whose orders are listed; six would have 720 of them."""
@@ -30,7 +30,7 @@ LOWEST = -600.0
 """Scores this far below the best of their window count as no lower: exp() stays above zero."""
 
 
-class Tree(NamedTuple):
+class OrderTree(NamedTuple):
     """Orders of m items as a tree of choices, level by level: the node a node continues (-1: none), and what is chosen
     at it as subset * m + item. The last m! nodes are the orders, without their last item."""
 
@@ -39,7 +39,7 @@ class Tree(NamedTuple):
 
 
 @lru_cache
-def make_order_tree(m: int) -> Tree:
+def make_order_tree(m: int) -> OrderTree:
     """The tree for m items; subsets are bit masks of what is left before the choice."""
     nodes: dict[tuple[int, ...], int] = {}
     parents: list[int] = []
@@ -50,7 +50,7 @@ def make_order_tree(m: int) -> Tree:
             nodes[chosen] = len(parents)
             parents.append(nodes.get(chosen[:-1], -1))
             choices.append(left * m + chosen[-1])
-    return Tree(np.array(parents, dtype=np.int64), np.array(choices, dtype=np.int64))
+    return OrderTree(np.array(parents, dtype=np.int64), np.array(choices, dtype=np.int64))
 
 
 def list_information(scores: Floats, windows: Positions) -> tuple[Floats, Floats]:
@@ -248,9 +248,14 @@ DOUBTFUL = 0.005
 
 
 def window_values(
-    best: Component, scores: Floats, order: NDArray[np.intp], borders: Sequence[int], windows: Positions, border: float,
-    rng: np.random.Generator
-) -> Floats:  # fmt: skip
+    best: MixtureComponent,
+    scores: Floats,
+    order: NDArray[np.intp],
+    borders: Sequence[int],
+    windows: Positions,
+    border: float,
+    rng: np.random.Generator,
+) -> Floats:
     """What an answer to each of `windows` (windows, m) is worth: its information as a share of log m!, and `border`
     times the drop it should bring in wrong pairs across each of the `borders`, places of `order`, on average; `scores`
     are draws."""
@@ -284,7 +289,7 @@ def choose_disjoint_windows(worth: Floats, m: int, count: int) -> list[int]:
 
 
 def propose_windows(
-    best: Component, scores: Floats, order: NDArray[np.intp], borders: Sequence[int], *, m: int, count: int,
+    best: MixtureComponent, scores: Floats, order: NDArray[np.intp], borders: Sequence[int], *, m: int, count: int,
     border: float, rng: np.random.Generator
 ) -> list[Positions]:  # fmt: skip
     """Up to `count` disjoint windows of m neighbours in `order`, each shuffled, which spreads a bias for places."""
@@ -300,9 +305,14 @@ def _thin_draws(scores: Floats, count: int) -> Floats:
 
 
 def drop_in_border_errors(
-    mean: Floats, covariance: Floats, in_top: Floats, order: Positions, top: int,
-    windows: Positions, fisher: Floats
-) -> Floats:  # fmt: skip
+    mean: Floats,
+    covariance: Floats,
+    in_top: Floats,
+    order: Positions,
+    top: int,
+    windows: Positions,
+    fisher: Floats,
+) -> Floats:
     """For each of `windows` (windows, m) the expected drop in pairs of `order` (n,) on the wrong side of its place
     `top`, were the window judged with Fisher information `fisher` (windows, m, m).
 
@@ -318,9 +328,14 @@ def drop_in_border_errors(
 
 @compile_lazily
 def _drop_errors(
-    mean: Floats, covariance: Floats, in_top: Floats, order: Positions, top: int,
-    windows: Positions, update: Floats
-) -> Floats:  # fmt: skip
+    mean: Floats,
+    covariance: Floats,
+    in_top: Floats,
+    order: Positions,
+    top: int,
+    windows: Positions,
+    update: Floats,
+) -> Floats:
     count, m = windows.shape
     drops = np.zeros(count)
     gap = np.empty(m)

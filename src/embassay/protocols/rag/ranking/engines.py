@@ -116,7 +116,7 @@ def order_by_grade(candidates: Sequence[Candidate]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Start:
+class RankingStart:
     """What a ranker begins with: its query's candidates, how many places matter most, and what names its random
     choices."""
 

@@ -16,7 +16,7 @@ from embassay.protocols.rag.ranking.engines import (
     Candidate,
     Ranker,
     Ranking,
-    Start,
+    RankingStart,
     check_answers,
     order_by_grade,
     starting_scores,
@@ -275,7 +275,7 @@ class Locks:
         return COLON.format(Spec("locks", params=params))
 
     def start(self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int) -> Ranker:
-        return LocksRanker(self, Start(tuple(candidates), query, top, seed))
+        return LocksRanker(self, RankingStart(tuple(candidates), query, top, seed))
 
     def share(self, rankers: Mapping[str, Ranker]) -> None:
         """Every query is on its own."""
@@ -289,7 +289,7 @@ class Locks:
 class LocksRanker:
     """Scores, information and exposures of one pool (n,), and the pairs that are locked."""
 
-    def __init__(self, options: Locks, start: Start) -> None:
+    def __init__(self, options: Locks, start: RankingStart) -> None:
         self._options, self._start = options, start
         n = len(start.candidates)
         self._ties = _id_ranks([candidate.id for candidate in start.candidates])

@@ -480,7 +480,7 @@ SHAPE = (len(SHARPNESS), len(RELIABILITY))
 
 
 @dataclass(frozen=True)
-class Component:
+class MixtureComponent:
     """A point of the grid with its weight in the mixture: sharpness A, reliability rho, mode (n + 1,) of the scores
     and the bias, and the factor U of its precision, U'U."""
 
@@ -550,7 +550,7 @@ class Posterior:
         log_posterior = self._evidence + self.log_prior
         return np.asarray(log_posterior - log_posterior.max())
 
-    def components(self) -> list[Component]:
+    def components(self) -> list[MixtureComponent]:
         """The mixture, the best first: weights are posteriors to the power gamma."""
         log_posterior = self.log_posterior()
         if self._flat:
@@ -563,14 +563,16 @@ class Posterior:
         heavy = heavy[np.argsort(-weights[heavy], kind="stable")]
         return [self._component(point, weights[point] / weights[heavy].sum()) for point in heavy]
 
-    def _component(self, point: np.intp, weight: float) -> Component:
+    def _component(self, point: np.intp, weight: float) -> MixtureComponent:
         sharpness, reliability = parameter_grid()
         mode = self._modes[point]
         factor = factor_at(mode, self._priors.precisions[point], self._orders, self._places, self._random)
-        return Component(float(weight), float(sharpness[point]), float(reliability[point]), mode, factor)
+        return MixtureComponent(
+            float(weight), float(sharpness[point]), float(reliability[point]), mode, factor
+        )
 
 
-def draw_scores(components: list[Component], normal: Floats) -> Floats:
+def draw_scores(components: list[MixtureComponent], normal: Floats) -> Floats:
     """Scores and bias (draws, n + 1) of the mixture, of standard normal `normal` (n + 1, draws): component by
     component, each as often as its weight says."""
     draws = normal.shape[1]

@@ -33,10 +33,10 @@ from embassay.protocols.rag.scoring.identity import HARDLY, IDLE
 from embassay.protocols.rag.scoring.inputs import Graded1To5
 from embassay.protocols.rag.scoring.placement import (
     DEPTHS,
-    Placed,
+    PlacedRun,
     PlacedRuns,
     RunColumns,
-    Union,
+    UnionPool,
     depth_name,
     have_same_documents,
     loss_names,
@@ -125,7 +125,7 @@ def cite_quantity(what: str, quantity: Quantity, confidence: float = CONFIDENCE)
     return CitedNumber(what, quantity.value, low, high, same)
 
 
-def _make_reading(run: Placed, k: int, pool: str, resampled: Resampled) -> RunReading:
+def _make_reading(run: PlacedRun, k: int, pool: str, resampled: Resampled) -> RunReading:
     names = loss_names(k)
     titles = {
         "reached": f"RA-nWG@{k}", "ceiling": f"PROC@{k}", "share": f"%PROC@{k}", "pool": f"lost in the pool@{k}",
@@ -180,7 +180,7 @@ def _say_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, Cit
     return " ".join(filter(None, [heads[finding], NEXT.get(finding, "")]))
 
 
-def _note_short_run(run: Placed, k: int, reached: CitedNumber) -> str:
+def _note_short_run(run: PlacedRun, k: int, reached: CitedNumber) -> str:
     return (
         f"{run.name}@{k}: RA-nWG is {format_evidence(reached)}, but no list is longer than {k}, so its list "
         "cannot separate the pool from the ordering. Score a deeper run, or give the candidates with --pool."
@@ -257,7 +257,7 @@ def _hybrid_guidance(extra: RunColumns, resampled: Resampled) -> Iterable[Guidan
         yield Guidance("hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [size])))
 
 
-def _describe_union(union: Union) -> str:
+def _describe_union(union: UnionPool) -> str:
     if union.fused:
         return f"{union.fused} joins {union.a} and {union.b}"
     return f"A hybrid pool of {union.depth} distinct documents, of {union.a} and {union.b} in turn"
@@ -638,7 +638,7 @@ def _weight_notes(board: PlacedRuns, total: int) -> Iterator[Note]:
         yield Note("grade_inversion", text, "", inverted, total)
 
 
-def _unjudged_notes(run: Placed, cutoffs: Sequence[int], how: str) -> Iterator[Note]:
+def _unjudged_notes(run: PlacedRun, cutoffs: Sequence[int], how: str) -> Iterator[Note]:
     shares = [evaluate_graded([f"{JUDGED}@{k}"], run.graded)[f"{JUDGED}@{k}"] for k in cutoffs]
     defined = [share[~np.isnan(share)] for share in shares]
     means = [1 - float(share.mean()) for share in defined if len(share)]

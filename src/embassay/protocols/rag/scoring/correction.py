@@ -28,13 +28,13 @@ from embassay.protocols.rag.decision.population import NOT_FOUND, Population, ma
 from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
 from embassay.protocols.rag.scoring.placement import place_runs
 from embassay.protocols.rag.scoring.quantities import CONFIDENCE
-from embassay.protocols.rag.scoring.sampling import TO_GRADE_TABLE, Missing, PeopleGrades
+from embassay.protocols.rag.scoring.sampling import TO_GRADE_TABLE, MissingCorrection, PeopleGrades
 from embassay.protocols.rag.scoring.score import (
     BY_PEOPLE,
-    Columns,
     MeasureComparison,
     Measured,
     Note,
+    QueryColumns,
     RequestedMeasure,
     RunPair,
     RunValue,
@@ -42,7 +42,7 @@ from embassay.protocols.rag.scoring.score import (
     measure_run,
 )
 from embassay.runs.folder import read_record
-from embassay.stats.few_labels import FEWEST, MOST_REFUSED, Corrected, Mean, corrected_mean
+from embassay.stats.few_labels import FEWEST, MOST_REFUSED, CorrectedMean, Mean, corrected_mean
 from embassay.stats.ranks import correct_pairs
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Correction:
 
 
 @dataclass(frozen=True)
-class Lacking:
+class UncorrectedMeasure:
     """A measure without a corrected value: why, and what to label."""
 
     measure: str
@@ -98,7 +98,7 @@ class Lacking:
 
 
 @dataclass(frozen=True)
-class Off:
+class GradeBias:
     """How far the judge's grades are above people's, on `n` passages of a kind, with its 95% interval where it has
     one."""
 
@@ -110,7 +110,7 @@ class Off:
 
 
 @dataclass(frozen=True)
-class Bought:
+class LabelGain:
     """What `more` units labelled by people (`unit`: queries or passages), each of so many `labels`, would buy for a
     difference: half of its interval, and the chance that it is told from 0."""
 
@@ -135,12 +135,12 @@ class Corrections:
     queries: int
     kappa: float | None
     exact: float
-    off: tuple[Off, ...]
+    off: tuple[GradeBias, ...]
     rows: tuple[Correction, ...]
-    ahead: tuple[Bought, ...]
+    ahead: tuple[LabelGain, ...]
     use: str
     notes: tuple[str, ...]
-    lacking: tuple[Lacking, ...] = ()
+    lacking: tuple[UncorrectedMeasure, ...] = ()
     schema: int = SCHEMA
 
     def as_dict(self) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class Corrector:
         self.shared = sorted(shared)
         self.labelled = PeopleGrades(self.people, self.judge, inputs.runs, seed)
         self.own = self._measured(people)
-        self.lacking: dict[str, Missing] = {}
+        self.lacking: dict[str, MissingCorrection] = {}
         self.of_queries: set[str] = set()
 
     @cached_property
@@ -191,7 +191,7 @@ class Corrector:
         drawn = set(self.labelled.whole_queries)
         return np.array([i for i, query in enumerate(self.queries) if query in drawn], dtype=np.int64)
 
-    def _measured(self, people: Graded1To5) -> dict[str, Mapping[str, Columns]]:
+    def _measured(self, people: Graded1To5) -> dict[str, Mapping[str, QueryColumns]]:
         """People's values of the queries that they graded whole, in the order of `queries`."""
         import polars as pl
 
@@ -210,11 +210,11 @@ class Corrector:
         )
         order = {query: i for i, query in enumerate(board.queries)}
         rows = np.array([order[name] for name in names])
-        values: dict[str, Mapping[str, Columns]] = {}
+        values: dict[str, Mapping[str, QueryColumns]] = {}
         for run in board.runs:
             columns = measure_run(run.name, run.graded, self.measures, "zero", None).columns
             values[run.name] = {
-                name: Columns(column.value[rows], tuple(part[rows] for part in column.parts))
+                name: QueryColumns(column.value[rows], tuple(part[rows] for part in column.parts))
                 for name, column in columns.items()
             }
         return values
@@ -257,7 +257,7 @@ class Corrector:
         spread = max(float(np.nanstd(run.columns[measure].value)) for run in self.judged.values())
         return self.labelled.gain_of_queries(self.cutoff, measure, spread)
 
-    def _judge_columns(self) -> dict[str, Mapping[str, Columns]]:
+    def _judge_columns(self) -> dict[str, Mapping[str, QueryColumns]]:
         return {name: run.columns for name, run in self.judged.items()}
 
     def _passages(self, measure: RequestedMeasure, run: str, other: str) -> Correction | None:
@@ -314,7 +314,7 @@ class Corrector:
         except UsageError:
             return None
 
-    def off(self) -> Iterator[Off]:
+    def off(self) -> Iterator[GradeBias]:
         """By people's grade, and by how well the runs rank a passage."""
         ranks = self._best_ranks()
         graded = [(self.people[key], self.judge[key], ranks.get(key, NOT_FOUND)) for key in self.shared]
@@ -325,7 +325,7 @@ class Corrector:
             parts[f"ranks {low} to {high}"] = table[(table[:, 2] >= low) & (table[:, 2] <= high)]
         for kind, rows in parts.items():
             if len(rows):
-                yield Off(*astuple(judge_bias(kind, rows[:, 1] - rows[:, 0])))
+                yield GradeBias(*astuple(judge_bias(kind, rows[:, 1] - rows[:, 0])))
 
     def _best_ranks(self) -> dict[tuple[str, str], int]:
         population = self._population(f"Precision4+@{BANDS[-1][1]}")
@@ -342,7 +342,9 @@ Quantity = tuple[Floats, Floats]
 """What is summed, and what it is divided by, per query; 0 and 0 where it is undefined."""
 
 
-def _make_quantity(held: Mapping[str, Mapping[str, Columns]], measure: str, run: str, other: str) -> Quantity:
+def _make_quantity(
+    held: Mapping[str, Mapping[str, QueryColumns]], measure: str, run: str, other: str
+) -> Quantity:
     first = held[run][measure].parts
     if not other:
         top = first[0]
@@ -355,7 +357,7 @@ def _make_quantity(held: Mapping[str, Mapping[str, Columns]], measure: str, run:
 
 def _corrected_ratio(
     people: Quantity, judge: Quantity, labelled: NDArray[np.int64], *, is_difference: bool
-) -> tuple[Corrected, float] | None:
+) -> tuple[CorrectedMean, float] | None:
     """The ratio of means whose deviations have the corrected mean 0: that mean, and what it is divided by. The `value`
     of the mean is the ratio."""
     top, under = people
@@ -395,7 +397,7 @@ def _deviation_bounds(people: Quantity, ratio: float, is_difference: bool) -> tu
 
 
 def _make_correction(
-    of: tuple[str, str, str], unit: str, mean: Corrected, under: float, *, queries: int
+    of: tuple[str, str, str], unit: str, mean: CorrectedMean, under: float, *, queries: int
 ) -> Correction | None:
     """The record `of` a run, another and a measure; ends lie within what the measure can be."""
     run, other, measure = of
@@ -432,7 +434,7 @@ def make_corrections(made: Corrector, judge: Entries, headline: str) -> Correcti
     )  # fmt: skip
 
 
-def _forecast_labels(rows: Sequence[Correction], headline: str, per_query: float) -> Iterator[Bought]:
+def _forecast_labels(rows: Sequence[Correction], headline: str, per_query: float) -> Iterator[LabelGain]:
     """For every difference by the headline that is not told from 0, by Holm over all of them; a query is `per_query`
     labels."""
     gaps = [row for row in rows if row.other and row.measure == headline]
@@ -445,7 +447,7 @@ def _forecast_labels(rows: Sequence[Correction], headline: str, per_query: float
             )
             for step in steps:
                 labels = per_query if correction.unit == "queries" else 1.0
-                yield Bought(
+                yield LabelGain(
                     correction.run,
                     correction.other,
                     correction.measure,
@@ -468,10 +470,10 @@ def _use_sentence(rows: Sequence[Correction], headline: str) -> str:
     return f"With the judge people's {best.n:,} labelled {best.unit} are worth up to {best.n * gained:,.0f}."
 
 
-def _lacking_rows(made: Corrector, rows: Sequence[Correction]) -> tuple[Lacking, ...]:
+def _lacking_rows(made: Corrector, rows: Sequence[Correction]) -> tuple[UncorrectedMeasure, ...]:
     """The measures of which a run has no row, with the reason where it is what people or the judge graded."""
     having = {row.measure for row in rows}
-    nothing = Missing(
+    nothing = MissingCorrection(
         "no query that people graded whole has a value of it", "Grade more queries, drawn at random"
     )
     lacking = []
@@ -479,7 +481,9 @@ def _lacking_rows(made: Corrector, rows: Sequence[Correction]) -> tuple[Lacking,
         if measure.name in having and measure.name not in made.lacking:
             continue
         missing = made.lacking.get(measure.name, nothing)
-        lacking.append(Lacking(measure.name, missing.reason, missing.mend, made.gain(measure.name)))
+        lacking.append(
+            UncorrectedMeasure(measure.name, missing.reason, missing.mend, made.gain(measure.name))
+        )
     return tuple(lacking)
 
 

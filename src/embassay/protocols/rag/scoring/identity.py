@@ -56,7 +56,10 @@ def check_identity(
     chunks of the judged documents found other passages, none of them judged: they score 0, with a word, unless another
     run would beat them for it."""
     queries, docs = (_distinct_ids(judged[name]) for name in ("query", "doc"))
-    held = {name: _Ids(entries, _distinct_ids(entries.frame["doc"]), docs) for name, entries in runs.items()}
+    held = {
+        name: _DocumentIds(entries, _distinct_ids(entries.frame["doc"]), docs)
+        for name, entries in runs.items()
+    }
     are_all_foreign = all(ids.are_foreign for ids in held.values())
     for name, ids in held.items():
         _check_queries(ids.entries, _distinct_ids(ids.entries.frame["query"]), queries)
@@ -79,7 +82,7 @@ def check_identity(
         yield f"{few} of {name} is judged: {such}.{mend}"
 
 
-class _Ids:
+class _DocumentIds:
     """The documents of a run, `all` of them once, held against those that are judged."""
 
     def __init__(self, entries: Entries, ids: pl.Series, docs: pl.Series) -> None:
@@ -101,7 +104,7 @@ class _Ids:
         return nearest_form(self.unknown.head(LOOKED_AT).to_list(), self.docs.to_list())
 
 
-def _are_of_corpus(ids: _Ids, corpus: Collection[str]) -> bool:
+def _are_of_corpus(ids: _DocumentIds, corpus: Collection[str]) -> bool:
     return bool(corpus) and sum(doc in corpus for doc in ids.all) * 2 >= len(ids.all)
 
 
@@ -120,7 +123,7 @@ def _check_queries(entries: Entries, asked: pl.Series, queries: pl.Series) -> No
         )  # fmt: skip
 
 
-def _partial_notes(name: str, ids: _Ids, form: IdForm | None) -> Iterator[str]:
+def _partial_notes(name: str, ids: _DocumentIds, form: IdForm | None) -> Iterator[str]:
     """A word on documents that would be judged if they were written otherwise."""
     if form is None or form.matched < max(2, ALSO * min(len(ids.all), LOOKED_AT)):
         return
@@ -130,7 +133,7 @@ def _partial_notes(name: str, ids: _Ids, form: IdForm | None) -> Iterator[str]:
     )
 
 
-def _make_foreign_documents_error(ids: _Ids, form: IdForm | None) -> DataError:
+def _make_foreign_documents_error(ids: _DocumentIds, form: IdForm | None) -> DataError:
     mend = (
         "Check that both ids name the same passages; with --corpus the run's ids are checked against "
         "it. Judgements of spans fit any passages (export/spans.jsonl)."

@@ -15,7 +15,7 @@ from embassay.contracts import Tokenizer
 from embassay.data import open_dataset, sources
 from embassay.data.documents import passage_places
 from embassay.data.documents.folder import path_id
-from embassay.data.judged_runs import Entries, Known, read_held_entries, read_qrels, read_run
+from embassay.data.judged_runs import CorpusTexts, Entries, read_held_entries, read_qrels, read_run
 from embassay.data.judged_runs.spans import Span, are_spans, by_evidence, make_qrels, read_spans
 from embassay.data.judged_runs.texts import Judged
 from embassay.data.retrieval import grade_map, map_advice
@@ -28,7 +28,7 @@ from embassay.data.rows import (
     read_texts,
 )
 from embassay.data.tables import open_table
-from embassay.data.views import Renamed
+from embassay.data.views import RenamedView
 from embassay.errors import DataError, UsageError
 from embassay.measures.judgements import GRADES, RELEVANT, Sources
 from embassay.protocols.kernel import inputs as opening
@@ -365,7 +365,9 @@ def _read_judgements(qrels: Path, request: ScoreRequest) -> _NamedJudgements:
     return _NamedJudgements(name, read_qrels(qrels, request.mapping, split=request.split))
 
 
-def _make_known_texts(library: CorpusLookup | None, judged: _NamedJudgements, request: ScoreRequest) -> Known:
+def _make_known_texts(
+    library: CorpusLookup | None, judged: _NamedJudgements, request: ScoreRequest
+) -> CorpusTexts:
     """What the answers of engines are held against: the corpus and the questions, and what is judged."""
 
     def judge() -> Judged:
@@ -379,11 +381,11 @@ def _make_known_texts(library: CorpusLookup | None, judged: _NamedJudgements, re
         return values
 
     if library is None:
-        return Known({}, {}, judge)
+        return CorpusTexts({}, {}, judge)
     return replace(library.known, judge=judge)
 
 
-def read_known_texts(request: ScoreRequest) -> Known:
+def read_known_texts(request: ScoreRequest) -> CorpusTexts:
     """What the answers of engines are held against, by the files of a request."""
     library = open_library(request.corpus, request.queries)
     return _make_known_texts(library, _read_judgements(Path(request.qrels).expanduser(), request), request)
@@ -514,7 +516,7 @@ def _call_document(document: str, names: Collection[str]) -> str:
 class CorpusLookup:
     """A corpus and its questions: what texts are matched with, and where passages are from."""
 
-    known: Known
+    known: CorpusTexts
     places: Mapping[str, tuple[str, int, int]]
 
 
@@ -527,12 +529,12 @@ def open_library(corpus: str, queries: str) -> CorpusLookup | None:
     for p in passage_places(open_dataset(sources.prefer_own_path(corpus))) if corpus else ():
         texts[p.id] = p.body
         places[p.id] = (p.document or p.id, p.start, p.start + len(p.body))
-    return CorpusLookup(Known(texts, read_questions(queries) if queries else {}), places)
+    return CorpusLookup(CorpusTexts(texts, read_questions(queries) if queries else {}), places)
 
 
 def read_tags(name: str) -> dict[str, tuple[str, ...]]:
     """Id -> tags of the questions in a table with `tags` (a list, or a text with commas). DataError where none has."""
-    source = Renamed(open_table(Path(name).expanduser()))
+    source = RenamedView(open_table(Path(name).expanduser()))
     for column in ("id", "tags"):
         if column not in source.columns():
             raise make_missing_column_error(source, column)
@@ -551,7 +553,7 @@ def read_tags(name: str) -> dict[str, tuple[str, ...]]:
 
 def read_questions(name: str) -> dict[str, str]:
     """Id -> text of the questions in a table."""
-    source = Renamed(open_table(Path(name).expanduser()))
+    source = RenamedView(open_table(Path(name).expanduser()))
     for column in ("id", "text"):
         if column not in source.columns():
             raise make_missing_column_error(source, column)
@@ -630,7 +632,7 @@ def count_self_matches(inputs: Inputs, grades: pl.DataFrame) -> dict[str, tuple[
     return selves
 
 
-def _open_run(run: Any, name: str, mapping: Mapping[str, str], known: Known) -> Entries:
+def _open_run(run: Any, name: str, mapping: Mapping[str, str], known: CorpusTexts) -> Entries:
     if isinstance(run, str | Path):
         return read_run(Path(run).expanduser(), mapping, known)
     return read_held_entries(run, "run", name)

@@ -27,7 +27,7 @@ from embassay.protocols.rag.scoring.inputs import (
     add_source_codes,
     encode_sources,
 )
-from embassay.protocols.rag.scoring.score import Columns, Measured, SensitivityCell
+from embassay.protocols.rag.scoring.score import Measured, QueryColumns, SensitivityCell
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,7 +39,7 @@ NOBODY = -1
 
 
 @dataclass(frozen=True)
-class Hits:
+class GradedHits:
     """Graded documents that a run found, columns of one length: query, rank (from 1), grade and document by code."""
 
     query: Ints
@@ -49,7 +49,7 @@ class Hits:
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedRun:
     """One run on the judged queries. `documents` (q, w) are codes of what stands at each rank; `sizes` (q,) how many
     documents each query has. The rest is counted for `RunFacts`."""
 
@@ -57,7 +57,7 @@ class Placed:
     graded: Graded
     documents: Ints
     sizes: Ints
-    hits: Hits
+    hits: GradedHits
     lines: int
     unknown: int
     repeated: int
@@ -70,11 +70,11 @@ class PlacedRuns:
 
     queries: tuple[str, ...]
     counts: Ints
-    runs: tuple[Placed, ...]
+    runs: tuple[PlacedRun, ...]
 
 
 @dataclass(frozen=True)
-class _Coded:
+class _CodedRun:
     """Queries and documents of a file as codes, with the scores or grades."""
 
     query: Ints
@@ -96,7 +96,7 @@ def place_runs(inputs: Inputs, judgements: Graded1To5, separator: str | None = N
     if inputs.facets is not None:
         frames.append(inputs.facets.frame)
     query_codes, doc_codes = (_text_codes([frame[name] for frame in frames]) for name in ("query", "doc"))
-    coded = [_Coded(*columns) for columns in zip(query_codes, doc_codes, frames, strict=True)]
+    coded = [_CodedRun(*columns) for columns in zip(query_codes, doc_codes, frames, strict=True)]
     # Judged queries get the numbers 0, 1, 2 ... in their order of appearance, the others none.
     judged = judgements.frame["query"].unique(maintain_order=True)
     first = pl.Series(coded[0].query).unique(maintain_order=True).to_numpy()
@@ -143,8 +143,8 @@ class _GradeLookup:
 
 
 def _place_run(
-    entries: Entries, codes: _Coded, numbers: Ints, judged: _GradeLookup, queries: pl.Series
-) -> Placed:
+    entries: Entries, codes: _CodedRun, numbers: Ints, judged: _GradeLookup, queries: pl.Series
+) -> PlacedRun:
     query = numbers[codes.query]
     is_judged = query >= 0
     if not is_judged.any():
@@ -162,12 +162,12 @@ def _place_run(
     top, documents = np.full(shape, np.int8(ABSENT)), np.full(shape, NOBODY)
     top[query_of, rank], documents[query_of, rank] = grade, doc
     graded = grade != UNJUDGED
-    return Placed(
+    return PlacedRun(
         "",
         Graded(judged.counts, top, names=tuple(queries.to_list())),
         documents,
         sizes,
-        Hits(query_of[graded], rank[graded] + 1, grade[graded], doc[graded]),
+        GradedHits(query_of[graded], rank[graded] + 1, grade[graded], doc[graded]),
         len(entries.frame),
         len(np.unique(codes.query[~is_judged])),
         repeated,
@@ -199,7 +199,7 @@ def _find_first_copies(query: Ints, doc: Ints) -> Ints:
     return np.sort(np.unique(keys, return_index=True)[1])
 
 
-def _with_pool(run: Placed, pool: Placed | None) -> Placed:
+def _with_pool(run: PlacedRun, pool: PlacedRun | None) -> PlacedRun:
     if pool is None:
         return run
     return replace(
@@ -207,11 +207,11 @@ def _with_pool(run: Placed, pool: Placed | None) -> Placed:
     )
 
 
-def _with_sources(run: Placed, sources: SourceCodes) -> Placed:
+def _with_sources(run: PlacedRun, sources: SourceCodes) -> PlacedRun:
     return replace(run, graded=replace(run.graded, sources=sources.on(run.documents)))
 
 
-def _with_facets(run: Placed, numbers: Ints, facets: _Coded) -> Placed:
+def _with_facets(run: PlacedRun, numbers: Ints, facets: _CodedRun) -> PlacedRun:
     """The run with the facets that its documents, and all others, have; a document is called by its code."""
     query = numbers[facets.query]
     order = np.argsort(query, kind="stable")
@@ -221,7 +221,7 @@ def _with_facets(run: Placed, numbers: Ints, facets: _Coded) -> Placed:
     return replace(run, graded=replace(run.graded, facets=table))
 
 
-def count_pool_grades(hits: Hits, graded: Graded) -> Ints:
+def count_pool_grades(hits: GradedHits, graded: Graded) -> Ints:
     """How many documents of grade 1, 2, 3, 4, 5 the hits of each query are: (q, 5)."""
     cells = hits.query * len(GRADES) + hits.grade - 1
     return np.bincount(cells, minlength=graded.counts.size).reshape(graded.counts.shape)
@@ -274,7 +274,7 @@ DEPTHS = {10: 50, 30: 100}
 
 
 @dataclass(frozen=True)
-class Union:
+class UnionPool:
     """A pool made of two runs: the run `fused`, or where there is none their lists taken in turn. It holds `depth`
     distinct documents, as many as the lists it is compared with: halves of two lists share documents, and would lose
     for being fewer."""
@@ -301,9 +301,9 @@ class RunColumns:
     """Columns by run, under names of their own, and those of them to resample: run, column, and a second run for the
     difference (empty: none)."""
 
-    columns: Mapping[str, Mapping[str, Columns]]
+    columns: Mapping[str, Mapping[str, QueryColumns]]
     wanted: tuple[tuple[str, str, str], ...]
-    unions: tuple[Union, ...]
+    unions: tuple[UnionPool, ...]
 
     def with_columns(self, measured: Measured) -> Measured:
         """The run's values with these columns beside them."""
@@ -333,9 +333,9 @@ def loss_names(k: int) -> dict[str, str]:
     return {name: f"reading {name}@{k}" for name in names}
 
 
-def loss_columns(graded: Graded, cutoffs: Iterable[int], unjudged: Any) -> dict[str, Columns]:
+def loss_columns(graded: Graded, cutoffs: Iterable[int], unjudged: Any) -> dict[str, QueryColumns]:
     """The columns of `loss_names` for every cutoff: `excess` is what the ordering loses more than the pool."""
-    columns: dict[str, Columns] = {}
+    columns: dict[str, QueryColumns] = {}
     for k in cutoffs:
         values = evaluate_graded([f"RA-nWG@{k}", f"PROC@{k}"], treat_unjudged(graded, unjudged, k))
         reached, ceiling = values.values()
@@ -344,8 +344,8 @@ def loss_columns(graded: Graded, cutoffs: Iterable[int], unjudged: Any) -> dict[
             "reached": reached, "ceiling": ceiling, "pool": 1 - ceiling, "ordering": ceiling - reached,
             "excess": 2 * ceiling - reached - 1, "total": 1 - reached
         }  # fmt: skip
-        columns |= {names[name]: Columns(value, (value,)) for name, value in losses.items()}
-        columns[names["share"]] = Columns(reached, (reached, ceiling))
+        columns |= {names[name]: QueryColumns(value, (value,)) for name, value in losses.items()}
+        columns[names["share"]] = QueryColumns(reached, (reached, ceiling))
     return columns
 
 
@@ -354,25 +354,25 @@ def depth_name(k: int) -> str:
     return f"depth loss@{k}"
 
 
-def depth_columns(run: Placed, cutoffs: Iterable[int]) -> dict[str, Columns]:
+def depth_columns(run: PlacedRun, cutoffs: Iterable[int]) -> dict[str, QueryColumns]:
     """What PROC loses if the list is cut at the depth that the source advises; for cutoffs it has advice for and lists
     that are deeper."""
-    columns: dict[str, Columns] = {}
+    columns: dict[str, QueryColumns] = {}
     for k in cutoffs:
         if k in DEPTHS and run.graded.pool is None and run.documents.shape[1] > DEPTHS[k]:
             whole, cut = (_pool_ceiling(run.graded, pool, k) for pool in (None, _cut_pool(run, DEPTHS[k])))
-            columns[depth_name(k)] = Columns(whole - cut, (whole - cut,))
+            columns[depth_name(k)] = QueryColumns(whole - cut, (whole - cut,))
     return columns
 
 
-def find_unions(board: PlacedRuns, cutoffs: Iterable[int]) -> tuple[Union, ...]:
+def find_unions(board: PlacedRuns, cutoffs: Iterable[int]) -> tuple[UnionPool, ...]:
     """The unions worth looking at, where runs' own lists are their pools: fusions among the runs, or else every two
     runs that are deep enough."""
     free = [run for run in board.runs if run.graded.pool is None]
     fusions = _find_fusions(free) if len(free) <= _MANY else []
     if fusions:
         return tuple(
-            Union(a.name, b.name, k, min(run.documents.shape[1] for run in (a, b, c)), c.name)
+            UnionPool(a.name, b.name, k, min(run.documents.shape[1] for run in (a, b, c)), c.name)
             for k in cutoffs
             for a, b, c in fusions
         )
@@ -381,11 +381,11 @@ def find_unions(board: PlacedRuns, cutoffs: Iterable[int]) -> tuple[Union, ...]:
         deep = [run for run in free if run.documents.shape[1] >= 2 * k]
         for a, b in combinations(deep[:_MANY], 2):
             if not have_same_documents(a, b):
-                pools.append(Union(a.name, b.name, k, min(a.documents.shape[1], b.documents.shape[1])))
+                pools.append(UnionPool(a.name, b.name, k, min(a.documents.shape[1], b.documents.shape[1])))
     return tuple(pools)
 
 
-def union_columns(board: PlacedRuns, made: Sequence[Union]) -> list[tuple[str, dict[str, Columns]]]:
+def union_columns(board: PlacedRuns, made: Sequence[UnionPool]) -> list[tuple[str, dict[str, QueryColumns]]]:
     """For each union, by its first run: the columns of its ceiling and of its gain over the better of the two."""
     by_name = {run.name: run for run in board.runs}
     pairs = []
@@ -401,11 +401,13 @@ def union_columns(board: PlacedRuns, made: Sequence[Union]) -> list[tuple[str, d
         )
         proc = _pool_ceiling(a.graded, pool, union.cutoff)
         gain = proc - better
-        pairs.append((union.a, {union.ceiling: Columns(proc, (proc,)), union.gain: Columns(gain, (gain,))}))
+        pairs.append(
+            (union.a, {union.ceiling: QueryColumns(proc, (proc,)), union.gain: QueryColumns(gain, (gain,))})
+        )
     return pairs
 
 
-def _find_fusions(runs: Sequence[Placed]) -> list[tuple[Placed, Placed, Placed]]:
+def _find_fusions(runs: Sequence[PlacedRun]) -> list[tuple[PlacedRun, PlacedRun, PlacedRun]]:
     """Runs with all their documents from two others, which both bring some that the other lacks: (a, b, fusion)."""
     keys = {run.name: _run_pairs(run) for run in runs}
     within = {(c.name, a.name): np.isin(keys[c.name], keys[a.name]) for c in runs for a in runs if c is not a}
@@ -418,13 +420,13 @@ def _find_fusions(runs: Sequence[Placed]) -> list[tuple[Placed, Placed, Placed]]
     return fusions
 
 
-def _run_pairs(run: Placed) -> NDArray[np.int64]:
+def _run_pairs(run: PlacedRun) -> NDArray[np.int64]:
     """Query and document of all that a run has, as one number each."""
     query, rank = np.nonzero(run.documents != NOBODY)
     return np.asarray(query << 32 | run.documents[query, rank])
 
 
-def have_same_documents(a: Placed, b: Placed) -> bool:
+def have_same_documents(a: PlacedRun, b: PlacedRun) -> bool:
     """Whether one run is the other in another order: the same documents for every query."""
     if a.documents.shape != b.documents.shape or not np.array_equal(a.sizes, b.sizes):
         return False
@@ -435,11 +437,11 @@ def _pool_ceiling(graded: Graded, pool: NDArray[np.int64] | None, k: int) -> Flo
     return evaluate_graded([f"PROC@{k}"], replace(graded, pool=pool, pool_sizes=None))[f"PROC@{k}"]
 
 
-def _cut_pool(run: Placed, depth: int) -> NDArray[np.int64]:
+def _cut_pool(run: PlacedRun, depth: int) -> NDArray[np.int64]:
     return count_pool_grades(_keep_hits(run.hits, run.hits.rank <= depth), run.graded)
 
 
-def _merge_alternately(a: Placed, b: Placed, depth: int) -> NDArray[np.int64]:
+def _merge_alternately(a: PlacedRun, b: PlacedRun, depth: int) -> NDArray[np.int64]:
     """The pool of the first `depth` distinct documents of both lists: the first of each, the second, and so on."""
     width = max(run.documents.shape[1] for run in (a, b))
     padded = [
@@ -460,8 +462,8 @@ def _merge_alternately(a: Placed, b: Placed, depth: int) -> NDArray[np.int64]:
         np.concatenate([getattr(part, name) for part in parts]) for name in ("query", "document", "grade")
     )
     _, once = np.unique(query << 32 | document, return_index=True)
-    return count_pool_grades(Hits(query[once], once, grade[once], document[once]), a.graded)
+    return count_pool_grades(GradedHits(query[once], once, grade[once], document[once]), a.graded)
 
 
-def _keep_hits(hits: Hits, keep: NDArray[np.bool_]) -> Hits:
-    return Hits(hits.query[keep], hits.rank[keep], hits.grade[keep], hits.document[keep])
+def _keep_hits(hits: GradedHits, keep: NDArray[np.bool_]) -> GradedHits:
+    return GradedHits(hits.query[keep], hits.rank[keep], hits.grade[keep], hits.document[keep])

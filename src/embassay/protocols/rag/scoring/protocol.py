@@ -19,9 +19,9 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel.estimates import MOST_LOST
 from embassay.protocols.kernel.outcome import make_file_manifest
 from embassay.protocols.kernel.request import make_request
-from embassay.protocols.kernel.session import Silent, check_same_arguments
+from embassay.protocols.kernel.session import SilentListener, check_same_arguments
 from embassay.protocols.kernel.tables import make_printable, write_tables
-from embassay.protocols.rag.live_runs import LiveRun, Questions, make_live_runs
+from embassay.protocols.rag.live_runs import AskedQuestions, LiveRun, make_live_runs
 from embassay.protocols.rag.scoring import conclusions
 from embassay.protocols.rag.scoring.conclusions import make_guidance, make_readings, score_lede, score_verdict
 from embassay.protocols.rag.scoring.correction import (
@@ -56,7 +56,7 @@ from embassay.protocols.rag.scoring.inputs import (
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import (
-    Placed,
+    PlacedRun,
     PlacedRuns,
     RunColumns,
     place_runs,
@@ -153,7 +153,7 @@ def scoring_settings(request: ScoreRequest, cutoffs: Iterable[int]) -> ScoringSe
     )  # fmt: skip
 
 
-def _run_facts(run: Placed, path: str, format_: str, pool: str | None, failed: int) -> RunFacts:
+def _run_facts(run: PlacedRun, path: str, format_: str, pool: str | None, failed: int) -> RunFacts:
     answered = run.sizes[run.sizes > 0]
     depth = int(answered.min()), float(np.median(answered)), int(answered.max())
     listed = f"its own list of {'' if depth[0] == depth[2] else 'up to '}{depth[2]:,}"
@@ -164,7 +164,7 @@ def _run_facts(run: Placed, path: str, format_: str, pool: str | None, failed: i
 
 
 @dataclass(frozen=True)
-class Scored:
+class FinishedScoring:
     """A finished scoring: its record, the values per query of every run, and the runs on the judged queries."""
 
     record: Score
@@ -192,7 +192,9 @@ class Scored:
         return {query: first.setdefault(group, query) for query, group in pairs}
 
 
-def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, float] | None = None) -> Scored:
+def score_inputs(
+    inputs: Inputs, request: ScoreRequest, answers: Mapping[str, float] | None = None
+) -> FinishedScoring:
     """Score all runs of `inputs` as `request` says; its paths are not looked at.
 
     Raises DataError for judgements that do not fit, runs without a judged query, and ungraded documents where they are
@@ -250,7 +252,7 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     record = replace(record, notes=notes)
     record = replace(record, verdict=score_verdict(record), lede=score_lede(record))
     by_tag = _by_tag(taken, board, measures[0], request, groups) if request.tags else None
-    return Scored(record, measures, taken, board, by_tag, groups=groups)
+    return FinishedScoring(record, measures, taken, board, by_tag, groups=groups)
 
 
 def _measure_runs(
@@ -300,7 +302,7 @@ def _note_own_documents(gone: Mapping[str, int], inputs: Inputs, judgements: Gra
 
 def _correct_scoring(
     inputs: Inputs, judge: Entries, request: ScoreRequest, answers: Mapping[str, float] | None
-) -> Scored:
+) -> FinishedScoring:
     """A scoring by the judge, corrected by the grades of people."""
     by_judge = score_inputs(
         replace(inputs, qrels=judge, judge=None), replace(request, sensitivity=False), answers
@@ -384,8 +386,8 @@ def _scoring_notes(
 
 
 def write_scoring(
-    out: Path, request: ScoreRequest, score: Callable[[], tuple[Inputs, Scored]], command: str = ""
-) -> Scored:
+    out: Path, request: ScoreRequest, score: Callable[[], tuple[Inputs, FinishedScoring]], command: str = ""
+) -> FinishedScoring:
     """Do a scoring and write it to the folder `out`; once more with the same arguments writes it anew.
 
     UsageError if the folder holds a run of other arguments; nothing is read or measured then.
@@ -400,7 +402,7 @@ def write_scoring(
 
 
 def _write_folder(
-    folder: RunFolder, request: ScoreRequest, inputs: Inputs, scored: Scored, command: str
+    folder: RunFolder, request: ScoreRequest, inputs: Inputs, scored: FinishedScoring, command: str
 ) -> None:
     score = scored.record
     frame = scored.per_query()
@@ -548,7 +550,7 @@ def score(
 
     functions = {name: run for name, run in named.items() if callable(run)}
 
-    def do() -> tuple[Inputs, Scored]:
+    def do() -> tuple[Inputs, FinishedScoring]:
         with _ask_functions(functions, request, out) as live:
             asked = {run.name: run.path for run in live}
             inputs = replace(
@@ -571,12 +573,12 @@ def score_request(
     out: Path | None = None,
     command: str = "",
     *,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
-) -> Scored:
+) -> FinishedScoring:
     """Score the files of a request, and what its retrievers answer now, into the folder `out` if one is given."""
 
-    def do() -> tuple[Inputs, Scored]:
+    def do() -> tuple[Inputs, FinishedScoring]:
         with ask_retrievers(request, out, listener, max_usd) as live:
             inputs = read_inputs(request, live)
         answers = None if request.answers is None else read_answers(Path(request.answers), request.mapping)
@@ -587,7 +589,7 @@ def score_request(
 
 @contextmanager
 def ask_retrievers(
-    request: ScoreRequest, out: Path | None, listener: Silent | None, max_usd: float | None
+    request: ScoreRequest, out: Path | None, listener: SilentListener | None, max_usd: float | None
 ) -> Iterator[tuple[LiveRun, ...]]:
     """The runs of the retrievers that a request names, asked now; see `live_runs`."""
     if not request.retrievers:
@@ -595,7 +597,7 @@ def ask_retrievers(
         return
     if out is not None:
         check_same_arguments(RunFolder(out), request)
-    questions = Questions(read_judged_questions(request), retrieval_depth(request), request.seed)
+    questions = AskedQuestions(read_judged_questions(request), retrieval_depth(request), request.seed)
     with make_live_runs(request.retrievers, questions, out, listener=listener, max_usd=max_usd) as live:
         yield live
 
@@ -614,7 +616,7 @@ def _ask_functions(
         )
     depth = retrieval_depth(request)
     retrievers = [FunctionRetriever(run, depth, name) for name, run in functions.items()]
-    questions = Questions(read_questions(request.queries), depth, request.seed)
+    questions = AskedQuestions(read_questions(request.queries), depth, request.seed)
     with make_live_runs(retrievers, questions, None if out is None else Path(out)) as live:
         yield live
 

@@ -43,7 +43,7 @@ _SHOWN = 1_500
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingCorrection:
     """Why a measure has no corrected value, and the mend."""
 
     reason: str
@@ -86,12 +86,12 @@ class PeopleGrades:
         keys = [key for query in self.whole_queries for key in first[query]]
         return sum(key not in self.people for key in keys), len(keys)
 
-    def why_no_queries(self, cutoff: int | None) -> Missing | None:
+    def why_no_queries(self, cutoff: int | None) -> MissingCorrection | None:
         """Why measures of whole queries have no corrected value; None where they can have one."""
         if (unasked := self._why_unasked()) is not None:
             return unasked
         if len(self.whole_queries) < FEWEST:
-            return Missing(
+            return MissingCorrection(
                 f"people graded {self._grades_so_far()}, and {len(self.whole_queries)} queries whole; "
                 "this measure needs whole queries",
                 f"Grade every passage of {FEWEST} or more queries drawn at random, preferably {TO_GRADE}: those that "
@@ -99,7 +99,7 @@ class PeopleGrades:
             )
         missing, total = self.ungraded(cutoff)
         if missing > MOST_REFUSED * total:
-            return Missing(
+            return MissingCorrection(
                 f"people left {missing:,} of {total:,} passages among the first{_cutoff_words(cutoff)} "
                 "ungraded, in the "
                 "queries that they graded",
@@ -111,17 +111,17 @@ class PeopleGrades:
         queries = {key[0] for key in self.people}
         return f"{format_counted(len(self.people), 'passage')} of {format_counted(len(queries), 'query')}"
 
-    def _why_unasked(self) -> Missing | None:
+    def _why_unasked(self) -> MissingCorrection | None:
         asked = {key[0] for key in self.people}
         if len(self.unasked) <= MOST_REFUSED * len(asked):
             return None
-        return Missing(
+        return MissingCorrection(
             f"the judge graded nothing for {len(self.unasked):,} of {format_counted(len(asked), 'query')} "
             "that people graded",
             "Have it grade them, or leave them out of people's grades",
         )
 
-    def why_no_passages(self, used: Sequence[Key]) -> Missing | None:
+    def why_no_passages(self, used: Sequence[Key]) -> MissingCorrection | None:
         """Why a sum over the `used` passages has no corrected value; None where refusals are few or known."""
         if (unasked := self._why_unasked()) is not None:
             return unasked
@@ -129,7 +129,7 @@ class PeopleGrades:
         known = sum(key in self.people for key in refused)
         if known >= min(FEWEST_REFUSED, len(refused)) or len(refused) <= MOST_REFUSED * len(used):
             return None
-        return Missing(
+        return MissingCorrection(
             f"the judge graded {len(used) - len(refused):,} of {len(used):,} passages among the first of the runs, "
             f"and people {known} of the others",
             f"Grade {FEWEST_REFUSED} or more of what it refused, drawn at random",

@@ -139,7 +139,7 @@ class MeasureComparison:
 
 
 @dataclass(frozen=True)
-class Likeness:
+class RunLikeness:
     """How alike the first `cutoff` documents of two runs are, means over queries: `overlap`, and Kendall's tau-b of the
     common documents over the `tau_n` queries with two or more of them."""
 
@@ -262,7 +262,7 @@ class Score:
     headline: str
     values: tuple[RunValue, ...]
     comparisons: tuple[MeasureComparison, ...] = ()
-    likeness: tuple[Likeness, ...] = ()
+    likeness: tuple[RunLikeness, ...] = ()
     sensitivity: tuple[SensitivityCell, ...] = ()
     notes: tuple[Note, ...] = ()
     readings: tuple[RunReading, ...] = ()
@@ -340,7 +340,7 @@ class RequestedMeasure:
 
 
 @dataclass(frozen=True)
-class Columns:
+class QueryColumns:
     """Values per query of one run: by measure one column (q,), two for a ratio; NaN where undefined.
 
     `value` is what a query itself has, `parts` what the mean is made of, each over the queries where all are defined.
@@ -355,14 +355,14 @@ class Measured:
     """A run's values per query by measure; `reason` says why it has none at all, where that is so."""
 
     run: str
-    columns: Mapping[str, Columns]
+    columns: Mapping[str, QueryColumns]
     reason: str = ""
 
 
 def make_untested_run(measured: Measured, reason: str) -> Measured:
     """A run whose values are left out, for a `reason`."""
     columns = {
-        name: Columns(
+        name: QueryColumns(
             np.full_like(column.value, np.nan), tuple(np.full_like(part, np.nan) for part in column.parts)
         )
         for name, column in measured.columns.items()
@@ -376,7 +376,7 @@ def without_failed(measured: Measured, failed: NDArray[np.bool_], most: float) -
         reason = f"its retriever failed on {int(failed.sum()):,} of {len(failed):,} questions"
         return make_untested_run(measured, reason)
     columns = {
-        name: Columns(
+        name: QueryColumns(
             np.where(failed, np.nan, column.value),
             tuple(np.where(failed, np.nan, part) for part in column.parts),
         )
@@ -437,7 +437,7 @@ def measure_run(
             columns[measure.name] = _answer_accuracy(measure.facts.cutoff or 0, treated, answers)
         else:
             taken = _make_columns([values[str(part)] for part in measure.parts])
-            columns[measure.name] = Columns(taken.value, (taken.value,)) if measure.by_query else taken
+            columns[measure.name] = QueryColumns(taken.value, (taken.value,)) if measure.by_query else taken
     return Measured(run, columns)
 
 
@@ -533,21 +533,21 @@ def _facet_rows(facets: FacetTable, start: int, end: int) -> FacetTable:
     )
 
 
-def _make_columns(parts: Sequence[Floats]) -> Columns:
+def _make_columns(parts: Sequence[Floats]) -> QueryColumns:
     if len(parts) == 1:
-        return Columns(parts[0], (parts[0],))
+        return QueryColumns(parts[0], (parts[0],))
     reached, ceiling = parts
     defined = ~(np.isnan(reached) | np.isnan(ceiling))
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(defined & (ceiling > 0), reached / ceiling, np.nan)
-    return Columns(ratio, (np.where(defined, reached, np.nan), np.where(defined, ceiling, np.nan)))
+    return QueryColumns(ratio, (np.where(defined, reached, np.nan), np.where(defined, ceiling, np.nan)))
 
 
-def _answer_accuracy(k: int, graded: Graded, answers: Floats | None) -> Columns:
+def _answer_accuracy(k: int, graded: Graded, answers: Floats | None) -> QueryColumns:
     """Correctness of the answers to those queries whose evidence is all among the first `k`."""
     hit = evaluate_graded([f"Hit@{k}"], graded)[f"Hit@{k}"]
     value = np.where(hit == 1, np.full(len(hit), np.nan) if answers is None else answers, np.nan)
-    return Columns(value, (value,))
+    return QueryColumns(value, (value,))
 
 
 def per_query(

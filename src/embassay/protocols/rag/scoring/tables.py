@@ -24,15 +24,15 @@ from embassay.protocols.kernel.tables import (
 )
 from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.scoring.options import ScoreRequest
-from embassay.protocols.rag.scoring.placement import NOBODY, Placed, PlacedRuns
+from embassay.protocols.rag.scoring.placement import NOBODY, PlacedRun, PlacedRuns
 from embassay.protocols.rag.scoring.quantities import Quantity, Resampled, value_interval
 from embassay.protocols.rag.scoring.score import (
     BY_PEOPLE,
-    Columns,
-    Likeness,
     MeasureComparison,
     Measured,
+    QueryColumns,
     RequestedMeasure,
+    RunLikeness,
     RunPair,
     Score,
 )
@@ -169,7 +169,7 @@ _COMPARED = 1 << 24
 
 def run_likeness(
     board: PlacedRuns, cutoffs: Sequence[int], *, resamples: int, seed: int, groups: Groups | None = None
-) -> tuple[Likeness, ...]:
+) -> tuple[RunLikeness, ...]:
     """Overlap@K and Kendall's tau-b of every pair of runs at every cutoff, with bootstrap intervals over queries."""
     asked = [(a, b, k) for k in cutoffs for a, b in combinations(board.runs, 2)]
     if not asked:
@@ -180,7 +180,7 @@ def run_likeness(
     means = resample_defined_means(np.column_stack(columns), n_resamples=resamples, rng=rng, groups=groups)
     units = len(board.queries) if groups is None else effective_units(groups)
     return tuple(
-        Likeness(
+        RunLikeness(
             a.name,
             b.name,
             k,
@@ -191,7 +191,7 @@ def run_likeness(
     )
 
 
-def list_likeness(a: Placed, b: Placed, k: int) -> tuple[Floats, Floats]:
+def list_likeness(a: PlacedRun, b: PlacedRun, k: int) -> tuple[Floats, Floats]:
     """Overlap@`k` and tau-b of the common documents of two runs, one value per query; as `measures.overlap` and
     `measures.list_tau`."""
     first, second = a.documents[:, :k], b.documents[:, :k]
@@ -310,7 +310,7 @@ def _values_within(run: Measured, measure: str, inside: NDArray[np.bool_]) -> Me
     """A run's values of one measure on some queries."""
     column = run.columns[measure]
     parts = tuple(np.where(inside, part, np.nan) for part in column.parts)
-    return Measured(run.run, {measure: Columns(np.where(inside, column.value, np.nan), parts)})
+    return Measured(run.run, {measure: QueryColumns(np.where(inside, column.value, np.nan), parts)})
 
 
 def _comparison_scope(comparison: MeasureComparison) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.scoring.inputs import Inputs, describe_runs, hash_entries, map_grades, read_inputs
 from embassay.protocols.rag.scoring.options import RunCalibrationRequest
-from embassay.protocols.rag.scoring.placement import Placed, PlacedRuns, place_runs
+from embassay.protocols.rag.scoring.placement import PlacedRun, PlacedRuns, place_runs
 from embassay.protocols.rag.silence import (
     RunSilence,
     check_answered_at_all,
@@ -76,7 +76,7 @@ def read_answered(
 
 
 def _answered_queries(
-    run: Placed, entries: Entries, judged: tuple[str, ...], cutoff: int, unanswerable: Sequence[str]
+    run: PlacedRun, entries: Entries, judged: tuple[str, ...], cutoff: int, unanswerable: Sequence[str]
 ) -> AnsweredQueries:
     import polars as pl
 

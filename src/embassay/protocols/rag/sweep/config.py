@@ -104,7 +104,7 @@ class Generator:
 
 
 @dataclass(frozen=True)
-class Names:
+class NameSetting:
     """A `file` of whose name is in which query, and the ablation that shows how much a query hangs on it."""
 
     file: str
@@ -140,7 +140,7 @@ class SweepRequest:
     rules: SweepRules = field(default_factory=SweepRules)
     prices: Prices = Prices()
     generator: Generator | None = None
-    names: Names | None = None
+    names: NameSetting | None = None
     base: Path = Path()
     GROWS: ClassVar[tuple[str, ...]] = (
         "encoder", "dims", "index", "k", "reranker", "mode", "rewrite", "deduplicate", "boost", "chunk"
@@ -283,13 +283,13 @@ def _check_some_encoder(file: SweepFile) -> None:
         )
 
 
-def _names_file(entry: NamesFile | None, base: Path, at: At) -> Names | None:
+def _names_file(entry: NamesFile | None, base: Path, at: At) -> NameSetting | None:
     """The file of names, read once to see that it can be."""
     if entry is None:
         return None
     with at("names", "condition"):
         check_condition(entry.condition)
-    names = Names(entry.file, entry.condition)
+    names = NameSetting(entry.file, entry.condition)
     read_names(Path(SweepRequest((), (), base=base).path(names.file)))
     return names
 
@@ -548,10 +548,10 @@ def read_config(path: Path) -> SweepRequest:
             "the file is not a mapping", path=path, expected="datasets: ... and encoder: ...",
             found=type(content).__name__, mend="Begin with `datasets:` and `encoder:`; see docs/sweep.md."
         )  # fmt: skip
-    return parse_request(content, base=path.parent, where=_Where(path))
+    return parse_request(content, base=path.parent, where=_ConfigPlace(path))
 
 
-class _Where:
+class _ConfigPlace:
     """Says where in the file a value stands: `sweep.yaml:3: `."""
 
     def __init__(self, path: Path | None = None) -> None:
@@ -572,11 +572,11 @@ class _Where:
 
 
 def parse_request(
-    content: Mapping[str, Any], *, base: Path = Path(), where: _Where | None = None
+    content: Mapping[str, Any], *, base: Path = Path(), where: _ConfigPlace | None = None
 ) -> SweepRequest:
     """The request that a mapping with the keys of the file makes; relative paths start from `base`."""
 
-    where = where or _Where()
+    where = where or _ConfigPlace()
     try:
         file = SweepFile.model_validate(dict(content))
     except ValidationError as error:
@@ -584,7 +584,7 @@ def parse_request(
     return check_file(file, base, where.at)
 
 
-def _first_fault(error: ValidationError, where: _Where) -> UsageError:
+def _first_fault(error: ValidationError, where: _ConfigPlace) -> UsageError:
     """The first thing that is wrong, in one line."""
     # A key that is not known first: it is mostly another one misspelled, which is then missing.
     first = min(error.errors(), key=lambda error: error["type"] != "extra_forbidden")

@@ -14,8 +14,8 @@ import numpy as np
 from embassay.contracts import Similarity, Tokenizer
 from embassay.errors import EmbassayError, ModelError, UsageError
 from embassay.protocols.kernel.forecast import (
-    Effort,
     Forecaster,
+    TaskEffort,
     choose_largest,
     count_dimensions,
     read_bytes,
@@ -27,7 +27,7 @@ from embassay.protocols.kernel.forecast import (
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask, check_names
 from embassay.protocols.rag.sweep.collection import Collection, count_tokens, make_passages, read_collection
 from embassay.protocols.rag.sweep.config import RERANK, SweepRequest
-from embassay.protocols.rag.sweep.parts import Parts, SweepEncoder
+from embassay.protocols.rag.sweep.parts import OpenedParts, SweepEncoder
 from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, TASK, WORDS, Configuration
 from embassay.protocols.rag.tradeoffs import estimate_word_index_bytes, generation_cost, reranking_cost
 from embassay.registry import Registry
@@ -153,7 +153,7 @@ class SweepPlan(Plan):
     grid: Grid
 
 
-def plan_of(parts: Parts) -> SweepPlan:
+def plan_of(parts: OpenedParts) -> SweepPlan:
     """Read the datasets, open the encoders, and lay out the cells. UsageError for a spec that is none and for a grid
     without any sense, DataError for what is wrong in the data. An encoder that cannot be had fails later, in its
     cells."""
@@ -231,7 +231,7 @@ def _plan_words() -> PlannedSystem:
     return PlannedSystem(WORDS, WORDS, "words/1", "classical", {"summary": "finds passages by words"})
 
 
-def _plan_encoder(parts: Parts, base: str, size: int | None = None) -> PlannedSystem:
+def _plan_encoder(parts: OpenedParts, base: str, size: int | None = None) -> PlannedSystem:
     name = add_dims(base, size)
     facts: dict[str, Any] = dict(SYSTEMS.get(SYSTEMS.parse(name).name).facts)
     facts["summary"] = "encodes queries and passages"
@@ -248,7 +248,7 @@ def _plan_encoder(parts: Parts, base: str, size: int | None = None) -> PlannedSy
     return PlannedSystem(name, name, encoder.identity, "embedding", facts, remote)
 
 
-def _encoder_dims(parts: Parts, encoder: SweepEncoder) -> int | None:
+def _encoder_dims(parts: OpenedParts, encoder: SweepEncoder) -> int | None:
     try:
         return encoder.dim
     except ModelError:
@@ -383,7 +383,7 @@ class PassageSizes:
 
 
 @dataclass
-class Room:
+class MemoryEstimates:
     """Estimates for the cells of a sweep; each way of cutting a dataset is tried once, on some documents."""
 
     tokenizer: Tokenizer
@@ -497,7 +497,7 @@ class SweepForecast:
 def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
     """What a request takes on an empty folder, less the vectors that the cache has; nothing is sent."""
     prices = price_list(request)
-    parts = Parts(request, ledger)
+    parts = OpenedParts(request, ledger)
     plan = plan_of(parts)
     cells = [
         *_forecast_encode(plan, parts),
@@ -515,13 +515,13 @@ def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
     )  # fmt: skip
 
 
-def _forecast_encode(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
+def _forecast_encode(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast]:
     """Texts of each dataset by each encoder; chunks are counted as whole documents, whose tokens they share."""
     heads = [cell.job.head for cell in plan.cells if cell.job.head.mode != SPARSE]
     asked = {add_dims(head.encoder, head.dims) for head in heads}
     encoders = [system for system in plan.systems if system.name in asked]
     forecaster = Forecaster(encoders, parts.tokenizer, plan.request.seed, None, measure=True)
-    room = Room(parts.tokenizer)
+    room = MemoryEstimates(parts.tokenizer)
     for collection in plan.collections:
         texts, queries = collection.texts, list(collection.queries)
 
@@ -539,7 +539,7 @@ def _forecast_encode(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
             )
 
         yield from forecaster.cells(
-            Effort(
+            TaskEffort(
                 "embed",
                 collection.name,
                 len(texts) + len(queries),
@@ -552,7 +552,7 @@ def _forecast_encode(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
         )
 
 
-def _forecast_rerank(plan: SweepPlan, parts: Parts, prices: PriceList) -> Iterator[Forecast]:
+def _forecast_rerank(plan: SweepPlan, parts: OpenedParts, prices: PriceList) -> Iterator[Forecast]:
     request = plan.request
     for collection in plan.collections:
         tokens = _candidate_tokens(collection, parts)
@@ -580,7 +580,7 @@ def _forecast_rerank(plan: SweepPlan, parts: Parts, prices: PriceList) -> Iterat
             )  # fmt: skip
 
 
-def _forecast_chat(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
+def _forecast_chat(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast]:
     """The calls of language models that rewrite every query, and that are timed as generators: an answer and a word for
     each timed query."""
     request = plan.request
@@ -635,19 +635,19 @@ def _count_timed(configurations: list[Configuration], request: SweepRequest, que
     return sum(key[1] for key in keys) * calls + sum(cfg.k for cfg in loaded) * (queries + latency.warmup)
 
 
-def _sample_lengths(collection: Collection, parts: Parts) -> Any:
+def _sample_lengths(collection: Collection, parts: OpenedParts) -> Any:
     """Tokens of some passages."""
     return count_tokens(parts.tokenizer, collection.texts[:: max(1, len(collection.texts) // 200)])
 
 
-def _candidate_tokens(collection: Collection, parts: Parts) -> float:
+def _candidate_tokens(collection: Collection, parts: OpenedParts) -> float:
     return float(
         np.mean(_sample_lengths(collection, parts))
         + np.mean(count_tokens(parts.tokenizer, collection.queries))
     )
 
 
-def _time_pair(collection: Collection, name: str, parts: Parts) -> float | None:
+def _time_pair(collection: Collection, name: str, parts: OpenedParts) -> float | None:
     """Seconds per pair on this machine; None where it cannot be tried without sending anything."""
     try:
         reranker = parts.reranker(name).reranker

@@ -33,10 +33,10 @@ from embassay.protocols.rag.sweep.collection import Collection, collapse_passage
 from embassay.protocols.rag.sweep.config import Latency
 from embassay.protocols.rag.sweep.parts import (
     Bench,
-    Encoded,
-    Final,
+    EncodedBench,
+    FinalList,
     Listed,
-    Parts,
+    OpenedParts,
     RerankerFailed,
     Vectors,
     choose_ending,
@@ -53,7 +53,7 @@ from embassay.protocols.rag.sweep.stacks import (
     WRITTEN,
     CellStacks,
     Configuration,
-    Skipped,
+    SkippedStack,
     Stack,
 )
 from embassay.runs.folder import digest_json, to_json, write_atomic
@@ -269,7 +269,7 @@ class StackBench(ABC):
         """Release what is searched."""
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> OpenedParts:
         """What the sweep has opened."""
         return self.bench.parts
 
@@ -287,7 +287,9 @@ class StackBench(ABC):
             try:
                 stacks.append(self._stack(configuration, load=loaded(configuration)))
             except RerankerFailed as error:
-                skipped.append(Skipped(configuration, self.bench.collection.name, error.message, failed=True))
+                skipped.append(
+                    SkippedStack(configuration, self.bench.collection.name, error.message, failed=True)
+                )
             advance(len(self.bench.queries))
         return CellStacks(tuple(stacks), tuple(skipped))
 
@@ -308,7 +310,7 @@ class StackBench(ABC):
         self,
         configuration: Configuration,
         candidates: Sequence[Listed],
-        finals: Sequence[Final],
+        finals: Sequence[FinalList],
         times: Names,
         together: str,
     ) -> Stack:
@@ -430,7 +432,7 @@ def time_rewriting(bench: Bench, watch: Stopwatch) -> Names:
 class IndexedBench(StackBench):
     """An encoder's vectors of a bench, so many dimensions of them, in an index."""
 
-    encoded: Encoded
+    encoded: EncodedBench
     dims: int | None
     index: Index
     watch: Stopwatch
@@ -441,7 +443,9 @@ class IndexedBench(StackBench):
     _fused: list[Listed] = field(default_factory=list)
 
     @classmethod
-    def of(cls, encoded: Encoded, dims: int | None, index: str, watch: Stopwatch, kept: Path) -> IndexedBench:
+    def of(
+        cls, encoded: EncodedBench, dims: int | None, index: str, watch: Stopwatch, kept: Path
+    ) -> IndexedBench:
         """Build the index, or find it built under `kept`. UsageError where it takes no such vectors, ModelError where
         it cannot be had."""
         documents, queries = encoded.cut(dims)
@@ -613,7 +617,7 @@ class WordsBench(StackBench):
         return tuple(place(hit.id) for hit in hits), tuple(hit.score for hit in hits)
 
 
-def _document_scores(final: Final, ranked: Sequence[int], documents: Any) -> list[float]:
+def _document_scores(final: FinalList, ranked: Sequence[int], documents: Any) -> list[float]:
     """The score of each document: that of its best passage."""
     best: dict[int, float] = {}
     for place, score in zip(final.places, final.scores, strict=True):
@@ -628,6 +632,6 @@ def _mean_length(values: Any) -> float:
 
 def skip_all(
     configurations: Sequence[Configuration], dataset: str, reason: str, *, failed: bool
-) -> Iterator[Skipped]:
+) -> Iterator[SkippedStack]:
     """All of them left out for one reason."""
-    return (Skipped(configuration, dataset, reason, failed) for configuration in configurations)
+    return (SkippedStack(configuration, dataset, reason, failed) for configuration in configurations)

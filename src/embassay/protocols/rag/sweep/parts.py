@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Index, IndexFacts, Ranked, Reranker, Role, Tokenizer
 from embassay.errors import EmbassayError, ModelError
 from embassay.protocols.kernel import inputs as opening
-from embassay.protocols.kernel.session import Silent
+from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.answers.answerer import Answerer, open_answerer
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.bundles import Person
@@ -154,12 +154,12 @@ class SweepEncoder:
 
 
 @dataclass
-class Parts:
+class OpenedParts:
     """All that a sweep has opened so far. What could not be opened is not tried again: its ModelError comes back."""
 
     request: SweepRequest
     ledger: Ledger
-    listener: Silent = field(default_factory=Silent)
+    listener: SilentListener = field(default_factory=SilentListener)
     _made: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     @cached_property
@@ -282,10 +282,10 @@ def _with_price(text: str, registry: Registry[Any], usd: float | None) -> str:
     return registry.format(replace(spec, params={**spec.params, "price": usd}))
 
 
-class Counting:
+class CallCounts:
     """What was computed and what was found, since the last time that it was asked."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: OpenedParts) -> None:
         self.parts = parts
         self._before = self._now()
         self._built = [0, 0]
@@ -317,7 +317,7 @@ MOST_LOST = 0.05
 class Bench:
     """A dataset cut in one way and asked in one way."""
 
-    parts: Parts
+    parts: OpenedParts
     collection: Collection
     chunk: str
     rewrite: str
@@ -411,7 +411,7 @@ class Bench:
 
 
 @dataclass
-class Encoded:
+class EncodedBench:
     """A bench in an encoder's vectors, as they are; one at a time is in memory."""
 
     bench: Bench
@@ -423,7 +423,7 @@ class Encoded:
     _layouts: dict[int | None, InnerProductLayout] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, bench: Bench, encoder: SweepEncoder) -> Encoded:
+    def of(cls, bench: Bench, encoder: SweepEncoder) -> EncodedBench:
         """Encode, or find encoded, passages and queries. ModelError when the encoder fails."""
         passages, listener = bench.passages.texts, bench.parts.listener
         texts = len(set(passages)) + len(set(bench.queries))
@@ -518,7 +518,7 @@ Score = Callable[[str, Sequence[str]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
-class Final:
+class FinalList:
     """A query's list: passages by position, best first, and their scores; `raw` are the reranker's scores in the order
     of the candidates, None without one; `candidates` are what it was given."""
 
@@ -570,7 +570,7 @@ def list_found(ranked: Ranked, row: int) -> Listed:
 
 
 @dataclass(frozen=True)
-class Ending:
+class CandidateEnding:
     """What is done with a query's candidates. `deduplicate` 0 removes none, `boost` 0 adds nothing."""
 
     passages: IndexedPassages
@@ -579,7 +579,7 @@ class Ending:
     deduplicate: float = 0.0
     boost: float = 0.0
 
-    def __call__(self, query: str, places: Places, scores: tuple[float, ...]) -> Final:
+    def __call__(self, query: str, places: Places, scores: tuple[float, ...]) -> FinalList:
         """The final list; equal scores keep the order in which the candidates were found."""
         texts = [self.passages.texts[place] for place in places]
         if self.deduplicate:
@@ -587,14 +587,14 @@ class Ending:
             places, scores = tuple(places[i] for i in distinct_), tuple(scores[i] for i in distinct_)
             texts = [texts[i] for i in distinct_]
         if self.score is None or not places:
-            return Final(places, scores, places)
+            return FinalList(places, scores, places)
         raw = np.asarray(self.score(query, texts), dtype=np.float64)
         final = raw
         if self.boost:
             assert self.words is not None
             final = boost_scores(raw, self.words.scores(query, places), self.boost)
         order = np.argsort(-final, kind="stable")
-        return Final(tuple(places[i] for i in order), tuple(final[order].tolist()), places, raw)
+        return FinalList(tuple(places[i] for i in order), tuple(final[order].tolist()), places, raw)
 
 
 class RerankerFailed(Exception):
@@ -605,7 +605,7 @@ class RerankerFailed(Exception):
         self.message = message
 
 
-def _reranker_scores(parts: Parts, name: str, *, cached: bool) -> Score:
+def _reranker_scores(parts: OpenedParts, name: str, *, cached: bool) -> Score:
     """A reranker's scores, from the cache or afresh; one that fails is not asked again."""
     try:
         reranker = parts.reranker(name)
@@ -623,7 +623,7 @@ def _reranker_scores(parts: Parts, name: str, *, cached: bool) -> Score:
     return score
 
 
-def choose_ending(bench: Bench, configuration: Configuration, *, cached: bool) -> Ending:
+def choose_ending(bench: Bench, configuration: Configuration, *, cached: bool) -> CandidateEnding:
     """What is done with candidates; `cached` scores come from the cache where it has them. Here and in its calls,
     RerankerFailed for a reranker that fails."""
     score = (
@@ -632,7 +632,7 @@ def choose_ending(bench: Bench, configuration: Configuration, *, cached: bool) -
         else _reranker_scores(bench.parts, configuration.reranker, cached=cached)
     )
     words = bench.words if configuration.boost else None
-    return Ending(bench.passages, words, score, configuration.deduplicate, configuration.boost)
+    return CandidateEnding(bench.passages, words, score, configuration.deduplicate, configuration.boost)
 
 
 def take_first(listed: Listed, k: int) -> Listed:

@@ -16,7 +16,7 @@ import numpy as np
 from embassay.errors import BudgetExceeded, DataError, ModelError, UsageError
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
-from embassay.protocols.kernel.session import Accounts, Attempt, Silent, find_additions
+from embassay.protocols.kernel.session import Attempt, RunAccounts, SilentListener, find_additions
 from embassay.protocols.rag.sweep.config import (
     DatasetEntry,
     Generator,
@@ -27,7 +27,14 @@ from embassay.protocols.rag.sweep.config import (
     with_rules,
 )
 from embassay.protocols.rag.sweep.findings import conclude, result_rows
-from embassay.protocols.rag.sweep.grid import CellJob, PriceList, Room, SweepPlan, plan_of, price_list
+from embassay.protocols.rag.sweep.grid import (
+    CellJob,
+    MemoryEstimates,
+    PriceList,
+    SweepPlan,
+    plan_of,
+    price_list,
+)
 from embassay.protocols.rag.sweep.measurement import (
     IndexedBench,
     StackBench,
@@ -35,7 +42,7 @@ from embassay.protocols.rag.sweep.measurement import (
     WordsBench,
     skip_all,
 )
-from embassay.protocols.rag.sweep.parts import Bench, Counting, Encoded, Parts, SweepEncoder
+from embassay.protocols.rag.sweep.parts import Bench, CallCounts, EncodedBench, OpenedParts, SweepEncoder
 from embassay.protocols.rag.sweep.stacks import (
     BESIDE,
     GENERATE,
@@ -48,8 +55,8 @@ from embassay.protocols.rag.sweep.stacks import (
     ComputeCounts,
     Configuration,
     Floats,
-    Measured,
-    Skipped,
+    MeasuredStack,
+    SkippedStack,
     Stack,
     Sweep,
     SweepRules,
@@ -84,9 +91,9 @@ def read_sweep(folder: str | Path) -> Sweep:
     watch = Stopwatch(run.path / TIMINGS, Latency(**manifest["arguments"]["latency"]))
     said_generator = manifest["arguments"].get("generator")
     generator = Generator(**said_generator) if said_generator else None
-    measured: list[Measured] = []
+    measured: list[MeasuredStack] = []
     skipped = [
-        Skipped(Configuration(**combination["configuration"]), dataset, combination["reason"])
+        SkippedStack(Configuration(**combination["configuration"]), dataset, combination["reason"])
         for dataset in queries
         for combination in manifest["senseless"]
     ]
@@ -120,12 +127,12 @@ def is_whole(folder: RunFolder, cell: Cell, watch: Stopwatch) -> bool:
 
 def _measured_stack(
     stack: Stack, dataset: str, times: Times, prices: PriceList, rules: SweepRules
-) -> Measured:
+) -> MeasuredStack:
     usd = prices.usd(
         stack.configuration, reranked=stack.reranked, tokens=stack.tokens[0], query=stack.query_tokens,
         passage=stack.passage_tokens, passages=rules.passages
     )  # fmt: skip
-    return Measured(
+    return MeasuredStack(
         stack.configuration, dataset, stack.quality, stack.ceiling, times, usd, stack.tokens,
         stack.passage_tokens, stack.index, stack.recall, stack.signals, stack.ef
     )  # fmt: skip
@@ -169,14 +176,16 @@ class SweepSession(Attempt):
 
     plan: SweepPlan
 
-    def __init__(self, *inherited: Any, command: str, parts: Parts, prices: PriceList, force: bool) -> None:
+    def __init__(
+        self, *inherited: Any, command: str, parts: OpenedParts, prices: PriceList, force: bool
+    ) -> None:
         super().__init__(*inherited, command=command)
         self.parts, self.prices, self.force = parts, prices, force
         self.done_now = 0
         self.watch = Stopwatch(self.folder.path / TIMINGS, self.plan.request.latency)
-        self.room = Room(parts.tokenizer)
+        self.room = MemoryEstimates(parts.tokenizer)
 
-    def begin(self, listener: Silent) -> None:
+    def begin(self, listener: SilentListener) -> None:
         """Find what is done, and write down what is asked."""
         if self.previous and (added := find_additions(self.previous["arguments"], self.plan.request)):
             listener.growing(added)
@@ -191,7 +200,7 @@ class SweepSession(Attempt):
                 self.records[cell.key] = record
         self.write_manifest("running")
 
-    def do(self, listener: Silent) -> None:
+    def do(self, listener: SilentListener) -> None:
         """All cells that are not done, dataset by dataset and encoder by encoder: vectors of one are in memory."""
         waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
         listener.planned(self.plan, waiting, {})
@@ -215,18 +224,18 @@ class SweepSession(Attempt):
         """The cells that need no vectors."""
         for cell in cells:
             if self._fits(cell, bench, None):
-                self._cell(cell, nullcontext(WordsBench(bench, self.watch)), Counting(self.parts))
+                self._cell(cell, nullcontext(WordsBench(bench, self.watch)), CallCounts(self.parts))
 
     def _encoder(self, bench: Bench, cells: Sequence[Cell]) -> None:
         """The cells of one encoder; where it fails, all of them fail."""
-        counting = Counting(self.parts)
+        counting = CallCounts(self.parts)
         try:
             head = cells[0].job.head
             encoder = self.parts.encoder(head.encoder, head.dims)
             cells = [cell for cell in cells if self._fits(cell, bench, encoder)]
             if not cells:
                 return
-            encoded = Encoded.of(bench, encoder)
+            encoded = EncodedBench.of(bench, encoder)
         except (Exception, SystemExit) as error:
             self._all_failed(cells, error)
             return
@@ -261,7 +270,7 @@ class SweepSession(Attempt):
         self,
         cell: Cell,
         opened: AbstractContextManager[StackBench],
-        counting: Counting,
+        counting: CallCounts,
         warnings: Sequence[str] = (),
     ) -> None:
         job: CellJob = cell.job
@@ -284,7 +293,7 @@ class SweepSession(Attempt):
         self._keep(cell, measured, time.perf_counter() - began, counting.taken(), memory.bytes, warnings)
 
     @contextmanager
-    def _indexed(self, job: CellJob, encoded: Encoded, counting: Counting) -> Iterator[IndexedBench]:
+    def _indexed(self, job: CellJob, encoded: EncodedBench, counting: CallCounts) -> Iterator[IndexedBench]:
         self.parts.check("index", job.head.index)
         folder = index_folder()
         try:
@@ -398,7 +407,7 @@ def sweep_stacks(
     limit: int | None = None,
     seed: int | None = None,
     force: bool = False,
-    listener: Silent | None = None,
+    listener: SilentListener | None = None,
     max_usd: float | None = None,
     datasets: Sequence[str] = (),
     **rules: Any,
@@ -413,7 +422,7 @@ def sweep_stacks(
     """
     request = parse_request(config) if isinstance(config, Mapping) else read_config(Path(config))
     request = override_request(request, limit=limit, seed=seed, datasets=datasets, **rules)
-    return Sweeping(force=force).carry_out(request, Path(out), listener=listener, max_usd=max_usd)
+    return SweepAttempt(force=force).carry_out(request, Path(out), listener=listener, max_usd=max_usd)
 
 
 def override_request(
@@ -445,11 +454,11 @@ def override_request(
     )
 
 
-class Sweeping(Protocol):
+class SweepAttempt(Protocol):
     """One attempt at a sweep; what is finished is kept, unless `force` redoes it."""
 
     name = "rag"
-    parts: Parts
+    parts: OpenedParts
     prices: PriceList
 
     def __init__(self, *, force: bool = False) -> None:
@@ -468,7 +477,7 @@ class Sweeping(Protocol):
         """Open the models, and make a cell of the stacks that share an index."""
         del cache
         self.prices = price_list(request)
-        self.parts = Parts(request, ledger or Ledger(), self.listener)
+        self.parts = OpenedParts(request, ledger or Ledger(), self.listener)
         return plan_of(self.parts)
 
     def call(self, request: SweepRequest, out: Path) -> str:
@@ -476,7 +485,7 @@ class Sweeping(Protocol):
         del request
         return f"embassay.rag.sweep(..., out={str(out)!r})"
 
-    def attempt(self, plan: SweepPlan, accounts: Accounts, workers: Workers, command: str) -> SweepSession:
+    def attempt(self, plan: SweepPlan, accounts: RunAccounts, workers: Workers, command: str) -> SweepSession:
         """Dataset by dataset and encoder by encoder, in this process: times are taken."""
         del workers
         return SweepSession(

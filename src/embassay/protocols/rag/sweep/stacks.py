@@ -106,7 +106,7 @@ class Times:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredStack:
     """A configuration on a dataset.
 
     `quality` has each query's value of each measure (`RA-nWG@10`, `N-Recall4+@30` ...), (queries,), NaN where it is
@@ -139,7 +139,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Skipped:
+class SkippedStack:
     """A combination that was not measured, and why: it makes no sense, or it failed."""
 
     configuration: Configuration
@@ -185,8 +185,8 @@ class Sweep:
     """A whole sweep: what was measured, what was not, the ids of each dataset's queries (the order of the arrays), the
     date of the prices, and the seed of every resample."""
 
-    measured: tuple[Measured, ...]
-    skipped: tuple[Skipped, ...]
+    measured: tuple[MeasuredStack, ...]
+    skipped: tuple[SkippedStack, ...]
     queries: Mapping[str, tuple[str, ...]]
     rules: SweepRules
     priced_on: str
@@ -234,7 +234,7 @@ class CellStacks:
     """The stacks of a cell, and those of its combinations that could not be measured."""
 
     stacks: tuple[Stack, ...]
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedStack, ...] = ()
 
 
 def write_found(folder: RunFolder, cell: Cell, queries: Sequence[str], found: CellStacks) -> None:
@@ -259,7 +259,7 @@ def read_found(folder: RunFolder, cell: Cell, queries: Sequence[str]) -> CellSta
             else {}
         )
         skipped = tuple(
-            Skipped(**{**left, "configuration": Configuration(**left["configuration"])})
+            SkippedStack(**{**left, "configuration": Configuration(**left["configuration"])})
             for left in plain["skipped"]
         )
         return CellStacks(tuple(_read_stack(stack, values) for stack in plain["stacks"]), skipped)

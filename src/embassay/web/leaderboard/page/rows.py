@@ -71,7 +71,7 @@ def draw_board(board: Board) -> BoardTable:
 
 
 @dataclass(frozen=True)
-class Leading:
+class PossibleLeaders:
     """Who may be first on a board's score, how sure that is (`sure`, `likely`, `open`, `` where nothing is tested), and
     the value of the first; `ahead` is the share of resamples in which it is first, `rank` its places on the scale from
     1 to `most`, `few` how few items are behind them."""
@@ -90,7 +90,7 @@ LIKELY_FIRST = 95
 """Resamples of 100: a lead of 1.7 standard errors, 0.84 more than 80 of 100 take (`embassay.stats.clear_lead`)."""
 
 
-def lead_systems(board: Board) -> Leading:
+def lead_systems(board: Board) -> PossibleLeaders:
     """As the first screen of a report says it: sure where the tests leave one system the first place alone, likely
     where it is first in at least 95 of 100 resamples, which is what being clearly first in 80 takes."""
     column = next((column for column in board.columns if column.key == board.lead), None)
@@ -99,14 +99,16 @@ def lead_systems(board: Board) -> Leading:
         system for system in board.systems if system.group == "" and ranks and ranks[system.index] is not None
     ]
     if column is None or not ranked:
-        return Leading((), "", None, column, None)
+        return PossibleLeaders((), "", None, column, None)
     first = ranked[0].index
     alone, ahead = ranks[first] == (1, 1), best[first]
     level = "sure" if alone else "likely" if ahead is not None and 100 * ahead >= LIKELY_FIRST else "open"
     may = [row for row in ranked if (ranks[row.index] or (0, 0))[0] == 1] if level == "open" else ranked[:1]
     cell = board.cells[board.lead][first]
     few = note_few_items(count_items(board, column, cell))
-    return Leading(tuple(may), level, ahead, column, cell, ranks[first], board.ranked(board.lead), few)
+    return PossibleLeaders(
+        tuple(may), level, ahead, column, cell, ranks[first], board.ranked(board.lead), few
+    )
 
 
 def _column_scale(board: Board, column: BoardColumn | None) -> Scale:

@@ -15,8 +15,8 @@ from embassay.protocols.rag.probes.bundles import (
     QUERIES,
     TITLES,
     Bundle,
+    BundleMaterial,
     Lang,
-    Material,
     Person,
     make_bundles,
     make_near_miss,
@@ -149,7 +149,7 @@ def test_unicode_is_stressed_in_the_passages_only() -> None:
     assert english == "Research paper\u202f: 'Y'. Author\u202f: Alice Dupont."
 
 
-MATERIAL = Material("fr", (ALICE, JEAN, *OTHERS), ("a", "b", "c"))
+MATERIAL = BundleMaterial("fr", (ALICE, JEAN, *OTHERS), ("a", "b", "c"))
 
 
 def test_runs_share_authors_and_topics_and_draw_the_rest() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from embassay.errors import ModelError
-from embassay.protocols.kernel.session import Silent
+from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.options import NoiseRequest
 from embassay.protocols.rag.probes.questions import (
@@ -34,9 +34,9 @@ class Capitals:
 def test_what_is_there_is_not_asked_for_again(tmp_path: Path) -> None:
     first, second = Capitals(refused=("b",)), Capitals()
     kept = Rewritings(tmp_path, "capitals/1")
-    assert kept.complete(first, ["a", "b", "c", "a"], Silent(), None) == {"b": "it will not"}
+    assert kept.complete(first, ["a", "b", "c", "a"], SilentListener(), None) == {"b": "it will not"}
     assert kept.read() == {"a": "A", "c": "C"}
-    assert Rewritings(tmp_path, "capitals/1").complete(second, ["a", "b", "c"], Silent(), None) == {}
+    assert Rewritings(tmp_path, "capitals/1").complete(second, ["a", "b", "c"], SilentListener(), None) == {}
     assert second.asked == ["b"]
     assert kept.read() == {"a": "A", "b": "B", "c": "C"}
     assert Rewritings(tmp_path, "other").read() == {}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from embassay.protocols.rag.ranking.bayes import Bayes, Checks, PoolAnswers
+from embassay.protocols.rag.ranking.bayes import Bayes, PoolAnswers, ReliabilityChecks
 from embassay.protocols.rag.ranking.engines import BayesOptions, Call, Candidate
 from embassay.randomness import make_generator
 
@@ -54,14 +54,14 @@ def test_circles_and_sums_over_queries():
 @pytest.mark.parametrize(
     ("checks", "favour", "doubts"),
     [
-        (Checks(), 0.0, ()),
-        (Checks(stayed=60, spread=100, circles=20, triads=2000), 0.0, ("fixed errors",)),
-        (Checks(stayed=60, spread=100, circles=2, triads=2000), 0.0, ()),
-        (Checks(stayed=10, spread=100, circles=20, triads=2000), 0.0, ()),
-        (Checks(stayed=1, spread=1, circles=1, triads=10), 0.0, ()),
-        (Checks(as_shown=10, answers=100), 0.0, ("order shown",)),
-        (Checks(surprise=50, doubt=100), 0.0, ("surprises",)),
-        (Checks(), -0.6, ("places",)),
+        (ReliabilityChecks(), 0.0, ()),
+        (ReliabilityChecks(stayed=60, spread=100, circles=20, triads=2000), 0.0, ("fixed errors",)),
+        (ReliabilityChecks(stayed=60, spread=100, circles=2, triads=2000), 0.0, ()),
+        (ReliabilityChecks(stayed=10, spread=100, circles=20, triads=2000), 0.0, ()),
+        (ReliabilityChecks(stayed=1, spread=1, circles=1, triads=10), 0.0, ()),
+        (ReliabilityChecks(as_shown=10, answers=100), 0.0, ("order shown",)),
+        (ReliabilityChecks(surprise=50, doubt=100), 0.0, ("surprises",)),
+        (ReliabilityChecks(), -0.6, ("places",)),
     ],
 )
 def test_what_forbids_a_claim(checks, favour, doubts):
@@ -71,15 +71,15 @@ def test_what_forbids_a_claim(checks, favour, doubts):
 
 def test_a_claim_is_what_comes_true():
     """Small ones nearer to a half, less where a query stands alone or pairs stay though there are circles."""
-    many = Checks(answers=360, stayed=10, spread=250, circles=40, triads=3000)
+    many = ReliabilityChecks(answers=360, stayed=10, spread=250, circles=40, triads=3000)
     assert many.calibrated(0.95, 0.1) == pytest.approx(expit(np.log(19) + 0.16 - 0.06))
     assert many.calibrated(0.1, 0.1) == pytest.approx(expit(-0.7 * np.log(9) + 0.16 - 0.06))
     assert 0 < many.calibrated(0.0, 0.1) < 0.1 < 0.9 < many.calibrated(1.0, 0.1) < 1
     assert many.calibrated(0.8, 1.0) < many.calibrated(0.8, 0.1)
-    steady = Checks(answers=360, stayed=85, spread=250, circles=55, triads=3000)
+    steady = ReliabilityChecks(answers=360, stayed=85, spread=250, circles=55, triads=3000)
     assert not steady.doubts(0.0)
     assert steady.calibrated(0.85, 0.1) < many.calibrated(0.85, 0.1) - 0.05
-    sharp = Checks(answers=360, stayed=200, spread=250, circles=0, triads=3000)
+    sharp = ReliabilityChecks(answers=360, stayed=200, spread=250, circles=0, triads=3000)
     assert sharp.calibrated(0.85, 0.1) == pytest.approx(many.calibrated(0.85, 0.1))
     chances = [many.calibrated(chance, 0.1) for chance in np.linspace(0, 1, 21)]
     assert chances == sorted(chances)

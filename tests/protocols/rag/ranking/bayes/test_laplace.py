@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from embassay.protocols.rag.ranking.posterior import (
-    Component,
+    MixtureComponent,
     add_answers,
     factor_at,
     factor_matrix,
@@ -46,7 +46,7 @@ def test_factor_draws_and_covariance_are_those_of_the_curvature():
     add_answers(mean, orders, places, 0.02, np.zeros(len(mean)), curvature)
     factor = np.triu(factor_at(mean, precision, orders, places, 0.02))
     np.testing.assert_allclose(factor.T @ factor, curvature, atol=1e-12)
-    part = Component(1.0, 4.0, 0.9, mean, factor)
+    part = MixtureComponent(1.0, 4.0, 0.9, mean, factor)
     np.testing.assert_allclose(part.covariance(), np.linalg.inv(curvature), atol=1e-10)
     np.testing.assert_allclose(factor @ solve_upper(factor, np.eye(len(mean))), np.eye(len(mean)), atol=1e-12)
     drawn = part.draws(np.random.default_rng(5).standard_normal((len(mean), 20_000)))

@@ -11,7 +11,7 @@ import pytest
 
 from claims import Tables, walk
 from embassay.protocols.rag.sweep.findings import make_findings
-from embassay.protocols.rag.sweep.findings.record import StackFacts, SweepPart, Terms
+from embassay.protocols.rag.sweep.findings.record import StackFacts, SweepPart, SweepTerms
 from embassay.protocols.rag.sweep.findings.sentences import sweep_claims
 from embassay.protocols.rag.sweep.stacks import Configuration, Sweep, SweepRules
 
@@ -45,7 +45,7 @@ def random_sweep(seed: int) -> Sweep:
     return replace(sweep, measured=measured)
 
 
-def tables_of(part: SweepPart, asked: Terms) -> Tables:
+def tables_of(part: SweepPart, asked: SweepTerms) -> Tables:
     """The values of a part by themselves, and who keeps the limits, counted anew."""
     valued = {stack.id: value for stack in part.stacks if (value := stack.value(asked.measure)) is not None}
     by_id = {stack.id: stack for stack in part.stacks}
@@ -71,7 +71,7 @@ def tables_of(part: SweepPart, asked: Terms) -> Tables:
     )
 
 
-def held(part: SweepPart, asked: Terms) -> int:
+def held(part: SweepPart, asked: SweepTerms) -> int:
     """Every claim of a part, and the counts and words of its sentences."""
     tables, recommendation = tables_of(part, asked), part.recommendation
     made = list(sweep_claims(part, asked))

@@ -22,7 +22,7 @@ from embassay.protocols.rag.sweep.findings import (
     read_findings,
     result_rows,
 )
-from embassay.protocols.rag.sweep.findings.arrays import Ground
+from embassay.protocols.rag.sweep.findings.arrays import StackArrays
 from embassay.protocols.rag.sweep.findings.recommendation import measure_differences_from, recommend_stack
 from embassay.protocols.rag.sweep.findings.record import SweepPart
 from embassay.protocols.rag.sweep.findings.sentences import format_ms, format_ratio, format_usd
@@ -123,7 +123,7 @@ def test_alternatives_are_what_they_are_called(findings: Findings) -> None:
 def test_of_stacks_that_are_alike_one_is_told_of_which_more_queries_would_soonest_tell_apart() -> None:
     """Its interval holds 0, and no other's is nearer to leaving it."""
     sweep = drawn({"sea": 20}, SweepRules(sla_ms=300.0, jitter_ms=75.0), axes={**AXES, "reranker": ("none",)})
-    ground = Ground(sweep, ["sea"], 200, measured_jitter_ms=0.0)
+    ground = StackArrays(sweep, ["sea"], 200, measured_jitter_ms=0.0)
     found = recommend_stack(ground)
     [one] = found.undecided
     assert one.stack in found.alike

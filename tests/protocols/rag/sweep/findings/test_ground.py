@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.rag.sweep.findings import arrays as timing
 from embassay.protocols.rag.sweep.findings import make_findings
-from embassay.protocols.rag.sweep.findings.arrays import Ground, defined_means, make_figure
+from embassay.protocols.rag.sweep.findings.arrays import StackArrays, defined_means, make_figure
 from embassay.protocols.rag.sweep.stacks import Configuration, Sweep, SweepRules
 
 from ..sweeps import constant, drawn
@@ -22,8 +22,8 @@ times = arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 9)), elem
 AXES = {"encoder": ("wordllama", "minilm"), "k": (50, 100)}
 
 
-def ground(sweep: Sweep, *datasets: str, resamples: int = 200) -> Ground:
-    return Ground(sweep, datasets or tuple(sweep.queries), resamples)
+def ground(sweep: Sweep, *datasets: str, resamples: int = 200) -> StackArrays:
+    return StackArrays(sweep, datasets or tuple(sweep.queries), resamples)
 
 
 @given(times)

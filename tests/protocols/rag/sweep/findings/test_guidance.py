@@ -11,7 +11,7 @@ from embassay.contracts import IndexFacts
 from embassay.protocols.rag.sweep.findings import make_findings
 from embassay.protocols.rag.sweep.findings.conclusions import memory_estimate
 from embassay.protocols.rag.sweep.findings.record import Advice
-from embassay.protocols.rag.sweep.stacks import Configuration, Measured, Sweep, SweepRules, Times
+from embassay.protocols.rag.sweep.stacks import Configuration, MeasuredStack, Sweep, SweepRules, Times
 
 N = 40
 QUERIES = np.random.default_rng(3).uniform(0.4, 0.7, N)
@@ -30,7 +30,7 @@ def advice(line: str, rows: Sequence[Row], *, deep: Sequence[float] = (), noise:
         # The pool gives 0.9, and 0.05 more where it is hybrid.
         ceiling = {name: np.full(N, 0.9 + 0.05 * (configuration.mode == "hybrid")) for name in quality}
         times = Times({"total": np.full((3, 10), ms)}, np.empty(0), 1)
-        measured.append(Measured(
+        measured.append(MeasuredStack(
             configuration, "sea", quality, ceiling, times, {"rerank": usd}, (500.0, 0.0), 430.0,
             IndexFacts(100, 64, 0.0, None, None), {},
         ))  # fmt: skip
@@ -132,7 +132,7 @@ def test_switches(line: str, changed: dict[str, object], gain: float, status: st
 def test_what_one_stack_tells_of_nothing() -> None:
     found = make_findings(
         Sweep(
-            (Measured(Configuration("e"), "sea", {"RA-nWG@10": QUERIES}, {},
+            (MeasuredStack(Configuration("e"), "sea", {"RA-nWG@10": QUERIES}, {},
                       Times({"total": np.ones((1, 3))}, np.empty(0), 1), {}, (1.0, 0.0), 1.0,
                       IndexFacts(1, 8, 0.0, None, None), {}),),
             (), {"sea": tuple(map(str, range(N)))}, SweepRules(), "2026-11-01", {},

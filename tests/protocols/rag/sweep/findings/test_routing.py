@@ -15,20 +15,22 @@ from embassay.protocols.rag.sweep.findings import make_findings
 from embassay.protocols.rag.sweep.findings.advice import signal_fires, signal_threshold, split_halves
 from embassay.protocols.rag.sweep.findings.record import Route, SweepPart
 from embassay.protocols.rag.sweep.signals import entropy
-from embassay.protocols.rag.sweep.stacks import Measured, Sweep, SweepRules
+from embassay.protocols.rag.sweep.stacks import MeasuredStack, Sweep, SweepRules
 
 from ..sweeps import drawn
 
 SMALL = {"encoder": ("wordllama",), "k": (50, 100), "reranker": ("cross",)}
 
 
-def part_of(change: Callable[[Measured], Measured] = lambda one: one, axes: Any = SMALL) -> SweepPart:
+def part_of(
+    change: Callable[[MeasuredStack], MeasuredStack] = lambda one: one, axes: Any = SMALL
+) -> SweepPart:
     sweep: Sweep = drawn({"sea": 41, "cran": 60}, SweepRules(), axes=axes)
     made = replace(sweep, measured=tuple(change(one) for one in sweep.measured))
     return make_findings(made, resamples=100).parts[0]
 
 
-def routes(change: Callable[[Measured], Measured] = lambda one: one) -> dict[str, Route]:
+def routes(change: Callable[[MeasuredStack], MeasuredStack] = lambda one: one) -> dict[str, Route]:
     return {one.signal: one for one in part_of(change).routes}
 
 
@@ -75,7 +77,7 @@ def test_an_escalated_query_costs_what_100_do_and_never_150() -> None:
 def test_who_is_always_escalated_gets_what_the_large_k_gives() -> None:
     """The calibration half has small margins, the other half none that is as large."""
 
-    def change(one: Measured) -> Measured:
+    def change(one: MeasuredStack) -> MeasuredStack:
         n = len(one.signals["margin"])
         margin = np.zeros(n)
         margin[split_halves(n, 7, one.dataset).calibration] = 1.0
@@ -104,7 +106,7 @@ def test_a_signal_without_a_row_says_why() -> None:
     assert [reason.partition(":")[0] for reason in part_of().unrouted] == ["name"]
     assert "`names` file" in part_of().unrouted[0]
 
-    def nobody(one: Measured) -> Measured:
+    def nobody(one: MeasuredStack) -> MeasuredStack:
         return replace(one, signals={**one.signals, "name": np.full(len(one.signals["margin"]), np.nan)})
 
     [reason] = part_of(nobody).unrouted

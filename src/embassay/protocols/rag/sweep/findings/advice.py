@@ -20,8 +20,8 @@ from embassay.protocols.rag.sweep.findings.arrays import (
     LESS,
     MORE,
     Floats,
-    Ground,
     Pairs,
+    StackArrays,
     axis_values,
     figure_reach,
     find_measure_at_cutoff,
@@ -48,12 +48,12 @@ from embassay.protocols.rag.sweep.findings.sentences import (
     format_usd,
     format_usd_difference,
 )
-from embassay.protocols.rag.sweep.stacks import NONE, SIGNALS, Measured
+from embassay.protocols.rag.sweep.stacks import NONE, SIGNALS, MeasuredStack
 from embassay.protocols.rag.tradeoffs import Stack, marginal_gain
 from embassay.randomness import make_generator
 
 
-def list_depth_steps(ground: Ground) -> Iterator[DepthStep]:
+def list_depth_steps(ground: StackArrays) -> Iterator[DepthStep]:
     """Every step from a K to the next one of its family, for the usual measures."""
     families: dict[str, list[int]] = {}
     for i, configuration in enumerate(ground.configurations):
@@ -75,7 +75,7 @@ def list_depth_steps(ground: Ground) -> Iterator[DepthStep]:
                 yield _make_step(ground, i, j, measure, gain)
 
 
-def _make_step(ground: Ground, i: int, j: int, measure: str, gain: IntervalFigure) -> DepthStep:
+def _make_step(ground: StackArrays, i: int, j: int, measure: str, gain: IntervalFigure) -> DepthStep:
     less, more = (
         Stack(ground.ids[at], float(ground.cost[at]), float(ground.latency[at]), {measure: value})
         for at, value in ((i, 0.0), (j, gain.value or 0.0))
@@ -113,14 +113,14 @@ ANY = "any"
 
 
 @dataclass(frozen=True)
-class Halves:
+class QueryHalves:
     """Which queries set thresholds, and which judge them: places, disjoint, together all."""
 
     calibration: NDArray[np.int64]
     evaluation: NDArray[np.int64]
 
 
-def split_halves(n: int, seed: int, dataset: str) -> Halves:
+def split_halves(n: int, seed: int, dataset: str) -> QueryHalves:
     """Half of the queries (the smaller one where n is odd) to calibrate, drawn by seed, and the others.
 
     >>> parts = split_halves(5, 1, "sea")
@@ -128,7 +128,7 @@ def split_halves(n: int, seed: int, dataset: str) -> Halves:
     (2, 3)
     """
     order = make_generator(seed, "sweep", "routing", dataset).permutation(n)
-    return Halves(np.sort(order[: n // 2]), np.sort(order[n // 2 :]))
+    return QueryHalves(np.sort(order[: n // 2]), np.sort(order[n // 2 :]))
 
 
 def signal_threshold(dataset: str, signal: str, values: Floats) -> Threshold | None:
@@ -168,7 +168,7 @@ class _Route:
     escalated: Mapping[str, Mask]
 
 
-def find_routes(ground: Ground) -> Iterator[Route]:
+def find_routes(ground: StackArrays) -> Iterator[Route]:
     """Every family with K = 50 and K = 100, by each signal that it has and by all of them together."""
     split = {name: split_halves(n, ground.seed, name) for name, n in ground.queries.items()}
     if any(not len(half.calibration) for half in split.values()):
@@ -181,7 +181,9 @@ def find_routes(ground: Ground) -> Iterator[Route]:
         yield from _measure_routes(ground, split, found_routes, measures)
 
 
-def _family_routes(ground: Ground, split: Mapping[str, Halves], less: int, more: int) -> Iterator[_Route]:
+def _family_routes(
+    ground: StackArrays, split: Mapping[str, QueryHalves], less: int, more: int
+) -> Iterator[_Route]:
     alone = [route for name in SIGNALS if (route := _by_signal(ground, split, less, more, name)) is not None]
     yield from alone
     if len(alone) > 1:
@@ -190,7 +192,7 @@ def _family_routes(ground: Ground, split: Mapping[str, Halves], less: int, more:
 
 
 def _by_signal(
-    ground: Ground, split: Mapping[str, Halves], less: int, more: int, signal: str
+    ground: StackArrays, split: Mapping[str, QueryHalves], less: int, more: int, signal: str
 ) -> _Route | None:
     """None where the signal is missing on a dataset."""
     limits, masks = [], {}
@@ -205,7 +207,7 @@ def _by_signal(
 
 
 def _measure_routes(
-    ground: Ground, split: Mapping[str, Halves], routes_: Sequence[_Route], measures: Sequence[str]
+    ground: StackArrays, split: Mapping[str, QueryHalves], routes_: Sequence[_Route], measures: Sequence[str]
 ) -> Iterator[Route]:
     """The figures of all routes, resampled together: rates, then of each measure value and differences."""
     rates = ground.figures({
@@ -223,7 +225,7 @@ def _measure_routes(
 
 
 def _route_figures(
-    ground: Ground, split: Mapping[str, Halves], routes_: Sequence[_Route], measure: str
+    ground: StackArrays, split: Mapping[str, QueryHalves], routes_: Sequence[_Route], measure: str
 ) -> list[list[IntervalFigure]]:
     """Of each route: the measure when routed, less that of the small K, less that of the large one."""
     routed, from_less, from_more = {}, {}, {}
@@ -236,9 +238,13 @@ def _route_figures(
 
 
 def _make_route(
-    ground: Ground, split: Mapping[str, Halves], route: _Route, rate: IntervalFigure, quality: Sequence[StackQuality],
-    against: Sequence[RoutingContrast]
-) -> Route:  # fmt: skip
+    ground: StackArrays,
+    split: Mapping[str, QueryHalves],
+    route: _Route,
+    rate: IntervalFigure,
+    quality: Sequence[StackQuality],
+    against: Sequence[RoutingContrast],
+) -> Route:
     shares = np.array([route.escalated[name].mean() for name in ground.datasets])
     costs, times = (
         _stack_pair_numbers(ground, route, lambda stack: stack.cost),
@@ -275,14 +281,14 @@ def mix_costs(each: Floats, shares: Floats) -> Floats:
     return np.asarray((1 - shares) * each[0] + shares * each[1])
 
 
-def _stack_pair_numbers(ground: Ground, route: _Route, of: Callable[[Measured], float]) -> Floats:
+def _stack_pair_numbers(ground: StackArrays, route: _Route, of: Callable[[MeasuredStack], float]) -> Floats:
     """A number of the two stacks on each dataset: (2, datasets)."""
     return np.array(
         [[of(ground.rows[name][i]) for name in ground.datasets] for i in (route.less, route.more)]
     )
 
 
-def _mean_ms(stack: Measured) -> float:
+def _mean_ms(stack: MeasuredStack) -> float:
     """Mean over queries of each one's median over sessions: means mix by share, medians do not."""
     return float(np.median(stack.times.total, axis=0).mean())
 
@@ -312,7 +318,7 @@ def _describe_route(
 MOST_VALUES = 6
 
 
-def axis_effects(ground: Ground) -> Iterator[Effect]:
+def axis_effects(ground: StackArrays) -> Iterator[Effect]:
     """Every two values of every axis (of those with up to six), the later less the earlier, for the usual measures."""
     compared = [
         (axis, value, other, pairs)
@@ -344,7 +350,7 @@ def mean_difference(columns: Floats, pairs: Pairs) -> Floats:
     return np.asarray((columns[:, first] - columns[:, second]).mean(axis=1))
 
 
-def latency_change(ground: Ground, pairs: Pairs) -> IntervalFigure:
+def latency_change(ground: StackArrays, pairs: Pairs) -> IntervalFigure:
     """The mean difference of latencies, with the interval over timed queries."""
     first, second = np.array(pairs).T
     timed = min(rows[0].times.total.shape[1] for rows in ground.rows.values())
@@ -386,7 +392,7 @@ def make_advice(line: str, found: str, text: str, *evidence: IntervalFigure) -> 
 
 
 def measure_difference(
-    ground: Ground, measure: str, pairs: Pairs, *, ceiling: bool = False
+    ground: StackArrays, measure: str, pairs: Pairs, *, ceiling: bool = False
 ) -> IntervalFigure:
     """The mean paired difference of a measure over pairs of stacks."""
     columns = ground.columns(measure, ceiling=ceiling)
@@ -395,12 +401,12 @@ def measure_difference(
     )[0]
 
 
-def measure_at(ground: Ground, k: int) -> str | None:
+def measure_at(ground: StackArrays, k: int) -> str | None:
     """The measure that decides at another cutoff; None where it was not measured."""
     return find_measure_at_cutoff(ground.measures, ground.rules.measure, k)
 
 
-def relative_change(ground: Ground, measure: str, pairs: Pairs) -> IntervalFigure:
+def relative_change(ground: StackArrays, measure: str, pairs: Pairs) -> IntervalFigure:
     """The difference as a share of the mean of the second stacks."""
     second = np.array([j for _, j in pairs])
     before = float(np.nanmean(ground.quality(measure)[second]))
@@ -417,7 +423,7 @@ def join_statuses(found: Iterable[str]) -> str:
     return "does not hold" if "does not hold" in states else "open" if "open" in states else "holds"
 
 
-def find_strongest_reranker(ground: Ground) -> str | None:
+def find_strongest_reranker(ground: StackArrays) -> str | None:
     """The reranker that costs most, of several; the only one otherwise."""
     costs: dict[str, float] = {}
     for i, configuration in enumerate(ground.configurations):
@@ -428,7 +434,7 @@ def find_strongest_reranker(ground: Ground) -> str | None:
     return max(costs, key=lambda name: costs[name]) if costs else None
 
 
-def reached_difference(ground: Ground, measure: str, pairs: Pairs) -> IntervalFigure:
+def reached_difference(ground: StackArrays, measure: str, pairs: Pairs) -> IntervalFigure:
     """The mean difference of %PROC over pairs of stacks."""
     first, second = np.array(pairs).T
     above, below = ground.columns(measure), ground.columns(measure, ceiling=True)
@@ -442,7 +448,7 @@ def reached_difference(ground: Ground, measure: str, pairs: Pairs) -> IntervalFi
     )  # fmt: skip
 
 
-def has_ceiling(ground: Ground, measure: str) -> bool:
+def has_ceiling(ground: StackArrays, measure: str) -> bool:
     """Whether PROC of the measure is known for every stack."""
     return all(measure in row.ceiling for rows in ground.rows.values() for row in rows)
 
@@ -482,7 +488,7 @@ HARDLY = 0.01
 HALF_A_SECOND = 500.0
 
 
-def hnsw_advice(ground: Ground) -> Advice:
+def hnsw_advice(ground: StackArrays) -> Advice:
     """The loss of hnsw-f32 against flat search stays within 2%."""
     line = "HNSW f32 by default, tuned until within 1-2% of flat"
     pairs = _index_pairs(ground, "hnsw-f32", "flat")
@@ -495,7 +501,7 @@ def hnsw_advice(ground: Ground) -> Advice:
     return make_advice(line, effect_status(change, -TOLERANCE), text, change, time)
 
 
-def int8_advice(ground: Ground) -> Advice:
+def int8_advice(ground: StackArrays) -> Advice:
     """int8 loses more than 1% against f32: were it free, memory alone would speak for it."""
     line = "int8 only under hard memory limits and after re-checking %PROC"
     pairs = _index_pairs(ground, "hnsw-int8", "hnsw-f32") or _index_pairs(ground, "int8", "flat")
@@ -508,14 +514,14 @@ def int8_advice(ground: Ground) -> Advice:
     return make_advice(line, opposite_status(effect_status(change, -HARDLY)), text, change, time)
 
 
-def _index_pairs(ground: Ground, name: str, other: str) -> Pairs:
+def _index_pairs(ground: StackArrays, name: str, other: str) -> Pairs:
     """Stacks with an index beside the same with another, whatever the parameters of both."""
     values = axis_values(ground, "index")
     first, second = ([value for value in values if value.partition("?")[0] == kind] for kind in (name, other))
     return [pair for a in first for b in second for pair in pair_equal_stacks(ground, "index", a, b)]
 
 
-def dimension_advice(ground: Ground) -> Advice:
+def dimension_advice(ground: StackArrays) -> Advice:
     """2048 dimensions bring something at 30 and nothing at 10."""
     line = "1024 dimensions by default, 2048 only for deep K"
     at_10, at_30 = measure_at(ground, 10), measure_at(ground, 30)
@@ -529,19 +535,19 @@ def dimension_advice(ground: Ground) -> Advice:
     return make_advice(line, verdict, text, shallow, deep)
 
 
-def advise_depth_at_10(ground: Ground) -> Advice:
+def advise_depth_at_10(ground: StackArrays) -> Advice:
     """100 reranked candidates bring no more than 0.01 at 10 over 50."""
     line = "Candidate depth 50 for @10"
     return _depth_advice(ground, line, 10, opposite_status)
 
 
-def advise_depth_at_30(ground: Ground) -> Advice:
+def advise_depth_at_30(ground: StackArrays) -> Advice:
     """100 reranked candidates bring something at 30 over 50."""
     line = "Candidate depth 100 for @30"
     return _depth_advice(ground, line, 30, str)
 
 
-def _depth_advice(ground: Ground, line: str, cutoff: int, turn: Callable[[str], str]) -> Advice:
+def _depth_advice(ground: StackArrays, line: str, cutoff: int, turn: Callable[[str], str]) -> Advice:
     """K = 100 less K = 50, of the stacks whose candidates a reranker or a fusion orders anew."""
     measure = measure_at(ground, cutoff)
     pairs = [pair for pair in pair_equal_stacks(ground, "k", 100, 50) if _is_reordering(ground, pair[0])]
@@ -553,11 +559,11 @@ def _depth_advice(ground: Ground, line: str, cutoff: int, turn: Callable[[str], 
     return make_advice(line, turn(verdict), text, gain)
 
 
-def _is_reordering(ground: Ground, place: int) -> bool:
+def _is_reordering(ground: StackArrays, place: int) -> bool:
     return ground.configurations[place].reranker != NONE
 
 
-def advise_half_second(ground: Ground) -> Advice:
+def advise_half_second(ground: StackArrays) -> Advice:
     """Reranking up to 100 candidates stays under half a second, reranking more does not."""
     line = "At most 100 candidates for half a second"
     reranked = [i for i in range(len(ground.ids)) if _is_reordering(ground, i)]
@@ -573,7 +579,7 @@ def advise_half_second(ground: Ground) -> Advice:
     return make_advice(line, verdict, text, IntervalFigure(max(within)), IntervalFigure(min(beyond)))
 
 
-def advise_default_stack(ground: Ground) -> Advice:
+def advise_default_stack(ground: StackArrays) -> Advice:
     """Hybrid and reranked is better than the same without one of the two, and without both."""
     line = "Hybrid plus the strong reranker as the default stack"
     strong = find_strongest_reranker(ground)
@@ -589,7 +595,7 @@ def advise_default_stack(ground: Ground) -> Advice:
     )
 
 
-def _compare_default_stack(ground: Ground, strong: str) -> Mapping[str, Pairs]:
+def _compare_default_stack(ground: StackArrays, strong: str) -> Mapping[str, Pairs]:
     """Hybrid and reranked stacks beside the same without one of the two, and without both."""
     places = {configuration: i for i, configuration in enumerate(ground.configurations)}
     by_name: dict[str, Pairs] = {}
@@ -605,7 +611,7 @@ def _compare_default_stack(ground: Ground, strong: str) -> Mapping[str, Pairs]:
     return by_name
 
 
-def reranker_advice(ground: Ground) -> Advice:
+def reranker_advice(ground: StackArrays) -> Advice:
     """The cheaper reranker is worse, and saves money."""
     line = "The lite reranker only for cost"
     strong = find_strongest_reranker(ground)
@@ -627,31 +633,31 @@ def reranker_advice(ground: Ground) -> Advice:
     )
 
 
-def rewriting_advice(ground: Ground) -> Advice:
+def rewriting_advice(ground: StackArrays) -> Advice:
     """Rewritten queries find more."""
     return _switch_advice(
         ground, "Rewriting by default", "rewrite", NONE, "needs queries with and without rewriting"
     )
 
 
-def nfc_advice(_: Ground) -> Advice:
+def nfc_advice(_: StackArrays) -> Advice:
     """Nothing can be compared: every text is normalised."""
     return untested_advice("Unicode NFC by default", "all texts are normalised before they are embedded")
 
 
-def dedup_advice(ground: Ground) -> Advice:
+def dedup_advice(ground: StackArrays) -> Advice:
     """Candidates without copies give better lists."""
     line = "Deduplicate before reranking"
     return _switch_advice(ground, line, "deduplicate", 0.0, "needs candidates with and without their copies")
 
 
-def chunk_advice(ground: Ground) -> Advice:
+def chunk_advice(ground: StackArrays) -> Advice:
     """Documents cut into chunks give better lists."""
     line = "Trim before reranking: shorter chunks, less metadata"
     return _switch_advice(ground, line, "chunk", NONE, "needs documents with and without chunking")
 
 
-def _switch_advice(ground: Ground, line: str, axis: str, off: object, needs: str) -> Advice:
+def _switch_advice(ground: StackArrays, line: str, axis: str, off: object, needs: str) -> Advice:
     """An axis that is on against off."""
     values = [value for value in axis_values(ground, axis) if value != off]
     pairs = [pair for value in values for pair in pair_equal_stacks(ground, axis, value, off)]
@@ -662,7 +668,7 @@ def _switch_advice(ground: Ground, line: str, axis: str, off: object, needs: str
     return make_advice(line, effect_status(gain), text, gain)
 
 
-def pool_advice(ground: Ground) -> Advice:
+def pool_advice(ground: StackArrays) -> Advice:
     """A hybrid pool raises the ceiling, PROC."""
     line = "Low PROC: improve the pool"
     measure = ground.rules.measure
@@ -674,7 +680,7 @@ def pool_advice(ground: Ground) -> Advice:
     return make_advice(line, effect_status(gain), text, gain)
 
 
-def ordering_advice(ground: Ground) -> Advice:
+def ordering_advice(ground: StackArrays) -> Advice:
     """A reranker, which cannot change the pool, raises %PROC."""
     line = "High PROC with low %PROC: improve the ordering"
     measure, strong = ground.rules.measure, find_strongest_reranker(ground)
@@ -695,6 +701,6 @@ LINES = (
 )  # fmt: skip
 
 
-def all_advice(ground: Ground) -> tuple[Advice, ...]:
+def all_advice(ground: StackArrays) -> tuple[Advice, ...]:
     """Every line with its status and figures, in the order of the spec."""
     return tuple(line(ground) for line in LINES)

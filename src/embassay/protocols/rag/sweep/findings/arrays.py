@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.record import Time
-from embassay.protocols.rag.sweep.stacks import NONE, SIGNALS, SPARSE, WORDS, Configuration, Measured, Sweep
+from embassay.protocols.rag.sweep.stacks import (
+    NONE,
+    SIGNALS,
+    SPARSE,
+    WORDS,
+    Configuration,
+    MeasuredStack,
+    Sweep,
+)
 from embassay.protocols.rag.tradeoffs import JITTER_MS, Stack
 from embassay.randomness import make_generator
 from embassay.stats import percentile_interval
@@ -86,7 +94,7 @@ ROUNDING = 1e-12
 """Two orders of summation differ by no more."""
 
 
-class Ground:
+class StackArrays:
     """What all analyses of a dataset (or of all) look at. Stacks are in the order of the sweep.
 
     `rows[dataset][i]` is stack i there. Columns are per query, (queries, stacks), NaN where they are undefined.
@@ -102,7 +110,7 @@ class Ground:
         }
         first, *others = by_dataset.values()
         self.ids = tuple(id for id in first if all(id in other for other in others))
-        self.rows: dict[str, tuple[Measured, ...]] = {
+        self.rows: dict[str, tuple[MeasuredStack, ...]] = {
             name: tuple(by_id[id] for id in self.ids) for name, by_id in by_dataset.items()
         }
         self.datasets = tuple(datasets)
@@ -122,7 +130,7 @@ class Ground:
         return {"jitter_ms": self.jitter_ms, "cost_share": self.rules.cost_share}
 
     @property
-    def first(self) -> tuple[Measured, ...]:
+    def first(self) -> tuple[MeasuredStack, ...]:
         """The stacks on the first dataset, for what is the same on all."""
         return self.rows[self.datasets[0]]
 
@@ -141,7 +149,7 @@ class Ground:
         every = [row.quality for rows in self.rows.values() for row in rows]
         return tuple(name for name in every[0] if all(name in quality for quality in every)) if every else ()
 
-    def mean(self, of: Callable[[Measured], float]) -> Floats:
+    def mean(self, of: Callable[[MeasuredStack], float]) -> Floats:
         """A number of each stack, mean over datasets: (stacks,)."""
         return np.asarray(np.mean([[of(row) for row in rows] for rows in self.rows.values()], axis=0))
 
@@ -309,7 +317,7 @@ AXES = tuple(field.name for field in fields(Configuration))
 Pairs = list[tuple[int, int]]
 
 
-def axis_values(ground: Ground, axis: str) -> list[Any]:
+def axis_values(ground: StackArrays, axis: str) -> list[Any]:
     """The values of an axis, in the order of the sweep; numbers ascending, all dimensions last."""
     values = list(dict.fromkeys(getattr(configuration, axis) for configuration in ground.configurations))
     if axis == "dims":
@@ -317,7 +325,7 @@ def axis_values(ground: Ground, axis: str) -> list[Any]:
     return sorted(values) if axis == "k" else values
 
 
-def pair_equal_stacks(ground: Ground, axis: str, value: Any, other: Any) -> Pairs:
+def pair_equal_stacks(ground: StackArrays, axis: str, value: Any, other: Any) -> Pairs:
     """Places of the stacks with `value` beside those with `other` that are equal in all else; of the modes sparse has
     no vectors, and is equal in what is left."""
     if axis == "mode" and value == SPARSE:
@@ -342,13 +350,13 @@ def stack_family(configuration: Configuration) -> str:
     return configuration.id.replace(f"/k{configuration.k}/", "/", 1)
 
 
-def usual_measures(ground: Ground) -> list[str]:
+def usual_measures(ground: StackArrays) -> list[str]:
     """The measures that steps and effects are told by: the one that decides, then those of AvgPerf."""
     first, weighed = ground.rules.measure, ground.rules.efficiency
     return [first, *(measure for measure in ground.measures if measure in weighed and measure != first)]
 
 
-def list_other_cutoffs(ground: Ground) -> list[str]:
+def list_other_cutoffs(ground: StackArrays) -> list[str]:
     """The measure that decides at other cutoffs."""
     base = ground.rules.measure.partition("@")[0]
     return [
@@ -368,7 +376,7 @@ LESS, MORE = 50, 100
 """Candidates between which queries are routed."""
 
 
-def explain_lost_routes(ground: Ground) -> Iterator[str]:
+def explain_lost_routes(ground: StackArrays) -> Iterator[str]:
     """Of each signal by which no stack is routed, why; nothing where no stack has both K."""
     stacks = {i for pair in pair_equal_stacks(ground, "k", MORE, LESS) for i in pair}
     for signal in SIGNALS if stacks else ():

@@ -22,8 +22,8 @@ from embassay.protocols.rag.sweep.findings.advice import (
     list_depth_steps,
 )
 from embassay.protocols.rag.sweep.findings.arrays import (
-    Ground,
     Pairs,
+    StackArrays,
     axis_values,
     defined_means,
     explain_lost_routes,
@@ -49,7 +49,7 @@ from embassay.protocols.rag.sweep.findings.record import (
     StackGap,
     StackQuality,
     SweepPart,
-    Terms,
+    SweepTerms,
     Time,
     write_findings,
 )
@@ -70,7 +70,7 @@ from embassay.protocols.rag.sweep.stacks import (
     TOTAL,
     WHOLE,
     WRITTEN,
-    Measured,
+    MeasuredStack,
     Sweep,
     SweepRules,
 )
@@ -100,7 +100,7 @@ AXES: tuple[tuple[str, tuple[Axis, ...]], ...] = (
 STRICT = ", strict"
 
 
-def find_frontiers(ground: Ground) -> Iterator[Frontier]:
+def find_frontiers(ground: StackArrays) -> Iterator[Frontier]:
     """Every frontier by the measure that decides; the main one also under each time limit of the rules, and by the
     same measure at the other cutoffs, one by one and each as an objective of its own."""
     measure, axes_of = ground.rules.measure, AXES[0][1]
@@ -121,7 +121,7 @@ def find_frontiers(ground: Ground) -> Iterator[Frontier]:
 
 
 def _make_frontier(
-    ground: Ground,
+    ground: StackArrays,
     name: str,
     measures: Sequence[str],
     axes: Sequence[Axis],
@@ -159,7 +159,7 @@ def _turn_stack(stack: Stack) -> Stack:
 DEEP = 30
 
 
-def find_scenarios(ground: Ground) -> Iterator[Scenario]:
+def find_scenarios(ground: StackArrays) -> Iterator[Scenario]:
     """Named ones first (`base`, `saver`, `push`, `small`, `highK`), then the best under each limit of the rules."""
     measure = ground.rules.measure
     stacks = select_decidable_stacks(ground, measure)
@@ -188,7 +188,7 @@ def find_scenarios(ground: Ground) -> Iterator[Scenario]:
         yield _limited_scenario(ground, stacks, f"at least {rules.target:g}", Limits(target=rules.target))
 
 
-def _named_scenarios(ground: Ground, stacks: Sequence[Stack]) -> Iterator[Scenario]:
+def _named_scenarios(ground: StackArrays, stacks: Sequence[Stack]) -> Iterator[Scenario]:
     measure = ground.rules.measure
     shallow, deep = axis_values(ground, "k")[0], axis_values(ground, "k")[-1]
     least = axis_values(ground, "dims")[0]
@@ -210,13 +210,13 @@ def _named_scenarios(ground: Ground, stacks: Sequence[Stack]) -> Iterator[Scenar
         )
 
 
-def _select_stacks(ground: Ground, stacks: Sequence[Stack], axis: str, value: object) -> list[Stack]:
+def _select_stacks(ground: StackArrays, stacks: Sequence[Stack], axis: str, value: object) -> list[Stack]:
     return [
         stack for stack in stacks if getattr(ground.configurations[ground.place[stack.id]], axis) == value
     ]
 
 
-def _is_bare(ground: Ground, stack: Stack) -> bool:
+def _is_bare(ground: StackArrays, stack: Stack) -> bool:
     return ground.configurations[ground.place[stack.id]].reranker == NONE
 
 
@@ -230,7 +230,7 @@ def _make_best_scenario(name: str, how: str, stacks: Sequence[Stack], measure: s
     return Scenario(name, how, choose_stack(stacks, measure).nearest.id if stacks else "")
 
 
-def _limited_scenario(ground: Ground, stacks: Sequence[Stack], name: str, limits: Limits) -> Scenario:
+def _limited_scenario(ground: StackArrays, stacks: Sequence[Stack], name: str, limits: Limits) -> Scenario:
     """What the rule takes under these limits alone."""
     choice = choose_stack(stacks, ground.rules.measure, limits, **ground.equal)
     what = (
@@ -243,7 +243,7 @@ LINKS, PART = 16, 8
 """Links of a node, and values of a part of a product code, where the name of an index does not say."""
 
 
-def stack_facts(ground: Ground) -> tuple[StackFacts, ...]:
+def stack_facts(ground: StackArrays) -> tuple[StackFacts, ...]:
     """The facts of every stack, in the order of the sweep."""
     qualities = _stack_qualities(ground)
     low, high = np.quantile(ground.latency_replicates, [0.025, 0.975], axis=0)
@@ -253,7 +253,7 @@ def stack_facts(ground: Ground) -> tuple[StackFacts, ...]:
     )
 
 
-def _stack_qualities(ground: Ground) -> list[tuple[StackQuality, ...]]:
+def _stack_qualities(ground: StackArrays) -> list[tuple[StackQuality, ...]]:
     """The measures of each stack, with ceilings where they were measured."""
     by_measure = []
     for measure in ground.measures:
@@ -271,7 +271,7 @@ def _stack_qualities(ground: Ground) -> list[tuple[StackQuality, ...]]:
 
 
 def _make_stack_facts(
-    ground: Ground, i: int, quality: tuple[StackQuality, ...], latency: tuple[float, float]
+    ground: StackArrays, i: int, quality: tuple[StackQuality, ...], latency: tuple[float, float]
 ) -> StackFacts:
     rows = [ground.rows[name][i] for name in ground.datasets]
     times = _stage_times(rows)
@@ -304,19 +304,19 @@ def _make_stack_facts(
     )  # fmt: skip
 
 
-def _stage_times(rows: Sequence[Measured]) -> list[Time]:
+def _stage_times(rows: Sequence[MeasuredStack]) -> list[Time]:
     stages = [
         stage for stage in (*STAGES, TOTAL, GENERATE, WHOLE) if all(stage in row.times.stages for row in rows)
     ]
     return [mean_time([time_of(stage, row.times.stages[stage]) for row in rows]) for stage in stages]
 
 
-def _widest_search(rows: Sequence[Measured]) -> int | None:
+def _widest_search(rows: Sequence[MeasuredStack]) -> int | None:
     """The largest search width that was found for the index over the datasets."""
     return max((row.ef for row in rows if row.ef is not None), default=None)
 
 
-def _load_time(rows: Sequence[Measured]) -> Time | None:
+def _load_time(rows: Sequence[MeasuredStack]) -> Time | None:
     """Totals with several queries in flight, where they were timed."""
     if not all(row.times.together.size for row in rows):
         return None
@@ -328,11 +328,11 @@ def _average_quality(quality: Sequence[StackQuality], weights: Mapping[str, floa
     return average_performance(values, weights) if set(weights) <= set(values) else None
 
 
-def _recall_cutoffs(rows: Sequence[Measured]) -> list[int]:
+def _recall_cutoffs(rows: Sequence[MeasuredStack]) -> list[int]:
     return [k for k in sorted(rows[0].recall) if all(k in row.recall for row in rows)]
 
 
-def sum_memory(rows: Sequence[Measured]) -> Memory:
+def sum_memory(rows: Sequence[MeasuredStack]) -> Memory:
     """Bytes over all datasets together: by formula from the name of the index and its size, and as measured. The
     formulas are of one vector a text, so there is none for weights of terms and vectors of tokens."""
     estimates = [
@@ -385,7 +385,7 @@ NEAR = -2.0
 """Percent that an index may lose against flat search at most."""
 
 
-def index_qualities(ground: Ground) -> Iterator[IndexQuality]:
+def index_qualities(ground: StackArrays) -> Iterator[IndexQuality]:
     """Every index but the flat one, for each encoder and number of dimensions.
 
     Where stacks by vectors alone were measured (dense, no reranker) it is judged on them, for other steps hide what
@@ -405,7 +405,7 @@ def index_qualities(ground: Ground) -> Iterator[IndexQuality]:
                     yield _index_quality(ground, index, _bare_pairs(ground, pairs) or pairs)
 
 
-def _bare_pairs(ground: Ground, pairs: Pairs) -> Pairs:
+def _bare_pairs(ground: StackArrays, pairs: Pairs) -> Pairs:
     stacks = [(pair, ground.configurations[pair[0]]) for pair in pairs]
     return [
         pair
@@ -414,7 +414,7 @@ def _bare_pairs(ground: Ground, pairs: Pairs) -> Pairs:
     ]
 
 
-def _index_quality(ground: Ground, index: str, pairs: Pairs) -> IndexQuality:
+def _index_quality(ground: StackArrays, index: str, pairs: Pairs) -> IndexQuality:
     changes = {
         name: change
         for name in usual_measures(ground)
@@ -444,16 +444,16 @@ def _index_quality(ground: Ground, index: str, pairs: Pairs) -> IndexQuality:
     )
 
 
-def _percent_change(ground: Ground, measure: str, pairs: Pairs) -> float | None:
+def _percent_change(ground: StackArrays, measure: str, pairs: Pairs) -> float | None:
     """Percent by which the mean over stacks changes; None where the flat one has nothing to lose."""
     means = np.mean([defined_means(column) for column in ground.columns(measure).values()], axis=0)
     now, before = (float(np.mean(means[[pair[side] for pair in pairs]])) for side in (0, 1))
     return 100 * (now / before - 1) if before > 0 else None
 
 
-def _retrieval_times(ground: Ground, places: list[int]) -> tuple[float, float]:
+def _retrieval_times(ground: StackArrays, places: list[int]) -> tuple[float, float]:
     """p50 and p95 of retrieval in ms, each the mean over stacks; 0 where nothing was timed."""
-    rows: list[Measured] = [ground.rows[name][i] for name in ground.datasets for i in places]
+    rows: list[MeasuredStack] = [ground.rows[name][i] for name in ground.datasets for i in places]
     samples = [row.times.stages["retrieve"] for row in rows if "retrieve" in row.times.stages]
     if not samples:
         return 0.0, 0.0
@@ -496,9 +496,9 @@ def make_findings(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
         jitter = jitter_of([row.times.total for row in sweep.measured], sweep.rules.percentile)
     counted = jitter or 0.0 if measures_jitter else 0.0
     sweep = replace(sweep, rules=replace(sweep.rules, jitter_ms=JITTER_MS if jitter is None else jitter))
-    grounds = [Ground(sweep, names, resamples, measured_jitter_ms=counted) for names in scopes]
+    grounds = [StackArrays(sweep, names, resamples, measured_jitter_ms=counted) for names in scopes]
     rules = {field.name: getattr(sweep.rules, field.name) for field in fields(SweepRules)}
-    asked = Terms(
+    asked = SweepTerms(
         **rules, priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed, resamples=resamples,
         jitter_measured=measures_jitter and jitter is not None, load=sweep.load, cores=sweep.cores
     )  # fmt: skip
@@ -514,7 +514,7 @@ def make_findings(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     )
 
 
-def generation_speed(ground: Ground, said: Mapping[str, Any]) -> Generation | None:
+def generation_speed(ground: StackArrays, said: Mapping[str, Any]) -> Generation | None:
     """How fast the generator answers, as it was timed or is assumed; None where there is none. Tokens per second are
     those of an answer beyond its first word, over the time beyond that of a first word."""
     if not said:
@@ -561,7 +561,7 @@ def _has_shared_stack(sweep: Sweep, datasets: Sequence[str]) -> bool:
 
 
 def _make_part(
-    ground: Ground, asked: Terms, left: Sequence[StackGap], answers: Generation | None
+    ground: StackArrays, asked: SweepTerms, left: Sequence[StackGap], answers: Generation | None
 ) -> SweepPart:
     recommendation = recommend_stack(ground)
     drawn = tuple(find_frontiers(ground))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.protocols.rag.golden.summary import IntervalFigure
-from embassay.protocols.rag.sweep.findings.arrays import Ground, figure_reach
+from embassay.protocols.rag.sweep.findings.arrays import StackArrays, figure_reach
 from embassay.protocols.rag.sweep.findings.record import Alternative, Recommendation, Share
 from embassay.protocols.rag.sweep.stacks import Configuration
 from embassay.protocols.rag.tradeoffs import COST_SHARE, ROUNDING, Limits, Stack, StackChoice, choose_stack
@@ -23,7 +23,7 @@ MOST_RUNNERS = 5
 
 
 @dataclass(frozen=True)
-class Winners:
+class ResampledWinners:
     """Of each resample, the place of the stack that the rule takes (-1: none keeps the limits), (B,); and which stacks
     are as good as the best one there, (B, stacks)."""
 
@@ -46,7 +46,7 @@ def choose_each(
     limits: Limits,
     jitter_ms: float,
     cost_share: float = COST_SHARE,
-) -> Winners:
+) -> ResampledWinners:
     """`choose` of the tradeoffs for every row of `quality` and `latency`, both (B, stacks); costs and prompts stay.
 
     A stack whose quality is NaN in a resample does not take part there.
@@ -80,7 +80,7 @@ def choose_each(
     # The rank of each id: what is equal in all else goes to the first id, as in `choose`.
     by_id = np.argsort(np.argsort([stack.id for stack in stacks]))
     places = np.where(left, by_id, len(stacks)).argmin(axis=1)
-    return Winners(np.where(left.any(axis=1), places, NOBODY), tied)
+    return ResampledWinners(np.where(left.any(axis=1), places, NOBODY), tied)
 
 
 def _lowest_of_rows(
@@ -94,7 +94,7 @@ def _lowest_of_rows(
     )
 
 
-def runner_shares(winners: Winners, ids: Sequence[str], chosen: str) -> tuple[Share, ...]:
+def runner_shares(winners: ResampledWinners, ids: Sequence[str], chosen: str) -> tuple[Share, ...]:
     """The other stacks that win, most often first."""
     counts = Counter(winners.places[winners.places != NOBODY].tolist())
     others = [(n, ids[place]) for place, n in counts.items() if ids[place] != chosen]
@@ -102,7 +102,7 @@ def runner_shares(winners: Winners, ids: Sequence[str], chosen: str) -> tuple[Sh
     return tuple(Share(id, n / len(winners.places)) for n, id in others[:MOST_RUNNERS])
 
 
-def by_axis(winners: Winners, configurations: Sequence[Configuration]) -> tuple[Share, ...]:
+def by_axis(winners: ResampledWinners, configurations: Sequence[Configuration]) -> tuple[Share, ...]:
     """How often each value of each axis wins, of the axes that have several, most often first within an axis."""
     shares = []
     for axis in fields(Configuration):
@@ -138,12 +138,12 @@ def axis_value(axis: str, value: object) -> str:
     return str(value)
 
 
-def collect_limits(ground: Ground) -> Limits:
+def collect_limits(ground: StackArrays) -> Limits:
     """The limits of the sweep's rules."""
     return Limits(ground.rules.sla_ms, ground.rules.budget, ground.rules.target)
 
 
-def recommend_stack(ground: Ground) -> Recommendation:
+def recommend_stack(ground: StackArrays) -> Recommendation:
     """The recommendation. UsageError where the measure that decides is nowhere defined."""
     measure, limits = ground.rules.measure, collect_limits(ground)
     stacks = select_decidable_stacks(ground, measure)
@@ -182,7 +182,7 @@ def recommend_stack(ground: Ground) -> Recommendation:
     )  # fmt: skip
 
 
-def select_decidable_stacks(ground: Ground, *measures: str) -> list[Stack]:
+def select_decidable_stacks(ground: StackArrays, *measures: str) -> list[Stack]:
     """The stacks that have all these measures; UsageError where none has."""
     missing = [name for name in measures if name not in ground.measures]
     if missing:
@@ -198,7 +198,7 @@ def select_decidable_stacks(ground: Ground, *measures: str) -> list[Stack]:
     return stacks
 
 
-def measure_differences_from(ground: Ground, measure: str, id: str) -> dict[str, IntervalFigure]:
+def measure_differences_from(ground: StackArrays, measure: str, id: str) -> dict[str, IntervalFigure]:
     """Each stack's measure less that of one stack, paired over queries."""
     place = ground.place[id]
     columns = {name: column - column[:, [place]] for name, column in ground.columns(measure).items()}
@@ -217,7 +217,7 @@ def measure_missed_limits(stack: Stack, measure: str, limits: Limits) -> dict[st
     return missed
 
 
-def describe_rule(ground: Ground) -> str:
+def describe_rule(ground: StackArrays) -> str:
     """What is asked for, from the best quality under limits to the fastest stack that is good enough."""
     rules, parts = ground.rules, []
     if rules.sla_ms is not None:
@@ -247,7 +247,7 @@ def is_decided(difference: IntervalFigure) -> bool:
 
 
 def _find_alternatives(
-    ground: Ground,
+    ground: StackArrays,
     stacks: Sequence[Stack],
     choice: StackChoice,
     alike: Sequence[Stack],

@@ -353,7 +353,7 @@ class StackGap:
 
 
 @dataclass(frozen=True)
-class Terms:
+class SweepTerms:
     """The rules, prices and seed of the sweep."""
 
     measure: str
@@ -388,7 +388,7 @@ class Terms:
 class Findings:
     """One sweep. The first part is over all datasets where there are several."""
 
-    asked: Terms
+    asked: SweepTerms
     measures: tuple[str, ...]
     parts: tuple[SweepPart, ...]
     left: tuple[StackGap, ...] = ()

@@ -15,7 +15,7 @@ from embassay.protocols.rag.sweep.findings.record import (
     StackFacts,
     StackGap,
     SweepPart,
-    Terms,
+    SweepTerms,
 )
 from embassay.protocols.rag.tradeoffs import ROUNDING
 
@@ -100,7 +100,7 @@ def sweep_verdict(part: SweepPart) -> str:
     return f"Use {recommendation.stack}" if recommendation.stack else "No stack meets the limits"
 
 
-def qualifying_stacks(part: SweepPart, asked: Terms) -> tuple[StackFacts, ...]:
+def qualifying_stacks(part: SweepPart, asked: SweepTerms) -> tuple[StackFacts, ...]:
     """The stacks that keep every limit of the rules and reach its target."""
     return tuple(
         stack
@@ -109,14 +109,14 @@ def qualifying_stacks(part: SweepPart, asked: Terms) -> tuple[StackFacts, ...]:
     )
 
 
-def _misses_limits(stack: StackFacts, asked: Terms) -> bool:
+def _misses_limits(stack: StackFacts, asked: SweepTerms) -> bool:
     over = asked.sla_ms is not None and stack.latency > asked.sla_ms
     dear = asked.budget is not None and stack.cost > asked.budget
     short = asked.target is not None and (stack.value(asked.measure) or 0.0) < asked.target - ROUNDING
     return over or dear or short
 
 
-def sweep_claims(part: SweepPart, asked: Terms) -> Iterator[Claim]:
+def sweep_claims(part: SweepPart, asked: SweepTerms) -> Iterator[Claim]:
     """All that is said of the recommended stack and of those named beside it."""
     recommendation = part.recommendation
     able = tuple(stack.id for stack in qualifying_stacks(part, asked))
@@ -134,7 +134,7 @@ def sweep_claims(part: SweepPart, asked: Terms) -> Iterator[Claim]:
         yield from _alternative_claims(alternative, recommendation, asked)
 
 
-def chosen_claim(part: SweepPart, asked: Terms) -> Claim:
+def chosen_claim(part: SweepPart, asked: SweepTerms) -> Claim:
     """What the recommended stack is among those that qualify: of the highest quality, or where a target is set the
     fastest, or as fast as the fastest but for jitter."""
     able, chosen = qualifying_stacks(part, asked), part.stack(part.recommendation.stack)
@@ -148,7 +148,7 @@ def chosen_claim(part: SweepPart, asked: Terms) -> Claim:
 
 
 def _alternative_claims(
-    alternative: Alternative, recommendation: Recommendation, asked: Terms
+    alternative: Alternative, recommendation: Recommendation, asked: SweepTerms
 ) -> Iterator[Claim]:
     """What its kind says of an alternative, and whether it keeps the limits."""
     name, chosen, kind = alternative.stack, (recommendation.stack,), alternative.kind
@@ -163,7 +163,7 @@ def _alternative_claims(
     yield Claim(name, "misses" if alternative.misses else "keeps", "limits", kind=kind)
 
 
-def sweep_lede(part: SweepPart, asked: Terms) -> Iterator[str]:
+def sweep_lede(part: SweepPart, asked: SweepTerms) -> Iterator[str]:
     """How good, how fast, how dear; how sure; what else may do."""
     recommendation = part.recommendation
     if not recommendation.stack:
@@ -177,7 +177,7 @@ def sweep_lede(part: SweepPart, asked: Terms) -> Iterator[str]:
         yield _describe_alike(recommendation, asked)
 
 
-def _chosen_sentence(part: SweepPart, asked: Terms) -> str:
+def _chosen_sentence(part: SweepPart, asked: SweepTerms) -> str:
     """Among how many it was chosen, and what it is among these."""
     recommendation, claim = part.recommendation, chosen_claim(part, asked)
     quality = _quality_sentence(part.stack(claim.subject), recommendation.measure)
@@ -194,7 +194,7 @@ def _chosen_sentence(part: SweepPart, asked: Terms) -> str:
     )
 
 
-def describe_alternatives(recommendation: Recommendation, asked: Terms) -> tuple[Alternative, ...]:
+def describe_alternatives(recommendation: Recommendation, asked: SweepTerms) -> tuple[Alternative, ...]:
     """The other choices in words; one that stands for several kinds is told once, by all of them."""
     kinds: dict[str, list[str]] = {}
     for alternative in recommendation.alternatives:
@@ -207,7 +207,9 @@ def describe_alternatives(recommendation: Recommendation, asked: Terms) -> tuple
     )
 
 
-def _alternative_words(alternative: Alternative, kinds: Sequence[str], measure: str, asked: Terms) -> str:
+def _alternative_words(
+    alternative: Alternative, kinds: Sequence[str], measure: str, asked: SweepTerms
+) -> str:
     """What another choice would give and take."""
     names = [_describe_kind(kind, alternative, measure, asked) for kind in kinds]
     named = " and ".join([names[0], *(name[0].lower() + name[1:] for name in names[1:])])
@@ -221,7 +223,7 @@ def _alternative_words(alternative: Alternative, kinds: Sequence[str], measure: 
     )
 
 
-def _describe_kind(kind: str, alternative: Alternative, measure: str, asked: Terms) -> str:
+def _describe_kind(kind: str, alternative: Alternative, measure: str, asked: SweepTerms) -> str:
     """Why an alternative is named, by its numbers."""
     if kind == "better":
         return f"Higher {measure}, but {_drawback_words(alternative, asked)}"
@@ -233,7 +235,7 @@ def _describe_kind(kind: str, alternative: Alternative, measure: str, asked: Ter
     }[kind]
 
 
-def _drawback_words(alternative: Alternative, asked: Terms) -> str:
+def _drawback_words(alternative: Alternative, asked: SweepTerms) -> str:
     """What a stack of higher quality was not taken for: a limit, or with a target its time, then its price."""
     if alternative.misses:
         return "over the limits"
@@ -242,7 +244,7 @@ def _drawback_words(alternative: Alternative, asked: Terms) -> str:
     return "dearer" if alternative.usd > 0 else "behind by the rule"
 
 
-def sweep_notes(part: SweepPart, asked: Terms, left: Sequence[StackGap]) -> Iterator[str]:
+def sweep_notes(part: SweepPart, asked: SweepTerms, left: Sequence[StackGap]) -> Iterator[str]:
     """What to know before believing a number."""
     if len(part.datasets) > 1:
         yield (
@@ -305,7 +307,7 @@ def _quality_sentence(stack: StackFacts, measure: str) -> str:
     return f"{format_score(quality.value)} over {numbers.format_counted(quality.value.n, 'query')}{share}"
 
 
-def _time_sentence(stack: StackFacts, asked: Terms) -> str:
+def _time_sentence(stack: StackFacts, asked: SweepTerms) -> str:
     total = stack.time("total")
     if total is None:
         return f"It takes {format_ms(stack.latency)}"
@@ -318,12 +320,12 @@ def _time_sentence(stack: StackFacts, asked: Terms) -> str:
     )
 
 
-def jitter_words(asked: Terms) -> str:
+def jitter_words(asked: SweepTerms) -> str:
     """The jitter in words: as given, or as measured."""
     return format_ms(asked.jitter_ms) if asked.jitter_measured else f"{asked.jitter_ms:g} ms"
 
 
-def _machine_note(asked: Terms) -> str:
+def _machine_note(asked: SweepTerms) -> str:
     """How busy the machine was."""
     if asked.load is None:
         return "How busy the machine was during timing is unknown."
@@ -336,7 +338,7 @@ def _machine_note(asked: Terms) -> str:
     )
 
 
-def _price_words(stack: StackFacts, asked: Terms) -> str:
+def _price_words(stack: StackFacts, asked: SweepTerms) -> str:
     if not stack.cost:
         return "nothing per 1,000 queries"
     return f"{format_usd(stack.cost)} per 1,000 queries, prices of {numbers.format_date(asked.priced_on)}"
@@ -371,7 +373,7 @@ def _describe_stacks_with(share: Share) -> str:
     return "stacks without a reranker" if share.name == "no reranker" else f"stacks with {share.name}"
 
 
-def _describe_alike(recommendation: Recommendation, asked: Terms) -> str:
+def _describe_alike(recommendation: Recommendation, asked: SweepTerms) -> str:
     """How many others are as good for all the data say, and whether one of them is cheaper or faster."""
     limited = any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target))
     others = f"{len(recommendation.alike)} of the {recommendation.feasible - 1} other stacks"
@@ -387,7 +389,7 @@ def _describe_alike(recommendation: Recommendation, asked: Terms) -> str:
     return f"{text}, and none of them is cheaper{by}, or faster by more than jitter."
 
 
-def _infeasible_lede(part: SweepPart, asked: Terms) -> Iterator[str]:
+def _infeasible_lede(part: SweepPart, asked: SweepTerms) -> Iterator[str]:
     recommendation = part.recommendation
     stack = part.stack(recommendation.nearest)
     yield (
