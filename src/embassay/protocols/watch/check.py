@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from embassay.protocols.kernel.session import Silent
 from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
 from embassay.protocols.watch.fingerprint import Fingerprint
 from embassay.protocols.watch.history import GroupState, Verdict, WatchCheck, read_checks
-from embassay.protocols.watch.impact import check_thresholds, measure_impact
+from embassay.protocols.watch.impact import check_thresholds, measure_impact, panel_effect
 from embassay.protocols.watch.kinds import FEW, NamedChange, contrasts_of, name_changes
 from embassay.protocols.watch.options import CheckRequest
-from embassay.protocols.watch.panels import panel_effect
 from embassay.protocols.watch.recording import moment, money_of
 from embassay.protocols.watch.respondents import Replies, Respondent, open_respondent
 from embassay.randomness import generator
@@ -80,8 +80,9 @@ class AnswerEvidence:
 
 
 def check_fingerprint(
-    fingerprint: Fingerprint, request: CheckRequest, *, history: Path, ledger: Ledger | None = None
-) -> WatchCheck:
+    fingerprint: Fingerprint, request: CheckRequest, *, history: Path, ledger: Ledger | None = None,
+    listener: Silent | None = None
+) -> WatchCheck:  # fmt: skip
     """Ask the system afresh and say whether it still answers as recorded. `history` is the file of
     earlier checks, which is only read.
 
@@ -97,6 +98,7 @@ def check_fingerprint(
             fingerprint.kind, request.system or fingerprint.system, ledger=ledger, seed=fingerprint.seed,
             folder=Path(folder), tokenizer=fingerprint.tokenizer
         )  # fmt: skip
+        respondent.listener = listener or Silent()
         check = check_respondent(fingerprint, respondent, request, earlier)
     return replace(check, seconds=time.perf_counter() - begun, usd=money_of(ledger))
 
@@ -142,7 +144,9 @@ def _gather_evidence(
     for number, stage in enumerate(stages):
         # Another order each night, so that what shares a request is not always the same.
         rng = generator(fingerprint.seed, "watch", "check", str(len(earlier)), str(number))
-        replies.append(respondent.ask([fingerprint.items[row] for row in stage], rng))
+        items = [fingerprint.items[row] for row in stage]
+        respondent.listener.stage(f"asking {respondent.name}", respondent.count(items), respondent.unit)
+        replies.append(respondent.ask(items, rng))
         asked += stage
         values = np.concatenate([reply.values for reply in replies])
         evidence = weigh_answers(fingerprint, asked, values, earlier)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
+from embassay.protocols.kernel.session import Silent
 from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
 from embassay.protocols.watch.fingerprint import DEPTH, WatchItem
 from embassay.protocols.watch.history import GroupState
@@ -59,7 +60,9 @@ class Conformance:
         return asdict(self)
 
 
-def compare_systems(request: CompareRequest, *, ledger: Ledger | None = None) -> Conformance:
+def compare_systems(
+    request: CompareRequest, *, ledger: Ledger | None = None, listener: Silent | None = None
+) -> Conformance:
     """Ask both for the same texts several times. UsageError for two systems of different kinds."""
     ledger = ledger or Ledger()
     own, sides = read_own(request.own), []
@@ -83,6 +86,9 @@ def compare_systems(request: CompareRequest, *, ledger: Ledger | None = None) ->
             )
         items = items_for(first.kind, own, request.own)
         for respondent in respondents:
+            respondent.listener = listener or Silent()
+            asked = respondent.count(items) * (request.repeats + 1)
+            respondent.listener.stage(f"asking {respondent.name}", asked, respondent.unit)
             replies, noise = ask_repeatedly(respondent, items, request.repeats, request.own.seed)
             sides.append((replies.values, noise))
     (a, noise_a), (b, noise_b) = sides
