@@ -304,7 +304,7 @@ def stack_rows(stack: StackSessions, dataset: str, seed: int) -> Iterator[Result
             "evidence_low": [entry.low for entry in figures],
             "evidence_high": [entry.high for entry in figures],
         }
-    first_missed = [one for entry in figures if entry.after[0] == 0]
+    first_missed = [entry for entry in figures if entry.after[0] == 0]
     columns |= {
         "full": [float(entry.full is not None) for entry in figures],
         "recovered": [float(entry.last > 0) for entry in first_missed],
