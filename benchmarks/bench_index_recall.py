@@ -8,10 +8,13 @@ Recall counts no clock, so it is the same on a busy machine; how fast they are i
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
+from real_text import DATA
 from rich.console import Console
 from rich.table import Table
+from timing import need, parse_sizes
 
 from embassay.data import open_dataset
 from embassay.search import exact_search
@@ -34,7 +37,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--dataset", type=Path, default=SCIFACT)
     parser.add_argument("--system", default="wordllama")
-    asked = parser.parse_args()
+    asked = parse_sizes(parser)
+    folder = need(Path(os.environ.setdefault("EMBASSAY_DATA", str(DATA))), "the folder of datasets")
+    need(folder / "retrieval", "the dataset")
     data = open_dataset(str(asked.dataset)).load("retrieval").data
     encoder = open_system(asked.system, tokenizer=open_tokenizer("words"))
     corpus, queries = (
