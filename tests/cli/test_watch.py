@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,7 +36,7 @@ def _call(*words: object, code: int = 0) -> str:
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     assert done.exit_code == code, done.output
-    return done.output
+    return done.stdout
 
 
 @pytest.fixture
@@ -135,6 +138,8 @@ def test_a_judge_is_watched(tmp_path: Path) -> None:
             1.0,
             0.0,
         )
+        # All then were 3, and all are 5 now: chance would agree as much.
+        assert panel["kappa"]["estimate"] == 0
         # Asked again, and not taken from a cache.
         assert server.requests.total() > asked
 
@@ -210,6 +215,84 @@ def _other(texts: list[str], dim: int = 64, spoilt: str = "") -> np.ndarray:
     from stub.vectors import vectors
 
     return vectors([f"another {text}" for text in texts], dim, spoilt)
+
+
+@pytest.mark.slow
+def test_a_recording_that_is_stopped_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: list[object]
+) -> None:
+    """At the limit of cost, and with a higher one: the same bytes as in one go, nothing paid for twice, the price that
+    of both attempts, and no folder is left."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with StubServer() as server:
+        spec = SPEC.format(server.url)
+        whole = json.loads(_call("record", "-s", spec, *corpus, "--out", tmp_path / "whole.json", "--json"))
+        paid = server.paid.total()
+        server.forget()
+        file = tmp_path / "w.json"
+        with pytest.raises(BudgetExceeded):
+            _call("record", "-s", spec, *corpus, "--out", file, "--max-cost", whole["usd"] / 2)
+        assert 0 < server.paid.total() < paid
+        assert not file.exists()
+        with pytest.raises(BudgetExceeded):
+            _call("record", "-s", spec, *corpus, "--out", file, "--max-cost", whole["usd"] / 2)
+        told = json.loads(_call("record", "-s", spec, *corpus, "--out", file, "--json"))
+        assert server.paid.total() == paid
+    assert file.read_bytes() == (tmp_path / "whole.json").read_bytes()
+    assert told["usd"] == pytest.approx(whole["usd"])
+    assert not list(tmp_path.glob("*.partial*"))
+
+
+@pytest.mark.slow
+def test_a_judge_that_is_stopped_goes_on(tmp_path: Path) -> None:
+    """Each grade is asked for once, whatever stopped the first attempt; so are a reranker's scores."""
+    file = tmp_path / "w.json"
+    with StubServer(chat=_grader(3)) as server:
+        spec = f"openai:judge?base_url={server.url}/v1&price=1&price_output=1"
+        with pytest.raises(BudgetExceeded):
+            _call("record", "--judge", spec, "--out", file, "--max-cost", 0.01)
+        asked = server.requests.total()
+        assert 0 < asked < 120
+        _call("record", "--judge", spec, "--out", file)
+        assert server.requests.total() == 120
+        server.forget()
+        spec = f"jina:jina-reranker-v2-base-multilingual?base_url={server.url}/jina/v1&price=1"
+        with pytest.raises(BudgetExceeded):
+            _call("record", "--reranker", spec, "--out", tmp_path / "r.json", "--max-cost", 0.003)
+        assert server.requests.total() > 0
+        _call("record", "--reranker", spec, "--out", tmp_path / "r.json")
+        assert server.requests.total() == 24
+
+
+@pytest.mark.slow
+def test_a_recording_that_is_killed_goes_on(
+    warm: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: list[object]
+) -> None:
+    """kill -9 in the middle: only what was in flight is asked for again."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "w.json"
+    with StubServer(latency=0.02, limit=100) as server:
+        words = ["watch", "record", "-s", SPEC.format(server.url), *map(str, corpus), "--out", str(file)]
+        process = subprocess.Popen([*warm.command, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        while server.paid.total() < 150:
+            time.sleep(0.002)
+            assert process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+        assert (tmp_path / "w.partial").is_dir()
+        _call(*words[1:])
+        paid, most = server.paid.total(), server.most
+        whole = _whole(server, corpus, tmp_path)
+        assert whole <= paid <= whole + 4 * most
+        assert file.read_bytes() == (tmp_path / "whole.json").read_bytes()
+
+
+def _whole(server: StubServer, corpus: list[object], tmp_path: Path) -> int:
+    """What a recording takes that nobody stops."""
+    before = server.paid.total()
+    _call("record", "-s", SPEC.format(server.url), *corpus, "--out", tmp_path / "whole.json")
+    return server.paid.total() - before
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from embassay.document.blocks import Verdict
 from embassay.protocols.hteb.options import AXES
 from embassay.protocols.hteb.profiles import TOTAL, axis_part
 from embassay.protocols.kernel.claims import Claim
-from embassay.report.calibration import calibration_verdict
+from embassay.report.calibration.thresholds import calibration_verdict
 from embassay.report.cards.findings import rank_strengths, rank_weaknesses
 from embassay.report.hteb.profile import hteb_verdict
 from embassay.report.overview import board_verdict

@@ -25,7 +25,7 @@ from embassay.report.answers import (
     recommendation_claims,
 )
 from embassay.report.board import make_board, passing_systems
-from embassay.report.calibration import calibration_verdict
+from embassay.report.calibration.thresholds import calibration_verdict
 from embassay.report.cards.card import cards_of
 from embassay.report.cards.evidence import Basis, Contender, Evidence
 from embassay.report.hume.families import of_people

@@ -31,6 +31,18 @@ class Retrieved:
     )  # fmt: skip
     qrels: str | None = option(None, "With --run: graded judgements of passages.", value="FILE", group=DATA)
     cutoff: int = option(10, "With --run: passages per answer.", name="-k", least=1)
+    no_answer: str | None = option(
+        None, "With --run: questions that the documents don't answer (rag questions --no-answer), to find the score "
+        "below which to say nothing.", name="--no-answer", value="FILE", group=DATA
+    )  # fmt: skip
+    reranked: str | None = option(
+        None, "With --no-answer: a reranker's scores of the same questions, as a second signal.",
+        value="FILE", group=DATA
+    )  # fmt: skip
+    silent: float = option(0.9, "With --no-answer: share of each kind that must get no answer.")
+    answered: float = option(
+        0.5, "With --no-answer: share of questions with evidence that must still get one."
+    )
     positive: str | None = option(
         None, "The label of pairs that mean the same, unless 1, yes or true.",
         value="VALUE"
@@ -76,6 +88,10 @@ def calibrate(
         return
     asked = _parse_threshold(retrieved.origin) if retrieved.origin else None
     check_sources(request.systems, retrieved.runs, retrieved.qrels)
+    if retrieved.no_answer and not retrieved.runs:
+        raise UsageError(
+            "--no-answer needs --run.", mend="Add --run FILE, with lists for these questions too."
+        )
     _check_translation(request.systems, asked and asked[0], retrieved.targets)
     if retrieved.positive is not None:
         request = replace(request, mapping={**request.mapping, "same": retrieved.positive})
@@ -99,7 +115,7 @@ def _check_saved(words: Sequence[str], request: CalibrationRequest, running: Wor
     """Say whether a calibration may be used on the request's pairs; exit code 1 where it may not."""
     from embassay.cli.terminal import print_rendered, show_blocks
     from embassay.protocols.calibration.check import check_calibration
-    from embassay.report.calibration import checked_view
+    from embassay.report.calibration.thresholds import checked_view
     from embassay.runs.folder import to_json
 
     if words[0] != CHECK or len(words) != 2:
@@ -162,7 +178,10 @@ def _calibrate_runs(request: CalibrationRequest, retrieved: Retrieved, running: 
         mapping=request.mapping
     )  # fmt: skip
     out = running.out or default_out("calibration")
-    wanted = RunCalibrationRequest(files, retrieved.cutoff, request.options)
+    wanted = RunCalibrationRequest(
+        files, retrieved.cutoff, request.options, retrieved.no_answer, retrieved.reranked, retrieved.silent,
+        retrieved.answered
+    )  # fmt: skip
     calibrate_runs(wanted, out, shlex.join(["embassay", *sys.argv[1:]]))
     _show_with_price(retrieved.price)(out, Display(running.json, running.wide), True)
     check_calibrated(out)
@@ -203,6 +222,6 @@ def _parse_threshold(text: str) -> tuple[str, float]:
 def _show_translations(out: Path, origin: str, score: float, targets: Sequence[str], wide: bool) -> None:
     from embassay.cli.terminal import show_blocks
     from embassay.protocols.calibration.probability import translations
-    from embassay.report.calibration import translation_view
+    from embassay.report.calibration.thresholds import translation_view
 
     show_blocks(translation_view(translations(out, origin, score, targets)), wide)

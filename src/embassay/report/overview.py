@@ -135,7 +135,7 @@ VERDICTS = {
     "noise": "rag.probes:noise_verdict",
     "hume": "hume.conclusions:hume_verdict",
     "mteb": "mteb:mteb_verdict",
-    "calibration": "calibration:calibration_verdict",
+    "calibration": "calibration.thresholds:calibration_verdict",
     "choose": "rag.choice:choice_verdict",
     "sage": "sage.tables:sage_verdict",
 }

@@ -79,7 +79,7 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
         return
     record, board = shown.record, shown.board
     if record.kind == "calibration":
-        from embassay.report.calibration import calibration_view
+        from embassay.report.calibration.thresholds import calibration_view
 
         yield from calibration_view(Path(run), record, board, price)
         yield from report_place(Path(run))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from embassay.protocols.watch.check import check_respondent
-from embassay.protocols.watch.options import CheckRequest, OwnData
+from embassay.protocols.watch.history import append_event
+from embassay.protocols.watch.options import CheckRequest, OwnData, RecordRequest
 from embassay.protocols.watch.own import OwnTexts
-from embassay.protocols.watch.plan import plan_check
-from embassay.protocols.watch.recording import items_for, tokens_of
+from embassay.protocols.watch.plan import pace_of, plan_check, plan_recording
+from embassay.protocols.watch.recording import items_for
+from embassay.protocols.watch.respondents import tokens_of
 from embassay.systems.models import known_models
+from embassay.systems.remote.ledger import likely_tokens
 from watched_systems import WORDS, made, recorded
 
 
@@ -25,7 +29,7 @@ def _long_texts() -> OwnTexts:
 
 def test_a_nightly_check_of_any_listed_model_is_under_a_cent() -> None:
     """At the shipped price of the dearest model that embeds, with 50 questions and 30 passages of 200 words."""
-    tokens = tokens_of(items_for("vectors", _long_texts(), OwnData()))
+    tokens = tokens_of("vectors", items_for("vectors", _long_texts(), OwnData()))
     prices = [
         model.usd_per_million_input
         for model in known_models()
@@ -56,3 +60,34 @@ def test_stages_are_priced_one_by_one(own_texts: OwnTexts) -> None:
     steps = [*plan_check(fingerprint, CheckRequest(until_sure=True, lists="never"))]
     assert [step.texts for step in steps[:3]] == [12, 28, len(fingerprint.items) - 40]
     assert all(step.usd is None for step in steps)
+
+
+def test_rerankers_and_judges_are_priced_as_they_charge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the search, by the token of each pair, by what a chat model reads and writes; nothing on this machine. A check
+    of the recorded one costs what its first answers did."""
+    for name in ("COHERE_API_KEY", "JINA_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "none")
+    panels = items_for("reranker", None, OwnData())
+    passages = sum(len(item.others) for item in panels)
+    once, repeats = plan_recording(RecordRequest(reranker="cohere:rerank-v3.5?price=2", repeats=3))
+    assert once.usd == pytest.approx(len(panels) * 2 / 1000)
+    assert (repeats.usd, repeats.texts) == (pytest.approx(3 * once.usd), 3 * passages)
+    pairs = sum(len(item.others) * likely_tokens([item.text]) + likely_tokens(item.others) for item in panels)
+    (once, _) = plan_recording(RecordRequest(reranker="jina:m?price=1000"))
+    assert once.usd == pytest.approx(pairs / 1000)
+    (once, _) = plan_recording(RecordRequest(judge="openai:m?price=1&price_output=100"))
+    assert once.usd == pytest.approx((pairs + 700 * passages + 100 * 12 * passages) / 1e6)
+    (once, _) = plan_recording(RecordRequest(reranker="overlap"))
+    assert once.usd == 0
+    (once, _) = plan_recording(RecordRequest(reranker="jina:unheard-of"))
+    assert once.usd is None
+
+
+def test_a_check_takes_the_time_of_the_recording(tmp_path: Path, own_texts: OwnTexts) -> None:
+    """By the last line of the history that is of this fingerprint."""
+    fingerprint, history = recorded(own_texts), tmp_path / "w.checks.jsonl"
+    assert pace_of(history, fingerprint) is None
+    append_event(history, {"fingerprint": fingerprint.digest, "seconds_per_item": 0.5})
+    append_event(history, {"fingerprint": "another", "seconds_per_item": 9.0})
+    every, *_ = plan_check(fingerprint, CheckRequest(), pace_of(history, fingerprint))
+    assert every.seconds == 0.5 * len(fingerprint.items)

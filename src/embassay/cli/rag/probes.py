@@ -1,4 +1,4 @@
-"""`embassay rag probe`: two cheap diagnostics of a system: names, and small talk."""
+"""`embassay rag probe`: cheap diagnostics of a system: names, small talk, and versions."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embassay.cli.options import App, WorkerOptions, default_out, of_records, within_memory
-from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
+from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest, VersionsRequest
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
 
-app = App("Probe why retrieval fails: on names, or on small talk.")
+app = App("Probe why retrieval fails: on names, small talk, or old versions and copies.")
 
 
 @app.callback()
 def group() -> None:
-    """Probe why retrieval fails: on names, or on small talk."""
+    """Probe why retrieval fails: on names, small talk, or old versions and copies."""
 
 
 @app.command("names")
@@ -46,6 +46,23 @@ def noise(request: NoiseRequest, running: WorkerOptions) -> None:
     Example: embassay rag probe noise -s minilm --rewriter rules
     """
     _run_named(request, running, "noise")
+
+
+@app.command("versions")
+@within_memory
+@of_records(tasks=(), defaults={"datasets": ...})
+def versions(request: VersionsRequest, running: WorkerOptions) -> None:
+    """Do old versions outrank current ones, and copies fill the list?
+
+    Passages of your own data get an old version (number, date, status or negation changed) and copies. Shown with and
+    without two remedies: the newest of near-duplicates first, and near-duplicates once.
+
+    Example: embassay rag probe versions -s minilm -d my-data
+    """
+    from embassay.cli.session import run_session
+    from embassay.protocols.rag.probes.versions import VersionsProbe
+
+    run_session(VersionsProbe(), request, running, "versions")
 
 
 def _run_named(request: NamesRequest | NoiseRequest, running: WorkerOptions, name: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,9 +17,10 @@ from embassay.protocols.kernel.request import OUTPUT, SPEED, option
 from embassay.protocols.watch.options import CheckRequest, CompareRequest, RecordRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from embassay.document.blocks import Block
+    from embassay.protocols.kernel.session import Silent
     from embassay.protocols.watch.plan import PlannedStep
 
 
@@ -42,13 +46,14 @@ class Target:
 def record(request: RecordRequest, target: Target, asking: AskingOptions) -> None:
     """Record how a system answers now: a fingerprint to check against.
 
-    Asks for fixed texts, and for some of your own, several times. The file holds the texts that it asks for.
+    Asks for fixed texts, and for some of your own, several times. The file holds the texts that it asks for. After an
+    interruption the same command goes on where it was.
 
     Example: embassay watch record -s minilm --corpus docs/ --queries questions.csv --out minilm.json
     """
-    from embassay.protocols.watch.history import append_event, history_of
+    from embassay.protocols.watch.answers import partial_of
     from embassay.protocols.watch.plan import plan_recording
-    from embassay.protocols.watch.recording import record_fingerprint
+    from embassay.protocols.watch.recording import record_to_file
     from embassay.runs.folder import to_json
 
     if asking.dry_run:
@@ -59,16 +64,16 @@ def record(request: RecordRequest, target: Target, asking: AskingOptions) -> Non
             f"{target.out} exists, and later checks depend on it.",
             mend="Add --replace, or name another --out.",
         )
-    made = record_fingerprint(request, ledger=_ledger(asking))
-    made.fingerprint.save(target.out)
-    facts = {
-        "fingerprint": made.fingerprint.digest, "at": made.at, "seconds": made.seconds,
-        "seconds_per_item": made.seconds_per_item, "usd": made.usd
-    }  # fmt: skip
-    append_event(history_of(target.out), facts)
+    if partial_of(target.out).is_dir():
+        typer.echo(
+            f"Goes on with the answers in {partial_of(target.out)}; remove it to begin anew.", err=True
+        )
+    with _show_progress(asking, f"Answers so far are kept in {partial_of(target.out)}.") as heard:
+        made = record_to_file(request, target.out, max_usd=asking.max_cost, listener=heard)
     shown = {
-        "file": str(target.out), **facts, "system": made.fingerprint.system, "items": len(made.fingerprint.items),
-        "repeats": made.fingerprint.repeats, "failed": dict(made.fingerprint.failed)
+        "file": str(target.out), **made.facts(), "system": made.fingerprint.system,
+        "items": len(made.fingerprint.items), "repeats": made.fingerprint.repeats,
+        "failed": dict(made.fingerprint.failed)
     }  # fmt: skip
     if asking.json:
         typer.echo(to_json(shown, indent=1))
@@ -94,17 +99,21 @@ def check(
     from embassay.protocols.watch.check import check_fingerprint
     from embassay.protocols.watch.fingerprint import read_fingerprint
     from embassay.protocols.watch.history import append_check, history_of
-    from embassay.protocols.watch.plan import plan_check
+    from embassay.protocols.watch.plan import pace_of, plan_check
     from embassay.protocols.watch.verdicts import as_junit, as_markdown, is_failed
     from embassay.report.watch.checks import check_view
     from embassay.runs.folder import to_json, write_atomic
 
     fingerprint = read_fingerprint(file)
-    if asking.dry_run:
-        _show_plan(lambda: tuple(plan_check(fingerprint, request)), asking)
-        return
     history = request.history or history_of(file)
-    made = check_fingerprint(fingerprint, request, history=history, ledger=_ledger(asking))
+    if asking.dry_run:
+        pace = pace_of(history, fingerprint)
+        _show_plan(lambda: tuple(plan_check(fingerprint, request, pace)), asking)
+        return
+    with _show_progress(asking) as heard:
+        made = check_fingerprint(
+            fingerprint, request, history=history, ledger=_ledger(asking), listener=heard
+        )
     append_check(history, made)
     if request.junit is not None:
         write_atomic(request.junit, as_junit(made))
@@ -134,11 +143,27 @@ def compare(request: CompareRequest, asking: AskingOptions) -> None:
     if asking.dry_run:
         _show_plan(lambda: plan_comparison(request), asking)
         return
-    told = compare_systems(request, ledger=_ledger(asking))
+    with _show_progress(asking) as heard:
+        told = compare_systems(request, ledger=_ledger(asking), listener=heard)
     if asking.json:
         typer.echo(to_json(told.as_dict(), indent=1))
     else:
         _show(conformance_view(told), asking)
+
+
+@contextmanager
+def _show_progress(asking: AskingOptions, kept: str = "") -> Iterator[Silent]:
+    """A listener that shows what is asked; and, where something is kept, a signal that ends it in one line."""
+    from embassay.cli.progress import make_listener
+    from embassay.cli.session import stop_on_signal
+
+    heard = make_listener(asking.json)
+    try:
+        command = shlex.join(["embassay", *sys.argv[1:]])
+        with stop_on_signal(kept, command) if kept else nullcontext():
+            yield heard
+    finally:
+        getattr(heard, "stop", lambda: None)()
 
 
 def _ledger(asking: AskingOptions) -> Any:

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import Options, TaskRequest, option
 
+SILENT_BELOW, SILENT, ANSWERED, LOSS = "silence_threshold", "silent", "answered", "signal_log_loss"
+"""Measures of when to say nothing."""
+
 
 @dataclass(frozen=True)
 class Promises:

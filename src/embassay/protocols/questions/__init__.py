@@ -14,6 +14,9 @@ from embassay.protocols.kernel.request import DATA, SYSTEMS, check_options, opti
 
 OF_MODELS = ("fact", "comparison", "procedure", "keywords", "typo", "language")
 """The kinds that a language model writes; `typo` is a fact with typing errors, made by ourselves."""
+NEAR, FAR = "near", "far"
+NO_ANSWER = (NEAR, FAR)
+"""The kinds of questions that the documents don't answer: of their subject, and of another."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from embassay.protocols.kernel.inputs import Prompt, block, mark_of, read_prompt
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import Silent, unknown_price
 from embassay.protocols.kernel.tables import ColumnTable, text, whole
-from embassay.protocols.questions import QuestionsOptions
+from embassay.protocols.questions import NEAR, QuestionsOptions
 from embassay.protocols.questions.checks import CHECKS, fault_of, find_span, mistype_question
 from embassay.randomness import random_bytes
 from embassay.runs.execution import Failure, all_of
@@ -69,7 +69,7 @@ class Draft:
     @property
     def checks(self) -> int:
         """Attempts that came to the second call, as far as their outcomes say."""
-        return sum(name in (KEPT, "not answerable") for name in (*self.rejected, self.outcome))
+        return sum(name in (KEPT, "not answerable", "answered") for name in (*self.rejected, self.outcome))
 
     def as_dict(self) -> dict[str, Any]:
         """As a line of `drafts.jsonl`."""
@@ -87,6 +87,7 @@ OUTCOMES: Mapping[str, str] = {
     "ungrounded": "the words given as evidence do not occur in the passage",
     "wrong language": "it is not in the requested language",
     "not answerable": "the second call finds no answer in the passage",
+    "answered": "the second call finds an answer in a passage",
     "of another kind": "it is not the requested kind of question: keywords that form a sentence",
     "near-duplicate": "it repeats an earlier question",
     "refused": "the model or its server refused the text",
@@ -129,7 +130,7 @@ class Checked(BaseModel):
 def prompt_for(kind: str, into: str = "") -> Prompt:
     """The instructions for a kind of question, or for the `check`."""
     read_kind = partial(read_prompt, "embassay.protocols.questions")
-    if kind == "check":
+    if kind in ("check", NEAR):
         return Prompt(kind, VERSION, read_kind(kind))
     # A question with typing errors is written as any other about a fact.
     task = read_kind("fact" if kind == "typo" else kind).replace("{lang}", into)
@@ -177,6 +178,11 @@ def _ignore_progress() -> None:
     """Nobody listens."""
 
 
+def _find_none(_: str) -> Sequence[Placed]:
+    """Nothing is searched."""
+    return ()
+
+
 @dataclass(frozen=True)
 class QuestionWriter:
     """Who writes and who checks; `seed` names the draws. `costs` are the dollars of the answers to a draft (by key)."""
@@ -188,6 +194,10 @@ class QuestionWriter:
     costs: dict[str, float] = field(default_factory=dict, compare=False)
     heard: Callable[[], None] = field(default=_ignore_progress, compare=False)
     """Called for every answer."""
+    search: Callable[[str], Sequence[Placed]] = field(default=_find_none, compare=False)
+    """Question -> the passages most likely to answer it: a question without an answer is checked against each."""
+    corpus: str = ""
+    """The fingerprint of what is searched."""
 
     def key(self, kind: str, passage: Placed) -> str:
         """32 digits: all that a draft depends on."""
@@ -195,6 +205,8 @@ class QuestionWriter:
         how = {name: options[name] for name in ("into", "attempts", "copied", "temperature", "top_p")}
         prompts = [prompt_for(kind, self.options.into).identity, prompt_for("check").identity]
         source = [passage.id, passage.title, passage.body, passage.document, passage.start, passage.lang]
+        if kind == NEAR:
+            source.append(self.corpus)
         return digest_json(
             [kind, source, how, CHECKS, prompts, self.chat.identity, self.checker.identity, self.seed]
         )[:32]
@@ -228,11 +240,9 @@ class QuestionWriter:
         place = _find_quotation(passage, written.evidence)
         if place is None:
             raise UnfitDraft("ungrounded", written.evidence)
-        # The check shall not depend on luck, however freely the question was written.
-        careful = Sampling(0.0, 1.0, self._seed("check", attempt))
-        messages = check_messages(question, passage)
-        checked = await self._answer(self.checker, messages, careful, Checked, attempt, key)
-        if not checked.answerable or find_span(_shown_passage(passage), checked.evidence) is None:
+        if kind == NEAR:
+            await self._check_unanswered(question, passage, attempt, key)
+        elif not await self._is_answered(question, passage, attempt, key):
             raise UnfitDraft("not answerable", question)
         start, end = place
         return {
@@ -240,6 +250,21 @@ class QuestionWriter:
             "evidence": passage.body[start:end], "answer": " ".join(written.answer.split()),
             "start": passage.start + start, "end": passage.start + end
         }  # fmt: skip
+
+    async def _is_answered(self, question: str, passage: Placed, attempt: int, key: str) -> bool:
+        """Whether the checker finds an answer in the passage, and quotes it."""
+        # The check shall not depend on luck, however freely the question was written.
+        careful = Sampling(0.0, 1.0, self._seed("check", attempt))
+        messages = check_messages(question, passage)
+        checked = await self._answer(self.checker, messages, careful, Checked, attempt, key)
+        return checked.answerable and find_span(_shown_passage(passage), checked.evidence) is not None
+
+    async def _check_unanswered(self, question: str, passage: Placed, attempt: int, key: str) -> None:
+        """UnfitDraft where the checker finds an answer in the passage or in one that a search finds."""
+        others = [hit for hit in self.search(question) if hit.id != passage.id]
+        for candidate in (passage, *others):
+            if await self._is_answered(question, candidate, attempt, key):
+                raise UnfitDraft("answered", candidate.id)
 
     async def _answer(
         self,
@@ -272,6 +297,8 @@ FIRST = 25
 """Questions from which on what they took says what others will take."""
 _ANSWER = 700
 """Tokens that an answer may have."""
+SEARCHED = 3
+"""Passages, beside its own, that may not answer a question without an answer."""
 _WRITTEN, _CHECKED = 70, 35
 """Tokens of usual answers."""
 Drawn = Mapping[str, Sequence[Placed]]
@@ -345,9 +372,10 @@ def forecast_drafts(
     first = len(done) < FIRST
     tried = 1.0 if first else float(np.mean([draft.attempts for draft in done.values()]))
     checked = 1.0 if first else float(np.mean([draft.checks for draft in done.values()]))
+    passages = 1 + SEARCHED if kind == NEAR else 1
     sent = (
         (writer.chat, [write_messages(kind, p, writer.options.into) for p in asked], _WRITTEN, tried),
-        (writer.checker, [check_messages("?" * 60, p) for p in asked], _CHECKED, checked),
+        (writer.checker, [check_messages("?" * 60, p) for p in asked], _CHECKED, checked * passages),
     )
     for chat, calls, written, tries in sent:
         model: Any = chat.model

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from embassay.protocols.kernel.session import Silent
 from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
 from embassay.protocols.watch.fingerprint import Fingerprint
 from embassay.protocols.watch.history import GroupState, Verdict, WatchCheck, read_checks
-from embassay.protocols.watch.impact import check_thresholds, measure_impact
-from embassay.protocols.watch.kinds import FEW, NamedChange, contrasts_of, name_changes
+from embassay.protocols.watch.impact import check_thresholds, measure_impact, panel_effect
+from embassay.protocols.watch.kinds import FEW, MOST, NamedChange, contrasts_of, name_changes
 from embassay.protocols.watch.options import CheckRequest
-from embassay.protocols.watch.panels import panel_effect
 from embassay.protocols.watch.recording import moment, money_of
 from embassay.protocols.watch.respondents import Replies, Respondent, open_respondent
 from embassay.randomness import generator
@@ -80,8 +80,9 @@ class AnswerEvidence:
 
 
 def check_fingerprint(
-    fingerprint: Fingerprint, request: CheckRequest, *, history: Path, ledger: Ledger | None = None
-) -> WatchCheck:
+    fingerprint: Fingerprint, request: CheckRequest, *, history: Path, ledger: Ledger | None = None,
+    listener: Silent | None = None
+) -> WatchCheck:  # fmt: skip
     """Ask the system afresh and say whether it still answers as recorded. `history` is the file of
     earlier checks, which is only read.
 
@@ -97,6 +98,7 @@ def check_fingerprint(
             fingerprint.kind, request.system or fingerprint.system, ledger=ledger, seed=fingerprint.seed,
             folder=Path(folder), tokenizer=fingerprint.tokenizer
         )  # fmt: skip
+        respondent.listener = listener or Silent()
         check = check_respondent(fingerprint, respondent, request, earlier)
     return replace(check, seconds=time.perf_counter() - begun, usd=money_of(ledger))
 
@@ -142,7 +144,9 @@ def _gather_evidence(
     for number, stage in enumerate(stages):
         # Another order each night, so that what shares a request is not always the same.
         rng = generator(fingerprint.seed, "watch", "check", str(len(earlier)), str(number))
-        replies.append(respondent.ask([fingerprint.items[row] for row in stage], rng))
+        items = [fingerprint.items[row] for row in stage]
+        respondent.listener.stage(f"asking {respondent.name}", respondent.count(items), respondent.unit)
+        replies.append(respondent.ask(items, rng))
         asked += stage
         values = np.concatenate([reply.values for reply in replies])
         evidence = weigh_answers(fingerprint, asked, values, earlier)
@@ -257,7 +261,8 @@ def _verdict(
     )
     if fingerprint.kind != "vectors":
         return "changed", reason, ()
-    seen = contrasts_of(fingerprint, evidence.rows, evidence.values, evidence.changed)
+    recurring = _recurs(fingerprint, respondent, evidence)
+    seen = contrasts_of(fingerprint, evidence.rows, evidence.values, evidence.changed, recurring)
     changes = name_changes(seen, form_of(seen.then), form_of(seen.now))
     return "changed", reason, changes
 
@@ -278,6 +283,23 @@ def _is_noisier(fingerprint: Fingerprint, respondent: Respondent, evidence: Answ
     shift = shared - repeats
     is_more = np.median(own) > max(FLOOR, MORE * float(np.median(repeats)))
     return bool(is_more and np.median(shift) < STEADY * np.median(own))
+
+
+def _recurs(fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence) -> bool | None:
+    """Where a few texts have changed, ask for these and as many others once more: whether the same ones are off."""
+    changed = evidence.changed
+    if not 0 < changed.mean() < FEW or evidence.values.shape[1] != fingerprint.width:
+        return None
+    rng = generator(fingerprint.seed, "watch", "same texts")
+    off, others = np.flatnonzero(changed), rng.permutation(np.flatnonzero(~changed))
+    places = np.concatenate([off, others[: len(off)]])
+    rows = [evidence.rows[place] for place in places]
+    values = respondent.ask([fingerprint.items[row] for row in rows], rng).values
+    again = weigh_answers(fingerprint, rows, values)
+    is_off = np.isin(again.rows, [evidence.rows[place] for place in off])
+    # Under noise an answer is now and then beyond its repeats, and hardly ever far off.
+    off_again = again.outlying if evidence.outlying.any() else again.moved
+    return bool(off_again[is_off].mean() >= MOST and off_again[~is_off].mean() <= 1 - MOST)
 
 
 def _group_states(fingerprint: Fingerprint, evidence: AnswerEvidence) -> list[GroupState]:
@@ -370,6 +392,8 @@ def _part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidence: Answer
         share = _share_longer(fingerprint, words)
         told = "" if share is None else f", {share:.0%} of the passages"
         return f"passages of about {words:,} words or more{told}"
+    if (share := float(moved[documents].mean())) < FEW:
+        return f"passages like those that have changed, {share:.0%} of what was asked"
     return "all of it: every passage would be encoded differently"
 
 

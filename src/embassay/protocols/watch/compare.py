@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
+from embassay.protocols.kernel.session import Silent
 from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
 from embassay.protocols.watch.fingerprint import DEPTH, WatchItem
 from embassay.protocols.watch.history import GroupState
@@ -59,7 +60,9 @@ class Conformance:
         return asdict(self)
 
 
-def compare_systems(request: CompareRequest, *, ledger: Ledger | None = None) -> Conformance:
+def compare_systems(
+    request: CompareRequest, *, ledger: Ledger | None = None, listener: Silent | None = None
+) -> Conformance:
     """Ask both for the same texts several times. UsageError for two systems of different kinds."""
     ledger = ledger or Ledger()
     own, sides = read_own(request.own), []
@@ -83,6 +86,9 @@ def compare_systems(request: CompareRequest, *, ledger: Ledger | None = None) ->
             )
         items = items_for(first.kind, own, request.own)
         for respondent in respondents:
+            respondent.listener = listener or Silent()
+            asked = respondent.count(items) * (request.repeats + 1)
+            respondent.listener.stage(f"asking {respondent.name}", asked, respondent.unit)
             replies, noise = ask_repeatedly(respondent, items, request.repeats, request.own.seed)
             sides.append((replies.values, noise))
     (a, noise_a), (b, noise_b) = sides
@@ -112,8 +118,11 @@ def conformance(
     is_equal = p > ALPHA and not np.isinf(distances).any()
     is_close = float(np.median(shown)) <= CLOSE and overlap >= CLOSE_LISTS
     changes: tuple[NamedChange, ...] = ()
+    # What is beyond every repeat of either side is no bad request of one time.
     if is_vector and not is_equal:
-        changes = name_changes(Contrasts(items, b, a, beyond, max(noise)), form_of(a), form_of(b))
+        changes = name_changes(
+            Contrasts(items, b, a, beyond, max(noise), recurring=True), form_of(a), form_of(b)
+        )
     median = float(np.median(shown))
     return {
         "verdict": "equal" if is_equal else "close" if is_close else "different", "n": len(items),

@@ -130,7 +130,8 @@ class CorpusFacts:
 @dataclass(frozen=True)
 class Fingerprint:
     """What a system answered: `answers` (n, width), one row per item, NaN where it failed, `failed` saying why; and
-    `distances` (n, repeats) of further answers to the same from the first one."""
+    `distances` (n, repeats) of further answers to the same from the first one. `tokens` are about what asking for all
+    items takes, and `usd_per_million` is what that costs by the token, whatever the system charges by."""
 
     __pydantic_config__ = _STRICT
 

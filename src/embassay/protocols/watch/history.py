@@ -10,9 +10,8 @@ from typing import Any, Literal
 
 from embassay.errors import DataError
 from embassay.limits import read_bounded, record_json
-from embassay.protocols.watch.impact import Impact, ThresholdState
+from embassay.protocols.watch.impact import Impact, PanelEffect, ThresholdState
 from embassay.protocols.watch.kinds import NamedChange
-from embassay.protocols.watch.panels import PanelEffect
 from embassay.runs.folder import check_record, make_record, to_json
 
 SCHEMA = 1

@@ -1,16 +1,18 @@
-"""Does a change matter: to own lists, to nDCG, to an index that is half made anew, to calibrated thresholds."""
+"""Does a change matter: to own lists, to nDCG, to an index that is half made anew, to calibrated thresholds; and, of a
+reranker or a judge, to first passages and the labels of a golden set."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import DataError
+from embassay.measures.judgements import RELEVANT
 from embassay.protocols.calibration.probability import calibration
 from embassay.protocols.watch.distances import directions
 from embassay.protocols.watch.fingerprint import DEPTH, Fingerprint, OwnLists
@@ -22,6 +24,8 @@ from embassay.stats.calibration import exact
 Floats = NDArray[np.float64]
 KEPT, HALF, ANEW = "index kept", "half anew", "all anew"
 """States of an index: old passages with new questions; half of its passages made anew; all of them."""
+GRADES = 4.0
+"""How far a grade can move."""
 TURNED = 0.01
 """Share of decisions at a threshold that may turn before it no longer holds."""
 
@@ -83,6 +87,7 @@ def measure_impact(
     recorded width or another."""
     assert isinstance(respondent, VectorRespondent)
     texts = [*lists.pool, *lists.others]
+    respondent.listener.stage("asking for the passages of your lists", len(texts), "passages")
     rng = generator(fingerprint.seed, "watch", "lists")
     told = respondent.encode(texts, ["document"] * len(texts), rng).values
     return impact_of(fingerprint, lists, questions, told[: len(lists.pool)], told[len(lists.pool) :])
@@ -263,3 +268,71 @@ def _threshold_state(
         # Pairs share texts, so there are no more independent ones than texts.
         estimate_share(share * texts, texts), equivalent, share <= TURNED
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PanelEffect:
+    """What has become of `values` scores or grades: their root mean squared difference from the recorded ones, `error`,
+    beside that of the repeats, `noise`; and `first`, the share of items whose best passage is another one.
+
+    Of a judge also the share of grades that crossed the line of relevance (`turned`: labels of a golden set that would
+    be others), and the mean change of a grade (`shift`); None for other systems.
+    """
+
+    values: int
+    error: float
+    noise: float
+    first: Estimate
+    turned: Estimate | None = None
+    shift: Estimate | None = None
+    kappa: Estimate | None = None
+    """Of a judge's grades then and now, quadratic weights; None where all are one and the same."""
+
+
+def panel_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) -> PanelEffect:
+    """Of answers (n, width) to the items in `rows` (n,), which have as many others at most."""
+    then = fingerprint.values[list(rows)].astype(np.float64)
+    counts = np.array([len(fingerprint.items[row].others) for row in rows])
+    inside = np.arange(then.shape[1]) < counts[:, None]
+    values = int(counts.sum())
+    change = np.where(inside, now - then, 0.0)
+    length = np.einsum("nd,nd->n", then, then)
+    # A distance is half the squared difference over the squared length of what was recorded.
+    squares = 2 * fingerprint.noise[list(rows)].mean(axis=1) * np.where(length > 0, length, 1.0)
+    best_now, best_then = (np.where(inside, side, -np.inf).argmax(axis=1) for side in (now, then))
+    first = estimate_share(int((best_now != best_then).sum()), len(counts))
+    effect = PanelEffect(
+        values, math.sqrt(float((change**2).sum()) / values), math.sqrt(float(squares.sum()) / values), first
+    )
+    if fingerprint.kind != "judge":
+        return effect
+    crossed = int((((now >= RELEVANT) != (then >= RELEVANT)) & inside).sum())
+    means = change.sum(axis=1) / counts
+    return replace(
+        effect, turned=estimate_share(crossed, values), shift=_mean_of(means, values),
+        kappa=_kappa_of(then, now, inside, fingerprint.seed)
+    )  # fmt: skip
+
+
+def _kappa_of(then: Floats, now: Answers, inside: NDArray[np.bool_], seed: int) -> Estimate | None:
+    """Weighted kappa of grades (n, width) by the same judge, its interval over questions."""
+    from embassay.protocols.rag.golden.checks import grade_agreement, grade_table
+
+    tables = [
+        grade_table([*zip(first[told].astype(int), second[told].astype(int), strict=True)])
+        for first, second, told in zip(then, now, inside, strict=True)
+    ]
+    kappa = grade_agreement(np.array(tables), seed=seed)["kappa"]
+    if kappa.value is None:
+        return None
+    low, high = (-1.0, 1.0) if kappa.low is None or kappa.high is None else (kappa.low, kappa.high)
+    return Estimate(kappa.value, low, high, kappa.n, "bootstrap over questions")
+
+
+def _mean_of(means: np.ndarray, n: int) -> Estimate:
+    """The mean over questions by Student's t."""
+    mean = float(means.mean())
+    if len(means) < 2:
+        return Estimate(mean, -GRADES, GRADES, n, "the whole range")
+    half = t_quantile(0.975, len(means) - 1) * float(means.std(ddof=1)) / math.sqrt(len(means))
+    return Estimate(mean, mean - half, mean + half, n, "Student's t over questions")

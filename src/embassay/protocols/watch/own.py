@@ -14,6 +14,7 @@ from embassay.data.judged_runs import read_qrels
 from embassay.data.sources import own_first
 from embassay.errors import DataError
 from embassay.limits import reading
+from embassay.protocols.watch.answers import stage_of
 from embassay.protocols.watch.distances import find_lost
 from embassay.protocols.watch.fingerprint import DEPTH, CorpusFacts, OwnLists, Packed, WatchItem
 from embassay.protocols.watch.options import OwnData
@@ -169,9 +170,8 @@ def _encode_passages(texts: Sequence[str], respondent: VectorRespondent, seed: i
     """Vectors of all passages as documents, (n, dim), NaN where one is refused."""
     rng = generator(seed, "watch", "passages")
     blocks = []
-    with reading("answers of the system", "passage") as progress:
+    with stage_of(respondent, "passages"):
         for start in range(0, len(texts), _BLOCK):
             block = texts[start : start + _BLOCK]
             blocks.append(respondent.encode(block, ["document"] * len(block), rng).values)
-            progress.done = start + len(block)
     return np.concatenate(blocks)

@@ -10,25 +10,29 @@ from typing import Any
 
 from embassay.protocols.watch.check import AGAIN, stages_of
 from embassay.protocols.watch.fingerprint import Fingerprint, WatchItem
+from embassay.protocols.watch.history import read_events
 from embassay.protocols.watch.options import CheckRequest, CompareRequest, RecordRequest
 from embassay.protocols.watch.own import read_own
-from embassay.protocols.watch.recording import items_for, kind_of, tokens_of
-from embassay.protocols.watch.respondents import Respondent, open_respondent
+from embassay.protocols.watch.recording import items_for, kind_of
+from embassay.protocols.watch.respondents import Load, Respondent, count_texts, open_respondent, tokens_of
 from embassay.systems.remote import NoCalls
-from embassay.systems.remote.ledger import likely_tokens
-
-GRADE_TOKENS = 700
-"""About what a judge reads beside a passage, and writes, for one grade."""
 
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """What is asked for at a step: texts (or graded passages), tokens by our estimate, dollars (None: not known)."""
+    """What is asked for at a step: texts (or graded passages), tokens by our estimate, dollars and seconds (None: not
+    known)."""
 
     step: str
     texts: int
     tokens: int
     usd: float | None
+    seconds: float | None = None
+
+    @classmethod
+    def of(cls, step: str, load: Load) -> PlannedStep:
+        """A step that takes so much."""
+        return cls(step, load.texts, load.tokens, load.usd, load.seconds)
 
     def as_dict(self) -> dict[str, Any]:
         """The step as plain values."""
@@ -40,39 +44,54 @@ def plan_recording(request: RecordRequest) -> tuple[PlannedStep, ...]:
     own = read_own(request.own)
     respondent = _look_at(request.name, request)
     items = items_for(respondent.kind, own, request.own)
+    once = respondent.load(items)
     steps = [
-        _step("first answers", items, respondent, 1),
-        _step("repeats", items, respondent, request.repeats),
+        PlannedStep.of("first answers", once),
+        PlannedStep.of("repeats", once.multiply_by(request.repeats)),
     ]
     if own is not None and own.queries and respondent.kind == "vectors":
-        tokens = likely_tokens(own.texts)
-        steps.append(PlannedStep("all passages", len(own.texts), tokens, _price(respondent, tokens)))
+        passages = [WatchItem(key, "passage", text) for key, text in zip(own.ids, own.texts, strict=True)]
+        steps.append(PlannedStep.of("all passages", respondent.load(passages)))
     return tuple(steps)
 
 
-def plan_check(fingerprint: Fingerprint, request: CheckRequest) -> Iterator[PlannedStep]:
+def pace_of(history: Path, fingerprint: Fingerprint) -> float | None:
+    """Seconds for an item, as they were when the fingerprint was recorded; None where the history does not say."""
+    paces = [
+        event.get("seconds_per_item")
+        for event in read_events(history)
+        if event.get("fingerprint") == fingerprint.digest
+    ]
+    return float(paces[-1]) if paces and paces[-1] else None
+
+
+def plan_check(
+    fingerprint: Fingerprint, request: CheckRequest, pace: float | None = None
+) -> Iterator[PlannedStep]:
     """What `check_fingerprint` would ask for: what is sure to be asked first, and what only a difference leads to. At
-    the recorded price; nothing is opened."""
-    price = fingerprint.usd_per_million
+    the recorded price, and with a `pace` (seconds for an item) the time; nothing is opened."""
     stages = stages_of(fingerprint, request.until_sure)
     for number, rows in enumerate(stages, 1):
+        name = f"stage {number}" + (", if undecided" if number > 1 else "")
         items = [fingerprint.items[row] for row in rows]
-        name = (
-            "every check"
-            if len(stages) == 1
-            else f"stage {number}" + (", if undecided" if number > 1 else "")
-        )
-        yield _planned(name, _texts_of(items), tokens_of(items), price)
-    again = fingerprint.items[:AGAIN]
-    yield _planned("if different: twice more", 2 * _texts_of(again), 2 * tokens_of(again), price)
-    if fingerprint.lists is not None and request.lists != "never":
-        texts = (*fingerprint.lists.pool, *fingerprint.lists.others)
-        when = (
-            "every check: passages of lists"
-            if request.lists == "always"
-            else "if different: passages of lists"
-        )
-        yield _planned(when, len(texts), likely_tokens(texts), price)
+        yield PlannedStep.of("every check" if len(stages) == 1 else name, _load_of(fingerprint, items, pace))
+    again = _load_of(fingerprint, fingerprint.items[:AGAIN], pace)
+    yield PlannedStep.of("if different: twice more", again.multiply_by(2))
+    if fingerprint.lists is None or request.lists == "never":
+        return
+    texts = (*fingerprint.lists.pool, *fingerprint.lists.others)
+    passages = [WatchItem(str(number), "passage", text) for number, text in enumerate(texts)]
+    when = "every check" if request.lists == "always" else "if different"
+    yield PlannedStep.of(f"{when}: passages of lists", _load_of(fingerprint, passages, pace))
+
+
+def _load_of(fingerprint: Fingerprint, items: Sequence[WatchItem], pace: float | None) -> Load:
+    """By the recorded price and pace, which are those of a token and of an item."""
+    tokens, price = tokens_of(fingerprint.kind, items), fingerprint.usd_per_million
+    return Load(
+        count_texts(items), tokens, None if price is None else tokens * price / 1e6,
+        None if pace is None else pace * len(items)
+    )  # fmt: skip
 
 
 def plan_comparison(request: CompareRequest) -> tuple[PlannedStep, ...]:
@@ -82,7 +101,7 @@ def plan_comparison(request: CompareRequest) -> tuple[PlannedStep, ...]:
     for name in request.systems:
         respondent = _look_at(name, request)
         items = items_for(respondent.kind, own, request.own)
-        steps.append(_step(respondent.name, items, respondent, request.repeats + 1))
+        steps.append(PlannedStep.of(respondent.name, respondent.load(items).multiply_by(request.repeats + 1)))
     return tuple(steps)
 
 
@@ -98,32 +117,3 @@ def _look_at(name: str, request: RecordRequest | CompareRequest) -> Respondent:
             folder=Path(folder),
             tokenizer=request.tokenizer,
         )
-
-
-def _step(name: str, items: Sequence[WatchItem], respondent: Respondent, times: int) -> PlannedStep:
-    texts, tokens = times * _texts_of(items), times * tokens_of(items)
-    if respondent.kind == "judge":
-        tokens += GRADE_TOKENS * texts
-    return PlannedStep(name, texts, tokens, _price(respondent, tokens))
-
-
-def _texts_of(items: Sequence[WatchItem]) -> int:
-    return sum(max(1, len(item.others)) for item in items)
-
-
-def _planned(name: str, texts: int, tokens: int, price: float | None) -> PlannedStep:
-    return PlannedStep(name, texts, tokens, None if price is None else tokens * price / 1e6)
-
-
-def _price(respondent: Respondent, tokens: int) -> float | None:
-    """Dollars for so many tokens; None where the price is not known, 0 on this machine."""
-    encoder: Any = getattr(respondent, "encoder", None)
-    if encoder is not None:
-        price = getattr(encoder, "price", 0.0)
-        return None if price is None else tokens * price / 1e6
-    model = getattr(getattr(respondent, "judge", None), "model", None)
-    price = getattr(model, "price", None)
-    if price is not None:
-        return float(price.usd(tokens))
-    is_here = respondent.kind == "scores" or not hasattr(getattr(respondent, "reranker", None), "usd")
-    return 0.0 if is_here and respondent.kind != "judge" else None

@@ -7,12 +7,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from embassay.protocols.kernel.session import Silent
+from embassay.protocols.watch.answers import KeptAnswers, keep_answers, stage_of
 from embassay.protocols.watch.distances import find_lost, relative_distances
 from embassay.protocols.watch.fingerprint import Fingerprint, Kind, Packed, WatchItem
+from embassay.protocols.watch.history import append_event, history_of
 from embassay.protocols.watch.options import OwnData, RecordRequest
 from embassay.protocols.watch.own import OwnTexts, make_lists, read_own
 from embassay.protocols.watch.respondents import Replies, Respondent, VectorRespondent, open_respondent
@@ -21,7 +25,6 @@ from embassay.protocols.watch.texts import fixed_panels, fixed_texts
 from embassay.randomness import generator
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import redacted
-from embassay.systems.remote.ledger import likely_tokens
 
 ANCHORS = ("sentence", "question", "claim", "german", "arabic", "hindi", "chinese", "python", "near-1a", "order-1a",
            "negation-1a", "lower", "no-accents", "dates", "emoji-text", "paragraph")  # fmt: skip
@@ -41,15 +44,42 @@ class Recording:
     seconds_per_item: float
     usd: float | None
 
+    def facts(self) -> dict[str, Any]:
+        """What its line in the history says."""
+        return {
+            "fingerprint": self.fingerprint.digest, "at": self.at, "seconds": self.seconds,
+            "seconds_per_item": self.seconds_per_item, "usd": self.usd
+        }  # fmt: skip
+
+
+def record_to_file(
+    request: RecordRequest, out: Path, *, max_usd: float | None = None, listener: Silent | None = None
+) -> Recording:
+    """`record_fingerprint`, saved as `out`, with a line in its history. An interrupted attempt goes on where it was:
+    answers are in a folder beside `out` until that is written, and `max_usd` limits all attempts together."""
+    with keep_answers(out, max_usd) as kept:
+        made = record_fingerprint(request, kept=kept, listener=listener)
+        made = replace(made, usd=kept.usd)
+        kept.mark_made(made.fingerprint.digest)
+        made.fingerprint.save(out)
+        append_event(history_of(out), made.facts())
+    return made
+
 
 def record_fingerprint(
-    request: RecordRequest, *, ledger: Ledger | None = None, sleep: Callable[[float], None] = time.sleep
+    request: RecordRequest,
+    *,
+    ledger: Ledger | None = None,
+    kept: KeptAnswers | None = None,
+    listener: Silent | None = None,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Recording:
-    """Ask what `request` names, once and then `repeats` times more. Answers never come from a cache.
+    """Ask what `request` names, once and then `repeats` times more. Answers come from no cache, but for those that were
+    `kept` of an interrupted recording, whose ledger then counts.
 
     UsageError, DataError and ModelError as the system and the files raise them; BudgetExceeded at the ledger's limit.
     """
-    ledger = ledger or Ledger()
+    ledger = kept.ledger if kept is not None else ledger or Ledger()
     own = read_own(request.own)
     with tempfile.TemporaryDirectory() as folder:
         respondent = open_respondent(
@@ -57,9 +87,10 @@ def record_fingerprint(
             request.name,
             ledger=ledger,
             seed=request.own.seed,
-            folder=Path(folder),
+            folder=Path(folder) if kept is None else kept.folder,
             tokenizer=request.tokenizer,
         )
+        respondent.kept, respondent.listener = kept, listener or Silent()
         return replace(record_respondent(respondent, request, own, sleep=sleep), usd=money_of(ledger))
 
 
@@ -69,13 +100,16 @@ def record_respondent(
 ) -> Recording:  # fmt: skip
     """`record_fingerprint` of something that is open already, with own texts that are read."""
     items = items_for(respondent.kind, own, request.own)
+    passages = len(own.texts) if own is not None and own.queries and respondent.kind == "vectors" else 0
+    asked = respondent.count(items) * (request.repeats + 1)
+    respondent.listener.stage(f"asking {request.name}", asked + passages, respondent.unit)
     begun = time.perf_counter()
     first, again = ask_repeatedly(respondent, items, request.repeats, request.own.seed, request.pause, sleep)
-    seconds = time.perf_counter() - begun
+    seconds = max(0.0, time.perf_counter() - begun - request.pause * request.repeats)
+    # What was kept took no time now.
+    new = len(items) * (request.repeats + 1) - (0 if respondent.kept is None else respondent.kept.found)
     fingerprint = _make_fingerprint(request, respondent, items, first, again, own)
-    asked = len(items) * (request.repeats + 1)
-    paused = request.pause * request.repeats
-    return Recording(fingerprint, moment(), seconds, max(0.0, seconds - paused) / asked, 0.0)
+    return Recording(fingerprint, moment(), seconds, seconds / new if new > 0 else 0.0, 0.0)
 
 
 def kind_of(request: RecordRequest) -> Kind | None:
@@ -143,12 +177,14 @@ def ask_repeatedly(
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Replies, NDArray[np.float64]]:
     """The first answers, and distances of further ones from them, (n, repeats). An item that failed once is lost."""
-    first = respondent.ask(items, generator(seed, "watch", "first"))
+    with stage_of(respondent, "first"):
+        first = respondent.ask(items, generator(seed, "watch", "first"))
     columns = []
     for number in range(repeats):
-        if pause:
-            sleep(pause)
-        more = respondent.ask(items, generator(seed, "watch", "repeat", str(number)))
+        with stage_of(respondent, f"repeat {number}") as is_new:
+            if pause and is_new:
+                sleep(pause)
+            more = respondent.ask(items, generator(seed, "watch", "repeat", str(number)))
         columns.append(relative_distances(more.values, first.values))
         first.failed.update(more.failed)
     distances = np.stack(columns, axis=1)
@@ -169,26 +205,13 @@ def _make_fingerprint(
     if isinstance(respondent, VectorRespondent) and own is not None and rows:
         kept = [own.query_ids.index(items[row].id) for row in rows]
         lists = make_lists(own.only(kept), respondent, first.values[rows], rows, request.own.seed)
-    model = getattr(respondent, "encoder", None)
-    price = getattr(model, "price", None if is_paid(request, respondent) else 0.0)
+    # By the token whatever it is charged by, so that a check is priced without opening the system.
+    load = respondent.load(items)
+    price = None if load.usd is None else 1e6 * load.usd / max(1, load.tokens)
     return Fingerprint(
         respondent.kind, redacted(respondent.name), redacted(respondent.identity), TEXTS, request.own.seed,
-        first.values.shape[1], getattr(model, "max_tokens", None), price, tokens_of(items),
+        first.values.shape[1], getattr(getattr(respondent, "encoder", None), "max_tokens", None), price, load.tokens,
         request.tokenizer, tuple(items),
         Packed.of(first.values), Packed.of(again), {items[int(row)].id: why for row, why in first.failed.items()},
         None if own is None else own.facts(), lists
     )  # fmt: skip
-
-
-def is_paid(request: RecordRequest, respondent: Respondent) -> bool:
-    """Whether its answers may cost money."""
-    if respondent.kind == "judge":
-        from embassay.protocols.rag.judges import is_remote
-
-        return is_remote(request.name)
-    return hasattr(getattr(respondent, "reranker", respondent), "price")
-
-
-def tokens_of(items: Sequence[WatchItem]) -> int:
-    """About how many tokens one check sends."""
-    return sum(likely_tokens([item.text]) + likely_tokens(item.others) for item in items)

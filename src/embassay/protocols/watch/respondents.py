@@ -1,14 +1,14 @@
 """Who is asked: an encoder, a metric, a reranker or a judge, each as something that answers items with numbers.
 
-Nothing is taken from a cache: a kept answer is what the system said then. Texts go out a few at a time and in another
-order each time, so that a fallback for some requests, or noise from sharing a batch, shows.
+Nothing is taken from the user's caches: a kept answer is what the system said then. Only what an interrupted recording
+had brought is taken over. Texts go out a few at a time and in another order each time, so that a fallback for some
+requests, or noise from sharing a batch, shows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,14 +17,20 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, TextRefused, UsageError
+from embassay.protocols.kernel.session import Silent
+from embassay.protocols.watch.answers import KeptAnswers
 from embassay.protocols.watch.fingerprint import Kind, WatchItem
+from embassay.runs.forecast import ANSWER_SECONDS, encoder_behind, remote_seconds
 from embassay.systems import open_system
 from embassay.systems.remote import Ledger, wait_for
+from embassay.systems.remote.ledger import likely_tokens
 from embassay.systems.rerankers import open_reranker
 from embassay.text import open_tokenizer
 
 PER_REQUEST = 4
 """Texts of a request: with few, a share of bad requests is a share of bad texts."""
+LABEL_TOKENS = 3
+"""What a chat model writes for each document that it ranks."""
 Answers = NDArray[np.float32]
 
 
@@ -36,12 +42,68 @@ class Replies:
     failed: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Load:
+    """What asking for items takes, by our estimate: `texts` (of a reranker or a judge passages), `tokens`, dollars and
+    seconds; None where these are not known."""
+
+    texts: int
+    tokens: int
+    usd: float | None
+    seconds: float | None
+
+    def multiply_by(self, times: int) -> Load:
+        """So many times as much."""
+        usd = None if self.usd is None else times * self.usd
+        seconds = None if self.seconds is None else times * self.seconds
+        return Load(times * self.texts, times * self.tokens, usd, seconds)
+
+
+GRADE_TOKENS, GRADE_WRITTEN = 700, 12
+"""About what a judge reads beside a question and a passage, and writes, for one grade."""
+
+
+def tokens_of(kind: Kind, items: Sequence[WatchItem]) -> int:
+    """About how many tokens the items take. Rerankers and judges read the question with each passage."""
+    return sum(_read_tokens(kind, item) for item in items) + GRADE_WRITTEN * _count_grades(kind, items)
+
+
+def count_texts(items: Sequence[WatchItem]) -> int:
+    """The texts that the items take, or the passages that their questions are asked with."""
+    return sum(max(1, len(item.others)) for item in items)
+
+
+def _read_tokens(kind: Kind, item: WatchItem) -> int:
+    if kind == "vectors" or kind == "scores":
+        return likely_tokens([item.text]) + likely_tokens(item.others)
+    beside = GRADE_TOKENS if kind == "judge" else 0
+    pairs = len(item.others) * likely_tokens([item.text])
+    return pairs + likely_tokens(item.others) + beside * len(item.others)
+
+
+def _count_grades(kind: Kind, items: Sequence[WatchItem]) -> int:
+    return sum(len(item.others) for item in items) if kind == "judge" else 0
+
+
 class Respondent(Protocol):
     """Something that can be watched."""
 
     kind: Kind
     name: str
     identity: str
+    unit: str
+    listener: Silent
+    """Hears of each answer, in `count`'s unit."""
+    kept: KeptAnswers | None
+    """What an interrupted recording had brought, and where new answers go."""
+
+    def count(self, items: Sequence[WatchItem]) -> int:
+        """How many answers the items take: texts, or passages to grade."""
+        ...
+
+    def load(self, items: Sequence[WatchItem]) -> Load:
+        """What asking for the items once takes."""
+        ...
 
     def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
         """Answers to all items, asked in an order that `rng` draws. ModelError where the system fails altogether,
@@ -49,18 +111,44 @@ class Respondent(Protocol):
         ...
 
 
-class VectorRespondent:
+class _Interviewee:
+    """What all respondents have: somebody who hears of their answers, and a place where these are kept."""
+
+    unit = "texts"
+
+    def __init__(self) -> None:
+        self.listener = Silent()
+        self.kept: KeptAnswers | None = None
+
+    def count(self, items: Sequence[WatchItem]) -> int:
+        """One answer for each item."""
+        return len(items)
+
+
+class VectorRespondent(_Interviewee):
     """An encoder that answers with the vector of an item's text in its role."""
 
     kind: Kind = "vectors"
 
     def __init__(self, system: Any) -> None:
+        super().__init__()
         self.encoder, self.name = system.encoder, system.name
         self.identity: str = self.encoder.identity
 
     def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
         """Vectors, (n, dim)."""
         return self.encode([item.text for item in items], [item.role for item in items], rng)
+
+    def load(self, items: Sequence[WatchItem]) -> Load:
+        """Priced by the token; of an encoder on this machine nobody knows the time."""
+        tokens = tokens_of(self.kind, items)
+        remote = encoder_behind(self)
+        price = getattr(self.encoder, "price", None if remote is not None else 0.0)
+        usd = None if price is None else tokens * price / 1e6
+        requests = -(-len(items) // PER_REQUEST)
+        return Load(
+            len(items), tokens, usd, None if remote is None else remote_seconds(remote, requests, tokens)
+        )
 
     def encode(self, texts: Sequence[str], roles: Sequence[Role], rng: np.random.Generator) -> Replies:
         """Vectors of texts in roles; a failed one by its place as a text."""
@@ -89,12 +177,34 @@ class VectorRespondent:
             if isinstance(answer, TextRefused):
                 refused += chunks[place]
             else:
+                self.listener.advanced_by(len(answer))
                 yield from zip(chunks[place], answer, strict=True)
         # What a request was refused for is one of its texts.
         for place, answer in self._answered([[texts[row]] for row in refused], role):
+            self.listener.advanced_by(1)
             yield refused[place], answer if isinstance(answer, TextRefused) else answer[0]
 
     def _answered(
+        self, chunks: Sequence[Sequence[str]], role: Role
+    ) -> Iterator[tuple[int, Answers | TextRefused]]:
+        """The answers to chunks by their place: first what is kept, then what is asked for, kept as it comes."""
+        if self.kept is None:
+            yield from self._encode_new(chunks, role)
+            return
+        waiting = []
+        for place, chunk in enumerate(chunks):
+            vectors = self.kept.read_vectors(self.identity, role, chunk)
+            if vectors is None:
+                waiting.append(place)
+            else:
+                yield place, vectors
+        # An encoder that is asked for nothing may still ask how wide its vectors are.
+        for number, answer in self._encode_new([chunks[place] for place in waiting], role) if waiting else ():
+            if not isinstance(answer, TextRefused):
+                self.kept.write_vectors(self.identity, role, chunks[waiting[number]], answer)
+            yield waiting[number], answer
+
+    def _encode_new(
         self, chunks: Sequence[Sequence[str]], role: Role
     ) -> Iterator[tuple[int, Answers | TextRefused]]:
         if hasattr(self.encoder, "encode_chunks"):
@@ -107,73 +217,156 @@ class VectorRespondent:
                 yield place, refusal
 
 
-class ScoreRespondent:
+class ScoreRespondent(_Interviewee):
     """A similarity without vectors of its own; it answers with the similarities of an item's text to its others."""
 
     kind: Kind = "scores"
 
     def __init__(self, system: Any) -> None:
+        super().__init__()
         self.system, self.name, self.identity = system, system.name, system.identity
+
+    def load(self, items: Sequence[WatchItem]) -> Load:
+        """Nothing is sent."""
+        return Load(count_texts(items), tokens_of(self.kind, items), 0.0, None)
 
     def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
         """Similarities, (n, others)."""
-        return _ask_each(items, rng, self._score)
+        return _ask_each(self, items, rng, self._score)
 
     def _score(self, item: WatchItem) -> Answers:
         # One call is one batch: a metric may take its statistics from all candidates of a call.
         return np.asarray(self.system.pairs([item.text] * len(item.others), item.others), dtype=np.float32)
 
 
-class RerankerRespondent:
+class RerankerRespondent(_Interviewee):
     """A reranker; it answers with the scores of a question's passages."""
 
     kind: Kind = "reranker"
+    unit = "questions"
 
     def __init__(self, reranker: Any) -> None:
+        super().__init__()
         self.reranker, self.name, self.identity = reranker, reranker.name, reranker.identity
+
+    def load(self, items: Sequence[WatchItem]) -> Load:
+        """Priced as the reranker charges: by the token, or by the search; a chat model by what it reads and writes."""
+        passages, tokens = count_texts(items), tokens_of(self.kind, items)
+        chat = getattr(self.reranker, "model", None)
+        if chat is not None:
+            return _chat_load(chat, len(items), passages, tokens, LABEL_TOKENS * passages)
+        if not hasattr(self.reranker, "usd"):
+            return Load(passages, tokens, 0.0, None)
+        prices = [self.reranker.usd(_read_tokens(self.kind, item), len(item.others)) for item in items]
+        usd = None if None in prices else float(sum(prices))
+        return Load(passages, tokens, usd, len(items) * ANSWER_SECONDS)
 
     def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
         """Scores, (n, passages)."""
-        return _ask_each(items, rng, lambda item: self.reranker.score(item.text, list(item.others)))
+        return _ask_each(self, items, rng, lambda item: self.reranker.score(item.text, list(item.others)))
 
 
-class JudgeRespondent:
+class JudgeRespondent(_Interviewee):
     """A judge; it answers with the grades, 1 to 5, of a question's passages. `draws` counts how often it was asked, as
-    every time is to be another draw."""
+    every time is to be another draw. Its answers are kept by its own cache."""
 
     kind: Kind = "judge"
+    unit = "passages"
 
     def __init__(self, judge: Any) -> None:
+        super().__init__()
         self.judge, self.name, self.identity = judge, judge.name, judge.identity
         self.draws = 0
 
+    def count(self, items: Sequence[WatchItem]) -> int:
+        """One grade for each passage."""
+        return _count_grades(self.kind, items)
+
+    def load(self, items: Sequence[WatchItem]) -> Load:
+        """Priced by what the chat model reads and writes; what is no model costs nothing."""
+        grades, tokens = self.count(items), tokens_of(self.kind, items)
+        chat = getattr(self.judge, "model", None)
+        if chat is None:
+            return Load(grades, tokens, 0.0, None)
+        written = GRADE_WRITTEN * grades
+        return _chat_load(chat, grades, grades, tokens - written, written)
+
     def ask(self, items: Sequence[WatchItem], rng: np.random.Generator) -> Replies:
         """Grades, (n, passages)."""
-        replies = _ask_each(items, rng, self._grade)
-        self.draws += 1
-        return replies
-
-    def _grade(self, item: WatchItem) -> Answers:
-        return np.array([self._grade_passage(item, row) for row in range(len(item.others))], dtype=np.float32)
-
-    def _grade_passage(self, item: WatchItem, row: int) -> float:
+        from embassay.protocols.rag.golden.grades import grade_all
         from embassay.protocols.rag.judges import Passage, Question
 
-        question, passage = Question(item.id, item.text), Passage(f"{item.id}#{row}", item.others[row])
-        return float(wait_for(partial(self.judge.grade, question, passage, draw=self.draws)).grade)
+        pairs = []
+        for row in rng.permutation(len(items)).tolist():
+            question = Question(items[row].id, items[row].text)
+            pairs += [
+                (question, Passage(_passage_id(items[row], n), text))
+                for n, text in enumerate(items[row].others)
+            ]
+        progress = self.listener.advanced_by
+        before = self._count_cached()
+        grading = wait_for(
+            lambda: grade_all(self.judge, pairs, {}, _keep_nothing, draw=self.draws, progress=progress)
+        )
+        self.draws += 1
+        if self.kept is not None and pairs:
+            self.kept.found += len(items) * (self._count_cached() - before) // len(pairs)
+        rows: dict[int, Answers] = {}
+        failed: dict[str, str] = {}
+        for row, item in enumerate(items):
+            verdicts = [
+                grading.verdicts.get((item.id, _passage_id(item, n))) for n in range(len(item.others))
+            ]
+            if None in verdicts:
+                failed[str(row)] = grading.failed.get(item.id, "not graded")
+            else:
+                rows[row] = np.array([verdict.grade for verdict in verdicts if verdict], dtype=np.float32)
+        return _pad_answers(items, rows, failed)
+
+    def _count_cached(self) -> int:
+        """Answers that an interrupted recording had brought."""
+        return int(getattr(getattr(self.judge, "counts", None), "cached", 0))
+
+
+def _chat_load(chat: Any, requests: int, texts: int, read: int, written: int) -> Load:
+    price = getattr(chat, "price", None)
+    seconds = remote_seconds(chat, requests, read + written, written)
+    return Load(texts, read + written, None if price is None else price.usd(read, written), seconds)
+
+
+def _passage_id(item: WatchItem, place: int) -> str:
+    return f"{item.id}#{place}"
+
+
+def _keep_nothing(*_verdict: object) -> None:
+    """A judge keeps its answers itself."""
 
 
 def _ask_each(
-    items: Sequence[WatchItem], rng: np.random.Generator, answer: Callable[[WatchItem], Any]
+    respondent: ScoreRespondent | RerankerRespondent,
+    items: Sequence[WatchItem],
+    rng: np.random.Generator,
+    answer: Callable[[WatchItem], Any],
 ) -> Replies:
-    """The answers to items one by one. ModelError where there is none."""
+    """The answers to items one by one: kept ones, else new ones. ModelError where there is none."""
     rows: dict[int, Answers] = {}
     failed: dict[str, str] = {}
+    kept, identity = respondent.kept, respondent.identity
     for row in rng.permutation(len(items)).tolist():
+        item = items[row]
+        scores = kept.read_scores(identity, item.text, item.others) if kept is not None else None
         try:
-            rows[row] = np.asarray(answer(items[row]), dtype=np.float32)
+            rows[row] = np.asarray(answer(item), dtype=np.float32) if scores is None else scores
         except TextRefused as refusal:
             failed[str(row)] = refusal.message
+        if kept is not None and scores is None and row in rows:
+            kept.write_scores(identity, item.text, item.others, rows[row])
+        respondent.listener.advanced_by(1)
+    return _pad_answers(items, rows, failed)
+
+
+def _pad_answers(items: Sequence[WatchItem], rows: dict[int, Answers], failed: dict[str, str]) -> Replies:
+    """The answers of rows, (n, width). ModelError where there is none."""
     if not rows:
         raise ModelError(f"Nothing is answered: {next(iter(failed.values()), 'there are no items')}")
     width = max(len(item.others) for item in items)
@@ -188,7 +381,8 @@ def open_respondent(
     kind: Kind | None, name: str, *, ledger: Ledger, seed: int, folder: Path, tokenizer: str = "words"
 ) -> Respondent:
     """The system that a spec string names, to be asked afresh. None as `kind` is a system of either kind. A judge's
-    answers of this one call go to a `folder` that is thrown away. UsageError for a system of another kind."""
+    answers go to a file in `folder`, which is that of the recording, or thrown away. UsageError for a system of another
+    kind."""
     if kind == "judge":
         from embassay.protocols.rag.judges import open_judge
 

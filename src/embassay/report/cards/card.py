@@ -239,7 +239,7 @@ GOOD = {
     "names": ("rag.probes:name_strengths",),
     "choose": ("rag.choice:strengths",),
     "sweep": ("rag.frontier:strengths",),
-    "calibration": ("calibration:strengths",),
+    "calibration": ("calibration.thresholds:strengths",),
     "hume": ("hume.gap:strengths",),
     OTHER: ("cards.findings:rank_strengths", "cards.findings:dataset_strengths"),
 }
@@ -258,7 +258,7 @@ BAD = {
     "score": ("rag.scoring:weaknesses",),
     "names": ("rag.probes:name_weaknesses",),
     "noise": ("rag.probes:noise_weaknesses",),
-    "calibration": ("calibration:weaknesses",),
+    "calibration": ("calibration.thresholds:weaknesses",),
     "hume": ("hume.gap:weaknesses",),
     OTHER: ("cards.findings:rank_weaknesses", "cards.findings:dataset_weaknesses"),
 }

@@ -39,6 +39,7 @@ _TITLES = {
     "sources": "Where the questions came from",
     "drafts": "Generated questions by outcome",
     "documents": "Questions taken from the documents",
+    "no_answer": "Questions without an answer",
 }
 
 
@@ -65,7 +66,8 @@ def _question_blocks(run: Path) -> Iterator[Block]:
             yield _csv_table(name, path)
     yield Heading("For example", "questions-examples")
     yield _examples_table(asked)
-    if notes := tuple(_question_notes(asked)):
+    unanswered = _read_lines(run / "export" / "no_answer.jsonl")
+    if notes := (*_question_notes(asked), *_unanswered_notes(unanswered)):
         yield Care(notes)
     yield Text(("The set, a folder that every -d reads: ", Command(str(run / "export"))), "")
 
@@ -222,6 +224,19 @@ def _question_notes(asked: list[dict[str, Any]]) -> Iterator[str]:
         )
     if "users" in sources:
         yield "Users’ questions have no judgements; `embassay rag golden` makes them."
+
+
+def _unanswered_notes(unanswered: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if unanswered:
+        yield (
+            "Questions without an answer are in export/no_answer.jsonl. Have your retriever answer them too, then "
+            "`embassay calibrate --run RUN --qrels export/qrels.tsv --no-answer export/no_answer.jsonl`."
+        )
+    if any(row["kind"] == "near" and row["changed"] != "by a model" for row in unanswered):
+        yield (
+            "Near ones were checked by their words only: no passage has the new value beside the question's other "
+            "words. Read some before you rely on them, or have a model check them with --llm."
+        )
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:

@@ -16,8 +16,7 @@ from embassay.document.blocks import (
 )
 from embassay.protocols.watch.compare import Conformance
 from embassay.protocols.watch.history import GroupState, WatchCheck
-from embassay.protocols.watch.impact import Impact
-from embassay.protocols.watch.panels import PanelEffect
+from embassay.protocols.watch.impact import Impact, PanelEffect
 from embassay.protocols.watch.plan import PlannedStep
 from embassay.protocols.watch.verdicts import interval_text
 from embassay.runs.spending import format_dollars
@@ -74,6 +73,9 @@ def _panel_ledes(panel: PanelEffect) -> Iterator[str]:
             f"The judge is no longer the judge: grades moved by {interval_text(panel.shift, signed=True)}, and "
             f"{interval_text(panel.turned)} crossed the line of relevance, as labels of a golden set would."
         )
+    if panel.kappa is not None:
+        kappa = panel.kappa
+        yield f"Grades then and now: weighted kappa {kappa.estimate:.2f} ({kappa.low:.2f} to {kappa.high:.2f})."
 
 
 def impact_table(impact: Impact) -> Table:
@@ -144,6 +146,14 @@ def conformance_view(told: Conformance) -> Iterator[Block]:
 def plan_view(steps: Sequence[PlannedStep]) -> Iterator[Block]:
     """What would be asked for, a row per step."""
     rows: list[list[Said | Entry]] = [
-        [step.step, f"{step.texts:,}", f"{step.tokens:,}", format_dollars(step.usd)] for step in steps
-    ]
-    yield Table.of("watch-plan", ["Step", *number_columns("Texts", "Tokens", "Price")], rows)
+        [
+            step.step, f"{step.texts:,}", f"{step.tokens:,}", format_dollars(step.usd),
+            "not known" if step.seconds is None else _time_text(step.seconds)
+        ]
+        for step in steps
+    ]  # fmt: skip
+    yield Table.of("watch-plan", ["Step", *number_columns("Texts", "Tokens", "Price", "Time")], rows)
+
+
+def _time_text(seconds: float) -> str:
+    return f"{seconds:,.1f} s" if seconds < 90 else f"{seconds / 60:,.0f} min"

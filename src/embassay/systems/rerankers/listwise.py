@@ -87,6 +87,11 @@ class Listwise:
         )
         self.counts = WindowCounts()
 
+    @property
+    def model(self) -> ChatModel:
+        """Who orders: its price and limits."""
+        return self._model
+
     def score(self, query: str, documents: Sequence[str]) -> NDArray[np.float32]:
         """n for the first document of the final order, 1 for the last, (n,)."""
         shown = [self._cut(document) for document in documents]

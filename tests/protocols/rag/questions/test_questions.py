@@ -420,3 +420,67 @@ def test_a_quotation_of_what_was_shown(evidence: str, body: str | None) -> None:
     passage = replace(PASSAGE, title="All about Engines")
     place = _find_quotation(passage, evidence)
     assert (passage.body[slice(*place)] if place else None) == body
+
+
+def test_questions_without_an_answer(corpus: Path, tmp_path: Path) -> None:
+    """Near ones are made of the questions asked, far ones are not of this domain; they stand in a file of their own,
+    and neither judgements nor answerable questions change."""
+    users = tmp_path / "users.jsonl"
+    users.write_text(
+        '{"id": "u1", "text": "Who counted 12 weights of copper twice?"}\n'
+        '{"id": "u2", "text": "Where does the keeper stand?"}\n'
+    )
+    options = QuestionsOptions(n=6)
+    run = questions(
+        corpus, out=tmp_path / "run", queries=str(users), options=options, no_answer=("near", "far")
+    )
+    rows = lines(run.path / "export" / "no_answer.jsonl")
+    near = [row for row in rows if row["kind"] == "near"]
+    assert [(row["of"], row["was"], row["changed"]) for row in near] == [("u1", "12", "number")]
+    assert sum(row["kind"] == "far" for row in rows) == 6
+    plain = questions(corpus, out=tmp_path / "plain", queries=str(users), options=options)
+    for name in ("queries.jsonl", "corpus.jsonl", "qrels.tsv"):
+        assert (run.path / "export" / name).read_bytes() == (plain.path / "export" / name).read_bytes()
+    assert not (plain.path / "export" / "no_answer.jsonl").exists()
+    assert told(run)["far"] == {"kept": 6}
+    assert told(run)["near"]["kept"] == 1
+    assert {kind: told(run)[kind] for kind in told(plain)} == told(plain)
+
+
+def test_a_near_question_of_a_model_is_checked_against_more_than_its_passage(
+    corpus: Path, tmp_path: Path
+) -> None:
+    """One that a passage answers is not kept, with the reason; the others are, and resume asks nothing again."""
+    options = QuestionsOptions(n=4, attempts=2)
+    with StubServer(chat=asking()) as stub:
+        run = questions(
+            corpus, out=tmp_path / "answered", llm=llm(stub), kinds=("fact",), options=options, no_answer=("near",)
+        )  # fmt: skip
+        assert told(run)["near"] == {"answered": 4}
+    with StubServer(chat=asking(always="unanswerable")) as stub:
+        words: Any = {"llm": llm(stub), "kinds": ("fact",), "options": options, "no_answer": ("near",)}
+        run = questions(corpus, out=tmp_path / "kept", **words)
+        assert told(run)["near"] == {"kept": 4}
+        rows = lines(run.path / "export" / "no_answer.jsonl")
+        assert {row["changed"] for row in rows} == {"by a model"}
+        assert all(row["text"].startswith("Which zeppelin") for row in rows)
+        asked = len(stub.requests)
+        questions(corpus, out=tmp_path / "kept", **words)
+        assert len(stub.requests) == asked
+
+
+def test_far_questions_of_ones_own(corpus: Path, tmp_path: Path) -> None:
+    """A table of another domain; without --no-answer far it is asked for nothing."""
+    far = tmp_path / "far.csv"
+    far.write_text(
+        "text\nHow long does sourdough rise?\nIs copper weight kept in the copper hall behind the northern gate?\n"
+    )
+    run = questions(corpus, out=tmp_path / "run", far=str(far), no_answer=("far",), kinds=("title",))
+    assert [row["text"] for row in lines(run.path / "export" / "no_answer.jsonl")] == [
+        "How long does sourdough rise?"
+    ]
+    assert told(run)["far"] == {"kept": 1, "a passage shares its words": 1}
+    with pytest.raises(UsageError, match="--far"):
+        QuestionsRequest(str(corpus), far=str(far))
+    with pytest.raises(UsageError, match="nigh"):
+        QuestionsRequest(str(corpus), no_answer=("nigh",))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.calibration.options import CalibrationOptions
 from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
 from embassay.protocols.rag.scoring.threshold import calibrate_runs
+from embassay.report.record import read_record
 from embassay.runs.folder import RunFolder
 
 
@@ -94,3 +96,100 @@ def test_numbers_made_from_ranks_are_no_scores(
     with pytest.raises(DataError, match="no scores that a threshold could be set on"):
         calibrate_runs(request, tmp_path / "run")
     assert not (tmp_path / "run" / "manifest.json").exists()
+
+
+def with_unanswerable(files: ScoreRequest, tmp_path: Path, near: float) -> tuple[ScoreRequest, str, str]:
+    """The run with 80 near questions whose best score is around `near`, 80 far ones around -4, and a reranker's run
+    that tells all of them apart."""
+    rng = np.random.default_rng(6)
+    lists, reranked, rows = [Path(files.runs[0]).read_text()], [], ["id,kind,text\n"]
+    for query in range(120):
+        reranked.append(f"q{query} Q0 d{query}-0 1 {rng.normal(9, 1)} reranker\n")
+    for kind, mean in (("near", near), ("far", -4.0)):
+        for number in range(80):
+            key, best = f"{kind}-{number}", rng.normal(mean, 0.5)
+            rows.append(f"{key},{kind},what?\n")
+            lists.append(f"{key} Q0 d1-0 1 {best} engine\n{key} Q0 d1-1 2 {best - rng.random()} engine\n")
+            reranked.append(f"{key} Q0 d1-0 1 {rng.normal(0, 1)} reranker\n")
+    (tmp_path / "both.trec").write_text("".join(lists))
+    (tmp_path / "reranked.trec").write_text("".join(reranked))
+    (tmp_path / "no_answer.csv").write_text("".join(rows))
+    asked = replace(files, runs=(str(tmp_path / "both.trec"),))
+    return asked, str(tmp_path / "no_answer.csv"), str(tmp_path / "reranked.trec")
+
+
+def silence_of(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Kind and signal -> what the file says, best signal of a kind first."""
+    [file] = (path / "silence").iterdir()
+    return {
+        (entry["kind"], entry["signal"]): entry["silence"]
+        for entry in json.loads(file.read_text())["signals"]
+    }
+
+
+def test_silence_by_kind_of_question(files: ScoreRequest, tmp_path: Path) -> None:
+    """Planted: far ones lie below all others, near ones where the evidence is. One has a threshold, the other none."""
+    asked, no_answer, reranked = with_unanswerable(files, tmp_path, near=4.0)
+    options = CalibrationOptions(resamples=50)
+    run = calibrate_runs(RunCalibrationRequest(asked, options=options, no_answer=no_answer), tmp_path / "run")
+    silence = silence_of(run.path)
+    assert silence["far", "score"]["verdict"] == "works"
+    assert -4 < silence["far", "score"]["above"] < 0
+    assert silence["near", "score"]["verdict"] == "none works"
+    rows = {
+        (row.measure, row.subset, row.variant): row
+        for row in RunFolder(run.path).read_results()
+        if row.dataset
+    }
+    assert rows["silence_threshold", "near", "score"].value is None
+    assert "no threshold works" in rows["silence_threshold", "near", "score"].reason
+    assert rows["silence_threshold", "far", "score"].value == silence["far", "score"]["above"]
+    assert rows["answered", "far", "score"].n == 60
+    request = RunCalibrationRequest(asked, options=options, no_answer=no_answer, reranked=reranked)
+    told = silence_of(calibrate_runs(request, tmp_path / "reranked").path)
+    assert next(signal for kind, signal in told if kind == "near") == "reranker"
+    assert told["near", "reranker"]["verdict"] == "works"
+    assert 0 < told["near", "reranker"]["above"] < 9
+
+
+def test_silence_is_told_on_the_terminal(files: ScoreRequest, tmp_path: Path) -> None:
+    """What works and what does not, with the shares in the sample; the same words again say the same."""
+    from typer.testing import CliRunner
+
+    from embassay.cli.main import with_commands
+
+    asked, no_answer, reranked = with_unanswerable(files, tmp_path, near=4.0)
+    words = ["calibrate", "--run", asked.runs[0], "--qrels", asked.qrels, "--no-answer", no_answer]
+    words += ["--reranked", reranked, "--resamples", "50", "--out", str(tmp_path / "run")]
+    told = CliRunner().invoke(with_commands("calibrate"), words)
+    assert told.exit_code == 0, told.output
+    said = " ".join(told.output.split())
+    assert "both, near questions: answer where the reranker's best score is above" in said
+    assert "both, far questions: answer where" in said
+    assert "160 of 281 questions have no answer" in said
+    rows = read_record(tmp_path / "run").rows
+    assert rows["answers", "qrels", "near", "score", "both", "silence_threshold"].value is None
+    again = CliRunner().invoke(with_commands("calibrate"), words)
+    assert again.output == told.output
+    wrong = CliRunner().invoke(
+        with_commands("calibrate"), ["calibrate", "-s", "jaccard", "--no-answer", no_answer]
+    )
+    assert isinstance(wrong.exception, UsageError)
+
+
+def test_silence_needs_lists_and_questions_without_evidence(files: ScoreRequest, tmp_path: Path) -> None:
+    """A run that was never asked them, a question that has evidence, an id twice, aims that are none: refused."""
+    asked, no_answer, reranked = with_unanswerable(files, tmp_path, near=0.0)
+    with pytest.raises(DataError, match="no list for any question without an answer"):
+        calibrate_runs(RunCalibrationRequest(files, no_answer=no_answer), tmp_path / "never")
+    for text, message in (("id\nq0\n", "has evidence"), ("id\na\na\n", "appears twice"), ("name\na\n", "id")):
+        (tmp_path / "odd.csv").write_text(text)
+        with pytest.raises(DataError, match=message):
+            calibrate_runs(
+                RunCalibrationRequest(asked, no_answer=str(tmp_path / "odd.csv")), tmp_path / "odd"
+            )
+    for wrong in ({"silent": 1.0}, {"answered": 0.0}):
+        with pytest.raises(UsageError):
+            RunCalibrationRequest(asked, no_answer=no_answer, **wrong)
+    with pytest.raises(UsageError, match="--reranked"):
+        RunCalibrationRequest(asked, reranked=reranked)

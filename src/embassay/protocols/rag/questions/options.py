@@ -7,8 +7,16 @@ from dataclasses import MISSING, asdict, dataclass, field
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, SYSTEMS, RunRequest, like, option
-from embassay.protocols.questions import OF_MODELS, QuestionsOptions, check_kinds, check_language, usual_kinds
+from embassay.protocols.kernel.request import DATA, SYSTEMS, RunRequest, like, names_of, option
+from embassay.protocols.questions import (
+    FAR,
+    NO_ANSWER,
+    OF_MODELS,
+    QuestionsOptions,
+    check_kinds,
+    check_language,
+    usual_kinds,
+)
 
 
 def of_documents() -> tuple[str, ...]:
@@ -44,6 +52,15 @@ class QuestionsRequest:
     seed: int = like(RunRequest, "seed")
     options: QuestionsOptions = field(default_factory=QuestionsOptions)
     tokenizer: str = "words"
+    no_answer: tuple[str, ...] = option(
+        (),
+        "Also write questions that the documents don't answer: near (a value changed), far (another domain).",
+        name="--no-answer", value="near,far", read=names_of
+    )  # fmt: skip
+    far: str = option(
+        "", "With --no-answer far: questions of another domain, a table with `text`. Default: our own, in English.",
+        value="PATH", group=DATA
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_kinds(self.kinds, (*OF_MODELS, *of_documents()))
@@ -55,6 +72,14 @@ class QuestionsRequest:
                 mend=f"Name one with --llm, or use kinds that need none: {', '.join(of_documents())}.",
             )
         check_language(asked, self.options.into)
+        for kind in self.no_answer:
+            if kind not in NO_ANSWER:
+                raise UsageError(
+                    f"There are no questions without an answer called {kind!r}.",
+                    mend=f"Write --no-answer {','.join(NO_ANSWER)}.",
+                )
+        if self.far and FAR not in self.no_answer:
+            raise UsageError("--far has questions that are not asked.", mend="Add --no-answer near,far.")
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -72,7 +97,9 @@ class QuestionsRequest:
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
+        plain = asdict(self)
+        added = {name: plain.pop(name) for name in ("no_answer", "far")}
         return {
-            **asdict(self), "kinds": list(self.chosen), "mapping": dict(self.mapping),
-            "options": self.options.as_dict()
+            **plain, "kinds": list(self.chosen), "mapping": dict(self.mapping), "options": self.options.as_dict(),
+            **{name: value for name, value in added.items() if value}
         }  # fmt: skip

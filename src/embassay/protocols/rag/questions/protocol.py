@@ -4,7 +4,7 @@ counted."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Accounts, Attempt, Silent
 from embassay.protocols.kernel.tables import ColumnTable, RunTable, counted, points, text, whole, write_tables
-from embassay.protocols.questions import OF_MODELS, drafts
+from embassay.protocols.questions import FAR, NEAR, NO_ANSWER, OF_MODELS, drafts
 from embassay.protocols.questions.drafts import (
     DRAFTS,
     KEPT,
@@ -39,10 +39,19 @@ from embassay.records import Result
 from embassay.runs.execution import Workers
 from embassay.runs.folder import Cell, CellRecord, digest_json, to_json, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts
+from embassay.search.bm25 import BM25Index
 from embassay.stats import wilson
 from embassay.systems.remote import Ledger
 from embassay.text.questions import KINDS as OF_DOCUMENTS
 from embassay.text.questions import PseudoQuestion, Text, pseudo_questions
+from embassay.text.unanswerable import (
+    ChangedQuestion,
+    UnansweredQuestions,
+    WordCover,
+    change_questions,
+    draw_far,
+    far_questions,
+)
 
 TASK = "questions"
 DOCUMENTS = "documents"
@@ -79,14 +88,26 @@ def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | No
         if request.llm
         else None
     )
+    if writer is not None and NEAR in request.no_answer:
+        kinds.append(NEAR)
+        writer = replace(writer, search=_search_passages(passages), corpus=dataset.fingerprint)
     drawn = drafts.draw_passages(passages, kinds, request.options, request.seed, request.corpus)
-    cells = tuple(_make_cell(kind, dataset, request, writer) for kind in request.chosen)
+    cells = tuple(
+        _make_cell(kind, dataset, request, writer) for kind in (*request.chosen, *request.no_answer)
+    )
     task = PlannedTask(TASK, sum(map(len, drawn.values())), len(passages), dataset.skipped, dataset.notes)
     planned = PlannedDataset(request.corpus, dataset.name, dataset.lang, dataset.fingerprint, (task,))
     systems = () if writer is None else drafts.plan_models(request.llm, request.checker, writer, ledger)
     return QuestionsPlan(
         request, systems, (planned,), cells, cache=cache, passages=passages, drawn=drawn, users=users, writer=writer
     )  # fmt: skip
+
+
+def _search_passages(passages: Sequence[Placed]) -> Callable[[str], Sequence[Placed]]:
+    """The passages that share most words with a question, `drafts.SEARCHED` beside its own."""
+    by_id = {passage.id: passage for passage in passages}
+    index = BM25Index.of(list(by_id), [f"{p.title} {p.body}" for p in by_id.values()])
+    return lambda question: [by_id[hit.id] for hit in index.search(question, drafts.SEARCHED + 1)]
 
 
 def read_users(name: str) -> tuple[User, ...]:
@@ -104,7 +125,7 @@ def read_users(name: str) -> tuple[User, ...]:
 
 
 def _make_cell(kind: str, dataset: Dataset, request: QuestionsRequest, writer: QuestionWriter | None) -> Cell:
-    by = DOCUMENTS if kind in OF_DOCUMENTS or writer is None else writer.chat.name
+    by = DOCUMENTS if kind in (*OF_DOCUMENTS, FAR) or writer is None else writer.chat.name
     ids = (
         []
         if writer is None
@@ -119,7 +140,7 @@ def forecast_drafts(plan: QuestionsPlan, done: Mapping[str, Draft]) -> Forecasts
     work: list[Forecast] = []
     for cell in plan.cells:
         head = Forecast(f"{TASK}: {cell.variant}", cell.dataset, cell.system, 0, 0, 0)
-        if cell.variant in OF_MODELS and plan.writer is not None:
+        if cell.variant in plan.drawn and plan.writer is not None:
             work += drafts.forecast_drafts(head, plan.writer, cell.variant, plan.drawn[cell.variant], done)
         else:
             work.append(head)
@@ -160,12 +181,16 @@ class Gathered:
     rejected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     repeated: Mapping[str, int] = field(default_factory=dict)
     """Source -> questions left out because they repeat an earlier one."""
+    unanswered: Mapping[str, Sequence[ChangedQuestion]] = field(default_factory=dict)
+    """Kind -> questions that the documents don't answer."""
 
     def counts(self, kind: str) -> dict[str, int]:
         """Outcome -> drafts of a kind, in the order of OUTCOMES; of documents' kinds what was asked and what not."""
         if kind in OF_DOCUMENTS:
             kept = sum(question.kind == kind for question in self.asked)
             return {KEPT: kept, **dict(self.rejected.get(kind, {}))}
+        if kind in NO_ANSWER and kind not in self.drafts:
+            return {KEPT: len(self.unanswered.get(kind, ())), **dict(self.rejected.get(kind, {}))}
         outcomes = Counter(draft.outcome for draft in self.drafts.get(kind, ()))
         return {name: outcomes[name] for name in OUTCOMES if outcomes[name]}
 
@@ -183,7 +208,10 @@ def gather_questions(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]
     """Put together users' questions, the drafts that were kept and what documents ask, each once: of questions that
     nearly repeat each other the first stays, users' before all."""
     pseudo = _of_documents(plan)
-    users = [SetQuestion(user.id, user.text, "user", USERS) for user in _check_ids(plan.users)]
+    users = [
+        SetQuestion(user.id, user.text, "user", USERS)
+        for user in _check_ids(plan.users, plan.request.no_answer)
+    ]
     written = [
         _of_draft(plan, draft, number)
         for kind in OF_MODELS
@@ -200,15 +228,47 @@ def gather_questions(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]
 
     final = {kind: [settle(draft) for draft in drafts] for kind, drafts in decided.items()}
     left_out = Counter(every[place].source for place in repeats)
+    asked = tuple(question for question in every if question.id not in gone)
+    unanswered = _gather_unanswered(plan, asked, pseudo.passages, final)
+    rejected = {**pseudo.rejected, **{kind: made.rejected for kind, made in unanswered.items()}}
     return Gathered(
-        tuple(question for question in every if question.id not in gone), final, pseudo.passages,
-        {kind: len(drawn) for kind, drawn in plan.drawn.items()}, pseudo.rejected, dict(left_out)
+        asked, final, pseudo.passages, {kind: len(drawn) for kind, drawn in plan.drawn.items()}, rejected,
+        dict(left_out), {kind: made.questions for kind, made in unanswered.items()}
     )  # fmt: skip
 
 
-def _check_ids(users: Sequence[User]) -> list[User]:
-    """Users' questions under ids that no kind of ours begins with."""
-    ours = tuple(f"{kind}-" for kind in (*OF_MODELS, *OF_DOCUMENTS))
+def _gather_unanswered(
+    plan: QuestionsPlan,
+    asked: Sequence[SetQuestion],
+    passages: Sequence[Text],
+    decided: Mapping[str, Sequence[Draft]],
+) -> dict[str, UnansweredQuestions]:
+    """Kind -> the questions that the documents don't answer: near ones of a model, or made of the questions asked."""
+    request, made = plan.request, {}
+    if not request.no_answer:
+        return {}
+    cover = WordCover([passage.whole for passage in passages])
+    if NEAR in plan.drawn:
+        kept = [draft for draft in decided.get(NEAR, ()) if draft.is_kept]
+        made[NEAR] = UnansweredQuestions(
+            tuple(
+                ChangedQuestion(draft.passage, draft.question, "", draft.evidence, draft.answer)
+                for draft in kept
+            )
+        )
+    elif NEAR in request.no_answer:
+        made[NEAR] = change_questions(
+            [(question.id, question.text) for question in asked], cover, request.options.n, request.seed
+        )
+    if FAR in request.no_answer:
+        questions = [user.text for user in read_users(request.far)] if request.far else far_questions()
+        made[FAR] = draw_far(questions, cover, request.options.n, request.seed)
+    return made
+
+
+def _check_ids(users: Sequence[User], more: Sequence[str]) -> list[User]:
+    """Users' questions under ids that no kind of ours, nor one `more`, begins with."""
+    ours = tuple(f"{kind}-" for kind in (*OF_MODELS, *OF_DOCUMENTS, *more))
     return [replace(user, id=f"user-{user.id}") if user.id.startswith(ours) else user for user in users]
 
 
@@ -290,6 +350,21 @@ def write_export(folder: Path, plan: QuestionsPlan, found: Gathered) -> None:
     for name, rows in (("corpus", corpus), ("queries", queries), ("spans", spans)):
         write_atomic(folder / f"{name}.jsonl", "".join(to_json(row) + "\n" for row in rows))
     write_atomic(folder / "qrels.tsv", f"query-id\tcorpus-id\tscore\n{qrels}")
+    if plan.request.no_answer:
+        unanswered = _unanswered_rows(plan, found)
+        write_atomic(folder / "no_answer.jsonl", "".join(to_json(row) + "\n" for row in unanswered))
+
+
+def _unanswered_rows(plan: QuestionsPlan, gathered: Gathered) -> Iterator[dict[str, Any]]:
+    """As `calibrate --no-answer` reads them: id, text and kind, what it was made of, and what was changed."""
+    by_model = plan.writer is not None and NEAR in plan.drawn
+    for kind, questions in gathered.unanswered.items():
+        for number, question in enumerate(questions, 1):
+            row: dict[str, Any] = {"id": f"{kind}-{number}", "text": question.text, "kind": kind}
+            if kind == NEAR:
+                row |= {"of": question.of, "was": question.was, "now": question.now}
+                row["changed"] = "by a model" if by_model else question.value
+            yield row
 
 
 def rows_of(plan: QuestionsPlan, found: Gathered) -> list[Result]:
@@ -320,8 +395,10 @@ def question_tables(plan: QuestionsPlan, found: Gathered) -> Iterator[RunTable]:
     for name, title, kinds in (
         ("drafts", "Generated questions by outcome", OF_MODELS),
         ("documents", "Questions taken from the documents", OF_DOCUMENTS),
+        ("no_answer", "Questions without an answer", NO_ANSWER),
     ):
-        counts = {kind: found.counts(kind) for kind in plan.request.chosen if kind in kinds}
+        every = (*plan.request.chosen, *plan.request.no_answer)
+        counts = {kind: found.counts(kind) for kind in every if kind in kinds}
         if counts:
             outcomes = list(dict.fromkeys(outcome for of_kind in counts.values() for outcome in of_kind))
             yield outcomes_table(name, title, counts, outcomes)
@@ -447,7 +524,7 @@ class QuestionsSession(Attempt):
 
     def facts(self) -> dict[str, Any]:
         """What it is made with, and where questions came from."""
-        kinds = [kind for kind in self.plan.request.chosen if kind in OF_MODELS]
+        kinds = list(self.plan.drawn)
         into = self.plan.request.options.into
         prompts = [prompt_for(kind, into).as_dict() for kind in (*kinds, "check")] if kinds else []
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationOptions
@@ -18,6 +18,9 @@ from embassay.protocols.kernel.request import (
     like,
     option,
 )
+
+if TYPE_CHECKING:
+    from embassay.stats.silence import SilenceAims
 
 Unjudged = Literal["zero", "grade1", "condense", "error"]
 Test = Literal["bootstrap", "randomization"]
@@ -180,16 +183,38 @@ class RunCalibrationRequest:
     files: ScoreRequest
     cutoff: int = 10
     options: CalibrationOptions = field(default_factory=CalibrationOptions)
+    no_answer: str | None = None
+    """A file of questions without an answer, for which the runs have lists as well."""
+    reranked: str | None = None
+    """A run with a reranker's scores of the same questions."""
+    silent: float = 0.9
+    answered: float = 0.5
 
     def __post_init__(self) -> None:
         if self.cutoff < 1:
             raise UsageError(f"-k is {self.cutoff}.", mend="An answer is made from 1 passage or more.")
+        if self.reranked is not None and self.no_answer is None:
+            raise UsageError("--reranked needs questions without an answer.", mend="Add --no-answer FILE.")
+        if self.reranked is not None and len(self.files.runs) > 1:
+            raise UsageError("--reranked belongs to one run.", mend="Give one --run.")
+        _ = self.aims
+
+    @property
+    def aims(self) -> SilenceAims:
+        """What a threshold of silence must keep. UsageError for a share that is none."""
+        from embassay.stats.silence import SilenceAims  # a command's help needs none of it
+
+        return SilenceAims(self.silent, self.answered, self.options.confidence)
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared when they are given again."""
         plain = self.files.as_dict()
         kept = {name: plain[name] for name in ("qrels", "runs", "grades", "seed", "split", "mapping")}
-        return {**kept, "cutoff": self.cutoff, "options": self.options.as_dict()}
+        plain = {**kept, "cutoff": self.cutoff, "options": self.options.as_dict()}
+        if self.no_answer is None:
+            return plain
+        names = ("no_answer", "reranked", "silent", "answered")
+        return {**plain, **{name: getattr(self, name) for name in names}}
 
 
 @dataclass(frozen=True)

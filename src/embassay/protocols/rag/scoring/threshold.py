@@ -6,7 +6,7 @@ or 5 is among the first K, which are what an answer is made from. So queries tak
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import Entries
+from embassay.data.judged_runs import Entries, read_run
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.calibration.probability import Calibration, Curve, reference_numbers, too_few
@@ -35,6 +35,14 @@ from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.scoring.inputs import Inputs, describe_runs, hash_entries, map_grades, read_inputs
 from embassay.protocols.rag.scoring.options import RunCalibrationRequest
 from embassay.protocols.rag.scoring.placement import Placed, PlacedRuns, place_runs
+from embassay.protocols.rag.silence import (
+    RunSilence,
+    check_answered_at_all,
+    check_unanswerable,
+    find_run_silence,
+    read_signals,
+    read_unanswerable,
+)
 from embassay.randomness import generator
 from embassay.records import Result, Score
 from embassay.runs.folder import RunFolder, slugify_name, to_json, write_atomic, write_columns
@@ -48,33 +56,40 @@ Values = NDArray[np.float64]
 @dataclass(frozen=True)
 class AnsweredQueries:
     """One run on the judged queries for which it has a list: their ids, the best score of each (n,), and whether the
-    evidence is among the first (n,). `empty` queries have no list, and so are never answered."""
+    evidence is among the first (n,). `empty` queries have no list, and so are never answered; `unanswerable` ones come
+    last, and none of them has evidence."""
 
     run: str
     ids: list[str]
     best: Values
     good: NDArray[np.bool_]
     empty: int
+    unanswerable: int = 0
 
 
-def read_answered(inputs: Inputs, board: PlacedRuns, cutoff: int) -> Iterator[AnsweredQueries]:
-    """Every run."""
+def read_answered(
+    inputs: Inputs, board: PlacedRuns, cutoff: int, unanswerable: Sequence[str] = ()
+) -> Iterator[AnsweredQueries]:
+    """Every run, on the judged queries and on those without an answer."""
     for run, entries in zip(board.runs, inputs.runs.values(), strict=True):
-        yield _answered_queries(run, entries, board.queries, cutoff)
+        yield _answered_queries(run, entries, board.queries, cutoff, unanswerable)
 
 
 def _answered_queries(
-    run: Placed, entries: Entries, queries: tuple[str, ...], cutoff: int
+    run: Placed, entries: Entries, judged: tuple[str, ...], cutoff: int, unanswerable: Sequence[str]
 ) -> AnsweredQueries:
     import polars as pl
 
     frame = entries.frame.select(pl.col("query").cast(pl.String), pl.col("value").cast(pl.Float64))
     best = dict(frame.group_by("query").agg(pl.col("value").max()).iter_rows())
+    unjudged = sorted(set(unanswerable) - set(judged))
+    queries = (*judged, *unjudged)
     rows = [place for place, query in enumerate(queries) if best.get(query) is not None]
-    good = np.asarray((run.graded.top[:, :cutoff] >= RELEVANT).any(axis=1), dtype=np.bool_)
+    good = np.zeros(len(queries), dtype=np.bool_)
+    good[: len(judged)] = (run.graded.top[:, :cutoff] >= RELEVANT).any(axis=1)
     return AnsweredQueries(
         run.name, [queries[row] for row in rows], np.array([best[queries[row]] for row in rows], dtype=np.float64),
-        good[rows], len(queries) - len(rows)
+        good[rows], len(queries) - len(rows), len(unjudged)
     )  # fmt: skip
 
 
@@ -87,13 +102,40 @@ def calibrate_runs(request: RunCalibrationRequest, out: Path, command: str = "")
     check_same_arguments(folder, request)
     inputs = read_inputs(request.files)
     board = place_runs(inputs, map_grades(inputs.qrels, request.files.grades))
-    runs = list(read_answered(inputs, board, request.cutoff))
+    kinds = {} if request.no_answer is None else read_unanswerable(request.no_answer)
+    unanswerable = [key for ids in kinds.values() for key in ids]
+    runs = list(read_answered(inputs, board, request.cutoff, unanswerable))
     for run, entries in zip(runs, inputs.runs.values(), strict=True):
         _check_scores(run, entries)
-    cells = [_RunCalibration(run, inputs, request) for run in runs]
+    silences = _find_silences(runs, inputs, request, kinds)
+    cells = [_RunCalibration(run, inputs, request, silences.get(run.run)) for run in runs]
     with folder.locked():
         _write_folder(folder, inputs, request, cells, command)
     return Run(folder.path)
+
+
+def _find_silences(
+    runs: Sequence[AnsweredQueries],
+    inputs: Inputs,
+    request: RunCalibrationRequest,
+    kinds: Mapping[str, Sequence[str]],
+) -> dict[str, RunSilence]:
+    """Run -> when it should say nothing; empty without questions that have no answer."""
+    if request.no_answer is None:
+        return {}
+    reranked = None
+    if request.reranked is not None:
+        reranked = read_run(Path(request.reranked).expanduser(), request.files.mapping)
+    silences = {}
+    for run, entries in zip(runs, inputs.runs.values(), strict=True):
+        answerable = [key for key, good in zip(run.ids, run.good, strict=True) if good]
+        check_unanswerable(kinds, answerable, request.no_answer)
+        signals = read_signals(entries, reranked)
+        check_answered_at_all(signals, kinds, entries.path)
+        silences[run.run] = find_run_silence(
+            run.run, signals, kinds, answerable, request.aims, request.files.seed
+        )
+    return silences
 
 
 _RRF = 60
@@ -131,8 +173,15 @@ def _are_fused(best: Values) -> bool:
 class _RunCalibration:
     """What a calibration found of one run."""
 
-    def __init__(self, of: AnsweredQueries, inputs: Inputs, request: RunCalibrationRequest) -> None:
+    def __init__(
+        self,
+        of: AnsweredQueries,
+        inputs: Inputs,
+        request: RunCalibrationRequest,
+        silence: RunSilence | None = None,
+    ) -> None:
         self.of = of
+        self.silence = silence
         self.curve: Curve | None = None
         self.reference: Reference = {}
         self.held = np.full(len(of.ids), np.nan)
@@ -159,12 +208,17 @@ class _RunCalibration:
     @property
     def warnings(self) -> list[str]:
         """What is to be known of the run."""
-        empty = self.of.empty
-        return (
-            [f"{empty:,} judged queries have no list: they are never answered, whatever the threshold"]
-            if empty
-            else []
-        )
+        said = []
+        if self.of.empty:
+            which = "queries" if self.silence is not None else "judged queries"
+            said.append(
+                f"{self.of.empty:,} {which} have no list: they are never answered, whatever the threshold"
+            )
+        if self.silence is not None:
+            mix = f"{self.of.unanswerable:,} of {len(self.of.ids) + self.of.empty:,} questions have no answer"
+            said.append(f"{mix}: precision, unlike silence, holds only where as many of yours have none")
+            said += self.silence.notes
+        return said
 
 
 def _odd_score(best: Values) -> str:
@@ -187,6 +241,9 @@ def _write_folder(
                 cell.of.run, "", hash_entries([entries]), inputs.name, hash_entries([inputs.qrels]), "",
                 request.files.seed, None, cell.curve, cell.reference
             ).save(folder.path / "calibrations" / name)  # fmt: skip
+        if cell.silence is not None:
+            name = f"{slugify_name(cell.of.run)}--{slugify_name(inputs.name)}.json"
+            cell.silence.save(folder.path / "silence" / name, inputs.name)
     folder.write_results(rows)
     write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}) + "\n")
     write_tables(folder.path, [thresholds_table(rows), *costs_table(rows), *next_labels(rows)])
@@ -209,7 +266,8 @@ def _write_items(path: Path, cell: _RunCalibration) -> None:
 def _result_rows(dataset: str, cell: _RunCalibration, seed: int) -> Iterator[Result]:
     # The second time over all datasets, of which there is one: every run folder has such rows.
     for name in (dataset, ""):
-        for score in cell.scores if name else cell.scores[:1]:
+        more = () if cell.silence is None else tuple(cell.silence.scores())
+        for score in (*cell.scores, *more) if name else cell.scores[:1]:
             yield Result(
                 PROTOCOL, TASK, name, score.subset, "", score.variant, cell.of.run, score.measure, score.value, score.n,
                 score.ci_low, score.ci_high, score.method, seed, score.reason

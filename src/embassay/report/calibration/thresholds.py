@@ -36,6 +36,7 @@ from embassay.protocols.kernel.claims import Claim, state_value
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import Board, Row
+from embassay.report.calibration.silence import silence_blocks, value_entry
 from embassay.report.cards.findings import Finding, make_finding
 from embassay.report.notes import care_blocks, notes_of, outlook_table
 from embassay.report.record import Record
@@ -294,6 +295,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
     yield from (replace(_threshold_table(record, board, dataset), title=dataset) for dataset in datasets)
     yield from (block for dataset in datasets for block in _next_labels(record, board, dataset))
+    yield from silence_blocks(record, board)
     yield from _cost_blocks(record, board)
     yield from (figure for dataset in datasets for figure in _tradeoff_figures(record, board, dataset))
     yield Heading("What was predicted, and what came true", "calibration-reliability")
@@ -352,22 +354,13 @@ def _threshold_table(record: Record, board: Board, dataset: str) -> Table:
 
 def _promise_entries(record: Record, row: Row, dataset: str) -> Iterator[Said | Entry]:
     skill = record.find(task_of(record), row.system.name, "skill", dataset=dataset)
-    yield _value_entry(skill)
+    yield value_entry(skill)
     for measure, other in ((PRECISION, RECALL), (RECALL, PRECISION)):
-        yield _value_entry(_cutoff_row(record, row, dataset, measure))
+        yield value_entry(_cutoff_row(record, row, dataset, measure))
         result = record.find(
             task_of(record), row.system.name, f"sample_{other}", dataset=dataset, variant=measure
         )
         yield _format_share(result.value if result is not None else None)
-
-
-def _value_entry(row: Result | None) -> Entry:
-    if row is None or row.value is None:
-        return Entry(numbers.NONE, why=row.reason if row is not None else "no threshold")
-    if row.ci_low is None or row.ci_high is None:
-        return Entry(SCORE.text(row.value), exact=str(row.value))
-    ends = (row.ci_low, row.ci_high)
-    return Entry(SCORE.text(row.value), SCORE.interval(*ends), ",".join(map(str, (row.value, *ends))))
 
 
 def _reliability_figure(record: Record, board: Board, dataset: str) -> Figure | None:
@@ -459,7 +452,7 @@ def _cost_table(record: Record, board: Board, dataset: str) -> Table:
         if least is None or whole is None or none is None or threshold is None:
             continue
         cells = (least.value, least.ci_high, whole.value, none.value)
-        where = Entry("nothing", why=threshold.reason) if threshold.value is None else _value_entry(threshold)
+        where = Entry("nothing", why=threshold.reason) if threshold.value is None else value_entry(threshold)
         rows.append([row.label, where, *(Entry(_format_score(cell), exact=str(cell)) for cell in cells)])
     return Table.of(f"costs-{dataset}", heads, rows)
 
@@ -515,7 +508,8 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
                 if result and result.reason
             ]
     notes += [note.plain for note in notes_of(record)]
-    yield from (cost for cost in _cost_blocks(record, board) if not isinstance(cost, Heading))
+    for blocks in (silence_blocks(record, board), _cost_blocks(record, board)):
+        yield from (block for block in blocks if not isinstance(block, Heading))
     yield Care(tuple(notes), more=("Recall and precision beside a threshold are those of the sample.",))
     for dataset in datasets:
         yield from _next_labels(record, board, dataset, price)

@@ -1,0 +1,209 @@
+"""From which score to answer, so that questions without an answer get none: of runs, with questions of both sorts.
+
+`find_run_silence` compares the questions whose evidence is among the first K with those of `no_answer.jsonl`, by the
+best score, its margin to the second, and a reranker's best score; cross-validation says which of them tells most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.data.judged_runs import Entries
+from embassay.data.rows import key_of, missing_column, text_of
+from embassay.data.tables import open_table
+from embassay.data.views import Renamed
+from embassay.errors import DataError
+from embassay.protocols.calibration.options import ANSWERED, LOSS, SILENT, SILENT_BELOW
+from embassay.randomness import generator
+from embassay.records import Score
+from embassay.runs.folder import to_json, write_atomic
+from embassay.stats.silence import (
+    Silence,
+    SilenceAims,
+    find_silence,
+    least_unanswerable,
+    list_signals,
+    rank_signals,
+)
+
+RERANKER = "reranker"
+OTHER = "no answer"
+"""The kind of questions of a file that names none."""
+FORMAT, VERSION = "embassay-silence", 1
+
+Values = NDArray[np.float64]
+Kinds = Mapping[str, Sequence[str]]
+"""Kind of unanswerable questions -> their ids."""
+
+
+@dataclass(frozen=True)
+class SignalSilence:
+    """What a `signal` of a run can do about a `kind` of questions, and the held-out `loss` that ranks signals."""
+
+    signal: str
+    kind: str
+    loss: float
+    silence: Silence
+
+
+@dataclass(frozen=True)
+class RunSilence:
+    """By kind of question the signals of a run, that which tells most first; `reason` says why there are none, and
+    `notes` what is to be known of them."""
+
+    run: str
+    signals: tuple[SignalSilence, ...]
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+    def scores(self) -> Iterator[Score]:
+        """Rows of results: thresholds, and shares with their bounds; `subset` is the kind, `variant` the signal."""
+        if self.reason:
+            yield Score(SILENT_BELOW, None, 0, reason=self.reason)
+        for entry in self.signals:
+            yield from _silence_scores(entry)
+
+    def save(self, path: Path, dataset: str) -> None:
+        """As JSON, for the program that is to keep silent."""
+        record = {"format": FORMAT, "version": VERSION, "run": self.run, "dataset": dataset}
+        signals = [asdict(entry) for entry in self.signals]
+        write_atomic(path, to_json({**record, "reason": self.reason, "signals": signals}, indent=1) + "\n")
+
+
+def _silence_scores(entry: SignalSilence) -> Iterator[Score]:
+    silence, aims = entry.silence, entry.silence.aims
+    n = 0 if silence.silent is None else silence.silent.n
+    where: dict[str, Any] = {"variant": entry.signal, "subset": entry.kind}
+    yield Score(LOSS, entry.loss, n, **where, method="mean over five held-out parts")
+    promise = f"silent on at least {aims.silent:g} with {aims.confidence:.0%} confidence, exact binomial"
+    value = None if silence.verdict == "none works" else silence.above
+    reason = explain_silence(silence, entry.kind) if value is None else ""
+    yield Score(SILENT_BELOW, value, n, **where, method=promise, reason=reason)
+    if silence.silent is None or silence.answered is None:
+        return
+    bounds, answered = silence.silent, silence.answered
+    method = "one-sided exact bounds, in the sample the threshold was chosen in"
+    yield Score(SILENT, bounds.share, bounds.n, bounds.low, bounds.high, **where, method=method)
+    method = "one-sided exact bounds"
+    yield Score(ANSWERED, answered.share, answered.n, answered.low, answered.high, **where, method=method)
+
+
+def explain_silence(silence: Silence, kind: str) -> str:
+    """Why there is no threshold; empty where there is one."""
+    aims = silence.aims
+    if silence.verdict == "works":
+        return ""
+    if silence.verdict == "none works":
+        return (
+            f"no threshold works: one that is silent on {aims.silent:.0%} of the {kind} questions answers fewer than "
+            f"{aims.answered:.0%} of those with evidence"
+        )
+    if silence.above is None:
+        return f"{silence.least:,} {kind} questions are the least, and there are fewer"
+    more = "" if silence.times is None else f"; about {silence.times} times as many would decide"
+    return f"too few questions to show that {aims.answered:.0%} of those with evidence are answered{more}"
+
+
+def read_unanswerable(path: str) -> dict[str, list[str]]:
+    """Kind -> ids of the questions without an answer, from a table with `id` and, if it tells them apart, `kind`.
+    DataError for a table without `id`, an id that stands there twice, and no question."""
+    source = Renamed(open_table(Path(path).expanduser()))
+    if "id" not in source.columns():
+        raise missing_column(source, "id")
+    columns = source.columns()
+    kinds: dict[str, list[str]] = {}
+    seen: set[str] = set()
+    for row in source.rows(("id", "kind") if "kind" in columns else ("id",)):
+        key = key_of(row, "id")
+        if key in seen:
+            raise DataError(
+                f"question {key!r} appears twice", path=path, line=row.line, mend="Keep one row per question."
+            )
+        seen.add(key)
+        kind = text_of(row, "kind") if "kind" in columns else ""
+        kinds.setdefault(kind or OTHER, []).append(key)
+    if not kinds:
+        raise DataError("there is no question", path=path, mend="Give questions that have no answer.")
+    return kinds
+
+
+def check_unanswerable(kinds: Kinds, answered: Sequence[str], path: str) -> None:
+    """DataError where a question without an answer has evidence by the judgements."""
+    known = set(answered)
+    both = next((key for ids in kinds.values() for key in ids if key in known), None)
+    if both is not None:
+        raise DataError(
+            f"question {both!r} has evidence by the judgements", path=path, expected="questions without an answer",
+            mend="Take it out, or correct the judgement."
+        )  # fmt: skip
+
+
+def read_signals(entries: Entries, reranked: Entries | None) -> dict[str, dict[str, float]]:
+    """Signal -> question -> value: the best score of its list, the margin to the second, and the reranker's best."""
+    import polars as pl
+
+    frame = entries.frame.select(pl.col("query").cast(pl.String), pl.col("value").cast(pl.Float64))
+    tops = frame.group_by("query").agg(pl.col("value").top_k(2).sort(descending=True))
+    signals: dict[str, dict[str, float]] = {}
+    for query, values in tops.iter_rows():
+        for name, value in list_signals(values).items():
+            signals.setdefault(name, {})[query] = value
+    if reranked is not None:
+        frame = reranked.frame.select(pl.col("query").cast(pl.String), pl.col("value").cast(pl.Float64))
+        signals[RERANKER] = dict(frame.group_by("query").agg(pl.col("value").max()).iter_rows())
+    return signals
+
+
+def find_run_silence(
+    run: str,
+    signals: Mapping[str, Mapping[str, float]],
+    kinds: Kinds,
+    answerable: Sequence[str],
+    aims: SilenceAims,
+    seed: int,
+) -> RunSilence:
+    """What each signal of a run (signal -> question -> value) can do about questions without an answer, by the `kinds`,
+    compared with the `answerable` ones, whose evidence it retrieved. A question without a value has nothing retrieved.
+    """
+    if not answerable:
+        return RunSilence(run, (), "no question has evidence among the first passages")
+    entries = []
+    for kind, ids in kinds.items():
+        sides = {name: (_take(of, answerable), _take(of, ids)) for name, of in signals.items()}
+        ranked = rank_signals(sides, generator(seed, "silence", run, kind))
+        for name, loss in ranked.items():
+            good, bad = sides[name]
+            entries.append(SignalSilence(name, kind, loss, find_silence(bad, good, aims, len(signals))))
+    return RunSilence(run, tuple(entries), notes=tuple(_silence_notes(signals, kinds, aims)))
+
+
+def _take(of: Mapping[str, float], ids: Sequence[str]) -> Values:
+    return np.array([of.get(key, -math.inf) for key in ids], dtype=np.float64)
+
+
+def _silence_notes(
+    signals: Mapping[str, Mapping[str, float]], kinds: Kinds, aims: SilenceAims
+) -> Iterator[str]:
+    least = least_unanswerable(aims, len(signals))
+    for kind, ids in kinds.items():
+        missing = sum(key not in signals["score"] for key in ids)
+        if missing:
+            yield f"{missing:,} of {len(ids):,} {kind} questions have no list: they count as left unanswered"
+        if len(ids) < least:
+            yield f"{len(ids):,} {kind} questions are too few: any threshold takes {least:,}"
+
+
+def check_answered_at_all(signals: Mapping[str, Mapping[str, float]], kinds: Kinds, path: str) -> None:
+    """DataError where a run has no list for any question without an answer: it was never asked them."""
+    if not any(key in signals["score"] for ids in kinds.values() for key in ids):
+        raise DataError(
+            "the run has no list for any question without an answer", path=path,
+            mend="Have the retriever answer these questions too, and put their lists into the same file."
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What a calibration says, on a terminal and on a page."""
