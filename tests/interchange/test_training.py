@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.interchange.training import Evaluation, TrainingProgress, judge_difference, look_level
+from embassay.interchange.training import TrainingLook, TrainingProgress, judge_difference, look_level
 
 
 class Bag:
@@ -76,8 +76,8 @@ def test_numbers_for_a_log(progress: TrainingProgress) -> None:
     assert numbers["embassay_clustering_beats_base"] == 0.0
 
 
-def look(most_gain: float | None, against_best: Any = "cannot be told apart") -> Evaluation:
-    return Evaluation(1, 0.0, "run", 0.5, (0.4, 0.6), 10, most_gain=most_gain, against_best=against_best)
+def look(most_gain: float | None, against_best: Any = "cannot be told apart") -> TrainingLook:
+    return TrainingLook(1, 0.0, "run", 0.5, (0.4, 0.6), 10, most_gain=most_gain, against_best=against_best)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def look(most_gain: float | None, against_best: Any = "cannot be told apart") ->
         ([look(0.3, "worse"), look(0.3)], False),  # it recovered
     ],
 )
-def test_only_evidence_stops(progress: TrainingProgress, looks: list[Evaluation], stops: bool) -> None:
+def test_only_evidence_stops(progress: TrainingProgress, looks: list[TrainingLook], stops: bool) -> None:
     """Three looks whose intervals leave room for a gain of at most 0.02, or one that is worse."""
     progress.evaluations = looks
     assert bool(progress.find_reason_to_stop(patience=3, margin=0.02)) is stops

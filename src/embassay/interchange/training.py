@@ -33,7 +33,7 @@ _TELL = logging.getLogger("embassay.training")
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class TrainingLook:
     """One look at a model: its run, its headline with the 95% interval, and how it differs from the base model: that
     minus the base model's, its 95% interval, p, and what follows at the level of this look."""
 
@@ -88,17 +88,17 @@ class TrainingProgress:
             raise UsageError(f"{protocol!r} cannot be run while training.", mend="Use sage or pteb.")
         self.task, self.out, self.protocol, self.name = task, Path(out), protocol, name
         self._arguments = arguments
-        self.evaluations: list[Evaluation] = []
+        self.evaluations: list[TrainingLook] = []
         self.base = self._evaluate(base, "base", step=0, epoch=0.0)
         self.best = self.base
         self._write()
 
-    def evaluate(self, model: Any, *, step: int, epoch: float = 0.0) -> Evaluation:
+    def evaluate(self, model: Any, *, step: int, epoch: float = 0.0) -> TrainingLook:
         """Score the model as it is now, compare it with the base model and with the best so far, and keep it."""
         now = self._evaluate(model, f"step-{step:08d}", step=step, epoch=epoch)
         level = look_level(len(self.evaluations) + 1)
         to_base, to_best = (self._compare(now, other) for other in (self.base, self.best))
-        now = Evaluation(**{
+        now = TrainingLook(**{
             **vars(now),
             "difference": to_base.difference, "difference_interval": (to_base.low, to_base.high), "p": to_base.p,
             "against_base": judge_difference(to_base.difference, to_base.p, level),
@@ -131,7 +131,7 @@ class TrainingProgress:
         """A callback for the trainer that stops by `find_reason_to_stop`. UsageError without the extra `train`."""
         return _make_callback(self, patience, margin)
 
-    def measure(self, evaluation: Evaluation) -> dict[str, float]:
+    def measure(self, evaluation: TrainingLook) -> dict[str, float]:
         """An evaluation as numbers for a log; what has no value is left out."""
         verdicts = {"better": 1.0, "worse": -1.0}
         named: Mapping[str, float | None] = {
@@ -147,7 +147,7 @@ class TrainingProgress:
         numbers = {f"{self.name}_{self.task}{kind}": number for kind, number in named.items()}
         return {name: number for name, number in numbers.items() if number is not None}
 
-    def _evaluate(self, model: Any, folder: str, *, step: int, epoch: float) -> Evaluation:
+    def _evaluate(self, model: Any, folder: str, *, step: int, epoch: float) -> TrainingLook:
         import embassay
 
         run: Callable[..., Any] = getattr(embassay, self.protocol).run
@@ -155,7 +155,7 @@ class TrainingProgress:
         run({_NAME: model}, tasks=[self.task], out=path, **self._arguments)
         headline = self._find_headline(path)
         low, high = headline.interval
-        return Evaluation(
+        return TrainingLook(
             step, epoch, str(path), headline.value, (low, high), headline.n, reason=headline.reason
         )
 
@@ -165,16 +165,16 @@ class TrainingProgress:
                 return standing.headline
         return Headline.none(_NAME, "the run has no score")
 
-    def _compare(self, now: Evaluation, other: Evaluation) -> _Gain:
+    def _compare(self, now: TrainingLook, other: TrainingLook) -> _TestedGain:
         from embassay.protocols.compare import compare
 
         if now.score is None or other.score is None:
-            return _Gain(None, None, None, None, now.reason or other.reason)
+            return _TestedGain(None, None, None, None, now.reason or other.reason)
         name = f"own:{_NAME}"
         leading = compare(now.run, other.run, a=name, b=name, tasks=[self.task]).leading
         known = leading.p == leading.p
         low, high, p = (leading.low, leading.high, leading.p) if known else (None, None, None)
-        return _Gain(leading.difference, low, high, p, leading.reason)
+        return _TestedGain(leading.difference, low, high, p, leading.reason)
 
     def _write(self) -> None:
         looks = [self.base, *self.evaluations]
@@ -182,7 +182,7 @@ class TrainingProgress:
 
 
 @dataclass(frozen=True)
-class _Gain:
+class _TestedGain:
     """A difference with its interval and p; None where it is not known, with the reason."""
 
     difference: float | None
