@@ -148,6 +148,18 @@ def facets(name: str) -> Read:
     return read
 
 
+def sessions(content: bytes, folder: Path) -> object:
+    from embassay.protocols.rag.sessions import read_sessions
+
+    return read_sessions(_file(content, folder, "agent.jsonl"))
+
+
+def unanswerable(content: bytes, folder: Path) -> object:
+    from embassay.protocols.rag.silence import read_unanswerable
+
+    return read_unanswerable(str(_file(content, folder, "no_answer.jsonl")))
+
+
 def rated_sheet(content: bytes, folder: Path) -> object:
     from embassay.protocols.pteb.validity.sheet import read_sheet
 
