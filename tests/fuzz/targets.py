@@ -81,7 +81,8 @@ _OF_USERS: tuple[Target, ...] = (
         readers.traces,
         (
             b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "t", "attributes": [{"key": "input.value", '
-            b'"value": {"stringValue": "q"}}, {"key": "openinference.span.kind", "value": {"stringValue": "RETRIEVER"}}, '
+            b'"value": {"stringValue": "q"}}, {"key": "openinference.span.kind", '
+            b'"value": {"stringValue": "RETRIEVER"}}, '
             b'{"key": "output.value", "value": {"stringValue": "[1]"}}]}]}]}]}\n',
             b'{"type": "RETRIEVER", "traceId": "t", "input": {"query": "q"}, "output": [{"id": "d1"}]}\n',
         ),
