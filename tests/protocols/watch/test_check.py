@@ -108,6 +108,36 @@ def test_a_fallback_for_some_requests_is_named(noise: float) -> None:
     assert check.part.startswith("whatever was encoded since")
 
 
+def _cut_vocabulary(vectors: np.ndarray, texts: Sequence[str], role: str | None) -> np.ndarray:
+    """Another vector for all that is not written in Latin letters."""
+    other = [not text.isascii() and text[:1].isalpha() and text[0] > "\u036f" for text in texts]
+    return np.where(np.array(other)[:, None], vectors @ ROTATED, vectors)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_texts_that_change_each_time_are_told_from_requests(noise: float) -> None:
+    """A vocabulary of fewer scripts: always the same texts, and what they have in common; an index keeps the rest."""
+    check = check_respondent(
+        recorded(noise=noise), made(noise=noise, seed=4, step=_cut_vocabulary), CheckRequest()
+    )
+    assert check.verdict == "changed"
+    (change,) = check.changes
+    assert change.kind == "tokenizer or cleaning"
+    assert "letters arabic, " in change.evidence
+    assert "like those that have changed" in check.part
+
+
+def test_texts_without_anything_in_common_are_named_so() -> None:
+    """The same sixth of the texts each time, by their length modulo six."""
+
+    def step(vectors: np.ndarray, texts: Sequence[str], role: str | None) -> np.ndarray:
+        off = np.array([len(text) % 6 == 1 for text in texts])
+        return np.where(off[:, None], vectors @ ROTATED, vectors)
+
+    (change,) = check_respondent(recorded(), made(step=step), CheckRequest()).changes
+    assert change.kind == "some texts"
+
+
 def test_a_slow_change_is_found_over_looks() -> None:
     """A change too small for one night fires once a week's looks are taken together."""
     fingerprint = recorded(noise=0.001)

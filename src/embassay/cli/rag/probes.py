@@ -1,4 +1,4 @@
-"""`embassay rag probe`: two cheap diagnostics of a system: names, and small talk."""
+"""`embassay rag probe`: cheap diagnostics of a system: names, small talk, and versions."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from embassay.cli.options import (
     add_record_options,
     make_default_folder,
 )
-from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
+from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest, VersionsRequest
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
 
-app = App("Probe why retrieval fails: on names, or on small talk.")
+app = App("Probe why retrieval fails: on names, small talk, or old versions and copies.")
 
 
 @app.callback()
 def group() -> None:
-    """Probe why retrieval fails: on names, or on small talk."""
+    """Probe why retrieval fails: on names, small talk, or old versions and copies."""
 
 
 @app.command("names")
@@ -52,6 +52,23 @@ def noise(request: NoiseRequest, running: WorkerOptions) -> None:
     Example: embassay rag probe noise -s minilm --rewriter rules
     """
     _run_named(request, running, "noise")
+
+
+@app.command("versions")
+@add_memory_option
+@add_record_options(tasks=(), defaults={"datasets": ...})
+def versions(request: VersionsRequest, running: WorkerOptions) -> None:
+    """Do old versions outrank current ones, and copies fill the list?
+
+    Passages of your own data get an old version (number, date, status or negation changed) and copies. Shown with and
+    without two remedies: the newest of near-duplicates first, and near-duplicates once.
+
+    Example: embassay rag probe versions -s minilm -d my-data
+    """
+    from embassay.cli.session import run_session
+    from embassay.protocols.rag.probes.versions import VersionsProbe
+
+    run_session(VersionsProbe(), request, running, "versions")
 
 
 def _run_named(request: NamesRequest | NoiseRequest, running: WorkerOptions, name: str) -> None:

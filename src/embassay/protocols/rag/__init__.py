@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from embassay.protocols.rag.answers.options import AnswerRequest
     from embassay.protocols.rag.answers.protocol import answer
     from embassay.protocols.rag.golden.options import GoldenOptions
-    from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
+    from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest, VersionsOptions
     from embassay.protocols.rag.probes.protocol import probe_names, probe_noise
+    from embassay.protocols.rag.probes.versions import probe_versions
     from embassay.protocols.rag.questions.options import QuestionsRequest
     from embassay.protocols.rag.questions.protocol import questions
     from embassay.protocols.rag.scoring.options import ScoreRequest
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnswerRequest", "GoldenOptions", "NamesRequest", "NoiseRequest", "QuestionsOptions", "QuestionsRequest",
-    "ScoreRequest", "Scoring", "answer", "golden", "probe_names", "probe_noise", "questions", "score", "sweep"
+    "ScoreRequest", "Scoring", "VersionsOptions", "answer", "golden", "probe_names", "probe_noise", "probe_versions",
+    "questions", "score", "sweep"
 ]  # fmt: skip
 
 _HOMES = {
@@ -35,6 +37,8 @@ _HOMES = {
     "Scoring": "scoring.protocol",
     "probe_names": "probes.protocol",
     "probe_noise": "probes.protocol",
+    "probe_versions": "probes.versions",
+    "VersionsOptions": "probes.options",
     "questions": "questions.protocol",
     "score": "scoring.protocol",
 }

@@ -17,7 +17,7 @@ from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of
 from embassay.protocols.watch.fingerprint import Fingerprint
 from embassay.protocols.watch.history import GroupState, Verdict, WatchCheck, read_checks
 from embassay.protocols.watch.impact import check_thresholds, measure_impact, panel_effect
-from embassay.protocols.watch.kinds import FEW, NamedChange, contrasts_of, name_changes
+from embassay.protocols.watch.kinds import FEW, MOST, NamedChange, contrasts_of, name_changes
 from embassay.protocols.watch.options import CheckRequest
 from embassay.protocols.watch.recording import moment, money_of
 from embassay.protocols.watch.respondents import Replies, Respondent, open_respondent
@@ -261,7 +261,8 @@ def _verdict(
     )
     if fingerprint.kind != "vectors":
         return "changed", reason, ()
-    seen = contrasts_of(fingerprint, evidence.rows, evidence.values, evidence.changed)
+    recurring = _recurs(fingerprint, respondent, evidence)
+    seen = contrasts_of(fingerprint, evidence.rows, evidence.values, evidence.changed, recurring)
     changes = name_changes(seen, form_of(seen.then), form_of(seen.now))
     return "changed", reason, changes
 
@@ -282,6 +283,23 @@ def _is_noisier(fingerprint: Fingerprint, respondent: Respondent, evidence: Answ
     shift = shared - repeats
     is_more = np.median(own) > max(FLOOR, MORE * float(np.median(repeats)))
     return bool(is_more and np.median(shift) < STEADY * np.median(own))
+
+
+def _recurs(fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEvidence) -> bool | None:
+    """Where a few texts have changed, ask for these and as many others once more: whether the same ones are off."""
+    changed = evidence.changed
+    if not 0 < changed.mean() < FEW or evidence.values.shape[1] != fingerprint.width:
+        return None
+    rng = make_generator(fingerprint.seed, "watch", "same texts")
+    off, others = np.flatnonzero(changed), rng.permutation(np.flatnonzero(~changed))
+    places = np.concatenate([off, others[: len(off)]])
+    rows = [evidence.rows[place] for place in places]
+    values = respondent.ask([fingerprint.items[row] for row in rows], rng).values
+    again = weigh_answers(fingerprint, rows, values)
+    is_off = np.isin(again.rows, [evidence.rows[place] for place in off])
+    # Under noise an answer is now and then beyond its repeats, and hardly ever far off.
+    off_again = again.outlying if evidence.outlying.any() else again.moved
+    return bool(off_again[is_off].mean() >= MOST and off_again[~is_off].mean() <= 1 - MOST)
 
 
 def _group_states(fingerprint: Fingerprint, evidence: AnswerEvidence) -> list[GroupState]:
@@ -374,6 +392,8 @@ def _part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidence: Answer
         share = _share_longer(fingerprint, words)
         told = "" if share is None else f", {share:.0%} of the passages"
         return f"passages of about {words:,} words or more{told}"
+    if (share := float(moved[documents].mean())) < FEW:
+        return f"passages like those that have changed, {share:.0%} of what was asked"
     return "all of it: every passage would be encoded differently"
 
 

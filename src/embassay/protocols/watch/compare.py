@@ -118,8 +118,11 @@ def conformance(
     is_equal = p > ALPHA and not np.isinf(distances).any()
     is_close = float(np.median(shown)) <= CLOSE and overlap >= CLOSE_LISTS
     changes: tuple[NamedChange, ...] = ()
+    # What is beyond every repeat of either side is no bad request of one time.
     if is_vector and not is_equal:
-        changes = name_changes(Contrasts(items, b, a, beyond, max(noise)), form_of(a), form_of(b))
+        changes = name_changes(
+            Contrasts(items, b, a, beyond, max(noise), recurring=True), form_of(a), form_of(b)
+        )
     median = float(np.median(shown))
     return {
         "verdict": "equal" if is_equal else "close" if is_close else "different", "n": len(items),

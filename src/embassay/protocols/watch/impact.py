@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -285,6 +285,8 @@ class PanelEffect:
     first: Estimate
     turned: Estimate | None = None
     shift: Estimate | None = None
+    kappa: Estimate | None = None
+    """Of a judge's grades then and now, quadratic weights; None where all are one and the same."""
 
 
 def panel_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) -> PanelEffect:
@@ -306,9 +308,25 @@ def panel_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) ->
         return effect
     crossed = int((((now >= RELEVANT) != (then >= RELEVANT)) & inside).sum())
     means = change.sum(axis=1) / counts
-    return PanelEffect(
-        values, effect.error, effect.noise, first, estimate_share(crossed, values), _mean_of(means, values)
-    )
+    return replace(
+        effect, turned=estimate_share(crossed, values), shift=_mean_of(means, values),
+        kappa=_kappa_of(then, now, inside, fingerprint.seed)
+    )  # fmt: skip
+
+
+def _kappa_of(then: Floats, now: Answers, inside: NDArray[np.bool_], seed: int) -> Estimate | None:
+    """Weighted kappa of grades (n, width) by the same judge, its interval over questions."""
+    from embassay.protocols.rag.golden.checks import grade_agreement, grade_table
+
+    tables = [
+        grade_table([*zip(first[told].astype(int), second[told].astype(int), strict=True)])
+        for first, second, told in zip(then, now, inside, strict=True)
+    ]
+    kappa = grade_agreement(np.array(tables), seed=seed)["kappa"]
+    if kappa.value is None:
+        return None
+    low, high = (-1.0, 1.0) if kappa.low is None or kappa.high is None else (kappa.low, kappa.high)
+    return Estimate(kappa.value, low, high, kappa.n, "bootstrap over questions")
 
 
 def _mean_of(means: np.ndarray, n: int) -> Estimate:

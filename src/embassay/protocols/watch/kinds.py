@@ -6,6 +6,7 @@ set on planted changes of all-MiniLM-L6-v2; docs/watch.md has the table of what 
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -28,7 +29,7 @@ from embassay.systems.cosine import Transform, scale_rows
 
 ChangeKind = Literal[
     "dimensions", "normalisation", "float16", "bfloat16", "int8", "binary", "cut length", "prefix or prompt",
-    "pooling", "revision", "another model", "some requests", "tokenizer or cleaning", "unknown"
+    "pooling", "revision", "another model", "some requests", "some texts", "tokenizer or cleaning", "unknown"
 ]  # fmt: skip
 EXPLAINED = 0.25
 """A simple step explains a change where its result lies so much nearer, in distance, than the recorded answers."""
@@ -41,6 +42,8 @@ COMMON = 0.45
 SHORTER = -0.45
 """Rank correlation of a text's length and its change, below which short texts change most: something was put before all
 texts, or no longer is."""
+MOST = 0.8
+"""Share of the texts of a sort, and of what has changed, from which on the change is of that sort."""
 FEW = 0.5
 """Share of changed texts below which only some requests, or some groups of texts, have changed."""
 Bools = NDArray[np.bool_]
@@ -64,6 +67,8 @@ class Contrasts:
     moved: Bools
     noise: float
     """The median distance of repeats."""
+    recurring: bool | None = None
+    """Whether the same texts, and no others, are beyond the noise each time; None where nobody looked."""
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -71,12 +76,14 @@ class Contrasts:
         return np.array([len(item.text) for item in self.items])
 
 
-def contrasts_of(fingerprint: Fingerprint, rows: Sequence[int], now: Answers, moved: Bools) -> Contrasts:
+def contrasts_of(
+    fingerprint: Fingerprint, rows: Sequence[int], now: Answers, moved: Bools, recurring: bool | None = None
+) -> Contrasts:
     """What was asked in `rows` (n,) of a fingerprint, whose answers `now` (n, width) are none of them lost."""
     noise = fingerprint.noise[list(rows)]
     return Contrasts(
         [fingerprint.items[row] for row in rows], now, fingerprint.values[list(rows)], moved,
-        float(np.median(noise)) if noise.size else 0.0
+        float(np.median(noise)) if noise.size else 0.0, recurring
     )  # fmt: skip
 
 
@@ -187,23 +194,49 @@ def _some_requests(seen: Contrasts) -> NamedChange | None:
     # A change of all texts that the noise half hides moves a few beyond it too, and none of them far.
     if np.median(turned[seen.moved]) <= FAR * max(near, seen.noise, FLOOR):
         return None
-    groups = {item.group for item, moved in zip(seen.items, seen.moved, strict=True) if moved}
-    if len(groups) <= 2 and (told := _some_groups(seen, sorted(groups))) is not None:
-        return told
+    if seen.recurring:
+        return _same_texts(seen)
     far = 1 - np.median(cosines(seen.now[seen.moved], seen.then[seen.moved]))
     return NamedChange(
         "some requests",
-        f"{int(seen.moved.sum())} of {len(seen.moved)} texts of all groups are off (1 - cosine "
-        f"{far:.2f}), the others are as before: a fallback model, or one of several servers",
+        f"{int(seen.moved.sum())} of {len(seen.moved)} texts are off (1 - cosine {far:.2f}), "
+        f"{'others each time' if seen.recurring is False else 'the others are as before'}: a fallback model, or one of "
+        "several servers",
     )
 
 
-def _some_groups(seen: Contrasts, groups: Sequence[str]) -> NamedChange | None:
-    """All texts that have changed are of one sort, and nearly all of that sort have."""
-    of_group = np.array([item.group in groups for item in seen.items])
-    if seen.moved[of_group].mean() < FEW:
-        return None
-    return NamedChange("tokenizer or cleaning", f"only texts of {' and '.join(groups)} have changed")
+def _same_texts(seen: Contrasts) -> NamedChange:
+    """The same texts each time: what they have in common, if anything."""
+    count = f"always the same {int(seen.moved.sum())} of {len(seen.moved)} texts have changed"
+    sorts = [_common_sorts(seen, name, [*map(of, seen.items)]) for name, of in SORTS]
+    told = [said for said in sorts if said]
+    if not told:
+        return NamedChange("some texts", f"{count}, which have nothing in common that we know")
+    return NamedChange("tokenizer or cleaning", f"{count}: {'; '.join(told)}")
+
+
+def _script_of(item: WatchItem) -> str:
+    """Of most of its letters, in a word of Unicode's names."""
+    letters = [unicodedata.name(sign, "").split(" ")[0].lower() for sign in item.text if sign.isalpha()]
+    return max(sorted(set(letters)), key=letters.count) if letters else ""
+
+
+SORTS: tuple[tuple[str, Callable[[WatchItem], str]], ...] = (
+    ("texts in the languages", lambda item: item.lang if item.lang != "en" else ""),
+    ("letters", _script_of),
+    ("texts that probe", lambda item: item.group),
+)
+"""What texts may have in common: the words for it, and the sort of a text, empty for none."""
+
+
+def _common_sorts(seen: Contrasts, name: str, sorts: Sequence[str]) -> str:
+    """The sorts nearly all of whose texts have changed, if they are nearly all that has; else nothing."""
+    of = np.array(sorts)
+    whole = [sort for sort in sorted(set(sorts) - {""}) if seen.moved[of == sort].mean() >= MOST]
+    inside = np.isin(of, whole)
+    if not whole or seen.moved[~inside].sum() > (1 - MOST) * seen.moved.sum():
+        return ""
+    return f"{name} {', '.join(whole)} ({int(seen.moved[inside].sum())} of {int(inside.sum())})"
 
 
 def _one_role(seen: Contrasts) -> NamedChange | None:

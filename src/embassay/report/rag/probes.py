@@ -24,6 +24,7 @@ from embassay.document.blocks import (
     Text,
     Verdict,
     entry_for,
+    file_tables,
     number_columns,
 )
 from embassay.document.marks import scale_of
@@ -580,3 +581,17 @@ def _curve_points(
         row = where.find(dataset, system.name, level_name(level, rewriter), COSINE)
         if row is not None and row.value is not None:
             yield level / NOISIEST, row
+
+
+def versions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+    """The page of a probe of versions, below its verdict: what ranks first, by remedy and by change, and copies."""
+    del alone
+    yield Text(
+        "Nothing in a text says which of two versions is current, so a search that ignores dates ranks the current one "
+        "first half of the time: 0.5 is by chance. Recency puts the newest of near-duplicates first; deduplication "
+        "keeps the best ranked alone, which may be the old one."
+    )
+    for name in ("versions_remedies", "versions_changes", "versions_copies"):
+        for table in file_tables(run.record.path, name):
+            yield Heading(table.title, table.id)
+            yield table

@@ -74,6 +74,9 @@ def _panel_ledes(panel: PanelEffect) -> Iterator[str]:
             f"The judge is no longer the judge: grades moved by {interval_text(panel.shift, signed=True)}, and "
             f"{interval_text(panel.turned)} crossed the line of relevance, as labels of a golden set would."
         )
+    if panel.kappa is not None:
+        kappa = panel.kappa
+        yield f"Grades then and now: weighted kappa {kappa.estimate:.2f} ({kappa.low:.2f} to {kappa.high:.2f})."
 
 
 def impact_table(impact: Impact) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -14,7 +14,9 @@ from embassay.protocols.kernel.request import (
     STATISTICS,
     SYSTEMS,
     DatasetRequest,
+    Options,
     RunRequest,
+    TaskRequest,
     as_lists,
     option,
     parse_column_pairs,
@@ -198,3 +200,30 @@ class NoiseRequest:
         """The arguments as saved in the manifest and compared on resume."""
         plain = {**asdict(self), "mapping": dict(self.mapping)}
         return as_lists(plain)
+
+
+@dataclass(frozen=True)
+class VersionsOptions(Options):
+    """How twins are made and lists looked at."""
+
+    questions: int = option(
+        100, "Questions whose passage gets an old version and copies.", least=1, group=DATA
+    )
+    copies: int = option(3, "Copies of each passage.", least=1, most=50, group=DATA)
+    cutoff: int = option(10, "Passages of a list that are looked at.", name="-k", least=1, most=1_000)
+    near: float = option(0.8, "Jaccard index from which passages are near-duplicates.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("questions", "copies", "cutoff"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} is {getattr(self, name)}.", mend="Use a positive whole number.")
+        if not 0.3 <= self.near <= 1:
+            raise UsageError(f"near is {self.near:g}.", mend="Use a share from 0.3 to 1.")
+
+
+@dataclass(frozen=True)
+class VersionsRequest(TaskRequest):
+    """The arguments of a probe of versions."""
+
+    options: VersionsOptions = field(default_factory=VersionsOptions)

@@ -1,0 +1,308 @@
+"""The probe of versions: does the current passage rank above an old one, and how much of a list do copies hold?
+
+Two corpora are searched: all passages with an old version of some, and all passages with copies of the same. Which of
+two versions is current stands in no text, as in most stores: what ranks it first is luck, unless the stack looks at
+dates. So every figure stands beside those of two remedies, applied to the same lists: recency (of near-duplicates the
+newest takes the best rank) and deduplication (of near-duplicates only the best ranked stays).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Similarity
+from embassay.protocols.kernel.estimates import (
+    ItemCollector,
+    LostTexts,
+    bootstrap_estimate,
+    make_undefined_score,
+)
+from embassay.protocols.kernel.evaluation import Context, Fields, Task, TaskProtocol, make_loader
+from embassay.protocols.kernel.forecast import (
+    count_dimensions,
+    sum_memory,
+    text_bytes,
+    token_bytes,
+    vector_bytes,
+)
+from embassay.protocols.kernel.outcome import Run
+from embassay.protocols.kernel.plan import Plan
+from embassay.protocols.kernel.tables import ColumnTable, RunTable, number, text, whole
+from embassay.protocols.rag.probes.options import VersionsOptions
+from embassay.protocols.rag.probes.twins import CHANGES, CopyGroups, Twins, make_twins
+from embassay.protocols.tasks.task import make_outcome
+from embassay.records import Component, Result, RetrievalSet, Score, TaskOutcome
+from embassay.registry import Registry
+from embassay.runs.memory import Footprint
+from embassay.text.semantics import parse_language
+
+HEADLINE, ONLY_OLD, COPIES, DISTINCT = "current_first", "only_old", "copies_share", "distinct_passages"
+REMEDIES = ("", "recency", "deduplicated", "both")
+"""The lists as they are, and after each remedy; `both` keeps the newest of near-duplicates."""
+
+Values = NDArray[np.float64]
+
+
+def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOutcome:
+    """Probe one system on one retrieval dataset; items are the questions with twins."""
+    options = context.options
+    lang = context.lang if parse_language(context.lang) else ""
+    twins, left = make_twins(data, options.questions, options.copies, context.seed, lang)
+    items, ids = ItemCollector(), [data.queries.ids[twin.query] for twin in twins]
+    if not twins:
+        row = make_undefined_score(
+            HEADLINE, 0, "no passage of a question has a number, date, status or verb to change"
+        )
+        return TaskOutcome((row,), {HEADLINE: Component(None, 0, reason=row.reason)}, items.columns)
+    asked = [data.queries.texts[twin.query] for twin in twins]
+    lost = LostTexts(system, ids, "questions")
+    with_old = [*data.corpus.texts, *(twin.old for twin in twins)]
+    lists = _search(system, asked, with_old, options)
+    lost.see(np.zeros(len(asked)), asked)
+    values = dict(_version_values(lists, twins, len(data.corpus.texts), with_old, options))
+    with_copies = [*data.corpus.texts, *(copied for twin in twins for copied in twin.copies)]
+    values |= dict(_copy_values(_search(system, asked, with_copies, options), with_copies, options))
+    for (measure, variant), column in values.items():
+        column[lost.rows] = np.nan
+        items.add(ids, column, measure, variant)
+    scores = list(_scores(values, [twin.change for twin in twins], context))
+    head = next(score for score in scores if (score.measure, score.variant) == (HEADLINE, ""))
+    known = bootstrap_estimate(
+        values[HEADLINE, ""][:, None], lambda means: means[..., 0], context, HEADLINE, share=False
+    )
+    warnings = [f"{left:,} questions have no passage of their own that can be changed"] if left else []
+    return make_outcome(
+        HEADLINE, known if head.value is not None else head.reason, items, n=head.n,
+        scores=[score for score in scores if score is not head], skipped=lost.skipped, warnings=warnings,
+        counts={"questions": len(twins)}
+    )  # fmt: skip
+
+
+def _search(
+    system: Similarity, asked: Sequence[str], corpus: Sequence[str], options: VersionsOptions
+) -> list[list[tuple[int, float]]]:
+    """For each question position and score of passages, deep enough that a list without copies is still full."""
+    depth = min(len(corpus), options.cutoff * (1 + options.copies))
+    ranked = system.search(asked, corpus, depth)
+    return [
+        [(place, score) for place, score in zip(places, scores, strict=True) if place >= 0]
+        for places, scores in zip(ranked.indices.tolist(), ranked.scores.tolist(), strict=True)
+    ]
+
+
+def _version_values(
+    lists: Sequence[Sequence[tuple[int, float]]],
+    twins: Sequence[Twins],
+    originals: int,
+    corpus: Sequence[str],
+    options: VersionsOptions,
+) -> Iterator[tuple[tuple[str, str], Values]]:
+    """Measure and remedy -> a value for each question; NaN where neither version is in the list."""
+    shape = (len(twins),)
+    columns = {(name, remedy): np.full(shape, np.nan) for name in (HEADLINE, ONLY_OLD) for remedy in REMEDIES}
+    near = CopyGroups(corpus, options.near)
+    for row, (hits, twin) in enumerate(zip(lists, twins, strict=True)):
+        places = [place for place, _ in hits]
+        groups = near.of(places)
+        old = originals + row
+        scores = dict(hits)
+        tied = scores.get(old, 0.0) == scores.get(twin.current, 1.0)
+        for remedy in REMEDIES:
+            # Old versions, of any passage, stand behind all others in the corpus.
+            first = apply_remedy(places, groups, remedy, originals)[: options.cutoff]
+            if old not in first and twin.current not in first:
+                continue
+            is_first = old not in first or (
+                twin.current in first and first.index(twin.current) < first.index(old)
+            )
+            # Of equal scores the order in the corpus decides, which says nothing.
+            is_even = tied and remedy in ("", "deduplicated")
+            columns[HEADLINE, remedy][row] = 0.5 if is_even else float(is_first)
+            halved = is_even and remedy and old not in first
+            columns[ONLY_OLD, remedy][row] = 0.5 if halved else float(twin.current not in first)
+    yield from columns.items()
+
+
+def apply_remedy(places: Sequence[int], groups: Sequence[int], remedy: str, originals: int) -> list[int]:
+    """A list (positions in the corpus, best first) after a remedy; those of one of the `groups` are near-duplicates,
+    and positions from `originals` on are old.
+
+    >>> [apply_remedy([9, 3, 1], [0, 1, 0], remedy, 5) for remedy in REMEDIES]
+    [[9, 3, 1], [1, 3, 9], [9, 3], [1, 3]]
+    """
+    if not remedy:
+        return list(places)
+    members: dict[int, list[int]] = {}
+    for place, group in zip(places, groups, strict=True):
+        members.setdefault(group, []).append(place)
+    if remedy in ("recency", "both"):
+        for of_group in members.values():
+            # Current before old, else as ranked.
+            of_group.sort(key=lambda place: place >= originals)
+    if remedy == "recency":
+        following = {group: iter(of_group) for group, of_group in members.items()}
+        return [next(following[group]) for group in groups]
+    return [of_group[0] for of_group in members.values()]
+
+
+def _copy_values(
+    lists: Sequence[Sequence[tuple[int, float]]], corpus: Sequence[str], options: VersionsOptions
+) -> Iterator[tuple[tuple[str, str], Values]]:
+    """The share of the first places that repeat another of them, and how many different passages they hold; as they
+    are, and deduplicated."""
+    columns = {
+        (name, remedy): np.full(len(lists), np.nan)
+        for name in (COPIES, DISTINCT) for remedy in ("", "deduplicated")
+    }  # fmt: skip
+    near = CopyGroups(corpus, options.near)
+    for row, hits in enumerate(lists):
+        places = [place for place, _ in hits]
+        groups = near.of(places)
+        for remedy in ("", "deduplicated"):
+            first = apply_remedy(places, groups, remedy, len(corpus))[: options.cutoff]
+            if not first:
+                continue
+            distinct = len(set(near.of(first)))
+            columns[COPIES, remedy][row] = 1 - distinct / len(first)
+            columns[DISTINCT, remedy][row] = distinct
+    yield from columns.items()
+
+
+def _scores(
+    values: Mapping[tuple[str, str], Values], changes: Sequence[str], context: Context
+) -> Iterator[Score]:
+    """A row for each measure and remedy, and the headline by kind of change as subset."""
+    kinds = np.array(changes)
+    for (measure, variant), column in values.items():
+        yield _score(column, measure, variant, "", context)
+        if measure == HEADLINE:
+            for change in CHANGES:
+                if (kinds == change).any():
+                    yield _score(np.where(kinds == change, column, np.nan), measure, variant, change, context)
+
+
+def _score(column: Values, measure: str, variant: str, subset: str, context: Context) -> Score:
+    n = int((~np.isnan(column)).sum())
+    if not n:
+        reason = "neither version is among the first passages of any question"
+        return make_undefined_score(measure, 0, reason, variant=variant, subset=subset)
+    share = bootstrap_estimate(column[:, None], lambda means: means[..., 0], context, measure, share=False)
+    return share.score(measure, variant=variant, subset=subset)
+
+
+def versions() -> Task:
+    """Does the current version rank first, and what do copies crowd out?"""
+
+    def fields(data: RetrievalSet) -> Fields:
+        return {"text": (data.queries.ids, data.queries.texts)}
+
+    return Task(
+        "versions", "Versions", ("retrieval",), HEADLINE, 1, evaluate, make_loader("retrieval"), fields
+    )
+
+
+TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])
+TASKS.add(
+    "versions", "embassay.protocols.rag.probes.versions:versions", "old versions and copies in the corpus"
+)
+
+
+class VersionsProbe(TaskProtocol):
+    """Old versions and copies: what ranks first, and what a list is full of."""
+
+    name, version, tasks, paper, options = "versions", 1, TASKS, ("versions",), VersionsOptions
+    kinds = {"versions": "search"}  # noqa: RUF012 - as the others declare it
+
+    def texts(self, task: Any, data: RetrievalSet, options: Any) -> int:
+        """The corpus twice, with old versions and with copies, and the questions."""
+        del task
+        questions = min(int(options.questions), len(data.queries))
+        return 2 * len(data.corpus) + questions * (2 + int(options.copies))
+
+    def needed(
+        self, task: str, system: Similarity, data: RetrievalSet, fields: Any, options: Any
+    ) -> Footprint:
+        """The corpus with its twins, and what they become."""
+        del task, fields
+        dim, n = count_dimensions(system), len(data.corpus) + options.questions * (1 + options.copies)
+        parts = {"texts": 2 * text_bytes(data.corpus.texts)}
+        parts |= (
+            {"vectors": 2 * vector_bytes(n, dim)} if dim else {"tokens": 2 * token_bytes(data.corpus.texts)}
+        )
+        return sum_memory(parts, "Use a smaller corpus.")
+
+    def call(self, request: Any, out: Any) -> str:
+        """The call from Python that makes the run, for its manifest."""
+        return (
+            f"embassay.rag.probe_versions({list(request.systems)!r}, datasets={list(request.datasets)!r}, "
+            f"out={str(out)!r})"
+        )
+
+    def tables(self, plan: Plan, rows: Sequence[Result]) -> Iterator[RunTable]:
+        """What ranks first by remedy, by kind of change, and what copies hold."""
+        yield from super().tables(plan, rows)
+        yield remedies_table(rows)
+        yield changes_table(rows)
+        yield copies_table(rows)
+
+
+def probe_versions(
+    systems: Sequence[Any] | Mapping[str, Any],
+    *,
+    datasets: Sequence[Any] | Mapping[str, Any] = ("sample",),
+    out: str | Path | None = None,
+    **arguments: Any,
+) -> Run:
+    """Does the current passage rank above an old version of it, and how much of a list do copies hold?
+
+    Arguments are those of `TaskProtocol.run`; `options` are `VersionsOptions`.
+    """
+    return VersionsProbe().run(systems, datasets=datasets, out=out, **arguments)
+
+
+def remedies_table(rows: Sequence[Result]) -> ColumnTable:
+    """How often the current version is first, and how often only the old one is there, by remedy."""
+    cells: dict[tuple[str, ...], dict[str, Result]] = {}
+    for row in rows:
+        if row.measure in (HEADLINE, ONLY_OLD) and row.dataset and not row.subset:
+            cells.setdefault((row.dataset, row.system, row.variant), {})[row.measure] = row
+    return ColumnTable.of(
+        "versions_remedies", "The current version against the old one", cells.values(),
+        text("dataset", f"{HEADLINE}.dataset"), text("system", f"{HEADLINE}.system"),
+        text("remedy", lambda cell: cell[HEADLINE].variant or "none"),
+        number("current first", f"{HEADLINE}.value", 3), number("low", f"{HEADLINE}.ci_low", 3),
+        number("high", f"{HEADLINE}.ci_high", 3), number("only old", f"{ONLY_OLD}.value", 3),
+        whole("questions", f"{HEADLINE}.n"),
+        note="Share of questions whose current passage ranks above its old version (0.5: by chance), and whose list "
+        "has the old one alone, of those whose list has either."
+    )  # fmt: skip
+
+
+def changes_table(rows: Sequence[Result]) -> ColumnTable:
+    """How often the current version is first, by what the old one changes."""
+    kept = [row for row in rows if row.measure == HEADLINE and row.subset and not row.variant and row.dataset]
+    return ColumnTable.of(
+        "versions_changes", "By what the old version changes", kept, text("dataset"), text("system"),
+        text("change", "subset"), number("current first", "value", 3), number("low", "ci_low", 3),
+        number("high", "ci_high", 3), whole("questions", "n"), note="Lists as they are."
+    )  # fmt: skip
+
+
+def copies_table(rows: Sequence[Result]) -> ColumnTable:
+    """Which share of the list copies hold, and how many different passages are left."""
+    cells: dict[tuple[str, ...], dict[str, Result]] = {}
+    for row in rows:
+        if row.measure in (COPIES, DISTINCT) and row.dataset:
+            cells.setdefault((row.dataset, row.system, row.variant), {})[row.measure] = row
+    return ColumnTable.of(
+        "versions_copies", "What copies hold of the list", cells.values(), text("dataset", f"{COPIES}.dataset"),
+        text("system", f"{COPIES}.system"), text("remedy", lambda cell: cell[COPIES].variant or "none"),
+        number("copies", f"{COPIES}.value", 3), number("different passages", f"{DISTINCT}.value", 2),
+        whole("questions", f"{COPIES}.n"),
+        note="Share of the first passages that repeat another of them, and how many different ones there are."
+    )  # fmt: skip
