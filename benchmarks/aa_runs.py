@@ -28,7 +28,7 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import app
 from embassay.protocols.kernel.comparisons import make_standings, summarise_run, write_standings
-from embassay.protocols.kernel.estimates import Estimate, average_estimates, bootstrap_estimate
+from embassay.protocols.kernel.estimates import Estimate, average_estimates, estimate
 from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.sage.options import SageOptions
@@ -212,12 +212,12 @@ def _estimates(
         "robustness": _mean((documents > 0.7).astype(np.float64), context, "documents"),
         "sensitivity": _mean(easy.documents - fall + noise(DOCUMENTS), context, "documents"),
         "clustering": _mean(easy.sets + noise(SETS), context, "sets"),
-        "retrieval": bootstrap_estimate(kept, retention, context, "queries"),
+        "retrieval": estimate(kept, retention, context, "queries"),
     }
 
 
 def _mean(values: Floats, context: SageContext, purpose: str) -> Estimate:
-    return bootstrap_estimate(values[:, None], lambda means: means[..., 0], context, purpose)
+    return estimate(values[:, None], lambda means: means[..., 0], context, purpose)
 
 
 def _preference(right: NDArray[np.bool_], context: SageContext) -> Estimate:
@@ -228,7 +228,7 @@ def _preference(right: NDArray[np.bool_], context: SageContext) -> Estimate:
     groups = np.repeat(np.arange(SOURCES), EACH)
     method = describe_bootstrap("comparisons", Comparisons, groups)
     figures = [
-        bootstrap_estimate(columns, partial(_figure, i), context, "comparisons", method, groups=groups)
+        estimate(columns, partial(_figure, i), context, "comparisons", method, groups=groups)
         for i in range(4)
     ]
     return average_estimates(figures, method)

@@ -23,7 +23,7 @@ from scipy.special import ndtr, ndtri
 from embassay.protocols.compare import ComparisonSide, RunValues, compare_sides
 from embassay.protocols.gate import judge_against
 from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, average_components
-from embassay.protocols.kernel.estimates import average_estimates, bootstrap_estimate
+from embassay.protocols.kernel.estimates import average_estimates, estimate
 from embassay.protocols.rag.probes.resampling import ProbeContext
 from embassay.protocols.rag.scoring.quantities import Quantity
 from embassay.protocols.rag.scoring.quantities import value_interval as rag_interval
@@ -364,22 +364,18 @@ def _two_runs(
 
 def mean_of(items: Floats, context: PtebContext) -> Score:
     """The mean of the first column."""
-    return bootstrap_estimate(items[:, [0]], lambda means: means[..., 0], context, "items").score("")
+    return estimate(items[:, [0]], lambda means: means[..., 0], context, "items").score("")
 
 
 def share_of(items: Floats, context: PtebContext) -> Score:
     """The share of the items that are right."""
-    return bootstrap_estimate(items[:, [0]], lambda means: means[..., 0], context, "items", share=True).score(
-        ""
-    )
+    return estimate(items[:, [0]], lambda means: means[..., 0], context, "items", share=True).score("")
 
 
 def over_groups(items: Floats, context: PtebContext) -> Score:
     """The mean of the first column, rows of one group (second column) drawn together."""
     groups = items[:, 1].astype(np.int64)
-    return bootstrap_estimate(
-        items[:, [0]], lambda means: means[..., 0], context, "items", groups=groups
-    ).score("")
+    return estimate(items[:, [0]], lambda means: means[..., 0], context, "items", groups=groups).score("")
 
 
 def ratings(items: Floats, context: PtebContext) -> Score:
@@ -388,7 +384,7 @@ def ratings(items: Floats, context: PtebContext) -> Score:
     x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
     groups = items[:, 2].astype(np.int64) if items.shape[1] > 2 else None
     columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
-    return bootstrap_estimate(columns, mapped_pearson, context, "ratings", groups=groups).score("")
+    return estimate(columns, mapped_pearson, context, "ratings", groups=groups).score("")
 
 
 def choices(items: Floats, context: PtebContext) -> Score:
@@ -398,7 +394,7 @@ def choices(items: Floats, context: PtebContext) -> Score:
         np.float64
     )
     figures = [
-        bootstrap_estimate(columns, lambda means, i=i: choice_figures(means)[..., i], context, "choices")  # type: ignore[misc]
+        estimate(columns, lambda means, i=i: choice_figures(means)[..., i], context, "choices")  # type: ignore[misc]
         for i in range(4)
     ]
     return average_estimates(figures, "").score("")
@@ -406,9 +402,7 @@ def choices(items: Floats, context: PtebContext) -> Score:
 
 def retained(items: Floats, context: PtebContext) -> Score:
     """SAGE's retention: mean of the damaged over mean of the clean."""
-    return bootstrap_estimate(items, lambda means: means[..., 0] / means[..., 1], context, "queries").score(
-        ""
-    )
+    return estimate(items, lambda means: means[..., 0] / means[..., 1], context, "queries").score("")
 
 
 def spearman(items: Floats, context: PtebContext) -> Score:

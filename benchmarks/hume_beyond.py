@@ -20,8 +20,8 @@ from embassay.protocols.hume.ceiling import (
     compare_with_people,
     count_annotators_by_correlation,
     count_annotators_by_variance,
-    count_items_needed,
     human_ceiling,
+    items_needed,
     reach_of,
     three_correlations,
     variance_components,
@@ -237,7 +237,7 @@ def power(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     for world in PAIRED:
         if "alike" in world.name:
             continue
-        items = count_items_needed(*drawn(world, options.truth, make_generator(1, "truth", world.name))).items
+        items = items_needed(*drawn(world, options.truth, make_generator(1, "truth", world.name))).items
         if items:
             studies = (
                 drawn(world, items, make_generator(s, "study", world.name)) for s in range(options.studies)

@@ -35,7 +35,7 @@ def keep_distinct(texts: Sequence[str], threshold: float, size: int = 3) -> Dist
     names no measure, this is Broder's resemblance (Compression and Complexity of Sequences, 1997).
 
     >>> keep_distinct(["a b c d", "e f g h", "a b c d!"], 0.8)
-    Distinct(kept=(0, 1), copies={2: 0})
+    DistinctPositions(kept=(0, 1), copies={2: 0})
     """
     if not threshold > 0 or size < 1:
         raise UsageError(

@@ -26,7 +26,7 @@ def linear_mean(values: Floats, weight: Floats) -> LinearScore:
     """The mean of `values` (n,) with the `weight` of each (n,), 0 or more.
 
     >>> linear_mean(np.array([0.0, 1.0, 5.0]), np.array([1.0, 1.0, 0.0]))
-    Linear(value=0.5, influence=array([-0.5,  0.5,  4.5]))
+    LinearScore(value=0.5, influence=array([-0.5,  0.5,  4.5]))
     """
     total = weight.sum()
     if not total > 0:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.kernel.estimates import bootstrap_estimate
+from embassay.protocols.kernel.estimates import estimate
 from embassay.protocols.kernel.groups import describe_bootstrap, find_groups, group_items_by_name, tie_items
 from embassay.protocols.tasks.task import PtebContext, PtebOptions
 from embassay.records import Documents, Ratings, RetrievalSet, ScoredPairs
@@ -102,7 +102,7 @@ def test_summaries_of_one_source_are_no_items_of_their_own() -> None:
         values = np.repeat(rng.normal(0, 1, 40), 8) + rng.normal(0, 1, 320)
         context = PtebContext(f"{world}", open_tokenizer("words"), 1, PtebOptions(resamples=300))
         for place, groups in enumerate((None, labels)):
-            row = bootstrap_estimate(
+            row = estimate(
                 values[:, None], lambda means: means[..., 0], context, "items", groups=groups
             ).score("m")
             assert row.ci_low is not None
@@ -116,11 +116,7 @@ def test_summaries_of_one_source_are_no_items_of_their_own() -> None:
 def test_lost_items_leave_their_group() -> None:
     values = np.array([[1.0], [np.nan], [3.0], [5.0]])
     context = PtebContext("d", open_tokenizer("words"), 1, PtebOptions(resamples=50))
-    found = bootstrap_estimate(
-        values, lambda means: means[..., 0], context, "items", groups=np.array([0, 1, 2, 2])
-    )
+    found = estimate(values, lambda means: means[..., 0], context, "items", groups=np.array([0, 1, 2, 2]))
     assert (found.n, found.units, found.value) == (3, 2, 3.0)
-    one = bootstrap_estimate(
-        values, lambda means: means[..., 0], context, "items", groups=np.array([0, 0, 0, 0])
-    )
+    one = estimate(values, lambda means: means[..., 0], context, "items", groups=np.array([0, 0, 0, 0]))
     assert not len(one.replicates)

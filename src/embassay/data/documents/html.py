@@ -43,7 +43,7 @@ def html_tokens(page: str) -> Iterator[StartTag | EndTag | str]:
     Comments and declarations are left out; one without its end goes to the next `>`. A tag without its end is text.
 
     >>> list(html_tokens("<p class=a>1 &lt; 2<!-- no --></p>"))
-    [Start(tag='p', attributes={'class': 'a'}), '1 < 2', End(tag='p')]
+    [StartTag(tag='p', attributes={'class': 'a'}), '1 < 2', EndTag(tag='p')]
     """
     yield from _TagReader(page)
 

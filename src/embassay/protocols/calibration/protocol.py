@@ -35,8 +35,8 @@ from embassay.protocols.calibration.slices import (
 from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel.estimates import (
     Estimate,
-    ItemCollector,
-    LostTexts,
+    Items,
+    Lost,
     Statistic,
     bootstrap_estimates,
     make_undefined_score,
@@ -86,9 +86,9 @@ class CalibrationContext(evaluation.Context):
 
 def evaluate_system(system: Similarity, data: KnownPairs, context: CalibrationContext) -> TaskOutcome:
     """Fit one system on the pairs; items are each pair's `similarity`, `same` and held-out `probability`."""
-    items, same = ItemCollector(), label_mask(data, context.options.same_from)
+    items, same = Items(), label_mask(data, context.options.same_from)
     similar = pair_similarity(system, data.first, data.second)
-    lost = LostTexts(system, data.ids, "pairs")
+    lost = Lost(system, data.ids, "pairs")
     lost.see(similar, data.first, data.second)
     items.add(data.ids, similar, "similarity")
     items.add(data.ids, same, "same")

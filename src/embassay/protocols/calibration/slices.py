@@ -17,7 +17,7 @@ from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.errors import UsageError
 from embassay.protocols.calibration.probability import Curve
-from embassay.protocols.kernel.estimates import Estimate, bootstrap_estimate, bootstrap_estimates
+from embassay.protocols.kernel.estimates import Estimate, bootstrap_estimates, estimate
 from embassay.protocols.tasks.task import pair_similarity
 from embassay.records import LabelledPairs, Loaded, Score, ScoredPairs
 from embassay.text import PERTURBATIONS, perturb_all
@@ -171,9 +171,7 @@ def _mean_gaps(off: Values, kinds: Mapping[str, Mask], context: Any) -> dict[str
 
 
 def _mean_gap(values: Values, context: Any, stream: str) -> Estimate:
-    return bootstrap_estimate(
-        values[:, None], lambda means: means[..., 0], context, stream, "bootstrap over pairs"
-    )
+    return estimate(values[:, None], lambda means: means[..., 0], context, stream, "bootstrap over pairs")
 
 
 def find_slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mask]]:

@@ -50,7 +50,7 @@ from embassay.protocols.choose.questions import (
     read_user_questions,
 )
 from embassay.protocols.kernel import evaluation, inputs
-from embassay.protocols.kernel.estimates import Estimate, ItemCollector, LostTexts, bootstrap_estimate
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
@@ -91,12 +91,12 @@ def evaluate_system(system: Similarity, data: TitledPassages, context: ChoiceCon
     """What one system finds: items are nDCG@100 of every question by its family, rankings the first ten of each."""
     drawn, options = draw_probes(data, context.options, context.seed), context.options
     families = [(name, question) for name, asked in drawn.probe.questions.items() for question in asked]
-    items = ItemCollector()
+    items = Items()
     if not families:
         reason = f"none of {len(drawn.ids):,} passages has enough words to be asked about"
         return make_outcome(HEADLINE, reason, items, n=0, counts={"documents": len(drawn.ids)})
     top = cut_at_ties(system.search([question.text for _, question in families], drawn.probe.texts, DEPTH))
-    documents = LostTexts(system, drawn.ids, "documents")
+    documents = Lost(system, drawn.ids, "documents")
     documents.see_texts(drawn.probe.texts)
     if documents.too_many:
         return documents.without_score(HEADLINE, items)
@@ -152,16 +152,14 @@ def _choice_warnings(data: TitledPassages, drawn: SearchedPassages, asked: int) 
 
 
 def _mean_estimate(values: NDArray[np.float64], context: ChoiceContext, purpose: str) -> Estimate:
-    return bootstrap_estimate(
-        values[:, None], lambda means: means[..., 0], context, purpose, "bootstrap over passages"
-    )
+    return estimate(values[:, None], lambda means: means[..., 0], context, purpose, "bootstrap over passages")
 
 
 def _search_written(
     system: Similarity,
     drawn: SearchedPassages,
     context: ChoiceContext,
-    items: ItemCollector,
+    items: Items,
     rankings: _Rankings,
 ) -> Iterator[Score]:
     """What a model asked, over the passages as they are: the sentences that hold the answers are in them."""
@@ -183,7 +181,7 @@ def _search_asked(
     system: Similarity,
     drawn: SearchedPassages,
     asked: UserQuestions,
-    items: ItemCollector,
+    items: Items,
     rankings: _Rankings,
 ) -> None:
     """The user's questions, over the passages as they are."""

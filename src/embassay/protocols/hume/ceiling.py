@@ -533,7 +533,7 @@ class SampleSizeNeeded:
     note: str = ""
 
 
-def count_items_needed(
+def items_needed(
     people: People, system: SystemValues, *, power: float = 0.8, alpha: float = 0.05
 ) -> SampleSizeNeeded:
     """What would separate a system from people in the test of `compare_with_people`, at a `power` and level `alpha`.

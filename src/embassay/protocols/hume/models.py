@@ -17,7 +17,7 @@ from embassay.errors import DataError, EmbassayError
 from embassay.protocols.hume.sampling.pools import compared_text, has_training_rows, seeded_order
 from embassay.protocols.hume.study import Family, Item, StudyFolder, StudyTask, read_study
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.estimates import ItemCollector, LostTexts, bootstrap_estimate
+from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.kernel.forecast import count_dimensions, remembered_vector_bytes
 from embassay.protocols.kernel.inputs import charge_calls, open_request_dataset
 from embassay.protocols.kernel.request import DatasetRequest
@@ -69,28 +69,28 @@ def evaluate_labels(system: Similarity, data: FewLabelled, context: PtebContext)
     used = sorted({row for draw in draws for row in draw})
     learnt = _take_rows(data.training.rows, used)
     how, predict = _make_predictor(system, data, learnt, used, context)
-    train, test = LostTexts(system, learnt.ids, "training texts"), LostTexts(system, data.test.ids, "texts")
+    train, test = Lost(system, learnt.ids, "training texts"), Lost(system, data.test.ids, "texts")
     train.see_texts(learnt.texts)
     test.see_texts(data.test.texts)
     for lost in (train, test):
         if lost.too_many:
-            return lost.without_score(LABELS_HEADLINE, ItemCollector())
+            return lost.without_score(LABELS_HEADLINE, Items())
     gone = {used[row] for row in train.rows}
     kept = [[row for row in draw if row not in gone] for draw in draws]
     if any(len({data.training.rows.labels[row] for row in draw}) < 2 for draw in kept):
-        return make_outcome(LABELS_HEADLINE, ONE_LABEL, ItemCollector(), n=len(data), counts={})
+        return make_outcome(LABELS_HEADLINE, ONE_LABEL, Items(), n=len(data), counts={})
     said = [predict(draw) for draw in kept]
     predicted = np.stack([labels for labels, _ in said])
     right = (predicted == np.array(data.test.labels)).mean(axis=0)
     right[test.mask] = np.nan
-    items = ItemCollector()
+    items = Items()
     items.add(data.test.ids, right, CORRECT)
     items.add(data.test.ids, _majority_labels(predicted, data.labels, test.mask), LABEL)
     method = (
         f"{how}, {data.training.per_label} training texts per label, mean of {data.repeats} draws, "
         "bootstrap over texts"
     )
-    accuracy = bootstrap_estimate(right[:, None], lambda means: means[..., 0], context, "test texts", method)
+    accuracy = estimate(right[:, None], lambda means: means[..., 0], context, "test texts", method)
     notes = [
         *data.training.notes,
         *_short_labels(data),

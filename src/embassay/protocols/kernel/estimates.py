@@ -87,7 +87,7 @@ class Estimate:
         return Component(self.value, self.n, self.replicates, units=self.units)
 
 
-def bootstrap_estimate(
+def estimate(
     columns: Columns,
     statistic: Statistic,
     context: Context,
@@ -117,7 +117,7 @@ def bootstrap_estimates(
     share: bool = False,
     groups: NDArray[np.int64] | None = None,
 ) -> dict[str, Estimate]:
-    """Several statistics of the same columns, as `bootstrap_estimate` would give each by itself, from the same draws:
+    """Several statistics of the same columns, as `estimate` would give each by itself, from the same draws:
     these are what takes long where there are many rows."""
     lost = find_lost_rows(columns)
     kept = columns[~lost] if lost.any() else columns
@@ -139,7 +139,7 @@ def average_over_sets(scores: Sequence[Score], context: Context) -> Estimate | N
         return None
     values = np.array([[score.value] for score in scores], dtype=np.float64)
     method = f"bootstrap over {len(scores)} sets"
-    return bootstrap_estimate(values, lambda means: means[..., 0], context, "sets", method)
+    return estimate(values, lambda means: means[..., 0], context, "sets", method)
 
 
 def bootstrap_single_set(
@@ -240,7 +240,7 @@ def make_undefined_score(
     return Score(measure, None, n, variant=variant, subset=subset, method=method, reason=reason)
 
 
-class ItemCollector:
+class Items:
     """Collects per-item values as the long-form columns of an items file."""
 
     def __init__(self) -> None:
@@ -281,7 +281,7 @@ MOST_LOST = 0.05
 _EXAMPLES = 5
 
 
-class LostTexts:
+class Lost:
     """The lost ones among `ids`, which are `noun` (`documents`, `queries` ...)."""
 
     def __init__(self, system: Similarity, ids: Sequence[str], noun: str) -> None:
@@ -343,7 +343,7 @@ class LostTexts:
                 self._note(row, (text,), "")
 
     def without_score(
-        self, headline: str, items: ItemCollector, skipped: Iterable[Skipped] = (), *, reason: str = ""
+        self, headline: str, items: Items, skipped: Iterable[Skipped] = (), *, reason: str = ""
     ) -> TaskOutcome:
         """The outcome of a task that lost too many."""
         reason = reason or self.too_many

@@ -94,7 +94,7 @@ class Task:
     size: Callable[[Any], int] = len
 
 
-def make_loader(shape: str) -> Callable[[Dataset, int | None, int], Loaded[Any]]:
+def loader(shape: str) -> Callable[[Dataset, int | None, int], Loaded[Any]]:
     """`Task.load` of a task whose data have one shape."""
 
     def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:

@@ -19,7 +19,7 @@ from embassay.measures.correlation import edit_distances
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel import request
-from embassay.protocols.kernel.estimates import ItemCollector, bootstrap_estimate
+from embassay.protocols.kernel.estimates import Items, estimate
 from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import (
     PlannedDataset,
@@ -531,7 +531,7 @@ def score_criteria(
         figures = [RatingFigure(each.measure, each.variant, each.n, reason) for each in figures]
     # Shares stand whatever was lost: they are what tells how much that is.
     figures += _share_scores(paraphrases, ratings, context)
-    items = ItemCollector()
+    items = Items()
     items.add(ids, _text_ratings(paraphrases, ratings), HEADLINE)
     items.add(ids, distances, "edit_distance")
     items.add(ids, seconds, "seconds")
@@ -549,7 +549,7 @@ def cross_check(
 ) -> TaskOutcome:
     """The similarity alone, as another judge sees it: variant `judge=NAME`."""
     rated, unrated = mean_similarity(paraphrases, ratings, context, f"judge={judge}")
-    ids, items = paraphrase_ids(paraphrases), ItemCollector()
+    ids, items = paraphrase_ids(paraphrases), Items()
     items.add(ids, _text_ratings(paraphrases, ratings), HEADLINE)
     return TaskOutcome((rated.score,), {HEADLINE: rated.component}, items.columns, unrated)
 
@@ -579,9 +579,7 @@ def mean_score(
     n = int(np.isfinite(values).sum())
     if not n:
         return RatingFigure(measure, variant, 0, otherwise)
-    mean = bootstrap_estimate(
-        values[:, None], lambda means: means[..., 0], context, "texts", "bootstrap over texts"
-    )
+    mean = estimate(values[:, None], lambda means: means[..., 0], context, "texts", "bootstrap over texts")
     return RatingFigure(measure, variant, n, mean)
 
 

@@ -27,9 +27,9 @@ from embassay.protocols.kernel import inputs as context
 from embassay.protocols.kernel.estimates import (
     MOST_LOST,
     Estimate,
-    ItemCollector,
+    Items,
     average_estimates,
-    bootstrap_estimate,
+    estimate,
     make_undefined_score,
 )
 from embassay.protocols.kernel.plan import PlannedSystem
@@ -447,7 +447,7 @@ def score_agreement(
     `spearman words=1-10`, `mae`, `mae gold=[0,1)`.
     """
     values = np.array([np.nan if rating.value is None else rating.value for rating in ratings])
-    items = ItemCollector()
+    items = Items()
     for name, column in (("rating", values), ("gold", data.gold), ("words", data.words)):
         items.add(data.ids, column, name)
     lost = by_reason("pairs without a rating", data.ids, [rating.reason for rating in ratings])
@@ -480,9 +480,7 @@ def share_of_ones(measure: str, values: Floats, context: Context, otherwise: str
         measure,
         "",
         n,
-        bootstrap_estimate(
-            values[:, None], _mean_replicates, context, "shares", "bootstrap over items", share=True
-        ),
+        estimate(values[:, None], _mean_replicates, context, "shares", "bootstrap over items", share=True),
     )
 
 
@@ -543,9 +541,7 @@ def _error_figure(errors: Floats, part: Bin, context: Context) -> RatingFigure:
     n = int(np.isfinite(inside).sum())
     if not n:
         return RatingFigure(ERROR, variant, 0, "no pair")
-    mean = bootstrap_estimate(
-        inside[:, None], _mean_replicates, context, f"error {part.label}", "bootstrap over pairs"
-    )
+    mean = estimate(inside[:, None], _mean_replicates, context, f"error {part.label}", "bootstrap over pairs")
     return RatingFigure(ERROR, variant, n, mean)
 
 

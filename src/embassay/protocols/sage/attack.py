@@ -22,9 +22,9 @@ from embassay.data import Dataset
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.estimates import (
     Estimate,
-    ItemCollector,
-    LostTexts,
-    bootstrap_estimate,
+    Items,
+    Lost,
+    estimate,
     make_undefined_score,
 )
 from embassay.protocols.kernel.evaluation import Context
@@ -322,12 +322,10 @@ def evaluate_system(system: Similarity, data: PairOrders, context: Context) -> T
         nothing = make_undefined_score(
             HEADLINE, 0, f"similarities of {system.name} are relative to their batch: {ABSOLUTE}"
         )
-        return TaskOutcome(
-            (nothing,), {HEADLINE: Component(None, 0, reason=nothing.reason)}, ItemCollector().columns
-        )
+        return TaskOutcome((nothing,), {HEADLINE: Component(None, 0, reason=nothing.reason)}, Items().columns)
     upper = system.pairs(data.first, data.second).astype(np.float64).round(6)
     lower = system.pairs(data.lower_first, data.lower_second).astype(np.float64).round(6)
-    items, lost = ItemCollector(), LostTexts(system, data.ids, "orders")
+    items, lost = Items(), Lost(system, data.ids, "orders")
     lost.see(upper, data.first, data.second)
     lost.see(lower, data.lower_first, data.lower_second)
     if lost.too_many:
@@ -376,7 +374,7 @@ def _make_figures(
 
     def measured(column: Floats, *, share: bool = True) -> Estimate:
         table = column[:, None]
-        return bootstrap_estimate(
+        return estimate(
             table, lambda means: means[..., 0], context, "orders", over, share=share, groups=groups
         )  # fmt: skip
 

@@ -15,8 +15,8 @@ from embassay.measures import v_measure
 from embassay.measures.clusters import complete_linkage, order_of_contents, restore_item_order
 from embassay.protocols.kernel.estimates import (
     Estimate,
-    ItemCollector,
-    LostTexts,
+    Items,
+    Lost,
     average_over_sets,
     bootstrap_single_set,
     make_undefined_score,
@@ -30,7 +30,7 @@ HEADLINE = "v_measure"
 
 def evaluate_system(system: Similarity, data: LabelledTexts, context: SageContext) -> TaskOutcome:
     """Score one system on every set of one dataset; sets of one label and lost members are skipped and counted."""
-    items, scores, skipped, warnings = ItemCollector(), [], [], []
+    items, scores, skipped, warnings = Items(), [], [], []
     alone = _find_only_set(data)
     for name in sorted(set(data.sets)):
         rows = [i for i, of_set in enumerate(data.sets) if of_set == name]
@@ -72,11 +72,11 @@ def _cap_rows(data: LabelledTexts, rows: list[int], system: Similarity, context:
 
 def _measure_distances(
     system: Similarity, data: LabelledTexts, rows: list[int]
-) -> tuple[NDArray[np.float32], LostTexts]:
+) -> tuple[NDArray[np.float32], Lost]:
     """Condensed distances of the members that have a vector, and the others."""
     texts = [data.texts[i] for i in rows]
     distances = system.distances(texts)
-    lost = LostTexts(system, [data.ids[i] for i in rows], "texts")
+    lost = Lost(system, [data.ids[i] for i in rows], "texts")
     lost.see_texts(texts)
     if not lost:
         return distances, lost
@@ -92,7 +92,7 @@ def _measure_distances(
 
 
 def _score_set(
-    distances: NDArray[np.float32], data: LabelledTexts, rows: list[int], name: str, items: ItemCollector
+    distances: NDArray[np.float32], data: LabelledTexts, rows: list[int], name: str, items: Items
 ) -> Score:
     """V-measure of the clusters of one set, whose distances are in the order of these rows."""
     linked = complete_linkage(distances, len(rows), len({data.labels[i] for i in rows}))
@@ -117,7 +117,7 @@ def _find_only_set(data: LabelledTexts) -> str | None:
 def _make_outcome(
     whole: Estimate | None,
     scores: list[Score],
-    items: ItemCollector,
+    items: Items,
     skipped: tuple[Skipped, ...],
     warnings: tuple[str, ...],
 ) -> TaskOutcome:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked, Similarity
 from embassay.errors import ModelError
-from embassay.protocols.kernel.estimates import Estimate, ItemCollector, LostTexts, make_undefined_score
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, make_undefined_score
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap, find_groups
 from embassay.protocols.kernel.tables import ColumnTable, number, text
 from embassay.protocols.sage.retrieval import K, ideal_gains, list_gains, ndcg
@@ -221,11 +221,11 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext
                 columns[f"{asked.name}:{name}"] = guard(bench, asked).ndcg
             except ModelError as error:
                 reasons[name] = str(error)
-    lost = LostTexts(system, data.queries.ids, "queries")
+    lost = Lost(system, data.queries.ids, "queries")
     for asked in searches:
         lost.see_texts(asked.queries)
     if lost.too_many:
-        return lost.without_score(HEADLINE, ItemCollector())
+        return lost.without_score(HEADLINE, Items())
     for column in columns.values():
         column[lost.mask] = np.nan
     return _make_outcome(columns, reasons, edits, bench, lost)
@@ -236,11 +236,11 @@ def _make_outcome(
     reasons: Mapping[str, str],
     edits: Sequence[str],
     bench: GuardBench,
-    lost: LostTexts,
+    lost: Lost,
 ) -> TaskOutcome:
     over = GuardShares(bench.context, find_groups(bench.data))
     whole = over.share_kept(columns[CLEAN], np.mean([columns[edit] for edit in edits], axis=0), most=1.0)
-    items, scores = ItemCollector(), [whole.score(HEADLINE)]
+    items, scores = Items(), [whole.score(HEADLINE)]
     for variant, column in columns.items():
         scores.append(over.mean_value(column).score(f"ndcg@{K}", variant=variant))
         items.add(bench.data.queries.ids, column, f"ndcg@{K}", variant)

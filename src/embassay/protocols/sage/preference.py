@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import (
     Estimate,
-    ItemCollector,
-    LostTexts,
+    Items,
+    Lost,
     Statistic,
     average_estimates,
-    bootstrap_estimate,
+    estimate,
     make_undefined_score,
 )
 from embassay.protocols.kernel.groups import describe_bootstrap, find_groups
@@ -53,7 +53,7 @@ class _TaskHalf:
 
 def evaluate_system(system: Similarity, data: Preferences, context: SageContext) -> TaskOutcome:
     """Score one system on one dataset's comparisons, ratings or both."""
-    items = ItemCollector()
+    items = Items()
     parts: dict[str, _TaskHalf] = {}
     if data.comparisons is not None and len(data.comparisons):
         parts["comparisons"] = _score_choices(system, data.comparisons, context, items)
@@ -90,9 +90,7 @@ def mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(0.5 * (np.clip(r, -1, 1) + 1), dtype=np.float64)
 
 
-def _score_choices(
-    system: Similarity, data: Comparisons, context: SageContext, items: ItemCollector
-) -> _TaskHalf:
+def _score_choices(system: Similarity, data: Comparisons, context: SageContext, items: Items) -> _TaskHalf:
     similarity = system.pairs((*data.sources, *data.sources), (*data.first, *data.second))
     # Six decimals: float32 gives equal texts similarities that differ in their last bits, and would break ties by
     # chance.
@@ -102,7 +100,7 @@ def _score_choices(
     credit = (predicted == data.choice).astype(np.float64)
     if context.options.preference_ties == "half":
         predicted[tied == 1] = credit[tied == 1] = 0.5
-    lost = LostTexts(system, data.ids, "comparisons")
+    lost = Lost(system, data.ids, "comparisons")
     lost.see(first, data.sources, data.first)
     lost.see(second, data.sources, data.second)
     credit[lost.rows] = tied[lost.rows] = np.nan
@@ -121,9 +119,7 @@ def _score_choices(
     method = describe_bootstrap("comparisons", Comparisons, groups)
 
     def over_comparisons(columns: Columns, statistic: Statistic, *, share: bool) -> Estimate:
-        return bootstrap_estimate(
-            columns, statistic, context, "comparisons", method, share=share, groups=groups
-        )
+        return estimate(columns, statistic, context, "comparisons", method, share=share, groups=groups)
 
     figures = [
         over_comparisons(columns, partial(_choose_figure, i), share=name == "accuracy")
@@ -139,12 +135,10 @@ def _choose_figure(place: int, means: NDArray[np.float64]) -> NDArray[np.float64
     return np.asarray(choice_figures(means)[..., place])
 
 
-def _score_ratings(
-    system: Similarity, data: Ratings, context: SageContext, items: ItemCollector
-) -> _TaskHalf:
+def _score_ratings(system: Similarity, data: Ratings, context: SageContext, items: Items) -> _TaskHalf:
     similarity = system.pairs(data.sources, data.summaries).astype(np.float64)
     items.add(data.ids, similarity, "similarity", "rating")
-    lost = LostTexts(system, data.ids, "rated summaries")
+    lost = Lost(system, data.ids, "rated summaries")
     lost.see(similarity, data.sources, data.summaries)
     if lost.too_many:
         return _make_undefined_half(("score",), lost, len(data), *data.axes)
@@ -165,9 +159,7 @@ def _score_ratings(
             continue
         columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
         strata = None if groups is None else np.unique(groups[rated], return_inverse=True)[1]
-        figure = bootstrap_estimate(
-            columns, mapped_pearson, context, f"ratings:{len(x)}", method, groups=strata
-        )
+        figure = estimate(columns, mapped_pearson, context, f"ratings:{len(x)}", method, groups=strata)
         scores.append(figure.score("score", variant=axis))
         axes.append(figure)
     if len(axes) < len(data.axes):
@@ -177,7 +169,7 @@ def _score_ratings(
     return _TaskHalf(tuple(scores), whole.component(), whole, tuple(skipped))
 
 
-def _make_undefined_half(measures: Sequence[str], lost: LostTexts, n: int, *variants: str) -> _TaskHalf:
+def _make_undefined_half(measures: Sequence[str], lost: Lost, n: int, *variants: str) -> _TaskHalf:
     """A half that lost too many of its rows."""
     reason, left = lost.too_many, n - len(lost.rows)
     rows = [

@@ -25,10 +25,10 @@ from embassay.contracts import Ranked, Similarity
 from embassay.measures import ndcg_arrays
 from embassay.protocols.kernel.estimates import (
     Estimate,
-    ItemCollector,
-    LostTexts,
+    Items,
+    Lost,
     Statistic,
-    bootstrap_estimate,
+    estimate,
     make_undefined_score,
 )
 from embassay.protocols.kernel.groups import describe_bootstrap, find_groups
@@ -54,7 +54,7 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext
     A document that lost a version is left out of every corpus and of the judgements, a lost query, and one without
     a judged document left, of the means.
     """
-    corpora, items = Corpora(data.corpus, context), ItemCollector()
+    corpora, items = Corpora(data.corpus, context), Items()
     if not corpora.edits:
         row = make_undefined_score(HEADLINE, len(data), "no edit changed any document")
         part = Component(None, len(data), reason=row.reason)
@@ -137,10 +137,10 @@ def _merge_shards(shards: Iterable[Ranked], offsets: Sequence[int], k: int) -> R
     return best
 
 
-def _find_lost(system: Similarity, data: RetrievalSet, corpora: Corpora) -> tuple[LostTexts, LostTexts]:
+def _find_lost(system: Similarity, data: RetrievalSet, corpora: Corpora) -> tuple[Lost, Lost]:
     """Documents of which the system lost a version, and queries that it lost."""
-    documents = LostTexts(system, data.corpus.ids, "documents")
-    queries = LostTexts(system, data.queries.ids, "queries")
+    documents = Lost(system, data.corpus.ids, "documents")
+    queries = Lost(system, data.queries.ids, "queries")
     # Versions are made again only where there is something to look for.
     for place, texts in enumerate(corpora if getattr(system, "failures", None) else ()):
         documents.see_texts(texts, corpora.offsets[place % corpora.shards])
@@ -228,7 +228,7 @@ class _OverQueries:
         """`statistic` of the means of columns (queries, m)."""
         method = prefix + describe_bootstrap("queries", RetrievalSet, self.groups)
         method += ", own document left out" if self.context.options.exclude_self else ""
-        return bootstrap_estimate(columns, statistic, self.context, "queries", method, groups=self.groups)
+        return estimate(columns, statistic, self.context, "queries", method, groups=self.groups)
 
     def mean(self, values: NDArray[np.float64], prefix: str = "") -> Estimate:
         """The mean of values (queries,)."""
@@ -239,7 +239,7 @@ def _score_rankings(
     searched: _VersionRankings,
     data: RetrievalSet,
     lost: NDArray[np.bool_],
-    items: ItemCollector,
+    items: Items,
     over: _OverQueries,
 ) -> TaskOutcome:
     """The outcome from the rankings of the clean corpus and its versions; `lost` queries do not count."""
@@ -292,7 +292,7 @@ def harmonic_retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
 def _make_outcome(
     columns: NDArray[np.float64],
     tied: NDArray[np.float64],
-    items: ItemCollector,
+    items: Items,
     over: _OverQueries,
     counts: dict[str, int],
 ) -> TaskOutcome:

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import (
     Estimate,
-    ItemCollector,
-    LostTexts,
+    Items,
+    Lost,
     average_estimates,
-    bootstrap_estimate,
+    estimate,
 )
 from embassay.protocols.sage.tasks import (
     INSERTED,
@@ -58,8 +58,8 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
     Those of under two tokens, and those that lost a version, are skipped and counted.
     """
     documents, skipped = _select_long_documents(shorten_documents(data, context), context)
-    items, scores, wholes = ItemCollector(), [], []
-    lost = LostTexts(system, documents.ids, "documents")
+    items, scores, wholes = Items(), [], []
+    lost = Lost(system, documents.ids, "documents")
     similar = {kind: _measure_similarity(system, kind, documents, lost, context) for kind in KINDS}
     for kind, similarity in similar.items():
         for variant, column in zip(kind.variants, similarity.T, strict=True):
@@ -82,7 +82,7 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
 
 
 def _measure_similarity(
-    system: Similarity, kind: _EditKind, documents: Documents, lost: LostTexts, context: SageContext
+    system: Similarity, kind: _EditKind, documents: Documents, lost: Lost, context: SageContext
 ) -> NDArray[np.float64]:
     """Similarity of every document and its versions of one kind: (documents, variants)."""
     columns = []
@@ -113,9 +113,7 @@ def _score_kind(
     names += [("similarity", variant) for variant in kind.variants]
     names += [("similarity", f"{kind.name}:p={size:g}") for size in kind.sizes]
     estimates = [
-        bootstrap_estimate(
-            columns[:, [i]], lambda means: means[..., 0], context, "documents", METHOD, share=i == FALLS
-        )
+        estimate(columns[:, [i]], lambda means: means[..., 0], context, "documents", METHOD, share=i == FALLS)
         for i in range(len(names))
     ]
     rows = [
@@ -124,9 +122,7 @@ def _score_kind(
     ]
     if estimates[0].n >= 4:
         close = 1 - np.abs(_calibrate_similarity(similarity, target, context) - target)
-        row = bootstrap_estimate(
-            close.mean(axis=1)[:, None], lambda means: means[..., 0], context, "documents", METHOD
-        )
+        row = estimate(close.mean(axis=1)[:, None], lambda means: means[..., 0], context, "documents", METHOD)
         rows.append(row.score("sensitivity_calibrated", variant=kind.name))
     return estimates[0], rows
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity, Tokenizer
 from embassay.errors import UsageError
 from embassay.protocols.kernel import evaluation
-from embassay.protocols.kernel.evaluation import Fields, Task, make_loader
+from embassay.protocols.kernel.evaluation import Fields, Task, loader
 from embassay.protocols.kernel.forecast import (
     count_dimensions,
     distance_bytes,
@@ -233,7 +233,7 @@ def robustness() -> Task:
         HEADLINE,
         8,
         evaluate_system,
-        make_loader("summarised"),
+        loader("summarised"),
         lambda data: {"text": (data.ids, data.texts), "summary": (data.ids, data.summaries)},
     )
 
@@ -249,7 +249,7 @@ def sensitivity() -> Task:
         HEADLINE,
         19,
         evaluate_system,
-        make_loader("documents"),
+        loader("documents"),
         lambda data: {"text": (data.ids, data.texts)},
     )
 
@@ -259,7 +259,7 @@ def clustering() -> Task:
     from embassay.protocols.sage.clustering import HEADLINE, evaluate_system
 
     return Task(
-        "clustering", "Clustering", ("labelled",), HEADLINE, 1, evaluate_system, make_loader("labelled"),
+        "clustering", "Clustering", ("labelled",), HEADLINE, 1, evaluate_system, loader("labelled"),
         lambda data: {"text": (data.ids, data.texts), "label": (data.ids, data.labels), "set": (data.ids, data.sets)}
     )  # fmt: skip
 
@@ -276,7 +276,7 @@ def retrieval() -> Task:
     from embassay.protocols.sage.retrieval import HEADLINE, evaluate_system
 
     return Task(
-        "retrieval", "Retrieval robustness", ("retrieval",), HEADLINE, 19, evaluate_system, make_loader("retrieval"),
+        "retrieval", "Retrieval robustness", ("retrieval",), HEADLINE, 19, evaluate_system, loader("retrieval"),
         _searched_texts, lambda data: len(data.corpus)
     )  # fmt: skip
 
@@ -299,7 +299,7 @@ def guards() -> Task:
     from embassay.protocols.sage.guards import HEADLINE, evaluate_system
 
     return Task(
-        "guards", "Guards", ("retrieval",), HEADLINE, 2, evaluate_system, make_loader("retrieval"),
+        "guards", "Guards", ("retrieval",), HEADLINE, 2, evaluate_system, loader("retrieval"),
         _searched_texts, lambda data: len(data.corpus)
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import ItemCollector, make_undefined_score
+from embassay.protocols.kernel.estimates import Items, make_undefined_score
 from embassay.protocols.tasks.task import ParaphrasedData, PtebContext, PtebOptions, Task, Wording
 from embassay.records import Loaded, TaskOutcome
 from embassay.registry import Registry
@@ -56,7 +56,7 @@ def _make_task_factory(name: str, title: str, shape: str) -> Callable[[], Task]:
                 outcome: TaskOutcome = module.evaluate_system(system, data, context)
                 return outcome
             nothing = make_undefined_score(module.HEADLINE, 0, "nothing is left to evaluate")
-            return TaskOutcome((nothing,), {}, ItemCollector().columns)
+            return TaskOutcome((nothing,), {}, Items().columns)
 
         def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
             return dataset.load(shape, limit=limit, seed=seed)

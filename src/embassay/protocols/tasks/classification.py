@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import ItemCollector, LostTexts, bootstrap_estimate
+from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.tasks.task import (
     Embedding,
     ParaphrasedData,
@@ -41,18 +41,18 @@ def evaluate_system(system: Similarity, data: Classification, context: PtebConte
     """Score one system; items say of each test text whether its label was `correct`."""
     vectors = _encode_sides(system, data)
     train, test = (
-        LostTexts(system, data.train.ids, "training texts"),
-        LostTexts(system, data.test.ids, "test texts"),
+        Lost(system, data.train.ids, "training texts"),
+        Lost(system, data.test.ids, "test texts"),
     )
     train.see_texts(data.train.texts)
     test.see_texts(data.test.texts)
     for lost in (train, test):
         if lost.too_many:
-            return lost.without_score(HEADLINE, ItemCollector())
+            return lost.without_score(HEADLINE, Items())
     learnt, asked = ~train.mask, ~test.mask
     labels = np.array(data.train.labels)[learnt]
     if len(set(labels.tolist())) < 2:
-        return make_outcome(HEADLINE, ONE_LABEL, ItemCollector(), n=int(asked.sum()), counts={})
+        return make_outcome(HEADLINE, ONE_LABEL, Items(), n=int(asked.sum()), counts={})
     notes: list[str] = []
     if vectors is None:
         how = f"{context.options.neighbours} nearest neighbours"
@@ -64,12 +64,10 @@ def evaluate_system(system: Similarity, data: Classification, context: PtebConte
             vectors[0][learnt], labels, vectors[1][asked], context.seed
         )
     correct = np.where(asked, predicted == np.array(data.test.labels), np.nan)
-    items = ItemCollector()
+    items = Items()
     items.add(data.test.ids, correct, "correct")
     method = f"{how}, bootstrap over test texts"
-    share = bootstrap_estimate(
-        correct[:, None], lambda means: means[..., 0], context, "test texts", method, share=True
-    )
+    share = estimate(correct[:, None], lambda means: means[..., 0], context, "test texts", method, share=True)
     return make_outcome(
         HEADLINE, share, items, n=share.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
         counts={"train": len(labels), "test": share.n}

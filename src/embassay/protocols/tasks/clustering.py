@@ -21,8 +21,8 @@ from embassay.measures import v_measure
 from embassay.measures.clusters import complete_linkage, order_of_contents, restore_item_order
 from embassay.protocols.kernel.estimates import (
     Estimate,
-    ItemCollector,
-    LostTexts,
+    Items,
+    Lost,
     average_over_sets,
     bootstrap_single_set,
 )
@@ -56,14 +56,14 @@ def evaluate_system(
     A system is told how many clusters gold has; without `give_k` it takes the number, from 2 to half of the texts and
     `MOST_GROUPS`, whose clusters have the highest mean silhouette, of equals the smallest.
     """
-    items = ItemCollector()
+    items = Items()
     if isinstance(system, Embedding):
         how, clustered = "k-means", _by_vectors(system, data, context.seed, give_k)
     else:
         how, clustered = "complete linkage", _by_distances(system, data, context, give_k)
     if not give_k:
         how += ", number of clusters by silhouette"
-    lost = LostTexts(system, data.ids, "texts")
+    lost = Lost(system, data.ids, "texts")
     lost.see_texts(data.texts)
     if lost.too_many:
         return lost.without_score(HEADLINE, items)
@@ -179,7 +179,7 @@ def _mean_outcome(
     how: str,
     estimate: Estimate | None,
     scores: list[Score],
-    items: ItemCollector,
+    items: Items,
     skipped: list[Skipped],
     notes: list[str],
 ) -> TaskOutcome:

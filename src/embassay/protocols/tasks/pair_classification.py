@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.measures.summary import counted_average_precision
-from embassay.protocols.kernel.estimates import Estimate, ItemCollector, LostTexts
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost
 from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.tasks.task import (
     Place,
@@ -33,9 +33,9 @@ replace_texts = replace_pair_texts
 
 def evaluate_system(system: Similarity, data: LabelledPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` label."""
-    items = ItemCollector()
+    items = Items()
     similar = pair_similarity(system, data.first, data.second)
-    lost = LostTexts(system, data.ids, "pairs")
+    lost = Lost(system, data.ids, "pairs")
     lost.see(similar, data.first, data.second)
     items.add(data.ids, similar, "similarity")
     items.add(data.ids, data.labels, "gold")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.measures import average_precision, pair_average_precision
-from embassay.protocols.kernel.estimates import ItemCollector, LostTexts, bootstrap_estimate
+from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.tasks.task import (
     ParaphrasedData,
     Place,
@@ -59,7 +59,7 @@ def score_similarities(
     precision: Precision | None = None,
 ) -> TaskOutcome:
     """`evaluate_system` where the similarity of every query's candidates, (candidates,) each, is known already."""
-    items = ItemCollector()
+    items = Items()
     queries, candidates = _lost_texts(system, data)
     for lost in (queries, candidates):
         if lost.too_many:
@@ -73,7 +73,7 @@ def score_similarities(
     if not n:
         reason = "no query has both a relevant and an irrelevant candidate"
         return make_outcome(HEADLINE, reason, items, n=0, skipped=skipped, counts=counts)
-    mean = bootstrap_estimate(
+    mean = estimate(
         values[:, None], lambda means: means[..., 0], context, "queries", "bootstrap over queries"
     )
     return make_outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
@@ -121,15 +121,15 @@ class _KeptQueries:
         )
 
 
-def _lost_texts(system: Similarity, data: RerankingSet) -> tuple[LostTexts, LostTexts]:
+def _lost_texts(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
     """The queries of which no text could be encoded, and the candidates that could not."""
     failures = getattr(system, "failures", {})
-    queries = LostTexts(system, data.ids, "queries")
+    queries = Lost(system, data.ids, "queries")
     # A query with a text that was encoded is not lost, so it is shown as that text.
     queries.see_texts(
         [next((text for text in group if text not in failures), group[0]) for group in data.queries]
     )
-    candidates = LostTexts(system, number_texts(data.ids, data.candidates), "candidates")
+    candidates = Lost(system, number_texts(data.ids, data.candidates), "candidates")
     candidates.see_texts([text for group in data.candidates for text in group])
     return queries, candidates
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from embassay.contracts import Ranked, Similarity
 from embassay.measures import ndcg
-from embassay.protocols.kernel.estimates import ItemCollector, LostTexts, bootstrap_estimate
+from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.tasks.task import (
     ParaphrasedData,
@@ -45,11 +45,11 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: PtebContext
     A document that could not be encoded is left out of the judgements too, and a query with it that has no other
     relevant one.
     """
-    items, own = ItemCollector(), excludes_own(context)
+    items, own = Items(), excludes_own(context)
     ranked = system.search(data.queries.texts, data.corpus.texts, K + 1)
     documents, queries = (
-        LostTexts(system, data.corpus.ids, "documents"),
-        LostTexts(system, data.queries.ids, "queries"),
+        Lost(system, data.corpus.ids, "documents"),
+        Lost(system, data.queries.ids, "queries"),
     )
     documents.see_texts(data.corpus.texts)
     queries.see_texts(data.queries.texts)
@@ -72,9 +72,7 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: PtebContext
     groups = context.grouped(data.queries.ids)
     method = describe_bootstrap("queries", RetrievalSet, groups)
     method += f", own document left out {context.options.own_document}" if own else ""
-    mean = bootstrap_estimate(
-        values[:, None], lambda means: means[..., 0], context, "queries", method, groups=groups
-    )
+    mean = estimate(values[:, None], lambda means: means[..., 0], context, "queries", method, groups=groups)
     return make_outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import ItemCollector, LostTexts
+from embassay.protocols.kernel.estimates import Items, Lost
 from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.tasks.task import (
     Place,
@@ -28,9 +28,9 @@ replace_texts = replace_pair_texts
 
 def evaluate_system(system: Similarity, data: ScoredPairs, context: PtebContext) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` score."""
-    items = ItemCollector()
+    items = Items()
     similar = pair_similarity(system, data.first, data.second)
-    lost = LostTexts(system, data.ids, "pairs")
+    lost = Lost(system, data.ids, "pairs")
     lost.see(similar, data.first, data.second)
     items.add(data.ids, similar, "similarity")
     items.add(data.ids, data.scores, "gold")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.measures import spearman
-from embassay.protocols.kernel.estimates import Estimate, ItemCollector, LostTexts, bootstrap_estimate
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
 from embassay.protocols.tasks.task import (
     ParaphrasedData,
     Place,
@@ -45,7 +45,7 @@ def evaluate_system(system: Similarity, data: JudgedSummaries, context: PtebCont
 
     A summary by a person that could not be encoded leaves the others of its text; a text that has none left drops out.
     """
-    items = ItemCollector()
+    items = Items()
     similar = measure_nearest_anchor(system, data.references, data.summaries)
     flat, gold = np.concatenate(similar), np.concatenate(data.relevance)
     people, machines = _lost_summaries(system, data, "references"), _lost_summaries(system, data, "summaries")
@@ -108,10 +108,10 @@ class _KeptTexts:
         )
 
 
-def _lost_summaries(system: Similarity, data: JudgedSummaries, kind: str) -> LostTexts:
+def _lost_summaries(system: Similarity, data: JudgedSummaries, kind: str) -> Lost:
     """The `references` or `summaries` that could not be encoded."""
     groups: tuple[tuple[str, ...], ...] = getattr(data, kind)
-    lost = LostTexts(system, number_texts(data.ids, groups), kind)
+    lost = Lost(system, number_texts(data.ids, groups), kind)
     lost.see_texts([text for group in groups for text in group])
     return lost
 
@@ -137,4 +137,4 @@ def _mean_text_correlation(
     if np.isnan(values).all():
         return "no text has ratings and similarities that vary"
     method = "mean per text, bootstrap over texts"
-    return bootstrap_estimate(values[:, None], lambda means: means[..., 0], context, "texts", method)
+    return estimate(values[:, None], lambda means: means[..., 0], context, "texts", method)

@@ -18,7 +18,7 @@ from embassay.protocols.kernel import inputs as context
 from embassay.protocols.kernel.estimates import (
     MOST_LOST,
     Estimate,
-    ItemCollector,
+    Items,
     make_undefined_score,
     sum_skipped,
 )
@@ -355,7 +355,7 @@ def headline_bounds(measure: str) -> tuple[float, float]:
 def make_outcome(
     headline: str,
     estimate: Estimate | str,
-    items: ItemCollector,
+    items: Items,
     *,
     n: int,
     scores: Iterable[Score] = (),

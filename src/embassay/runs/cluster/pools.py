@@ -254,7 +254,7 @@ def plan_seats(found: tuple[Node, ...], accelerated: bool, models: int) -> list[
 
     >>> node = Node("a", "a", cpus=16, gpus=2, memory=0, object_store=0)
     >>> plan_seats((node,), accelerated=True, models=4)
-    [Seat(node='a', gpus=0.25), Seat(node='a', gpus=0.25)]
+    [ActorSeat(node='a', gpus=0.25), ActorSeat(node='a', gpus=0.25)]
     >>> [seat.node for seat in plan_seats((node,), accelerated=False, models=1)]
     ['a', 'a']
     """

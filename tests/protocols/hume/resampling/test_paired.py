@@ -10,7 +10,7 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import ceiling as paired
-from embassay.protocols.hume.ceiling import compare_with_people, count_items_needed
+from embassay.protocols.hume.ceiling import compare_with_people, items_needed
 from embassay.protocols.hume.options import Aggregation
 from embassay.protocols.hume.resampling import Draws, People, people_score
 from embassay.protocols.hume.scoring import marked_ap, score_people
@@ -133,7 +133,7 @@ def test_first_annotator_has_own_items() -> None:
     found = compare_with_people(first, {"m": system}, Draws(50))["m"]
     assert found.difference.n == len(own) < len(people.items)
     assert found.system == pytest.approx(np.mean([system[item] for item in own]))
-    assert count_items_needed(first, system).n == len(own)
+    assert items_needed(first, system).n == len(own)
 
 
 def test_constant_system() -> None:

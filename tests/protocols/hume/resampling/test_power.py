@@ -14,7 +14,7 @@ from embassay.protocols.hume.ceiling import (
     compare_with_people,
     count_annotators_by_correlation,
     count_annotators_by_variance,
-    count_items_needed,
+    items_needed,
     reach_of,
     variance_components,
 )
@@ -56,7 +56,7 @@ def test_items_of_a_mean() -> None:
     people, values = right_or_wrong(40, 1, 1)
     own = next(iter(people.answers.values()))
     differences = np.array([values[item] - own[item] for item in own])
-    found = count_items_needed(people, values)
+    found = items_needed(people, values)
     expected = 7.8489 * differences.var(ddof=1) / differences.mean() ** 2 + 1.9207
     assert found.items == math.ceil(expected)
     assert found.smallest == pytest.approx(
@@ -152,7 +152,7 @@ def test_spread_of_two_correlations() -> None:
 def test_planted_difference_is_found(of: object, studies: int, least: float, most: float) -> None:
     """Studies as large as a very large one says find the difference in about 80%, within three standard errors."""
     make = right_or_wrong if of is right_or_wrong else rated
-    items = count_items_needed(*make(2500, 2, 1)).items
+    items = items_needed(*make(2500, 2, 1)).items
     assert items is not None
     found = [
         compare_with_people(people, {"m": values}, Draws(300, seed=seed))["m"].difference.p < 0.05
@@ -164,7 +164,7 @@ def test_planted_difference_is_found(of: object, studies: int, least: float, mos
 
 def test_smallest_difference_is_found() -> None:
     """A study that has just the least difference it could show finds it in about 80%."""
-    pilots = [count_items_needed(*right_or_wrong(60, 2, seed, 0.88)).smallest or 0.0 for seed in range(40)]
+    pilots = [items_needed(*right_or_wrong(60, 2, seed, 0.88)).smallest or 0.0 for seed in range(40)]
     smallest = float(np.mean(pilots))
     found = []
     for seed in range(150):
@@ -179,41 +179,39 @@ def test_what_has_no_number() -> None:
     """Clusters, few items, no difference, one annotator, a constant system: None and why."""
     people, values = right_or_wrong(40, 2, 7)
     groups = People(TaskSpec("t", "clustering", "eng"), people.gold, people.answers)
-    assert "no test" in count_items_needed(groups, dict.fromkeys(values, "x")).note
-    assert "Fewer than 5" in count_items_needed(people, {"0001": 1.0}).note
+    assert "no test" in items_needed(groups, dict.fromkeys(values, "x")).note
+    assert "Fewer than 5" in items_needed(people, {"0001": 1.0}).note
     own = people.answers["ann 0"]
     alone = People(people.task, people.gold, {"ann 0": own}, "mean")
-    same = count_items_needed(alone, {item: float(value) for item, value in own.items()})
+    same = items_needed(alone, {item: float(value) for item, value in own.items()})
     assert (same.items, same.smallest, same.note) == (None, None, "The difference is the same on every item.")
-    assert "One annotator" in count_items_needed(alone, values).note
+    assert "One annotator" in items_needed(alone, values).note
     swapped = dict.fromkeys(values, 1.0) | {item: 1.0 - own[item] for item in list(own)[:2]}
-    assert count_items_needed(alone, swapped).items is not None
+    assert items_needed(alone, swapped).items is not None
     nearly = {item: float(own[item]) for item in own}
     first, second = (next(item for item in own if own[item] == value) for value in (0, 1))
     nearly |= {first: 1.0, second: 0.01}
-    assert "No number of items" in count_items_needed(alone, nearly).note
+    assert "No number of items" in items_needed(alone, nearly).note
     ratings, _ = rated(40, 2, 8)
-    assert "do not vary" in count_items_needed(ratings, dict.fromkeys(ratings.gold, 1.0)).note
+    assert "do not vary" in items_needed(ratings, dict.fromkeys(ratings.gold, 1.0)).note
     with pytest.raises(UsageError, match="Power"):
-        count_items_needed(people, values, power=0.01)
+        items_needed(people, values, power=0.01)
 
 
 def test_ratings_by_mean_of_annotators() -> None:
     """Where scores are averaged, more annotators change nothing that is known."""
     people, values = rated(40, 3, 9)
     averaged = People(people.task, people.gold, people.answers, "mean")
-    assert count_items_needed(averaged, values).annotators is None
-    assert "more annotators would change" in count_items_needed(averaged, values).note
-    assert count_items_needed(people, values).annotators is not None
+    assert items_needed(averaged, values).annotators is None
+    assert "more annotators would change" in items_needed(averaged, values).note
+    assert items_needed(people, values).annotators is not None
 
 
 def test_first_annotator_alone() -> None:
     """Where only the first one counts, the others say nothing of more annotators."""
     people, values = right_or_wrong(40, 3, 10)
-    first = count_items_needed(People(people.task, people.gold, people.answers, "first"), values)
-    alone = count_items_needed(
-        People(people.task, people.gold, {"ann 0": people.answers["ann 0"]}, "mean"), values
-    )
+    first = items_needed(People(people.task, people.gold, people.answers, "first"), values)
+    alone = items_needed(People(people.task, people.gold, {"ann 0": people.answers["ann 0"]}, "mean"), values)
     assert first == alone
     assert "One annotator" in first.note
 
@@ -222,9 +220,9 @@ def test_vote_and_mean_on_either_side() -> None:
     """A vote of three is better than the system and their mean worse: more annotators are left open."""
     people, values = right_or_wrong(60, 3, 11, 0.76)
     vote = People(people.task, people.gold, people.answers)
-    found = count_items_needed(vote, values)
+    found = items_needed(vote, values)
     assert found.annotators is None
     assert "more annotators would change" in found.note
     assert found.items is not None
-    above = count_items_needed(vote, dict.fromkeys(values, 1.0))
+    above = items_needed(vote, dict.fromkeys(values, 1.0))
     assert above.annotators is not None

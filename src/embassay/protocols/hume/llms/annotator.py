@@ -395,7 +395,7 @@ def read_order(text: str, names: Sequence[str]) -> DocumentOrder:
     """The order in an answer, made whole where it is not; Unread where it names no document at all.
 
     >>> read_order('{"ranking": ["C", "X"]}', ["A", "B", "C"])
-    Order(places=(2, 0, 1), missing=2, unknown=1)
+    DocumentOrder(places=(2, 0, 1), missing=2, unknown=1)
     """
     said = _parse_names(text, RANKING)
     places = {name: place for place, name in enumerate(names)}

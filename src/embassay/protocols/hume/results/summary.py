@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embassay.protocols.hume.ceiling import count_items_needed, human_ceiling
+from embassay.protocols.hume.ceiling import human_ceiling, items_needed
 from embassay.protocols.hume.models import VECTORS
 from embassay.protocols.hume.options import AP_MODES, StudyRequest
 from embassay.protocols.hume.published.paper import ENGLISH_ONLY, MULTILINGUAL
@@ -365,7 +365,7 @@ def _pair_need(
     values = {contestant.system: contestant.values for contestant in contestants}
     if best is None or not values[best.system]:
         return None
-    need = count_items_needed(counting.counted, values[best.system])
+    need = items_needed(counting.counted, values[best.system])
     return SeparationNeed(
         system=best.system, items=need.items, annotators=need.annotators, smallest=nan_to_none(need.smallest),
         note=need.note

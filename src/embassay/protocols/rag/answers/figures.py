@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.kernel.estimates import Estimate, ItemCollector, make_undefined_score
+from embassay.protocols.kernel.estimates import Estimate, Items, make_undefined_score
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap
 from embassay.protocols.rag.answers.answerer import ModelAnswer
 from embassay.protocols.rag.answers.options import AnswerRequest
@@ -116,7 +116,7 @@ def cell_outcome(
     }
     figures = [figure for kind, own in levels.items() for figure in own.as_figures(request.k, kind)]
     figures += measure_effects(request, levels)
-    items, scores, components = ItemCollector(), [], {}
+    items, scores, components = Items(), [], {}
     for figure in figures:
         estimate = _estimate_figure(figure, request, collection.groups)
         scores.append(_figure_score(figure, estimate))

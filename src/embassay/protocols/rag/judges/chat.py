@@ -132,7 +132,7 @@ def complete_order(text: str, labels: Sequence[str]) -> CompletedOrder:
     MalformedJudgement for an answer that names none of the labels.
 
     >>> complete_order('{"order": ["C", "X"]}', ["A", "B", "C"])
-    Mended(order=(2, 0, 1), missing=2, unknown=1)
+    CompletedOrder(order=(2, 0, 1), missing=2, unknown=1)
     """
     named = _read_labels(text)
     places = {label: place for place, label in enumerate(labels)}

@@ -235,7 +235,7 @@ def make_bundles(material: BundleMaterial, queries: int, *, seed: int) -> list[B
     the forms are drawn anew from `seed`, for each query from a stream of its own.
 
     >>> people = tuple(Person("A", name) for name in ("B", "C", "D", "E"))
-    >>> [one.author.family for one in make_bundles(Material("en", people, ("x", "y")), 5, seed=1)]
+    >>> [one.author.family for one in make_bundles(BundleMaterial("en", people, ("x", "y")), 5, seed=1)]
     ['B', 'C', 'D', 'E', 'B']
     """
     people, topics = tuple(dict.fromkeys(material.people)), tuple(dict.fromkeys(material.topics))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity, Spread
 from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.estimates import ItemCollector
+from embassay.protocols.kernel.estimates import Items
 from embassay.protocols.kernel.forecast import TaskEffort
 from embassay.protocols.kernel.groups import Labels, tie_items
 from embassay.protocols.kernel.inputs import charge_calls
@@ -433,7 +433,7 @@ def _complete_columns(rows: Floats) -> Floats:
 
 def _item_columns(conditions: Sequence[str], values: Mapping[str, Floats]) -> Mapping[str, list[object]]:
     """A value of every measure for every condition, run and query; `item_id` is query@run."""
-    items = ItemCollector()
+    items = Items()
     runs, queries = values[HEADLINE].shape[1:]
     ids = [f"{query:03d}@{run}" for run in range(runs) for query in range(queries)]
     for place, name in enumerate(conditions):
@@ -475,7 +475,7 @@ def evaluate_cell(
         margins = measure_margins(opened.system, texts)
         lost = find_lost_queries(opened.system, [f"{q:03d}" for q in range(request.size)], texts.of_query)
         if lost.too_many:
-            result = lost.without_score(HEADLINE, ItemCollector())
+            result = lost.without_score(HEADLINE, Items())
         else:
             retrieval = measure_retrieval(opened.system, collections)
             for of_rows in (margins.name, margins.topic, margins.both, *retrieval.values()):

@@ -16,7 +16,7 @@ from embassay.data.shapes import check_targets
 from embassay.errors import UsageError
 from embassay.measures import list_tau, overlap
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.estimates import MOST_LOST, ItemCollector, make_undefined_score
+from embassay.protocols.kernel.estimates import MOST_LOST, Items, make_undefined_score
 from embassay.protocols.kernel.forecast import TaskEffort
 from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_names
@@ -307,7 +307,7 @@ def _item_columns(
     ids: Sequence[str], variants: Sequence[Variant], values: Mapping[str, Floats]
 ) -> Mapping[str, list[object]]:
     """A value of every measure for every wording; `item_id` is query@run."""
-    items = ItemCollector()
+    items = Items()
     runs = next(iter(values.values())).shape[1]
     keys = [f"{key}@{run}" for run in range(runs) for key in ids]
     for place, variant in enumerate(variants):
@@ -352,7 +352,7 @@ def evaluate_cell(
         near = measure_wording_cosines(opened.system, posed, asked)
         lost = find_lost_queries(opened.system, posed.ids, lambda q: _question_texts(posed, variants, q))
         if lost.too_many:
-            result = lost.without_score(HEADLINE, ItemCollector(), posed.skipped)
+            result = lost.without_score(HEADLINE, Items(), posed.skipped)
         else:
             values = {COSINE: near, **measure_wording_retrieval(opened.system, posed, asked)}
             for rows in values.values():

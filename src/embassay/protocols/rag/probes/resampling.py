@@ -16,9 +16,9 @@ from embassay.measures import ndcg_arrays, pearson, spearman
 from embassay.measures.judgements import ABSENT, GRADES, Graded
 from embassay.measures.sets import n_recall_of, ra_nwg_of
 from embassay.protocols.kernel.estimates import (
-    LostTexts,
-    bootstrap_estimate,
+    Lost,
     bootstrap_interval,
+    estimate,
     make_undefined_score,
 )
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap
@@ -126,11 +126,9 @@ def _best_gains(counts: Ints) -> Floats:
     return np.asarray(np.maximum(4.0 - passed, 0))
 
 
-def find_lost_queries(
-    system: Similarity, ids: Sequence[str], texts: Callable[[int], Iterable[str]]
-) -> LostTexts:
+def find_lost_queries(system: Similarity, ids: Sequence[str], texts: Callable[[int], Iterable[str]]) -> Lost:
     """The lost ones among the queries; `texts` are all those of a query, by its place."""
-    lost = LostTexts(system, ids, "queries")
+    lost = Lost(system, ids, "queries")
     failures = getattr(system, "failures", {})
     if failures:
         lost.see_texts([next((text for text in texts(q) if text in failures), "") for q in range(len(ids))])
@@ -200,7 +198,7 @@ class ProbeContext(Context):
         if not kept:
             return make_undefined_score(measure, 0, why_not or "no query has a value", variant=variant)
         with np.errstate(invalid="ignore", divide="ignore"):
-            result = bootstrap_estimate(table, statistic, self, "queries", self.method, groups=self.together)
+            result = estimate(table, statistic, self, "queries", self.method, groups=self.together)
         if not np.isfinite(result.value):
             return make_undefined_score(measure, result.n, why_not or "it is not defined", variant=variant)
         return result.score(measure, variant=variant)

@@ -15,7 +15,7 @@ from embassay.contracts import Similarity, Spread
 from embassay.data.shapes import check_targets
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.estimates import ItemCollector
+from embassay.protocols.kernel.estimates import Items
 from embassay.protocols.kernel.forecast import TaskEffort
 from embassay.protocols.kernel.inputs import charge_calls
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_names
@@ -249,7 +249,7 @@ def evaluate_cell(
         values = search_signed(opened.system, damages)
         lost = find_lost_queries(opened.system, posed.ids, lambda query: _query_texts(damages, query))
         if lost.too_many:
-            result = lost.without_score(RECALL, ItemCollector(), posed.skipped)
+            result = lost.without_score(RECALL, Items(), posed.skipped)
         else:
             for of_queries in chain.from_iterable(by_measure.values() for by_measure in values.values()):
                 of_queries[lost.mask] = np.nan
@@ -285,7 +285,7 @@ def cell_outcome(
 ) -> TaskOutcome:
     """The outcome of a cell: each measure under each condition, its change against the base, which stands first, and
     over conditions the correlation with what the probe's margin loses, `margins` (conditions - 1,)."""
-    items = ItemCollector()
+    items = Items()
     scores = []
     for name, by_measure in values.items():
         variant = "" if name == BASE else name

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import (
-    ItemCollector,
-    LostTexts,
-    bootstrap_estimate,
+    Items,
+    Lost,
+    estimate,
     make_undefined_score,
 )
-from embassay.protocols.kernel.evaluation import Context, Fields, Task, TaskProtocol, make_loader
+from embassay.protocols.kernel.evaluation import Context, Fields, Task, TaskProtocol, loader
 from embassay.protocols.kernel.forecast import (
     count_dimensions,
     sum_memory,
@@ -53,14 +53,14 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     options = context.options
     lang = context.lang if parse_language(context.lang) else ""
     twins, left = make_twins(data, options.questions, options.copies, context.seed, lang)
-    items, ids = ItemCollector(), [data.queries.ids[twin.query] for twin in twins]
+    items, ids = Items(), [data.queries.ids[twin.query] for twin in twins]
     if not twins:
         row = make_undefined_score(
             HEADLINE, 0, "no passage of a question has a number, date, status or verb to change"
         )
         return TaskOutcome((row,), {HEADLINE: Component(None, 0, reason=row.reason)}, items.columns)
     asked = [data.queries.texts[twin.query] for twin in twins]
-    lost = LostTexts(system, ids, "questions")
+    lost = Lost(system, ids, "questions")
     with_old = [*data.corpus.texts, *(twin.old for twin in twins)]
     lists = _search(system, asked, with_old, options)
     lost.see(np.zeros(len(asked)), asked)
@@ -72,7 +72,7 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
         items.add(ids, column, measure, variant)
     scores = list(_scores(values, [twin.change for twin in twins], context))
     head = next(score for score in scores if (score.measure, score.variant) == (HEADLINE, ""))
-    known = bootstrap_estimate(
+    known = estimate(
         values[HEADLINE, ""][:, None], lambda means: means[..., 0], context, HEADLINE, share=False
     )
     warnings = [f"{left:,} questions have no passage of their own that can be changed"] if left else []
@@ -191,7 +191,7 @@ def _score(column: Values, measure: str, variant: str, subset: str, context: Con
     if not n:
         reason = "neither version is among the first passages of any question"
         return make_undefined_score(measure, 0, reason, variant=variant, subset=subset)
-    share = bootstrap_estimate(column[:, None], lambda means: means[..., 0], context, measure, share=False)
+    share = estimate(column[:, None], lambda means: means[..., 0], context, measure, share=False)
     return share.score(measure, variant=variant, subset=subset)
 
 
@@ -201,9 +201,7 @@ def versions() -> Task:
     def fields(data: RetrievalSet) -> Fields:
         return {"text": (data.queries.ids, data.queries.texts)}
 
-    return Task(
-        "versions", "Versions", ("retrieval",), HEADLINE, 1, evaluate, make_loader("retrieval"), fields
-    )
+    return Task("versions", "Versions", ("retrieval",), HEADLINE, 1, evaluate, loader("retrieval"), fields)
 
 
 TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])

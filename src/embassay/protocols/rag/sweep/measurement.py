@@ -34,9 +34,9 @@ from embassay.protocols.rag.sweep.config import Latency
 from embassay.protocols.rag.sweep.parts import (
     Bench,
     EncodedBench,
-    FinalList,
     Listed,
     OpenedParts,
+    RankedList,
     RerankerFailed,
     Vectors,
     choose_ending,
@@ -310,7 +310,7 @@ class StackBench(ABC):
         self,
         configuration: Configuration,
         candidates: Sequence[Listed],
-        finals: Sequence[FinalList],
+        finals: Sequence[RankedList],
         times: Names,
         together: str,
     ) -> Stack:
@@ -617,7 +617,7 @@ class WordsBench(StackBench):
         return tuple(place(hit.id) for hit in hits), tuple(hit.score for hit in hits)
 
 
-def _document_scores(final: FinalList, ranked: Sequence[int], documents: Any) -> list[float]:
+def _document_scores(final: RankedList, ranked: Sequence[int], documents: Any) -> list[float]:
     """The score of each document: that of its best passage."""
     best: dict[int, float] = {}
     for place, score in zip(final.places, final.scores, strict=True):

@@ -518,7 +518,7 @@ Score = Callable[[str, Sequence[str]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
-class FinalList:
+class RankedList:
     """A query's list: passages by position, best first, and their scores; `raw` are the reranker's scores in the order
     of the candidates, None without one; `candidates` are what it was given."""
 
@@ -579,7 +579,7 @@ class CandidateEnding:
     deduplicate: float = 0.0
     boost: float = 0.0
 
-    def __call__(self, query: str, places: Places, scores: tuple[float, ...]) -> FinalList:
+    def __call__(self, query: str, places: Places, scores: tuple[float, ...]) -> RankedList:
         """The final list; equal scores keep the order in which the candidates were found."""
         texts = [self.passages.texts[place] for place in places]
         if self.deduplicate:
@@ -587,14 +587,14 @@ class CandidateEnding:
             places, scores = tuple(places[i] for i in distinct_), tuple(scores[i] for i in distinct_)
             texts = [texts[i] for i in distinct_]
         if self.score is None or not places:
-            return FinalList(places, scores, places)
+            return RankedList(places, scores, places)
         raw = np.asarray(self.score(query, texts), dtype=np.float64)
         final = raw
         if self.boost:
             assert self.words is not None
             final = boost_scores(raw, self.words.scores(query, places), self.boost)
         order = np.argsort(-final, kind="stable")
-        return FinalList(tuple(places[i] for i in order), tuple(final[order].tolist()), places, raw)
+        return RankedList(tuple(places[i] for i in order), tuple(final[order].tolist()), places, raw)
 
 
 class RerankerFailed(Exception):
