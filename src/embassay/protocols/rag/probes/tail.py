@@ -54,8 +54,8 @@ class TailRequest:
 @dataclass(frozen=True)
 class RecallTail:
     """Recall of an `index` in a `group` of `n` questions: the `mean` with its 95% interval, the 5th percentile `p5`,
-    the `least`, and how many questions are `bad` (below the floor), with the share's interval. `worst` are the questions
-    of least recall. `missing` have no list of the index: their recall is 0."""
+    the `least`, and how many questions are `bad` (below the floor), with the share's interval. `worst` are those of
+    least recall. `missing` have no list of the index: their recall is 0."""
 
     index: str
     group: str
@@ -154,7 +154,7 @@ def rank_lists(entries: Entries) -> dict[str, list[tuple[str, float]]]:
 
 
 def compare_lists(
-    found: Mapping[str, Sequence[tuple[str, float]]], exact: Mapping[str, Sequence[tuple[str, float]]], k: int
+    lists: Mapping[str, Sequence[tuple[str, float]]], exact: Mapping[str, Sequence[tuple[str, float]]], k: int
 ) -> dict[str, float]:
     """Question -> share of the first k of exact search among the first k found; 0 without a list.
 
@@ -167,7 +167,7 @@ def compare_lists(
     for query, hits in exact.items():
         last = hits[min(k, len(hits)) - 1][1]
         wanted = {doc for doc, score in hits if score >= last}
-        there = {doc for doc, _ in found.get(query, ())[:k]}
+        there = {doc for doc, _ in lists.get(query, ())[:k]}
         recall[query] = min(1.0, len(wanted & there) / min(k, len(hits)))
     return recall
 
