@@ -148,6 +148,12 @@ def facets(name: str) -> Read:
     return read
 
 
+def traces(content: bytes, folder: Path) -> object:
+    from embassay.data.judged_runs.traces import read_traces
+
+    return read_traces([_file(content, folder, "spans.jsonl")])
+
+
 def sessions(content: bytes, folder: Path) -> object:
     from embassay.protocols.rag.sessions import read_sessions
 

@@ -77,6 +77,18 @@ _OF_USERS: tuple[Target, ...] = (
         JSON,
     ),
     Target(
+        "traces",
+        readers.traces,
+        (
+            b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "t", "attributes": [{"key": "input.value", '
+            b'"value": {"stringValue": "q"}}, {"key": "openinference.span.kind", '
+            b'"value": {"stringValue": "RETRIEVER"}}, '
+            b'{"key": "output.value", "value": {"stringValue": "[1]"}}]}]}]}]}\n',
+            b'{"type": "RETRIEVER", "traceId": "t", "input": {"query": "q"}, "output": [{"id": "d1"}]}\n',
+        ),
+        (*JSON, '"attributes"', '"retrieval.documents.0.document.id"', "arrayValue", "kvlistValue"),
+    ),
+    Target(
         "sessions",
         readers.sessions,
         (b'{"query_id": "q1", "call": 1, "documents": ["d1", {"id": "d2", "score": 1}]}\n',),
