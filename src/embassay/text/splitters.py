@@ -79,10 +79,10 @@ class Splitting:
         return partial(_split_with_context, cut) if self.context else cut
 
     def _open_others(self, ends: TokenEnds) -> Split:
-        found = find_version(self.library)
-        if self.version and found != self.version:
+        installed = find_version(self.library)
+        if self.version and installed != self.version:
             raise ModelError(
-                f"The chunks were cut by {self.library} {self.version}, and {found} is installed.",
+                f"The chunks were cut by {self.library} {self.version}, and {installed} is installed.",
                 mend=f"Install it with: pip install {PACKAGES[self.library]}=={self.version}",
             )
         return _OPENERS[self.library](SPLITTERS[self.library][self.name], self.size, self.overlap, ends)
