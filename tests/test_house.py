@@ -136,7 +136,8 @@ GAUGES = {
 retrievers that are asked, recall by names, distractors, attacks, guards and fresh texts; by 41 with watching a model,
 drops corrected by ratings, facets, an MCP server and what a real small model broke; by 8 with Every Eval Ever, the
 hub's results and Trackio; by 15 with recordings that are resumed, golden sets that are watched, traces of a pipeline,
-tables of questions by systems, and fusion that is tuned; by 4 with scores while a model is trained and chunkers of others."""
+tables of questions by systems, and fusion that is tuned; by 4 with scores while a model is trained and chunkers of
+others."""
 
 
 @pytest.mark.slow
