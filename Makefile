@@ -65,7 +65,7 @@ docs: $(VENV)/dev.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(VENV)/dev.stamp
-	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS); done
+	$(BIN)/python benchmarks/run_all.py $(ARGS)
 
 # The date within the files is that of the commit, so whoever builds it from there gets the same bytes.
 dist: $(VENV)/dev.stamp

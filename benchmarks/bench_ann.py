@@ -24,6 +24,7 @@ from real_text import DATA
 from real_vectors import real_vectors
 from rich.console import Console
 from rich.table import Table
+from timing import need_package
 
 from embassay.contracts import Ranked
 from embassay.machine import cores
@@ -198,6 +199,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args(arguments)
+    need_package("usearch")
     n, queries, repeats = (5_000, 200, 2) if options.quick else (100_000, 2_000, options.repeats)
     corpus, asked = real_vectors(n, queries, options.data)
     exact = exact_search(asked, corpus, K)

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from real_text import DATA
+from timing import need, parse_sizes
 
 from embassay.measures import evaluate_graded, grade
 from embassay.measures.agreement import cohen_kappa
@@ -46,9 +48,10 @@ class Held:
 def main() -> None:
     """Print the tables."""
     given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("--data", type=Path, required=True)
+    given.add_argument("--data", type=Path, default=DATA)
     given.add_argument("--draws", type=int, default=1_000)
-    asked = given.parse_args()
+    asked = parse_sizes(given, draws=5)
+    need(asked.data / "llm", "the grades of real judges")
     print(HEAD.format(draws=f"{asked.draws:,}", all=f"{ALL:,}"))
     simulated(asked.draws)
     one_sided(asked.draws)

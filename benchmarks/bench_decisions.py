@@ -25,6 +25,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import t as student
+from timing import parse_sizes
 
 from embassay.data.judged_runs import Entries, entries_of, read_run
 from embassay.machine import cores
@@ -73,11 +74,11 @@ JUDGES: Mapping[str, Judge | None] = {
 def main() -> None:
     """Print the tables."""
     given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("what", choices=("validity", "labels", "forecasts"))
+    given.add_argument("what", nargs="?", choices=("validity", "labels", "forecasts"), default="validity")
     given.add_argument("--studies", type=int, default=0)
     given.add_argument("--data", type=Path)
     given.add_argument("--runs", type=Path)
-    asked = given.parse_args()
+    asked = parse_sizes(given, studies=20)
     if asked.what == "validity":
         validity(asked.studies or 10_000)
     elif asked.what == "forecasts":

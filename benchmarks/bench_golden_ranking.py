@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 from ranking_worlds import ALL, DISAGREEMENTS, REAL, WORLDS, Played, draw_pool, play_together
+from timing import parse_sizes
 
 from embassay.protocols.rag.ranking.engines import ENGINES
 
@@ -270,7 +271,7 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
-    asked = parser.parse_args()
+    asked = parse_sizes(parser, seeds=2, worlds=["normal"], disagreements=[0.1], piece=1, processes=1)
     cells = [cell for path in asked.merge for cell in read(path)] if asked.merge else run(asked)
     if asked.json:
         asked.json.write_text(json.dumps([asdict(cell) for cell in cells]), "utf-8")

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from timing import NOTHING_TO_MEASURE
 
 Floats = NDArray[np.float32]
 K = 100
@@ -185,7 +186,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
 
     device = options.device or card()
     if device is None:
-        print("No CUDA card (or no torch): nothing to measure.")
+        print("Nothing to measure: no CUDA card (or no torch).")
         return []
     from real_text import DATA, real_texts
 
@@ -206,4 +207,5 @@ def main(arguments: list[str] | None = None) -> list[Row]:
 
 
 if __name__ == "__main__":
-    main()
+    if not main():
+        raise SystemExit(NOTHING_TO_MEASURE)

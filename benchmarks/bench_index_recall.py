@@ -8,10 +8,13 @@ Recall counts no clock, so it is the same on a busy machine; how fast they are i
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
+from real_text import DATA
 from rich.console import Console
 from rich.table import Table
+from timing import need, parse_sizes
 
 from embassay.data import open_dataset
 from embassay.search import exact_search
@@ -34,13 +37,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--dataset", type=Path, default=SCIFACT)
     parser.add_argument("--system", default="wordllama")
-    asked = parser.parse_args()
+    parser.add_argument("--passages", type=int, help="the first so many only")
+    asked = parse_sizes(parser, passages=500)
+    folder = need(Path(os.environ.setdefault("EMBASSAY_DATA", str(DATA))), "the folder of datasets")
+    need(folder / "retrieval", "the dataset")
     data = open_dataset(str(asked.dataset)).load("retrieval").data
     encoder = open_system(asked.system, tokenizer=open_tokenizer("words"))
-    corpus, queries = (
-        scale_rows(encoder.vectors(texts, role))
-        for texts, role in ((data.corpus.texts, "document"), (data.queries.texts, "query"))
+    sides = (
+        (data.corpus.texts[: asked.passages], "document"),
+        (data.queries.texts[: asked.passages], "query"),
     )
+    corpus, queries = (scale_rows(encoder.vectors(texts, role)) for texts, role in sides)
     exact = exact_search(queries, corpus, max(CUTOFFS))
     table = Table(
         title=f"{len(corpus):,} texts and {len(queries):,} queries of {asked.dataset.stem} by {asked.system}"

@@ -20,6 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from timing import parse_sizes
+
 MODELS = 250
 NUMBERS = (
     "accuracy",
@@ -99,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=50_000)
     parser.add_argument("--out", type=Path, default=None)
-    given = parser.parse_args()
+    given = parse_sizes(parser, files=200)
     with tempfile.TemporaryDirectory(dir=given.out) as folder:
         top = Path(folder)
         made_up(top / "repository", given.files)

@@ -13,12 +13,14 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import resource
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from timing import parse_sizes
 
 from embassay.runs.memory import in_words, parse_size
 from embassay.search.exact import SHARD
@@ -101,10 +103,17 @@ def main() -> None:
     parser.add_argument("--vectors", type=int, default=2_000_000)
     parser.add_argument("--queries", type=int, default=300)
     parser.add_argument("--memory", default="4GiB")
-    parser.add_argument("--folder", type=Path, required=True)
-    given = parser.parse_args()
-    given.folder.mkdir(parents=True, exist_ok=True)
-    path, limit = given.folder / "vectors.npy", parse_size(given.memory)
+    parser.add_argument("--folder", type=Path, help="Keep the vectors here; default: a folder for this run.")
+    given = parse_sizes(parser, vectors=20_000, queries=20)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = given.folder or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        compare(given, folder / "vectors.npy")
+
+
+def compare(given: argparse.Namespace, path: Path) -> None:
+    """Both searches, each in a process of its own."""
+    limit = parse_size(given.memory)
     asked = write(path, given.vectors, given.queries)
     print(
         f"{given.queries:,} queries, the best {K} of {given.vectors:,} x {DIM}: {in_words(path.stat().st_size)}"

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from timing import parse_sizes
 
 from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, write_standings
 from embassay.records import Result
@@ -56,7 +57,7 @@ def main() -> None:
     parser.add_argument("--results", type=int, default=500)
     parser.add_argument("--folders", type=int, default=2000)
     parser.add_argument("--keep", type=Path, help="Write the runs here and keep them.")
-    given = parser.parse_args()
+    given = parse_sizes(parser, systems=5, results=50, folders=20)
     with tempfile.TemporaryDirectory() as scratch:
         root = given.keep or Path(scratch)
         one_board, many = root / "one", root / "many"

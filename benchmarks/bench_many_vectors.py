@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from timing import parse_sizes
 
 from embassay.search.maxsim import TokenVectors, maxsim_search
 from embassay.search.sparse import InvertedIndex, Sparse
@@ -39,7 +40,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--tokens", type=int, default=100)
     parser.add_argument("--queries", type=int, default=8)
     parser.add_argument("--documents", type=int, default=100_000)
-    return parser.parse_args()
+    return parse_sizes(parser, passages=500, documents=1000, queries=2)
 
 
 def late(passages: int, tokens: int, n: int) -> Iterator[str]:

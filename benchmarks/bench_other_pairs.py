@@ -15,7 +15,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from real_text import DATA
 from scipy.stats import ks_2samp
+from timing import need, parse_sizes
 
 from embassay.protocols.calibration.shift import ALPHA, SIMILARITY, compare_pairs, pair_features, reference_of
 from embassay.randomness import generator
@@ -38,9 +40,12 @@ World = tuple[Numbers, NDArray[np.bool_]]
 def main() -> None:
     """Print both tables."""
     given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("--data", type=Path, required=True)
-    asked = given.parse_args()
-    worlds = {system: worlds_of(asked.data, system) for system in SYSTEMS}
+    given.add_argument("--data", type=Path, default=DATA)
+    given.add_argument("--systems", nargs="+", default=list(SYSTEMS))
+    asked = parse_sizes(given, systems=["jaccard"])
+    for file in FILES:
+        need(asked.data / file, "a set of pairs")
+    worlds = {system: worlds_of(asked.data, system) for system in asked.systems}
     print(
         "# Thresholds on other pairs, and thresholds by luck\n\n`python benchmarks/bench_other_pairs.py --data DATA`"
     )

@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> list[Comparison]:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--data", type=Path, default=DATA)
     options = parser.parse_args(arguments)
-    static, transformer, repeats = (4096, 64, 3) if options.quick else (16_384, 256, 5)
+    static, transformer, repeats = (1024, 8, 2) if options.quick else (16_384, 256, 5)
     texts, short = real_texts(static, options.data), real_texts(static, options.data, longest=80)
     rows = [
         measure("texts", WordLlama(), texts, repeats),

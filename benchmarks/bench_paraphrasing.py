@@ -6,6 +6,7 @@ The server is the tests' stub, in a process of its own on the same machine; so a
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
@@ -21,13 +22,14 @@ from urllib.request import urlopen
 
 from rich.console import Console
 from rich.table import Table
+from timing import parse_sizes
 
 from embassay.protocols.pteb.paraphrasing import open_paraphraser
 from embassay.protocols.wordings.records import Paraphrase, SourceText, quality
 
 ROOT = Path(__file__).parents[1]
 LATENCY = 0.2
-TEXTS = 2_000 if "--quick" in sys.argv else 20_000
+TEXTS = 200 if "--quick" in sys.argv else 20_000
 
 
 def texts(count: int) -> list[SourceText]:
@@ -121,6 +123,7 @@ def main() -> None:
         spec, cache, count = sys.argv[-3:]
         written(spec, Path(cache), int(count))
         return
+    parse_sizes(argparse.ArgumentParser(description=__doc__))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         show(

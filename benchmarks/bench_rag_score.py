@@ -8,6 +8,7 @@ intervals together, and of both again with a second run to compare. 10,000 resam
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from timing import parse_sizes
 
 QUERIES, DEPTH, JUDGED, DOCUMENTS = 10_000, 100, 40, 300
 MEASURES = (
@@ -24,12 +26,12 @@ MEASURES = (
 )  # fmt: skip
 
 
-def write(folder: Path) -> None:
+def write(folder: Path, queries: int) -> None:
     """Two runs of a million lines and 400,000 judgements."""
     for seed in (1, 2):
         rng = np.random.default_rng(seed)
         with (folder / f"run{seed}.trec").open("w") as file:
-            for query in range(QUERIES):
+            for query in range(queries):
                 docs = rng.choice(DOCUMENTS, DEPTH, replace=False).tolist()
                 scores = np.sort(rng.normal(10, 1, DEPTH))[::-1].tolist()
                 found = enumerate(zip(docs, scores, strict=True), start=1)
@@ -38,7 +40,7 @@ def write(folder: Path) -> None:
                 )
     rng = np.random.default_rng(0)
     with (folder / "qrels.trec").open("w") as file:
-        for query in range(QUERIES):
+        for query in range(queries):
             docs = rng.choice(DOCUMENTS, JUDGED, replace=False).tolist()
             grades = np.clip(np.round(rng.normal(2.5, 1.2, JUDGED)), 1, 5).astype(int).tolist()
             file.writelines(
@@ -81,14 +83,19 @@ def parts(folder: Path, runs: int) -> tuple[float, float]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--queries", type=int, default=QUERIES)
+    parser.add_argument("--repeats", type=int, default=3)
+    given = parse_sizes(parser, queries=100, repeats=1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write(folder)
+        write(folder, given.queries)
         for runs in (1, 2):
-            whole = statistics.median(command(folder, runs) for _ in range(3))
+            whole = statistics.median(command(folder, runs) for _ in range(given.repeats))
             parts(folder, runs)
             read, scored = (
-                statistics.median(one) for one in zip(*(parts(folder, runs) for _ in range(3)), strict=True)
+                statistics.median(one)
+                for one in zip(*(parts(folder, runs) for _ in range(given.repeats)), strict=True)
             )
             print(
                 f"{runs} run{'s' if runs > 1 else ''}: whole command {whole:.2f} s; reading {read:.2f} s, "

@@ -10,15 +10,20 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from ranking_worlds import DISAGREEMENTS, WORLDS, draw_pool, play
+from timing import parse_sizes
 
 from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.protocols.rag.ranking.reliability import RepeatAgreement, compare_repeats, mean_or_none
 
 FRESH = 20_000
 TOKENS = 515
+
+
+MEANS = ("discordance", "overlap", "calls", "passages", "tokens")
 
 
 def repeated(spec: str, world: str, disagreement: float, pools: int, runs: int) -> RepeatAgreement:
@@ -38,7 +43,9 @@ def repeated(spec: str, world: str, disagreement: float, pools: int, runs: int) 
                 tokens=[TOKENS * sum(len(call.shown) for call in one.calls) for one in played],
             )
         )
-    return mean_or_none(found)
+    tau = [one.tau for one in found if one.tau is not None]
+    means = {name: mean_or_none([getattr(one, name) for one in found]) for name in MEANS}
+    return replace(found[0], **means, tau=mean_or_none(tau))
 
 
 def table(asked: argparse.Namespace) -> Iterator[str]:
@@ -71,7 +78,7 @@ def main() -> None:
     parser.add_argument("--pools", type=int, default=20)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--markdown", type=Path)
-    asked = parser.parse_args()
+    asked = parse_sizes(parser, pools=1, runs=2, disagreements=[0.1], engines=["grades", "locks"])
     lines = []
     for line in table(asked):
         lines.append(line)

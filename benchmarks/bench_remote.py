@@ -3,6 +3,7 @@ of its own. `--quick` asks less."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from urllib.request import Request, urlopen
 
 from rich.console import Console
 from rich.table import Table
+from timing import parse_sizes
 
 from embassay.errors import BudgetExceeded
 from embassay.systems import SYSTEMS
@@ -107,6 +109,7 @@ def show(title: str, headings: list[str], rows: list[list[str]]) -> None:
 
 
 def main() -> None:
+    parse_sizes(argparse.ArgumentParser(description=__doc__))
     many, few = (2000, 400) if QUICK else (8000, 1600)
     show(
         "Answers per second; 200 ms latency",

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from real_text import DATA
 from rich.console import Console
+from timing import need, parse_sizes
 
 from embassay.contracts import Index, Ranked
 from embassay.data import open_dataset
@@ -96,7 +97,8 @@ def main() -> None:
     parser.add_argument("--encoder", default="wordllama")
     parser.add_argument("--k", type=int, default=50)
     parser.add_argument("--warmup", type=int, default=5)
-    options = parser.parse_args()
+    options = parse_sizes(parser)
+    need(Path(options.data), "the retrieval set")
     documents, queries = vectors(options.data, options.encoder)
     exact = exact_search(queries, documents, max(10, options.k))
     console = Console(width=160)

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from real_text import DATA
+from timing import need, parse_sizes
 
 from embassay.randomness import generator
 from embassay.search.bm25 import BM25Index
@@ -49,9 +51,10 @@ class Collection:
 def main() -> None:
     """Print the tables."""
     given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("--data", type=Path, required=True)
+    given.add_argument("--data", type=Path, default=DATA)
     given.add_argument("--draws", type=int, default=1_000)
-    asked = given.parse_args()
+    asked = parse_sizes(given, draws=5)
+    need(asked.data / "retrieval", "the retrieval sets")
     print(HEAD.format(draws=f"{asked.draws:,}"))
     collections = {name: _read(asked.data / "retrieval" / name) for name in AWAY}
     chosen: list[str] = []

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 from bench_corrected_judges import Sets, Values, read
+from real_text import DATA
+from timing import need, parse_sizes
 
 from embassay.data.judged_runs import entries_of
 from embassay.protocols.rag.scoring.sampling import PeopleGrades
@@ -27,10 +29,11 @@ Tables = Sequence[Values]
 def main() -> None:
     """Print the tables."""
     given = argparse.ArgumentParser(description=__doc__)
-    given.add_argument("--data", type=Path, required=True)
+    given.add_argument("--data", type=Path, default=DATA)
     given.add_argument("--draws", type=int, default=200)
     given.add_argument("--step", type=int, default=10)
-    asked = given.parse_args()
+    asked = parse_sizes(given, draws=5, step=100)
+    need(asked.data / "llm", "the grades of real judges")
     sets = read(asked.data / "llm")
     print(HEAD.format(draws=asked.draws, step=asked.step))
     clusters(sets, asked.draws, asked.step)

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.check_label_studio import made, same
+from check_label_studio import made, same
 
 from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.study import write_annotations

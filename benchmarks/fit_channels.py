@@ -10,6 +10,7 @@ five fonts, made small, blurred and noisy, and read by Tesseract; what it read i
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import re
@@ -40,6 +41,7 @@ Outcomes = dict[str, Counter[str]]
 
 def main() -> None:
     """Print both tables: what is written -> (how often it goes wrong, what becomes of it, in shares)."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     typed, letters = count_typos()
     scanned, characters, error = count_scans()
     tables = {

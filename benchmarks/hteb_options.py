@@ -6,6 +6,7 @@ data are in ../shared/data, or $EMBASSAY_DATA.
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import os
@@ -130,6 +131,10 @@ def figures(model: str, out: Path, arguments: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="400 items instead of 100")
+    parser.add_argument("--only", help="traps whose name has this in it")
+    parser.parse_args()
     if not DATA.is_dir():
         sys.exit(f"There is no {DATA}: set EMBASSAY_DATA.")
     table = Table("Trap", "Value", "Original", "Total", "Change, 95%", "sd", title=f"{SYSTEM}, {ITEMS} items")

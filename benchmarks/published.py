@@ -8,6 +8,7 @@ so a second run takes seconds. `reproduce.py` puts these figures into docs/publi
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import os
@@ -54,6 +55,7 @@ PAIRS = (
 
 def main() -> None:
     """Print the figures."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for name, published, here, note in figures(Path(os.environ["EMBASSAY_DATA"])):
         print(f"{name}: published {published:.2f}, here {here:.2f} ({note})", flush=True)
 

@@ -5,8 +5,8 @@ python benchmarks/real_page.py runs/real > benchmarks/results/all_protocols.md
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,7 +40,9 @@ GAP = "–"
 
 def main() -> None:
     """Print the page."""
-    out = Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path, help="the folder of the runs")
+    out: Path = parser.parse_args().out
     print((HERE / "real_head.md").read_text("utf-8"))
     print("\n".join(taken(out)))
     found = [out / name for name in RUNS if (out / name / "manifest.json").exists()]

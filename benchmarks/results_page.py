@@ -5,9 +5,9 @@ Each run becomes a section: its command, its datasets, and its tables as the run
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
-import sys
 from pathlib import Path
 
 HEAD = """# Results on public data
@@ -69,4 +69,6 @@ def sizes(manifest: dict[str, object]) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", nargs="*", help="folders of runs")
+    main(parser.parse_args().runs)

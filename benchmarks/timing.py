@@ -2,16 +2,50 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 import multiprocessing
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
+LOG = "EMBASSAY_BENCH_LOG"
+"""Names a file that gets a line of JSON for every comparison shown: `run_all.py` sets it."""
+NOTHING_TO_MEASURE = 77
+"""Exit code of a script that lacks what it measures: data, a server, a card."""
+
+
+def parse_sizes(parser: argparse.ArgumentParser, **smallest: Any) -> argparse.Namespace:
+    """The arguments, with `--quick`: every size that was not given is then the `smallest` one."""
+    parser.add_argument("--quick", action="store_true", help="the smallest sizes: does it run?")
+    given = parser.parse_args()
+    for name, size in smallest.items() if given.quick else ():
+        if getattr(given, name) == parser.get_default(name):
+            setattr(given, name, size)
+    return given
+
+
+def need(path: Path | None, what: str) -> Path:
+    """A path that is there; else the script ends, as one that has nothing to measure."""
+    if path is None or not path.exists():
+        print(f"Nothing to measure: {what} is not here ({path}).")
+        raise SystemExit(NOTHING_TO_MEASURE)
+    return path
+
+
+def need_package(name: str) -> None:
+    """A peer that is installed; else the script ends, as one that has nothing to measure."""
+    if find_spec(name) is None:
+        print(f"Nothing to measure: the peer {name} is not installed.")
+        raise SystemExit(NOTHING_TO_MEASURE)
 
 
 @dataclass(frozen=True)
@@ -53,6 +87,11 @@ def compare(name: str, ours: Callable[[], Any], peer: Callable[[], Any], repeats
 
 def show(title: str, rows: Iterable[Comparison]) -> None:
     """Print the comparisons as a table."""
+    rows = list(rows)
+    if log := os.environ.get(LOG):
+        lines = [json.dumps({"title": title, **asdict(row)}) + "\n" for row in rows]
+        with Path(log).open("a", encoding="utf-8") as stream:
+            stream.writelines(lines)
     table = Table(title=title)
     for heading in ("what", "ours, s", "peer, s", "ratio", "min..max", "repeats"):
         table.add_column(heading, justify="left" if heading == "what" else "right")

@@ -142,7 +142,8 @@ PURPOSES: Mapping[str, str] = MappingProxyType({
     "mlflow": "runs logged in MLflow",
     "figures": "figures of runs as SVG and PDF",
     "wandb": "runs logged in Weights & Biases",
-    "trackio": "runs logged in Trackio"
+    "trackio": "runs logged in Trackio",
+    "train": "scores while sentence-transformers trains a model"
 })  # fmt: skip
 """What a user has of each extra; those for developers are not among them."""
 _REQUIREMENT = re.compile(

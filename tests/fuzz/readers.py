@@ -148,6 +148,24 @@ def facets(name: str) -> Read:
     return read
 
 
+def traces(content: bytes, folder: Path) -> object:
+    from embassay.data.judged_runs.traces import read_traces
+
+    return read_traces([_file(content, folder, "spans.jsonl")])
+
+
+def sessions(content: bytes, folder: Path) -> object:
+    from embassay.protocols.rag.sessions import read_sessions
+
+    return read_sessions(_file(content, folder, "agent.jsonl"))
+
+
+def unanswerable(content: bytes, folder: Path) -> object:
+    from embassay.protocols.rag.silence import read_unanswerable
+
+    return read_unanswerable(str(_file(content, folder, "no_answer.jsonl")))
+
+
 def rated_sheet(content: bytes, folder: Path) -> object:
     from embassay.protocols.pteb.validity.sheet import read_sheet
 

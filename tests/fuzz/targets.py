@@ -76,6 +76,30 @@ _OF_USERS: tuple[Target, ...] = (
         (lines({"query_id": "q", "doc_id": "d", "score": 1}),),
         JSON,
     ),
+    Target(
+        "traces",
+        readers.traces,
+        (
+            b'{"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "t", "attributes": [{"key": "input.value", '
+            b'"value": {"stringValue": "q"}}, {"key": "openinference.span.kind", '
+            b'"value": {"stringValue": "RETRIEVER"}}, '
+            b'{"key": "output.value", "value": {"stringValue": "[1]"}}]}]}]}]}\n',
+            b'{"type": "RETRIEVER", "traceId": "t", "input": {"query": "q"}, "output": [{"id": "d1"}]}\n',
+        ),
+        (*JSON, '"attributes"', '"retrieval.documents.0.document.id"', "arrayValue", "kvlistValue"),
+    ),
+    Target(
+        "sessions",
+        readers.sessions,
+        (b'{"query_id": "q1", "call": 1, "documents": ["d1", {"id": "d2", "score": 1}]}\n',),
+        ('"query": ', '"seconds": ', '"cost": 1', "null", "-1"),
+    ),
+    Target(
+        "questions without an answer",
+        readers.unanswerable,
+        (lines({"id": "near-1", "text": "A fox?", "kind": "near"}),),
+        (*JSON, "kind"),
+    ),
     Target("facets", readers.facets("facets.qrels"), (b"q1 1 d1 1\nq1 2 d1 0\n",), (" 1 ", "\t", "-1")),
     Target(
         "facet table",

@@ -57,6 +57,13 @@ def _sage(system: str, *more: str) -> tuple[str, ...]:
     return (*SAGE, "-s", system, "--out", "run", *more)
 
 
+_TRAIN = """
+import numpy
+from embassay.interchange.training import TrainingProgress
+flat = lambda texts: numpy.ones((len(texts), 4))
+progress = TrainingProgress(flat, task="clustering", datasets=["sample"], tokenizer="words", out="training")
+print(type(progress.evaluator()).__name__, type(progress.stopping()).__name__)
+"""
 _INDEX = """
 import numpy as np
 from embassay.search.indexes import open_index
@@ -190,6 +197,7 @@ SMOKES: Mapping[str, Smoke] = {
     "openvino": Smoke(_sage("minilm?backend=openvino"), "minilm", weights=True),
     "static": Smoke(_sage("static:./model"), "static:./model", made=_STATIC),
     "spelling": Smoke(_sage("jaccard?clean=spelling"), "jaccard?clean=spelling"),
+    "train": Smoke(_script(_TRAIN), "EmbassayEvaluator", heavy=True),
     "torch": Smoke(_sage("st:{MINILM}"), "st:", weights=True, heavy=True),
     "mteb": Smoke(_sage("mteb:mteb/baseline-random-encoder"), "baseline-random-encoder", heavy=True),
     "mcp": Smoke(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -15,7 +16,7 @@ from embassay.cli.terminal import print_rendered as print_text
 from embassay.cli.terminal import show_blocks, show_table, stdout_screen
 from embassay.document.blocks import Column, Table, number_columns
 from embassay.errors import DataError, Interrupted, UsageError
-from embassay.protocols.kernel.request import DATA, RunRequest, like, option
+from embassay.protocols.kernel.request import DATA, OUTPUT, RunRequest, like, option
 from embassay.protocols.kernel.tables import counted, percent
 
 if TYPE_CHECKING:
@@ -558,3 +559,47 @@ def _show_fetched(fetched: Sequence[Fetched], *, json: bool) -> None:
 
 def _say_on_stderr(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True)
+class TraceOptions:
+    """What is made of traces."""
+
+    out: Path = option(MISSING, "A new folder for questions, runs and sessions.", group=OUTPUT)
+    mask: bool = option(
+        False, "Mask e-mail addresses, telephone, card and account numbers, and IP addresses.", name="--mask"
+    )
+    near: float = option(0.9, "Jaccard index from which questions are one.")
+    limit: int | None = option(None, "Maximum questions, of each stack as many.", least=1, group=DATA)
+    seed: int = like(RunRequest, "seed")
+
+
+TraceFiles = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE...", help="JSON lines of OTLP, OpenInference (Phoenix) or Langfuse."),
+]
+
+
+@app.command("traces")
+@of_records(wide=False)
+def traces(files: TraceFiles, asked: TraceOptions, shown: PrintOptions) -> None:
+    """Turn traces into questions, runs and sessions of searches.
+
+    Reads spans of OpenTelemetry (GenAI), OpenInference and Langfuse. Near-duplicate questions become one.
+
+    Example: embassay data traces spans.jsonl --out traced --mask
+    """
+    from embassay.interchange.traces import import_traces
+    from embassay.runs.folder import to_json
+
+    done = import_traces(
+        files, asked.out, mask=asked.mask, near=asked.near, limit=asked.limit, seed=asked.seed
+    )
+    if shown.json:
+        print_text(to_json({**vars(done), "notes": list(done.notes())}, indent=1))
+        return
+    runs = ", ".join(f"{name} ({count:,})" for name, count in done.runs.items()) or "none"
+    print_text(f"{counted(done.questions, 'question')} from {done.spans:,} spans. Runs: {runs}.")
+    for note in done.notes():
+        print_text(f"- {note}.")
+    print_text(f"Folder: {done.folder}")

@@ -98,6 +98,7 @@ for _kind, _page, _asks, _facts in (
     ("sweep", "rag.sweep:sweep_page", "Price, time and quality", {"title": "Sweep", "group": "RAG"}),
     ("names", "rag.name_probe:names_page", "Names against impostors", {"title": "Names", "group": "RAG"}),
     ("noise", "rag.probes:noise_page", "Small talk around questions", {"title": "Noise", "group": "RAG"}),
+    ("sessions", "rag.scoring:sessions_page", "Sessions of many searches", {"title": "Sessions", "group": "RAG"}),
     ("versions", "rag.probes:versions_page", "Old versions and copies", {"title": "Versions", "group": "RAG"}),
     ("hume", "hume.gap:hume_page", "People on the same items", {"title": "HUME"}),
     ("mteb", "mteb:mteb_page", "Scores as published", {"title": "MTEB"}),

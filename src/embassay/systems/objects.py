@@ -180,11 +180,13 @@ def open_given(target: str) -> GivenEncoder:
 
 
 def _keep_object(model: Any, name: str) -> str:
-    kept = _given.get(name)
-    if kept is None or kept.model is not model:
+    kept, given = _given.get(name), GivenEncoder(model, name)
+    # Training changes weights in place: the same object is then another system.
+    is_trained = kept is not None and given.resumable and given.identity != kept.identity
+    if kept is None or kept.model is not model or is_trained:
         from embassay.systems import forget
 
-        _given[name] = GivenEncoder(model, name)
+        _given[name] = given
         forget(f"own:{name}")  # or the opened system would go on with the earlier object
     return f"own:{name}"
 

@@ -15,6 +15,7 @@ import typer
 from embassay.cli.options import PrintOptions, Running, of_records
 from embassay.protocols.kernel.request import OUTPUT, like, option
 from embassay.protocols.rag.scoring.options import DecisionRequest, ScoreRequest
+from embassay.protocols.rag.sessions import SessionsRequest
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.tables import ColumnTable
@@ -55,6 +56,7 @@ UntilDecided = Annotated[
 def score(
     scoring: partial[ScoreRequest],
     decision: partial[DecisionRequest],
+    searches: partial[SessionsRequest],
     printing: Printing,
     until_decided: UntilDecided = False,
 ) -> None:
@@ -65,6 +67,10 @@ def score(
     Example: embassay rag score --qrels qrels.jsonl --run a.trec --run b.trec
     """
     asked = decision.keywords
+    if searches.keywords.get("sessions"):
+        _check_sessions(scoring.keywords, until_decided)
+        _score_sessions(searches(), printing)
+        return
     if until_decided:
         _check_decidable(scoring.keywords)
         measure = _deciding_measure(scoring.keywords.get("measures", ()), scoring.keywords.get("cutoffs", ()))
@@ -80,6 +86,45 @@ def score(
             typer.echo(line)
         return
     _score_runs(request, printing, asked.get("price"))
+
+
+def _check_sessions(asked: Mapping[str, Any], until_decided: bool) -> None:
+    """UsageError for what sessions have no use for."""
+    from embassay.errors import UsageError
+
+    clashes = {
+        "--run": asked.get("runs"), "--until-decided": until_decided, "--queries": asked.get("queries"),
+        "--corpus": asked.get("corpus"), "--pool": asked.get("pools"), "--measure": asked.get("measures"),
+    }  # fmt: skip
+    for name, value in clashes.items():
+        if value:
+            raise UsageError(
+                f"{name} does not go with --sessions: a run has one list per question.",
+                mend="Leave one of them out.",
+            )
+
+
+def _score_sessions(request: SessionsRequest, printing: Printing) -> None:
+    """Score sessions of many searches, and show or write them."""
+    from embassay.cli.terminal import show_blocks, show_table
+    from embassay.document.blocks import Care
+    from embassay.protocols.rag.sessions import score_sessions, write_sessions
+    from embassay.runs.folder import to_json
+
+    scored = score_sessions(request, printing.out)
+    if printing.out is not None:
+        write_sessions(scored, request, printing.out, _command_line())
+    if printing.json:
+        typer.echo(to_json({"results": [row.as_dict() for row in scored.rows], "notes": list(scored.notes)}))
+        return
+    for table in scored.tables():
+        printed = table.printed()
+        typer.echo(f"{printed.title}\n")
+        show_table(printed.heads, list(printed.body), wide=printing.wide)
+        typer.echo(f"\n{printed.note}\n")
+    show_blocks([Care(tuple(f"{note}." for note in scored.notes))], printing.wide)
+    if printing.out is not None:
+        typer.echo(f"\nReport: {_write_page(printing.out)}")
 
 
 def try_retrievers(request: ScoreRequest) -> Iterator[str]:

@@ -27,6 +27,7 @@ from embassay.document.blocks import (
     Verdict,
     Words,
     entry_for,
+    file_tables,
     with_brackets,
 )
 from embassay.document.marks import Scale, difference_mark, draw_axis, interval_mark, percent, scale_of
@@ -516,3 +517,13 @@ def _find_place(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str]
     if ranges is None or row is None or row.value is None or len(scope.systems) < 2:
         return None
     return ranges, len(scope.systems), f"{score.headline} {format_figure(row)}, as a retrieval run"
+
+
+def sessions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+    """The page of sessions: what calls surfaced together, what that took, and stacks compared."""
+    del alone
+    for name in ("sessions", "sessions_effort", "sessions_pairs"):
+        for table in file_tables(run.record.path, name):
+            yield Heading(table.title, table.id)
+            yield table
+    yield Text(("Figures of every session: ", Command(str(run.record.path / "sessions.jsonl"))))

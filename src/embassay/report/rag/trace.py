@@ -33,7 +33,7 @@ def _lede(trace: Trace) -> str:
     n = len(trace.rows)
     finders = "; ".join(f"{name or 'none'} {count:,}" for name, count in trace.found_by.items())
     return (
-        f"{trace.kept:,} of {n:,} needed passages of {trace.questions:,} questions are in the prompt, which takes "
+        f"{trace.in_prompt:,} of {n:,} needed passages of {trace.questions:,} questions are in the prompt, which takes "
         f"{trace.passages}. Found by: {finders}."
     )
 

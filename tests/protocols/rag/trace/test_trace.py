@@ -94,7 +94,7 @@ def test_shares_are_by_question_and_tag() -> None:
     assert share.low == 0 < share.high < 0.7
     assert by["search", "long"].share.estimate == 0.75
     assert by["search", "short"].lost == 0
-    assert trace.kept == 8
+    assert trace.in_prompt == 8
 
 
 def test_a_passage_that_a_stage_adds_is_in_the_prompt() -> None:
@@ -138,7 +138,7 @@ def test_a_dataset_is_traced_with_a_system() -> None:
     deep = run_trace(
         TraceRequest(dataset="sample", encoder="jaccard", k=200, depth=200, passages=200, limit=6)
     )
-    assert deep.kept == len(deep.rows)
+    assert deep.in_prompt == len(deep.rows)
 
 
 def test_mistakes_have_a_mend(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ class Trace:
         return max(whole, key=lambda loss: loss.lost, default=None)
 
     @property
-    def kept(self) -> int:
+    def in_prompt(self) -> int:
         """Needed passages that are in the prompt."""
         return sum(not row.lost for row in self.rows)
 

@@ -1,0 +1,213 @@
+"""Traces of a running system as questions, runs and sessions, which every other command reads."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from embassay.data.check.figures import Nearness, Sketches
+from embassay.data.judged_runs.traces import Search, TracedDocument, mask_search, read_traces
+from embassay.errors import UsageError
+from embassay.randomness import random_bytes
+from embassay.runs.folder import slugify_name, to_json, write_atomic
+
+QUERIES, SESSIONS, CORPUS, FACTS = "queries.jsonl", "sessions.jsonl", "corpus.jsonl", "traces.json"
+
+
+@dataclass(frozen=True)
+class ImportedTraces:
+    """What traces became: `questions` after `merged` repeats, `runs` (stack -> lists) of traces with one search,
+    `sessions` of `several` and of one, `passages` whose texts were traced; `failed` searches, and those left out."""
+
+    folder: str
+    spans: int
+    searches: int
+    questions: int
+    merged: int
+    runs: Mapping[str, int]
+    sessions: int
+    several: int
+    passages: int
+    failed: int
+    without_query: int
+    without_documents: int
+    masked: bool
+
+    def notes(self) -> Iterator[str]:
+        """What is to be known of them."""
+        for count, why in (
+            (self.merged, "questions repeat others, or nearly do, and were merged"),
+            (
+                self.several,
+                f"traces search several times; they are in {SESSIONS} only, for rag score --sessions",
+            ),
+            (self.failed, "searches failed; their traces have no list"),
+            (self.without_query, "searches have no text of what was asked, and were left out"),
+            (self.without_documents, "searches do not say what they found, and were left out"),
+        ):
+            if count:
+                yield f"{count:,} {why}"
+        if not self.masked:
+            yield "nothing was masked: questions of users may hold personal data (--mask)"
+
+
+@dataclass(frozen=True)
+class _Trace:
+    """The searches of one trace, and the id of its question."""
+
+    key: str
+    text: str
+    searches: tuple[Search, ...]
+
+
+def import_traces(
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    mask: bool = False,
+    near: float = 0.9,
+    limit: int | None = None,
+    seed: int = 1337,
+) -> ImportedTraces:
+    """Write the questions, runs and sessions of traces into the folder `out`, in which a run is `runs/STACK.jsonl`.
+
+    Questions that are equal but for case and spaces, or have a Jaccard index of `near` or more, are one, that of the
+    first trace. At most `limit` questions are drawn by `seed`, of each stack as many. UsageError where `out` holds
+    files, DataError as `read_traces` raises it.
+    """
+    if not 0.3 <= near <= 1:
+        raise UsageError(f"--near is {near:g}.", mend="Use a share from 0.3 to 1.")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"{out} is not empty.", mend="Name a new folder.")
+    read = read_traces(paths)
+    searches = [mask_search(search) if mask else search for search in read.searches]
+    traces = list(_group_traces(searches))
+    kept, merged = _merge_questions(traces, near)
+    drawn = _draw_traces(kept, limit, seed)
+    whole = [trace for trace in drawn if not any(search.is_failed for search in trace.searches)]
+    runs = _runs_of(whole)
+    corpus = {key: text for trace in whole for key, text in _texts_of(trace) if text}
+    times = Counter(merged.values())
+    queries = [{"id": trace.key, "text": trace.text, "times": 1 + times[trace.key]} for trace in drawn]
+    _write_lines(out / QUERIES, queries)
+    for name, rows in runs.items():
+        _write_lines(out / "runs" / f"{slugify_name(name)}.jsonl", rows)
+    _write_lines(out / SESSIONS, [row for trace in whole for row in _session_rows(trace)])
+    if corpus:
+        _write_lines(out / CORPUS, [{"id": key, "text": text} for key, text in sorted(corpus.items())])
+    done = ImportedTraces(
+        str(out), read.spans, len(read.searches), len(drawn), len(merged),
+        {name: len(rows) for name, rows in runs.items()}, len(whole),
+        sum(_is_several(trace) for trace in whole), len(corpus),
+        sum(search.is_failed for search in searches), read.without_query, read.without_documents, mask
+    )  # fmt: skip
+    write_atomic(out / FACTS, to_json(asdict(done), indent=1) + "\n")
+    return done
+
+
+def _group_traces(searches: Sequence[Search]) -> Iterator[_Trace]:
+    """By trace, in order of time; a search without a trace is one by itself."""
+    groups: dict[str, list[Search]] = {}
+    for place, search in enumerate(searches):
+        groups.setdefault(search.trace or f" {place}", []).append(search)
+    for number, group in enumerate(groups.values(), 1):
+        text = next((search.question for search in group if search.question), group[0].query)
+        yield _Trace(f"q{number}", text, tuple(group))
+
+
+def _merge_questions(traces: Sequence[_Trace], near: float) -> tuple[list[_Trace], dict[str, str]]:
+    """The traces of different questions, and of the others their id -> that of the one they repeat."""
+    first: dict[str, _Trace] = {}
+    merged: dict[str, str] = {}
+    kept: list[_Trace] = []
+    for trace in traces:
+        same = first.setdefault(" ".join(trace.text.casefold().split()), trace)
+        if same is trace:
+            kept.append(trace)
+        else:
+            merged[trace.key] = same.key
+    if near < 1 and len(kept) > 1:
+        for pair in sorted(Sketches([trace.text for trace in kept], Nearness(near)).pairs()):
+            earlier = kept[pair.first].key
+            merged[kept[pair.second].key] = merged.get(earlier, earlier)
+        # Those merged before into one that is merged now follow it.
+        merged = {key: merged.get(other, other) for key, other in merged.items()}
+    return [trace for trace in kept if trace.key not in merged], merged
+
+
+def _draw_traces(traces: Sequence[_Trace], limit: int | None, seed: int) -> list[_Trace]:
+    """As many of each stack, in the order of time."""
+    if limit is None or len(traces) <= limit:
+        return list(traces)
+    strata: dict[str, list[_Trace]] = {}
+    for trace in sorted(traces, key=lambda trace: random_bytes(8, seed, "traces", trace.text)):
+        strata.setdefault(trace.searches[-1].stack, []).append(trace)
+    longest = max(map(len, strata.values()))
+    turns = [group[turn] for turn in range(longest) for group in strata.values() if turn < len(group)]
+    chosen = {trace.key for trace in turns[:limit]}
+    return [trace for trace in traces if trace.key in chosen]
+
+
+def _is_several(trace: _Trace) -> bool:
+    return sum(not search.is_reranker for search in trace.searches) > 1
+
+
+def _runs_of(traces: Sequence[_Trace]) -> dict[str, list[dict[str, Any]]]:
+    """Stack -> a line for each question that it was asked once, as a run."""
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for trace in traces:
+        if _is_several(trace):
+            continue
+        for search in trace.searches:
+            documents = [
+                {"id": key, **({} if document.score is None else {"score": document.score})}
+                for key, document in _documents_once(search)
+            ]
+            seconds = {} if search.seconds is None else {"seconds": search.seconds}
+            runs.setdefault(search.stack, []).append(
+                {"query_id": trace.key, **seconds, "documents": documents}
+            )
+    return runs
+
+
+def _session_rows(trace: _Trace) -> Iterator[dict[str, Any]]:
+    for number, search in enumerate(trace.searches, 1):
+        effort = {"seconds": search.seconds, "cost": search.usd}
+        yield {
+            "query_id": trace.key, "call": number, "query": search.query, "stack": search.stack,
+            "documents": [key for key, _ in _documents_once(search)],
+            **{name: value for name, value in effort.items() if value is not None},
+        }  # fmt: skip
+
+
+def _documents_once(search: Search) -> Iterator[tuple[str, TracedDocument]]:
+    """The documents with their ids, the first of equal ones."""
+    seen: set[str] = set()
+    for document in search.documents:
+        key = _name_document(document)
+        if key and key not in seen:
+            seen.add(key)
+            yield key, document
+
+
+def _name_document(document: TracedDocument) -> str:
+    """Its id, or one made of its text."""
+    if document.id or not document.text:
+        return document.id
+    return (
+        f"text-{hashlib.blake2b(document.text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+    )
+
+
+def _texts_of(trace: _Trace) -> Iterator[tuple[str, str]]:
+    for search in trace.searches:
+        yield from ((key, document.text) for key, document in _documents_once(search))
+
+
+def _write_lines(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, "".join(to_json(row) + "\n" for row in rows))

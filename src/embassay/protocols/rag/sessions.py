@@ -1,0 +1,547 @@
+"""Sessions of many searches: an agent asks several times per question; what counts is what all its calls surface.
+
+    {"query_id": "q1", "call": 1, "query": "refund time", "documents": ["d7", "d2"], "seconds": 0.2, "cost": 0.001}
+
+A file of such lines, one for each call, is a stack. Evidence are the documents of grade 4 and 5. A retriever can be
+asked the recorded queries (`replay`): as soon as it answers otherwise than what was recorded the agent might have asked
+something else, so what it surfaces is bounded from there on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import DataError, UsageError
+from embassay.limits import WHOLE, read_bounded, record_json
+from embassay.measures.judgements import RELEVANT
+from embassay.protocols.kernel.outcome import Run, manifest_at_once
+from embassay.protocols.kernel.request import DATA, like, option
+from embassay.protocols.kernel.session import check_same_arguments
+from embassay.protocols.kernel.tables import ColumnTable, number, text, whole, write_tables
+from embassay.protocols.rag.scoring.options import ScoreRequest
+from embassay.records import Result
+from embassay.runs.folder import RunFolder, to_json, write_atomic
+from embassay.stats import bootstrap_ci, holm, paired_bootstrap, wilson
+
+if TYPE_CHECKING:
+    from embassay.protocols.rag.live_runs import LiveRun
+
+PROTOCOL = TASK = "sessions"
+ALL = "evidence"
+CALLS = (1, 2, 3)
+"""The calls after which evidence is looked at, besides the last."""
+MARK = "#"
+"""Between a question and the number of the call, in the ids of replayed queries."""
+
+
+@dataclass(frozen=True)
+class SessionsRequest:
+    """Judgements, the files of sessions as `FILE` or `NAME=FILE`, and retrievers that are asked the queries that the
+    first of these recorded."""
+
+    qrels: str = like(ScoreRequest, "qrels")
+    sessions: tuple[str, ...] = option(
+        (), "An agent's searches, one line per call, as FILE or NAME=FILE; a --retriever replays the first.",
+        name="--sessions", value="FILE", group=DATA
+    )  # fmt: skip
+    retrievers: tuple[str, ...] = like(ScoreRequest, "retrievers")
+    depth: int | None = like(ScoreRequest, "depth")
+    grades: str | None = like(ScoreRequest, "grades")
+    split: str | None = like(ScoreRequest, "split")
+    mapping: Mapping[str, str] = like(ScoreRequest, "mapping")
+    seed: int = like(ScoreRequest, "seed")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest."""
+        return {**asdict(self), "sessions": list(self.sessions), "retrievers": list(self.retrievers)}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One search of a session: what was asked, which documents came back, and what it took, where the file says so."""
+
+    query: str
+    documents: tuple[str, ...]
+    seconds: float | None = None
+    usd: float | None = None
+
+
+Sessions = Mapping[str, tuple[Call, ...]]
+"""Question -> its calls, in order."""
+
+
+def read_sessions(path: Path) -> dict[str, tuple[Call, ...]]:
+    """The sessions of a file of JSON lines. DataError, with the line, for one that is no call, for two calls of one
+    number, and for a call that is several lists joined into one: of those nothing tells what came first."""
+    calls: dict[str, dict[int, Call]] = {}
+    try:
+        content = read_bounded(path, WHOLE)
+    except OSError as error:
+        raise DataError("the sessions cannot be read", path=path, found=str(error.strerror)) from None
+    for line_number, line in enumerate(content.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = record_json(line)
+        except ValueError as error:
+            raise DataError("this line is not JSON", path=path, line=line_number, found=str(error)) from None
+        key, place, call = _read_call(row, path, line_number)
+        of_question = calls.setdefault(key, {})
+        place = place or max(of_question, default=0) + 1
+        if place in of_question:
+            raise DataError(
+                f"call {place} of question {key!r} appears twice", path=path, line=line_number,
+                mend="Number the calls of a question from 1, or leave the numbers out."
+            )  # fmt: skip
+        of_question[place] = call
+    if not calls:
+        raise DataError("there is no call", path=path, expected='{"query_id": "q1", "documents": ["d1"]}')
+    return {key: tuple(by_place[place] for place in sorted(by_place)) for key, by_place in calls.items()}
+
+
+def _read_call(row: Any, path: Path, line: int) -> tuple[str, int | None, Call]:
+    if not isinstance(row, dict) or not isinstance(row.get("documents"), list) or "query_id" not in row:
+        raise DataError(
+            "this line is no call", path=path, line=line, expected='"query_id", "documents" as a list, perhaps "call"',
+            found=repr(row)[:80], mend="Write one line for each search of a question."
+        )  # fmt: skip
+    place = row.get("call")
+    if place is not None and (isinstance(place, bool) or not isinstance(place, int) or place < 1):
+        raise DataError(
+            "a call has no number", path=path, line=line, expected="1, 2, 3 ...", found=repr(place)[:40]
+        )
+    documents = tuple(_document_id(entry, path, line) for entry in row["documents"])
+    scores = [entry.get("score") for entry in row["documents"] if isinstance(entry, dict)]
+    _check_joined(documents, scores, path, line)
+    numbers = [_read_number(row, name, path, line) for name in ("seconds", "cost")]
+    return str(row["query_id"]), place, Call(str(row.get("query") or ""), documents, *numbers)
+
+
+def _document_id(entry: Any, path: Path, line: int) -> str:
+    key = entry.get("id", entry.get("doc_id")) if isinstance(entry, dict) else entry
+    if isinstance(key, bool) or not isinstance(key, str | int) or key == "":
+        raise DataError(
+            "a document has no id",
+            path=path,
+            line=line,
+            expected='"d7" or {"id": "d7"}',
+            found=repr(entry)[:60],
+        )
+    return str(key)
+
+
+def _check_joined(documents: Sequence[str], scores: Sequence[Any], path: Path, line: int) -> None:
+    why = ""
+    if len(set(documents)) < len(documents):
+        twice = next(key for place, key in enumerate(documents) if key in documents[:place])
+        why = f"{twice!r} twice"
+    values = [value for value in scores if isinstance(value, int | float)]
+    turns = [after > before for before, after in pairwise(values)]
+    falls = [after < before for before, after in pairwise(values)]
+    # Distances rise all along; scores that fall and rise again are two lists.
+    if not why and any(turns) and any(falls):
+        why = f"scores that rise again at place {turns.index(True) + 2}"
+    if why:
+        raise DataError(
+            "several lists look joined into one", path=path, line=line, expected="the list of one search", found=why,
+            mend="Write one line for each search: joined, nothing tells which call surfaced what."
+        )  # fmt: skip
+
+
+def _read_number(row: Mapping[str, Any], name: str, path: Path, line: int) -> float | None:
+    value = row.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
+        raise DataError(
+            f"{name} is no number", path=path, line=line, found=repr(value)[:40], mend="Leave it out."
+        )
+    return float(value)
+
+
+@dataclass(frozen=True)
+class SessionFigures:
+    """One session: the share of evidence surfaced `after` each call, by which call all of it was there (`full`, None:
+    never) and what that took, the share of later documents and of later queries that repeat earlier ones (None: no
+    later call, or no text), and the `low` and `high` bounds of the last share where it was replayed."""
+
+    after: tuple[float, ...]
+    full: int | None
+    seconds: float | None
+    usd: float | None
+    repeated: float | None
+    asked_again: float | None
+    low: float
+    high: float
+
+    @property
+    def last(self) -> float:
+        """Evidence after all calls."""
+        return self.after[-1]
+
+
+def measure_session(
+    calls: Sequence[Call], evidence: frozenset[str], recorded: Sequence[Call] | None = None
+) -> SessionFigures:
+    """The figures of a session with some `evidence`; of a replay also against what was `recorded`.
+
+    >>> calls = [Call("a", ("d1", "d2")), Call("b", ("d2", "d3"))]
+    >>> figures = measure_session(calls, frozenset({"d1", "d3"}))
+    >>> figures.after, figures.full, figures.repeated
+    ((0.5, 1.0), 2, 0.5)
+    """
+    seen: set[str] = set()
+    after, later, repeats = [], 0, 0
+    for place, call in enumerate(calls):
+        if place:
+            later += len(call.documents)
+            repeats += sum(key in seen for key in call.documents)
+        seen.update(call.documents)
+        after.append(len(seen & evidence) / len(evidence))
+    full = next((place for place, share in enumerate(after, 1) if share == 1), None)
+    queries = [" ".join(call.query.casefold().split()) for call in calls]
+    again = [query in queries[:place] for place, query in enumerate(queries) if place]
+    low = high = after[-1]
+    if recorded is not None:
+        parted = _parting(calls, recorded)
+        if parted is not None and after[parted] < 1:
+            low, high = after[parted], 1.0
+    return SessionFigures(
+        tuple(after), full, _sum_until(calls, full, "seconds"), _sum_until(calls, full, "usd"),
+        repeats / later if later else None, float(np.mean(again)) if again and all(queries) else None, low, high
+    )  # fmt: skip
+
+
+def _parting(calls: Sequence[Call], recorded: Sequence[Call]) -> int | None:
+    """The first call that answered otherwise than what was recorded: up to it, queries would have been the same. None
+    where no call did."""
+    pairs = zip(calls, recorded, strict=True)
+    differing = (place for place, (now, then) in enumerate(pairs) if now.documents != then.documents)
+    # What the agent would have done after a changed last answer is as open as after any other.
+    return next(differing, None)
+
+
+def _sum_until(calls: Sequence[Call], full: int | None, name: str) -> float | None:
+    if full is None:
+        return None
+    values = [getattr(call, name) for call in calls[:full]]
+    return None if any(value is None for value in values) else float(sum(values))
+
+
+@dataclass(frozen=True)
+class StackSessions:
+    """What became of the sessions of a stack, by question; `unjudged` have no evidence by the judgements, `missing`
+    questions have evidence and no session, and `failed` were replayed with a call that failed."""
+
+    name: str
+    path: str
+    figures: Mapping[str, SessionFigures]
+    unjudged: int
+    missing: int
+    failed: int = 0
+    is_replay: bool = False
+
+    def values(self, questions: Sequence[str]) -> NDArray[np.float64]:
+        """Evidence after all calls, (n,)."""
+        return np.array([self.figures[key].last for key in questions])
+
+    def notes(self) -> Iterator[str]:
+        """What is to be known of the stack."""
+        for count, why in (
+            (self.missing, "questions with evidence have no session, and do not count"),
+            (self.unjudged, "sessions are of questions without judged evidence, and do not count"),
+            (self.failed, "sessions had a call that failed, and do not count"),
+        ):
+            if count:
+                yield f"{self.name}: {count:,} {why}"
+        if (
+            self.figures
+            and not self.is_replay
+            and all(len(entry.after) == 1 for entry in self.figures.values())
+        ):
+            yield f"{self.name}: every session has one call. If the agent searched more often, write a line per call"
+
+
+def measure_stack(
+    name: str,
+    path: str,
+    sessions: Sessions,
+    evidence: Mapping[str, frozenset[str]],
+    recorded: Sessions | None = None,
+    failed: Iterable[str] = (),
+) -> StackSessions:
+    """The figures of all sessions whose question has evidence."""
+    lost = set(failed)
+    figures = {
+        key: measure_session(calls, evidence[key], None if recorded is None else recorded[key])
+        for key, calls in sorted(sessions.items())
+        if key in evidence and key not in lost
+    }
+    missing = sum(key not in sessions for key in evidence)
+    unjudged = sum(key not in evidence for key in sessions)
+    return StackSessions(
+        name, path, figures, unjudged, missing, len(lost & evidence.keys()), recorded is not None
+    )
+
+
+def stack_rows(stack: StackSessions, dataset: str, seed: int) -> Iterator[Result]:
+    """The measures of a stack, each with its interval and n."""
+    figures = list(stack.figures.values())
+    columns: dict[str, list[float | None]] = {
+        f"evidence@call{number}": [entry.after[min(number, len(entry.after)) - 1] for entry in figures]
+        for number in CALLS
+    }
+    columns[ALL] = [entry.last for entry in figures]
+    if stack.is_replay:
+        columns |= {
+            "evidence_low": [entry.low for entry in figures],
+            "evidence_high": [entry.high for entry in figures],
+        }
+    first_missed = [entry for entry in figures if entry.after[0] == 0]
+    columns |= {
+        "full": [float(entry.full is not None) for entry in figures],
+        "recovered": [float(entry.last > 0) for entry in first_missed],
+        "calls": [float(len(entry.after)) for entry in figures],
+        "calls_to_full": [None if entry.full is None else float(entry.full) for entry in figures],
+        "seconds_to_full": [entry.seconds for entry in figures], "usd_to_full": [entry.usd for entry in figures],
+        "repeated_documents": [entry.repeated for entry in figures],
+        "repeated_queries": [entry.asked_again for entry in figures],
+    }  # fmt: skip
+    for measure, column in columns.items():
+        yield _column_row(measure, column, stack.name, dataset, seed)
+
+
+_ABSENT = {
+    "recovered": "every first call surfaced evidence", "calls_to_full": "no session surfaced all evidence",
+    "seconds_to_full": "no time is known, or no session surfaced all evidence",
+    "usd_to_full": "no cost is known, or no session surfaced all evidence",
+    "repeated_documents": "no session has a second call", "repeated_queries": "no session has a second call with text",
+}  # fmt: skip
+
+
+def _column_row(measure: str, column: Sequence[float | None], stack: str, dataset: str, seed: int) -> Result:
+    values = [value for value in column if value is not None]
+    where = (PROTOCOL, TASK, dataset, "", "", "", stack, measure)
+    if not values:
+        reason = _ABSENT.get(measure, "no session counts")
+        return Result(*where, None, 0, None, None, "", seed, reason)
+    if measure in ("full", "recovered"):
+        share = wilson(float(np.mean(values)), len(values))
+        return Result(
+            *where, share.estimate, len(values), share.low, share.high, "Wilson over sessions", seed
+        )
+    ends = bootstrap_ci(values, seed=seed)
+    low, high = (None, None) if np.isnan(ends.low) else (ends.low, ends.high)
+    return Result(*where, ends.estimate, len(values), low, high, "bootstrap over sessions", seed)
+
+
+@dataclass(frozen=True)
+class StackPair:
+    """First minus second in evidence after all calls, over the `n` questions that both have sessions of."""
+
+    first: str
+    second: str
+    n: int
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+def compare_stacks(stacks: Sequence[StackSessions], seed: int) -> list[StackPair]:
+    """Every two stacks by the paired bootstrap, p corrected by Holm; pairs with fewer than two shared questions are
+    left out."""
+    pairs = []
+    for first, second in combinations(stacks, 2):
+        shared = [key for key in first.figures if key in second.figures]
+        if len(shared) < 2:
+            continue
+        test = paired_bootstrap(first.values(shared), second.values(shared), seed=seed)
+        pairs.append(
+            StackPair(first.name, second.name, len(shared), test.estimate, test.low, test.high, test.p)
+        )
+    corrected = holm([pair.p for pair in pairs])
+    return [
+        StackPair(pair.first, pair.second, pair.n, pair.difference, pair.low, pair.high, p)
+        for pair, p in zip(pairs, corrected, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class ScoredSessions:
+    """All stacks, the rows of their measures, and their comparisons."""
+
+    dataset: str
+    stacks: tuple[StackSessions, ...]
+    rows: tuple[Result, ...]
+    pairs: tuple[StackPair, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    def tables(self) -> Iterator[ColumnTable]:
+        """A line for each stack, and one for each two."""
+        cells: dict[str, dict[str, Result]] = {}
+        for row in self.rows:
+            cells.setdefault(row.system, {})[row.measure] = row
+        replayed = any(stack.is_replay for stack in self.stacks)
+        bounds = (number("at least", "evidence_low.value", 3), number("at most", "evidence_high.value", 3))
+        yield ColumnTable.of(
+            "sessions", "Evidence surfaced by sessions", cells.values(), text("stack", f"{ALL}.system"),
+            *(number(f"call {place}", f"evidence@call{place}.value", 3) for place in CALLS),
+            number("all calls", f"{ALL}.value", 3), number("low", f"{ALL}.ci_low", 3),
+            number("high", f"{ALL}.ci_high", 3), *(bounds if replayed else ()), number("full", "full.value", 3),
+            number("recovered", "recovered.value", 3), whole("sessions", f"{ALL}.n"),
+            note="Share of the evidence (grade 4 or 5) that the first calls surfaced together; full: sessions that "
+            "surfaced all of it; recovered: of sessions whose first call surfaced none, those that surfaced any later."
+        )  # fmt: skip
+        yield ColumnTable.of(
+            "sessions_effort", "What full evidence took, and repeats", cells.values(), text("stack", f"{ALL}.system"),
+            number("calls", "calls.value", 2), number("calls to full", "calls_to_full.value", 2),
+            number("seconds to full", "seconds_to_full.value", 2), number("USD to full", "usd_to_full.value", 4),
+            number("repeated documents", "repeated_documents.value", 3),
+            number("repeated queries", "repeated_queries.value", 3),
+            note="Means over the sessions that surfaced all evidence; repeats are shares of later calls."
+        )  # fmt: skip
+        if self.pairs:
+            yield ColumnTable.of(
+                "sessions_pairs", "Stacks compared, by evidence after all calls", self.pairs, text("first"),
+                text("second"), number("first minus second", "difference", 3), number("low", "low", 3),
+                number("high", "high", 3), number("p (Holm)", "p", 3), whole("sessions", "n"),
+                note="Paired bootstrap over the questions that both have sessions of."
+            )  # fmt: skip
+
+
+def score_sessions(request: SessionsRequest, out: Path | None = None) -> ScoredSessions:
+    """Read, replay and compare sessions. Answers of retrievers are kept in the folder `out`, where asking goes on.
+
+    UsageError and DataError as the readers raise them, and for stacks of one name; ModelError as retrievers do.
+    """
+    from embassay.protocols.rag.scoring.inputs import distinct_names, file_stem, named_path
+
+    named = distinct_names([named_path(given) for given in request.sessions])
+    dataset = file_stem(Path(request.qrels).resolve().name)
+    evidence = _read_evidence(request)
+    read = {name: read_sessions(path) for name, path in named}
+    stacks = [measure_stack(name, str(path), read[name], evidence) for name, path in named]
+    notes: list[str] = []
+    if request.retrievers:
+        replays, notes = _replay(request, next(iter(read.values())), evidence, out)
+        stacks += replays
+    if twice := {name for name, _ in named} & {stack.name for stack in stacks[len(named) :]}:
+        raise UsageError(f"Two stacks are called {twice.pop()!r}.", mend="Name them: --retriever new=SPEC.")
+    rows = [row for stack in stacks for row in stack_rows(stack, dataset, request.seed)]
+    pairs = compare_stacks(stacks, request.seed)
+    notes += [note for stack in stacks for note in stack.notes()]
+    return ScoredSessions(dataset, tuple(stacks), tuple(rows), tuple(pairs), tuple(notes))
+
+
+def _read_evidence(request: SessionsRequest) -> dict[str, frozenset[str]]:
+    import polars as pl
+
+    from embassay.data.judged_runs import read_qrels
+    from embassay.protocols.rag.scoring.inputs import map_grades
+
+    entries = read_qrels(Path(request.qrels).expanduser(), request.mapping, split=request.split)
+    frame = map_grades(entries, request.grades).frame.filter(pl.col("grade") >= RELEVANT)
+    evidence: dict[str, set[str]] = {}
+    for query, doc in frame.select(
+        pl.col("query").cast(pl.String), pl.col("doc").cast(pl.String)
+    ).iter_rows():
+        evidence.setdefault(query, set()).add(doc)
+    if not evidence:
+        raise DataError(
+            "no question has evidence", path=request.qrels, expected="a document of grade 4 or 5",
+            mend="Name a grade map with --grades, such as binary."
+        )  # fmt: skip
+    return {query: frozenset(docs) for query, docs in evidence.items()}
+
+
+def _replay(
+    request: SessionsRequest, recorded: Sessions, evidence: Mapping[str, frozenset[str]], out: Path | None
+) -> tuple[list[StackSessions], list[str]]:
+    """The retrievers' answers to the recorded queries, as sessions."""
+    from embassay.protocols.rag.live_runs import Questions, live_runs
+
+    texts = {}
+    for key, calls in recorded.items():
+        for place, call in enumerate(calls, 1):
+            if not call.query:
+                raise UsageError(
+                    f"Call {place} of question {key!r} has no text, so it cannot be asked again.",
+                    mend='Record what the agent asked: "query": "...".',
+                )
+            texts[f"{key}{MARK}{place}"] = call.query
+    depth = request.depth or max(len(call.documents) for calls in recorded.values() for call in calls)
+    stacks, notes = [], []
+    with live_runs(request.retrievers, Questions(texts, max(1, depth), request.seed), out) as runs:
+        for run in runs:
+            sessions, failed = _sessions_of(run, recorded)
+            stacks.append(measure_stack(run.name, str(run.path), sessions, evidence, recorded, failed))
+            notes += [f"{run.name}: {note}" for note in run.notes()]
+    return stacks, notes
+
+
+def _sessions_of(run: LiveRun, recorded: Sessions) -> tuple[dict[str, tuple[Call, ...]], set[str]]:
+    """Answers to replayed queries as sessions, and the questions with a call that failed."""
+    from embassay.data.judged_runs import read_run
+
+    listed: dict[str, list[tuple[float, str]]] = {}
+    for query, doc, value in read_run(run.path).frame.select("query", "doc", "value").iter_rows():
+        listed.setdefault(str(query), []).append((-float(value), str(doc)))
+    sessions = {
+        key: tuple(
+            Call(call.query, tuple(doc for _, doc in sorted(listed.get(f"{key}{MARK}{place}", []))))
+            for place, call in enumerate(calls, 1)
+        )
+        for key, calls in recorded.items()
+    }
+    return sessions, {key.rpartition(MARK)[0] for key in run.failed}
+
+
+def write_sessions(scored: ScoredSessions, request: SessionsRequest, out: Path, command: str = "") -> Run:
+    """A run's folder: results, tables, the figures of each session, manifest. UsageError where `out` holds a run of
+    other arguments."""
+    folder = RunFolder(out)
+    check_same_arguments(folder, request)
+    with folder.locked():
+        whole_rows = [*scored.rows]
+        folder.write_results(whole_rows)
+        write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}) + "\n")
+        write_tables(folder.path, scored.tables())
+        lines = (
+            to_json({"stack": stack.name, "query_id": key, **asdict(figures)})
+            for stack in scored.stacks
+            for key, figures in stack.figures.items()
+        )
+        write_atomic(folder.path / "sessions.jsonl", "".join(line + "\n" for line in lines))
+        folder.write_manifest(_make_manifest(folder, scored, request, command))
+    return Run(folder.path)
+
+
+def _make_manifest(
+    folder: RunFolder, scored: ScoredSessions, request: SessionsRequest, command: str
+) -> dict[str, Any]:
+    n = max(len(stack.figures) for stack in scored.stacks)
+    systems = [
+        {"name": stack.name, "kind": "run", "identity": stack.name, "facts": {"path": stack.path}}
+        for stack in scored.stacks
+    ]
+    tasks = {TASK: {"n": n, "skipped": [], "warnings": list(scored.notes)}}
+    dataset = {"name": scored.dataset, "source": request.qrels, "lang": "", "fingerprint": "", "tasks": tasks}
+    cells = (
+        {
+            "key": stack.name, "task": TASK, "dataset": scored.dataset, "system": stack.name, "status": "done",
+            "reason": "", "seconds": None, "counts": {"sessions": len(stack.figures), "missing": stack.missing},
+            "skipped": [], "warnings": list(stack.notes()),
+        }
+        for stack in scored.stacks
+    )  # fmt: skip
+    return manifest_at_once(
+        folder, PROTOCOL, command, request.as_dict(), systems=systems, datasets=[dataset], cells=cells
+    )
