@@ -110,7 +110,7 @@ def show(title: str, headings: list[str], rows: list[list[str]]) -> None:
 
 def main() -> None:
     parse_sizes(argparse.ArgumentParser(description=__doc__))
-    many, few = (2000, 400) if QUICK else (8000, 1600)
+    many, few = (400, 100) if QUICK else (8000, 1600)
     show(
         "Answers per second; 200 ms latency",
         ["server", "ideal", "cold", "warm", "of ideal", "refused", "CPU ms/call"],
@@ -123,7 +123,7 @@ def main() -> None:
     show(
         "Faults",
         ["what", "requests", "retries", "paid again", "failed", "s"],
-        [faults(2000 if QUICK else 10_000)],
+        [faults(400 if QUICK else 10_000)],
     )
     show("Budget", ["cap", "a request", "put aside", "spent"], [budget(0.5, 500.0)])
 

@@ -97,9 +97,10 @@ def main() -> None:
     parser.add_argument("--encoder", default="wordllama")
     parser.add_argument("--k", type=int, default=50)
     parser.add_argument("--warmup", type=int, default=5)
-    options = parse_sizes(parser)
+    parser.add_argument("--passages", type=int, help="the first so many only")
+    options = parse_sizes(parser, passages=300)
     need(Path(options.data), "the retrieval set")
-    documents, queries = vectors(options.data, options.encoder)
+    documents, queries = (part[: options.passages] for part in vectors(options.data, options.encoder))
     exact = exact_search(queries, documents, max(10, options.k))
     console = Console(width=160)
     console.print(

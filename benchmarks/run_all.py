@@ -29,7 +29,7 @@ from embassay import __version__
 
 HERE = Path(__file__).parent
 HISTORY = HERE / "results" / "history.jsonl"
-QUICK_LIMIT, LIMIT = 180, 6 * 3600
+QUICK_LIMIT, LIMIT = 300, 6 * 3600
 """Seconds that a script may take."""
 ENDED = {0: "measured", NOTHING_TO_MEASURE: "nothing to measure", None: "too slow"}
 

@@ -128,13 +128,13 @@ GAUGES = {
     "statements with two loops inside, %": 3.26,
     "puzzles in 1,000 statements": 6.67,
     "lines of code to a comment": 46.25,
-    "tokens, in thousands": 1200,
+    "tokens, in thousands": 1217,
 }
 """What `gauges.py` counts, as it is today. The goals: 45, 0, 0, 6, 10, 1.2, 2, 33, 1000. The tokens rose by 26 with
 retrievers that are asked, recall by names, distractors, attacks, guards and fresh texts; by 41 with watching a model,
 drops corrected by ratings, facets, an MCP server and what a real small model broke; by 8 with Every Eval Ever, the
-hub's results and Trackio; by 15 with recordings that are resumed, golden sets that are watched, traces of a pipeline,
-tables of questions by systems, and fusion that is tuned; by 2 with scores while a model is trained."""
+hub's results and Trackio; by 22 with recordings that are resumed, watched systems priced as they charge, and traces of
+a pipeline; by 4 with scores while a model is trained and chunkers of others."""
 
 
 @pytest.mark.slow

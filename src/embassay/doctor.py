@@ -143,6 +143,7 @@ PURPOSES: Mapping[str, str] = MappingProxyType({
     "figures": "figures of runs as SVG and PDF",
     "wandb": "runs logged in Weights & Biases",
     "trackio": "runs logged in Trackio",
+    "chunkers": "others' splitters on a sweep's chunk axis",
     "train": "scores while sentence-transformers trains a model"
 })  # fmt: skip
 """What a user has of each extra; those for developers are not among them."""

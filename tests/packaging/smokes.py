@@ -57,6 +57,14 @@ def _sage(system: str, *more: str) -> tuple[str, ...]:
     return (*SAGE, "-s", system, "--out", "run", *more)
 
 
+_CHUNKS = """
+from embassay.text import open_tokenizer
+from embassay.text.splitters import parse_splitting
+words = open_tokenizer("words")
+for name in ("chonkie:recursive", "langchain:recursive"):
+    pieces = parse_splitting(f"{name}?size=3").open(words)("One two. Three four.")
+print(pieces)
+"""
 _TRAIN = """
 import numpy
 from embassay.interchange.training import TrainingProgress
@@ -197,6 +205,7 @@ SMOKES: Mapping[str, Smoke] = {
     "openvino": Smoke(_sage("minilm?backend=openvino"), "minilm", weights=True),
     "static": Smoke(_sage("static:./model"), "static:./model", made=_STATIC),
     "spelling": Smoke(_sage("jaccard?clean=spelling"), "jaccard?clean=spelling"),
+    "chunkers": Smoke(_script(_CHUNKS), "['One two.', 'Three four.']"),
     "train": Smoke(_script(_TRAIN), "EmbassayEvaluator", heavy=True),
     "torch": Smoke(_sage("st:{MINILM}"), "st:", weights=True, heavy=True),
     "mteb": Smoke(_sage("mteb:mteb/baseline-random-encoder"), "baseline-random-encoder", heavy=True),

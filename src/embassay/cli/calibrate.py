@@ -29,6 +29,11 @@ class RetrievalOptions:
         (), "An engine's results instead of a system, to find the score from which to answer.",
         name="--run", value="FILE", group=DATA
     )  # fmt: skip
+    retrievers: tuple[str, ...] = option(
+        (), "A retriever to ask now instead of --run: MODULE:FUNCTION, http://..., TEMPLATE.json or mcp:COMMAND#TOOL.",
+        name="--retriever", value="SPEC", group=DATA
+    )  # fmt: skip
+    queries: str = option("", "With --retriever: the judged questions.", value="FILE", group=DATA)
     qrels: str | None = option(None, "With --run: graded judgements of passages.", value="FILE", group=DATA)
     cutoff: int = option(10, "With --run: passages per answer.", name="-k", least=1)
     no_answer: str | None = option(
@@ -87,15 +92,16 @@ def calibrate(
         _check_saved(words, request, running)
         return
     asked = _parse_threshold(retrieved.origin) if retrieved.origin else None
-    check_sources(request.systems, retrieved.runs, retrieved.qrels)
-    if retrieved.no_answer and not retrieved.runs:
+    lists = (*retrieved.runs, *retrieved.retrievers)
+    check_sources(request.systems, lists, retrieved.qrels)
+    if retrieved.no_answer and not lists:
         raise UsageError(
             "--no-answer needs --run.", mend="Add --run FILE, with lists for these questions too."
         )
     _check_translation(request.systems, asked and asked[0], retrieved.targets)
     if retrieved.positive is not None:
         request = replace(request, mapping={**request.mapping, "same": retrieved.positive})
-    if retrieved.runs:
+    if lists:
         out: Path | None = _calibrate_runs(request, retrieved, running)
     else:
         done = run_session(
@@ -168,13 +174,15 @@ def _calibrate_runs(request: CalibrationRequest, retrieved: RetrievalOptions, ru
     import sys
 
     from embassay.cli.options import make_default_folder
+    from embassay.cli.progress import make_listener
     from embassay.cli.session import Display
     from embassay.protocols.calibration.protocol import check_calibrated
     from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
     from embassay.protocols.rag.scoring.threshold import calibrate_runs
 
     files = ScoreRequest(
-        retrieved.qrels or "", retrieved.runs, grades=request.grades, seed=request.seed, split=request.split,
+        retrieved.qrels or "", retrieved.runs, retrievers=retrieved.retrievers, queries=retrieved.queries,
+        grades=request.grades, seed=request.seed, split=request.split,
         mapping=request.mapping
     )  # fmt: skip
     out = running.out or make_default_folder("calibration")
@@ -182,7 +190,12 @@ def _calibrate_runs(request: CalibrationRequest, retrieved: RetrievalOptions, ru
         files, retrieved.cutoff, request.options, retrieved.no_answer, retrieved.reranked, retrieved.silent,
         retrieved.answered
     )  # fmt: skip
-    calibrate_runs(wanted, out, shlex.join(["embassay", *sys.argv[1:]]))
+    heard = make_listener() if retrieved.retrievers else None
+    try:
+        calibrate_runs(wanted, out, shlex.join(["embassay", *sys.argv[1:]]), listener=heard)
+    finally:
+        if heard is not None:
+            heard.over()
     _show_with_price(retrieved.price)(out, Display(running.json, running.wide), True)
     check_calibrated(out)
     return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embassay.cli.options import App, add_memory_option, stopping_at_memory
-from embassay.cli.rag import golden, probes, questions, score, sweep
+from embassay.cli.rag import golden, probes, questions, score, sweep, trace
 
 app = App("RAG: do the top K passages contain the evidence?")
 
@@ -19,6 +19,7 @@ app.command("golden")(add_memory_option(golden.golden))
 app.command("judges")(stopping_at_memory(golden.judges))
 app.command("questions")(add_memory_option(questions.questions))
 app.command("sweep")(add_memory_option(sweep.sweep))
+app.command("trace")(add_memory_option(trace.trace))
 app.command("prompts")(golden.prompts)
 app.add_typer(golden.check_app, name="check")
 app.add_typer(probes.app, name="probe")

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embassay.cli.options import (
     App,
+    PrintOptions,
     WorkerOptions,
     add_memory_option,
     add_record_options,
     make_default_folder,
 )
+from embassay.protocols.kernel.request import OUTPUT, option
 from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest, VersionsRequest
+from embassay.protocols.rag.probes.tail import TailRequest
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
 
-app = App("Probe why retrieval fails: on names, small talk, or old versions and copies.")
+
+@dataclass(frozen=True)
+class TailOutput(PrintOptions):
+    """Where a comparison with exact search is kept."""
+
+    out: Path | None = option(
+        None, "Folder of the table and the worst questions. Default: none.", group=OUTPUT
+    )
+
+
+app = App("Probe why retrieval fails: on names, small talk, old versions, rare questions.")
 
 
 @app.callback()
 def group() -> None:
-    """Probe why retrieval fails: on names, small talk, or old versions and copies."""
+    """Probe why retrieval fails: on names, small talk, old versions, rare questions."""
 
 
 @app.command("names")
@@ -69,6 +83,40 @@ def versions(request: VersionsRequest, running: WorkerOptions) -> None:
     from embassay.protocols.rag.probes.versions import VersionsProbe
 
     run_session(VersionsProbe(), request, running, "versions")
+
+
+@app.command("tail")
+@add_record_options()
+def tail(request: TailRequest, shown: TailOutput) -> None:
+    """Which questions does an approximate index fail?
+
+    Compares an index's lists with those of exact search, question by question: the 5th percentile and the least beside
+    the mean, by tag of the questions.
+
+    Example: embassay rag probe tail --run hnsw.trec --exact flat.trec
+    """
+    from embassay.cli.terminal import print_rendered, show_table
+    from embassay.protocols.kernel.tables import write_tables
+    from embassay.protocols.rag.probes.tail import measure_tails
+    from embassay.runs.folder import to_json, write_atomic
+
+    tails = measure_tails(request)
+    if shown.out is not None:
+        shown.out.mkdir(parents=True, exist_ok=True)
+        write_tables(shown.out, [tails.table()])
+        write_atomic(
+            shown.out / "tail.json", to_json({**tails.as_dict(), "request": vars(request)}, indent=1) + "\n"
+        )
+    if shown.json:
+        print_rendered(to_json(tails.as_dict(), indent=1))
+        return
+    for sentence in tails.sentences():
+        print_rendered(sentence)
+    printed = tails.table().printed()
+    print_rendered("")
+    show_table(printed.heads, [list(row) for row in printed.body], wide=shown.wide)
+    for note in (printed.note, *(f"{note}." for note in tails.notes)):
+        print_rendered(f"\n{note}")
 
 
 def _run_named(request: NamesRequest | NoiseRequest, running: WorkerOptions, name: str) -> None:

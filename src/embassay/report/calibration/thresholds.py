@@ -48,7 +48,7 @@ MOST_DRAWN, MOST_TRADEOFFS = 4, 3
 
 
 @dataclass(frozen=True)
-class CalibrationWording:
+class TaskWording:
     """How a task says things: `are` of accepted ones, `units`, what `accepting` one is, whose uncertainty it is, and
     what `mistakes` cost."""
 
@@ -62,12 +62,12 @@ class CalibrationWording:
 
 
 WORDINGS = {
-    "pairs": CalibrationWording(
+    "pairs": TaskWording(
         "similarity", "mean the same", "pairs", "Accept pairs of at least this similarity.", "two texts mean the same",
         "Share that means the same minus the mean probability. Below 0 the system is too sure; 0 is exact.",
         "Accepting a pair that does not mean the same costs {wrong}, missing one that does {missed}.",
     ),
-    "answers": CalibrationWording(
+    "answers": TaskWording(
         "score", "have evidence among the first passages", "questions",
         "Answer where the best passage scores this or more; below, say that nothing was found.",
         "there is evidence among the first passages", "",
@@ -81,7 +81,7 @@ def task_of(record: Record) -> str:
     return "answers" if record.datasets("answers") else "pairs"
 
 
-def _wording_for(record: Record) -> CalibrationWording:
+def _wording_for(record: Record) -> TaskWording:
     return WORDINGS[task_of(record)]
 
 

@@ -193,3 +193,45 @@ def test_silence_needs_lists_and_questions_without_evidence(files: ScoreRequest,
             RunCalibrationRequest(asked, no_answer=no_answer, **wrong)
     with pytest.raises(UsageError, match="--reranked"):
         RunCalibrationRequest(asked, reranked=reranked)
+
+
+def test_a_retriever_is_asked_both_sorts_of_questions(
+    files: ScoreRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The numbers are those of its exported file; asked again, nothing is asked again."""
+    import sys
+    import types
+
+    asked, no_answer, _ = with_unanswerable(files, tmp_path, near=0.0)
+    lists: dict[str, list[tuple[str, float]]] = {}
+    for line in Path(asked.runs[0]).read_text().splitlines():
+        query, _, doc, _, score, _ = line.split()
+        lists.setdefault(query, []).append((doc, float(score)))
+    calls: list[str] = []
+
+    def find(query: str) -> list[tuple[str, float]]:
+        calls.append(query)
+        return lists.get(query.removeprefix("Text of "), [])
+
+    module = types.ModuleType("asked_now")
+    module.find = find  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "asked_now", module)
+    queries = tmp_path / "queries.jsonl"
+    names = [*(f"q{query}" for query in range(120)), "unanswered"]
+    queries.write_text("".join(json.dumps({"id": name, "text": f"Text of {name}"}) + "\n" for name in names))
+    rows = [line.split(",") for line in Path(no_answer).read_text().splitlines()[1:]]
+    texts = "".join(f"{key},{kind},Text of {key}\n" for key, kind, _ in rows)
+    Path(no_answer).write_text(f"id,kind,text\n{texts}")
+    options = CalibrationOptions(resamples=50)
+    live = replace(asked, runs=(), retrievers=("both=asked_now:find",), queries=str(queries))
+    request = RunCalibrationRequest(live, options=options, no_answer=no_answer)
+    run = calibrate_runs(request, tmp_path / "live")
+    assert len(set(calls)) == 281
+    assert len(calls) == 281 + 10
+    exported = calibrate_runs(
+        RunCalibrationRequest(asked, options=options, no_answer=no_answer), tmp_path / "file"
+    )
+    assert silence_of(run.path) == silence_of(exported.path)
+    assert RunFolder(run.path).read_results() == RunFolder(exported.path).read_results()
+    calibrate_runs(request, tmp_path / "live")
+    assert len(calls) == 281 + 10

@@ -114,3 +114,17 @@ def test_chunks_belong_to_their_documents(tmp_path):
     order = [3, 0, 4, len(cut) - 1]
     expected = list(dict.fromkeys(int(cut.documents[place]) for place in order))
     assert collapse_passages(order, cut) == expected
+
+
+@pytest.mark.parametrize("chunk", ["8?context=head", "langchain:recursive?size=8"])
+def test_other_chunks_belong_to_their_documents_too(tmp_path, chunk):
+    """Whatever cut them."""
+    if chunk.startswith("langchain"):
+        pytest.importorskip("langchain_text_splitters")
+    collection = _read(_folder(tmp_path / "set", [("q", "d0", 1)]))
+    cut = make_passages(collection, chunk, open_tokenizer("words"))
+    assert len(cut) > len(collection.ids)
+    assert cut.ids[0] == "d0#1"
+    for place, text in zip(cut.documents.tolist(), cut.texts, strict=True):
+        body = text.rpartition("\n")[2]
+        assert body in collection.texts[place]

@@ -195,7 +195,7 @@ class RunCalibrationRequest:
             raise UsageError(f"-k is {self.cutoff}.", mend="An answer is made from 1 passage or more.")
         if self.reranked is not None and self.no_answer is None:
             raise UsageError("--reranked needs questions without an answer.", mend="Add --no-answer FILE.")
-        if self.reranked is not None and len(self.files.runs) > 1:
+        if self.reranked is not None and len(self.files.runs) + len(self.files.retrievers) > 1:
             raise UsageError("--reranked belongs to one run.", mend="Give one --run.")
         _ = self.aims
 
@@ -210,6 +210,7 @@ class RunCalibrationRequest:
         """The arguments as saved in the manifest and compared when they are given again."""
         plain = self.files.as_dict()
         kept = {name: plain[name] for name in ("qrels", "runs", "grades", "seed", "split", "mapping")}
+        kept |= {name: plain[name] for name in ("retrievers", "queries", "depth") if name in plain}
         plain = {**kept, "cutoff": self.cutoff, "options": self.options.as_dict()}
         if self.no_answer is None:
             return plain

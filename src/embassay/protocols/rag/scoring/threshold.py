@@ -7,6 +7,7 @@ or 5 is among the first K, which are what an answer is made from. So queries tak
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,18 @@ from embassay.protocols.calibration.protocol import (
 )
 from embassay.protocols.calibration.shift import Reference
 from embassay.protocols.kernel.outcome import Run, make_file_manifest
-from embassay.protocols.kernel.session import check_same_arguments
+from embassay.protocols.kernel.session import SilentListener, check_same_arguments
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.rag.scoring.inputs import Inputs, describe_runs, hash_entries, map_grades, read_inputs
+from embassay.protocols.rag.live_runs import AskedQuestions, LiveRun, make_live_runs
+from embassay.protocols.rag.scoring.inputs import (
+    Inputs,
+    describe_runs,
+    hash_entries,
+    map_grades,
+    read_inputs,
+    read_judged_questions,
+    read_questions,
+)
 from embassay.protocols.rag.scoring.options import RunCalibrationRequest
 from embassay.protocols.rag.scoring.placement import PlacedRun, PlacedRuns, place_runs
 from embassay.protocols.rag.silence import (
@@ -93,14 +103,36 @@ def _answered_queries(
     )  # fmt: skip
 
 
-def calibrate_runs(request: RunCalibrationRequest, out: Path, command: str = "") -> Run:
-    """Calibrate the scores of runs into the folder `out`; the same request writes it anew.
+@contextmanager
+def _ask_retrievers(
+    request: RunCalibrationRequest, out: Path, listener: SilentListener | None
+) -> Iterator[tuple[LiveRun, ...]]:
+    """The runs of the retrievers that are asked now: the judged questions, and those without an answer."""
+    files = request.files
+    if not files.retrievers:
+        yield ()
+        return
+    texts = read_judged_questions(files)
+    if request.no_answer is not None:
+        texts |= read_questions(request.no_answer)
+    # Two documents are the least that a margin takes.
+    questions = AskedQuestions(texts, files.depth or max(request.cutoff, 2), files.seed)
+    with make_live_runs(files.retrievers, questions, out, listener=listener) as live:
+        yield live
+
+
+def calibrate_runs(
+    request: RunCalibrationRequest, out: Path, command: str = "", *, listener: SilentListener | None = None
+) -> Run:
+    """Calibrate the scores of runs, and of retrievers that are asked now, into the folder `out`; the same request
+    writes it anew, and asks only what has no answer yet.
 
     Raises DataError for files that are not what they should be, UsageError where `out` holds another run.
     """
     folder = RunFolder(out)
     check_same_arguments(folder, request)
-    inputs = read_inputs(request.files)
+    with _ask_retrievers(request, out, listener) as live:
+        inputs = read_inputs(request.files, live)
     board = place_runs(inputs, map_grades(inputs.qrels, request.files.grades))
     kinds = {} if request.no_answer is None else read_unanswerable(request.no_answer)
     unanswerable = [key for ids in kinds.values() for key in ids]

@@ -19,8 +19,9 @@ from embassay.data.sources import prefer_own_path
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel.groups import Labels, tie_items
-from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest, chunk_size
+from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
 from embassay.records import RetrievalSet, Skipped
+from embassay.text.splitters import parse_splitting
 
 Ints = NDArray[np.int64]
 
@@ -126,21 +127,17 @@ def _without_self(data: RetrievalSet) -> tuple[RetrievalSet, tuple[Skipped, ...]
 
 def make_passages(collection: Collection, chunk: str, tokenizer: Tokenizer) -> IndexedPassages:
     """The documents, or chunks `doc#1`, `doc#2` ... of them; an empty document is one empty passage."""
-    size = chunk_size(chunk)
-    if size is None:
+    splitting = parse_splitting(chunk)
+    if splitting is None:
         return IndexedPassages(
             collection.ids, collection.texts, np.arange(len(collection.ids), dtype=np.int64)
         )
-    from embassay.text.chunking import Breadcrumb, Chunking
-    from embassay.text.chunking import chunk as cut
-    from embassay.text.tokenizers import token_ends
-
-    how, ends = Chunking(*size), token_ends(tokenizer)
+    split = splitting.open(tokenizer)
     ids: list[str] = []
     texts: list[str] = []
     documents: list[int] = []
     for position, (key, text) in enumerate(zip(collection.ids, collection.texts, strict=True)):
-        pieces = [piece.text for piece in cut(text, Breadcrumb(), how, ends)] or [""]
+        pieces = split(text) or [""]
         ids += [f"{key}#{number}" for number in range(1, len(pieces) + 1)]
         texts += pieces
         documents += [position] * len(pieces)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -27,6 +26,7 @@ from embassay.systems import SYSTEMS
 from embassay.systems.cosine import PARAMETERS
 from embassay.systems.rerankers import RERANKERS
 from embassay.text import TOKENIZERS
+from embassay.text.splitters import pin_splitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -174,7 +174,6 @@ class SweepRequest:
 
 
 At = Callable[..., AbstractContextManager[None]]
-_CHUNK = re.compile(r"([1-9][0-9]*)(?:\+([0-9]+))?")
 
 
 def check_file(file: SweepFile, base: Path, at: At) -> SweepRequest:
@@ -189,9 +188,10 @@ def check_file(file: SweepFile, base: Path, at: At) -> SweepRequest:
     for position, encoder in enumerate(names["encoder"]):
         with at("encoder", position):
             _check_encoder(encoder)
+    chunks = []
     for position, text in enumerate(file.chunk):
         with at("chunk", position):
-            chunk_size(text)
+            chunks.append(pin_splitting(text))
     with at("generator"):
         generator = _make_generator(file.generator)
     with at("tokenizer"):
@@ -211,30 +211,12 @@ def check_file(file: SweepFile, base: Path, at: At) -> SweepRequest:
         reranker=_distinct_values(names["reranker"]), mode=_distinct_values(file.mode),
         rewrite=_distinct_values(rewrite),
         deduplicate=_distinct_values(file.deduplicate), boost=_distinct_values(file.boost),
-        chunk=_distinct_values(file.chunk),
+        chunk=_distinct_values(chunks),
         queries=file.queries, depth=file.depth, rrf_c=file.rrf_c, measures=measures,
         latency=Latency(**file.latency.model_dump()), tokenizer=file.tokenizer, seed=file.seed,
         rules=rules, prices=prices, base=base, generator=generator,
         names=_names_file(file.names, base, at)
     )  # fmt: skip
-
-
-def chunk_size(text: str) -> tuple[int, int] | None:
-    """Tokens of a chunk and of its overlap; None for whole documents. UsageError for what is neither.
-
-    >>> chunk_size("none"), chunk_size("200"), chunk_size("430+70")
-    (None, (200, 0), (430, 70))
-    """
-    if text == NONE:
-        return None
-    match = _CHUNK.fullmatch(text)
-    size, overlap = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
-    if not match or overlap > size // 2:
-        raise UsageError(
-            f"The chunk {text!r} is not valid.",
-            mend="Write none, a number of tokens (200), or with overlap (430+70).",
-        )
-    return size, overlap
 
 
 def with_rules(request: SweepRequest, **given: Any) -> SweepRequest:

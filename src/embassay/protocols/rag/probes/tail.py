@@ -1,0 +1,210 @@
+"""The tail of an index: its recall against exact search question by question, which a mean hides.
+
+An approximate index may find nearly all for most questions and nearly nothing for some: those near no centre, or under
+a filter that few passages pass. So the 5th percentile and the least stand beside the mean, by group of questions (such
+as the selectivity of their filter), and the worst questions are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.data.judged_runs import Entries, read_run
+from embassay.errors import DataError, UsageError
+from embassay.protocols.kernel.request import DATA, RunRequest, option, repeat_option
+from embassay.protocols.kernel.tables import ColumnTable, number, text, whole
+from embassay.stats import bootstrap_ci, wilson
+
+WORST = 5
+"""Questions that are named."""
+EVERY = "all"
+
+
+@dataclass(frozen=True)
+class TailRequest:
+    """Runs of indexes, the run of exact search over the same passages and filters, and how deep both are compared."""
+
+    runs: tuple[str, ...] = option(
+        MISSING, "What an index found, as FILE or NAME=FILE.", name="--run", value="FILE", group=DATA
+    )
+    exact: str = option(MISSING, "What exact search found for the same questions.", value="FILE", group=DATA)
+    cutoff: int = option(10, "Passages of a list that are compared.", name="-k", least=1)
+    floor: float = option(0.5, "Recall below which a question counts as bad.")
+    queries: str = option(
+        "", "The questions with their tags, such as the selectivity of a filter, to show each.",
+        value="FILE", group=DATA
+    )  # fmt: skip
+    mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
+    seed: int = repeat_option(RunRequest, "seed")
+
+    def __post_init__(self) -> None:
+        if self.cutoff < 1 or not 0 < self.floor <= 1:
+            raise UsageError(
+                f"-k is {self.cutoff} and --floor {self.floor:g}.",
+                mend="Use 1 or more for -k, and a share above 0 and at most 1 for --floor.",
+            )
+
+
+@dataclass(frozen=True)
+class RecallTail:
+    """Recall of an `index` in a `group` of `n` questions: the `mean` with its 95% interval, the 5th percentile `p5`,
+    the `least`, and how many questions are `bad` (below the floor), with the share's interval. `worst` are those of
+    least recall. `missing` have no list of the index: their recall is 0."""
+
+    index: str
+    group: str
+    n: int
+    mean: float
+    low: float | None
+    high: float | None
+    p5: float
+    least: float
+    bad: int
+    bad_low: float
+    bad_high: float
+    missing: int
+    worst: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class IndexTails:
+    """All indexes in all groups, and what is to be known of the files."""
+
+    cutoff: int
+    floor: float
+    tails: tuple[RecallTail, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+    def sentences(self) -> Iterator[str]:
+        """For each index whether its mean hides questions, and which."""
+        for tail in self.tails:
+            if tail.group != EVERY:
+                continue
+            head = f"{tail.index}: mean recall@{self.cutoff} {tail.mean:.3f}, 5th percentile {tail.p5:.3f}"
+            if not tail.bad:
+                yield f"{head}, least {tail.least:.3f}: no question is below {self.floor:g}."
+                continue
+            named = ", ".join(f"{query} ({value:.2f})" for query, value in tail.worst)
+            yield (
+                f"{head}, least {tail.least:.3f}: {tail.bad:,} of {tail.n:,} questions are below {self.floor:g}; "
+                f"the worst are {named}."
+            )
+
+    def table(self) -> ColumnTable:
+        """A line for each index and group."""
+        return ColumnTable.of(
+            "index_tail", "Recall against exact search, by question", self.tails, text("index"), text("group"),
+            number("mean", "mean", 3), number("low", "low", 3), number("high", "high", 3), number("p5", "p5", 3),
+            number("least", "least", 3), whole("below the floor", "bad"), whole("questions", "n"),
+            note="Share of the first passages of exact search that the index found, for each question: the mean with "
+            "its 95% interval, the 5th percentile and the least."
+        )  # fmt: skip
+
+
+def measure_tails(request: TailRequest) -> IndexTails:
+    """Read and compare the files. DataError where a run has no question of the exact one, UsageError for runs of one
+    name."""
+    from embassay.protocols.rag.scoring.inputs import distinct_names, parse_named_path, read_tags
+
+    named = distinct_names([parse_named_path(given) for given in request.runs])
+    exact_path = Path(request.exact).expanduser()
+    exact = rank_lists(read_run(exact_path, request.mapping))
+    tags = read_tags(request.queries) if request.queries else {}
+    tails: list[RecallTail] = []
+    notes: list[str] = []
+    for name, path in named:
+        lists = rank_lists(read_run(path, request.mapping))
+        if not lists.keys() & exact.keys():
+            raise DataError(
+                "the run has no question of the exact search", path=path,
+                expected=f"questions such as {next(iter(exact))!r}", found=", ".join(list(lists)[:3]),
+                mend="Search the same questions with both."
+            )  # fmt: skip
+        recall = compare_lists(lists, exact, request.cutoff)
+        missing = {key for key in exact if key not in lists}
+        if extra := len(lists.keys() - exact.keys()):
+            notes.append(f"{name}: {extra:,} questions were not searched exactly, and do not count")
+        if missing:
+            notes.append(f"{name}: {len(missing):,} questions have no list: their recall is 0")
+        tails += _tails_of(name, recall, missing, tags, request)
+    short = sum(len(docs) < request.cutoff for docs in exact.values())
+    if short:
+        notes.append(
+            f"exact search has fewer than {request.cutoff} passages for {short:,} questions: all of them count"
+        )
+    return IndexTails(request.cutoff, request.floor, tuple(tails), tuple(notes))
+
+
+def rank_lists(entries: Entries) -> dict[str, list[tuple[str, float]]]:
+    """Question -> passages with their scores, best first, equal ones by id."""
+    lists: dict[str, list[tuple[str, float]]] = {}
+    for query, doc, value in entries.frame.select("query", "doc", "value").iter_rows():
+        lists.setdefault(str(query), []).append((str(doc), float(value)))
+    return {query: sorted(hits, key=lambda hit: (-hit[1], hit[0])) for query, hits in lists.items()}
+
+
+def compare_lists(
+    lists: Mapping[str, Sequence[tuple[str, float]]], exact: Mapping[str, Sequence[tuple[str, float]]], k: int
+) -> dict[str, float]:
+    """Question -> share of the first k of exact search among the first k found; 0 without a list.
+
+    Of passages that tie at place k of exact search any counts, as far as its list shows them.
+
+    >>> compare_lists({"q": [("b", 2.0)]}, {"q": [("a", 2.0), ("b", 2.0)]}, 1)
+    {'q': 1.0}
+    """
+    recall = {}
+    for query, hits in exact.items():
+        last = hits[min(k, len(hits)) - 1][1]
+        wanted = {doc for doc, score in hits if score >= last}
+        there = {doc for doc, _ in lists.get(query, ())[:k]}
+        recall[query] = min(1.0, len(wanted & there) / min(k, len(hits)))
+    return recall
+
+
+def _tails_of(
+    name: str,
+    recall: Mapping[str, float],
+    missing: set[str],
+    tags: Mapping[str, Sequence[str]],
+    request: TailRequest,
+) -> Iterator[RecallTail]:
+    groups: dict[str, list[str]] = {EVERY: list(recall)}
+    for query in recall:
+        for tag in tags.get(query, ()):
+            groups.setdefault(tag, []).append(query)
+    for group, queries in groups.items():
+        values = np.array([recall[query] for query in queries])
+        yield _measure_tail(name, group, queries, values, sum(query in missing for query in queries), request)
+
+
+def _measure_tail(
+    name: str,
+    group: str,
+    queries: Sequence[str],
+    values: NDArray[np.float64],
+    missing: int,
+    request: TailRequest,
+) -> RecallTail:
+    ends = bootstrap_ci(values, seed=request.seed)
+    low, high = (None, None) if np.isnan(ends.low) else (ends.low, ends.high)
+    bad = int((values < request.floor).sum())
+    share = wilson(bad / len(values), len(values))
+    order = sorted(range(len(values)), key=lambda row: (values[row], queries[row]))[:WORST]
+    worst = tuple((queries[row], float(values[row])) for row in order if values[row] < 1)
+    # Of few questions the 5th percentile is the least: no value is made up between two.
+    p5 = float(np.quantile(values, 0.05, method="lower"))
+    return RecallTail(
+        name, group, len(values), float(values.mean()), low, high, p5, float(values.min()), bad, share.low, share.high,
+        missing, worst
+    )  # fmt: skip

@@ -1,0 +1,300 @@
+"""Needed passages on their way through a pipeline: their ranks, where they are lost, what each stage does to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from embassay.errors import UsageError
+from embassay.randomness import make_generator
+from embassay.stats import Estimate
+from embassay.stats.calibration import clopper_pearson
+from embassay.stats.resampling import percentile_interval, resample_means
+
+SEARCH, PROMPT = "search", "prompt"
+"""The first stage, whatever searches there are, and the last one."""
+Lists = Mapping[str, Sequence[str]]
+"""Question id -> passage ids, best first."""
+
+
+@dataclass(frozen=True)
+class StageLists:
+    """The lists after a stage."""
+
+    name: str
+    lists: Lists
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """`searches` side by side, then `stages` one after the other, whose last list the first `passages` of are the
+    prompt."""
+
+    searches: tuple[StageLists, ...]
+    stages: tuple[StageLists, ...]
+    passages: int
+
+    def __post_init__(self) -> None:
+        names = self.names
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise UsageError(f"Two stages are called {twice}.", mend="Name each: --stage NAME=FILE.")
+
+    @property
+    def serial(self) -> tuple[StageLists, ...]:
+        """The stages that a passage passes one after the other, behind the searches."""
+        last = (self.stages or self.searches)[-1]
+        prompt = {query: ids[: self.passages] for query, ids in last.lists.items()}
+        return (*self.stages, StageLists(PROMPT, prompt))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All stages in their order, the prompt last."""
+        return (*(search.name for search in self.searches), *(stage.name for stage in self.stages), PROMPT)
+
+
+@dataclass(frozen=True)
+class PassageTrace:
+    """A needed passage of a question: its rank after each of the pipeline's stages (`names`), None where it is not in
+    the list; `lost` is the stage that it did not get through, empty where it is in the prompt."""
+
+    query: str
+    passage: str
+    ranks: tuple[int | None, ...]
+    lost: str
+
+
+@dataclass(frozen=True)
+class StageLoss:
+    """The share of needed passages that are lost at a stage, of the questions with a tag ("" for all)."""
+
+    stage: str
+    tag: str
+    lost: int
+    share: Estimate
+
+
+@dataclass(frozen=True)
+class StageEffect:
+    """What a stage does to needed passages. `raised` were not among the first as many as the prompt takes and now are,
+    `lowered` were and are not, `dropped_first` of these are not in the list any more. `is_powerless`: it gets no more
+    passages than the prompt takes, and drops none, so it cannot change what is in the prompt."""
+
+    stage: str
+    raised: int
+    lowered: int
+    dropped_first: int
+    is_powerless: bool
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A whole trace. `found_by` counts needed passages by the searches that found them, "" for none."""
+
+    names: tuple[str, ...]
+    passages: int
+    questions: int
+    rows: tuple[PassageTrace, ...]
+    losses: tuple[StageLoss, ...]
+    effects: tuple[StageEffect, ...]
+    found_by: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def largest(self) -> StageLoss | None:
+        """The stage that loses most, of all questions; None where nothing is lost."""
+        whole = [loss for loss in self.losses if not loss.tag and loss.lost]
+        return max(whole, key=lambda loss: loss.lost, default=None)
+
+    @property
+    def in_prompt(self) -> int:
+        """Needed passages that are in the prompt."""
+        return sum(not row.lost for row in self.rows)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record as plain values."""
+        return asdict(self)
+
+
+Needed = Mapping[str, Sequence[str]]
+"""Question id -> the passages that it needs."""
+
+
+def trace_pipeline(
+    pipeline: Pipeline,
+    needed: Needed,
+    *,
+    tags: Mapping[str, Sequence[str]] | None = None,
+    resamples: int = 2_000,
+    seed: int = 1337,
+) -> Trace:
+    """Follow every needed passage, and count what is lost where; by the `tags` of questions too. UsageError where
+    nothing is needed."""
+    rows = trace_passages(pipeline, needed)
+    if not rows:
+        raise UsageError(
+            "No question needs a passage.", mend="Judgements of grade 4 or 5 are needed; see --grades."
+        )
+    stages = (SEARCH, *(stage.name for stage in pipeline.serial))
+    groups = {"": None, **_queries_by_tag(tags or {})}
+    losses = [
+        _loss(rows, stage, tag, members, resamples, seed)
+        for tag, members in groups.items()
+        for stage in stages
+        if members is None or any(row.query in members for row in rows)
+    ]
+    effects = tuple(_effects(pipeline, needed))
+    return Trace(
+        pipeline.names, pipeline.passages, len({row.query for row in rows}), rows, tuple(losses), effects,
+        _count_finders(pipeline, rows), (*_unlisted(pipeline, needed), *_crowded(pipeline, needed))
+    )  # fmt: skip
+
+
+def trace_passages(pipeline: Pipeline, needed: Needed) -> tuple[PassageTrace, ...]:
+    """The ranks of every needed passage, and where it is lost: at the stage behind the last one that has it."""
+    stages = (*pipeline.searches, *pipeline.serial)
+    ranked = [{query: _ranks(ids) for query, ids in stage.lists.items()} for stage in stages]
+    rows = []
+    for query, passages in needed.items():
+        for passage in dict.fromkeys(passages):
+            ranks = tuple(places.get(query, {}).get(passage) for places in ranked)
+            rows.append(PassageTrace(query, passage, ranks, _lost_at(pipeline, ranks)))
+    return tuple(rows)
+
+
+def _ranks(ids: Sequence[str]) -> dict[str, int]:
+    return {key: rank for rank, key in enumerate(dict.fromkeys(ids), start=1)}
+
+
+def _lost_at(pipeline: Pipeline, ranks: Sequence[int | None]) -> str:
+    first = len(pipeline.searches)
+    there = [any(rank is not None for rank in ranks[:first]), *(rank is not None for rank in ranks[first:])]
+    if there[-1]:
+        return ""
+    names = [SEARCH, *(stage.name for stage in pipeline.serial)]
+    # A stage may add passages of its own, so the last stage that has it counts.
+    last = max((place for place, has in enumerate(there) if has), default=-1)
+    return names[last + 1]
+
+
+def _queries_by_tag(tags: Mapping[str, Sequence[str]]) -> dict[str, set[str] | None]:
+    groups: dict[str, set[str] | None] = {}
+    for query, names in tags.items():
+        for name in names:
+            members = groups.setdefault(name, set())
+            assert members is not None
+            members.add(query)
+    return dict(sorted(groups.items()))
+
+
+def _loss(
+    rows: Sequence[PassageTrace], stage: str, tag: str, members: set[str] | None, resamples: int, seed: int
+) -> StageLoss:
+    """The share over needed passages; its interval is over questions, which are drawn with all theirs."""
+    counts: dict[str, list[int]] = {}
+    for row in rows:
+        if members is None or row.query in members:
+            both = counts.setdefault(row.query, [0, 0])
+            both[0] += row.lost == stage
+            both[1] += 1
+    table = np.array(list(counts.values()), dtype=np.float64)
+    lost, n = (int(total) for total in table.sum(axis=0))
+    share = lost / n
+    low = high = np.nan
+    if len(table) > 1:
+        rng = make_generator(seed, "trace", stage, tag)
+        means = resample_means(table, n_resamples=resamples, rng=rng)
+        low, high = percentile_interval(means[:, 0] / means[:, 1])
+    if np.isnan(low):
+        # None, or all: questions are what there are so many of.
+        low, high = clopper_pearson(share * len(table), len(table), 0.95)
+        return StageLoss(
+            stage, tag, lost, Estimate(share, low, high, n, "Clopper and Pearson over questions")
+        )
+    return StageLoss(stage, tag, lost, Estimate(share, low, high, n, "bootstrap over questions"))
+
+
+def _effects(pipeline: Pipeline, needed: Needed) -> list[StageEffect]:
+    """What each later stage does, beside what the order before it would have put into the prompt."""
+    most = pipeline.passages
+    effects = []
+    # Of several searches a passage has the better rank.
+    before = [
+        {
+            query: _best_ranks([search.lists.get(query, ()) for search in pipeline.searches])
+            for query in needed
+        }
+    ]
+    for stage in pipeline.stages:
+        after = {query: _ranks(stage.lists.get(query, ())) for query in needed}
+        was = before[-1]
+        pairs = [
+            (was[query].get(passage), after[query].get(passage))
+            for query, passages in needed.items()
+            for passage in dict.fromkeys(passages)
+        ]
+        is_first = [(_is_among(rank, most), _is_among(now, most), now) for rank, now in pairs]
+        drops = any(was[query].keys() - after[query].keys() for query in needed)
+        fits = all(len(was[query]) <= most for query in needed)
+        effects.append(
+            StageEffect(
+                stage.name,
+                sum(is_now and not was_there for was_there, is_now, _ in is_first),
+                sum(was_there and not is_now for was_there, is_now, _ in is_first),
+                sum(was_there and now is None for was_there, _, now in is_first),
+                fits and not drops,
+            )
+        )
+        before.append(after)
+    return effects
+
+
+def _best_ranks(lists: Sequence[Sequence[str]]) -> dict[str, int]:
+    best: dict[str, int] = {}
+    for ids in lists:
+        for key, rank in _ranks(ids).items():
+            best[key] = min(rank, best.get(key, rank))
+    return best
+
+
+def _is_among(rank: int | None, most: int) -> bool:
+    return rank is not None and rank <= most
+
+
+def _count_finders(pipeline: Pipeline, rows: Sequence[PassageTrace]) -> dict[str, int]:
+    """By the names of the searches that found it, joined by " + "."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        finders = [
+            search.name
+            for search, rank in zip(pipeline.searches, row.ranks, strict=False)
+            if rank is not None
+        ]
+        name = " + ".join(finders)
+        counts[name] = counts.get(name, 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def _unlisted(pipeline: Pipeline, needed: Needed) -> list[str]:
+    """Questions that a file has no list for: their passages count as not found there."""
+    notes = []
+    for stage in (*pipeline.searches, *pipeline.stages):
+        missing = [query for query in needed if query not in stage.lists]
+        if missing:
+            notes.append(
+                f"{stage.name} has no list for {len(missing):,} of {len(needed):,} questions, such as {missing[0]!r}."
+            )
+    return notes
+
+
+def _crowded(pipeline: Pipeline, needed: Needed) -> list[str]:
+    """Questions that need more than the prompt takes: some of theirs are lost in any case."""
+    over = [len(set(passages)) - pipeline.passages for passages in needed.values()]
+    more = [count for count in over if count > 0]
+    if not more:
+        return []
+    return [
+        f"{len(more):,} questions need more passages than the prompt takes: {sum(more):,} are lost whatever the order."
+    ]

@@ -1,0 +1,70 @@
+"""What a trace is asked with: the lists of a pipeline, or the parts to make it of, and what is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from embassay.errors import UsageError
+from embassay.protocols.kernel.request import DATA, STATISTICS, SYSTEMS, RunRequest, option, repeat_option
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    """Lists after each stage as files (`searches`, `stages`, `qrels`), or a `dataset` with an `encoder`."""
+
+    searches: tuple[str, ...] = option(
+        (), "What a search found: NAME=FILE, a run as rag score takes it. Repeat for words and vectors.",
+        name="--search", value="FILE", group=DATA
+    )  # fmt: skip
+    stages: tuple[str, ...] = option(
+        (), "The list after a later stage (fusion, filter, cut, reranker): NAME=FILE, in the order of the pipeline.",
+        name="--stage", value="FILE", group=DATA
+    )  # fmt: skip
+    qrels: str = option("", "Graded judgements: TREC, BEIR, JSONL, CSV or Parquet.", value="FILE", group=DATA)
+    grades: str | None = option(
+        None,
+        "Grade map of --qrels: binary, trec3, cranfield, or value=grade,...; 4 and 5 are needed.",
+        group=DATA,
+    )
+    queries: str = option("", "The questions with their `tags`, for losses by tag.", value="FILE", group=DATA)
+    mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
+    dataset: str = option(
+        "",
+        "In place of files: a dataset, to make the lists with -s.",
+        name="--dataset -d",
+        value="DATASET",
+        group=DATA,
+    )
+    encoder: str = option(
+        "", "With -d: the system that searches by vectors.", name="--system -s", group=SYSTEMS
+    )
+    reranker: str = option("", "With -d: the reranker.", value="RERANKER", group=SYSTEMS)
+    depth: int = option(100, "With -d: passages that each search finds.", least=1, most=10_000)
+    k: int = option(
+        50, "With -d: passages that the cut leaves for the reranker.", name="-k", least=1, most=10_000
+    )
+    passages: int = option(5, "Passages in the prompt.", name="--passages", least=1, most=10_000)
+    limit: int | None = option(None, "With -d: questions, drawn at random.", least=1, group=DATA)
+    resamples: int = option(2_000, "Resamples for intervals.", least=1, most=100_000, group=STATISTICS)
+    seed: int = option(1337, "Seed of everything random.", group=STATISTICS)
+
+    def __post_init__(self) -> None:
+        if self.dataset:
+            if self.searches or self.stages or self.qrels:
+                raise UsageError(
+                    "A dataset and files are two ways to trace.",
+                    mend="Give -d with -s, or --search, --stage and --qrels.",
+                )
+            if not self.encoder:
+                raise UsageError("No system searches the dataset.", mend="Add -s SYSTEM, such as -s minilm.")
+            return
+        if not self.searches or not self.qrels:
+            raise UsageError(
+                "There is no pipeline to trace.",
+                mend="Give --qrels FILE, --search NAME=FILE and --stage NAME=FILE; or -d DATASET -s SYSTEM.",
+            )
+        if len(self.searches) > 1 and not self.stages:
+            raise UsageError(
+                "Several searches end in no common list.", mend="Add the fused list: --stage fused=FILE."
+            )

@@ -1,0 +1,96 @@
+"""The lists of a pipeline after each stage: read from files, or made with an encoder, BM25 and a reranker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from embassay.data import draw, open_dataset
+from embassay.data.judged_runs import read_qrels, read_run
+from embassay.data.sources import prefer_own_path
+from embassay.errors import DataError
+from embassay.measures.judgements import RELEVANT
+from embassay.protocols.rag.scoring.inputs import fuse_runs, map_grades, parse_named_path, read_tags, retrieve
+from embassay.protocols.rag.trace.losses import Lists, Needed, Pipeline, StageLists, Trace, trace_pipeline
+from embassay.protocols.rag.trace.options import TraceRequest
+from embassay.systems.remote import Ledger
+from embassay.systems.rerankers import open_reranker
+from embassay.text import open_tokenizer
+
+
+def run_trace(request: TraceRequest, *, ledger: Ledger | None = None) -> Trace:
+    """Read or make the lists, and follow each needed passage. DataError and UsageError for what cannot be read, and
+    where no question has both a need and a list."""
+    if request.dataset:
+        pipeline, needed = make_pipeline(request, ledger or Ledger())
+    else:
+        pipeline, needed = read_pipeline(request)
+    tags = read_tags(request.queries) if request.queries else None
+    return trace_pipeline(pipeline, needed, tags=tags, resamples=request.resamples, seed=request.seed)
+
+
+def read_pipeline(request: TraceRequest) -> tuple[Pipeline, Needed]:
+    """The lists in files, and what their questions need: passages of grade 4 or 5."""
+    searches, stages = (
+        tuple(_read_stage(given, request) for given in files) for files in (request.searches, request.stages)
+    )
+    judged = map_grades(read_qrels(Path(request.qrels).expanduser(), request.mapping), request.grades).frame
+    needed: dict[str, list[str]] = {}
+    for query, doc, grade in judged.select("query", "doc", "grade").iter_rows():
+        if grade >= RELEVANT:
+            needed.setdefault(str(query), []).append(str(doc))
+    pipeline = Pipeline(searches, stages, request.passages)
+    listed = {query for stage in (*searches, *stages) for query in stage.lists}
+    if needed and not listed & needed.keys():
+        raise DataError(
+            "no judged question has a list", path=request.qrels, expected=f"ids such as {min(listed, default='')!r}",
+            found=repr(min(needed)), mend="Judgements and runs must name questions alike."
+        )  # fmt: skip
+    return pipeline, needed
+
+
+def _read_stage(given: str, request: TraceRequest) -> StageLists:
+    """A run by its scores, best first; equal ones in the order of the file."""
+    name, path = parse_named_path(given)
+    hits: dict[str, list[tuple[float, int, str]]] = {}
+    rows = read_run(path, request.mapping).frame.select("query", "doc", "value").iter_rows()
+    for line, (query, doc, value) in enumerate(rows):
+        hits.setdefault(str(query), []).append((-float(value), line, str(doc)))
+    return StageLists(
+        name, {query: [doc for *_, doc in sorted(of_query)] for query, of_query in hits.items()}
+    )
+
+
+def make_pipeline(request: TraceRequest, ledger: Ledger) -> tuple[Pipeline, Needed]:
+    """Search a dataset by words and by vectors, fuse by reciprocal ranks, cut at `k`, and rerank."""
+    dataset = open_dataset(prefer_own_path(request.dataset))
+    data = dataset.load("retrieval").data
+    # Grades of 1 to 5 are gains of 0 to 4; where there are none, whatever is relevant is needed.
+    least = RELEVANT - 1 if dataset.gains.table is not None else np.nextafter(0, 1)
+    judged = {query: [doc for doc, gain in row.items() if gain >= least] for query, row in data.qrels.items()}
+    asked = [key for key in data.queries.ids if judged.get(key)]
+    if request.limit is not None:
+        asked = [asked[row] for row in draw(asked, request.limit, request.seed)]
+    needed = {key: judged[key] for key in asked}
+    text_of = dict(zip(data.queries.ids, data.queries.texts, strict=True))
+    questions = {key: text_of[key] for key in asked}
+    passages = dict(zip(data.corpus.ids, data.corpus.texts, strict=True))
+    tokenizer = open_tokenizer("words")
+    runs = [
+        retrieve(system, passages, questions, request.depth, tokenizer=tokenizer)
+        for system in ("bm25", request.encoder)
+    ]
+    words, vectors = ({query: [key for key, _ in hits] for query, hits in run.items()} for run in runs)
+    fused = {query: [key for key, _ in hits] for query, hits in fuse_runs(runs, 2 * request.depth).items()}
+    cut = {query: ids[: request.k] for query, ids in fused.items()}
+    stages = [StageLists("fused", fused), StageLists("cut", cut)]
+    if request.reranker:
+        reranker = open_reranker(request.reranker, ledger=ledger, tokenizer=tokenizer, seed=request.seed)
+        order: dict[str, list[str]] = {}
+        for query, ids in cut.items():
+            scores = np.asarray(reranker.score(questions[query], [passages[key] for key in ids]))
+            order[query] = [ids[place] for place in np.argsort(-scores, kind="stable").tolist()]
+        stages.append(StageLists("reranked", order))
+    searches: list[tuple[str, Lists]] = [("words", words), ("vectors", vectors)]
+    return Pipeline(tuple(StageLists(*pair) for pair in searches), tuple(stages), request.passages), needed

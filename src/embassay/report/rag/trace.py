@@ -1,0 +1,84 @@
+"""What a trace says on a terminal: where needed passages are lost, what each stage does, and each passage's way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from embassay.document.blocks import Block, Bullets, Column, Entry, Said, Table, Verdict, number_columns
+from embassay.protocols.rag.trace.losses import PROMPT, SEARCH, StageLoss, Trace
+
+
+def trace_view(trace: Trace, *, each: bool = False) -> Iterator[Block]:
+    """The verdict and the losses, by tag where there are tags; with `each`, a row for every needed passage."""
+    yield Verdict((_verdict(trace),), ((_lede(trace),),))
+    yield _loss_table([loss for loss in trace.losses if not loss.tag], "Stage", "trace-losses")
+    tagged = [loss for loss in trace.losses if loss.tag and loss.lost]
+    if tagged:
+        yield _loss_table(tagged, "Tag and stage", "trace-tags")
+    if each:
+        yield _passage_table(trace)
+    yield Bullets((*_say_effects(trace), *trace.notes))
+
+
+def _verdict(trace: Trace) -> str:
+    largest = trace.largest
+    if largest is None:
+        return "Every needed passage is in the prompt."
+    where = {SEARCH: "No search finds them", PROMPT: f"They rank below the first {trace.passages}"}
+    said = where.get(largest.stage, f"They are lost at the stage {largest.stage}")
+    return f"{said}: {_share(largest)} of needed passages."
+
+
+def _lede(trace: Trace) -> str:
+    n = len(trace.rows)
+    finders = "; ".join(f"{name or 'none'} {count:,}" for name, count in trace.found_by.items())
+    return (
+        f"{trace.in_prompt:,} of {n:,} needed passages of {trace.questions:,} questions are in the prompt, which takes "
+        f"{trace.passages}. Found by: {finders}."
+    )
+
+
+def _share(loss: StageLoss) -> str:
+    share = loss.share
+    return f"{share.estimate:.0%} ({100 * share.low:.0f}-{share.high:.0%})"
+
+
+def _loss_table(losses: list[StageLoss], title: str, name: str) -> Table:
+    rows: list[list[Said | Entry]] = [
+        [
+            " ".join(filter(None, (loss.tag and f"{loss.tag}:", loss.stage))),
+            f"{loss.lost:,}",
+            _share(loss),
+            f"{loss.share.n:,}",
+        ]
+        for loss in losses
+    ]
+    heads: list[str | Column] = [title, *number_columns("Lost here", "Share, 95%", "n")]
+    return Table.of(name, heads, rows)
+
+
+def _passage_table(trace: Trace) -> Table:
+    rows: list[list[Said | Entry]] = [
+        [
+            f"{row.query} {row.passage}",
+            *("" if rank is None else f"{rank:,}" for rank in row.ranks),
+            row.lost or "in the prompt",
+        ]
+        for row in trace.rows
+    ]
+    heads: list[str | Column] = ["Question and passage", *number_columns(*trace.names), "Lost at"]
+    return Table.of("trace-passages", heads, rows)
+
+
+def _say_effects(trace: Trace) -> Iterator[str]:
+    for effect in trace.effects:
+        if effect.is_powerless:
+            yield (
+                f"{effect.stage} cannot help: it gets no more passages than the prompt takes. Move it before the cut, "
+                "or let the cut leave more."
+            )
+            continue
+        said = f"{effect.stage}: {effect.raised:,} needed passages move up into the first {trace.passages}"
+        yield f"{said}, {effect.lowered:,} out of them" + (
+            f" ({effect.dropped_first:,} leave the list)." if effect.dropped_first else "."
+        )

@@ -1,0 +1,105 @@
+"""Chunks by name: ours and others', counted by one tokenizer."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from importlib.util import find_spec
+
+import pytest
+
+from embassay.errors import ModelError, UsageError
+from embassay.text import open_tokenizer
+from embassay.text.splitters import SPLITTERS, Splitting, parse_splitting, pin_splitting
+from embassay.text.tokenizers import token_ends
+
+WORDS = open_tokenizer("words")
+TEXT = (
+    "The kettle is old. It leaks at the spout when it is full.\n\nNobody mends kettles now, since new ones cost less "
+    "than an hour of a tinsmith, and so it stands on the shelf beside the lamp that does not burn. It is kept."
+)
+OTHERS = [f"{library}:{name}" for library, names in SPLITTERS.items() for name in names]
+MODULES = {"chonkie": "chonkie", "langchain": "langchain_text_splitters"}
+
+
+def split(spec: str, text: str = TEXT) -> list[str]:
+    splitting = parse_splitting(spec)
+    assert splitting is not None
+    return splitting.open(WORDS)(text)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "12",
+        "12+4",
+        "12?context=head",
+        "chonkie:sentence?size=12&overlap=4&version=1.7.0",
+        "langchain:markdown?size=9",
+    ],
+)
+def test_a_splitting_is_what_it_is_written_as(spec: str) -> None:
+    assert str(parse_splitting(spec)) == spec
+    assert parse_splitting(str(parse_splitting(spec))) == parse_splitting(spec)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "0", "10+9", "twelve", "12?context=tail", "12?size=3", "chonkie:semantic", "langchain:recursive?size=0",
+        "langchain:recursive?size=-3", "langchain:recursive?sise=20", "chonkie:recursive?size=20&overlap=5", "spacy:x",
+    ],
+)  # fmt: skip
+def test_what_is_no_splitting(spec: str) -> None:
+    with pytest.raises(UsageError):
+        parse_splitting(spec)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", OTHERS)
+def test_others_cut_by_our_tokens(name: str) -> None:
+    """No word is lost or changed, blank texts have no chunk, and where they can a chunk keeps the size."""
+    library = name.partition(":")[0]
+    if find_spec(MODULES[library]) is None:
+        pytest.skip(f"needs {library}")
+    pieces = split(f"{name}?size=12")
+    assert len(pieces) > 1
+    assert "".join("".join(pieces).split()) == "".join(TEXT.split())
+    assert split(f"{name}?size=12", " \n ") == []
+    ends = token_ends(WORDS)
+    longest = max(len(ends(piece)) for piece in pieces)
+    # langchain's character splitter cuts at blank lines alone, and chonkie's sentence chunker at sentences.
+    assert longest <= 12 or name in ("langchain:character", "chonkie:sentence")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_langchain_by_hand() -> None:
+    """What its splitter gives with the number of words as the length."""
+    splitters = pytest.importorskip("langchain_text_splitters")
+    theirs = splitters.RecursiveCharacterTextSplitter(
+        chunk_size=12, chunk_overlap=4, length_function=lambda text: len(token_ends(WORDS)(text))
+    )
+    assert split("langchain:recursive?size=12&overlap=4") == theirs.split_text(TEXT)
+
+
+def test_context_is_the_first_sentence() -> None:
+    """Before every chunk but the first, which has it."""
+    bare, told = split("12"), split("12?context=head")
+    assert told == [bare[0], *(f"The kettle is old.\n{piece}" for piece in bare[1:])]
+
+
+def test_the_version_is_part_of_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of another version are not taken for these, and a library that is missing is told with its mend."""
+    monkeypatch.setattr("embassay.text.splitters.version", lambda name: "9.9")
+    assert pin_splitting("chonkie:sentence?size=20") == "chonkie:sentence?size=20&version=9.9"
+    assert pin_splitting("430+70") == "430+70"
+    with pytest.raises(ModelError, match=r"1\.0"):
+        Splitting("chonkie", "sentence", 20, version="1.0").open(WORDS)
+
+    def absent(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr("embassay.text.splitters.version", absent)
+    with pytest.raises(ModelError, match=r"embassay\[chunkers\]"):
+        pin_splitting("langchain:recursive")
