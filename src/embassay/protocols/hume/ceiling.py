@@ -550,7 +550,7 @@ def items_needed(
     >>> answers = {"ann": {item: int(int(item) % 5 > 0) for item in gold}}
     >>> from embassay.protocols.hume.study import TaskSpec
     >>> people = People(TaskSpec("t", "classification", "eng"), gold, answers)
-    >>> found = count_items_needed(people, {item: float(int(item) % 3 > 0) for item in gold})
+    >>> found = items_needed(people, {item: float(int(item) % 3 > 0) for item in gold})
     >>> found.items, found.annotators, round(found.smallest, 2)
     (137, None, 0.28)
     """
