@@ -120,21 +120,22 @@ def test_the_house_only_gets_better() -> None:
 
 
 GAUGES = {
-    "functions named by one word, %": 35.25,
+    "functions named by one word, %": 27.63,
     "functions named by a participle": 0,
     "class names in three folders": 0,
     "classes with value, low and high": 16,
     "tokens in the median statement": 14,
-    "statements with two loops inside, %": 3.26,
-    "puzzles in 1,000 statements": 6.67,
-    "lines of code to a comment": 46.25,
-    "tokens, in thousands": 1217,
+    "statements with two loops inside, %": 3.2,
+    "puzzles in 1,000 statements": 6.5,
+    "lines of code to a comment": 47.22,
+    "tokens, in thousands": 1217.4,
 }
 """What `gauges.py` counts, as it is today. The goals: 45, 0, 0, 6, 10, 1.2, 2, 33, 1000. The tokens rose by 26 with
 retrievers that are asked, recall by names, distractors, attacks, guards and fresh texts; by 41 with watching a model,
 drops corrected by ratings, facets, an MCP server and what a real small model broke; by 8 with Every Eval Ever, the
 hub's results and Trackio; by 22 with recordings that are resumed, watched systems priced as they charge, and traces of
-a pipeline; by 4 with scores while a model is trained and chunkers of others."""
+a pipeline; by 4 with scores while a model is trained and chunkers of others. Lines to a comment rose by 1 when 2,200
+names of one word became a verb and its object: longer names take more lines."""
 
 
 @pytest.mark.slow
