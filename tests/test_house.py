@@ -224,14 +224,14 @@ LIFE = (
     (4, "protocols/kernel/session.py", "begin"),
     (4, "protocols/kernel/forecast.py", "cells"),
     (5, "runs/execution.py", "do"),
-    (6, "protocols/kernel/evaluation.py", "evaluate"),
+    (6, "protocols/kernel/evaluation.py", "evaluate_cell"),
     (6, "protocols/kernel/inputs.py", "opened"),
-    (6, "runs/memory.py", "room_for"),
-    (7, "protocols/sage/robustness.py", "evaluate"),
+    (6, "runs/memory.py", "reserve_room"),
+    (7, "protocols/sage/robustness.py", "evaluate_system"),
     (8, "protocols/kernel/estimates.py", "estimate"),
     (8, "stats/resampling.py", "resample_means"),
     (9, "runs/execution.py", "keep_cell"),
-    (10, "protocols/kernel/comparisons.py", "summarise"),
+    (10, "protocols/kernel/comparisons.py", "summarise_run"),
     (10, "report/html.py", "write_page"),
 )
 """What a cell goes through, with the step of docs/architecture.md that names it."""
@@ -273,8 +273,8 @@ def test_a_cell_lives_as_the_map_says(tmp_path: Path) -> None:
 
 
 def _with_ending(step: str) -> str:
-    """The step, a function of a module named by the module: `evaluation.evaluate`."""
-    return re.sub(r"`(evaluation)\.evaluate`", r"`\1.py`", step)
+    """The step, a function of a module named by the module: `evaluation.evaluate_cell`."""
+    return re.sub(r"`(evaluation)\.evaluate_cell`", r"`\1.py`", step)
 
 
 BESIDE = {"checks", "docs", "equality", "fuzz", "packaging", "reference_pages", "stub", "threats"}

@@ -371,7 +371,7 @@ _DIGITS = 8
 
 def board_version(run: RunData) -> str:
     """A short digest of all that must agree between runs of a board: kind, data, seed, limit, tasks and options. What
-    `protocols.compare.pairing` asks for is part of it."""
+    `protocols.compare.compare_manifests` asks for is part of it."""
     data = sorted(
         (str(dataset["name"]), str(dataset.get("fingerprint")))
         for dataset in run.manifest.get("datasets") or ()

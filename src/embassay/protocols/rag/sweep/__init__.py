@@ -1,6 +1,6 @@
 """Sweeps: every combination of encoder, index, depth and reranker, measured for quality, time and money (rag 3).
 
-`embassay.rag.sweep` is this package, and a call of it is `sweep.protocol.sweep`: see `golden`.
+`embassay.rag.sweep` is this package, and a call of it is `sweep.protocol.sweep_stacks`: see `golden`.
 """
 
 from __future__ import annotations
