@@ -24,17 +24,17 @@ def _verdict(trace: Trace) -> str:
     largest = trace.largest
     if largest is None:
         return "Every needed passage is in the prompt."
-    where = {SEARCH: "No search finds them", PROMPT: f"They rank below the first {trace.passages}"}
-    said = where.get(largest.stage, f"They are lost at the stage {largest.stage}")
-    return f"{said}: {_share(largest)} of needed passages."
+    where = {SEARCH: "are found by no search", PROMPT: f"are found but rank below the first {trace.passages}"}
+    ending = where.get(largest.stage, f"are lost at the stage {largest.stage}")
+    return f"{_share(largest)} of the needed passages {ending}"
 
 
 def _lede(trace: Trace) -> str:
     n = len(trace.rows)
     finders = "; ".join(f"{name or 'none'} {count:,}" for name, count in trace.found_by.items())
     return (
-        f"{trace.in_prompt:,} of {n:,} needed passages of {trace.questions:,} questions are in the prompt, which takes "
-        f"{trace.passages}. Found by: {finders}."
+        f"{trace.in_prompt:,} of the {n:,} passages that {trace.questions:,} questions need are in the prompt, which "
+        f"takes {trace.passages}. Found by: {finders}."
     )
 
 
@@ -78,7 +78,9 @@ def _say_effects(trace: Trace) -> Iterator[str]:
                 "or let the cut leave more."
             )
             continue
-        said = f"{effect.stage}: {effect.raised:,} needed passages move up into the first {trace.passages}"
-        yield f"{said}, {effect.lowered:,} out of them" + (
+        if not (effect.raised or effect.lowered or effect.dropped_first):
+            continue
+        said = f"{effect.stage} moves {effect.raised:,} needed passages into the first {trace.passages}"
+        yield f"{said} and {effect.lowered:,} out of them" + (
             f" ({effect.dropped_first:,} leave the list)." if effect.dropped_first else "."
         )
