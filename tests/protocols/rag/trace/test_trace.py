@@ -123,7 +123,8 @@ def test_files_are_traced_from_the_command_line(tmp_path: Path) -> None:
     call = ["rag", "trace", "--qrels", str(qrels), "--search", words, "--search", dense, "--stage", fused]
     done = CliRunner().invoke(app, [*call, "--stage", final, "--per-passage"])
     assert done.exit_code == 0, done.output
-    assert "filter: 100%" in done.output
+    assert done.output.startswith("100% (63-100%)")
+    assert "stage filter" in done.output
     told = json.loads(CliRunner().invoke(app, [*call, "--json"]).output)
     assert told["rows"][0] == {"query": "q0", "passage": "good", "ranks": [2, None, 3, 3], "lost": ""}
     assert "vectors has no list for 1 of 8 questions" in told["notes"][0]
