@@ -136,10 +136,10 @@ def test_a_table_on_a_terminal(tmp_path: Path) -> None:
     """Behind a real terminal, where colours are drawn: only ours, and brackets are no markup."""
     pty = pytest.importorskip("pty")
     program = (
-        "from embassay.cli.terminal import only_visible\n"
+        "from embassay.cli.terminal import filter_control_characters\n"
         "from embassay.cli.terminal import print_rendered, show_table, progress_bars\n"
         f"evil = {EVIL!r}\n"
-        "with only_visible():\n"
+        "with filter_control_characters():\n"
         "    show_table(['a', evil], [[evil, evil]], wide=True)\n"
         "    print_rendered(evil); print(evil)\n"
         "    bars = progress_bars(); bars.start(); bars.add_task(evil, state=evil)\n"

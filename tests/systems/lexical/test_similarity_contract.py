@@ -154,7 +154,7 @@ def test_threads_do_not_change_a_bit(system, monkeypatch):
     outcomes = []
     for threads in (1, 4):
         for module in (reference, bm25, bm25_mutual, index, overlap):
-            monkeypatch.setattr(module, "cores", lambda threads=threads: threads)
+            monkeypatch.setattr(module, "count_cores", lambda threads=threads: threads)
         ranked = system.search(texts, texts, 5)
         parts = system.pairs(texts, texts[::-1]), system.distances(texts), ranked.indices, ranked.scores
         outcomes.append([part.tobytes() for part in parts])
