@@ -16,7 +16,7 @@ from tiers import HERE, read_places
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "src").rglob("*.py"))
-MODULE_LINES, FUNCTION_LINES, USUAL_LINES = 700, 50, 30
+FUNCTION_LINES, USUAL_LINES = 50, 30
 VAGUE = {"utils", "util", "helper", "helpers", "manager", "managers", "misc", "common"}
 
 # Written in pieces, so that this file does not hold what it looks for.
@@ -54,19 +54,6 @@ def _tracked() -> list[Path]:
         return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
     kept = (path for folder in ("src", "tests", "docs", "benchmarks") for path in (ROOT / folder).rglob("*"))
     return [path for path in (*kept, *ROOT.glob("*")) if path.is_file() and "__pycache__" not in path.parts]
-
-
-def test_modules_are_short() -> None:
-    """No module of the package is longer than 700 lines, docstrings, comments and blank lines counted.
-
-    The limit of the house, 500 lines of code, stands in test_house.py.
-    """
-    long = {str(path.relative_to(ROOT)): n for path in MODULES if (n := _line_count(path)) > MODULE_LINES}
-    assert not long
-
-
-def _line_count(path: Path) -> int:
-    return len(path.read_text(encoding="utf-8").splitlines())
 
 
 @on_one_worker

@@ -296,7 +296,7 @@ def test_a_folder_of_documents_from_the_command_line(tmp_path: Path, monkeypatch
     done = CliRunner().invoke(with_commands("choose"), asked)
     assert done.exit_code == 0, done.output
     first = done.stdout.splitlines()[0]
-    assert first.startswith(("Use ", "Cannot say"))
+    assert first.startswith(("Use ", "Undecided"))
     assert "P(best)" in done.stdout
     page = (tmp_path / "run" / "report.html").read_text()
     assert "Which one, and how sure" in page
@@ -438,7 +438,7 @@ def test_where_nothing_can_be_asked_nothing_is_to_be_judged(tmp_path: Path) -> N
     made = eb.choose(SYSTEMS[:2], lone, out=tmp_path / "run", tokenizer="words", options=OPTIONS)
     assert not (made.path / "to_grade.jsonl").exists()
     text = printed(run_view(made.path))
-    assert "Cannot say" in text
+    assert "Undecided" in text
     assert "To judge next" not in text
 
 

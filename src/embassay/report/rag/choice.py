@@ -112,7 +112,7 @@ def _odds_parts(record: Record, odds: Sequence[Claim]) -> Iterator[Part]:
         yield f" ({numbers.format_percent(claim.value or 0.0)})"
     if len(likely) > NAMED:
         yield f" or {numbers.spell_count(len(likely) - NAMED)} more"
-    yield " may be best"
+    yield " is the likeliest" if len(likely) == 1 else " may be best"
     unlikely = [
         Name(label[claim.subject], index[claim.subject]) for claim in odds if claim.relation == "misses"
     ]

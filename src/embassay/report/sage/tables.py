@@ -291,15 +291,9 @@ def format_two_decimals(value: float) -> str:
 
 
 def heat_tables(
-    record: Record,
-    board: Board,
-    task: str,
-    columns: Sequence[WantedColumn],
-    printed: Printed = numbers.format_percent,
-    *,
-    name: str,
-    title: str,
-) -> Iterator[Pane]:
+    record: Record, board: Board, task: str, columns: Sequence[WantedColumn],
+    printed: Printed = numbers.format_percent, *, name: str, title: str
+) -> Iterator[Pane]:  # fmt: skip
     """A heat table per dataset of the task, under how many items it rests on; columns without any row are left out."""
     for i, dataset in enumerate(record.datasets(task)):
         rows = board.by_task(task)

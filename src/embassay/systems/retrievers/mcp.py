@@ -50,7 +50,8 @@ def _check_client() -> None:
 class McpRetriever(Retriever):
     """A tool that takes a question, and may take how many documents are wanted.
 
-    The session lives in one task of the loop of `remote.calls.remote_loop`: its client wants to be left where it was entered.
+    The session lives in one task of the loop of `remote.calls.remote_loop`: its client wants to be left where it was
+    entered.
     """
 
     def __init__(self, server: str, tool: str, depth: int, ledger: Ledger | None) -> None:

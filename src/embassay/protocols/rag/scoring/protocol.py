@@ -213,18 +213,12 @@ def score_inputs(
     # Spans are held against places, which are known or not whatever the ids.
     has_ids = inputs.qrels.format != "spans"
     told = list(check_identity(inputs.runs, judgements.frame, inputs.corpus)) if has_ids else []
-    right = (
-        None
-        if answers is None
-        else read_answer_correctness(answers, board.queries, request.answers or "answers")
-    )
+    right = _read_right_answers(answers, board, request)
     taken = _measure_runs(inputs, board, measures, request, right)
     untested = {run.run for run in taken if run.reason}
     tested = replace(board, runs=tuple(run for run in board.runs if run.name not in untested))
-    ks = (
-        tuple(sorted({measure.facts.cutoff for measure in measures if measure.facts.cutoff}))
-        or request.cutoffs
-    )
+    cutoffs = {measure.facts.cutoff for measure in measures if measure.facts.cutoff}
+    ks = tuple(sorted(cutoffs)) or request.cutoffs
     extra = reading_columns(tested, ks, request.unjudged)
     groups = group_queries(judgements, board.queries, inputs.questions)
     resampled = _resample_scoring(taken, measures, extra, request, groups)
@@ -253,6 +247,14 @@ def score_inputs(
     record = replace(record, verdict=score_verdict(record), lede=score_lede(record))
     by_tag = _by_tag(taken, board, measures[0], request, groups) if request.tags else None
     return FinishedScoring(record, measures, taken, board, by_tag, groups=groups)
+
+
+def _read_right_answers(
+    answers: Mapping[str, float] | None, board: PlacedRuns, request: ScoreRequest
+) -> NDArray[np.float64] | None:
+    if answers is None:
+        return None
+    return read_answer_correctness(answers, board.queries, request.answers or "answers")
 
 
 def _measure_runs(

@@ -253,14 +253,11 @@ def sweep_notes(part: SweepPart, asked: SweepTerms, left: Sequence[StackGap]) ->
     total = part.stacks[0].time("total")
     if total is not None:
         few = ": too few for a 95th percentile" if total.few else ""
+        measured = " (95% of what one stack's sessions differ by)" if asked.jitter_measured else ""
         yield (
-            (
-                f"Times cover {numbers.format_counted(part.timed, 'query')} in "
-                f"{numbers.format_counted(part.sessions, 'session')}, "
-                f"{numbers.format_counted(total.samples, 'sample')} "
-                f"each{few}; differences of up to {jitter_words(asked)} are jitter"
-            )
-            + (" (95% of what one stack's sessions differ by)." if asked.jitter_measured else ".")
+            f"Times cover {numbers.format_counted(part.timed, 'query')} in "
+            f"{numbers.format_counted(part.sessions, 'session')}, {numbers.format_counted(total.samples, 'sample')} "
+            f"each{few}; differences of up to {jitter_words(asked)} are jitter{measured}."
         )
     if part.generation is not None:
         yield f"Answers come on top, and in the end-to-end efficiency. {part.generation.text}"
