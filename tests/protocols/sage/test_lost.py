@@ -58,9 +58,9 @@ def test_a_document_that_lost_a_version_is_left_out(task, context, score):
     broken = list(DOCUMENTS.summaries)
     broken[3] = "Refused."
     data = Documents(IDS, TEXTS, tuple(broken))
-    found = task.evaluate(system("refused", "number 17 "), data, context())
+    found = task.evaluate_system(system("refused", "number 17 "), data, context())
     gone = (3, 17) if task is robustness else (17,)
-    expected = task.evaluate(system(), without(DOCUMENTS, *gone), context())
+    expected = task.evaluate_system(system(), without(DOCUMENTS, *gone), context())
     assert [skip.count for skip in found.skipped if "left unchanged" not in skip.reason] == [len(gone)]
     assert found.skipped[0].reason == "documents that could not be encoded: Too long: 9,000 tokens"
     for one in expected.scores:
@@ -153,7 +153,7 @@ def test_lost_documents_and_queries(context, score):
 @pytest.mark.parametrize("task", [robustness, sensitivity])
 def test_over_a_twentieth_there_is_no_score(task, context, score):
     """What is left would be no fair sample: the value is missing and says why."""
-    outcome = task.evaluate(system("river"), DOCUMENTS, context())
+    outcome = task.evaluate_system(system("river"), DOCUMENTS, context())
     headline = score(outcome, task.HEADLINE)
     assert headline.value is None
     assert headline.reason == (
