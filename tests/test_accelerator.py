@@ -73,4 +73,4 @@ def test_the_benchmark_says_so_in_a_line_where_there_is_no_card():
         [sys.executable, "-c", code], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "No CUDA card (or no torch): nothing to measure."
+    assert done.stdout.strip() == "Nothing to measure: no CUDA card (or no torch)."
