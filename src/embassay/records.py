@@ -15,6 +15,11 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 
 
+def finite_or_none(value: float) -> float | None:
+    """What a record may hold: a number, or None for NaN and infinity, which JSON cannot say."""
+    return value if np.isfinite(value) else None
+
+
 @dataclass(frozen=True)
 class Documents:
     """Texts, their summaries where the dataset has them, the language that each row states ("" for none), where

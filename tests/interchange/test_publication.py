@@ -15,9 +15,10 @@ import yaml
 
 from embassay.errors import UsageError
 from embassay.interchange import export
-from embassay.interchange.publication import describe_model, is_lower_better
+from embassay.interchange.publication import describe_model
 from embassay.interchange.tables import read_run
 from embassay.interchange.trackers import list_headlines
+from embassay.protocols.run_values import higher_is_better
 from embassay.runs.folder import RunFolder
 from written_runs import write_run
 
@@ -130,7 +131,7 @@ def test_names_are_paths_of_two_parts(system: str, identity: str) -> None:
 
 def test_directions() -> None:
     """Harm falls with quality; what nobody registered is a headline, which rises."""
-    assert [is_lower_better(name) for name in ("Harm@10", "nDCG@10", "overall", "v_measure")] == [
+    assert [not higher_is_better(name) for name in ("Harm@10", "nDCG@10", "overall", "v_measure")] == [
         True,
         False,
         False,

@@ -20,6 +20,7 @@ from embassay.errors import UsageError
 from embassay.interchange.tables import RunTables, ScoreColumn
 from embassay.interchange.trackers import TrackedHeadline, list_headlines, redact_secrets
 from embassay.protocols.kernel.comparisons import OVERALL
+from embassay.protocols.run_values import higher_is_better
 from embassay.records import Result
 from embassay.runs.folder import digest_json, slugify_name, to_json, write_atomic
 
@@ -251,22 +252,11 @@ def _describe_metric(run: RunTables, column: ScoreColumn) -> Plain:
         "metric_id": f"embassay.{run.protocol}.{column.task}.{column.measure}",
         "metric_name": column.measure,
         "metric_kind": name,
-        "lower_is_better": is_lower_better(column.measure),
+        "lower_is_better": not higher_is_better(column.measure),
     }
     if cutoff.isdecimal():
         described["metric_parameters"] = {"k": int(cutoff)}
     return described
-
-
-def is_lower_better(measure: str) -> bool:
-    """Whether a smaller value of a measure is the better one; the headlines of tasks all rise with quality."""
-    from embassay.measures import MEASURES
-
-    try:
-        entry = MEASURES.get(MEASURES.parse(measure).name)
-    except UsageError:
-        return False
-    return dict(entry.facts).get("direction") == "lower"
 
 
 def _describe_uncertainty(row: Result) -> Plain:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -98,13 +98,16 @@ class TrainingProgress:
         now = self._evaluate(model, f"step-{step:08d}", step=step, epoch=epoch)
         level = look_level(len(self.evaluations) + 1)
         to_base, to_best = (self._compare(now, other) for other in (self.base, self.best))
-        now = TrainingLook(**{
-            **vars(now),
-            "difference": to_base.difference, "difference_interval": (to_base.low, to_base.high), "p": to_base.p,
-            "against_base": judge_difference(to_base.difference, to_base.p, level),
-            "against_best": judge_difference(to_best.difference, to_best.p, level),
-            "most_gain": to_best.high, "reason": now.reason or to_base.reason,
-        })  # fmt: skip
+        now = replace(
+            now,
+            difference=to_base.difference,
+            difference_interval=(to_base.low, to_base.high),
+            p=to_base.p,
+            against_base=judge_difference(to_base.difference, to_base.p, level),
+            against_best=judge_difference(to_best.difference, to_best.p, level),
+            most_gain=to_best.high,
+            reason=now.reason or to_base.reason,
+        )
         self.evaluations.append(now)
         if now.against_best == "better":
             self.best = now

@@ -181,9 +181,13 @@ def clopper_pearson(hits: float, n: int, confidence: float) -> tuple[float, floa
     >>> round(low, 3), round(high, 3)
     (0.555, 0.997)
     """
-    tail = (1 - confidence) / 2
-    low = float(beta.ppf(tail, hits, n - hits + 1)) if hits else 0.0
-    high = float(beta.ppf(1 - tail, hits + 1, n - hits)) if hits < n else 1.0
+    return one_sided_bounds(hits, n, (1 - confidence) / 2)
+
+
+def one_sided_bounds(hits: float, n: int, alpha: float) -> tuple[float, float]:
+    """The exact bounds of a share, of which each fails in at most `alpha` of samples."""
+    low = float(beta.ppf(alpha, hits, n - hits + 1)) if hits else 0.0
+    high = float(beta.ppf(1 - alpha, hits + 1, n - hits)) if hits < n else 1.0
     return low, high
 
 

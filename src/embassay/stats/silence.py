@@ -14,10 +14,10 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta, binom
+from scipy.stats import binom
 
 from embassay.errors import UsageError
-from embassay.stats.calibration import KINDS, choose_curve
+from embassay.stats.calibration import KINDS, choose_curve, one_sided_bounds
 
 Scores = NDArray[np.float64]
 Verdict = Literal["works", "none works", "too few"]
@@ -152,17 +152,14 @@ def bound_share(hits: NDArray[np.bool_], alpha: float) -> ShareBounds:
     """The share of (n,) that is true, with exact bounds of which each fails in at most `alpha` of samples (Clopper and
     Pearson)."""
     n, count = len(hits), int(hits.sum())
-    low = float(beta.ppf(alpha, count, n - count + 1)) if count else 0.0
-    high = float(beta.ppf(1 - alpha, count + 1, n - count)) if count < n else 1.0
-    return ShareBounds(count, n, low, high)
+    return ShareBounds(count, n, *one_sided_bounds(count, n, alpha))
 
 
 def rank_signals(signals: Mapping[str, tuple[Scores, Scores]], rng: np.random.Generator) -> dict[str, float]:
     """Signal -> held-out log loss of telling answerable (m,) from unanswerable questions (n,), the best first.
 
-    By cross-validation in five parts, of the better of two curves (`embassay.stats.calibration.choose_curve`). Scores
-    of
-    -inf, which no curve takes, become the lowest of the signal. Each signal sees the same parts.
+    By cross-validation in five parts, of the better of two curves (`embassay.stats.calibration.choose_curve`).
+    Scores of -inf, which no curve takes, become the lowest of the signal. Each signal sees the same parts.
     """
     seed = int(rng.integers(2**31))
     losses = {}

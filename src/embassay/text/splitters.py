@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
@@ -138,7 +138,7 @@ def pin_splitting(text: str) -> str:
     if splitting is None or not splitting.library:
         return text
     known = splitting.version or find_version(splitting.library)
-    return str(Splitting(**{**vars(splitting), "version": known}))
+    return str(replace(splitting, version=known))
 
 
 def find_version(library: str) -> str:

@@ -188,11 +188,16 @@ def _propose_values(kind: str, was: str, cover: WordCover, seed: int, key: str) 
         others = [month for month in _MONTHS if month != was]
         yield from sorted(others, key=lambda month: random_bytes(8, seed, "near", key, month))
         return
-    draws = random_bytes(2 * _TRIES, seed, "near", key, was)
+    yield from _shift_value(kind, was, random_bytes(2 * _TRIES, seed, "near", key, was))
+
+
+def _shift_value(kind: str, was: str, draws: bytes) -> Iterator[str]:
+    """Other values of the form of `was`, one for every two bytes of the `draws`."""
     change: Callable[[str, int], str] = _shift_year if kind == "date" else _shift_digits
-    for place in range(_TRIES):
-        draw = int.from_bytes(draws[2 * place : 2 * place + 2], "big")
-        now = change(was, draw)
+    if was in _MONTHS:
+        change = _shift_month
+    for place in range(0, len(draws), 2):
+        now = change(was, int.from_bytes(draws[place : place + 2], "big"))
         if now != was:
             yield now
 
@@ -205,13 +210,12 @@ def change_value(text: str, kind: str, seed: int, key: str) -> str | None:
         return None
     _, start, end = spot
     draws = random_bytes(2 * _TRIES, seed, "values", key, kind)
-    change = _shift_year if kind == "date" else _shift_digits
-    for place in range(_TRIES):
-        was, draw = text[start:end], int.from_bytes(draws[2 * place : 2 * place + 2], "big")
-        now = _MONTHS[draw % len(_MONTHS)] if was in _MONTHS else change(was, draw)
-        if now != was:
-            return text[:start] + now + text[end:]
-    return None
+    now = next(_shift_value(kind, text[start:end], draws), None)
+    return None if now is None else text[:start] + now + text[end:]
+
+
+def _shift_month(_: str, draw: int) -> str:
+    return _MONTHS[draw % len(_MONTHS)]
 
 
 def _shift_year(was: str, draw: int) -> str:

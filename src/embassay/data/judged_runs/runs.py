@@ -535,4 +535,12 @@ def _make_split_error(path: Path, split: str) -> DataError:
     )
 
 
+def rank_lists(entries: Entries) -> dict[str, list[tuple[str, float]]]:
+    """Question -> passages with their scores, best first, equal ones by id."""
+    lists: dict[str, list[tuple[str, float]]] = {}
+    for query, doc, value in entries.frame.select("query", "doc", "value").iter_rows():
+        lists.setdefault(str(query), []).append((str(doc), float(value)))
+    return {query: sorted(hits, key=lambda hit: (-hit[1], hit[0])) for query, hits in lists.items()}
+
+
 __all__ = ["Entries", "read_held_entries", "read_qrels", "read_run"]

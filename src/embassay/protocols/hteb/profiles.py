@@ -35,7 +35,7 @@ from embassay.protocols.wordings.scores import (
     list_scopes,
     original_row,
 )
-from embassay.records import Component, Result, Stratum
+from embassay.records import Component, Result, Stratum, finite_or_none
 from embassay.runs.folder import CellRecord
 from embassay.stats import hodges_lehmann, holm, wilcoxon
 from embassay.stats.intervals import scale_strata
@@ -256,15 +256,15 @@ def _test_change(part: str, system: str, d: Sequence[float], seed: int) -> dict[
     if not d:
         return {**row, **nothing, "method": "", "reason": "no dataset has a score"}
     shift = hodges_lehmann(d, n_resamples=RESAMPLES, seed=seed)
-    known = {"shift": shift.estimate, "ci_low": _number(shift.low), "ci_high": _number(shift.high)}
+    known = {
+        "shift": shift.estimate,
+        "ci_low": finite_or_none(shift.low),
+        "ci_high": finite_or_none(shift.high),
+    }
     if len(d) < 2:
         return {**row, **nothing, **known, "method": "", "reason": "one dataset is not tested"}
     test = wilcoxon(d)
     return {**row, **known, "p": test.p, "p_holm": test.p, "method": test.method, "reason": ""}
-
-
-def _number(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def correlate_axes(profiles: Profiles) -> dict[str, Any]:
@@ -337,8 +337,8 @@ def describe_family(profiles: Profiles, name: str, members: Sequence[tuple[str, 
     return {
         "family": name, "members": rows, "slope": slope, "n": len(shared),
         "shift": None if shift is None else shift.estimate,
-        "ci_low": None if shift is None else _number(shift.low),
-        "ci_high": None if shift is None else _number(shift.high)
+        "ci_low": None if shift is None else finite_or_none(shift.low),
+        "ci_high": None if shift is None else finite_or_none(shift.high)
     }  # fmt: skip
 
 
@@ -362,8 +362,8 @@ def compare_language_groups(profiles: Profiles) -> list[dict[str, Any]]:
                 {
                     "group": group, "part": part, "datasets": len(defined),
                     "change": float(np.mean(defined)) if defined else None,
-                    "ci_low": None if shift is None else _number(shift.low),
-                    "ci_high": None if shift is None else _number(shift.high),
+                    "ci_low": None if shift is None else finite_or_none(shift.low),
+                    "ci_high": None if shift is None else finite_or_none(shift.high),
                 }
             )  # fmt: skip
     return rows

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.tables import ColumnTable, number, text, whole
+from embassay.records import finite_or_none
 from embassay.stats.few_labels import (
     FEWEST,
     FEWEST_REFUSED,
@@ -99,13 +100,13 @@ def estimate_quantity(
     both: CorrectedMean = corrected_mean(
         people, judge, every, bounds=bounds, groups=groups, every_groups=every_groups
     )
-    ends = [_nan_to_none(end) for end in (both.value.low, both.value.high, both.alone.low, both.alone.high)]
+    ends = [finite_or_none(end) for end in (both.value.low, both.value.high, both.alone.low, both.alone.high)]
     return Quantity(
         name,
-        _nan_to_none(both.value.value),
+        finite_or_none(both.value.value),
         ends[0],
         ends[1],
-        _nan_to_none(both.alone.value),
+        finite_or_none(both.alone.value),
         ends[2],
         ends[3],
         both.judge,
@@ -113,10 +114,6 @@ def estimate_quantity(
         both.total,
         both.effective,
     )
-
-
-def _nan_to_none(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def measure_biases(people: Floats, judge: Floats, strata: Sequence[str] = ()) -> tuple[JudgeBias, ...]:

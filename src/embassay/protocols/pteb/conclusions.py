@@ -53,7 +53,7 @@ from embassay.protocols.wordings.scores import (
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.tables import fine_points
 from embassay.protocols.wordings.work import find_task as task_named
-from embassay.records import Result
+from embassay.records import Result, finite_or_none
 from embassay.runs.folder import CellRecord, RunFolder, slugify_name
 from embassay.stats import hodges_lehmann, holm, kendall_tau, rank_quantiles, wilcoxon, win_probabilities
 
@@ -173,7 +173,7 @@ def rank_stability(scores: Scores, scope: TaskScope) -> dict[str, Any]:
         "original_rank": _rank_values(before),
         "rank": _rank_values(values),
         **_rank_spread(draws),
-        "tau_original": _nan_to_none(float(kendall_tau(before, values))),
+        "tau_original": finite_or_none(float(kendall_tau(before, values))),
         "tau_low": tau_low,
         "tau_high": tau_high,
         **_summarise_taus("tau_runs", _tau_of_runs(runs)),
@@ -236,10 +236,6 @@ def _summarise_taus(name: str, taus: list[float]) -> dict[str, float | None]:
     defined = [tau for tau in taus if np.isfinite(tau)]
     mean = float(np.mean(defined)) if defined else None
     return {name: mean, f"{name}_min": min(defined, default=None)}
-
-
-def _nan_to_none(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def summarise_layout(layout: RunLayout, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import WHOLE, read_bounded, record_json
-from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel.outcome import Run, make_file_manifest
 from embassay.protocols.kernel.request import DATA, option, repeat_option
 from embassay.protocols.kernel.session import check_same_arguments
@@ -442,24 +441,15 @@ def score_sessions(request: SessionsRequest, out: Path | None = None) -> ScoredS
 
 
 def _read_evidence(request: SessionsRequest) -> dict[str, frozenset[str]]:
-    import polars as pl
+    from embassay.protocols.rag.trace.pipeline import read_needed
 
-    from embassay.data.judged_runs import read_qrels
-    from embassay.protocols.rag.scoring.inputs import map_grades
-
-    entries = read_qrels(Path(request.qrels).expanduser(), request.mapping, split=request.split)
-    frame = map_grades(entries, request.grades).frame.filter(pl.col("grade") >= RELEVANT)
-    evidence: dict[str, set[str]] = {}
-    for query, doc in frame.select(
-        pl.col("query").cast(pl.String), pl.col("doc").cast(pl.String)
-    ).iter_rows():
-        evidence.setdefault(query, set()).add(doc)
-    if not evidence:
+    needed = read_needed(Path(request.qrels), request.mapping, request.grades, request.split)
+    if not needed:
         raise DataError(
             "no question has evidence", path=request.qrels, expected="a document of grade 4 or 5",
             mend="Name a grade map with --grades, such as binary."
         )  # fmt: skip
-    return {query: frozenset(docs) for query, docs in evidence.items()}
+    return {query: frozenset(docs) for query, docs in needed.items()}
 
 
 def _replay(
@@ -489,14 +479,12 @@ def _replay(
 
 def _sessions_of(run: LiveRun, recorded: Sessions) -> tuple[dict[str, tuple[Call, ...]], set[str]]:
     """Answers to replayed queries as sessions, and the questions with a call that failed."""
-    from embassay.data.judged_runs import read_run
+    from embassay.data.judged_runs import rank_lists, read_run
 
-    listed: dict[str, list[tuple[float, str]]] = {}
-    for query, doc, value in read_run(run.path).frame.select("query", "doc", "value").iter_rows():
-        listed.setdefault(str(query), []).append((-float(value), str(doc)))
+    listed = rank_lists(read_run(run.path))
     sessions = {
         key: tuple(
-            Call(call.query, tuple(doc for _, doc in sorted(listed.get(f"{key}{MARK}{place}", []))))
+            Call(call.query, tuple(doc for doc, _ in listed.get(f"{key}{MARK}{place}", [])))
             for place, call in enumerate(calls, 1)
         )
         for key, calls in recorded.items()
@@ -510,8 +498,7 @@ def write_sessions(scored: ScoredSessions, request: SessionsRequest, out: Path, 
     folder = RunFolder(out)
     check_same_arguments(folder, request)
     with folder.locked():
-        whole_rows = [*scored.rows]
-        folder.write_results(whole_rows)
+        folder.write_results(list(scored.rows))
         write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}) + "\n")
         write_tables(folder.path, scored.tables())
         lines = (

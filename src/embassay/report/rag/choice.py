@@ -63,7 +63,7 @@ def choice_verdict(record: Record, board: Board) -> Verdict:
     if not choices:
         return Verdict(("No choice could be made",), (("Fewer than two systems have answered.",),))
     dataset, choice = next(iter(choices.items()))
-    pick, picked = _pick_name(record, choice), _pick_claim(record, dataset, choice)
+    pick, picked = _name_systems(record)[choice["pick"]], _pick_claim(record, dataset, choice)
     chances, alike = _chance_claims(record, choice), _alike_claims(choice)
     labels_needed = _label_claims(choice)
     odds = _odds_claims(record, dataset, choice)
@@ -101,21 +101,18 @@ def _odds_claims(record: Record, dataset: str, choice: Mapping[str, Any]) -> tup
 
 def _odds_parts(record: Record, odds: Sequence[Claim]) -> Iterator[Part]:
     """`minilm (50%) or all-mpnet-base-v2 (40%) may be best; bm25 is unlikely`."""
-    label = label_names([system.name for system in record.systems])
-    index = {system.name: system.index for system in record.systems}
+    names = _name_systems(record)
     likely = [claim for claim in odds if claim.relation == "keeps"]
     for place, claim in enumerate(likely[:NAMED]):
         last = place == min(len(likely), NAMED) - 1 and len(likely) <= NAMED
         before = "" if not place else " or " if last else ", "
         yield before
-        yield Name(label[claim.subject], index[claim.subject])
+        yield names[claim.subject]
         yield f" ({numbers.format_percent(claim.value or 0.0)})"
     if len(likely) > NAMED:
         yield f" or {numbers.spell_count(len(likely) - NAMED)} more"
     yield " is the likeliest" if len(likely) == 1 else " may be best"
-    unlikely = [
-        Name(label[claim.subject], index[claim.subject]) for claim in odds if claim.relation == "misses"
-    ]
+    unlikely = [names[claim.subject] for claim in odds if claim.relation == "misses"]
     if len(unlikely) > NAMED:
         yield f"; the other {numbers.spell_count(len(unlikely))} are unlikely"
     elif unlikely:
@@ -172,11 +169,10 @@ def _label_claim(choice: Mapping[str, Any]) -> Claim:
     return Claim("", "keeps", "regret_with_labels", margin=limit, n=int(choice["labels"]))
 
 
-def _pick_name(record: Record, choice: Mapping[str, Any]) -> Name:
-    """The system with the least expected loss."""
+def _name_systems(record: Record) -> dict[str, Name]:
+    """System -> its name as a sentence shows it."""
     label = label_names([system.name for system in record.systems])
-    index = {system.name: system.index for system in record.systems}
-    return Name(label[choice["pick"]], index[choice["pick"]])
+    return {system.name: Name(label[system.name], system.index) for system in record.systems}
 
 
 def _lede_sentences(
@@ -192,7 +188,7 @@ def _lede_sentences(
         lost = "Almost no passage is found by its own sentence, so no choice can be made."
         yield (f"{few if told['questions'] < FEW else lost} What they suggest:",)
     yield (
-        _pick_name(record, told),
+        _name_systems(record)[told["pick"]],
         f" has {_with_article(p_best)} chance of being best of {best.of} on {dataset} and {_with_article(p_near)} "
         f"chance of being within {told['tolerance']:g} nDCG@10 of the best. Expected loss: {regret} (random pick: "
         f"{lot})."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections import OrderedDict
@@ -17,6 +16,7 @@ from embassay.errors import DataError, EmbassayError, UsageError
 from embassay.protocols.compare import Contrast, compare_manifests, compare_systems
 from embassay.protocols.kernel.comparisons import ALPHA
 from embassay.protocols.kernel.tables import Unit
+from embassay.records import finite_or_none
 from embassay.web.leaderboard.board import (
     BoardSurroundings,
     ColumnTests,
@@ -175,20 +175,16 @@ def _contrast_row(
     else:
         why = why or without_paths(contrast.reason)
         low, high, smallest = (
-            _finite_value(contrast.low),
-            _finite_value(contrast.high),
-            _finite_value(contrast.smallest),
+            finite_or_none(contrast.low),
+            finite_or_none(contrast.high),
+            finite_or_none(contrast.smallest),
         )
-        p, adjusted = _finite_value(contrast.p), _finite_value(contrast.p_adjusted)
+        p, adjusted = finite_or_none(contrast.p), finite_or_none(contrast.p_adjusted)
     return ContrastRow(
         column.key, column.title, column.task, column.dataset, column.measure, column.unit, column.factor,
         column.decimals, column.higher_is_better, *values, difference, low, high, p, adjusted, smallest,
         min(cell.n for cell in cells), why
     )  # fmt: skip
-
-
-def _finite_value(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _comparison_title(a: str, b: str, rows: Sequence[ContrastRow], lead: str) -> str:

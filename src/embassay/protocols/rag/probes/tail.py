@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import Entries, read_run
+from embassay.data.judged_runs import rank_lists, read_run
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.request import DATA, RunRequest, option, repeat_option
 from embassay.protocols.kernel.tables import ColumnTable, number, text, whole
@@ -143,14 +143,6 @@ def measure_tails(request: TailRequest) -> IndexTails:
             f"exact search has fewer than {request.cutoff} passages for {short:,} questions: all of them count"
         )
     return IndexTails(request.cutoff, request.floor, tuple(tails), tuple(notes))
-
-
-def rank_lists(entries: Entries) -> dict[str, list[tuple[str, float]]]:
-    """Question -> passages with their scores, best first, equal ones by id."""
-    lists: dict[str, list[tuple[str, float]]] = {}
-    for query, doc, value in entries.frame.select("query", "doc", "value").iter_rows():
-        lists.setdefault(str(query), []).append((str(doc), float(value)))
-    return {query: sorted(hits, key=lambda hit: (-hit[1], hit[0])) for query, hits in lists.items()}
 
 
 def compare_lists(

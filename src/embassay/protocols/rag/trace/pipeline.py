@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from embassay.measures.judgements import RELEVANT
 from embassay.protocols.rag.scoring.inputs import fuse_runs, map_grades, parse_named_path, read_tags, retrieve
 from embassay.protocols.rag.trace.losses import Lists, Needed, Pipeline, StageLists, Trace, trace_pipeline
 from embassay.protocols.rag.trace.options import TraceRequest
+from embassay.search import rerank
 from embassay.systems.remote import Ledger
 from embassay.systems.rerankers import open_reranker
 from embassay.text import open_tokenizer
@@ -35,11 +37,7 @@ def read_pipeline(request: TraceRequest) -> tuple[Pipeline, Needed]:
     searches, stages = (
         tuple(_read_stage(given, request) for given in files) for files in (request.searches, request.stages)
     )
-    judged = map_grades(read_qrels(Path(request.qrels).expanduser(), request.mapping), request.grades).frame
-    needed: dict[str, list[str]] = {}
-    for query, doc, grade in judged.select("query", "doc", "grade").iter_rows():
-        if grade >= RELEVANT:
-            needed.setdefault(str(query), []).append(str(doc))
+    needed = read_needed(Path(request.qrels), request.mapping, request.grades)
     pipeline = Pipeline(searches, stages, request.passages)
     listed = {query for stage in (*searches, *stages) for query in stage.lists}
     if needed and not listed & needed.keys():
@@ -48,6 +46,18 @@ def read_pipeline(request: TraceRequest) -> tuple[Pipeline, Needed]:
             found=repr(min(needed)), mend="Judgements and runs must name questions alike."
         )  # fmt: skip
     return pipeline, needed
+
+
+def read_needed(
+    qrels: Path, mapping: Mapping[str, str], grades: str | None, split: str | None = None
+) -> dict[str, list[str]]:
+    """Question id -> its passages of grade 4 or 5, in the order of the file. DataError as `read_qrels`."""
+    judged = map_grades(read_qrels(qrels.expanduser(), mapping, split=split), grades).frame
+    needed: dict[str, list[str]] = {}
+    for query, doc, grade in judged.select("query", "doc", "grade").iter_rows():
+        if grade >= RELEVANT:
+            needed.setdefault(str(query), []).append(str(doc))
+    return needed
 
 
 def _read_stage(given: str, request: TraceRequest) -> StageLists:
@@ -87,10 +97,10 @@ def make_pipeline(request: TraceRequest, ledger: Ledger) -> tuple[Pipeline, Need
     stages = [StageLists("fused", fused), StageLists("cut", cut)]
     if request.reranker:
         reranker = open_reranker(request.reranker, ledger=ledger, tokenizer=tokenizer, seed=request.seed)
-        order: dict[str, list[str]] = {}
-        for query, ids in cut.items():
-            scores = np.asarray(reranker.score(questions[query], [passages[key] for key in ids]))
-            order[query] = [ids[place] for place in np.argsort(-scores, kind="stable").tolist()]
+        order = {
+            query: rerank(reranker, questions[query], ids, [passages[key] for key in ids]).ids
+            for query, ids in cut.items()
+        }
         stages.append(StageLists("reranked", order))
     searches: list[tuple[str, Lists]] = [("words", words), ("vectors", vectors)]
     return Pipeline(tuple(StageLists(*pair) for pair in searches), tuple(stages), request.passages), needed
