@@ -97,10 +97,10 @@ def make_pipeline(request: TraceRequest, ledger: Ledger) -> tuple[Pipeline, Need
     stages = [StageLists("fused", fused), StageLists("cut", cut)]
     if request.reranker:
         reranker = open_reranker(request.reranker, ledger=ledger, tokenizer=tokenizer, seed=request.seed)
-        order = {
-            query: rerank(reranker, questions[query], ids, [passages[key] for key in ids]).ids
-            for query, ids in cut.items()
-        }
+        order: dict[str, tuple[str, ...]] = {}
+        for query, ids in cut.items():
+            texts = [passages[key] for key in ids]
+            order[query] = rerank(reranker, questions[query], ids, texts).ids
         stages.append(StageLists("reranked", order))
     searches: list[tuple[str, Lists]] = [("words", words), ("vectors", vectors)]
     return Pipeline(tuple(StageLists(*pair) for pair in searches), tuple(stages), request.passages), needed
