@@ -569,6 +569,9 @@ def _say_on_stderr(line: str) -> None:
 class TraceOptions:
     """What is made of traces."""
 
+    files: tuple[Path, ...] = option(
+        MISSING, "JSON lines of OTLP, OpenInference (Phoenix) or Langfuse.", name="FILE..."
+    )
     out: Path = option(MISSING, "A new folder for questions, runs and sessions.", group=OUTPUT)
     mask: bool = option(
         False, "Mask e-mail addresses, telephone, card and account numbers, and IP addresses.", name="--mask"
@@ -578,15 +581,10 @@ class TraceOptions:
     seed: int = repeat_option(RunRequest, "seed")
 
 
-TraceFiles = Annotated[
-    list[Path],
-    typer.Argument(metavar="FILE...", help="JSON lines of OTLP, OpenInference (Phoenix) or Langfuse."),
-]
-
-
 @app.command("traces")
+@stopping_at_memory
 @add_record_options(wide=False)
-def traces(files: TraceFiles, asked: TraceOptions, shown: PrintOptions) -> None:
+def traces(asked: TraceOptions, shown: PrintOptions) -> None:
     """Turn traces into questions, runs and sessions of searches.
 
     Reads spans of OpenTelemetry (GenAI), OpenInference and Langfuse. Near-duplicate questions become one.
@@ -597,7 +595,7 @@ def traces(files: TraceFiles, asked: TraceOptions, shown: PrintOptions) -> None:
     from embassay.runs.folder import to_json
 
     done = import_traces(
-        files, asked.out, mask=asked.mask, near=asked.near, limit=asked.limit, seed=asked.seed
+        asked.files, asked.out, mask=asked.mask, near=asked.near, limit=asked.limit, seed=asked.seed
     )
     if shown.json:
         print_text(to_json({**vars(done), "notes": list(done.notes())}, indent=1))

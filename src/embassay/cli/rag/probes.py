@@ -14,6 +14,7 @@ from embassay.cli.options import (
     add_memory_option,
     add_record_options,
     make_default_folder,
+    stopping_at_memory,
 )
 from embassay.protocols.kernel.request import OUTPUT, option
 from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest, VersionsRequest
@@ -86,6 +87,7 @@ def versions(request: VersionsRequest, running: WorkerOptions) -> None:
 
 
 @app.command("tail")
+@stopping_at_memory
 @add_record_options()
 def tail(request: TailRequest, shown: TailOutput) -> None:
     """Which questions does an approximate index fail?

@@ -1,6 +1,6 @@
 """A real store under filters: runs of LanceDB for `embassay rag probe tail` (pip install lancedb).
 
-    python benchmarks/bench_index_tail.py --data DATA --out FOLDER
+    python benchmarks/index_tail.py --data DATA --out FOLDER
     embassay rag probe tail --run pre=FOLDER/pre.trec --run post=FOLDER/post.trec --exact FOLDER/exact.trec \\
         --queries FOLDER/queries.jsonl
 
