@@ -32,7 +32,11 @@ PASSAGES = [
 
 
 def _call(*words: object, code: int = 0) -> str:
-    done = CliRunner().invoke(app, ["watch", *map(str, words)])
+    return _embassay("watch", *words, code=code)
+
+
+def _embassay(*words: object, code: int = 0) -> str:
+    done = CliRunner().invoke(app, [*map(str, words)])
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     assert done.exit_code == code, done.output
@@ -142,6 +146,24 @@ def test_a_judge_is_watched(tmp_path: Path) -> None:
         assert panel["kappa"]["estimate"] == 0
         # Asked again, and not taken from a cache.
         assert server.requests.total() > asked
+
+
+def test_a_judge_is_watched_with_its_golden_set(tmp_path: Path) -> None:
+    """Labels of the set that it graded: none were others when it was recorded, all are once it grades 5 for 3."""
+    file = tmp_path / "w.json"
+    with StubServer(chat=_grader(3)) as server:
+        spec = f"openai:judge?base_url={server.url}/v1&price=0&price_output=0"
+        words = ["-d", "sample", "--limit", 3, "--depth", 6, "--ranking", "grades"]
+        _embassay("rag", "golden", *words, "-s", "wordllama", "-j", spec, "--out", tmp_path / "golden")
+        _call("record", "--judge", spec, "--golden", tmp_path / "golden", "--out", file, "--repeats", 4)
+        _call("check", file)
+        server.chat = _grader(5)
+        told = json.loads(_call("check", file, "--json", code=1))["golden"]
+        shares = [told[name]["estimate"] for name in ("then", "now", "change", "relevant")]
+        assert shares == [0.0, 1.0, 1.0, 1.0]
+        assert told["questions"] == told["of_questions"] == 3
+        assert told["passages"] <= told["of_passages"]
+        assert "Grade the golden set again" in " ".join(_call("check", file, code=1).split())
 
 
 def _grader(grade: int) -> object:

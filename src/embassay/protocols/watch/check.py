@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
 from embassay.protocols.watch.fingerprint import Fingerprint
+from embassay.protocols.watch.golden import golden_effect
 from embassay.protocols.watch.history import GroupState, Verdict, WatchCheck, read_checks
 from embassay.protocols.watch.impact import check_thresholds, measure_impact, panel_effect
 from embassay.protocols.watch.kinds import FEW, MOST, NamedChange, contrasts_of, name_changes
 from embassay.protocols.watch.options import CheckRequest
 from embassay.protocols.watch.recording import moment, money_of
-from embassay.protocols.watch.respondents import Replies, Respondent, open_respondent
+from embassay.protocols.watch.respondents import Replies, Respondent, longest_request, open_respondent
 from embassay.randomness import make_generator
 from embassay.stats.repeats import find_exceeding, outlier_p, window_p
 from embassay.systems.remote import Ledger
@@ -96,7 +97,7 @@ def check_fingerprint(
     with tempfile.TemporaryDirectory() as folder:
         respondent = open_respondent(
             fingerprint.kind, request.system or fingerprint.system, ledger=ledger, seed=fingerprint.seed,
-            folder=Path(folder), tokenizer=fingerprint.tokenizer
+            folder=Path(folder), tokenizer=fingerprint.tokenizer, longest=longest_request(fingerprint.items)
         )  # fmt: skip
         respondent.listener = listener or SilentListener()
         check = check_respondent(fingerprint, respondent, request, earlier)
@@ -335,11 +336,10 @@ def _with_effects(
     if not len(evidence.rows):
         return check
     if fingerprint.kind != "vectors":
-        return (
-            replace(check, panel=panel_effect(fingerprint, evidence.rows, evidence.values))
-            if is_wanted
-            else check
-        )
+        if not is_wanted:
+            return check
+        answered = fingerprint, evidence.rows, evidence.values
+        return replace(check, panel=panel_effect(*answered), golden=golden_effect(*answered))
     documents = [
         place for place, row in enumerate(evidence.rows) if fingerprint.items[row].role == "document"
     ]

@@ -128,6 +128,20 @@ class CorpusFacts:
 
 
 @dataclass(frozen=True)
+class GoldenLabels:
+    """What a golden set says of passages that its judge is asked for again: `grades` (q, width), 1 to 5 and 0 where an
+    item has no passage, of the items in `rows` (q,); of so many `questions` and `passages` that have a grade."""
+
+    __pydantic_config__ = _STRICT
+
+    name: str
+    questions: int
+    passages: int
+    rows: tuple[int, ...]
+    grades: Packed
+
+
+@dataclass(frozen=True)
 class Fingerprint:
     """What a system answered: `answers` (n, width), one row per item, NaN where it failed, `failed` saying why; and
     `distances` (n, repeats) of further answers to the same from the first one. `tokens` are about what asking for all
@@ -151,6 +165,7 @@ class Fingerprint:
     failed: Mapping[str, str]
     corpus: CorpusFacts | None = None
     lists: OwnLists | None = None
+    golden: GoldenLabels | None = None
 
     @cached_property
     def values(self) -> NDArray[np.float32]:
@@ -179,7 +194,9 @@ class Fingerprint:
 
     def as_dict(self) -> dict[str, Any]:
         """The record as plain values."""
-        return {"format": FORMAT, "version": VERSION, **asdict(self)}
+        plain = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        # Fingerprints that were recorded before there was this field keep their digest.
+        return plain if self.golden is not None else {k: v for k, v in plain.items() if k != "golden"}
 
     def save(self, path: Path) -> None:
         """As JSON, in one step; the same bytes for the same answers."""
@@ -210,6 +227,8 @@ def _parse_fingerprint(plain: Any) -> Fingerprint:
     _check_answers(made)
     if made.lists is not None:
         _check_lists(made, made.lists)
+    if made.golden is not None:
+        _check_golden(made, made.golden)
     return made
 
 
@@ -252,6 +271,16 @@ def _check_lists(made: Fingerprint, lists: OwnLists) -> None:
     for question, place, gain in lists.relevant:
         if not (0 <= question < asked and 0 <= place < pool and 0 <= gain < np.inf):
             raise ValueError(f"lists.relevant: {question}, {place}, {gain}")
+
+
+def _check_golden(made: Fingerprint, golden: GoldenLabels) -> None:
+    """ValueError for labels of what is not asked."""
+    _check_shape("golden.grades", golden.grades, "i4", (len(golden.rows), made.width))
+    if made.kind != "judge" or not all(0 <= row < len(made.items) for row in golden.rows):
+        raise ValueError("golden.rows: a row that is not there")
+    grades = golden.grades.unpack()
+    if not golden.rows or not ((grades >= 0) & (grades <= 5)).all() or not (grades > 0).any(axis=1).all():
+        raise ValueError("golden.grades: a number that is no grade")
 
 
 def _check_shape(name: str, packed: Packed, kind: str, shape: Sequence[int]) -> None:

@@ -151,7 +151,7 @@ def _state(
     changed = float((1 - is_kept).sum())
     overlap = float((np.maximum(same - pushing, 0) / depth).mean())
     after = _ndcg(_labels(lists), scores, _expected_above(before, now, now.pool, lists.outside), lists)
-    return IndexState(name, estimate_share(changed, len(old)), overlap, _mean_change(after - first))
+    return IndexState(name, estimate_share(changed, len(old)), overlap, _labelled_change(after - first))
 
 
 def _expected_above(before: _Similarities, now: _Similarities, scores: Floats, outside: int) -> Floats:
@@ -214,18 +214,21 @@ def _expected_discount(rank: int, pushing: float, discounts: Floats) -> float:
     return total
 
 
-def _mean_change(changes: Floats) -> Estimate | None:
-    """The mean of changes (q,) by Student's t; NaN is a question without judgements."""
+def _labelled_change(changes: Floats) -> Estimate | None:
+    """The mean of changes (q,); NaN is a question without judgements."""
     told = changes[~np.isnan(changes)]
-    if not len(told):
-        return None
-    mean = float(told.mean())
-    if len(told) < 2:
-        return Estimate(mean, -1.0, 1.0, len(told), "the whole range")
+    return mean_change(told) if len(told) else None
+
+
+def mean_change(changes: Floats) -> Estimate:
+    """The mean of changes (q,) between -1 and 1, with its 95% interval by Student's t over questions."""
+    n, mean = len(changes), float(changes.mean())
+    if n < 2:
+        return Estimate(mean, -1.0, 1.0, n, "the whole range")
     # As if one question more had changed by a tenth: among few questions none may change, and some others do.
-    spread = math.sqrt((told.var(ddof=1) * (len(told) - 1) + 0.01) / len(told))
-    half = t_quantile(0.975, len(told) - 1) * spread / math.sqrt(len(told))
-    return Estimate(mean, mean - half, mean + half, len(told), "Student's t over questions")
+    spread = math.sqrt((changes.var(ddof=1) * (n - 1) + 0.01) / n)
+    half = t_quantile(0.975, n - 1) * spread / math.sqrt(n)
+    return Estimate(mean, mean - half, mean + half, n, "Student's t over questions")
 
 
 def estimate_share(hits: float, n: int) -> Estimate:

@@ -58,6 +58,10 @@ class RecordRequest:
     judge: str | None = option(
         None, "A judge to record instead: ollama:gemma3:27b.", value="LLM", group=SYSTEMS
     )
+    golden: str | None = option(
+        None,
+        "With --judge: a golden set that it graded, to see what a change does to its labels.", value="DIR", group=DATA
+    )  # fmt: skip
     own: OwnData = OwnData()
     tokenizer: str = option("words", "The tokenizer of lexical systems.", value="TOKENIZER")
     repeats: int = option(
@@ -74,6 +78,12 @@ class RecordRequest:
             raise UsageError(
                 "Only one of them is recorded at a time.",
                 mend="Give one of --system, --reranker and --judge.",
+            )
+        if self.golden is not None and self.judge is None:
+            raise UsageError("--golden is for a judge.", mend="Name the judge that graded it with --judge.")
+        if self.golden is not None and self.own.corpus is not None:
+            raise UsageError(
+                "--golden has questions and passages of its own.", mend="Give --golden or --corpus, not both."
             )
 
     @property

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from embassay.protocols.watch.check import AGAIN, stages_of
 from embassay.protocols.watch.fingerprint import Fingerprint, WatchItem
+from embassay.protocols.watch.golden import read_golden_set
 from embassay.protocols.watch.history import read_events
 from embassay.protocols.watch.options import CheckRequest, CompareRequest, RecordRequest
 from embassay.protocols.watch.own import read_own
 from embassay.protocols.watch.recording import items_for, kind_of
 from embassay.protocols.watch.respondents import Load, Respondent, count_texts, open_respondent, tokens_of
+from embassay.randomness import make_generator
+from embassay.runs.forecast import find_remote_encoder
 from embassay.systems.remote import NoCalls
+
+TIMED = 24
+"""Items that an encoder on this machine is timed with."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +48,18 @@ class PlannedStep:
 
 def plan_recording(request: RecordRequest) -> tuple[PlannedStep, ...]:
     """What `record_fingerprint` would ask for; nothing is sent."""
-    own = read_own(request.own)
+    own, golden = read_own(request.own), read_golden_set(request)
     respondent = _look_at(request.name, request)
-    items = items_for(respondent.kind, own, request.own)
-    once = respondent.load(items)
+    items = items_for(respondent.kind, own, request.own, golden)
+    pace = _measure_pace(respondent, items)
+    once = pace.time_load(respondent.load(items))
     steps = [
         PlannedStep.of("first answers", once),
         PlannedStep.of("repeats", once.multiply_by(request.repeats)),
     ]
     if own is not None and own.queries and respondent.kind == "vectors":
         passages = [WatchItem(key, "passage", text) for key, text in zip(own.ids, own.texts, strict=True)]
-        steps.append(PlannedStep.of("all passages", respondent.load(passages)))
+        steps.append(PlannedStep.of("all passages", pace.time_load(respondent.load(passages))))
     return tuple(steps)
 
 
@@ -101,8 +109,32 @@ def plan_comparison(request: CompareRequest) -> tuple[PlannedStep, ...]:
     for name in request.systems:
         respondent = _look_at(name, request)
         items = items_for(respondent.kind, own, request.own)
-        steps.append(PlannedStep.of(respondent.name, respondent.load(items).multiply_by(request.repeats + 1)))
+        load = _measure_pace(respondent, items).time_load(respondent.load(items))
+        steps.append(PlannedStep.of(respondent.name, load.multiply_by(request.repeats + 1)))
     return tuple(steps)
+
+
+@dataclass(frozen=True)
+class LocalPace:
+    """Seconds for a token of what runs on this machine; None of what does not, whose time is known otherwise."""
+
+    seconds: float | None
+
+    def time_load(self, load: Load) -> Load:
+        """The load with its time."""
+        return load if self.seconds is None else replace(load, seconds=self.seconds * load.tokens)
+
+
+def _measure_pace(respondent: Respondent, items: Sequence[WatchItem]) -> LocalPace:
+    """As it answers a few of the items now, which costs nothing here."""
+    if respondent.kind not in ("vectors", "scores") or find_remote_encoder(respondent) is not None:
+        return LocalPace(None)
+    sample = items[:: -(-len(items) // TIMED)]
+    rng = make_generator(0, "watch", "pace")
+    respondent.ask(sample, rng)  # The first answer opens what is opened late.
+    begun = time.perf_counter()
+    respondent.ask(sample, rng)
+    return LocalPace((time.perf_counter() - begun) / max(1, tokens_of(respondent.kind, sample)))
 
 
 def _look_at(name: str, request: RecordRequest | CompareRequest) -> Respondent:

@@ -16,10 +16,17 @@ from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.watch.answers import KeptAnswers, keep_answers, stage_of
 from embassay.protocols.watch.distances import find_lost, relative_distances
 from embassay.protocols.watch.fingerprint import Fingerprint, Kind, Packed, WatchItem
+from embassay.protocols.watch.golden import GoldenSet, read_golden_set
 from embassay.protocols.watch.history import append_event, history_of
 from embassay.protocols.watch.options import OwnData, RecordRequest
 from embassay.protocols.watch.own import OwnTexts, make_lists, read_own
-from embassay.protocols.watch.respondents import Replies, Respondent, VectorRespondent, open_respondent
+from embassay.protocols.watch.respondents import (
+    Replies,
+    Respondent,
+    VectorRespondent,
+    longest_request,
+    open_respondent,
+)
 from embassay.protocols.watch.texts import VERSION as TEXTS
 from embassay.protocols.watch.texts import fixed_panels, fixed_texts
 from embassay.randomness import make_generator
@@ -80,7 +87,8 @@ def record_fingerprint(
     UsageError, DataError and ModelError as the system and the files raise them; BudgetExceeded at the ledger's limit.
     """
     ledger = kept.ledger if kept is not None else ledger or Ledger()
-    own = read_own(request.own)
+    own, golden = read_own(request.own), read_golden_set(request)
+    items = items_for(kind_of(request) or "vectors", own, request.own, golden)
     with tempfile.TemporaryDirectory() as folder:
         respondent = open_respondent(
             kind_of(request),
@@ -89,17 +97,19 @@ def record_fingerprint(
             seed=request.own.seed,
             folder=Path(folder) if kept is None else kept.folder,
             tokenizer=request.tokenizer,
+            longest=longest_request(items),
         )
         respondent.kept, respondent.listener = kept, listener or SilentListener()
-        return replace(record_respondent(respondent, request, own, sleep=sleep), usd=money_of(ledger))
+        made = record_respondent(respondent, request, own, golden, sleep=sleep)
+        return replace(made, usd=money_of(ledger))
 
 
 def record_respondent(
-    respondent: Respondent, request: RecordRequest, own: OwnTexts | None = None, *,
-    sleep: Callable[[float], None] = time.sleep
+    respondent: Respondent, request: RecordRequest, own: OwnTexts | None = None,
+    golden: GoldenSet | None = None, *, sleep: Callable[[float], None] = time.sleep
 ) -> Recording:  # fmt: skip
-    """`record_fingerprint` of something that is open already, with own texts that are read."""
-    items = items_for(respondent.kind, own, request.own)
+    """`record_fingerprint` of something that is open already, with own texts and a golden set that are read."""
+    items = items_for(respondent.kind, own, request.own, golden)
     passages = len(own.texts) if own is not None and own.queries and respondent.kind == "vectors" else 0
     asked = respondent.count(items) * (request.repeats + 1)
     respondent.listener.stage(f"asking {request.name}", asked + passages, respondent.unit)
@@ -109,6 +119,8 @@ def record_respondent(
     # What was kept took no time now.
     new = len(items) * (request.repeats + 1) - (0 if respondent.kept is None else respondent.kept.found)
     fingerprint = _make_fingerprint(request, respondent, items, first, again, own)
+    if golden is not None:
+        fingerprint = replace(fingerprint, golden=golden.labels(items, fingerprint.width))
     return Recording(fingerprint, moment(), seconds, seconds / new if new > 0 else 0.0, 0.0)
 
 
@@ -129,7 +141,9 @@ def money_of(ledger: Ledger) -> float | None:
     return sum(known) if len(known) == len(prices) else None
 
 
-def items_for(kind: Kind, own: OwnTexts | None, asked: OwnData) -> tuple[WatchItem, ...]:
+def items_for(
+    kind: Kind, own: OwnTexts | None, asked: OwnData, golden: GoldenSet | None = None
+) -> tuple[WatchItem, ...]:
     """All that a system of this kind is asked in every check."""
     if kind == "vectors":
         fixed = tuple(
@@ -151,7 +165,8 @@ def items_for(kind: Kind, own: OwnTexts | None, asked: OwnData) -> tuple[WatchIt
             WatchItem(f"panel-{number}", "panel", panel.question, "query", others=panel.passages)
             for number, panel in enumerate(fixed_panels(), 1)
         )
-    return fixed + (() if own is None else _own_panels(own))
+    more = () if golden is None else golden.items()
+    return fixed + (() if own is None else _own_panels(own)) + more
 
 
 def _own_panels(own: OwnTexts) -> tuple[WatchItem, ...]:

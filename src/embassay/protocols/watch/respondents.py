@@ -377,17 +377,28 @@ def _pad_answers(items: Sequence[WatchItem], rows: dict[int, Answers], failed: d
     return Replies(values, failed)
 
 
+LONGEST = 4000
+"""Bytes of a question with a passage that a judge's server has room for at least."""
+
+
+def longest_request(items: Sequence[WatchItem]) -> int:
+    """Bytes of the longest question with one of its passages, or `LONGEST`."""
+    pairs = (f"{item.text}{other}" for item in items for other in item.others)
+    return max(LONGEST, *(len(pair.encode()) for pair in pairs), 0)
+
+
 def open_respondent(
-    kind: Kind | None, name: str, *, ledger: Ledger, seed: int, folder: Path, tokenizer: str = "words"
-) -> Respondent:
+    kind: Kind | None, name: str, *, ledger: Ledger, seed: int, folder: Path, tokenizer: str = "words",
+    longest: int = LONGEST
+) -> Respondent:  # fmt: skip
     """The system that a spec string names, to be asked afresh. None as `kind` is a system of either kind. A judge's
-    answers go to a file in `folder`, which is that of the recording, or thrown away. UsageError for a system of another
-    kind."""
+    answers go to a file in `folder`, which is that of the recording, or thrown away, and its server is told of the
+    `longest` question with a passage, in bytes. UsageError for a system of another kind."""
     if kind == "judge":
         from embassay.protocols.rag.judges import open_judge
 
         return JudgeRespondent(
-            open_judge(name, ledger=ledger, cache=folder / "answers.sqlite", seed=seed, longest=4000)
+            open_judge(name, ledger=ledger, cache=folder / "answers.sqlite", seed=seed, longest=longest)
         )
     cuts = open_tokenizer(tokenizer, later=True)
     if kind == "reranker":

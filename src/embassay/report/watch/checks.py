@@ -15,6 +15,7 @@ from embassay.document.blocks import (
     number_columns,
 )
 from embassay.protocols.watch.compare import Conformance
+from embassay.protocols.watch.golden import GoldenEffect
 from embassay.protocols.watch.history import GroupState, WatchCheck
 from embassay.protocols.watch.impact import Impact, PanelEffect
 from embassay.protocols.watch.plan import PlannedStep
@@ -60,6 +61,8 @@ def _lede_sentences(check: WatchCheck) -> Iterator[str]:
         yield f"Your lists: {interval_text(check.impact.states[-1].changed)} have other passages."
     if check.panel is not None:
         yield from _panel_ledes(check.panel)
+    if check.golden is not None:
+        yield from _golden_ledes(check.golden)
     if check.part:
         yield f"To re-embed in an index: {check.part}."
 
@@ -77,6 +80,21 @@ def _panel_ledes(panel: PanelEffect) -> Iterator[str]:
     if panel.kappa is not None:
         kappa = panel.kappa
         yield f"Grades then and now: weighted kappa {kappa.estimate:.2f} ({kappa.low:.2f} to {kappa.high:.2f})."
+
+
+def _golden_ledes(golden: GoldenEffect) -> Iterator[str]:
+    """What became of the labels, beside how many were others already when the judge was recorded."""
+    yield (
+        f"Golden set {golden.name}: {interval_text(golden.now)} of a question's labels would be others now, "
+        f"{interval_text(golden.then)} when recorded; change {interval_text(golden.change, signed=True)} "
+        f"(n {golden.questions:,} of {golden.of_questions:,} questions, {golden.passages:,} of "
+        f"{golden.of_passages:,} graded passages)."
+    )
+    yield f"Share of relevant passages, now less in the golden set: {interval_text(golden.relevant, signed=True)}."
+    if golden.holds:
+        yield "More labels than before are others: not shown by this sample."
+    else:
+        yield "Grade the golden set again before you compare scores on it: embassay rag golden ... --from-stage S4."
 
 
 def impact_table(impact: Impact) -> Table:
