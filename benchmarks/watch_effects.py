@@ -1,9 +1,12 @@
 """What a check predicts of lists and nDCG@10, beside what happens on the whole collection.
 
-    python benchmarks/watch_effects.py DATA --work runs/watch_effects --out benchmarks/results/watch_effects.md
+    python benchmarks/watch_effects.py DATA --work runs/watch_effects --mpnet FOLDER \\
+        --out benchmarks/results/watch_effects.md
 
 DATA holds what benchmarks/datasets describe. Each collection is recorded with `minilm` and checked after planted
 changes; `--samples` fingerprints draw other questions and passages. Vectors of whole collections are kept in --work.
+Two of the changes are minilm trained on (see watch_power.py), one is another model, in the folder --mpnet. What an
+index of half new passages does is the mean over `HALVES` random halves of the whole collection.
 """
 
 from __future__ import annotations
@@ -18,10 +21,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from watch_power import PREFIX, Vectors, print_or_write, retrained
+from watch_power import PREFIX, Vectors, print_or_write, retrained, tuned_vectors, vectors_of
 
 from embassay.data import open_dataset
-from embassay.protocols.watch.impact import Impact, impact_of
+from embassay.protocols.watch.impact import ANEW, HALF, KEPT, Impact, impact_of
 from embassay.protocols.watch.options import OwnData
 from embassay.protocols.watch.own import OwnTexts, make_lists, read_own
 from embassay.protocols.watch.respondents import Replies
@@ -34,6 +37,7 @@ from embassay.systems.encoders.wordllama import WordLlama
 COLLECTIONS = ("scifact", "cranfield", "med")
 DESCRIBED = {"cranfield": Path(__file__).parent / "datasets" / "cranfield.yaml"}
 """Collections whose judgements say what they mean only in a description."""
+HALVES = 10
 STEPS = {
     "float16": Transform(quantize="float16"),
     "int8": Transform(quantize="int8"),
@@ -82,21 +86,50 @@ def encoders() -> dict[str, Callable[[Sequence[str]], Vectors]]:
     }
 
 
-def all_sides(data: RetrievalSet, work: Path) -> dict[str, Sides]:
+def real_models(texts: Sequence[str], mpnet: Path | None) -> Iterator[tuple[str, Vectors]]:
+    """Vectors by models that a server may really load in minilm's place: minilm trained on, and another."""
+    yield from tuned_vectors(texts).items()
+    if mpnet is not None:
+        from sentence_transformers import SentenceTransformer
+
+        yield "all-mpnet-base-v2", vectors_of(SentenceTransformer(str(mpnet), device="cpu"), texts)
+
+
+def all_sides(data: RetrievalSet, work: Path, mpnet: Path | None) -> dict[str, Sides]:
     """The vectors of every encoder, kept in `work`, and of every step on those of minilm."""
-    sides = {}
+    work.mkdir(parents=True, exist_ok=True)
+    passages = len(data.corpus.texts)
+    texts = [*data.corpus.texts, *data.queries.texts]
     for name, encode in encoders().items():
-        parts = []
-        for part, texts in (("passages", data.corpus.texts), ("questions", data.queries.texts)):
-            file = work / f"{name.replace(' ', '_')}-{part}.npy"
-            if not file.exists():
-                file.parent.mkdir(parents=True, exist_ok=True)
-                np.save(file, encode(list(texts)))
-            parts.append(np.load(file))
-        sides[name] = Sides(*parts)
+        if not _file_of(work, name).exists():
+            np.save(_file_of(work, name), encode(texts))
+    if not (work / "real").exists():
+        for name, vectors in real_models(texts, mpnet):
+            np.save(_file_of(work, name), vectors)
+        (work / "real").touch()
+    sides = {
+        file.stem.replace("_", " "): Sides((vectors := np.load(file))[:passages], vectors[passages:])
+        for file in sorted(work.glob("*.npy"))
+    }
     base = sides["minilm"]
     sides |= {name: Sides(step(base.passages), step(base.questions)) for name, step in STEPS.items()}
     return sides
+
+
+def _file_of(work: Path, name: str) -> Path:
+    return work / f"{name.replace(' ', '_')}.npy"
+
+
+def states_of(base: Sides, changed: Sides) -> dict[str, list[Sides]]:
+    """An index as it is, with half of its passages made anew (some halves), and with all: passages and questions."""
+    if base.passages.shape[1] != changed.passages.shape[1]:
+        return {ANEW: [changed]}
+    rng = np.random.default_rng(0)
+    halves = []
+    for _ in range(HALVES):
+        is_new = rng.permutation(len(base.passages)) % 2 == 1
+        halves.append(Sides(np.where(is_new[:, None], changed.passages, base.passages), changed.questions))
+    return {KEPT: [Sides(base.passages, changed.questions)], HALF: halves, ANEW: [changed]}
 
 
 def first_ten(sides: Sides) -> list[list[int]]:
@@ -136,30 +169,34 @@ def predict(own: OwnTexts, data: RetrievalSet, base: Sides, changed: Sides, seed
     return impact_of(fingerprint, lists, changed.questions[rows], pool, others)
 
 
-def collection_rows(name: str, source: str, work: Path, samples: int) -> Iterator[str]:
-    """A row of Markdown for each change."""
+def collection_rows(
+    name: str, source: str, work: Path, samples: int, mpnet: Path | None
+) -> Iterator[tuple[str, str]]:
+    """A row of Markdown for each change and state of the index."""
     data = open_dataset(source).load("retrieval").data
-    sides = all_sides(data, work / name)
+    sides = all_sides(data, work / name, mpnet)
     base = sides.pop("minilm")
     before = first_ten(base)
     scores = true_ndcg(before, data)
     owns = [read_own(OwnData(corpus=source, seed=seed, passages=10**6)) for seed in range(samples)]
     for change, changed in sides.items():
-        now = first_ten(changed)
-        true = float(np.mean([set(a) != set(b) for a, b in zip(before, now, strict=True)]))
-        moved = float((true_ndcg(now, data) - scores).mean())
-        told = [
-            predict(own, data, base, changed, seed).states[-1]
-            for seed, own in enumerate(owns)
-            if own is not None
+        impacts = [
+            predict(own, data, base, changed, seed) for seed, own in enumerate(owns) if own is not None
         ]
-        lists = [state.changed for state in told]
-        ndcg = [state.ndcg for state in told if state.ndcg is not None]
-        yield (
-            f"| {name} | {change} | {true:.1%} | {np.mean([each.estimate for each in lists]):.1%} | "
-            f"{_coverage(lists, true)} | {moved:+.4f} | {np.mean([each.estimate for each in ndcg]):+.4f} | "
-            f"{_coverage(ndcg, moved)} |"
-        )
+        for state, indexes in states_of(base, changed).items():
+            found = [first_ten(index) for index in indexes]
+            shares = [np.mean([set(a) != set(b) for a, b in zip(before, now, strict=True)]) for now in found]
+            true = float(np.mean(shares))
+            moved = float(np.mean([(true_ndcg(now, data) - scores).mean() for now in found]))
+            told = [one for impact in impacts for one in impact.states if one.name == state]
+            lists = [one.changed for one in told]
+            ndcg = [one.ndcg for one in told if one.ndcg is not None]
+            yield (
+                state,
+                f"| {name} | {change} | {true:.1%} | {np.mean([each.estimate for each in lists]):.1%} | "
+                f"{_coverage(lists, true)} | {moved:+.4f} | {np.mean([each.estimate for each in ndcg]):+.4f} | "
+                f"{_coverage(ndcg, moved)} |",
+            )
 
 
 def _coverage(told: Sequence[Any], true: float) -> str:
@@ -173,6 +210,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--work", type=Path, default=Path("runs/watch_effects"))
     parser.add_argument("--samples", type=int, default=40)
+    parser.add_argument("--mpnet", type=Path, help="a folder of all-mpnet-base-v2")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     os.environ["EMBASSAY_DATA"] = str(asked.data)
@@ -181,15 +219,23 @@ def main() -> None:
         "",
         f"`benchmarks/watch_effects.py`: {asked.samples} fingerprints of 50 questions (all 30 of MED) for each change "
         "of `minilm`; the mean of what they predict, beside what the whole collection says, and how many of their 95% "
-        "intervals hold it.",
-        "",
-        "| Collection | Change | Lists changed | predicted | in the interval | nDCG@10 change | predicted | "
-        "in the interval |",
-        "|---|---|---:|---:|---:|---:|---:|---:|",
+        f"intervals hold it. Half anew: the mean of {HALVES} random halves.",
     ]
+    rows: dict[str, list[str]] = {ANEW: [], HALF: [], KEPT: []}
     for name in COLLECTIONS:
         source = DESCRIBED.get(name, asked.data / "retrieval" / name)
-        lines += collection_rows(name, str(source), asked.work, asked.samples)
+        for state, row in collection_rows(name, str(source), asked.work, asked.samples, asked.mpnet):
+            rows[state].append(row)
+    for state, of_state in rows.items():
+        lines += [
+            "",
+            f"## Index: {state}",
+            "",
+            "| Collection | Change | Lists changed | predicted | in the interval | nDCG@10 change | predicted | "
+            "in the interval |",
+            "|---|---|---:|---:|---:|---:|---:|---:|",
+            *of_state,
+        ]
     text = "\n".join(lines) + "\n"
     print_or_write(text, asked.out)
 

@@ -12,8 +12,9 @@ import pytest
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.golden.summary import Golden, GoldenRunSettings, write_golden
 from embassay.protocols.watch.fingerprint import Fingerprint, Packed, WatchItem, read_fingerprint
-from embassay.protocols.watch.golden import GoldenSet, GradedQuestion, golden_effect, read_golden_set
+from embassay.protocols.watch.impact import golden_effect
 from embassay.protocols.watch.options import OwnData, RecordRequest
+from embassay.protocols.watch.own import GoldenSet, GradedQuestion, read_golden_set
 
 JUDGE = "openai:judge"
 

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
 from embassay.protocols.watch.fingerprint import Fingerprint
-from embassay.protocols.watch.golden import golden_effect
 from embassay.protocols.watch.history import GroupState, Verdict, WatchCheck, read_checks
-from embassay.protocols.watch.impact import check_thresholds, measure_impact, panel_effect
+from embassay.protocols.watch.impact import check_thresholds, golden_effect, measure_impact, panel_effect
 from embassay.protocols.watch.kinds import FEW, MOST, NamedChange, contrasts_of, name_changes
 from embassay.protocols.watch.options import CheckRequest
 from embassay.protocols.watch.recording import moment, money_of

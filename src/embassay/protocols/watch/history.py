@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from embassay.errors import DataError
 from embassay.limits import read_bounded, record_json
-from embassay.protocols.watch.golden import GoldenEffect
-from embassay.protocols.watch.impact import Impact, PanelEffect, ThresholdState
+from embassay.protocols.watch.impact import GoldenEffect, Impact, PanelEffect, ThresholdState
 from embassay.protocols.watch.kinds import NamedChange
 from embassay.runs.folder import check_record, make_record, to_json
 

@@ -339,3 +339,63 @@ def _mean_of(means: np.ndarray, n: int) -> Estimate:
         return Estimate(mean, -GRADES, GRADES, n, "the whole range")
     half = t_quantile(0.975, len(means) - 1) * float(means.std(ddof=1)) / math.sqrt(len(means))
     return Estimate(mean, mean - half, mean + half, n, "Student's t over questions")
+
+
+@dataclass(frozen=True)
+class GoldenEffect:
+    """What has become of the labels of a golden set, of the questions and passages that were asked for again.
+
+    A label is whether a passage is relevant: a grade of 4 or 5. Of a question's labels, in the mean over questions, the
+    share that the judge gave otherwise when it was recorded, `then`, and the share that it gives otherwise `now`; their
+    difference, `change`; and the `relevant` share now less that in the golden set.
+    """
+
+    name: str
+    questions: int
+    of_questions: int
+    passages: int
+    of_passages: int
+    then: Estimate
+    now: Estimate
+    change: Estimate
+    relevant: Estimate
+
+    @property
+    def holds(self) -> bool:
+        """Whether no more labels are others than when the judge was recorded, as far as this sample can say."""
+        return self.change.low <= 0
+
+
+def golden_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) -> GoldenEffect | None:
+    """Of answers (n, width) to the items in `rows` (n,); None where none of them is of a golden set."""
+    golden = fingerprint.golden
+    if golden is None:
+        return None
+    place_of = {row: place for place, row in enumerate(rows)}
+    told = [place for place, row in enumerate(golden.rows) if row in place_of]
+    if not told:
+        return None
+    items = [golden.rows[place] for place in told]
+    grades = golden.grades.unpack()[told]
+    is_graded = grades > 0
+    first, last = (fingerprint.values[items], now[[place_of[row] for row in items]])
+    label, was, is_now = (side >= RELEVANT for side in (grades, first, last))
+    then_off, now_off = (_mean_rows(side != label, is_graded) for side in (was, is_now))
+    relevant = _mean_rows(is_now.astype(float) - label, is_graded)
+    return GoldenEffect(
+        golden.name, len(told), golden.questions, int(is_graded.sum()), golden.passages,
+        _share_of(then_off), _share_of(now_off), mean_change(now_off - then_off), mean_change(relevant)
+    )  # fmt: skip
+
+
+def _mean_rows(
+    values: NDArray[np.float64] | NDArray[np.bool_], counted: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """The mean of each row (q, width) over what counts."""
+    return np.asarray(np.where(counted, values, 0).sum(axis=1) / counted.sum(axis=1), dtype=np.float64)
+
+
+def _share_of(values: NDArray[np.float64]) -> Estimate:
+    """The mean of shares, whose interval stays within 0 and 1."""
+    mean = mean_change(values)
+    return Estimate(mean.estimate, max(0.0, mean.low), min(1.0, mean.high), mean.n, mean.method)

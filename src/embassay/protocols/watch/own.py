@@ -1,4 +1,5 @@
-"""Own texts and questions of a fingerprint: what is read, what is drawn, and the lists that a system makes of them."""
+"""Own texts and questions of a fingerprint: what is read, what is drawn, and the lists that a system makes of them; and
+of a judge the golden set that it graded."""
 
 from __future__ import annotations
 
@@ -12,15 +13,16 @@ from numpy.typing import NDArray
 from embassay.data import draw, open_dataset
 from embassay.data.judged_runs import read_qrels
 from embassay.data.sources import prefer_own_path
-from embassay.errors import DataError
+from embassay.errors import DataError, UsageError
 from embassay.limits import announce_reading
 from embassay.protocols.watch.answers import stage_of
 from embassay.protocols.watch.distances import find_lost
-from embassay.protocols.watch.fingerprint import DEPTH, CorpusFacts, OwnLists, Packed, WatchItem
-from embassay.protocols.watch.options import OwnData
+from embassay.protocols.watch.fingerprint import DEPTH, CorpusFacts, GoldenLabels, OwnLists, Packed, WatchItem
+from embassay.protocols.watch.options import OwnData, RecordRequest
 from embassay.protocols.watch.respondents import VectorRespondent
 from embassay.randomness import make_generator
 from embassay.search.exact import exact_search
+from embassay.spec import QUERY
 from embassay.systems.cosine import scale_rows
 
 POOL = 20
@@ -175,3 +177,122 @@ def _encode_passages(texts: Sequence[str], respondent: VectorRespondent, seed: i
             block = texts[start : start + _BLOCK]
             blocks.append(respondent.encode(block, ["document"] * len(block), rng).values)
     return np.concatenate(blocks)
+
+
+PASSAGES = 10
+"""Passages of a question that the judge is asked for: they stand for all that it graded."""
+GROUP = "golden"
+"""What the items of a golden set are called among the texts of a fingerprint."""
+
+
+@dataclass(frozen=True)
+class GradedQuestion:
+    """A question of a golden set, its text as the judge read it, and the passages that have a grade, 1 to 5."""
+
+    id: str
+    text: str
+    passages: tuple[str, ...]
+    grades: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class GoldenSet:
+    """The questions that are asked for again, each with the passages drawn, of so many `questions` and `passages` that
+    have a grade."""
+
+    name: str
+    drawn: tuple[GradedQuestion, ...]
+    questions: int
+    passages: int
+
+    def items(self) -> tuple[WatchItem, ...]:
+        """What the judge is asked."""
+        return tuple(
+            WatchItem(f"golden {asked.id}", GROUP, asked.text, "query", own=True, others=asked.passages)
+            for asked in self.drawn
+        )
+
+    def labels(self, items: Sequence[WatchItem], width: int) -> GoldenLabels:
+        """What the golden set says of the items that come from it, `width` passages each at most."""
+        rows = tuple(row for row, item in enumerate(items) if item.group == GROUP)
+        grades = np.zeros((len(rows), width), dtype=np.int32)
+        for row, asked in zip(grades, self.drawn, strict=True):
+            row[: len(asked.grades)] = asked.grades
+        return GoldenLabels(self.name, self.questions, self.passages, rows, Packed.of(grades, "i4"))
+
+
+def read_golden_set(request: RecordRequest) -> GoldenSet | None:
+    """The part of the golden set that the judge is asked for, drawn at random; None where none is named.
+
+    UsageError for a golden set of another judge, DataError for a folder that holds none.
+    """
+    if request.golden is None:
+        return None
+    from embassay.protocols.rag.golden.summary import read_golden
+
+    folder = Path(request.golden).expanduser()
+    made = read_golden(folder / "golden.json")
+    if _model_of(made.settings.judge) != _model_of(request.name):
+        raise UsageError(
+            f"The golden set in {folder} was graded by {made.settings.judge}, not by {request.name}.",
+            mend="Watch the judge that graded it, or leave --golden out.",
+        )
+    asked_as = str(dict(made.settings.parameters.get("S4", {})).get("judge_question", "original"))
+    graded = _read_questions(
+        folder / "export" / "golden.jsonl", "rewrite" if asked_as == "rewrite" else "question"
+    )
+    seed = request.own.seed
+    chosen = draw([asked.id for asked in graded], request.own.questions, seed)
+    drawn = tuple(_draw_golden_passages(graded[row], seed) for row in chosen)
+    return GoldenSet(folder.name, drawn, len(graded), sum(len(asked.grades) for asked in graded))
+
+
+def _model_of(text: str) -> tuple[str, str | None]:
+    """A judge without the parameters that say where and how it is asked."""
+    spec = QUERY.parse(text)
+    return spec.name, spec.target
+
+
+def _read_questions(path: Path, field: str) -> list[GradedQuestion]:
+    from embassay.protocols.rag.golden.stages import read_rows
+
+    if not path.is_file():
+        raise DataError(
+            "This golden set has no graded passages", path=path, expected="a line for each graded passage",
+            found="no such file", mend="The same `embassay rag golden` command finishes it."
+        )  # fmt: skip
+    questions: dict[str, tuple[str, list[str], list[int]]] = {}
+    for row in read_rows(path):
+        try:
+            key, text, passage, grade = (
+                str(row["query_id"]),
+                str(row[field]),
+                str(row["text"]),
+                row["grade"],
+            )
+            if grade is not None and (type(grade) is not int or not 1 <= grade <= 5):
+                raise ValueError(f"grade {grade!r}")
+        except (KeyError, ValueError) as error:
+            raise DataError(
+                "A line is no graded passage", path=path, expected=f"query_id, {field}, text, and grade 1 to 5",
+                found=str(error), mend="The same `embassay rag golden` command writes the file anew."
+            ) from error  # fmt: skip
+        if grade is not None:
+            _, passages, grades = questions.setdefault(key, (text, [], []))
+            passages.append(passage)
+            grades.append(grade)
+    if not questions:
+        raise DataError(
+            "This golden set has no graded passages", path=path, mend="Finish it, or leave --golden out."
+        )
+    return [
+        GradedQuestion(key, text, tuple(passages), tuple(grades))
+        for key, (text, passages, grades) in questions.items()
+    ]
+
+
+def _draw_golden_passages(asked: GradedQuestion, seed: int) -> GradedQuestion:
+    order = make_generator(seed, "watch", GROUP, asked.id).permutation(len(asked.passages))
+    places = sorted(order[:PASSAGES].tolist())
+    passages, grades = (tuple(column[place] for place in places) for column in (asked.passages, asked.grades))
+    return GradedQuestion(asked.id, asked.text, passages, grades)

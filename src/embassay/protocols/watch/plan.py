@@ -11,10 +11,9 @@ from typing import Any
 
 from embassay.protocols.watch.check import AGAIN, stages_of
 from embassay.protocols.watch.fingerprint import Fingerprint, WatchItem
-from embassay.protocols.watch.golden import read_golden_set
 from embassay.protocols.watch.history import read_events
 from embassay.protocols.watch.options import CheckRequest, CompareRequest, RecordRequest
-from embassay.protocols.watch.own import read_own
+from embassay.protocols.watch.own import read_golden_set, read_own
 from embassay.protocols.watch.recording import items_for, kind_of
 from embassay.protocols.watch.respondents import Load, Respondent, count_texts, open_respondent, tokens_of
 from embassay.randomness import make_generator

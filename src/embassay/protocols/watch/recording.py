@@ -16,10 +16,9 @@ from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.watch.answers import KeptAnswers, keep_answers, stage_of
 from embassay.protocols.watch.distances import find_lost, relative_distances
 from embassay.protocols.watch.fingerprint import Fingerprint, Kind, Packed, WatchItem
-from embassay.protocols.watch.golden import GoldenSet, read_golden_set
 from embassay.protocols.watch.history import append_event, history_of
 from embassay.protocols.watch.options import OwnData, RecordRequest
-from embassay.protocols.watch.own import OwnTexts, make_lists, read_own
+from embassay.protocols.watch.own import GoldenSet, OwnTexts, make_lists, read_golden_set, read_own
 from embassay.protocols.watch.respondents import (
     Replies,
     Respondent,

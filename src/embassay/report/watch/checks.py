@@ -15,9 +15,8 @@ from embassay.document.blocks import (
     number_columns,
 )
 from embassay.protocols.watch.compare import Conformance
-from embassay.protocols.watch.golden import GoldenEffect
 from embassay.protocols.watch.history import GroupState, WatchCheck
-from embassay.protocols.watch.impact import Impact, PanelEffect
+from embassay.protocols.watch.impact import GoldenEffect, Impact, PanelEffect
 from embassay.protocols.watch.plan import PlannedStep
 from embassay.protocols.watch.verdicts import interval_text
 from embassay.runs.spending import format_dollars
