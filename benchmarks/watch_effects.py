@@ -210,6 +210,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--work", type=Path, default=Path("runs/watch_effects"))
     parser.add_argument("--samples", type=int, default=40)
+    parser.add_argument("--collections", nargs="+", default=COLLECTIONS, choices=COLLECTIONS)
     parser.add_argument("--mpnet", type=Path, help="a folder of all-mpnet-base-v2")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
@@ -222,7 +223,7 @@ def main() -> None:
         f"intervals hold it. Half anew: the mean of {HALVES} random halves.",
     ]
     rows: dict[str, list[str]] = {ANEW: [], HALF: [], KEPT: []}
-    for name in COLLECTIONS:
+    for name in asked.collections:
         source = DESCRIBED.get(name, asked.data / "retrieval" / name)
         for state, row in collection_rows(name, str(source), asked.work, asked.samples, asked.mpnet):
             rows[state].append(row)

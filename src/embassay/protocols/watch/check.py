@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
-from embassay.protocols.watch.fingerprint import Fingerprint
+from embassay.protocols.watch.fingerprint import Fingerprint, WatchItem
 from embassay.protocols.watch.history import GroupState, Verdict, WatchCheck, read_checks
 from embassay.protocols.watch.impact import check_thresholds, golden_effect, measure_impact, panel_effect
 from embassay.protocols.watch.kinds import FEW, MOST, NamedChange, contrasts_of, name_changes
@@ -145,7 +145,7 @@ def _gather_evidence(
         # Another order each night, so that what shares a request is not always the same.
         rng = make_generator(fingerprint.seed, "watch", "check", str(len(earlier)), str(number))
         items = [fingerprint.items[row] for row in stage]
-        respondent.listener.stage(f"asking {respondent.name}", respondent.count(items), respondent.unit)
+        _begin_asking(respondent, items, "")
         replies.append(respondent.ask(items, rng))
         asked += stage
         values = np.concatenate([reply.values for reply in replies])
@@ -155,6 +155,10 @@ def _gather_evidence(
         if evidence.is_alarm(level) or _stays_equal(fingerprint, evidence, number):
             break
     return evidence
+
+
+def _begin_asking(respondent: Respondent, items: Sequence[WatchItem], again: str) -> None:
+    respondent.listener.stage(f"asking {respondent.name}{again}", respondent.count(items), respondent.unit)
 
 
 def _stays_equal(fingerprint: Fingerprint, evidence: AnswerEvidence, stage: int) -> bool:
@@ -205,7 +209,10 @@ def _window_ps(
         if told.keys() != marks[0].keys():
             break
         marks.append(told)
-    groups = _tested_groups(fingerprint, rows)
+    groups = [
+        [rows[place] for place in members]
+        for members in tested_groups([fingerprint.items[row] for row in rows])
+    ]
     ps = []
     for looks, part in WINDOWS.items():
         if len(marks) < looks:
@@ -219,15 +226,14 @@ def _window_ps(
     return ps
 
 
-def _tested_groups(fingerprint: Fingerprint, rows: Sequence[int]) -> list[list[int]]:
-    """The rows of each group, and of questions, that are enough to be tested by themselves."""
+def tested_groups(items: Sequence[WatchItem]) -> list[list[int]]:
+    """The places of each group of items, and of questions, that are enough to be tested by themselves."""
     groups: dict[str, list[int]] = {}
-    for row in rows:
-        item = fingerprint.items[row]
-        groups.setdefault(item.group, []).append(row)
+    for place, item in enumerate(items):
+        groups.setdefault(item.group, []).append(place)
         if item.role == "query":
-            groups.setdefault("role query", []).append(row)
-    return [members for members in groups.values() if SMALLEST <= len(members) < len(rows)]
+            groups.setdefault("role query", []).append(place)
+    return [members for members in groups.values() if SMALLEST <= len(members) < len(items)]
 
 
 def _conclude(
@@ -273,6 +279,7 @@ def _is_noisier(fingerprint: Fingerprint, respondent: Respondent, evidence: Answ
     places = np.sort(rng.permutation(len(evidence.rows))[:AGAIN])
     items = [fingerprint.items[evidence.rows[place]] for place in places]
     then = fingerprint.values[[evidence.rows[place] for place in places]].astype(np.float64)
+    _begin_asking(respondent, [*items, *items], " twice more")
     first, second = (respondent.ask(items, rng).values.astype(np.float64) - then for _ in range(2))
     told = ~(find_lost(first) | find_lost(second))
     scale = np.maximum(np.einsum("nd,nd->n", then, then), FLOOR)[told]
@@ -294,7 +301,9 @@ def _recurs(fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEv
     off, others = np.flatnonzero(changed), rng.permutation(np.flatnonzero(~changed))
     places = np.concatenate([off, others[: len(off)]])
     rows = [evidence.rows[place] for place in places]
-    values = respondent.ask([fingerprint.items[row] for row in rows], rng).values
+    items = [fingerprint.items[row] for row in rows]
+    _begin_asking(respondent, items, " once more")
+    values = respondent.ask(items, rng).values
     again = weigh_answers(fingerprint, rows, values)
     is_off = np.isin(again.rows, [evidence.rows[place] for place in off])
     # Under noise an answer is now and then beyond its repeats, and hardly ever far off.

@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.session import SilentListener
+from embassay.protocols.watch.check import tested_groups
 from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
 from embassay.protocols.watch.fingerprint import DEPTH, WatchItem
 from embassay.protocols.watch.history import GroupState
 from embassay.protocols.watch.impact import estimate_share
-from embassay.protocols.watch.kinds import Contrasts, NamedChange, name_changes
+from embassay.protocols.watch.kinds import FEW, Contrasts, NamedChange, name_changes
 from embassay.protocols.watch.options import CompareRequest
 from embassay.protocols.watch.own import read_own
 from embassay.protocols.watch.recording import ask_repeatedly, items_for, money_of
 from embassay.protocols.watch.respondents import Answers, open_respondent
 from embassay.stats import Estimate
-from embassay.stats.repeats import find_exceeding, window_p
+from embassay.stats.repeats import find_exceeding, outlier_p, window_p
 from embassay.systems.cosine import scale_rows
 from embassay.systems.remote import Ledger
 
@@ -108,9 +109,12 @@ def conformance(
     """All of a Conformance that answers (n, width) and their repeats (n, repeats) tell."""
     same_width = a.shape[1] == b.shape[1]
     distances = relative_distances(b, a) if same_width else np.full(len(a), np.inf)
-    beyond = find_exceeding(distances, np.maximum(noise_a, noise_b), FLOOR)
     # The noisier of the two sets the measure for both.
-    p = window_p(int(beyond.sum()), len(items), noise_a.shape[1], 1)
+    repeats = np.maximum(noise_a, noise_b)
+    beyond = find_exceeding(distances, repeats, FLOOR)
+    outlying, far_p = outlier_p(distances, repeats, FLOOR)
+    p = min(1.0, 3 * min(far_p, *_total_ps(items, beyond, noise_a.shape[1])))
+    is_few = outlying.any() and beyond.mean() < FEW
     overlap, changed = _compare_neighbours(a, b) if is_vector else (1.0 - float(beyond.mean()), 0)
     noise = float(np.median(noise_a)), float(np.median(noise_b))
     shown = angles(b, a) if same_width and is_vector else distances
@@ -120,9 +124,9 @@ def conformance(
     changes: tuple[NamedChange, ...] = ()
     # What is beyond every repeat of either side is no bad request of one time.
     if is_vector and not is_equal:
-        changes = name_changes(
-            Contrasts(items, b, a, beyond, max(noise), recurring=True), form_of(a), form_of(b)
-        )
+        changed_items = outlying if is_few else beyond
+        contrasts = Contrasts(items, b, a, changed_items, max(noise), recurring=True)
+        changes = name_changes(contrasts, form_of(a), form_of(b))
     median = float(np.median(shown))
     return {
         "verdict": "equal" if is_equal else "close" if is_close else "different", "n": len(items),
@@ -130,6 +134,15 @@ def conformance(
         "overlap": overlap, "changed": estimate_share(changed, len(a)),
         "changes": changes, "groups": tuple(told)
     }  # fmt: skip
+
+
+def _total_ps(items: Sequence[WatchItem], beyond: NDArray[np.bool_], repeats: int) -> tuple[float, float]:
+    """The chance that so many of all items, and of any group of them, lie beyond their repeats."""
+    groups = tested_groups(items)
+    by_group = [window_p(int(beyond[members].sum()), len(members), repeats, 1) for members in groups]
+    return window_p(int(beyond.sum()), len(items), repeats, 1), min(
+        [1.0, *(p * len(groups) for p in by_group)]
+    )
 
 
 def _compare_neighbours(a: Answers, b: Answers) -> tuple[float, int]:
