@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from embassay.errors import UsageError
 from embassay.randomness import random_bytes
-from embassay.text.chunking import sentence_ends
+from embassay.text.prose import find_prose_sentences
 
 KINDS = ("title", "heading", "faq", "sentence")
 CRUMBS = " > "
@@ -178,7 +178,7 @@ class _QuestionMaker:
                     yield _make_question(text, "faq", match.start("asked"), match.end("asked")), i
 
     def _sentences(self, rejected: Counter[str]) -> Iterator[Found]:
-        spans = [list(_sentence_spans(text.body)) for text in self.given]
+        spans = [[(one.start, one.end) for one in find_prose_sentences(text.body)] for text in self.given]
         times = Counter(
             key
             for text, inside in zip(self.given, spans, strict=True)
@@ -216,16 +216,6 @@ class _QuestionMaker:
 
 def _make_question(text: Text, kind: str, start: int, end: int) -> PseudoQuestion:
     return PseudoQuestion(kind, text.body[start:end].strip(), (text.id,), start, end)
-
-
-def _sentence_spans(body: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each sentence that is plain prose: no heading, entry of a table, or code."""
-    for start, end in pairwise([0, *sentence_ends(body)]):
-        text = body[start:end]
-        prose = text.strip()
-        if prose and not prose.startswith(("#", "|", "```", "<", "- ", "* ")) and "\n#" not in text:
-            begin = start + len(text) - len(text.lstrip())
-            yield begin, begin + len(prose)
 
 
 def _plain_words(text: str) -> str:

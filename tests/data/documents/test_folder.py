@@ -226,13 +226,15 @@ def test_ids_can_stand_in_a_run(name: str, shown: str) -> None:
 
 @given(st.text("ab. \n#", max_size=300), st.integers(1, 12))
 def test_passages_cover_all_but_whitespace(text: str, limit: int) -> None:
-    """In order, without overlap, and each is its span."""
+    """In order, without overlap, and each is its span; a heading is in the title of what stands under it, once."""
     document = Document("d", Path("d"), "Markdown", "", "", text)
     found = list(passages_in(document, Chunking(limit, 0)))
     assert all(text[one.start : one.end] == one.body for one in found)
     covered = {place for one in found for place in range(one.start, one.end)}
     assert sum(one.end - one.start for one in found) == len(covered)
-    assert not "".join(sign for place, sign in enumerate(text) if place not in covered).strip()
+    left = "".join(sign if place not in covered else "\n" for place, sign in enumerate(text)).split("\n")
+    titles = [one.section.split(" > ") for one in found]
+    assert all(line.strip().strip("#").strip() in sum(titles, []) for line in left if line.strip())
 
 
 def test_the_survey_opens_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,8 @@ from embassay.limits import CONVERTED, PROSE, bounded_walk
 
 KINDS: Mapping[str, tuple[str, ...]] = {
     "Markdown": (".md", ".markdown", ".mdown", ".mkd", ".mdx"),
-    "text": (".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".tex"),
+    "reStructuredText": (".rst", ".rest"),
+    "text": (".txt", ".text", ".adoc", ".asciidoc", ".org", ".tex"),
     "HTML": (".html", ".htm", ".xhtml"),
     "PDF": (".pdf",),
     "Word": (".docx",),
@@ -47,7 +48,8 @@ _ARCHIVES = frozenset({".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7
 _KIND_OF = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suffixes}
 _BARE = re.compile(r"[^.]+")
 _LICENCE = re.compile(
-    r"(un)?licen[cs]es?([-_.](mit|apache|bsd|a?l?gpl|mpl|isc|cc|third).*)?|copying([-_.].*)?|notice",
+    r"(un)?licen[cs]es?([-_.](mit|apache|bsd|a?l?gpl|mpl|isc|cc|third).*)?|copying([-_.].*)?|copyright|"
+    r"(third[-_.]?party[-_.]?)?notices?",
     re.IGNORECASE,
 )
 _FOR_PROGRAMS = re.compile(
@@ -183,7 +185,7 @@ def is_template(content: bytes) -> bool:
 
 def _reason_not_prose(path: Path, kind: str) -> str:
     """Why a file of text is none that people read; empty where it may be."""
-    if kind not in ("text", "Markdown"):
+    if kind not in ("text", "Markdown", "reStructuredText"):
         return ""
     if _LICENCE.fullmatch(path.name if kind == "text" and not path.suffix else path.stem):
         return LICENCES

@@ -26,6 +26,7 @@ from embassay.data.documents.folder import (
     scan_folder,
 )
 from embassay.data.documents.markup import Prose, Unread, plain_text, read_markdown
+from embassay.data.documents.restructured import read_restructured
 from embassay.data.intake import ReasonTally
 from embassay.data.rows import FileOrigin, Origin, Row, label_of, number_of, read_key, read_text
 from embassay.data.views import TitledView
@@ -35,7 +36,7 @@ from embassay.records import Skipped
 from embassay.text.chunking import Breadcrumb, Chunking, chunk
 from embassay.text.questions import Text
 
-VERSION = "3"
+VERSION = "4"
 """Part of the fingerprint; raised when the same folder gives other passages."""
 USUAL = Chunking(limit=200, overlap=0)
 """Words of a passage. They don't overlap: what stands in two passages would be right in one and wrong in the other."""
@@ -45,6 +46,7 @@ COLUMNS = ("id", "title", "text", "document", "start", "end", "section", "kind")
 _OF_PASSAGES = ("document", "start", "end", "section")
 _UNBROKEN = re.compile(r"(?<![^\W\u3040-\u30ff\u3400-\u9fff])[^\W\u3040-\u30ff\u3400-\u9fff]{1000}")
 """What has no blank and is no language written without: data within a text."""
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?P<title>[^\s#][^\n]*)(?:\n|\Z)")
 _LONGEST = 1_000
 """Characters of a value of front matter that goes along with the passages."""
 
@@ -278,7 +280,8 @@ def _read_prose(entry: FolderFile) -> Prose:
         raise Unread("files that cannot be read") from None
     except DataError:  # it has grown since it was looked at
         raise Unread(f"files larger than {PROSE.shown(PROSE.most)}") from None
-    return read_markdown(content, entry.path) if entry.kind == "Markdown" else plain_text(content)
+    readers = {"Markdown": read_markdown, "reStructuredText": read_restructured}
+    return readers[entry.kind](content, entry.path) if entry.kind in readers else plain_text(content)
 
 
 def _is_worth_keeping(name: str, value: Any) -> bool:
@@ -304,7 +307,8 @@ class Passage:
 
 
 def passages_in(document: Document, chunking: Chunking = USUAL) -> Iterator[Passage]:
-    """The passages of a document in order; together they cover all of its text but whitespace."""
+    """The passages of a document in order; together they cover all of its text but whitespace, and headings that stand
+    in the passages' titles."""
     headings = chunking if document.kind != "text" else Chunking(chunking.limit, chunking.overlap, "none")
     title = _join_lines(document.title)
     for piece in chunk(document.text, Breadcrumb(), headings):
@@ -314,7 +318,18 @@ def passages_in(document: Document, chunking: Chunking = USUAL) -> Iterator[Pass
         crumb = under if named else " > ".join(filter(None, (title, under)))
         text = document.text[piece.start : piece.end]
         start = piece.start + len(text) - len(text.lstrip())  # a passage's body is stripped
-        yield Passage(start, start + len(piece.body), piece.body, crumb, under)
+        body = piece.body
+        if headings.headings == "markdown" and (below := _without_headings(body, under)):
+            start += len(body) - len(below)
+            body = below
+        yield Passage(start, start + len(body), body, crumb, under)
+
+
+def _without_headings(body: str, section: str) -> str:
+    """What stands below the headings that a passage begins with, as far as they are those it is under."""
+    while (heading := _HEADING.match(body)) and _join_lines(heading["title"].rstrip("#")) in section:
+        body = body[heading.end() :].lstrip()
+    return body
 
 
 def _join_lines(text: str) -> str:

@@ -28,7 +28,7 @@ from embassay.data.documents import passage_places
 from embassay.data.judged_runs import read_qrels
 from embassay.errors import UsageError
 from embassay.limits import WHOLE, read_bounded, record_json
-from embassay.protocols.choose.options import ChoiceOptions
+from embassay.protocols.choose.options import FEW, ChoiceOptions
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.questions import QuestionsOptions
 from embassay.protocols.questions import drafts as drafted
@@ -49,6 +49,7 @@ from embassay.randomness import make_generator
 from embassay.search.bm25 import split_words
 from embassay.systems.remote import Ledger
 from embassay.text.chunking import find_fences, sentence_ends
+from embassay.text.prose import ProseSentence, find_prose_sentences
 from embassay.text.questions import CRUMBS
 
 FAMILIES = ("title", "sentence", "half", "apart", "keywords", "typos", "reworded")
@@ -69,6 +70,8 @@ FEWEST = 3
 LONGEST, SIGNS = 24, 3
 """Words that a question has at most where its passage has no sentence to spare, and signs for a word of scripts without
 blanks: of half a page overlap by length tells most."""
+TELLING, LEFT = 2, 8
+"""Words that a sentence has at least that few passages have, and words that are left of its passage."""
 KEYWORDS = 4
 TYPING = 0.3
 """Share of the longer words that get a typing error."""
@@ -84,29 +87,37 @@ class PassageQuestion:
 
 @dataclass(frozen=True)
 class RemovedSentences:
-    """Passages from which questions were taken out, and the questions by family. `halved` of the passages asked have no
-    sentence to spare, and ask with a half; `unasked` were drawn and hold nothing that a person could be asked, as code,
-    lists, tables and addresses."""
+    """Passages from which questions were taken out, and the questions by family. `readable` are the rows whose question
+    is a whole sentence of prose; `halved` of the passages asked have no sentence to spare, and ask with a half;
+    `unasked` were drawn and hold nothing that a person could be asked, as code, lists, tables and addresses."""
 
     texts: tuple[str, ...]
     questions: Mapping[str, tuple[PassageQuestion, ...]]
     halved: int = 0
     unasked: int = 0
+    readable: frozenset[int] = frozenset()
 
 
 def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> RemovedSentences:
-    """Take a sentence, and the title where it begins with one, out of up to `most` of the passages."""
+    """Take a sentence, and the title where it begins with one, out of up to `most` of the passages: of those with a
+    sentence that reads by itself; of the others too where these are few, as in lists of headlines."""
     bodies = list(texts)
     frequency = Counter(word for body in bodies for word in set(split_words(body)))
     neighbours = WordNeighbours(bodies, frequency)
     order = make_generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
+    given = [_without_title(body, title) for body, title in zip(bodies, titles, strict=True)]
+    sentences = list_readable_sentences(given, frequency, most)
+    are_enough = _are_enough(sum(map(bool, sentences)), len(bodies), most)
     posed: dict[str, list[PassageQuestion]] = {family: [] for family in FAMILIES}
+    readable: list[int] = []
     taken = halved = unasked = 0
     for row in order:
         if taken == most:
             break
         rng = make_generator(seed, "choose", str(row), bodies[row][:64])
-        cut = take_sentence_out(_without_title(bodies[row], titles[row]), rng)
+        cut = _take_readable_out(given[row], sentences[row], rng)
+        readable += [row] if cut else []
+        cut = cut or (None if are_enough else take_sentence_out(given[row], rng))
         if cut is None:
             unasked += 1
             continue
@@ -117,9 +128,48 @@ def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed:
             posed["title"].append(PassageQuestion(row, titles[row].replace(CRUMBS, " ").strip()))
         for family, text in reword_question(asked, bodies[row], frequency, len(bodies), neighbours, rng):
             posed[family].append(PassageQuestion(row, text))
-    return RemovedSentences(
-        tuple(bodies), {name: tuple(group) for name, group in posed.items() if group}, halved, unasked
-    )
+    questions = {name: tuple(group) for name, group in posed.items() if group}
+    return RemovedSentences(tuple(bodies), questions, halved, unasked, frozenset(readable))
+
+
+def _are_enough(readable: int, passages: int, most: int) -> bool:
+    """Whether so many passages with a sentence that reads by itself do without the others: as many as are asked, or few
+    but a good part, as in documents; not the odd one among headlines."""
+    return readable >= most or 2 * readable >= passages or (readable >= FEW and 4 * readable >= passages)
+
+
+def list_readable_sentences(
+    texts: Sequence[str], frequency: Mapping[str, int], most: int
+) -> list[list[ProseSentence]]:
+    """Of each text the sentences that can be asked: they are in no other text, leave enough of theirs, and have two
+    words or more that few texts have. Those that stand alone, and of a text without one the others where fewer than
+    `most` texts have one."""
+    found = [find_prose_sentences(text) for text in texts]
+    times = Counter(sentence for of_text in found for sentence in {one.text for one in of_text})
+    rare = COMMON * len(texts)
+
+    def can_be_asked(text: str, one: ProseSentence) -> bool:
+        telling = sum(frequency.get(word, 0) <= rare for word in set(split_words(one.text)))
+        left = len(split_words(text)) - len(split_words(one.text))
+        return times[one.text] == 1 and telling >= TELLING and left >= LEFT
+
+    fit = [
+        [one for one in of_text if can_be_asked(text, one)] for text, of_text in zip(texts, found, strict=True)
+    ]
+    alone = [[one for one in of_text if one.stands_alone] for of_text in fit]
+    if sum(map(bool, alone)) >= most:
+        return alone
+    return [best or of_text for best, of_text in zip(alone, fit, strict=True)]
+
+
+def _take_readable_out(
+    body: str, sentences: Sequence[ProseSentence], rng: np.random.Generator
+) -> tuple[str, str, bool] | None:
+    """One of the sentences as it reads, and the passage without it; None where there is none."""
+    if not sentences:
+        return None
+    one = sentences[int(rng.integers(len(sentences)))]
+    return one.text, f"{body[: one.start].rstrip()} {body[one.end :].lstrip()}".strip(), False
 
 
 def cut_at_ties(found: Ranked) -> NDArray[np.int64]:
