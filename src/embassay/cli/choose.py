@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from textwrap import indent
 from typing import Annotated
 
 import typer
 
 from embassay.cli.options import WorkerOptions, add_memory_option, add_record_options
 from embassay.protocols.choose.options import ChoiceRequest
+from embassay.protocols.kernel.request import OUTPUT, option
+from embassay.runs.folder import to_json
 
 Corpus = Annotated[
     str, typer.Argument(help="Your documents: a folder, a table with a column text, or a catalogue name.")
 ]
 
 
+@dataclass(frozen=True)
+class PassageOptions:
+    """What is shown in place of a choice."""
+
+    show_passages: int = option(
+        0, "Print so many passages with their ids and questions, and stop.", least=0, value="N", group=OUTPUT
+    )
+
+
 @add_memory_option
-@add_record_options(tasks=(), datasets=(), grades=None, defaults={"tokenizer": "words"})
-def choose(corpus: Corpus, request: ChoiceRequest, running: WorkerOptions) -> None:
+@add_record_options(tasks=(), datasets=(), grades=None, defaults={"tokenizer": "words", "systems": ()})
+def choose(corpus: Corpus, request: ChoiceRequest, running: WorkerOptions, shown: PassageOptions) -> None:
     """Choose a system for your documents, without labels.
 
     Example: embassay choose docs/ -s bm25 -s wordllama -s minilm
@@ -25,4 +37,21 @@ def choose(corpus: Corpus, request: ChoiceRequest, running: WorkerOptions) -> No
     from embassay.cli.session import run_session
     from embassay.protocols.choose.protocol import Choices
 
-    run_session(Choices(), replace(request, datasets=(corpus,)), running, "choose")
+    request = replace(request, datasets=(corpus,))
+    if shown.show_passages:
+        _print_passages(request, shown.show_passages, as_json=running.json)
+        return
+    run_session(Choices(), request, running, "choose")
+
+
+def _print_passages(request: ChoiceRequest, n: int, *, as_json: bool) -> None:
+    """The id of each, its text, and the sentence that is taken out of it and looked for."""
+    from embassay.protocols.choose.protocol import show_passages
+
+    for passage in show_passages(request, n):
+        if as_json:
+            typer.echo(to_json(asdict(passage)))
+            continue
+        typer.echo(f"{passage.id}\n")
+        typer.echo(indent(passage.text, "    "))
+        typer.echo(f"\n    question: {passage.question}\n" if passage.question else "")

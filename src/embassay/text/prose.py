@@ -53,21 +53,21 @@ def find_prose_sentences(text: str) -> list[ProseSentence]:
             # What begins a passage or an entry of a list with a small letter may be cut, or no sentence.
             fresh = cased and (begin == 0 or (entry and not start))
             if read := _read_sentence(prose, fresh=fresh):
-                found.append(
-                    ProseSentence(begin, begin + len(prose), read, _REFERS_BACK.match(read) is None)
-                )
+                found.append(ProseSentence(begin, begin + len(prose), read, _REFERS_BACK.match(read) is None))
     return found
 
 
+_BACK_IN_WORDS = """
+    this these that those they their then thus therefore it its he she his her such otherwise however also additionally
+    moreover furthermore instead hence but and or so yet nor both neither either where which similarly likewise finally
+    first firstly second secondly next here there we our below above consequently nevertheless accordingly meanwhile
+    conversely again see
+"""
 _REFERS_BACK = re.compile(
-    r"(th(is|ese|at|ose|ey|eir|en|us|erefore|e (above|former|latter|following|same|other|second|third))|its?|he|she|his|"
-    r"her|such|otherwise|however|also|additionally|moreover|furthermore|instead|hence|but|and|or|so|yet|nor|both|"
-    r"neither|either|each of|some of|all of|where|which|with (this|that|these)|let.s|in some cases|in (this|that|these|those|both|either|such|addition|contrast|other)|for "
-    r"(this|that|these|example|instance)|"
-    r"to (do|solve|avoid|fix) (so|this|that)|if (so|not|this|that|these|it|they)|when (this|that|it|they)|once "
-    r"(this|that)|as (above|before|such|a result)|see|similarly|likewise|finally|first(ly)?|second(ly)?|next|"
-    r"here|there|note that (this|that|these|it|they)|we|our|you can (also|then)|below|above|one of them|"
-    r"consequently|nevertheless|accordingly|meanwhile|conversely|again|even so|unlike (this|that))\b",
+    rf"({'|'.join(_BACK_IN_WORDS.split())}|the (above|former|latter|following|same|other|second|third)|let.s|each of|"
+    r"some of|all of|one of them|even so|in (some cases|this|that|these|those|both|such|addition|contrast|other)|"
+    r"(for|with|to (do|solve|avoid|fix)|unlike|once) (this|that|these|so|example|instance)|"
+    r"(if|when|note that) (so|not|this|that|these|it|they)|as (above|before|such|a result)|you can (also|then))\b",
     re.IGNORECASE,
 )
 _MARKED = re.compile(
@@ -96,7 +96,7 @@ def _prose_blocks(text: str) -> Iterator[tuple[int, int, bool]]:
         note = _NOTE.match(line)
         mark = _ENTRY.match(line)
         # After a blank line four blanks more than the margin, that of the list or note that it is in, make code.
-        code = not blank and first < 0 and indent >= margin + 4 and not mark or (code and indent >= margin + 4)
+        code = indent >= margin + 4 and (code or (first < 0 and not blank and not mark))
         apart = fence[0] <= at or code or note or _is_marked(line)
         if first >= 0 and (blank or apart or mark):
             if not _is_underline(line):
@@ -119,11 +119,14 @@ def _is_marked(line: str) -> bool:
 
 def _is_underline(line: str) -> bool:
     """Whether this makes what stands above it a heading."""
-    return len(line.strip()) > 1 and not line.strip().strip("=") or (len(line.strip()) > 2 and not line.strip().strip("-"))
+    return bool(_UNDERLINED.fullmatch(line.strip()))
 
 
+_UNDERLINED = re.compile(r"={2,}|-{3,}")
 _ENDED = re.compile(r"[.!?…。！？।॥۔؟][\"'”’)\]}»」』）*_]*\Z")
-_CODED = re.compile(r"[{}]|<%|%>|<\?php|={2,}|\);|(?:\A|\s)//\s|\A(?:const|let|var|def|return|import|class)\s|&&|\|\|")
+_CODED = re.compile(
+    r"[{}]|<%|%>|<\?php|={2,}|\);|(?:\A|\s)//\s|\A(?:const|let|var|def|return|import|class)\s|&&|\|\|"
+)
 _ADDRESS = re.compile(r"\b(?:https?|ftp|file)://|\bwww\.\w|\S+@\S+\.\w+|(?<!\w)/\w+/\w+/|[A-Za-z]:\\")
 _SIGNS = re.compile(r"[{}<>=|\\;$#@~^]")
 _COMPARED = re.compile(r"(?<=\w|\)) [<>=]{1,2} (?=\w|\()")
@@ -138,14 +141,19 @@ def _read_sentence(raw: str, *, fresh: bool) -> str:
     letter = next((sign for sign in read if sign.isalpha()), "")
     if not _ENDED.search(read) or (fresh and letter.islower() and not raw.startswith("`")):
         return ""
-    if _CODED.search(bare) or _ADDRESS.search(read) or "`" in read or len(bare) < (1 - CODE_SHARE) * len(read):
+    if _CODED.search(bare) or _ADDRESS.search(read) or "`" in read:
+        return ""
+    if len(bare) < (1 - CODE_SHARE) * len(read):
         return ""
     return read if _is_balanced(read) and _has_words(read) else ""
 
 
 def _is_balanced(read: str) -> bool:
     pairs = ("()", "[]", "“”", "«»", "「」", "（）")
-    return all(read.count(opening) == read.count(closing) for opening, closing in pairs) and not read.count('"') % 2
+    return (
+        all(read.count(opening) == read.count(closing) for opening, closing in pairs)
+        and not read.count('"') % 2
+    )
 
 
 def _has_words(read: str) -> bool:

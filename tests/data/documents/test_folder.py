@@ -233,8 +233,8 @@ def test_passages_cover_all_but_whitespace(text: str, limit: int) -> None:
     covered = {place for one in found for place in range(one.start, one.end)}
     assert sum(one.end - one.start for one in found) == len(covered)
     left = "".join(sign if place not in covered else "\n" for place, sign in enumerate(text)).split("\n")
-    titles = [one.section.split(" > ") for one in found]
-    assert all(line.strip().strip("#").strip() in sum(titles, []) for line in left if line.strip())
+    titles = {title for one in found for title in one.section.split(" > ")}
+    assert all(line.strip().strip("#").strip() in titles for line in left if line.strip())
 
 
 def test_the_survey_opens_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

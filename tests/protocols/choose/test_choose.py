@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,13 @@ from typer.testing import CliRunner
 
 import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
+from embassay.parquet import read_parquet
 from embassay.protocols.choose import ChoiceOptions
 from embassay.protocols.choose.conclusions import SystemAnswers, make_standing, shipped_fit
+from embassay.protocols.choose.grading import find_last_study, write_grading_study
 from embassay.protocols.choose.questions import FITTED, cell_options, read_user_questions
+from embassay.protocols.hume.store import AnswerDraft, open_store
+from embassay.protocols.hume.study import read_study
 from embassay.protocols.kernel.outcome import Run
 from embassay.records import Result
 from embassay.report.terminal import run_view
@@ -27,6 +32,11 @@ from stub.asking import PLANTED, asking
 from stub.server import StubServer
 
 SYSTEMS = ["bm25", "jaccard", "wordllama"]
+ITEM_COLUMNS = ["item_id", "variant", "measure", "value"]
+HARBOUR = (
+    "The harbour master keeps a log of every vessel that enters. Each vessel pays a toll by its length. "
+    "The toll was doubled in 1924, and smugglers moved to the next bay."
+)
 OPTIONS = ChoiceOptions(questions=60, resamples=50)
 
 
@@ -463,3 +473,77 @@ def test_a_choice_compares_vectors_as_their_model_was_made_for(tmp_path: Path) -
         (path,) = [file for file in out.glob("**/*rankings*.parquet") if "mine" in str(file)]
         first[similarity] = pl.read_parquet(path).filter(pl.col("rank") == 1)["doc_id"].to_list()
     assert first["dot"] != first["cosine"]
+
+
+def test_people_judge_what_tells_most_and_their_marks_count(run: Run, folder: Path) -> None:
+    """The run has a study of the questions to judge, in which nothing says who found a passage; what people mark on its
+    pages is judged questions of the next choice, whose sentences are not in the passages that are searched."""
+    rows = [json.loads(line) for line in (run.path / "to_grade.jsonl").read_text().splitlines()]
+    study = read_study(run.path / "study")
+    assert [item.payload["query"] for item in study.items] == [row["text"] for row in rows]
+    assert not any(system in (run.path / "study" / "items.jsonl").read_text() for system in SYSTEMS)
+    assert all(0 < len(item.payload["documents"]) <= 8 for item in study.items)
+    own = [
+        (item.payload["query"], one["text"])
+        for item in study.items for one in item.payload["documents"] if one["id"] == item.payload["query_id"]
+    ]  # fmt: skip
+    assert own
+    assert not any(question in text for question, text in own)
+    with pytest.raises(UsageError, match="Nobody has marked"):
+        eb.choose(
+            SYSTEMS, folder / "corpus.jsonl", out=folder / "early",
+            options=replace(OPTIONS, labels=str(run.path / "study")),
+        )  # fmt: skip
+    with closing(open_store(study)) as store:
+        store.add_annotator("ann")
+        for number, item in enumerate(study.items[:-1]):
+            marks = [int(one["id"] == item.payload["query_id"]) for one in item.payload["documents"]]
+            store.save("ann", "passages", AnswerDraft(item.id, marks if number else [0] * len(marks), 1))
+    options = replace(OPTIONS, labels=str(run.path / "study"))
+    again = eb.choose(SYSTEMS, folder / "corpus.jsonl", out=folder / "marked", options=options)
+    expected = [
+        item.payload["query_id"]
+        for item in study.items[1:-1]
+        if any(one["id"] == item.payload["query_id"] for one in item.payload["documents"])
+    ]
+    assert told_of(again)["corpus"]["judged"] == len(expected)
+    # One relevant passage: nDCG@10 says its place. With the sentence in it, each would be the first.
+    labelled = read_parquet(RunFolder(again.path).items_path("choice", "corpus", "jaccard"), ITEM_COLUMNS)
+    gains = {item: value for item, variant, _, value in labelled.iter_rows() if variant == "labels"}
+    assert set(gains) == set(expected)
+    places = [round(2 ** (1 / gain) - 1, 6) for gain in gains.values() if gain]
+    assert {place % 1 for place in places} == {0.0}
+    assert max(places) > 1 or len(places) < len(gains)
+    ours = [json.loads(line)["id"] for line in (again.path / "to_grade.jsonl").read_text().splitlines()]
+    assert not set(expected) & set(ours)
+
+
+def test_a_study_that_was_answered_is_kept(run: Run, folder: Path) -> None:
+    """Another one is written beside it."""
+    row = {"id": "p1", "text": "a question", "passages": [{"id": "p2", "text": "a passage"}]}
+    first = write_grading_study(folder, [row], {"p1": [["p2"]]}, 7)
+    assert first == folder / "study"
+    assert write_grading_study(folder, [{**row, "text": "another"}], {"p1": [["p2"]]}, 7) == first
+    with closing(open_store(read_study(first))) as store:
+        store.add_annotator("ann")
+    second = write_grading_study(folder, [row], {"p1": [["p2"]]}, 7)
+    assert second == folder / "study-2" == find_last_study(folder)
+    assert write_grading_study(folder, [{**row, "text": "another"}], {"p1": [["p2"]]}, 7) == first
+
+
+def test_passages_are_shown(tmp_path: Path) -> None:
+    """Their ids, texts under their headings, and questions; no system is needed."""
+    from embassay.cli.main import with_commands
+
+    (tmp_path / "a.md").write_text(f"# Harbours\n\n{HARBOUR}\n")
+    asked = ["choose", str(tmp_path), "--show-passages", "3"]
+    done = CliRunner().invoke(with_commands("choose"), asked)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("a.md#1\n\n    Harbours\n")
+    [shown] = [
+        json.loads(line)
+        for line in CliRunner().invoke(with_commands("choose"), [*asked, "--json"]).stdout.splitlines()
+    ]
+    assert (shown["id"], shown["text"]) == ("a.md#1", f"Harbours\n\n{HARBOUR}")
+    assert shown["question"] in HARBOUR
+    assert list(tmp_path.iterdir()) == [tmp_path / "a.md"]

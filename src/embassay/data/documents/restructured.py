@@ -23,21 +23,24 @@ _AUTOMATIC = re.compile(r"^(\s*)#\.(?=\s)")
 _NOTE_IN_ITEM = re.compile(r"(?<=[-*+] )\.\. [\w-]+::\s*[\d.]*\s*")
 _TABLE_RULE = re.compile(r"\s*=+(\s+=+)+\s*")
 _COLUMNS = re.compile(r"\s{2,}")
-_NOTES = frozenset(
-    "note warning tip important attention caution danger error hint seealso admonition topic sidebar container only "
-    "epigraph rubric centered versionadded versionchanged deprecated glossary rst-class figure tab tabs tab-set "
-    "tab-item dropdown grid card details collapse".split()
-)
-_CODE = frozenset(
-    "code code-block sourcecode parsed-literal productionlist math doctest testcode testoutput prompt console ipython "
-    "jupyter-execute command-output program-output mermaid graphviz digraph".split()
-)
-_SILENT = frozenset(
-    "toctree image include literalinclude index contents currentmodule py:currentmodule module py:module meta raw "
-    "highlight tabularcolumns default-role default-domain role title csv-table list-table table sectnum header footer "
-    "automodule autoclass autofunction automethod autoattribute autodata autoexception autosummary plot program "
-    "testsetup testcleanup target-notes replace unicode date class".split()
-)
+_NOTES_IN_WORDS = """
+    note warning tip important attention caution danger error hint seealso admonition topic sidebar container only
+    epigraph rubric centered versionadded versionchanged deprecated glossary rst-class figure tab tabs tab-set
+    tab-item dropdown grid card details collapse
+"""
+_NOTES = frozenset(_NOTES_IN_WORDS.split())
+_CODE_IN_WORDS = """
+    code code-block sourcecode parsed-literal productionlist math doctest testcode testoutput prompt console ipython
+    jupyter-execute command-output program-output mermaid graphviz digraph
+"""
+_CODE = frozenset(_CODE_IN_WORDS.split())
+_SILENT_IN_WORDS = """
+    toctree image include literalinclude index contents currentmodule py:currentmodule module py:module meta raw
+    highlight tabularcolumns default-role default-domain role title csv-table list-table table sectnum header footer
+    automodule autoclass autofunction automethod autoattribute autodata autoexception autosummary plot program
+    testsetup testcleanup target-notes replace unicode date class
+"""
+_SILENT = frozenset(_SILENT_IN_WORDS.split())
 _VERSIONED = frozenset({"versionadded", "versionchanged", "deprecated"})
 _ROLE = re.compile(r":[\w:+.-]+:`(?P<text>[^`]+)`")
 _TARGETED = re.compile(r"(?P<text>.*?)\s*<[^<>]+>", re.DOTALL)
@@ -237,10 +240,11 @@ class _BlockReader:
             self.out += ["", marks, *code.split("\n"), marks, ""]
 
 
-_DESCRIBED = frozenset(
-    "function method class data attribute exception option cmdoption envvar confval command variable describe object "
-    "property decorator classmethod staticmethod macro type member struct enum setting".split()
-)
+_DESCRIBED_IN_WORDS = """
+    function method class data attribute exception option cmdoption envvar confval command variable describe object
+    property decorator classmethod staticmethod macro type member struct enum setting
+"""
+_DESCRIBED = frozenset(_DESCRIBED_IN_WORDS.split())
 """Directives that describe what they name."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -289,16 +289,17 @@ def find_contenders(one: ChoiceStanding) -> list[str]:
 
 
 def deciding_questions(
-    answers: Mapping[str, SystemAnswers], one: ChoiceStanding
+    answers: Mapping[str, SystemAnswers], one: ChoiceStanding, readable: Container[str] = ()
 ) -> list[tuple[str, str, tuple[str, ...]]]:
     """The questions that would tell most: (family, question, passages), those first on which the contenders' first ten
     differ most. They are the user's own while some of them are not judged, else those of a model, else those of the
-    documents; the passages are the contenders'."""
+    documents, of these the `readable` ones (by the passage that asks) where there are any; the passages are the
+    contenders'."""
     contenders = [answers[name] for name in find_contenders(one)]
     first, *rest = (other.first for other in contenders)
     families = [family for family in first if all(family in other for other in rest)]
     written = [family for family in families if family.startswith(BY_MODEL)]
-    for group in (["queries"], written, ["half"]):
+    for group in (["queries"], written, ["sentence"]):
         ranked = [
             (
                 *_measure_difference([rankings.get(question, frozenset()) for rankings in tens]),
@@ -311,6 +312,8 @@ def deciding_questions(
             for question in tens[0]
             if question not in contenders[0].judged
         ]
+        if group == ["sentence"]:
+            ranked = [entry for entry in ranked if entry[-1] in readable] or ranked
         if ranked:
             ranked.sort(key=lambda entry: (entry[0], entry[2:]))
             return [(family, question, passages) for _, passages, family, question in ranked[:MOST_GRADED]]

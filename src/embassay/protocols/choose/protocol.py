@@ -25,7 +25,8 @@ from embassay.protocols.choose.conclusions import (
     find_contenders,
     make_standing,
 )
-from embassay.protocols.choose.options import FEW, ChoiceOptions
+from embassay.protocols.choose.grading import write_grading_study
+from embassay.protocols.choose.options import FEW, ChoiceOptions, ChoiceRequest
 from embassay.protocols.choose.questions import (
     BY_MODEL,
     DEPTH,
@@ -184,9 +185,15 @@ def _search_asked(
     items: Items,
     rankings: _Rankings,
 ) -> None:
-    """The user's questions, over the passages as they are."""
+    """The user's questions, over the passages as they are; sentences of the documents, over these without them."""
     ids = list(asked.queries)
-    top = system.search([asked.queries[query] for query in ids], drawn.texts, K).indices
+    without, own = drawn.without_sentences(asked.queries)
+    top = np.empty((len(ids), K), dtype=np.int64)
+    for texts, of_documents in ((drawn.texts, False), (without, True)):
+        rows = [row for row, query in enumerate(ids) if (query in own) is of_documents]
+        if rows:
+            found = system.search([asked.queries[ids[row]] for row in rows], texts, K).indices
+            top[rows] = np.pad(found, ((0, 0), (0, K - found.shape[1])), constant_values=-1)
     rankings.add(QUERIES, ids, top)
     places = {query: place for place, query in enumerate(ids)}
     judged = drawn.searched_judgements(asked)
@@ -248,7 +255,7 @@ class Choices(TaskProtocol):
     """Which system to use on documents without labels: P(best), expected regret, and what labels would decide."""
 
     name = "choose"
-    version = 3
+    version = 4
     tasks = TASKS
     paper = (TASK,)
     context = ChoiceContext
@@ -373,7 +380,9 @@ class Choices(TaskProtocol):
                 rows = self._to_grade(plan, dataset.source, answers, result)
                 if rows:
                     write_atomic(self.folder.path / TO_GRADE, "".join(to_json(row) + "\n" for row in rows))
-                self._rankings(dataset.name, {(row["asked by"], row["id"]) for row in rows}, result)
+                named = {(row["asked by"], row["id"]) for row in rows}
+                lists = self._rankings(dataset.name, named, result)
+                write_grading_study(self.folder.path, rows, lists, plan.request.seed)
 
     def _write(self, listener: SilentListener, ledger: Ledger) -> None:
         for job in self.commissions:
@@ -382,8 +391,12 @@ class Choices(TaskProtocol):
             job.writer.chat.cache.close()
         self.written = self._questions()
 
-    def _rankings(self, dataset: str, questions: Container[tuple[str, str]], result: ChoiceStanding) -> None:
-        """What the likeliest systems found for the questions to grade, as runs that `rag golden` adds to its pools."""
+    def _rankings(
+        self, dataset: str, questions: Container[tuple[str, str]], result: ChoiceStanding
+    ) -> dict[str, list[list[str]]]:
+        """What the likeliest systems found for the questions to grade, as runs that `rag golden` adds to its pools; and
+        by question."""
+        lists: dict[str, list[list[str]]] = {}
         for name in find_contenders(result):
             path = self.folder.items_path(TASK, dataset, name, ".rankings")
             by_question: dict[str, list[dict[str, str]]] = {}
@@ -395,22 +408,32 @@ class Choices(TaskProtocol):
                 to_json({"query_id": query, "documents": docs}) + "\n" for query, docs in by_question.items()
             )
             write_atomic(self.folder.path / CONTENDERS / f"{path.name.split('.')[0]}.jsonl", "".join(lines))
+            for query, docs in by_question.items():
+                lists.setdefault(query, []).append([doc["id"] for doc in docs])
+        return lists
 
     def _to_grade(
         self, plan: Plan, source: str, answers: Mapping[str, SystemAnswers], result: ChoiceStanding
     ) -> list[dict[str, Any]]:
         options = plan.request.options
         drawn = draw_probes(self.loaded(plan.request, source, TASK).data, options, plan.request.seed)
-        texts = dict(zip(drawn.ids, drawn.texts, strict=True))
-        posed = {drawn.ids[question.row]: question.text for question in drawn.probe.questions.get("half", ())}
+        places = {doc: row for row, doc in enumerate(drawn.ids)}
+        posed = {
+            drawn.ids[question.row]: question.text for question in drawn.probe.questions.get("sentence", ())
+        }
+        readable = frozenset(drawn.ids[row] for row in drawn.probe.readable)
         posed |= {item.id: item.text for item in read_posed(str(self.folder.path / FILE), result.dataset)}
         posed |= read_user_questions(cell_options(options, "")).queries
         return [
             {
                 "id": question, "text": posed[question], "asked by": family,
-                "passages": [{"id": doc, "text": texts[doc]} for doc in passages],
+                # The passage that a sentence was taken from is shown as it was searched.
+                "passages": [
+                    {"id": doc, "text": drawn.read_by_people(places[doc], asked=doc == question)}
+                    for doc in passages
+                ],
             }
-            for family, question, passages in deciding_questions(answers, result)
+            for family, question, passages in deciding_questions(answers, result, readable)
         ]  # fmt: skip
 
     def call(self, request: Any, out: Path) -> str:
@@ -470,6 +493,26 @@ def read_answers(items: Path, rankings: Path) -> SystemAnswers | None:
         first.setdefault(version, {}).setdefault(query, set()).add(doc)
     frozen = {name: {key: frozenset(docs) for key, docs in hits.items()} for name, hits in first.items()}
     return SystemAnswers(places, judged, frozen) if places else None
+
+
+@dataclass(frozen=True)
+class ShownPassage:
+    """A passage as it is searched, and the question that it asks of itself (empty: none)."""
+
+    id: str
+    text: str
+    question: str
+
+
+def show_passages(request: ChoiceRequest, n: int) -> list[ShownPassage]:
+    """The first `n` of the passages that a choice would search, in their order. DataError where the documents cannot be
+    read."""
+    dataset = inputs.open_request_dataset(request.dataset(request.datasets[0]))
+    data = choice_task().load(dataset, request.limit, request.seed).data
+    drawn = draw_probes(data, request.options, request.seed)
+    asked = {question.row: question.text for question in drawn.probe.questions.get("sentence", ())}
+    places = range(min(n, len(drawn.ids)))
+    return [ShownPassage(drawn.ids[row], drawn.read_by_people(row), asked.get(row, "")) for row in places]
 
 
 def choose(

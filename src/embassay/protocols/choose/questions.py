@@ -28,7 +28,9 @@ from embassay.data.documents import passage_places
 from embassay.data.judged_runs import read_qrels
 from embassay.errors import UsageError
 from embassay.limits import WHOLE, read_bounded, record_json
+from embassay.protocols.choose.grading import read_study_grades
 from embassay.protocols.choose.options import FEW, ChoiceOptions
+from embassay.protocols.hume.study import STUDY
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.questions import QuestionsOptions
 from embassay.protocols.questions import drafts as drafted
@@ -87,9 +89,11 @@ class PassageQuestion:
 
 @dataclass(frozen=True)
 class RemovedSentences:
-    """Passages from which questions were taken out, and the questions by family. `readable` are the rows whose question
-    is a whole sentence of prose; `halved` of the passages asked have no sentence to spare, and ask with a half;
-    `unasked` were drawn and hold nothing that a person could be asked, as code, lists, tables and addresses."""
+    """Passages from which questions were taken out, and the questions by family.
+
+    `readable` are the rows whose question is a whole sentence of prose, of these those that stand alone where some do;
+    `halved` of the passages asked have no sentence to spare, and ask with a half; `unasked` were drawn and hold nothing
+    that a person could be asked, as code, lists, tables and addresses."""
 
     texts: tuple[str, ...]
     questions: Mapping[str, tuple[PassageQuestion, ...]]
@@ -129,7 +133,8 @@ def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed:
         for family, text in reword_question(asked, bodies[row], frequency, len(bodies), neighbours, rng):
             posed[family].append(PassageQuestion(row, text))
     questions = {name: tuple(group) for name, group in posed.items() if group}
-    return RemovedSentences(tuple(bodies), questions, halved, unasked, frozenset(readable))
+    alone = [row for row in readable if sentences[row][0].stands_alone]
+    return RemovedSentences(tuple(bodies), questions, halved, unasked, frozenset(alone or readable))
 
 
 def _are_enough(readable: int, passages: int, most: int) -> bool:
@@ -154,7 +159,8 @@ def list_readable_sentences(
         return times[one.text] == 1 and telling >= TELLING and left >= LEFT
 
     fit = [
-        [one for one in of_text if can_be_asked(text, one)] for text, of_text in zip(texts, found, strict=True)
+        [one for one in of_text if can_be_asked(text, one)]
+        for text, of_text in zip(texts, found, strict=True)
     ]
     alone = [[one for one in of_text if one.stands_alone] for of_text in fit]
     if sum(map(bool, alone)) >= most:
@@ -372,7 +378,30 @@ class SearchedPassages:
 
     ids: Sequence[str]
     texts: Sequence[str]
+    titles: Sequence[str]
     probe: RemovedSentences
+
+    def read_by_people(self, row: int, *, asked: bool = False) -> str:
+        """A passage under its title; `asked`: without the sentence that it asks with."""
+        title, text = self.titles[row].strip(), (self.probe.texts if asked else self.texts)[row]
+        given = _without_title(text, title)
+        return f"{title}\n\n{given}" if title else given
+
+    def without_sentences(self, queries: Mapping[str, str]) -> tuple[list[str], frozenset[str]]:
+        """The texts without the sentences that are asked of them, each by the id of its passage, and the ids of these
+        questions. Judged questions of the documents are asked as they were before: their sentence is not there."""
+        texts, own = list(self.texts), set[str]()
+        for row, doc in enumerate(self.ids):
+            if doc in queries:
+                given = _without_title(texts[row], self.titles[row])
+                found = next((one for one in find_prose_sentences(given) if one.text == queries[doc]), None)
+                if found is not None:
+                    before = texts[row][: len(texts[row]) - len(given)]
+                    texts[row] = (
+                        f"{before}{given[: found.start].rstrip()} {given[found.end :].lstrip()}".strip()
+                    )
+                    own.add(doc)
+        return texts, frozenset(own)
 
     def searched_judgements(self, asked: UserQuestions) -> dict[str, dict[str, float]]:
         """The judgements of passages that are searched, of questions with a relevant one."""
@@ -410,7 +439,7 @@ def _cached_probes(data: TitledPassages, options: ChoiceOptions, seed: int) -> S
     else:
         rows = list(range(n))
     ids, texts, titles = ([column[row] for row in rows] for column in (data.ids, data.texts, data.titles))
-    return SearchedPassages(ids, texts, take_sentences(texts, titles, options.questions, seed))
+    return SearchedPassages(ids, texts, titles, take_sentences(texts, titles, options.questions, seed))
 
 
 @lru_cache(maxsize=4)
@@ -418,6 +447,8 @@ def read_user_questions(options: ChoiceOptions) -> UserQuestions:
     """The user's questions and judgements. UsageError where questions are named by ids and the texts are nowhere."""
     qrels: dict[str, dict[str, float]] = {}
     path = find_labels(options.labels) if options.labels else Path()
+    if options.labels and (path / STUDY).is_file():
+        return UserQuestions(*read_study_grades(path))
     if options.labels:
         frame = read_qrels(path).frame
         for query, doc, value in frame.select("query", "doc", "value").iter_rows():

@@ -27,6 +27,7 @@ from embassay.document.blocks import (
 )
 from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.choose.belief import TRUSTED
+from embassay.protocols.choose.grading import find_last_study
 from embassay.protocols.choose.options import AS_GOOD, FEW
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_value
@@ -312,11 +313,11 @@ def choice_view(run: Path, record: Record, board: Board, wide: bool) -> Iterator
 
 
 def _judging_amount(run: Path) -> str:
-    """How much there is to judge, and how to learn what that costs."""
+    """How much there is to judge."""
     rows = [record_json(line) for line in read_bounded(run / TO_GRADE, WHOLE).splitlines() if line.strip()]
     passages = sum(len(row["passages"]) for row in rows)
     asked, graded = numbers.format_counted(len(rows), "question"), numbers.format_counted(passages, "passage")
-    return f"{asked}, {graded} to grade; --dry-run shows what an LLM judge would cost"
+    return f"{asked}, {graded}"
 
 
 def _model_question_notes(record: Record) -> Iterator[str]:
@@ -348,9 +349,28 @@ def _draft_blocks(record: Record, dataset: str) -> Iterator[Block]:
 
 
 def _next_blocks(record: Record) -> Iterator[Block]:
-    """The commands that have them judged, and that choose again."""
+    """The commands that have them judged, by people or by a model, and that choose again."""
+    if people := suggest_people_commands(record):
+        yield Text("By hand, in a browser:")
+        for command in people:
+            yield Text((Command(command),))
+        yield Text("Or by a language model (--dry-run shows its cost):")
     for command in suggest_commands(record):
         yield Text((Command(command),))
+
+
+def suggest_people_commands(record: Record) -> tuple[str, ...]:
+    """What serves the questions to people, and the choice with what they marked; none where there is no study."""
+    study = find_last_study(record.path)
+    if study is None:
+        return ()
+    return f"embassay hume serve {quote(str(study))} -a me", _choose_again(record, str(study))
+
+
+def _choose_again(record: Record, labels: str) -> str:
+    systems = " ".join(f"-s {quote(system)}" for system in record.arguments["systems"])
+    out = quote(f"{record.path}-labelled")
+    return f"embassay choose {quote(record.arguments['datasets'][0])} {systems} --labels {quote(labels)} --out {out}"
 
 
 def suggest_commands(record: Record) -> tuple[str, ...]:
@@ -362,12 +382,11 @@ def suggest_commands(record: Record) -> tuple[str, ...]:
     judge = arguments["options"].get("llm") or "MODEL"
     golden = f"{run}-golden"
     runs = [f"--add-run {quote(str(path))}" for path in sorted((record.path / "contenders").glob("*.jsonl"))]
-    systems = " ".join(f"-s {quote(system)}" for system in arguments["systems"])
     return (
         f"embassay rag golden --corpus {corpus} --queries {quote(f'{run}/{TO_GRADE}')} "
         f"-s {quote(encoders[0] if encoders else 'wordllama')} -j {quote(judge)} --ranking grades --depth 10 "
         f"{' '.join(runs)} --out {quote(golden)}",
-        f"embassay choose {corpus} {systems} --labels {quote(golden)} --out {quote(f'{run}-labelled')}",
+        _choose_again(record, golden),
     )
 
 

@@ -1,0 +1,146 @@
+"""The questions whose judgements would tell most, as a study that people answer in a browser, and their answers.
+
+`choose` writes RUN/study, `embassay hume serve RUN/study -a NAME` has people mark which passages answer each question,
+and `choose --labels RUN/study` reads what they marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embassay.errors import UsageError
+from embassay.protocols.hume.collection import collect_annotations
+from embassay.protocols.hume.study import (
+    ANNOTATIONS,
+    STUDY,
+    Item,
+    ItemRow,
+    Practice,
+    Source,
+    StudyFile,
+    StudyTask,
+    content_hash,
+    read_study,
+    write_study,
+)
+from embassay.randomness import make_generator
+from embassay.runs.folder import digest_json
+
+STUDIES = "study"
+"""The folder of a run with the study; `study-2` and so on where an earlier one was answered."""
+TASK = "passages"
+MOST_SHOWN = 8
+"""Passages of a question that a person reads: the first of each likely system in turn."""
+QUESTION = "Which passages answer this?"
+GUIDELINES = """You see a question and a few passages, and say of each passage whether it answers the question.
+
+Some questions are sentences of a document: then mark the passages that say the same, or what the sentence would be
+looked up for. The passage that the sentence was taken from is shown without it.
+
+- **Relevant**: someone who searched with this would be content to find the passage.
+- **Not relevant**: the passage is about something else, or shares words with the question and does not help.
+- Judge each passage alone. Any number may be relevant, also none.
+- Decide on every passage. If a question cannot be understood, flag it.
+"""
+PRACTICE = Practice(
+    payload={
+        "query": "How long do hens' eggs keep?",
+        "documents": [
+            {"id": "d1", "text": "Hens lay fewer eggs in winter, when the days are short."},
+            {"id": "d2", "text": "In a cool cellar, uncracked eggs stay good for about four weeks."},
+        ],
+    },
+    answer=[0, 1],
+    explanation="The second says how long; the first is about eggs, and does not answer.",
+)
+
+
+def write_grading_study(
+    run: Path, rows: Sequence[Mapping[str, Any]], lists: Mapping[str, Sequence[Sequence[str]]], seed: int
+) -> Path | None:
+    """Write the study of the questions `rows` of to_grade.jsonl and return its folder; None of no question. `lists` has
+    for each question what the likely systems found, best first. No name of a system is in it, nor is the order theirs.
+    """
+    items = [
+        ItemRow(id=f"q{number}", task=TASK, payload=_make_payload(row, lists.get(row["id"], ()), seed))
+        for number, row in enumerate(rows, 1)
+    ]
+    if not items:
+        return None
+    task = StudyTask(
+        name=TASK, family="reranking", lang="mixed", title="Passages", question=QUESTION, guidelines=GUIDELINES,
+        n=len(items), practice=[PRACTICE], source=Source(dataset=run.name)
+    )  # fmt: skip
+    study = StudyFile(
+        name=f"{run.name}-passages", seed=seed, tasks=[task], content=content_hash(items, ()),
+        guidelines=digest_json([GUIDELINES, QUESTION])
+    )  # fmt: skip
+    return write_study(_choose_folder(run, study), study, items, ())
+
+
+def _make_payload(row: Mapping[str, Any], lists: Sequence[Sequence[str]], seed: int) -> dict[str, Any]:
+    texts = {one["id"]: one["text"] for one in row["passages"]}
+    in_turn = (doc for docs in zip_longest(*lists) for doc in docs if doc in texts)
+    shown = list(dict.fromkeys(in_turn))[:MOST_SHOWN]
+    order = make_generator(seed, "choose", "study", row["id"]).permutation(len(shown)).tolist()
+    documents = [{"id": shown[place], "text": texts[shown[place]]} for place in order]
+    return {"query": row["text"], "documents": documents, "query_id": row["id"]}
+
+
+def _choose_folder(run: Path, study: StudyFile) -> Path:
+    """Where the study is, or is to be: never in the place of another that somebody has answered."""
+    for number in range(1, 1000):
+        folder = run / (STUDIES if number == 1 else f"{STUDIES}-{number}")
+        if not (folder / STUDY).is_file() or read_study(folder).study == study:
+            return folder
+        if not _is_answered(folder):
+            (folder / STUDY).unlink()
+            return folder
+    raise UsageError(f"{run} has too many studies.", mend="Delete those that are not needed.")
+
+
+def _is_answered(folder: Path) -> bool:
+    # What serves it keeps its links and answers beside it.
+    return any(folder.glob("answers*")) or (folder / "serve.key").exists() or (folder / ANNOTATIONS).exists()
+
+
+def find_last_study(run: Path) -> Path | None:
+    """The newest of a run's studies; None where there is none."""
+    found = [path.parent for path in run.glob(f"{STUDIES}*/{STUDY}")]
+    return max(found, key=lambda path: int(path.name.partition("-")[2] or 1), default=None)
+
+
+def read_study_grades(path: Path) -> tuple[dict[str, str], dict[str, dict[str, float]]]:
+    """The texts of the questions that people answered, and their marks: 1 for a passage that at least half of them call
+    relevant, else 0. UsageError where nobody has answered or the study is another kind."""
+    folder = read_study(path)
+    marks: dict[str, list[Sequence[int]]] = {}
+    for annotation in collect_annotations(folder):
+        if isinstance(annotation.value, tuple):
+            marks.setdefault(annotation.item_id, []).append(annotation.value)
+    answered = [item for item in folder.items if item.id in marks and _is_ours(item)]
+    if not answered:
+        raise UsageError(
+            f"Nobody has marked a passage in {path} yet.",
+            mend=f"Have the questions answered in a browser first: embassay hume serve {path} -a NAME",
+        )
+    grades = {item.payload["query_id"]: _mean_marks(item, marks[item.id]) for item in answered}
+    # Where people find nothing relevant nothing tells the systems apart.
+    qrels = {query: of_query for query, of_query in grades.items() if any(of_query.values())}
+    texts = {item.payload["query_id"]: item.payload["query"] for item in answered}
+    return {query: texts[query] for query in qrels}, qrels
+
+
+def _is_ours(item: Item) -> bool:
+    return item.task == TASK and "query_id" in item.payload
+
+
+def _mean_marks(item: Item, marks: Sequence[Sequence[int]]) -> dict[str, float]:
+    shares = np.mean(np.array(marks, dtype=float), axis=0)
+    documents = item.payload["documents"]
+    return {doc["id"]: float(share >= 0.5) for doc, share in zip(documents, shares.tolist(), strict=True)}
