@@ -42,7 +42,7 @@ def find_prose_sentences(text: str) -> list[ProseSentence]:
     >>> [one.text for one in find_prose_sentences(text)]
     ['The jet of a nozzle is loud.']
     """
-    found = []
+    sentences = []
     cased = any(map(str.isupper, text))
     for first, last, entry in _prose_blocks(text):
         block = text[first:last]
@@ -53,8 +53,10 @@ def find_prose_sentences(text: str) -> list[ProseSentence]:
             # What begins a passage or an entry of a list with a small letter may be cut, or no sentence.
             fresh = cased and (begin == 0 or (entry and not start))
             if read := _read_sentence(prose, fresh=fresh):
-                found.append(ProseSentence(begin, begin + len(prose), read, _REFERS_BACK.match(read) is None))
-    return found
+                sentences.append(
+                    ProseSentence(begin, begin + len(prose), read, _REFERS_BACK.match(read) is None)
+                )
+    return sentences
 
 
 _BACK_IN_WORDS = """
@@ -103,6 +105,7 @@ def _prose_blocks(text: str) -> Iterator[tuple[int, int, bool]]:
                 yield first, at, entry
             first = -1
         if note:
+            # What is indented under its mark is its text.
             margin = len(note["indent"]) + 4
         elif mark and not apart:
             first, entry, margin = at + len(mark["mark"]), True, len(mark["mark"])

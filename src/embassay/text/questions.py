@@ -178,7 +178,9 @@ class _QuestionMaker:
                     yield _make_question(text, "faq", match.start("asked"), match.end("asked")), i
 
     def _sentences(self, rejected: Counter[str]) -> Iterator[Found]:
-        spans = [[(one.start, one.end) for one in find_prose_sentences(text.body)] for text in self.given]
+        spans = [
+            [(prose.start, prose.end) for prose in find_prose_sentences(text.body)] for text in self.given
+        ]
         times = Counter(
             key
             for text, inside in zip(self.given, spans, strict=True)

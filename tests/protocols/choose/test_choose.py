@@ -19,8 +19,8 @@ from embassay.errors import BudgetExceeded, UsageError
 from embassay.parquet import read_parquet
 from embassay.protocols.choose import ChoiceOptions
 from embassay.protocols.choose.conclusions import SystemAnswers, make_standing, shipped_fit
-from embassay.protocols.choose.grading import find_last_study, write_grading_study
 from embassay.protocols.choose.questions import FITTED, cell_options, read_user_questions
+from embassay.protocols.choose.studies import find_last_study, write_grading_study
 from embassay.protocols.hume.store import AnswerDraft, open_store
 from embassay.protocols.hume.study import read_study
 from embassay.protocols.kernel.outcome import Run

@@ -26,7 +26,7 @@ from embassay.data.documents.folder import (
     scan_folder,
 )
 from embassay.data.documents.markup import Prose, Unread, plain_text, read_markdown
-from embassay.data.documents.restructured import read_restructured
+from embassay.data.documents.rst import read_restructured
 from embassay.data.intake import ReasonTally
 from embassay.data.rows import FileOrigin, Origin, Row, label_of, number_of, read_key, read_text
 from embassay.data.views import TitledView

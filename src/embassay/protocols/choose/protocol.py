@@ -25,7 +25,6 @@ from embassay.protocols.choose.conclusions import (
     find_contenders,
     make_standing,
 )
-from embassay.protocols.choose.grading import write_grading_study
 from embassay.protocols.choose.options import FEW, ChoiceOptions, ChoiceRequest
 from embassay.protocols.choose.questions import (
     BY_MODEL,
@@ -50,6 +49,7 @@ from embassay.protocols.choose.questions import (
     read_posed,
     read_user_questions,
 )
+from embassay.protocols.choose.studies import write_grading_study
 from embassay.protocols.kernel import evaluation, inputs
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
@@ -192,8 +192,9 @@ def _search_asked(
     for texts, of_documents in ((drawn.texts, False), (without, True)):
         rows = [row for row, query in enumerate(ids) if (query in own) is of_documents]
         if rows:
-            found = system.search([asked.queries[ids[row]] for row in rows], texts, K).indices
-            top[rows] = np.pad(found, ((0, 0), (0, K - found.shape[1])), constant_values=-1)
+            ranked = system.search([asked.queries[ids[row]] for row in rows], texts, K).indices
+            # Of fewer passages than are looked at, rankings are shorter.
+            top[rows] = np.pad(ranked, ((0, 0), (0, K - ranked.shape[1])), constant_values=-1)
     rankings.add(QUERIES, ids, top)
     places = {query: place for place, query in enumerate(ids)}
     judged = drawn.searched_judgements(asked)

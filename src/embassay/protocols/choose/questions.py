@@ -28,9 +28,8 @@ from embassay.data.documents import passage_places
 from embassay.data.judged_runs import read_qrels
 from embassay.errors import UsageError
 from embassay.limits import WHOLE, read_bounded, record_json
-from embassay.protocols.choose.grading import read_study_grades
 from embassay.protocols.choose.options import FEW, ChoiceOptions
-from embassay.protocols.hume.study import STUDY
+from embassay.protocols.choose.studies import STUDY, read_study_grades
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.questions import QuestionsOptions
 from embassay.protocols.questions import drafts as drafted
@@ -149,20 +148,21 @@ def list_readable_sentences(
     """Of each text the sentences that can be asked: they are in no other text, leave enough of theirs, and have two
     words or more that few texts have. Those that stand alone, and of a text without one the others where fewer than
     `most` texts have one."""
-    found = [find_prose_sentences(text) for text in texts]
-    times = Counter(sentence for of_text in found for sentence in {one.text for one in of_text})
+    read = [find_prose_sentences(text) for text in texts]
+    # What stands in two passages would be right in one and wrong in the other.
+    times = Counter(sentence for of_text in read for sentence in {prose.text for prose in of_text})
     rare = COMMON * len(texts)
 
-    def can_be_asked(text: str, one: ProseSentence) -> bool:
-        telling = sum(frequency.get(word, 0) <= rare for word in set(split_words(one.text)))
-        left = len(split_words(text)) - len(split_words(one.text))
-        return times[one.text] == 1 and telling >= TELLING and left >= LEFT
+    def can_be_asked(text: str, prose: ProseSentence) -> bool:
+        telling = sum(frequency.get(word, 0) <= rare for word in set(split_words(prose.text)))
+        left = len(split_words(text)) - len(split_words(prose.text))
+        return times[prose.text] == 1 and telling >= TELLING and left >= LEFT
 
     fit = [
-        [one for one in of_text if can_be_asked(text, one)]
-        for text, of_text in zip(texts, found, strict=True)
+        [prose for prose in of_text if can_be_asked(text, prose)]
+        for text, of_text in zip(texts, read, strict=True)
     ]
-    alone = [[one for one in of_text if one.stands_alone] for of_text in fit]
+    alone = [[prose for prose in of_text if prose.stands_alone] for of_text in fit]
     if sum(map(bool, alone)) >= most:
         return alone
     return [best or of_text for best, of_text in zip(alone, fit, strict=True)]
@@ -174,8 +174,8 @@ def _take_readable_out(
     """One of the sentences as it reads, and the passage without it; None where there is none."""
     if not sentences:
         return None
-    one = sentences[int(rng.integers(len(sentences)))]
-    return one.text, f"{body[: one.start].rstrip()} {body[one.end :].lstrip()}".strip(), False
+    prose = sentences[int(rng.integers(len(sentences)))]
+    return prose.text, f"{body[: prose.start].rstrip()} {body[prose.end :].lstrip()}".strip(), False
 
 
 def cut_at_ties(found: Ranked) -> NDArray[np.int64]:
@@ -394,12 +394,12 @@ class SearchedPassages:
         for row, doc in enumerate(self.ids):
             if doc in queries:
                 given = _without_title(texts[row], self.titles[row])
-                found = next((one for one in find_prose_sentences(given) if one.text == queries[doc]), None)
-                if found is not None:
+                # As it was when the sentence was taken out: without the title before it.
+                spans = [prose for prose in find_prose_sentences(given) if prose.text == queries[doc]]
+                if spans:
                     before = texts[row][: len(texts[row]) - len(given)]
-                    texts[row] = (
-                        f"{before}{given[: found.start].rstrip()} {given[found.end :].lstrip()}".strip()
-                    )
+                    rest = f"{given[: spans[0].start].rstrip()} {given[spans[0].end :].lstrip()}"
+                    texts[row] = f"{before}{rest}".strip()
                     own.add(doc)
         return texts, frozenset(own)
 

@@ -27,8 +27,8 @@ from embassay.document.blocks import (
 )
 from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.choose.belief import TRUSTED
-from embassay.protocols.choose.grading import find_last_study
 from embassay.protocols.choose.options import AS_GOOD, FEW
+from embassay.protocols.choose.studies import find_last_study
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_value
 from embassay.protocols.kernel.tables import SCORE

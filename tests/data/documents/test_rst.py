@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data.documents import open_documents
-from embassay.data.documents.restructured import markdown_of, read_restructured
+from embassay.data.documents.rst import markdown_of, read_restructured
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,7 @@ class _BlockReader:
             return self._transition(lines, at)
         if len(lines[under]) + 2 < len(name) or (not over and at and lines[at - 1].strip()):
             return at
+        # Which mark is of which level is only known by their order.
         mark = ("^" if over else "") + lines[under][0]
         if mark not in self._levels:
             self._levels.append(mark)
@@ -236,6 +237,7 @@ class _BlockReader:
     def _fence(self, body: Sequence[str]) -> None:
         code = "\n".join(body).strip("\n")
         if code:
+            # Code that shows fences stands in a longer one.
             marks = "````" if "```" in code else "```"
             self.out += ["", marks, *code.split("\n"), marks, ""]
 

@@ -9,28 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.collection import collect_annotations
-from embassay.protocols.hume.study import (
-    ANNOTATIONS,
-    STUDY,
-    Item,
-    ItemRow,
-    Practice,
-    Source,
-    StudyFile,
-    StudyTask,
-    content_hash,
-    read_study,
-    write_study,
-)
 from embassay.randomness import make_generator
 from embassay.runs.folder import digest_json
 
+if TYPE_CHECKING:
+    from embassay.protocols.hume.study import Item, StudyFile
+
+STUDY = "study.json"
+"""What a folder with a study has."""
 STUDIES = "study"
 """The folder of a run with the study; `study-2` and so on where an earlier one was answered."""
 TASK = "passages"
@@ -47,17 +38,16 @@ looked up for. The passage that the sentence was taken from is shown without it.
 - Judge each passage alone. Any number may be relevant, also none.
 - Decide on every passage. If a question cannot be understood, flag it.
 """
-PRACTICE = Practice(
-    payload={
-        "query": "How long do hens' eggs keep?",
-        "documents": [
-            {"id": "d1", "text": "Hens lay fewer eggs in winter, when the days are short."},
-            {"id": "d2", "text": "In a cool cellar, uncracked eggs stay good for about four weeks."},
-        ],
-    },
-    answer=[0, 1],
-    explanation="The second says how long; the first is about eggs, and does not answer.",
-)
+EXAMPLE = {
+    "query": "How long do hens' eggs keep?",
+    "documents": [
+        {"id": "d1", "text": "Hens lay fewer eggs in winter, when the days are short."},
+        {"id": "d2", "text": "In a cool cellar, uncracked eggs stay good for about four weeks."},
+    ],
+}
+MARKS = [0, 1]
+WHY = "The second says how long; the first is about eggs, and does not answer."
+"""A question to practise on, which passages answer it, and why."""
 
 
 def write_grading_study(
@@ -66,6 +56,16 @@ def write_grading_study(
     """Write the study of the questions `rows` of to_grade.jsonl and return its folder; None of no question. `lists` has
     for each question what the likely systems found, best first. No name of a system is in it, nor is the order theirs.
     """
+    from embassay.protocols.hume.study import (
+        ItemRow,
+        Practice,
+        Source,
+        StudyFile,
+        StudyTask,
+        content_hash,
+        write_study,
+    )
+
     items = [
         ItemRow(id=f"q{number}", task=TASK, payload=_make_payload(row, lists.get(row["id"], ()), seed))
         for number, row in enumerate(rows, 1)
@@ -74,7 +74,8 @@ def write_grading_study(
         return None
     task = StudyTask(
         name=TASK, family="reranking", lang="mixed", title="Passages", question=QUESTION, guidelines=GUIDELINES,
-        n=len(items), practice=[PRACTICE], source=Source(dataset=run.name)
+        n=len(items), practice=[Practice(payload=EXAMPLE, answer=MARKS, explanation=WHY)],
+        source=Source(dataset=run.name)
     )  # fmt: skip
     study = StudyFile(
         name=f"{run.name}-passages", seed=seed, tasks=[task], content=content_hash(items, ()),
@@ -84,8 +85,9 @@ def write_grading_study(
 
 
 def _make_payload(row: Mapping[str, Any], lists: Sequence[Sequence[str]], seed: int) -> dict[str, Any]:
-    texts = {one["id"]: one["text"] for one in row["passages"]}
+    texts = {passage["id"]: passage["text"] for passage in row["passages"]}
     in_turn = (doc for docs in zip_longest(*lists) for doc in docs if doc in texts)
+    # In turn, so that no system has more of its passages read than another.
     shown = list(dict.fromkeys(in_turn))[:MOST_SHOWN]
     order = make_generator(seed, "choose", "study", row["id"]).permutation(len(shown)).tolist()
     documents = [{"id": shown[place], "text": texts[shown[place]]} for place in order]
@@ -94,6 +96,8 @@ def _make_payload(row: Mapping[str, Any], lists: Sequence[Sequence[str]], seed: 
 
 def _choose_folder(run: Path, study: StudyFile) -> Path:
     """Where the study is, or is to be: never in the place of another that somebody has answered."""
+    from embassay.protocols.hume.study import read_study
+
     for number in range(1, 1000):
         folder = run / (STUDIES if number == 1 else f"{STUDIES}-{number}")
         if not (folder / STUDY).is_file() or read_study(folder).study == study:
@@ -106,18 +110,23 @@ def _choose_folder(run: Path, study: StudyFile) -> Path:
 
 def _is_answered(folder: Path) -> bool:
     # What serves it keeps its links and answers beside it.
-    return any(folder.glob("answers*")) or (folder / "serve.key").exists() or (folder / ANNOTATIONS).exists()
+    return any(
+        (folder / name).exists() for name in ("answers.sqlite3", "database", "serve.key", "annotations")
+    )
 
 
 def find_last_study(run: Path) -> Path | None:
     """The newest of a run's studies; None where there is none."""
-    found = [path.parent for path in run.glob(f"{STUDIES}*/{STUDY}")]
-    return max(found, key=lambda path: int(path.name.partition("-")[2] or 1), default=None)
+    folders = [path.parent for path in run.glob(f"{STUDIES}*/{STUDY}")]
+    return max(folders, key=lambda path: int(path.name.partition("-")[2] or 1), default=None)
 
 
 def read_study_grades(path: Path) -> tuple[dict[str, str], dict[str, dict[str, float]]]:
     """The texts of the questions that people answered, and their marks: 1 for a passage that at least half of them call
     relevant, else 0. UsageError where nobody has answered or the study is another kind."""
+    from embassay.protocols.hume.collection import collect_annotations
+    from embassay.protocols.hume.study import read_study
+
     folder = read_study(path)
     marks: dict[str, list[Sequence[int]]] = {}
     for annotation in collect_annotations(folder):
