@@ -126,7 +126,8 @@ def _may_be_first(claim: Claim, tables: Tables) -> bool:
         return claim.subject in first
     ranked = tables.ranked(claim.measure)
     whole = claim.n == len(first) and claim.of == len(ranked) and {claim.subject, *claim.others} == ranked
-    return claim.subject in first and whole
+    able = {name for name in ranked if tables.place(claim.measure, name)[0] == 1}
+    return claim.subject in first and whole and claim.below == len(able) - len(first)
 
 
 def _beats(claim: Claim, tables: Tables) -> bool:

@@ -30,4 +30,4 @@ def field_claims(field: Field) -> tuple[Claim, ...]:
     )
     names = [entrant.system for entrant in field.entrants]
     alone = len(first) == 1 and able[first[0]].rank_high == 1
-    return state_contenders(field.measure, first, names, alone=alone)
+    return state_contenders(field.measure, first, names, alone=alone, below=len(able) - len(first))

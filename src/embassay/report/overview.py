@@ -436,7 +436,8 @@ def first_claims(record: Record, board: Board, task: str = "") -> tuple[Claim, .
     first = passing_systems(board, scope.first, task)
     alone = len(first) == 1 and scope.ranges[first[0]][1] == 1
     ranked = scope.systems if task else [row.system.name for row in board.ranked]
-    return state_contenders(task or board.lead, first, ranked, alone=alone)
+    below = len(scope.first) - len(first)
+    return state_contenders(task or board.lead, first, ranked, alone=alone, below=below)
 
 
 def _gap_claim(record: Record, board: Board, scope: Scope) -> tuple[Claim, ...]:

@@ -49,7 +49,7 @@ from embassay.protocols.gate import (
     summarise_verdicts,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import LOWER, MISSING_LABELS, VERBS
+from embassay.protocols.kernel.claims import LOWER, MISSING_LABELS, VERBS, describe_left_out
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
 from embassay.records import Result
 
@@ -513,7 +513,7 @@ def _field_headline(field: Field) -> str:
     if len(claims) == 1:
         return f"{title}. {plain_text(describe_first(claims, str, ''))}."
     names = [claim.subject for claim in claims]
-    return f"{title}. {', '.join(names[:-1])} and {names[-1]} may be first."
+    return f"{title}. {', '.join(names[:-1])} and {names[-1]} may be first{describe_left_out(claims[0])}."
 
 
 def _field_table(field: Field, unit: numbers.Unit) -> Table:

@@ -42,7 +42,8 @@ class Claim:
 
     `value` is that of the subject where the claim states it, or its distance from the others, with the interval from
     `low` to `high`; `margin` a distance or a limit, `n` of `of` what is counted. `kind` tells claims of one run apart,
-    where the same relation is stated of several things.
+    where the same relation is stated of several things. Of those that may be first, `below` are left out as they score
+    no better than a reference.
     """
 
     subject: str
@@ -56,6 +57,7 @@ class Claim:
     kind: str = ""
     low: float | None = None
     high: float | None = None
+    below: int = 0
 
 
 VERBS: dict[Relation, str] = {
@@ -94,9 +96,16 @@ def state_value(
 
 
 def state_contenders(
-    measure: str, first: Sequence[str], ranked: Sequence[str], *, alone: bool = False, kind: str = ""
+    measure: str,
+    first: Sequence[str],
+    ranked: Sequence[str],
+    *,
+    alone: bool = False,
+    kind: str = "",
+    below: int = 0,
 ) -> tuple[Claim, ...]:
-    """Who may be first of those that are ranked: one claim each. `alone`: the first one beats all others.
+    """Who may be first of those that are ranked: one claim each. `alone`: the first one beats all others. `below` more
+    may be by the tests, and score no better than a reference.
 
     >>> [claim.relation for claim in state_contenders("nDCG@10", ["a"], ["a", "b"], alone=True)]
     ['first']
@@ -105,7 +114,7 @@ def state_contenders(
     return tuple(
         Claim(
             name, relation, measure, tuple(other for other in ranked if other != name), n=len(first), of=len(ranked),
-            kind=kind,
+            kind=kind, below=below,
         )
         for name in first
     )  # fmt: skip
@@ -178,12 +187,22 @@ def describe_first_in_parts(
     """
     if claim.relation == "first":
         return "", f" {VERBS['first']} {every}{on}"
+    on += describe_left_out(claim)
     if claim.n == 1:
         return "Only ", f" {VERBS['may be first']}{on}"
     if claim.n == claim.of:
         everyone = "both" if claim.n == 2 else f"all {spell_count(claim.n)}"
         return f"No {anyone} stands out{on}: {everyone} {VERBS['may be first']}", ""
     return f"{spell_count(claim.n).capitalize()} {noun}s {VERBS['may be first']}{on}", ""
+
+
+def describe_left_out(claim: Claim) -> str:
+    """What those that may be first also do, where others that may be do not.
+
+    >>> describe_left_out(Claim("a", "may be first", "", n=1, of=3, below=1))
+    ' and scores above the references'
+    """
+    return f" and {'scores' if claim.n == 1 else 'score'} above the references" if claim.below else ""
 
 
 def select_kind(claims: Iterable[Claim], *kinds: str) -> Iterator[Claim]:

@@ -24,6 +24,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
     VERBS,
     Claim,
+    describe_left_out,
     state_change,
     state_contenders,
     state_count,
@@ -380,7 +381,8 @@ def _first_claims(record: Record, board: Board) -> tuple[Claim, ...]:
     scope = record.scope(board.lead)
     if len(scope.systems) < 2:
         return ()
-    return state_contenders(board.lead, passing_systems(board, scope.first), scope.systems)
+    first = passing_systems(board, scope.first)
+    return state_contenders(board.lead, first, scope.systems, below=len(scope.first) - len(first))
 
 
 def _first_sentences(record: Record, board: Board, claims: Sequence[Claim]) -> list[Sentence]:
@@ -392,7 +394,15 @@ def _first_sentences(record: Record, board: Board, claims: Sequence[Claim]) -> l
         return [(f"{numbers.spell_count(len(claims)).capitalize()} systems may be first on {texts}.",)]
     names: list[Part] = [board.naming(claim.subject) for claim in claims]
     only = "only " if len(claims) == 1 else ""
-    return [(f"On {texts} ", where, only, *join_names(names, "or"), " may be first.")]
+    return [
+        (
+            f"On {texts} ",
+            where,
+            only,
+            *join_names(names, "or"),
+            f" may be first{describe_left_out(claims[0])}.",
+        )
+    ]
 
 
 def _order_claims(record: Record, board: Board) -> tuple[Claim, ...]:

@@ -43,7 +43,7 @@ from embassay.document.plots import (
     make_tracks,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, state_contenders, state_count
+from embassay.protocols.kernel.claims import Claim, describe_left_out, state_contenders, state_count
 from embassay.protocols.sage.tables import GROUPS, SageTable, make_tables
 from embassay.protocols.sage.tasks import RETRIEVAL_EDITS
 from embassay.records import Result
@@ -257,28 +257,33 @@ def _place_claims(record: Record, board: Board) -> Iterator[Claim]:
         scope = record.scope(task.name)
         if len(scope.systems) < 2:
             continue
-        yield from state_contenders(
-            task.name, passing_systems(board, scope.first, task.name), scope.systems, kind="place"
-        )
+        first = passing_systems(board, scope.first, task.name)
+        below = len(scope.first) - len(first)
+        yield from state_contenders(task.name, first, scope.systems, kind="place", below=below)
 
 
 def _places_sentences(board: Board, claims: Sequence[Claim]) -> list[Sentence]:
     """Who may be first, tasks with the same answer together."""
-    first_on: dict[str, list[str]] = {}
+    first_on: dict[str, list[Claim]] = {}
     for claim in claims:
-        first_on.setdefault(claim.measure, []).append(claim.subject)
-    tasks_of: dict[tuple[str, ...], list[str]] = {}
-    for task, first in first_on.items():
-        tasks_of.setdefault(tuple(first), []).append(BY_NAME[task].short.lower())
-    return [_place_sentence(board, first, tasks) for first, tasks in tasks_of.items()]
+        first_on.setdefault(claim.measure, []).append(claim)
+    tasks_of: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    for task, of_task in first_on.items():
+        key = tuple(claim.subject for claim in of_task), describe_left_out(of_task[0])
+        tasks_of.setdefault(key, []).append(BY_NAME[task].short.lower())
+    return [_place_sentence(board, *key, tasks) for key, tasks in tasks_of.items()]
 
 
-def _place_sentence(board: Board, first: tuple[str, ...], tasks: list[str]) -> Sentence:
+def _place_sentence(board: Board, first: tuple[str, ...], left_out: str, tasks: list[str]) -> Sentence:
     where = plain_text(join_names(tasks))
     if len(first) > MOST_NAMES:
-        return (f"{numbers.spell_count(len(first)).capitalize()} systems may be first on {where}.",)
+        return (f"{numbers.spell_count(len(first)).capitalize()} systems may be first on {where}{left_out}.",)
     names: list[Part] = [board.naming(system) for system in first]
-    return ("Only " if len(first) == 1 else "", *join_names(names, "or"), f" may be first on {where}.")
+    return (
+        "Only " if len(first) == 1 else "",
+        *join_names(names, "or"),
+        f" may be first on {where}{left_out}.",
+    )
 
 
 Printed = Callable[[float], str]

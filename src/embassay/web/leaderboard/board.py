@@ -18,6 +18,7 @@ from embassay.document.claims import describe_first, describe_gap
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
     Claim,
+    describe_left_out,
     select_above_references,
     state_contenders,
     state_count,
@@ -103,7 +104,8 @@ def _first_claims(
     able = {member.name: member for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1}
     first = select_above_references(list(able), lambda name: _turned_value(able[name], lead), floor)
     alone = len(first) == 1 and tests.ranks[first[0]] == (1, 1)
-    return state_contenders(lead.key, first, [member.name for member in ranked], alone=alone)
+    names = [member.name for member in ranked]
+    return state_contenders(lead.key, first, names, alone=alone, below=len(able) - len(first))
 
 
 def _reference_floor(members: Sequence[Member], lead: BoardColumn) -> float | None:
@@ -173,7 +175,7 @@ def _name_several_first(first: Sequence[Claim], labels: Mapping[str, str], on: s
     names = [labels[claim.subject] for claim in first]
     if not 1 < len(names) <= 3 or len(names) == first[0].of:
         return ()
-    named = f"{', '.join(names[:-1])} and {names[-1]} may be first{on}"
+    named = f"{', '.join(names[:-1])} and {names[-1]} may be first{on}{describe_left_out(first[0])}"
     return (named,) if len(named) <= _LONGEST else ()
 
 
