@@ -26,7 +26,7 @@ from embassay.protocols.watch.check import (
     BY_GROUP,
     OUTLIERS,
     WINDOWS,
-    _tested_groups,
+    tested_groups,
     weigh_answers,
 )
 from embassay.protocols.watch.distances import FLOOR, form_of, relative_distances
@@ -303,7 +303,7 @@ def _fires(exceeds: NDArray[np.bool_]) -> bool:
 def _subsets() -> tuple[tuple[list[int], dict[int, int]], ...]:
     """All items, and those of each group, with the totals that are alarms."""
     rows = range(len(fixed_items()))
-    groups = _tested_groups(SimpleNamespace(items=fixed_items()), rows)  # type: ignore[arg-type]
+    groups = tested_groups(fixed_items())
     shared = dict.fromkeys(WINDOWS, BY_GROUP / len(groups))
     return (
         (list(rows), critical_totals(len(rows), WINDOWS)),
