@@ -95,12 +95,14 @@ def real_models(texts: Sequence[str], mpnet: Path | None) -> Iterator[tuple[str,
         yield "all-mpnet-base-v2", vectors_of(SentenceTransformer(str(mpnet), device="cpu"), texts)
 
 
-def all_sides(data: RetrievalSet, work: Path, mpnet: Path | None) -> dict[str, Sides]:
+def all_sides(data: RetrievalSet, work: Path, mpnet: Path | None, wanted: Sequence[str]) -> dict[str, Sides]:
     """The vectors of every encoder, kept in `work`, and of every step on those of minilm."""
     work.mkdir(parents=True, exist_ok=True)
     passages = len(data.corpus.texts)
     texts = [*data.corpus.texts, *data.queries.texts]
     for name, encode in encoders().items():
+        if wanted and name not in ("minilm", *wanted):
+            continue
         if not _file_of(work, name).exists():
             np.save(_file_of(work, name), encode(texts))
     if not (work / "real").exists():
@@ -170,15 +172,15 @@ def predict(own: OwnTexts, data: RetrievalSet, base: Sides, changed: Sides, seed
 
 
 def collection_rows(
-    name: str, source: str, work: Path, samples: int, mpnet: Path | None
+    name: str, source: str, work: Path, asked: argparse.Namespace
 ) -> Iterator[tuple[str, str]]:
     """A row of Markdown for each change and state of the index."""
     data = open_dataset(source).load("retrieval").data
-    sides = all_sides(data, work / name, mpnet)
+    sides = all_sides(data, work / name, asked.mpnet, asked.only)
     base = sides.pop("minilm")
     before = first_ten(base)
     scores = true_ndcg(before, data)
-    owns = [read_own(OwnData(corpus=source, seed=seed, passages=10**6)) for seed in range(samples)]
+    owns = [read_own(OwnData(corpus=source, seed=seed, passages=10**6)) for seed in range(asked.samples)]
     for change, changed in sides.items():
         impacts = [
             predict(own, data, base, changed, seed) for seed, own in enumerate(owns) if own is not None
@@ -211,6 +213,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs/watch_effects"))
     parser.add_argument("--samples", type=int, default=40)
     parser.add_argument("--collections", nargs="+", default=COLLECTIONS, choices=COLLECTIONS)
+    parser.add_argument("--only", nargs="+", default=(), help="of the planted changes of the encoder, these")
     parser.add_argument("--mpnet", type=Path, help="a folder of all-mpnet-base-v2")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
@@ -225,7 +228,7 @@ def main() -> None:
     rows: dict[str, list[str]] = {ANEW: [], HALF: [], KEPT: []}
     for name in asked.collections:
         source = DESCRIBED.get(name, asked.data / "retrieval" / name)
-        for state, row in collection_rows(name, str(source), asked.work, asked.samples, asked.mpnet):
+        for state, row in collection_rows(name, str(source), asked.work, asked):
             rows[state].append(row)
     for state, of_state in rows.items():
         lines += [

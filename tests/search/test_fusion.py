@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.errors import UsageError
-from embassay.search.fusion import fuse_by_reciprocal_rank
+from embassay.errors import ModelError, UsageError
+from embassay.search.fusion import FusionRule, ScoredList, fuse_by_reciprocal_rank, fuse_lists, parse_fusion
 
 IDS = st.lists(st.sampled_from("abcdefgh"), unique=True)
 
@@ -48,3 +48,59 @@ def test_an_impossible_constant_is_refused(c):
     """Not a ranking of nonsense."""
     with pytest.raises(UsageError, match="constant of RRF"):
         fuse_by_reciprocal_rank([["a"]], c)
+
+
+A = ScoredList(["a", "b", "c"], [0.9, 0.5, 0.1], -1.0)
+B = ScoredList(["c", "d"], [8.0, 2.0], 0.0)
+
+
+def _by_id(rule: FusionRule) -> dict[str, float]:
+    return {hit.id: hit.score for hit in fuse_lists(A, B, rule)}
+
+
+def test_scores_are_scaled_from_the_least_that_there_can_be() -> None:
+    """Worked by hand: a is (0.9 + 1) / 1.9 of the first list, c (0.1 + 1) / 1.9 and 8 / 8 of the second."""
+    told = _by_id(FusionRule("convex", 0.25))
+    wanted = {"a": 0.5, "b": 0.5 * 1.5 / 1.9, "c": 0.5 * 1.1 / 1.9 + 1.5, "d": 1.5 * 0.25}
+    assert told == pytest.approx(wanted)
+
+
+def test_scores_are_scaled_by_their_spread() -> None:
+    """Mean .5 and sd sqrt(.32 / 3) of the first, 5 and 3 of the second."""
+    told = _by_id(FusionRule("dbsf"))
+    spread = (0.32 / 3) ** 0.5
+    wanted = {
+        "a": 0.5 + 0.4 / (6 * spread),
+        "b": 0.5,
+        "c": 0.5 - 0.4 / (6 * spread) + 0.5 + 3 / 18,
+        "d": 0.5 - 3 / 18,
+    }
+    assert told == pytest.approx(wanted)
+    assert (
+        fuse_lists(ScoredList(["x"], [3.0], 0.0), ScoredList([], [], 0.0), FusionRule("dbsf"))[0].score == 0.5
+    )
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=6), st.lists(st.sampled_from("abcdef"), max_size=6))
+def test_fusion_with_equal_weights_is_reciprocal_rank_fusion(first: list[str], second: list[str]) -> None:
+    """The same order and the same scores to the last bit; a weight of 1 is the first list, of 0 the second."""
+    sides = [ScoredList(ids, [float(-n) for n in range(len(ids))], -10.0) for ids in (first, second)]
+    assert fuse_lists(*sides, FusionRule(), 60.0) == fuse_by_reciprocal_rank([first, second], 60.0)
+    for weight, side in ((1.0, first), (0.0, second)):
+        alone = [hit.id for hit in fuse_lists(*sides, FusionRule("rrf", weight)) if hit.score > 0]
+        assert alone == list(dict.fromkeys(side))
+
+
+@pytest.mark.parametrize(
+    "text", ["rfr", "rrf:x", "rrf?k=3", "convex?c=3", "convex?weight=2", "rrf?c=-1", "rrf?c=x"]
+)
+def test_what_is_no_fusion_is_refused(text: str) -> None:
+    """Another name, a target, a parameter that it does not have, a value out of range."""
+    with pytest.raises(UsageError):
+        parse_fusion(text)
+
+
+def test_scores_that_are_no_numbers_cannot_be_scaled() -> None:
+    """A server may give NaN."""
+    with pytest.raises(ModelError, match="finite"):
+        fuse_lists(ScoredList(["a"], [float("nan")], 0.0), B, FusionRule("convex"))

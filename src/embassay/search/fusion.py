@@ -1,12 +1,12 @@
-"""Several rankings made one: reciprocal rank fusion, a share of the words' score, and a reranker's order."""
+"""Several rankings made one: fusion by rank and by score, a share of the words' score, and a reranker's order."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from embassay.contracts import Reranker
 from embassay.errors import ModelError, UsageError
 from embassay.search.bm25 import split_words
+from embassay.spec import QUERY, Spec
 
 Shingle = tuple[str, ...]
+Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,129 @@ class Fused:
     ranks: tuple[int | None, ...]
 
 
+FusionKind = Literal["rrf", "convex", "dbsf"]
+
+
+@dataclass(frozen=True)
+class FusionRule:
+    """How two lists become one.
+
+    `rrf` adds 1 / (c + rank), `convex` scores scaled from the least that there can be (-1 of a cosine, 0 of BM25) to
+    the list's best, `dbsf` scores scaled from three standard deviations below the list's mean to three above. `weight`
+    (0 to 1) is that of the first list, the second has the rest. `c` None is the sweep's own, usually 60. Sources:
+    Cormack et al. (SIGIR 2009); Bruch, Gai and Ingber (TOIS 2023), their TM2C2; Qdrant's distribution-based score
+    fusion.
+    """
+
+    kind: FusionKind = "rrf"
+    weight: float = 0.5
+    c: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The rule as a spec string, without what is as usual.
+
+        >>> FusionRule().text, FusionRule("convex", 0.7).text, FusionRule("rrf", 0.5, 20).text
+        ('rrf', 'convex?weight=0.7', 'rrf?c=20')
+        """
+        given = {"weight": self.weight, "c": self.c}
+        usual = {"weight": FusionRule.weight, "c": None}
+        params = {name: value for name, value in given.items() if value is not None and value != usual[name]}
+        return QUERY.format(Spec(self.kind, "", params))
+
+
+def parse_fusion(text: str) -> FusionRule:
+    """The rule that a spec string names: `rrf`, `rrf?c=20&weight=0.3`, `convex?weight=0.7`, `dbsf`. UsageError for
+    another name or parameter, and for a weight outside of 0 to 1.
+
+    >>> parse_fusion("rrf?c=20")
+    FusionRule(kind='rrf', weight=0.5, c=20.0)
+    """
+    spec = QUERY.parse(text)
+    kinds = get_args(FusionKind)
+    if spec.name not in kinds or spec.target:
+        raise UsageError(
+            f"There is no fusion {text!r}.", mend=f"Use {', '.join(kinds)}, each with ?weight=0.3."
+        )
+    allowed = ("weight", "c") if spec.name == "rrf" else ("weight",)
+    if unknown := [name for name in spec.params if name not in allowed]:
+        raise UsageError(
+            f"{spec.name} has no parameter {unknown[0]!r}.", mend=f"It has {' and '.join(allowed)}."
+        )
+    numbers = {name: _read_number(text, name, value) for name, value in spec.params.items()}
+    if not 0 <= numbers.get("weight", 0.5) <= 1 or numbers.get("c", 0.0) < 0:
+        raise UsageError(f"{text!r} has a value out of range.", mend="weight is from 0 to 1, c from 0.")
+    return FusionRule(spec.name, **numbers)
+
+
+def _read_number(text: str, name: str, value: object) -> float:
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise UsageError(f"{name} in {text!r} is {value}.", mend="Give a number.")
+    return number
+
+
+@dataclass(frozen=True)
+class ScoredList:
+    """Ids, best first, with their scores, and the least score that there can be."""
+
+    ids: Sequence[str]
+    scores: Sequence[float]
+    least: float
+
+
+def fuse_lists(first: ScoredList, second: ScoredList, rule: FusionRule, c: float = 60.0) -> list[Fused]:
+    """The union of two lists by a rule; `c` is that of a `rrf` that has none. What a list does not hold has 0 of it.
+
+    Ties are as in `fuse_by_reciprocal_rank`, which plain `rrf` equals. UsageError for a `c` that is negative or no
+    number, ModelError for scores that are not finite.
+    """
+    lists = (first, second)
+    weights = (2 * rule.weight, 2 * (1 - rule.weight))
+    if rule.kind == "rrf":
+        scaled = [_reciprocal_ranks(side.ids, c if rule.c is None else rule.c) for side in lists]
+    else:
+        scale = _scale_from_least if rule.kind == "convex" else _scale_by_spread
+        scaled = [_first_scores(side, scale(side)) for side in lists]
+    # One exact sum: the order of the lists must not decide what ties.
+    return _order_union(
+        [side.ids for side in lists],
+        lambda key: math.fsum(
+            weight * side.get(key, 0.0) for weight, side in zip(weights, scaled, strict=True)
+        ),
+    )
+
+
+def _first_scores(side: ScoredList, scores: Scores) -> dict[str, float]:
+    """By id; one that a list holds twice counts where it stands first."""
+    return dict(zip(reversed(side.ids), reversed(scores.tolist()), strict=True))
+
+
+def _scale_from_least(side: ScoredList) -> Scores:
+    scores = _finite_scores(side)
+    span = scores.max(initial=side.least) - side.least
+    return np.asarray((scores - side.least) / span) if span > 0 else np.zeros(len(scores))
+
+
+def _scale_by_spread(side: ScoredList) -> Scores:
+    scores = _finite_scores(side)
+    spread = float(scores.std()) if len(scores) else 0.0
+    # Scores that are all one stand in the middle.
+    return (
+        np.asarray((scores - scores.mean()) / (6 * spread) + 0.5) if spread > 0 else np.full(len(scores), 0.5)
+    )
+
+
+def _finite_scores(side: ScoredList) -> Scores:
+    scores = np.asarray(side.scores, dtype=np.float64)
+    if not np.isfinite(scores).all():
+        raise ModelError("The scores of candidates are not all finite.")
+    return scores
+
+
 def fuse_by_reciprocal_rank(rankings: Sequence[Sequence[str]], c: float = 60.0) -> list[Fused]:
     """The union of rankings (best first, ids) by the sum of 1 / (c + rank), ranks from 1, 0 for a list without it.
 
@@ -112,23 +237,26 @@ def fuse_by_reciprocal_rank(rankings: Sequence[Sequence[str]], c: float = 60.0) 
     >>> [(one.id, round(one.score, 6)) for one in fuse_by_reciprocal_rank([["a", "b"], ["b"]])]
     [('b', 0.032522), ('a', 0.016393)]
     """
+    shares = [_reciprocal_ranks(ranking, c) for ranking in rankings]
+    # One exact sum: the order of the lists must not decide what ties.
+    return _order_union(rankings, lambda key: math.fsum(share[key] for share in shares if key in share))
+
+
+def _reciprocal_ranks(ranking: Sequence[str], c: float) -> dict[str, float]:
     if not (c >= 0 and math.isfinite(c)):
         raise UsageError(f"The constant of RRF is {c}.", mend="Use a number from 0, usually 60.")
+    return {key: 1 / (c + rank) for key, rank in _rank_ids(ranking).items()}
+
+
+def _order_union(rankings: Sequence[Sequence[str]], score: Callable[[str], float]) -> list[Fused]:
     places = [_rank_ids(ranking) for ranking in rankings]
     ids = dict.fromkeys(key for ranking in rankings for key in ranking)
-    fused = [Fused(key, 0.0, tuple(ranks.get(key) for ranks in places)) for key in ids]
-    # One exact sum: the order of the lists must not decide what ties.
-    scored = [
-        Fused(hit.id, math.fsum(1 / (c + rank) for rank in hit.ranks if rank), hit.ranks) for hit in fused
-    ]
-    return sorted(scored, key=lambda hit: (-hit.score, *(rank or MISSING for rank in hit.ranks), hit.id))
+    fused = [Fused(key, score(key), tuple(ranks.get(key) for ranks in places)) for key in ids]
+    return sorted(fused, key=lambda hit: (-hit.score, *(rank or MISSING for rank in hit.ranks), hit.id))
 
 
 def _rank_ids(ranking: Sequence[str]) -> dict[str, int]:
     return {key: rank for rank, key in enumerate(dict.fromkeys(ranking), start=1)}
-
-
-Scores = NDArray[np.float64]
 
 
 def boost_scores(

@@ -6,6 +6,7 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.sweep.config import Latency, SweepRequest, parse_request, read_config
+from embassay.protocols.rag.sweep.grid import make_grid
 
 LEAST = "datasets: sample\nencoder: wordllama\n"
 
@@ -188,3 +189,23 @@ def test_bundled_files_have_names(tmp_path, monkeypatch):
     assert read_config(Path("paper")).k == (50,)
     with pytest.raises(UsageError, match="bundled: paper"):
         read_config(Path("papers"))
+
+
+def test_fusions_are_an_axis_of_the_hybrid_alone():
+    """Canonical and each once; dense stacks have none; a sweep without the axis is that of before there was one."""
+    content = {"datasets": "sample", "encoder": "wordllama", "mode": ["dense", "hybrid"]}
+    plain = parse_request(content)
+    assert "fusion" not in plain.as_dict()
+    asked = parse_request({**content, "fusion": ["rrf", "convex?weight=0.5", "rrf?weight=0.30", "convex"]})
+    assert asked.fusion == ("rrf", "convex", "rrf?weight=0.3")
+    assert asked.as_dict()["fusion"] == asked.fusion
+    wanted = make_grid(asked, {"wordllama": 256}).wanted
+    assert [(one.mode, one.fusion) for one in wanted] == [
+        ("dense", "rrf"), ("hybrid", "rrf"), ("hybrid", "convex"), ("hybrid", "rrf?weight=0.3")
+    ]  # fmt: skip
+    assert [one.id for one in wanted][1:3] == [
+        "wordllama/flat/k50/hybrid",
+        "wordllama/flat/k50/hybrid/fusion=convex",
+    ]
+    with pytest.raises(UsageError, match="weight"):
+        parse_request({**content, "fusion": "convex?weight=3"})

@@ -18,9 +18,10 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.rewriters import REWRITERS
 from embassay.protocols.rag.scoring.score import requested_measures
 from embassay.protocols.rag.sweep.signals import check_condition, read_names
-from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, SweepRules
+from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, Configuration, SweepRules
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
 from embassay.registry import Registry
+from embassay.search.fusion import parse_fusion
 from embassay.search.indexes import INDEXES
 from embassay.systems import SYSTEMS
 from embassay.systems.cosine import PARAMETERS
@@ -130,6 +131,7 @@ class SweepRequest:
     deduplicate: tuple[float, ...] = (0.0,)
     boost: tuple[float, ...] = (0.0,)
     chunk: tuple[str, ...] = (NONE,)
+    fusion: tuple[str, ...] = (Configuration.fusion,)
     queries: int = 100
     depth: int = 100
     rrf_c: float = 60.0
@@ -143,7 +145,8 @@ class SweepRequest:
     names: NameSetting | None = None
     base: Path = Path()
     GROWS: ClassVar[tuple[str, ...]] = (
-        "encoder", "dims", "index", "k", "reranker", "mode", "rewrite", "deduplicate", "boost", "chunk"
+        "encoder", "dims", "index", "k", "reranker", "mode", "rewrite", "deduplicate", "boost", "chunk",
+        "fusion"
     )  # fmt: skip
     """Axes to which a finished sweep takes more values."""
 
@@ -152,6 +155,8 @@ class SweepRequest:
         plain = asdict(self)
         plain["datasets"] = [dataset.as_dict() for dataset in self.datasets]
         unsaid = [name for name in ("generator", "names") if not plain[name]]
+        # Sweeps from before there was this axis go on.
+        unsaid += ["fusion"] if self.fusion == SweepRequest.fusion else []
         return {key: value for key, value in plain.items() if key not in ("rules", "prices", "base", *unsaid)}
 
     def path(self, given: str) -> str:
@@ -192,6 +197,10 @@ def check_file(file: SweepFile, base: Path, at: At) -> SweepRequest:
     for position, text in enumerate(file.chunk):
         with at("chunk", position):
             chunks.append(pin_splitting(text))
+    fusions = []
+    for position, text in enumerate(file.fusion):
+        with at("fusion", position):
+            fusions.append(parse_fusion(text).text)
     with at("generator"):
         generator = _make_generator(file.generator)
     with at("tokenizer"):
@@ -211,7 +220,7 @@ def check_file(file: SweepFile, base: Path, at: At) -> SweepRequest:
         reranker=_distinct_values(names["reranker"]), mode=_distinct_values(file.mode),
         rewrite=_distinct_values(rewrite),
         deduplicate=_distinct_values(file.deduplicate), boost=_distinct_values(file.boost),
-        chunk=_distinct_values(chunks),
+        chunk=_distinct_values(chunks), fusion=_distinct_values(fusions),
         queries=file.queries, depth=file.depth, rrf_c=file.rrf_c, measures=measures,
         latency=Latency(**file.latency.model_dump()), tokenizer=file.tokenizer, seed=file.seed,
         rules=rules, prices=prices, base=base, generator=generator,
@@ -499,6 +508,7 @@ class SweepFile(_ConfigModel):
     deduplicate: Annotated[list[Share], BeforeValidator(_as_list), Field(min_length=1)] = [0.0]
     boost: Annotated[list[Weight], BeforeValidator(_as_list), Field(min_length=1)] = [0.0]
     chunk: Texts = [_NONE]
+    fusion: Texts = [Configuration.fusion]
     queries: Positive = 100
     depth: Positive = 100
     rrf_c: Weight = 60.0

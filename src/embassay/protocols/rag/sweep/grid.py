@@ -110,7 +110,8 @@ def _list_combinations(
                 encoder, cut, index, k, reranker, "hybrid" if mode.startswith("hybrid") else "dense",
                 rewrite, deduplicate, boost, chunk
             )  # fmt: skip
-            yield configuration, too_many or reason
+            for fusion in request.fusion if configuration.mode == "hybrid" else (configuration.fusion,):
+                yield replace(configuration, fusion=fusion), too_many or reason
 
 
 def _list_tails(request: SweepRequest) -> Iterator[tuple[int, str, str, float, float, str]]:

@@ -59,6 +59,7 @@ from embassay.protocols.rag.sweep.stacks import (
 from embassay.runs.folder import digest_json, to_json, write_atomic
 from embassay.search import exact_search
 from embassay.search.bm25 import Hit
+from embassay.search.fusion import parse_fusion
 from embassay.search.indexes.store import AUTO, recall, smallest_width
 from embassay.systems.remote.calls import wait_for
 
@@ -440,7 +441,7 @@ class IndexedBench(StackBench):
     queries: Vectors
     ef: int | None = None
     _answers: dict[int, Ranked] = field(default_factory=dict)
-    _fused: list[Listed] = field(default_factory=list)
+    _fused: dict[str, list[Listed]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -506,12 +507,13 @@ class IndexedBench(StackBench):
         dense = self.answers(self._depth(configuration))
         if configuration.mode == "dense":
             return dense
-        if not self._fused:
-            self._fused = [
-                self.bench.words.fused(places, hits)
-                for (places, _), hits in zip(dense, self.bench.hits, strict=True)
+        if configuration.fusion not in self._fused:
+            rule = parse_fusion(configuration.fusion)
+            self._fused[configuration.fusion] = [
+                self.bench.words.fuse(listed, hits, rule)
+                for listed, hits in zip(dense, self.bench.hits, strict=True)
             ]
-        return [take_first(listed, configuration.k) for listed in self._fused]
+        return [take_first(listed, configuration.k) for listed in self._fused[configuration.fusion]]
 
     def signals(self, configuration: Configuration) -> dict[str, Floats]:
         """The margin of the index's scores, how noise moves the query, and how much it hangs on a name."""
@@ -544,18 +546,22 @@ class IndexedBench(StackBench):
         return names
 
     def reranker_input(self, configuration: Configuration, query: int) -> Listed:
-        """What exact search finds at full dimensions."""
-        exact = self.encoded.exact(None, self._depth(configuration))[query]
+        """What exact search finds at full dimensions; as its texts are only timed, fused by rank."""
+        places = self.encoded.exact(None, self._depth(configuration))[query]
+        exact = places, (0.0,) * len(places)
         if configuration.mode == "hybrid":
-            return take_first(self.bench.words.fused(exact, self.bench.hits[query]), configuration.k)
-        return exact, (0.0,) * len(exact)
+            return take_first(self.bench.words.fuse(exact, self.bench.hits[query]), configuration.k)
+        return exact
 
     def find(self, configuration: Configuration, query: int) -> Listed:
         """Embed, search and fuse."""
         words, depth = self.bench.words, min(self._depth(configuration), len(self.bench.passages))
         listed = list_found(self.index.search(self._embed(query), depth), 0)
         if configuration.mode == "hybrid":
-            return take_first(words.fused(listed[0], words.hits(self.bench.queries[query])), configuration.k)
+            rule = parse_fusion(configuration.fusion)
+            return take_first(
+                words.fuse(listed, words.hits(self.bench.queries[query]), rule), configuration.k
+            )
         return listed
 
     def _depth(self, configuration: Configuration) -> int:
@@ -570,7 +576,8 @@ class IndexedBench(StackBench):
     def _fuse(self) -> Callable[[int], Any]:
         words, queries = self.bench.words, self.bench.queries
         exact = self.encoded.exact(None, self.parts.request.depth)
-        return lambda query: words.fused(exact[query], words.hits(queries[query]))
+        listed = [(places, (0.0,) * len(places)) for places in exact]
+        return lambda query: words.fuse(listed[query], words.hits(queries[query]))
 
 
 @dataclass

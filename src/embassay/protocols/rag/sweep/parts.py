@@ -37,7 +37,7 @@ from embassay.runs.execution import Failure, run_jobs
 from embassay.runs.store import CachedReranker, PairCache
 from embassay.search import exact_search
 from embassay.search.bm25 import BM25Index, Hit
-from embassay.search.fusion import boost_scores, fuse_by_reciprocal_rank, keep_distinct
+from embassay.search.fusion import FusionRule, ScoredList, boost_scores, fuse_lists, keep_distinct
 from embassay.search.indexes import open_index
 from embassay.systems import SYSTEMS, add_dims
 from embassay.systems.cosine import scale_rows
@@ -528,6 +528,10 @@ class RankedList:
     raw: Floats | None = None
 
 
+LEAST_COSINE = -1.0
+PLAIN = FusionRule()
+
+
 @dataclass(frozen=True)
 class WordSearch:
     """Search by words in the passages."""
@@ -552,10 +556,12 @@ class WordSearch:
         """The best passages by BM25, to the depth of the hybrid."""
         return self.index.search(query, self.depth)
 
-    def fused(self, dense: Sequence[int], hits: Sequence[Hit]) -> Listed:
-        """Both lists as one, by reciprocal rank fusion; spec rag 3.4."""
+    def fuse(self, dense: Listed, hits: Sequence[Hit], rule: FusionRule = PLAIN) -> Listed:
+        """Both lists as one; by reciprocal rank fusion in spec rag 3.4."""
         ids = self.passages.ids
-        union = fuse_by_reciprocal_rank([[ids[place] for place in dense], [hit.id for hit in hits]], self.c)
+        vectors = ScoredList([ids[place] for place in dense[0]], dense[1], LEAST_COSINE)
+        words = ScoredList([hit.id for hit in hits], [hit.score for hit in hits], 0.0)
+        union = fuse_lists(vectors, words, rule, self.c)
         return tuple(self.index.place(hit.id) for hit in union), tuple(hit.score for hit in union)
 
     def scores(self, query: str, places: Sequence[int]) -> Floats:

@@ -39,8 +39,8 @@ class Configuration:
     `dims` None are all of the encoder's. `k` are the candidates that are retrieved, and given to the reranker where
     there is one. `deduplicate` is the similarity from which a candidate counts as a copy of an earlier one (0: none are
     removed), `boost` the weight of the words' score beside the reranker's. `chunk` names how documents were cut
-    (`none`: they are what they are). A sparse stack has no vectors: its encoder is `bm25` and its index `none`. Source:
-    spec rag 3.4 and 9.
+    (`none`: they are what they are), `fusion` how a hybrid makes one list of two. A sparse stack has no vectors: its
+    encoder is `bm25` and its index `none`. Source: spec rag 3.4 and 9.
     """
 
     encoder: str
@@ -53,6 +53,7 @@ class Configuration:
     deduplicate: float = 0.0
     boost: float = 0.0
     chunk: str = NONE
+    fusion: str = "rrf"
 
     @property
     def id(self) -> str:

@@ -60,6 +60,7 @@ from embassay.protocols.rag.sweep.findings.sentences import (
     sweep_verdict,
 )
 from embassay.protocols.rag.sweep.findings.tables import sweep_tables
+from embassay.protocols.rag.sweep.findings.tuning import tune_fusions
 from embassay.protocols.rag.sweep.stacks import (
     FIRST_TOKENS,
     FIRST_WORD,
@@ -563,7 +564,8 @@ def _has_shared_stack(sweep: Sweep, datasets: Sequence[str]) -> bool:
 def _make_part(
     ground: StackArrays, asked: SweepTerms, left: Sequence[StackGap], answers: Generation | None
 ) -> SweepPart:
-    recommendation = recommend_stack(ground)
+    tunings = tuple(tune_fusions(ground))
+    recommendation = recommend_stack(ground, tunings)
     drawn = tuple(find_frontiers(ground))
     shapes = [rows[0].times.total.shape for rows in ground.rows.values()]
     part = SweepPart(
@@ -582,6 +584,7 @@ def _make_part(
         indexes=tuple(index_qualities(ground)),
         guidance=all_advice(ground),
         generation=answers,
+        tunings=tunings,
         unrouted=tuple(explain_lost_routes(ground)),
     )
     notes = tuple(sweep_notes(part, asked, left))

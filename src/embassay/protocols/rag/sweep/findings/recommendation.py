@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from embassay.errors import UsageError
 from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.arrays import StackArrays, figure_reach
-from embassay.protocols.rag.sweep.findings.record import Alternative, Recommendation, Share
+from embassay.protocols.rag.sweep.findings.record import Alternative, FusionTuning, Recommendation, Share
 from embassay.protocols.rag.sweep.stacks import Configuration
 from embassay.protocols.rag.tradeoffs import COST_SHARE, ROUNDING, Limits, Stack, StackChoice, choose_stack
 
@@ -143,10 +143,12 @@ def collect_limits(ground: StackArrays) -> Limits:
     return Limits(ground.rules.sla_ms, ground.rules.budget, ground.rules.target)
 
 
-def recommend_stack(ground: StackArrays) -> Recommendation:
-    """The recommendation. UsageError where the measure that decides is nowhere defined."""
+def recommend_stack(ground: StackArrays, tunings: Sequence[FusionTuning] = ()) -> Recommendation:
+    """The recommendation; of fusions that were tuned only one that is better on questions that did not choose it.
+    UsageError where the measure that decides is nowhere defined."""
     measure, limits = ground.rules.measure, collect_limits(ground)
-    stacks = select_decidable_stacks(ground, measure)
+    refused = {id for tuning in tunings for id in tuning.refused}
+    stacks = [stack for stack in select_decidable_stacks(ground, measure) if stack.id not in refused]
     choice = choose_stack(stacks, measure, limits, **ground.equal)
     places = [ground.place[stack.id] for stack in stacks]
     winners = choose_each(

@@ -307,6 +307,37 @@ class Generation:
     text: str
 
 
+USE = "use it"
+
+
+@dataclass(frozen=True)
+class FusionTuning:
+    """Which fusion does best for `stack`, of those that were measured (the first is the one to beat), by the measure
+    that decides.
+
+    `best` is the mean of the `chosen` one on all questions, which chose it, `honest` the mean by the fusion that did
+    best on other questions; None where no question has values. `gain` is what the chosen one has more than the first,
+    with an interval that holds for all fusions at once. `picked` is the share of folds that chose it, `questions` how
+    many are independent. `refused` are the stacks with a fusion that is not recommended.
+    """
+
+    stack: str
+    refused: tuple[str, ...]
+    fusions: tuple[str, ...]
+    chosen: str
+    best: float | None
+    honest: float | None
+    gain: IntervalFigure
+    picked: float
+    questions: int
+    verdict: str
+
+    @property
+    def optimism(self) -> float | None:
+        """How much too high the best one's value is."""
+        return None if self.best is None or self.honest is None else self.best - self.honest
+
+
 @dataclass(frozen=True)
 class SweepPart:
     """What was found on a dataset, or over all of them (`dataset` is empty): means over datasets with equal weight, of
@@ -330,6 +361,7 @@ class SweepPart:
     lede: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     generation: Generation | None = None
+    tunings: tuple[FusionTuning, ...] = ()
     unrouted: tuple[str, ...] = ()
     """Of signals by which nothing is routed, why."""
 

@@ -9,7 +9,9 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import VERBS, Claim
 from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.record import (
+    USE,
     Alternative,
+    FusionTuning,
     Recommendation,
     Share,
     StackFacts,
@@ -250,6 +252,7 @@ def sweep_notes(part: SweepPart, asked: SweepTerms, left: Sequence[StackGap]) ->
         yield (
             f"Means over {len(part.datasets)} datasets with equal weight, of the stacks measured on all of them."
         )
+    yield from map(_tuning_sentence, part.tunings)
     total = part.stacks[0].time("total")
     if total is not None:
         few = ": too few for a 95th percentile" if total.few else ""
@@ -293,6 +296,20 @@ def sweep_notes(part: SweepPart, asked: SweepTerms, left: Sequence[StackGap]) ->
             f"{numbers.format_counted(len(mine), 'combination')} not measured: {len(mine) - failed} make no sense, "
             f"{failed} failed."
         )
+
+
+def _tuning_sentence(tuning: FusionTuning) -> str:
+    """What tuning the fusion brings on questions that did not choose it, beside what it seems to bring."""
+    first, of = tuning.fusions[0], f"{tuning.stack}, {len(tuning.fusions)} fusions"
+    if tuning.best is None or tuning.honest is None:
+        return f"{of}: cannot be tuned, as no question has a value."
+    questions = numbers.format_counted(tuning.questions, "question")
+    only = "" if tuning.verdict == USE else f", so only {first} is recommended"
+    gain = f" Gain over {first}, all compared at once: {format_score(tuning.gain, signed=True)}"
+    return (
+        f"{of}: {tuning.chosen} does best on the {questions} that chose it, {tuning.best:.3f}; chosen on others, "
+        f"{tuning.honest:.3f}.{gain if tuning.chosen != first else ''}: {tuning.verdict}{only}."
+    )
 
 
 def _quality_sentence(stack: StackFacts, measure: str) -> str:

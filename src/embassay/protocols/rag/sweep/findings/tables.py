@@ -108,6 +108,8 @@ def _own_tables(findings: Findings) -> Iterator[ColumnTable]:
     yield _shares_table(findings)
     yield _steps_table(findings)
     yield _effects_table(findings)
+    if any(part.tunings for part in findings.parts):
+        yield _fusions_table(findings)
     yield _routing_table(findings)
     yield _guidance_table(findings)
     yield _left_table(findings)
@@ -172,6 +174,18 @@ def _steps_table(findings: Findings) -> ColumnTable:
         *_difference_fields("of.gain", "Gain"), number("ms more", "of.milliseconds", 1, "signed"),
         number("p95 ms more", "of.p95", 1, "signed"),
         number("USD more", "of.usd", 4, "signed"), number("Per ms", "of.per_ms", 7, "signed"), text("Kind", "of.kind")
+    )  # fmt: skip
+
+
+def _fusions_table(findings: Findings) -> ColumnTable:
+    return ColumnTable.of(
+        "rag_fusions", "Fusion, chosen on some questions and judged on others",
+        _sweep_rows(findings, attrgetter("tunings")), DATASET, text("Stack", "of.stack"),
+        whole("Fusions", lambda row: len(row.of.fusions)), text("Best", "of.chosen"),
+        number("On the questions that chose it", "of.best", 3),
+        number("On others", "of.honest", 3),
+        number("Optimism", "of.optimism", 3), *_difference_fields("of.gain", "Gain over the first"),
+        points("% of folds", "of.picked"), whole("n", "of.questions"), text("Verdict", "of.verdict")
     )  # fmt: skip
 
 
