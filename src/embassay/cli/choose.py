@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from embassay.cli.matrix import MatrixOptions, show_matrix
 from embassay.cli.options import WorkerOptions, add_memory_option, add_record_options
 from embassay.protocols.choose.options import ChoiceRequest
 from embassay.protocols.kernel.request import OUTPUT, option
@@ -19,8 +20,8 @@ Corpus = Annotated[
 
 
 @dataclass(frozen=True)
-class PassageOptions:
-    """What is shown in place of a choice."""
+class PassageOptions(MatrixOptions):
+    """What is shown beside a choice, or in its place."""
 
     show_passages: int = option(
         0, "Print so many passages with their ids and questions, and stop.", least=0, value="N", group=OUTPUT
@@ -41,7 +42,9 @@ def choose(corpus: Corpus, request: ChoiceRequest, running: WorkerOptions, shown
     if shown.show_passages:
         _print_passages(request, shown.show_passages, as_json=running.json)
         return
-    run_session(Choices(), request, running, "choose")
+    run = run_session(Choices(), request, running, "choose")
+    if shown.matrix and run is not None and not running.json:
+        show_matrix(run.path, wide=running.wide)
 
 
 def _print_passages(request: ChoiceRequest, n: int, *, as_json: bool) -> None:

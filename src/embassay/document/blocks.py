@@ -296,6 +296,42 @@ class Table:
 
 
 @dataclass(frozen=True)
+class GridPassage:
+    """A passage of a list; `is_right` where it answers the question."""
+
+    id: str
+    text: str
+    is_right: bool
+
+
+@dataclass(frozen=True)
+class GridRow:
+    """A question of a grid: for each system the place of the right passage (0: not among the first), the `step` of its
+    ground; what the systems have first, one after the other where they have the same; `answer` where nobody has it."""
+
+    text: str
+    outcome: str
+    tag: str
+    document: str
+    ranks: tuple[tuple[int, int], ...]
+    first: tuple[tuple[str, tuple[GridPassage, ...]], ...]
+    answer: GridPassage | None = None
+
+
+@dataclass(frozen=True)
+class QuestionGrid:
+    """Questions by systems, with what each has first one click away. `outcomes` are the filter's choices: value, words
+    and how many."""
+
+    id: str
+    title: str
+    systems: tuple[str, ...]
+    rows: tuple[GridRow, ...]
+    outcomes: tuple[tuple[str, str, int], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Panes:
     """Blocks that stand one after the other under their titles; a script shows one at a time, and a field called
     `label` to choose it."""

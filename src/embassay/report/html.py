@@ -121,8 +121,8 @@ LAST = (
 """The pages of every report, before and after those of its kinds of run."""
 
 
-STYLES, ANSWERS = ("report.css",), ("answers.css",)
-"""Of every report, and of a first screen that answers questions."""
+STYLES, ANSWERS, MATRIX = ("report.css",), ("answers.css",), ("matrix.css",)
+"""Of every report, of a first screen that answers questions, and of questions by systems."""
 POLICY_PLACE, STYLE_PLACE, SCRIPT_PLACE = "/*policy*/", "/*style*/", "/*script*/"
 IDS = re.compile(r'(?<= id=")([^"]+)')
 IDS_AND_LINKS = re.compile(r'(?:(?<= id=")|(?<= href="#)|(?<= name="chip-)|(?<= aria-labelledby="))([^"?]+)')
@@ -166,9 +166,11 @@ def render_page(runs: Sequence[ReportRun]) -> str:
         )
     )
     styles = (*STYLES, *ANSWERS) if len(runs) > 1 or "<table class=answers>" in html else STYLES
+    grids = ("matrix.js",) if "<div class=matrix" in html else ()
+    styles = (*styles, *MATRIX) if grids else styles
     compares = COMPARE if "<div id=compare-fields>" in html else ()
     sweeps = SWEEP if any(page.section.slug == "sweep" for page in pages) else ()
-    scripts = (*SCRIPTS, *compares, *sweeps)
+    scripts = (*SCRIPTS, *compares, *sweeps, *grids)
     style, script = (
         read_assets("embassay.report", styles) + marks.place_rules(html),
         read_assets("embassay.report", scripts),

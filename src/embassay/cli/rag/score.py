@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from embassay.cli.matrix import MatrixOptions, show_matrix
 from embassay.cli.options import PrintOptions, RunOptions, add_record_options
 from embassay.protocols.kernel.request import OUTPUT, option, repeat_option
 from embassay.protocols.rag.scoring.options import DecisionRequest, ScoreRequest
@@ -36,6 +37,7 @@ class ScorePrintOptions(PrintOptions):
     )
     out: Path | None = option(None, "Folder of the results. Default: none.", group=OUTPUT)
     max_cost: float | None = repeat_option(RunOptions, "max_cost")
+    matrix: bool = repeat_option(MatrixOptions, "matrix")
     dry_run: bool = repeat_option(
         RunOptions,
         "dry_run",
@@ -157,6 +159,8 @@ def _score_runs(request: ScoreRequest, printing: ScorePrintOptions, price: float
             request, out, per_query=bool(per_query), wide=printing.wide, report=True, price=price,
             max_usd=printing.max_cost
         )  # fmt: skip
+        if printing.matrix:
+            show_matrix(out, wide=printing.wide)
         return
     scored = score_request(request, out, _command_line(), max_usd=printing.max_cost)
     _print_json(scored, None if out is None else _write_page(out), per_query=per_query is not False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from embassay.cli.matrix import MatrixOptions, show_matrix
 from embassay.cli.options import RunOptions, add_record_options, make_default_folder
 from embassay.protocols.kernel.request import SPEED, RunRequest, label_price, option, repeat_option
 
@@ -52,6 +53,7 @@ class SweepRunOptions(RunOptions):
 
     force: bool = option(False, "Repeat finished measurements.", name="--force", group=SPEED)
     price: float | None = label_price()
+    matrix: bool = repeat_option(MatrixOptions, "matrix")
 
 
 ONCE = ("--force",)
@@ -77,6 +79,8 @@ def sweep(config: Config, asked: SweepOverrides, running: SweepRunOptions) -> No
         return
     out = running.out or make_default_folder("sweep")
     run_sweep(request, out, display, force=running.force, max_usd=running.max_cost, price=running.price)
+    if running.matrix and not running.json:
+        show_matrix(out, wide=running.wide)
 
 
 def run_sweep(

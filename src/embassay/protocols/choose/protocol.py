@@ -53,6 +53,7 @@ from embassay.protocols.choose.studies import write_grading_study
 from embassay.protocols.kernel import evaluation, inputs
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
+from embassay.protocols.kernel.matrix import AskedQuestion, Matrix, make_matrix, write_matrices
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.session import Conclusion, Session, SilentListener
@@ -373,7 +374,7 @@ class Choices(TaskProtocol):
         if self.written:
             write_atomic(self.folder.path / FILE, self.written)
         session.do(listener)
-        plan = session.plan
+        plan, matrices = session.plan, []
         for dataset in plan.datasets:
             answers = self._answered(plan, dataset.name, session.ended())
             if len(answers) > 1:
@@ -384,6 +385,8 @@ class Choices(TaskProtocol):
                 named = {(row["asked by"], row["id"]) for row in rows}
                 lists = self._rankings(dataset.name, named, result)
                 write_grading_study(self.folder.path, rows, lists, plan.request.seed)
+                matrices.append(self._matrix(plan, dataset.source, dataset.name, answers))
+        write_matrices(self.folder.path, matrices)
 
     def _write(self, listener: SilentListener, ledger: Ledger) -> None:
         for job in self.commissions:
@@ -437,6 +440,27 @@ class Choices(TaskProtocol):
             for family, question, passages in deciding_questions(answers, result, readable)
         ]  # fmt: skip
 
+    def _matrix(self, plan: Plan, source: str, dataset: str, answers: Mapping[str, SystemAnswers]) -> Matrix:
+        """The user's judged questions, a model's, and the sentences of the documents, by what each system has first."""
+        options = plan.request.options
+        drawn = draw_probes(self.loaded(plan.request, source, TASK).data, options, plan.request.seed)
+        questions = list(list_asked(drawn, options, str(self.folder.path / FILE), dataset))
+        families = {question.id: family for family, question in questions}
+        lists = {
+            name: read_lists(self.folder.items_path(TASK, dataset, name, ".rankings"), families)
+            for name in answers
+        }
+        ranks = {
+            name: {
+                key: found
+                for key, family in families.items()
+                if (found := own.ranks.get(family, {}).get(key)) is not None
+            }
+            for name, own in answers.items()
+        }
+        texts = {doc: drawn.read_by_people(row) for row, doc in enumerate(drawn.ids)}
+        return make_matrix(dataset, [question for _, question in questions], lists, texts, ranks)
+
     def call(self, request: Any, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""
         return f"embassay.choose({list(request.systems)!r}, {request.datasets[0]!r}, out={str(out)!r})"
@@ -477,6 +501,47 @@ class Choices(TaskProtocol):
 
 def _contender_names(plan: Plan) -> list[str]:
     return [system.name for system in plan.systems if system.kind != "reference"]
+
+
+def list_asked(
+    drawn: SearchedPassages, options: ChoiceOptions, written: str, dataset: str
+) -> Iterator[tuple[str, AskedQuestion]]:
+    """Every question whose right passage is known, with its family; of one id the first."""
+    seen = set[str]()
+    asked = read_user_questions(cell_options(options, ""))
+    judged = drawn.searched_judgements(asked)
+    for query, grades in judged.items():
+        seen.add(query)
+        right = tuple(doc for doc, gain in grades.items() if gain > 0)
+        yield QUERIES, AskedQuestion(query, right, asked.queries[query], "judged", _document_of(right[0]))
+    for posed in read_posed(written, dataset):
+        if posed.id not in seen:
+            seen.add(posed.id)
+            tag = f"model: {posed.kind}"
+            yield (
+                f"{BY_MODEL}{posed.kind}",
+                AskedQuestion(posed.id, (posed.passage,), posed.text, tag, _document_of(posed.passage)),
+            )
+    for question in drawn.probe.questions.get("sentence", ()):
+        doc = drawn.ids[question.row]
+        if doc not in seen:
+            yield "sentence", AskedQuestion(doc, (doc,), question.text, "sentence", _document_of(doc))
+
+
+def _document_of(passage: str) -> str:
+    """The document of a passage of a folder, whose id is `path#number`; empty for other ids."""
+    document, mark, number = passage.rpartition("#")
+    return document if mark and number.isdecimal() else ""
+
+
+def read_lists(rankings: Path, families: Mapping[str, str]) -> dict[str, list[str]]:
+    """The first passages of each question, best first, as it was asked in its family."""
+    lists: dict[str, list[tuple[int, str]]] = {}
+    columns = ["query_id", "version", "rank", "doc_id"]
+    for query, version, rank, doc in read_parquet(rankings, columns).iter_rows():
+        if families.get(query) == version:
+            lists.setdefault(query, []).append((rank, doc))
+    return {query: [doc for _, doc in sorted(ranked)] for query, ranked in lists.items()}
 
 
 def read_answers(items: Path, rankings: Path) -> SystemAnswers | None:

@@ -36,6 +36,7 @@ from embassay.protocols.questions import OF_MODELS
 from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.cards.findings import Finding, make_finding
+from embassay.report.matrix import matrix_blocks
 from embassay.report.notes import care_blocks, list_notes
 from embassay.report.record import Record, System, label_names
 from embassay.report.runs import ReportRun
@@ -265,7 +266,6 @@ def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
 
 def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: who is likely to be best, what each signal says, and what to grade."""
-    del alone
     record, board = run.record, run.board
     choices = _read_choices(record)
     yield Facts.of(
@@ -294,6 +294,7 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
             yield from _next_blocks(record)
         yield replace(_regret_table(choice), title="Expected regret after so many judged questions")
         yield Text(f"The weights of the signals were fitted on {', '.join(choice['trained_on'])}.")
+    yield from matrix_blocks(record.path) if alone else ()
 
 
 def choice_view(run: Path, record: Record, board: Board, wide: bool) -> Iterator[Block]:

@@ -50,6 +50,7 @@ from embassay.protocols.rag.scoring.score import (
 from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.cards.findings import Finding, format_figure, make_finding
+from embassay.report.matrix import matrix_blocks
 from embassay.report.rag.decision import undecided_blocks
 from embassay.report.rag.tables import (
     TASK,
@@ -104,6 +105,7 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield Panes("K", tuple((table.title, (table,)) for table in tables))
     yield from advice_blocks(score)
     yield from _worst_blocks(record, score, MOST if alone else 6)
+    yield from matrix_blocks(record.path) if alone else ()
     if score.notes and alone:
         yield Heading("Read with care", "score-notes")
         yield Bullets(tuple(note.text for note in score.notes))

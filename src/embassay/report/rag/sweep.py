@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from embassay.document.blocks import Entry, Line, Table, Verdict
+from embassay.document.blocks import Block, Entry, Line, Table, Verdict
 from embassay.document.marks import Scale, difference_mark, scale_of
 from embassay.document.marks import percent as across
 from embassay.protocols.kernel import tables as numbers
@@ -39,6 +39,7 @@ from embassay.protocols.rag.sweep.findings.sentences import (
 )
 from embassay.protocols.rag.sweep.findings.sentences import sweep_claims as part_claims
 from embassay.report.board import Board
+from embassay.report.matrix import matrix_blocks
 from embassay.report.rag.frontier import (
     FrontierPlot,
     FrontierRow,
@@ -533,13 +534,15 @@ class SweepPage:
     notes: tuple[str, ...]
     counted: str
     how: str
+    matrix: tuple[Block, ...] = ()
+    """Questions by stacks."""
 
 
 def sweep_page(record: Record, _: Board) -> SweepPage | None:
     """The page of a record; None before its findings are written. DataError where they are damaged."""
     if not (record.path / FILE).exists():
         return None
-    return make_page(read_findings(record.path / FILE))
+    return replace(make_page(read_findings(record.path / FILE)), matrix=tuple(matrix_blocks(record.path)))
 
 
 def sweep_verdict(record: Record, _: Board) -> Verdict:

@@ -17,11 +17,13 @@ from embassay.data.judged_runs import Entries
 from embassay.data.rows import escape_formula
 from embassay.errors import UsageError
 from embassay.protocols.kernel.estimates import MOST_LOST
+from embassay.protocols.kernel.matrix import write_matrices
 from embassay.protocols.kernel.outcome import make_file_manifest
 from embassay.protocols.kernel.request import make_request
 from embassay.protocols.kernel.session import SilentListener, check_same_arguments
 from embassay.protocols.kernel.tables import make_printable, write_tables
 from embassay.protocols.rag.live_runs import AskedQuestions, LiveRun, make_live_runs
+from embassay.protocols.rag.matrices import make_score_matrix
 from embassay.protocols.rag.scoring import conclusions
 from embassay.protocols.rag.scoring.conclusions import make_guidance, make_readings, score_lede, score_verdict
 from embassay.protocols.rag.scoring.correction import (
@@ -417,6 +419,9 @@ def _write_folder(
     write_tables(folder.path, [*score_tables(score), *more])
     write_atomic(folder.path / "tables" / "rag_per_query.csv", _csv_sheet(_widen_frame(frame)))
     write_score(folder.path / "score.json", score)
+    judgements = map_grades(inputs.qrels, request.grades)
+    tags = read_tags(request.queries) if request.tags else {}
+    write_matrices(folder.path, [make_score_matrix(inputs, judgements, tags, request.separator)])
     if scored.corrections is not None:
         write_atomic(folder.path / CORRECTED, to_json(scored.corrections.as_dict(), indent=1) + "\n")
     folder.write_manifest(_make_manifest(folder, request, inputs, score, command))

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from embassay.errors import BudgetExceeded, DataError, ModelError, UsageError
+from embassay.protocols.kernel.matrix import write_matrices
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.session import Attempt, RunAccounts, SilentListener, find_additions
+from embassay.protocols.rag.matrices import make_sweep_matrices
 from embassay.protocols.rag.sweep.config import (
     DatasetEntry,
     Generator,
@@ -350,6 +352,8 @@ class SweepSession(Attempt):
         self.write_manifest("finished" if done else "partial")
         sweep = read_sweep(self.folder.path)
         self.folder.write_results(result_rows(conclude(sweep, self.folder.path)) if sweep.measured else ())
+        matrices = make_sweep_matrices(sweep, self.folder, self.plan.cells, self.plan.collections)
+        write_matrices(self.folder.path, list(matrices))
 
     def _groups(self) -> dict[str, Any]:
         """Which queries are drawn together, by dataset; nothing where none are."""

@@ -1,0 +1,107 @@
+"""Questions by systems of scored runs and of swept stacks: at which place each has the first relevant passage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from embassay.measures.judgements import RELEVANT
+from embassay.parquet import read_parquet
+from embassay.protocols.kernel.matrix import LOOKED_AT, MOST_SYSTEMS, AskedQuestion, Matrix, make_matrix
+
+if TYPE_CHECKING:
+    from embassay.protocols.rag.scoring.inputs import Entries, Graded1To5, Inputs
+    from embassay.protocols.rag.sweep.collection import Collection
+    from embassay.protocols.rag.sweep.stacks import MeasuredStack, Sweep
+    from embassay.runs.folder import Cell, RunFolder
+
+DEPTH = 100
+"""Places of a run that are looked at."""
+
+
+def make_score_matrix(
+    inputs: Inputs, judgements: Graded1To5, tags: Mapping[str, Sequence[str]], separator: str
+) -> Matrix:
+    """Of scored runs: right is what is graded 4 or 5; questions without such a passage are not in it."""
+    questions = tuple(_list_judged(inputs, judgements, tags, separator))
+    ids = {question.id for question in questions}
+    lists = {name: _read_lists(run, ids) for name, run in inputs.runs.items()}
+    return make_matrix(inputs.name, questions, lists, inputs.texts)
+
+
+def _list_judged(
+    inputs: Inputs, judgements: Graded1To5, tags: Mapping[str, Sequence[str]], separator: str
+) -> Iterator[AskedQuestion]:
+    right: dict[str, list[tuple[float, str]]] = {}
+    for query, doc, grade in judgements.frame.select("query", "doc", "grade").iter_rows():
+        if grade >= RELEVANT:
+            right.setdefault(query, []).append((-grade, doc))
+    for query, graded in right.items():
+        docs = tuple(doc for _, doc in sorted(graded))
+        document = docs[0].rpartition(separator)[0]
+        yield AskedQuestion(
+            query, docs, inputs.questions.get(query, ""), ", ".join(tags.get(query, ())), document
+        )
+
+
+def _read_lists(run: Entries, ids: set[str]) -> dict[str, list[str]]:
+    """The first passages of each question, best first; equal scores by id, as they are scored."""
+    import polars as pl
+
+    frame = run.frame.filter(pl.col("query").is_in(list(ids)))
+    ranked = frame.sort(["query", "value", "doc"], descending=[False, True, True])
+    first = ranked.group_by("query", maintain_order=True).head(DEPTH)
+    lists: dict[str, list[str]] = {}
+    for query, doc in first.select("query", "doc").iter_rows():
+        lists.setdefault(query, []).append(doc)
+    return lists
+
+
+def make_sweep_matrices(
+    sweep: Sweep, folder: RunFolder, cells: Iterable[Cell], collections: Iterable[Collection]
+) -> Iterator[Matrix]:
+    """Of swept stacks, those of the highest quality first; right is what is graded 4 or 5."""
+    from embassay.protocols.rag.sweep.stacks import rankings_path
+
+    cells = tuple(cells)
+    for collection in collections:
+        best = _list_best(sweep, collection.name)
+        lists: dict[str, dict[str, list[str]]] = {name: {} for name in best}
+        paths = {rankings_path(folder, cell) for cell in cells if cell.dataset == collection.name}
+        columns = ["configuration", "query_id", "documents"]
+        for path in sorted(path for path in paths if path.is_file()):
+            for name, query, documents in read_parquet(path, columns).iter_rows():
+                if name in lists:
+                    lists[name][query] = documents[: max(LOOKED_AT, DEPTH)]
+        texts = _read_named(collection, lists)
+        yield make_matrix(collection.name, _list_asked(collection), lists, texts)
+
+
+def _list_best(sweep: Sweep, dataset: str) -> list[str]:
+    """The ids of the stacks with the highest mean of their first measure."""
+
+    def mean(measured: MeasuredStack) -> float:
+        values = next(iter(measured.quality.values()))
+        return float(np.nanmean(values)) if np.isfinite(values).any() else -np.inf
+
+    own = [measured for measured in sweep.measured if measured.dataset == dataset]
+    ranked = sorted(own, key=lambda measured: (-mean(measured), measured.configuration.id))
+    return [measured.configuration.id for measured in ranked[:MOST_SYSTEMS]]
+
+
+def _list_asked(collection: Collection) -> Iterator[AskedQuestion]:
+    for query, text, grades in zip(collection.query_ids, collection.queries, collection.grades, strict=True):
+        right = sorted(
+            (-grade, collection.ids[place]) for place, grade in grades.items() if grade >= RELEVANT
+        )
+        if right:
+            yield AskedQuestion(query, tuple(doc for _, doc in right), text)
+
+
+def _read_named(collection: Collection, lists: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, str]:
+    """The texts of the first passages, and of those that are right."""
+    named = {doc for own in lists.values() for docs in own.values() for doc in docs[:LOOKED_AT]}
+    named |= {collection.ids[place] for grades in collection.grades for place in grades}
+    return {doc: text for doc, text in zip(collection.ids, collection.texts, strict=True) if doc in named}

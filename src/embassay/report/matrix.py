@@ -1,0 +1,131 @@
+"""Questions by systems, as a grid of a page and as a table of a terminal: people believe what they can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from embassay.document.blocks import (
+    Block,
+    Entry,
+    GridPassage,
+    GridRow,
+    Heading,
+    QuestionGrid,
+    Table,
+    Text,
+    clip_text,
+    number_columns,
+)
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.matrix import BANDS, LOOKED_AT, Matrix, MatrixRow, read_matrices
+from embassay.report.record import label_names
+
+OUTCOMES = {"": "all", "differ": "systems differ", "fail": "all fail", "alike": "all alike"}
+"""What rows are filtered by."""
+STEPS = (4, 3, 2, 0)
+"""The ground of a place: first, near the first, found, beyond."""
+PRINTED = 20
+"""Questions that a terminal shows."""
+MEANS = (
+    f"The place of the right passage; – where it was not found. Systems differ where one has it first, in the first "
+    f"{BANDS[1]} or in the first {LOOKED_AT}, and another has not; all fail where none has it in the first {LOOKED_AT}."
+)
+
+
+def matrix_blocks(run: Path) -> Iterator[Block]:
+    """The grids of a run's page; nothing where it has no matrix."""
+    for number, matrix in enumerate(read_matrices(run)):
+        if not number:
+            yield Heading("Question by question", "matrix")
+        yield _make_grid(matrix, f"matrix-{number}" if number else "matrix-grid")
+
+
+def matrix_view(run: Path) -> Iterator[Block]:
+    """The first questions of each matrix on a terminal, those that tell systems apart before the others."""
+    for matrix in read_matrices(run):
+        yield Text(_describe_totals(matrix))
+        label = _label_systems(matrix)
+        names = [label[system] for system in matrix.systems]
+        rows: list[list[str | Entry]] = [
+            [clip_text(row.text or row.id, 36), *(Entry(_format_rank(rank)) for rank in row.ranks)]
+            for row in matrix.rows[:PRINTED]
+        ]
+        yield Table.of("matrix", ["Question", *number_columns(*names)], rows)
+        more = sum(matrix.total.values()) - len(rows)
+        if more > 0:
+            yield Text(
+                f"{numbers.format_counted(more, 'more question')}: the report shows their passages, too."
+            )
+
+
+def _label_systems(matrix: Matrix) -> dict[str, str]:
+    """The systems' names; of stacks what not all of them share, for the others stand in a narrow column."""
+    parts = {system: system.split("/") for system in matrix.systems}
+    shared = set[str]().union(*parts.values()).intersection(*parts.values()) if len(parts) > 1 else set()
+    short = {system: "/".join(part for part in own if part not in shared) for system, own in parts.items()}
+    if "/" not in "".join(matrix.systems) or len(set(short.values())) < len(short) or not all(short.values()):
+        return label_names(list(matrix.systems))
+    return short
+
+
+def _make_grid(matrix: Matrix, id: str) -> QuestionGrid:
+    label = _label_systems(matrix)
+    names = tuple(label[system] for system in matrix.systems)
+    total = sum(matrix.total.values())
+    outcomes = [
+        (value, words, matrix.total.get(value, 0) if value else total)
+        for value, words in OUTCOMES.items()
+        if not value or matrix.total.get(value)
+    ]
+    return QuestionGrid(
+        id,
+        f"Questions by systems on {matrix.dataset}",
+        names,
+        tuple(_make_row(row, matrix, names) for row in matrix.rows),
+        tuple(outcomes),
+        " ".join((MEANS, *_describe_left_out(matrix))),
+    )
+
+
+def _describe_left_out(matrix: Matrix) -> Iterator[str]:
+    if matrix.left_out:
+        yield (
+            f"The {len(matrix.rows):,} questions that matter first are shown, those that tell systems apart before the "
+            f"others; {matrix.left_out:,} are left out."
+        )
+    if matrix.more_systems:
+        yield f"{numbers.format_counted(matrix.more_systems, 'more system')} left out."
+
+
+def _make_row(row: MatrixRow, matrix: Matrix, names: Sequence[str]) -> GridRow:
+    right = set(row.right)
+
+    def passage(doc: str) -> GridPassage:
+        return GridPassage(doc, matrix.passages.get(doc, ""), doc in right)
+
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, docs in zip(names, row.first, strict=True):
+        alike.setdefault(docs, []).append(name)
+    first = tuple((", ".join(of), tuple(map(passage, docs))) for docs, of in alike.items())
+    is_shown = any(doc in right for docs in row.first for doc in docs)
+    answer = None if is_shown or not row.right else passage(row.right[0])
+    ranks = tuple((rank, _step_of(rank)) for rank in row.ranks)
+    return GridRow(row.text or row.id, row.outcome, row.tag, row.document, ranks, first, answer)
+
+
+def _step_of(rank: int) -> int:
+    return next((step for step, most in zip(STEPS, BANDS, strict=False) if 0 < rank <= most), STEPS[-1])
+
+
+def _format_rank(rank: int) -> str:
+    return str(rank) if rank else numbers.NONE
+
+
+def _describe_totals(matrix: Matrix) -> str:
+    """`200 questions on docs: 81 differ, 40 all fail, 79 alike`."""
+    counted = numbers.format_counted(sum(matrix.total.values()), "question")
+    said = ", ".join(
+        f"{matrix.total[name]:,} {words}" for name, words in OUTCOMES.items() if matrix.total.get(name)
+    )
+    return f"{counted} on {matrix.dataset}: {said}. Places of the right passage."

@@ -1,0 +1,55 @@
+"""Questions by systems in a real browser: passages are one click away, filters show what they say, phones too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import embassay as eb
+from embassay.protocols.kernel.matrix import read_matrices
+from embassay.report import write_report
+from protocols.choose.test_choose import OPTIONS, corpus
+
+pytestmark = pytest.mark.browser
+Go = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    docs = tmp_path_factory.mktemp("matrix") / "docs"
+    docs.mkdir()
+    for row in corpus(40):
+        (docs / f"{row['id']}.md").write_text(f"# {row['title']}\n\n{row['text']}\n")
+    made = eb.choose(["bm25", "jaccard", "wordllama?dims=64"], docs, out=docs.parent / "run", options=OPTIONS)
+    write_report(made.path)
+    return made.path
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_questions_by_systems(visit: Go, run: Path, width: int) -> None:
+    """A click on a place opens its question's passages; filters leave the rows they name; nothing is cut at 390."""
+    [matrix] = read_matrices(run)
+    page = visit(run / "report.html", "choose", width=width)
+    rows = page.locator(".matrix tbody tr")
+    assert rows.count() == len(matrix.rows)
+    row = matrix.rows[0]
+    assert not page.locator(".matrix li").first.is_visible()
+    rows.first.locator("td").first.click()
+    shown = rows.first.locator("li .data").all_inner_texts()
+    assert {matrix.passages[doc] for docs in row.first for doc in docs} <= set(shown)
+    rights = [one for docs in {tuple(docs) for docs in row.first} for one in docs if one in row.right]
+    assert rows.first.locator("li.right").count() == max(len(rights), 1)
+    for value in ("differ", "fail", "alike"):
+        if matrix.total.get(value):
+            page.locator(f".matrix input[value={value}]").check()
+            visible = sum(one.is_visible() for one in rows.all())
+            assert visible == sum(row.outcome == value for row in matrix.rows)
+    page.locator(".matrix input[value='']").check()
+    page.locator(".matrix select").last.select_option(row.document)
+    assert sum(one.is_visible() for one in rows.all()) == sum(
+        other.document == row.document for other in matrix.rows
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
