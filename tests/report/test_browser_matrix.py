@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import embassay as eb
-from embassay.protocols.kernel.matrix import read_matrices
 from embassay.report import write_report
+from embassay.runs.matrix import read_matrices
 from protocols.choose.test_choose import OPTIONS, corpus
 
 pytestmark = pytest.mark.browser

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from embassay.cli.matrix import MatrixOptions, show_matrix
-from embassay.cli.options import WorkerOptions, add_memory_option, add_record_options
+from embassay.cli.options import MatrixOptions, WorkerOptions, add_memory_option, add_record_options
 from embassay.protocols.choose.options import ChoiceRequest
 from embassay.protocols.kernel.request import OUTPUT, option
 from embassay.runs.folder import to_json
@@ -35,7 +34,7 @@ def choose(corpus: Corpus, request: ChoiceRequest, running: WorkerOptions, shown
 
     Example: embassay choose docs/ -s bm25 -s wordllama -s minilm
     """
-    from embassay.cli.session import run_session
+    from embassay.cli.session import run_session, show_matrix
     from embassay.protocols.choose.protocol import Choices
 
     request = replace(request, datasets=(corpus,))

@@ -287,6 +287,15 @@ class PrintOptions:
 
 
 @dataclass(frozen=True)
+class MatrixOptions:
+    """What is printed beside the results."""
+
+    matrix: bool = option(
+        False, "Print questions by systems: the place of the right passage.", name="--matrix", group=OUTPUT
+    )
+
+
+@dataclass(frozen=True)
 class RunOptions(PrintOptions):
     """How a run is carried out in this process: where it is kept, and for how much."""
 

@@ -28,7 +28,7 @@ from embassay.cli.options import (
 from embassay.cli.progress import make_listener as progress
 from embassay.cli.progress import say_opening
 from embassay.cli.terminal import shorten_names, show_blocks, show_table
-from embassay.errors import BudgetExceeded, DataError, EmbassayError, Interrupted, ModelError
+from embassay.errors import BudgetExceeded, DataError, EmbassayError, Interrupted, ModelError, UsageError
 from embassay.limits import explain_permission, find_forbidden_path
 from embassay.machine import HANGUP
 from embassay.protocols.kernel.request import TaskRequest
@@ -176,6 +176,15 @@ def show_run(
         typer.echo(json.dumps(facts, ensure_ascii=False))
         return
     show_blocks((view or run_view)(path, display.wide), display.wide)
+
+
+def show_matrix(path: Path | None, *, wide: bool) -> None:
+    """Print the first questions of a run's matrix. UsageError where there is no folder that it could be in."""
+    from embassay.report.matrix import matrix_view
+
+    if path is None:
+        raise UsageError("--matrix reads the folder of the results.", mend="Add --out FOLDER.")
+    show_blocks(matrix_view(path), wide)
 
 
 def show_verdict(path: Path) -> None:

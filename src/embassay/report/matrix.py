@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from embassay.document.blocks import (
@@ -18,8 +19,8 @@ from embassay.document.blocks import (
     number_columns,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.matrix import BANDS, LOOKED_AT, Matrix, MatrixRow, read_matrices
 from embassay.report.record import label_names
+from embassay.runs.matrix import BANDS, LOOKED_AT, Matrix, MatrixRow, read_matrices
 
 OUTCOMES = {"": "all", "differ": "systems differ", "fail": "all fail", "alike": "all alike"}
 """What rows are filtered by."""
@@ -104,11 +105,13 @@ def _make_row(row: MatrixRow, matrix: Matrix, names: Sequence[str]) -> GridRow:
     def passage(doc: str) -> GridPassage:
         return GridPassage(doc, matrix.passages.get(doc, ""), doc in right)
 
+    # Variants of a system often have the same first passages, which are read once.
     alike: dict[tuple[str, ...], list[str]] = {}
     for name, docs in zip(names, row.first, strict=True):
         alike.setdefault(docs, []).append(name)
     first = tuple((", ".join(of), tuple(map(passage, docs))) for docs, of in alike.items())
-    is_shown = any(doc in right for docs in row.first for doc in docs)
+    # What nobody has among the first is shown after them.
+    is_shown = not right.isdisjoint(chain.from_iterable(row.first))
     answer = None if is_shown or not row.right else passage(row.right[0])
     ranks = tuple((rank, _step_of(rank)) for rank in row.ranks)
     return GridRow(row.text or row.id, row.outcome, row.tag, row.document, ranks, first, answer)

@@ -204,6 +204,7 @@ def strip_markup(raw: str) -> tuple[str, str]:
         codes.append(match["code"].strip())
         return f"\0{len(codes) - 1}\0"
 
+    # A NUL would be taken for what stands for code.
     # Code is put aside first: an asterisk in it is one.
     text = _CODE.sub(hold, _ROLE.sub("", raw.replace("\0", "")))
     text = _NAMED_LINK.sub(lambda match: match["text"], _FOOTNOTE.sub("", _IMAGE.sub("", text)))

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.matrix import MatrixOptions, show_matrix
-from embassay.cli.options import PrintOptions, RunOptions, add_record_options
+from embassay.cli.options import MatrixOptions, PrintOptions, RunOptions, add_record_options
 from embassay.protocols.kernel.request import OUTPUT, option, repeat_option
 from embassay.protocols.rag.scoring.options import DecisionRequest, ScoreRequest
 from embassay.protocols.rag.sessions import SessionsRequest
@@ -160,6 +159,8 @@ def _score_runs(request: ScoreRequest, printing: ScorePrintOptions, price: float
             max_usd=printing.max_cost
         )  # fmt: skip
         if printing.matrix:
+            from embassay.cli.session import show_matrix
+
             show_matrix(out, wide=printing.wide)
         return
     scored = score_request(request, out, _command_line(), max_usd=printing.max_cost)

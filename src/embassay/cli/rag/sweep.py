@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.matrix import MatrixOptions, show_matrix
-from embassay.cli.options import RunOptions, add_record_options, make_default_folder
+from embassay.cli.options import MatrixOptions, RunOptions, add_record_options, make_default_folder
 from embassay.protocols.kernel.request import SPEED, RunRequest, label_price, option, repeat_option
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def sweep(config: Config, asked: SweepOverrides, running: SweepRunOptions) -> No
 
     Example: embassay rag sweep sweep.yaml --sla-ms 200
     """
-    from embassay.cli.session import Display
+    from embassay.cli.session import Display, show_matrix
     from embassay.protocols.rag.sweep.config import read_config
     from embassay.protocols.rag.sweep.protocol import override_request
 

@@ -160,6 +160,7 @@ class _BlockReader:
         name, about = match["name"].lower(), (match["about"] or "").strip()
         while body and (not body[0] or _FIELD.fullmatch(body[0])):
             body = body[1:]
+        # Options of a directive steer how it is shown, and are gone by now.
         if name in _CODE:
             self._fence(body)
         elif name not in _SILENT:

@@ -76,6 +76,11 @@ class SystemAnswers:
     judged: Mapping[str, float]
     first: Mapping[str, Mapping[str, frozenset[str]]]
 
+    def ranks_in(self, families: Mapping[str, str]) -> dict[str, int]:
+        """The rank of each question in its family, where it was asked."""
+        asked = {question: self.ranks.get(family, {}) for question, family in families.items()}
+        return {question: ranks[question] for question, ranks in asked.items() if question in ranks}
+
 
 @dataclass(frozen=True)
 class ChoiceStanding:

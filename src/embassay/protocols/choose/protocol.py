@@ -25,6 +25,7 @@ from embassay.protocols.choose.conclusions import (
     find_contenders,
     make_standing,
 )
+from embassay.protocols.choose.lists import LABELS, QUERIES, list_asked, read_lists
 from embassay.protocols.choose.options import FEW, ChoiceOptions, ChoiceRequest
 from embassay.protocols.choose.questions import (
     BY_MODEL,
@@ -53,7 +54,6 @@ from embassay.protocols.choose.studies import write_grading_study
 from embassay.protocols.kernel import evaluation, inputs
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
-from embassay.protocols.kernel.matrix import AskedQuestion, Matrix, make_matrix, write_matrices
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.session import Conclusion, Session, SilentListener
@@ -65,6 +65,7 @@ from embassay.registry import Registry
 from embassay.runs.execution import Workers
 from embassay.runs.folder import Cell, CellRecord, digest_json, to_json, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts
+from embassay.runs.matrix import Matrix, make_matrix, write_matrices
 from embassay.systems.remote import Ledger
 
 TASK, HEADLINE = "choice", "found"
@@ -73,8 +74,6 @@ TO_GRADE = "to_grade.jsonl"
 """The file of a run that names the questions to judge next."""
 CONTENDERS = "contenders"
 """The folder of a run with what the likeliest systems found for them."""
-LABELS, QUERIES = "labels", "queries"
-"""Families of questions that are the user's: with judgements, and without."""
 
 
 @dataclass(frozen=True)
@@ -444,22 +443,15 @@ class Choices(TaskProtocol):
         """The user's judged questions, a model's, and the sentences of the documents, by what each system has first."""
         options = plan.request.options
         drawn = draw_probes(self.loaded(plan.request, source, TASK).data, options, plan.request.seed)
-        questions = list(list_asked(drawn, options, str(self.folder.path / FILE), dataset))
-        families = {question.id: family for family, question in questions}
-        lists = {
-            name: read_lists(self.folder.items_path(TASK, dataset, name, ".rankings"), families)
-            for name in answers
-        }
-        ranks = {
-            name: {
-                key: found
-                for key, family in families.items()
-                if (found := own.ranks.get(family, {}).get(key)) is not None
-            }
-            for name, own in answers.items()
-        }
+        questions = dict(list_asked(drawn, options, str(self.folder.path / FILE), dataset))
+        families = {question.id: family for question, family in questions.items()}
+        lists, ranks = {}, {}
+        for name, own in answers.items():
+            path = self.folder.items_path(TASK, dataset, name, ".rankings")
+            lists[name] = read_lists(path, families)
+            ranks[name] = own.ranks_in(families)
         texts = {doc: drawn.read_by_people(row) for row, doc in enumerate(drawn.ids)}
-        return make_matrix(dataset, [question for _, question in questions], lists, texts, ranks)
+        return make_matrix(dataset, questions, lists, texts, ranks)
 
     def call(self, request: Any, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""
@@ -501,47 +493,6 @@ class Choices(TaskProtocol):
 
 def _contender_names(plan: Plan) -> list[str]:
     return [system.name for system in plan.systems if system.kind != "reference"]
-
-
-def list_asked(
-    drawn: SearchedPassages, options: ChoiceOptions, written: str, dataset: str
-) -> Iterator[tuple[str, AskedQuestion]]:
-    """Every question whose right passage is known, with its family; of one id the first."""
-    seen = set[str]()
-    asked = read_user_questions(cell_options(options, ""))
-    judged = drawn.searched_judgements(asked)
-    for query, grades in judged.items():
-        seen.add(query)
-        right = tuple(doc for doc, gain in grades.items() if gain > 0)
-        yield QUERIES, AskedQuestion(query, right, asked.queries[query], "judged", _document_of(right[0]))
-    for posed in read_posed(written, dataset):
-        if posed.id not in seen:
-            seen.add(posed.id)
-            tag = f"model: {posed.kind}"
-            yield (
-                f"{BY_MODEL}{posed.kind}",
-                AskedQuestion(posed.id, (posed.passage,), posed.text, tag, _document_of(posed.passage)),
-            )
-    for question in drawn.probe.questions.get("sentence", ()):
-        doc = drawn.ids[question.row]
-        if doc not in seen:
-            yield "sentence", AskedQuestion(doc, (doc,), question.text, "sentence", _document_of(doc))
-
-
-def _document_of(passage: str) -> str:
-    """The document of a passage of a folder, whose id is `path#number`; empty for other ids."""
-    document, mark, number = passage.rpartition("#")
-    return document if mark and number.isdecimal() else ""
-
-
-def read_lists(rankings: Path, families: Mapping[str, str]) -> dict[str, list[str]]:
-    """The first passages of each question, best first, as it was asked in its family."""
-    lists: dict[str, list[tuple[int, str]]] = {}
-    columns = ["query_id", "version", "rank", "doc_id"]
-    for query, version, rank, doc in read_parquet(rankings, columns).iter_rows():
-        if families.get(query) == version:
-            lists.setdefault(query, []).append((rank, doc))
-    return {query: [doc for _, doc in sorted(ranked)] for query, ranked in lists.items()}
 
 
 def read_answers(items: Path, rankings: Path) -> SystemAnswers | None:

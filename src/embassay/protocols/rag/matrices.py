@@ -9,7 +9,7 @@ import numpy as np
 
 from embassay.measures.judgements import RELEVANT
 from embassay.parquet import read_parquet
-from embassay.protocols.kernel.matrix import LOOKED_AT, MOST_SYSTEMS, AskedQuestion, Matrix, make_matrix
+from embassay.runs.matrix import FIRST, MOST_SYSTEMS, AskedQuestion, Matrix, make_matrix
 
 if TYPE_CHECKING:
     from embassay.protocols.rag.scoring.inputs import Entries, Graded1To5, Inputs
@@ -50,6 +50,7 @@ def _read_lists(run: Entries, ids: set[str]) -> dict[str, list[str]]:
     """The first passages of each question, best first; equal scores by id, as they are scored."""
     import polars as pl
 
+    # Of a run only the judged questions, and of these no more than is looked at: files have millions of rows.
     frame = run.frame.filter(pl.col("query").is_in(list(ids)))
     ranked = frame.sort(["query", "value", "doc"], descending=[False, True, True])
     first = ranked.group_by("query", maintain_order=True).head(DEPTH)
@@ -74,7 +75,7 @@ def make_sweep_matrices(
         for path in sorted(path for path in paths if path.is_file()):
             for name, query, documents in read_parquet(path, columns).iter_rows():
                 if name in lists:
-                    lists[name][query] = documents[: max(LOOKED_AT, DEPTH)]
+                    lists[name][query] = documents[:DEPTH]
         texts = _read_named(collection, lists)
         yield make_matrix(collection.name, _list_asked(collection), lists, texts)
 
@@ -102,6 +103,10 @@ def _list_asked(collection: Collection) -> Iterator[AskedQuestion]:
 
 def _read_named(collection: Collection, lists: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, str]:
     """The texts of the first passages, and of those that are right."""
-    named = {doc for own in lists.values() for docs in own.values() for doc in docs[:LOOKED_AT]}
-    named |= {collection.ids[place] for grades in collection.grades for place in grades}
+    named = set[str]()
+    for own in lists.values():
+        for docs in own.values():
+            named.update(docs[:FIRST])
+    for grades in collection.grades:
+        named.update(collection.ids[place] for place in grades)
     return {doc: text for doc, text in zip(collection.ids, collection.texts, strict=True) if doc in named}

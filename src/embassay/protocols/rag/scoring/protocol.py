@@ -17,7 +17,6 @@ from embassay.data.judged_runs import Entries
 from embassay.data.rows import escape_formula
 from embassay.errors import UsageError
 from embassay.protocols.kernel.estimates import MOST_LOST
-from embassay.protocols.kernel.matrix import write_matrices
 from embassay.protocols.kernel.outcome import make_file_manifest
 from embassay.protocols.kernel.request import make_request
 from embassay.protocols.kernel.session import SilentListener, check_same_arguments
@@ -97,6 +96,7 @@ from embassay.protocols.rag.scoring.tables import (
 )
 from embassay.protocols.rag.scoring.uneven import spare_unjudged, unjudged_shares
 from embassay.runs.folder import RunFolder, to_json, write_atomic
+from embassay.runs.matrix import write_matrices
 from embassay.stats.resampling import Groups
 from embassay.systems.retrievers.function import FunctionRetriever
 

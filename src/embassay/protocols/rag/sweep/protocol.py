@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from embassay.errors import BudgetExceeded, DataError, ModelError, UsageError
-from embassay.protocols.kernel.matrix import write_matrices
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.session import Attempt, RunAccounts, SilentListener, find_additions
@@ -68,6 +67,7 @@ from embassay.protocols.rag.sweep.stacks import (
 )
 from embassay.runs.execution import Workers, describe_error
 from embassay.runs.folder import Cell, CellRecord, RunFolder
+from embassay.runs.matrix import write_matrices
 from embassay.runs.memory import PeakMemory, check_memory
 from embassay.runs.store import index_folder
 from embassay.search.indexes import INDEXES

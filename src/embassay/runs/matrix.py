@@ -97,33 +97,45 @@ def make_matrix(
     """The matrix of a dataset. `lists` has the ranking of each question by system, best first; `ranks` the places of
     their first right passages where these are known to a greater depth than the lists."""
     systems = tuple(lists)[:MOST_SYSTEMS]
-    known = ranks or {}
-    rows = [
-        _make_row(question, [lists[name].get(question.id, ()) for name in systems],
-                  [known.get(name, {}).get(question.id) for name in systems])
-        for question in questions
-    ]  # fmt: skip
+    rows = [_make_row(question, systems, lists, ranks or {}) for question in questions]
     # Those that tell systems apart come first, the widest gap before the others; then those that nobody answers.
     rows.sort(key=lambda row: (_ORDER.index(row.outcome), -row.spread, row.id))
     total = Counter(row.outcome for row in rows)
     kept = tuple(rows[: min(MOST_QUESTIONS, MOST_CELLS // max(len(systems), 1))])
-    named = {doc for row in kept for docs in (row.right[:1], *row.first) for doc in docs}
+    named = set[str]()
+    for row in kept:
+        named.update(row.right[:1], *row.first)
     clipped = {doc: _clip(texts[doc]) for doc in sorted(named) if doc in texts}
     return Matrix(dataset, systems, kept, clipped, dict(total), len(lists) - len(systems))
 
 
 def _make_row(
-    question: AskedQuestion, lists: Sequence[Sequence[str]], known: Sequence[int | None]
+    question: AskedQuestion,
+    systems: Sequence[str],
+    lists: Mapping[str, Mapping[str, Sequence[str]]],
+    known: Mapping[str, Mapping[str, int]],
 ) -> MatrixRow:
-    right = set(question.right)
-    places = [
-        next((place for place, doc in enumerate(docs, 1) if doc in right), 0) if rank is None else rank
-        for docs, rank in zip(lists, known, strict=True)
-    ]
-    first = tuple(tuple(docs[:FIRST]) for docs in lists)
+    ranks, first = [], []
+    for name in systems:
+        docs = lists[name].get(question.id, ())
+        rank = known.get(name, {}).get(question.id)
+        # A list may end before the place that is known.
+        ranks.append(_find_rank(docs, question.right) if rank is None else rank)
+        first.append(tuple(docs[:FIRST]))
     return MatrixRow(
-        question.id, question.text, question.tag, question.document, question.right, tuple(places), first
+        question.id,
+        question.text,
+        question.tag,
+        question.document,
+        question.right,
+        tuple(ranks),
+        tuple(first),
     )
+
+
+def _find_rank(docs: Sequence[str], right: Sequence[str]) -> int:
+    """The place of the first right passage, 0 where there is none."""
+    return next((place for place, doc in enumerate(docs, 1) if doc in right), 0)
 
 
 def _clip(text: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.kernel.matrix import (
+from embassay.runs.matrix import (
     MOST_CELLS,
     AskedQuestion,
     make_matrix,

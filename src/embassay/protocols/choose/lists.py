@@ -1,0 +1,59 @@
+"""What each system has first for every question whose right passage is known: what `matrix.json` is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from embassay.parquet import read_parquet
+from embassay.protocols.choose.options import ChoiceOptions
+from embassay.protocols.choose.questions import (
+    BY_MODEL,
+    SearchedPassages,
+    cell_options,
+    read_posed,
+    read_user_questions,
+)
+from embassay.runs.matrix import AskedQuestion
+
+LABELS, QUERIES = "labels", "queries"
+"""Families of questions that are the user's: with judgements, and without."""
+
+
+def list_asked(
+    drawn: SearchedPassages, options: ChoiceOptions, written: str, dataset: str
+) -> Iterator[tuple[AskedQuestion, str]]:
+    """Every question whose right passage is known, with its family; of one id the first."""
+    seen = set[str]()
+    asked = read_user_questions(cell_options(options, ""))
+    judged = drawn.searched_judgements(asked)
+    for query, grades in judged.items():
+        seen.add(query)
+        right = tuple(doc for doc, gain in grades.items() if gain > 0)
+        yield AskedQuestion(query, right, asked.queries[query], "judged", _document_of(right[0])), QUERIES
+    for posed in read_posed(written, dataset):
+        if posed.id not in seen:
+            seen.add(posed.id)
+            family = f"{BY_MODEL}{posed.kind}"
+            document = _document_of(posed.passage)
+            yield AskedQuestion(posed.id, (posed.passage,), posed.text, family, document), family
+    for question in drawn.probe.questions.get("sentence", ()):
+        doc = drawn.ids[question.row]
+        if doc not in seen:
+            yield AskedQuestion(doc, (doc,), question.text, "sentence", _document_of(doc)), "sentence"
+
+
+def _document_of(passage: str) -> str:
+    """The document of a passage of a folder, whose id is `path#number`; empty for other ids."""
+    document, mark, number = passage.rpartition("#")
+    return document if mark and number.isdecimal() else ""
+
+
+def read_lists(rankings: Path, families: Mapping[str, str]) -> dict[str, list[str]]:
+    """The first passages of each question, best first, as it was asked in its family."""
+    lists: dict[str, list[tuple[int, str]]] = {}
+    columns = ["query_id", "version", "rank", "doc_id"]
+    for query, version, rank, doc in read_parquet(rankings, columns).iter_rows():
+        if families.get(query) == version:
+            lists.setdefault(query, []).append((rank, doc))
+    return {query: [doc for _, doc in sorted(ranked)] for query, ranked in lists.items()}
