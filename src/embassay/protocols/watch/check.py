@@ -244,11 +244,12 @@ def _conclude(
     for row, moved in zip(evidence.rows, evidence.moved, strict=True):
         mask[row] = "1" if moved else "0"
     noise = fingerprint.noise[list(evidence.rows)]
+    items = [fingerprint.items[row] for row in evidence.rows]
     return WatchCheck(
         fingerprint.digest, moment(), look, respondent.name, respondent.identity, verdict, reason, evidence.p, level,
         len(evidence.rows) + evidence.lost, evidence.lost, int(evidence.moved.sum()),
         _finite_median(evidence.shown), float(np.median(noise)) if noise.size else 0.0, changes,
-        tuple(_group_states(fingerprint, evidence)), "".join(mask), 0.0, None
+        tuple(group_states(items, evidence.shown, evidence.moved)), "".join(mask), 0.0, None
     )  # fmt: skip
 
 
@@ -311,19 +312,17 @@ def _recurs(fingerprint: Fingerprint, respondent: Respondent, evidence: AnswerEv
     return bool(off_again[is_off].mean() >= MOST and off_again[~is_off].mean() <= 1 - MOST)
 
 
-def _group_states(fingerprint: Fingerprint, evidence: AnswerEvidence) -> list[GroupState]:
+def group_states(items: Sequence[WatchItem], distances: Floats, moved: Bools) -> list[GroupState]:
+    """How many items (n,) of each group, role and language have moved, and the median of their distances."""
     by_group: dict[str, list[int]] = {}
-    for place, row in enumerate(evidence.rows):
-        item = fingerprint.items[row]
+    for place, item in enumerate(items):
         names = [item.group, f"role {item.role}", *([f"language {item.lang}"] if item.lang else [])]
         for name in names:
             by_group.setdefault(name, []).append(place)
     return [
-        GroupState(
-            name, len(places), int(evidence.moved[places].sum()), _finite_median(evidence.shown[places])
-        )
+        GroupState(name, len(places), int(moved[places].sum()), _finite_median(distances[places]))
         for name, places in by_group.items()
-    ]  # fmt: skip
+    ]
 
 
 def _finite_median(values: Floats) -> float:

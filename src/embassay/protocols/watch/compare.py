@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.session import SilentListener
-from embassay.protocols.watch.check import tested_groups
+from embassay.protocols.watch.check import group_states, tested_groups
 from embassay.protocols.watch.distances import FLOOR, angles, find_lost, form_of, relative_distances
 from embassay.protocols.watch.fingerprint import DEPTH, WatchItem
 from embassay.protocols.watch.history import GroupState
@@ -118,7 +118,7 @@ def conformance(
     overlap, changed = _compare_neighbours(a, b) if is_vector else (1.0 - float(beyond.mean()), 0)
     noise = float(np.median(noise_a)), float(np.median(noise_b))
     shown = angles(b, a) if same_width and is_vector else distances
-    told = [*_group_states(items, shown, beyond)]
+    told = group_states(items, shown, beyond)
     is_equal = p > ALPHA and not np.isinf(distances).any()
     is_close = float(np.median(shown)) <= CLOSE and overlap >= CLOSE_LISTS
     changes: tuple[NamedChange, ...] = ()
@@ -163,19 +163,3 @@ def _neighbours(vectors: Answers, depth: int) -> list[list[int]]:
     np.fill_diagonal(scores, -np.inf)
     order: list[list[int]] = np.argsort(-scores, axis=1, kind="stable")[:, :depth].tolist()
     return order
-
-
-def _group_states(
-    items: Sequence[WatchItem], distances: NDArray[np.float64], beyond: NDArray[np.bool_]
-) -> list[GroupState]:
-    by_group: dict[str, list[int]] = {}
-    for place, item in enumerate(items):
-        for name in (item.group, f"role {item.role}", *([f"language {item.lang}"] if item.lang else [])):
-            by_group.setdefault(name, []).append(place)
-    states = []
-    for name, places in by_group.items():
-        median = float(np.median(distances[places]))
-        states.append(
-            GroupState(name, len(places), int(beyond[places].sum()), median if np.isfinite(median) else -1.0)
-        )
-    return states
