@@ -104,17 +104,16 @@ def of_choice(seed: int) -> Made:
         )
 
     def labels(claim: Claim) -> bool:
-        """The first number of labels after which the loss is within the tolerance, or the last that was tried."""
-        after = dict(found.regret_with)
-        enough = [n for n, value in after.items() if value <= claim.margin]
-        return (claim.relation == "keeps") == bool(enough) and claim.n == (
-            enough[0] if enough else max(after)
-        )
+        """The first number of labels that is likely enough to decide, or the last that was tried."""
+        after = found.labels.chances
+        enough = [n for n, value in after.items() if value >= claim.margin]
+        told = claim.n == (enough[0] if enough else max(after)) and claim.value == after[claim.n]
+        return (claim.relation == "keeps") == bool(enough) and told
 
     tables = Tables(
         {"p_best": p_best, "p_near": p_near, "expected_regret": regret}, closed=frozenset({"p_best"}),
         own={
-            "use": least, "expected_regret": least, "random pick": least, "regret_with_labels": labels,
+            "use": least, "expected_regret": least, "random pick": least, "chance_with_labels": labels,
             "as good": lambda claim: p_near[claim.subject] >= claim.margin,
             "chance": lambda claim: (claim.relation == "keeps") == (p_best[claim.subject] >= claim.margin),
         },

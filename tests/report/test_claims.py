@@ -167,7 +167,8 @@ def choice(path: Path, **more: Any) -> Record:
     told = {
         "pick": "b", "as_good": [], "says": "cannot say", "p_best": 0.4, "p_near": 0.7, "expected_regret": 0.05,
         "enough": True, "found": 0.9, "regret_of_random": 0.2, "tolerance": 0.03, "labels": 40,
-        "regret_with_labels": {"40": 0.02}, "judged": 0, "written": 0, "questions": 60, "missing": [],
+        "regret_with_labels": {"40": 0.02},
+        "chance_with_labels": {"40": 0.9}, "judged": 0, "written": 0, "questions": 60, "missing": [],
         "trained_on": ["x"], **more,
     }  # fmt: skip
     shares = {"a": told.pop("p_other", 0.57), "b": told["p_best"], "c": 0.03}

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from embassay.protocols.choose.belief import (
+    LIKELY,
     Belief,
     Evidence,
     SignalWeights,
     contrast_basis,
-    count_labels_needed,
     error_spread,
     fit_weights,
+    forecast_labels,
     form_belief,
     gather_evidence,
     update_belief,
@@ -97,13 +98,41 @@ def test_a_few_labels_move_it_part_of_the_way() -> None:
 
 
 def test_more_labels_leave_less_regret() -> None:
-    """And the number is the first that is enough."""
+    """And the number is the first that is likely enough; fewer than must be judged are not told."""
     found = belief(0.31, 0.3, 0.3)
-    enough, regrets = count_labels_needed(found, 0.1 * AGREEMENT, 0.01)
-    values = list(regrets.values())
-    assert values[0] > values[-1]
-    assert enough is None or regrets[enough] <= 0.01
-    assert count_labels_needed(found, 0.1 * AGREEMENT, 0.9)[0] == 10
+    told = forecast_labels(found, 0.1 * AGREEMENT, 0.01)
+    regrets, chances = list(told.regrets.values()), list(told.chances.values())
+    assert regrets[0] > regrets[-1]
+    assert chances == sorted(chances)
+    assert told.needed is not None
+    assert told.chances[told.needed] >= LIKELY > chances[-2]
+    assert forecast_labels(found, 0.1 * AGREEMENT, 0.9).needed == 10
+    assert forecast_labels(found, 0.1 * AGREEMENT, 0.9, 30).needed == 40
+
+
+@pytest.mark.parametrize("tolerance", [0.01, 0.03])
+def test_the_number_of_labels_comes_true(tolerance: float) -> None:
+    """200 worlds drawn from the belief, with skewed nDCG of so many questions each: after them the choice is decided as
+    often as was said (80% or a little more), within three standard errors; with half as many less often."""
+    before = belief(0.34, 0.3, 0.29)
+    noise = 0.1 * AGREEMENT
+    told = forecast_labels(before, noise, tolerance)
+    assert told.needed is not None
+    rng = np.random.default_rng(9)
+    root = np.linalg.cholesky(noise)
+
+    def is_decided(truth: np.ndarray, n: int) -> bool:
+        # An exponential less its mean: most questions lose a little, some gain much.
+        values = truth + (rng.exponential(size=(n, len(truth))) - 1) @ root.T
+        after = update_belief(before, values, noise)
+        return bool(after.regret[after.pick] <= tolerance)
+
+    shares = [
+        np.mean([is_decided(truth, n) for truth in before.draws[:200]])
+        for n in (told.needed, told.needed // 2)
+    ]
+    assert shares[0] == pytest.approx(told.chances[told.needed], abs=3 * (0.8 * 0.2 / 200) ** 0.5)
+    assert shares[1] < shares[0]
 
 
 def test_the_weights_of_made_collections_are_found_again() -> None:

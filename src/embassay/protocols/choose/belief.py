@@ -229,11 +229,24 @@ def update_belief(belief: Belief, values: Values, noise: Values, bias: Values | 
     return Belief(tuple(means), tuple(covariances), weights / weights.sum(), belief.seed)
 
 
-def count_labels_needed(
-    belief: Belief, noise: Values, tolerance: float
-) -> tuple[int | None, dict[int, float]]:
-    """How many judged questions make the expected regret of the pick at most `tolerance`, None where 640 don't; and
-    that regret by their number."""
+LIKELY = 0.8
+"""The chance from which a number of labels is told to decide."""
+OUTCOMES, CHECKED = 400, 500
+"""What labels may show, as often drawn, and the draws by which each outcome's regret is judged."""
+
+
+@dataclass(frozen=True)
+class LabelForecast:
+    """By number of judged questions: the chance that the pick's expected regret is then within the tolerance, and what
+    that regret is in the mean. `needed` is the first number whose chance is `LIKELY`, None where none is."""
+
+    needed: int | None
+    chances: dict[int, float]
+    regrets: dict[int, float]
+
+
+def forecast_labels(belief: Belief, noise: Values, tolerance: float, least: int = 0) -> LabelForecast:
+    """What judged questions would bring, `least` of them or more, up to the number that is likely to decide."""
     systems = len(belief.means[0])
     basis = contrast_basis(systems)
     before = basis.T @ belief.covariance @ basis
@@ -241,17 +254,30 @@ def count_labels_needed(
     # A share to compute with; draws come in no order, so the first are as good as any.
     truth = belief.draws[:4000]
     wobble = make_generator(belief.seed, "choose", "labels").normal(size=truth.shape)
+    chances: dict[int, float] = {}
     regrets: dict[int, float] = {}
-    for n in LABELLED:
+    for n in (n for n in LABELLED if n >= min(least, LABELLED[-1])):
         error = basis.T @ noise @ basis / n
         observed = truth @ basis + wobble[:, : systems - 1] @ square_root(error).T
         gain = np.linalg.solve(before + error, before).T
         after = (centre + (observed - centre) @ gain.T) @ basis.T
         picked = truth[np.arange(len(truth)), after.argmax(axis=1)]
         regrets[n] = float((truth.max(axis=1) - picked).mean())
-        if regrets[n] <= tolerance:
-            return n, regrets
-    return None, regrets
+        left = square_root(before - gain @ before) @ wobble[-CHECKED:, : systems - 1].T
+        chances[n] = _share_decided(after[:OUTCOMES], left.T @ basis.T, tolerance)
+        if chances[n] >= LIKELY:
+            return LabelForecast(n, chances, regrets)
+    return LabelForecast(None, chances, regrets)
+
+
+def _share_decided(means: Values, off: Values, tolerance: float) -> float:
+    """Of outcomes with such means (outcomes, systems), each off by as much as `off` (draws, systems): the share whose
+    pick has an expected regret within the tolerance."""
+    decided = 0
+    for mean in means:
+        values = mean + off
+        decided += bool((values.max(axis=1) - values[:, mean.argmax()]).mean() <= tolerance)
+    return decided / len(means)
 
 
 def square_root(covariance: Values) -> NDArray[np.float64]:

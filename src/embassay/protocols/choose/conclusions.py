@@ -15,9 +15,10 @@ from embassay.protocols.choose.belief import (
     NUGGET,
     Belief,
     Evidence,
+    LabelForecast,
     SignalWeights,
     Values,
-    count_labels_needed,
+    forecast_labels,
     form_belief,
     gather_evidence,
     update_belief,
@@ -96,26 +97,35 @@ class ChoiceStanding:
     judged: Values
     written: Values
     """nDCG@10 of the questions that a model wrote, (questions, systems)."""
-    labels: int | None
-    """Judged questions more that would decide; None where 640 would not."""
-    regret_with: Mapping[int, float]
+    labels: LabelForecast
+    """What judged questions more would bring."""
     missing: tuple[str, ...] = ()
 
     @property
     def is_sure(self) -> bool:
         """Whether the expected regret of the pick is within the tolerance, and enough was asked to say so."""
-        return self.is_enough and bool(self.belief.regret[self.belief.pick] <= self.tolerance)
+        return not self.lacking and bool(self.belief.regret[self.belief.pick] <= self.tolerance)
 
     @property
-    def is_enough(self) -> bool:
-        """Whether enough passages were asked about and found, or questions judged, for what is believed to hold."""
-        asked = self.questions if self.best_recovery >= FOUND else 0
-        return asked + len(self.judged) >= FEW
+    def lacking(self) -> int:
+        """Questions more that must be judged before what is believed can hold: too few were asked about and found."""
+        return count_lacking(self.evidence, self.questions, len(self.judged))
 
     @property
     def best_recovery(self) -> float:
         """How near the first place the best system finds the passages that sentences were taken out of, 0 to 1."""
-        return float(self.evidence.values[:, 0].max())
+        return best_recovery(self.evidence)
+
+
+def best_recovery(evidence: Evidence) -> float:
+    """Of the system that finds the passages best that sentences were taken out of: how near the first place, 0 to 1."""
+    return float(evidence.values[:, 0].max())
+
+
+def count_lacking(evidence: Evidence, questions: int, judged: int) -> int:
+    """How many questions are missing to `FEW`; those about passages count where some system finds these."""
+    asked = questions if best_recovery(evidence) >= FOUND else 0
+    return max(0, FEW - asked - judged)
 
 
 def measure_signals(answers: Sequence[SystemAnswers]) -> Evidence:
@@ -171,8 +181,8 @@ def make_standing(
     judged = _shared_values([answer.judged for answer in answers.values()])
     if len(judged):
         belief = update_belief(belief, judged, noise)
-    labels, regrets = count_labels_needed(belief, noise, tolerance)
     questions = len(next(iter(answers.values())).ranks.get("sentence", {}))
+    labels = forecast_labels(belief, noise, tolerance, count_lacking(evidence, questions, len(judged)))
     return ChoiceStanding(
         dataset,
         lang,
@@ -184,7 +194,6 @@ def make_standing(
         judged,
         written,
         labels,
-        regrets,
         tuple(missing),
     )
 
@@ -245,12 +254,13 @@ def choice_record(one: ChoiceStanding) -> dict[str, Any]:
         "p_best": float(belief.best[pick]),
         "p_near": float(near[pick]),
         "expected_regret": float(belief.regret[pick]),
-        "enough": one.is_enough,
+        "enough": not one.lacking,
         "found": one.best_recovery,
         "regret_of_random": float(belief.regret.mean()),
         "tolerance": one.tolerance,
-        "labels": one.labels,
-        "regret_with_labels": {str(n): value for n, value in one.regret_with.items()},
+        "labels": one.labels.needed,
+        "regret_with_labels": {str(n): value for n, value in one.labels.regrets.items()},
+        "chance_with_labels": {str(n): value for n, value in one.labels.chances.items()},
         "judged": len(one.judged),
         "written": len(one.written),
         "questions": one.questions,

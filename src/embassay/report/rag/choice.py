@@ -26,11 +26,11 @@ from embassay.document.blocks import (
     number_columns,
 )
 from embassay.limits import WHOLE, read_bounded, record_json
-from embassay.protocols.choose.belief import TRUSTED
+from embassay.protocols.choose.belief import LIKELY, TRUSTED
 from embassay.protocols.choose.options import AS_GOOD, FEW
 from embassay.protocols.choose.studies import find_last_study
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, state_value
+from embassay.protocols.kernel.claims import Claim, Relation, state_value
 from embassay.protocols.kernel.tables import SCORE
 from embassay.protocols.questions import OF_MODELS
 from embassay.records import Result
@@ -156,19 +156,18 @@ def _alike_claims(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
 
 
 def _label_claims(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
-    """How many judged questions more would bring the expected loss within the tolerance, or that not even the most that
-    are looked at would; none where it is."""
+    """How many judged questions more are likely to bring the expected loss within the tolerance, or that not even the
+    most that are looked at are; none where it is."""
     if choice["expected_regret"] <= choice["tolerance"]:
         return ()
     return (_label_claim(choice),)
 
 
 def _label_claim(choice: Mapping[str, Any]) -> Claim:
-    limit = choice["tolerance"]
-    if choice["labels"] is None:
-        most, left = list(choice["regret_with_labels"].items())[-1]
-        return Claim("", "misses", "regret_with_labels", value=left, margin=limit, n=int(most))
-    return Claim("", "keeps", "regret_with_labels", margin=limit, n=int(choice["labels"]))
+    # The last that was looked at: the first that is likely to decide, or the most.
+    most, chance = list(choice["chance_with_labels"].items())[-1]
+    relation: Relation = "misses" if choice["labels"] is None else "keeps"
+    return Claim("", relation, "chance_with_labels", value=chance, margin=LIKELY, n=int(most))
 
 
 def _name_systems(record: Record) -> dict[str, Name]:
@@ -240,10 +239,10 @@ def _say_deciding(choice: Mapping[str, Any]) -> str:
 
 def _say_labels(choice: Mapping[str, Any], claim: Claim) -> str:
     more = " more" if choice["judged"] else ""
+    chance = numbers.format_percent(claim.value or 0.0)
     if claim.relation == "misses":
-        left = SCORE.text(claim.value or 0.0)
-        return f"Not even {claim.n}{more} judged questions would decide: {left} would remain."
-    return f"About {claim.n}{more} judged questions would decide."
+        return f"Not even {claim.n}{more} judged questions are likely to decide (chance {chance})."
+    return f"{claim.n}{more} judged questions would decide with a chance of {chance}."
 
 
 def _read_choices(record: Record) -> dict[str, Mapping[str, Any]]:
