@@ -11,13 +11,15 @@ import typer
 from embassay.cli.options import WorkerOptions, add_memory_option, add_record_options
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationRequest
-from embassay.protocols.kernel.request import DATA, DETAILS, label_price, option
+from embassay.protocols.kernel.request import DATA, DETAILS, label_price, option, repeat_option
+from embassay.protocols.live import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from embassay.cli.session import Display, RunOnDisk
+    from embassay.protocols.rag.scoring.options import RunCalibrationRequest
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,11 @@ class RetrievalOptions:
         (), "An engine's results instead of a system, to find the score from which to answer.",
         name="--run", value="FILE", group=DATA
     )  # fmt: skip
-    retrievers: tuple[str, ...] = option(
-        (), "A retriever to ask now instead of --run: MODULE:FUNCTION, http://..., TEMPLATE.json or mcp:COMMAND#TOOL.",
-        name="--retriever", value="SPEC", group=DATA
-    )  # fmt: skip
+    retrievers: tuple[str, ...] = repeat_option(
+        Asked,
+        "retrievers",
+        help="A retriever to ask now instead of --run: SPEC or NAME=SPEC, as of rag score.",
+    )
     queries: str = option("", "With --retriever: the judged questions.", value="FILE", group=DATA)
     qrels: str | None = option(None, "With --run: graded judgements of passages.", value="FILE", group=DATA)
     cutoff: int = option(10, "With --run: passages per answer.", name="-k", least=1)
@@ -102,7 +105,7 @@ def calibrate(
     if retrieved.positive is not None:
         request = replace(request, mapping={**request.mapping, "same": retrieved.positive})
     if lists:
-        out: Path | None = _calibrate_runs(request, retrieved, running)
+        out = _calibrate_runs(request, retrieved, running)
     else:
         done = run_session(
             Calibrations.of(request.options),
@@ -168,8 +171,26 @@ def _check_translation(systems: Sequence[str], origin: str | None, targets: Sequ
         raise UsageError("There is no system to translate --from into.", mend="Name another one with -s.")
 
 
-def _calibrate_runs(request: CalibrationRequest, retrieved: RetrievalOptions, running: WorkerOptions) -> Path:
-    """Calibrate what was retrieved, show it, and say where it is."""
+def _try_retrievers(wanted: RunCalibrationRequest) -> None:
+    """Ask each retriever one question, and show how its answer is read."""
+    from embassay.protocols.live.runs import try_retrievers
+    from embassay.protocols.rag.scoring.inputs import read_known_texts
+    from embassay.protocols.rag.scoring.threshold import asked_of_retrievers
+
+    files = wanted.files
+    if not files.retrievers:
+        raise UsageError(
+            "There is nothing to ask: runs are files, and calibrating them sends nothing.",
+            mend="Leave --dry-run out.",
+        )
+    for line in try_retrievers(files.retrievers, asked_of_retrievers(wanted), read_known_texts(files)):
+        typer.echo(line)
+
+
+def _calibrate_runs(
+    request: CalibrationRequest, retrieved: RetrievalOptions, running: WorkerOptions
+) -> Path | None:
+    """Calibrate what was retrieved, show it, and say where it is; None where it was only tried."""
     import shlex
     import sys
 
@@ -190,9 +211,13 @@ def _calibrate_runs(request: CalibrationRequest, retrieved: RetrievalOptions, ru
         files, retrieved.cutoff, request.options, retrieved.no_answer, retrieved.reranked, retrieved.silent,
         retrieved.answered
     )  # fmt: skip
+    if running.dry_run:
+        _try_retrievers(wanted)
+        return None
     heard = make_listener() if retrieved.retrievers else None
+    command = shlex.join(["embassay", *sys.argv[1:]])
     try:
-        calibrate_runs(wanted, out, shlex.join(["embassay", *sys.argv[1:]]), listener=heard)
+        calibrate_runs(wanted, out, command, listener=heard, max_usd=running.max_cost)
     finally:
         if heard is not None:
             heard.over()

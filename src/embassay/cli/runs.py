@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from embassay.cli.options import PrintOptions, ServerOptions, add_record_options
+from embassay.cli.options import PrintOptions, RunOptions, ServerOptions, add_record_options
 from embassay.protocols.kernel.request import (
     DATA,
     OUTPUT,
@@ -20,8 +20,11 @@ from embassay.protocols.kernel.request import (
     option,
     repeat_option,
 )
+from embassay.protocols.live import Asked
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from embassay.interchange import Exported, Imported
 
 
@@ -131,13 +134,32 @@ class GateOptions:
     markdown: Path | None = option(None, "Write the verdicts as Markdown.", group=OUTPUT)
 
 
+@dataclass(frozen=True)
+class AskedNow:
+    """A retriever that is asked now and held against the stored scoring, and where its answers are kept."""
+
+    retrievers: tuple[str, ...] = repeat_option(
+        Asked, "retrievers",
+        help="Ask a retriever now, score it as DIR was, and hold it against DIR: SPEC or NAME=SPEC, as of rag score."
+    )  # fmt: skip
+    queries: str = option("", "With --retriever: the questions. Default: DIR's.", value="FILE", group=DATA)
+    out: Path | None = repeat_option(
+        RunOptions, "out", help="With --retriever: folder of its answers and scores. Default: under runs/."
+    )
+    max_cost: float | None = repeat_option(RunOptions, "max_cost")
+    dry_run: bool = repeat_option(
+        RunOptions, "dry_run", help="Ask each --retriever one question, show its answer, and stop."
+    )
+
+
 @add_record_options()
-def gate(folder: Folder, asked: GateOptions, shown: PrintOptions) -> None:
+def gate(folder: Folder, asked: GateOptions, now: AskedNow, shown: PrintOptions) -> None:
     """Fail a build when a score is too low or has dropped.
 
     Exit code 1 if a threshold is missed or --no-worse-than finds a loss; its tests are Holm-corrected together. A
     threshold may be on the score or, with @lower or @upper, on an end of its 95% interval. A score without a value or
-    interval is not tested; it fails only if a threshold names it, if it had a value before, or if it fell.
+    interval is not tested; it fails only if a threshold names it, if it had a value before, or if it fell. With
+    --retriever, DIR is a stored rag score: the retriever is asked, and may not fall behind it.
 
     Example: embassay gate runs/sage --min 'sage.overall[minilm]>=0.45@lower'
     """
@@ -151,8 +173,14 @@ def gate(folder: Folder, asked: GateOptions, shown: PrintOptions) -> None:
     if asked.listed:
         _print_scores(folder, asked, shown)
         return
+    earlier, names = asked.no_worse_than, gating.read_names(asked.names)
+    if now.retrievers:
+        scored = _score_retrievers(folder, now, names)
+        if scored is None:
+            return
+        earlier, (folder, names) = earlier or folder, scored
     outcome = gating.gate(
-        folder, *asked.bars, no_worse_than=asked.no_worse_than, names=gating.read_names(asked.names),
+        folder, *asked.bars, no_worse_than=earlier, names=names,
         alpha=asked.alpha, margin=asked.margin,
         systems=asked.systems, tasks=asked.tasks, measures=asked.measures
     )  # fmt: skip
@@ -170,6 +198,35 @@ def gate(folder: Folder, asked: GateOptions, shown: PrintOptions) -> None:
         show_blocks(gate_view(outcome.verdicts, outcome.judge), shown.wide)
     if not outcome.passed:
         raise typer.Exit(1)
+
+
+def _score_retrievers(
+    stored: Path, now: AskedNow, names: Mapping[str, str]
+) -> tuple[Path, dict[str, str]] | None:
+    """Ask and score retrievers as a stored scoring was: the new folder, and the name of each in the stored one -> its
+    own; None where they were only tried."""
+    import shlex
+    import sys
+
+    from embassay.cli.options import make_default_folder
+    from embassay.cli.progress import make_listener
+    from embassay.cli.rag.score import plan_asking
+    from embassay.protocols.compare import find_run_folder
+    from embassay.protocols.rag.scoring.protocol import read_stored_scoring, score_request
+
+    scoring = read_stored_scoring(find_run_folder(stored))
+    request = scoring.with_retrievers(now.retrievers, now.queries)
+    if now.dry_run:
+        for line in plan_asking(request):
+            typer.echo(line)
+        return None
+    out, heard = now.out or make_default_folder("gate"), make_listener()
+    command = shlex.join(["embassay", *sys.argv[1:]])
+    try:
+        scored = score_request(request, out, command, listener=heard, max_usd=now.max_cost)
+    finally:
+        heard.over()
+    return out, scoring.names_for([run.name for run in scored.record.runs], names)
 
 
 def _print_scores(folder: Path, asked: GateOptions, shown: PrintOptions) -> None:

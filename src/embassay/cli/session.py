@@ -311,6 +311,10 @@ def run_session(
     if running.dry_run:
         systems = [str(name) for name in getattr(request, "systems", ())]
         show_plan(partial(protocol.foreseen, request, out=out), display, systems)
+        if getattr(request, "retrievers", ()) and not display.json:
+            typer.echo("")
+            for line in protocol.try_lines(request, out):
+                typer.echo(line)
         return None
     return carry_out(
         partial(protocol.carry_out, request), out, display=display, workers=running.crew(),

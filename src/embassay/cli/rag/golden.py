@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from datetime import datetime
 from functools import partial
@@ -21,6 +21,7 @@ from embassay.cli.options import (
     stopping_at_memory,
 )
 from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, RunRequest, option, repeat_option
+from embassay.protocols.live import Asked
 from embassay.protocols.rag.golden.options import GoldenRequest, Sampling
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ class RedoOptions:
         (),
         "A run (FILE or NAME=FILE) whose first --depth passages are graded too; existing grades stay.",
         name="--add-run", value="FILE"
+    )  # fmt: skip
+    retrievers: tuple[str, ...] = repeat_option(
+        Asked, "retrievers",
+        help="A retriever to ask now, whose first --depth passages are graded too: SPEC or NAME=SPEC, as of rag score."
     )  # fmt: skip
 
 
@@ -75,11 +80,26 @@ def golden(
     out = running.out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d_%H%M%S}"
     if running.dry_run:
         show_plan(partial(GoldenAttempt().foreseen, request, out=out), display)
+        if redoing.retrievers and not running.json:
+            _try_retrievers(redoing.retrievers, request)
         return
     run_golden(
         request, out, display, settings=settings, redo="S1" if redoing.force else redoing.from_stage,
-        add_runs=redoing.add_runs, max_usd=running.max_cost
+        add_runs=redoing.add_runs, retrievers=redoing.retrievers, max_usd=running.max_cost
     )  # fmt: skip
+
+
+def _try_retrievers(retrievers: Sequence[str], request: GoldenRequest) -> None:
+    """Ask each one question, and show how its answer is read."""
+    from embassay.protocols.live.runs import try_retrievers
+    from embassay.protocols.rag.golden.corpus import GoldenWork, read_inputs
+    from embassay.protocols.rag.golden.protocol import asked_of_retrievers, known_texts
+    from embassay.systems.remote import Ledger
+
+    work = GoldenWork(request, read_inputs(request), Path(), Ledger())
+    typer.echo("")
+    for line in try_retrievers(retrievers, asked_of_retrievers(work), known_texts(work)):
+        typer.echo(line)
 
 
 def run_golden(

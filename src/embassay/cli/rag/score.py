@@ -83,7 +83,7 @@ def score(
     _reject_until_decided_options({"--bar": asked.get("bar"), "--judge": asked.get("judge")})
     request = scoring()
     if printing.dry_run:
-        for line in try_retrievers(request):
+        for line in plan_asking(request):
             typer.echo(line)
         return
     _score_runs(request, printing, asked.get("price"))
@@ -107,12 +107,22 @@ def _check_sessions(asked: Mapping[str, Any], until_decided: bool) -> None:
 
 def _score_sessions(request: SessionsRequest, printing: ScorePrintOptions) -> None:
     """Score sessions of many searches, and show or write them."""
+    from embassay.cli.progress import make_listener
     from embassay.cli.terminal import show_blocks, show_table
     from embassay.document.blocks import Care
     from embassay.protocols.rag.sessions import score_sessions, write_sessions
     from embassay.runs.folder import to_json
 
-    scored = score_sessions(request, printing.out)
+    if printing.dry_run:
+        for line in plan_replay(request):
+            typer.echo(line)
+        return
+    heard = make_listener() if request.retrievers else None
+    try:
+        scored = score_sessions(request, printing.out, listener=heard, max_usd=printing.max_cost)
+    finally:
+        if heard is not None:
+            heard.over()
     if printing.out is not None:
         write_sessions(scored, request, printing.out, _command_line())
     if printing.json:
@@ -128,25 +138,33 @@ def _score_sessions(request: SessionsRequest, printing: ScorePrintOptions) -> No
         typer.echo(f"\nReport: {_write_page(printing.out)}")
 
 
-def try_retrievers(request: ScoreRequest) -> Iterator[str]:
+def plan_replay(request: SessionsRequest) -> Iterator[str]:
+    """What each retriever answers to the first recorded query, and how many there are to ask."""
+    from embassay.data.judged_runs import CorpusTexts
+    from embassay.errors import UsageError
+    from embassay.protocols.live.runs import try_retrievers
+    from embassay.protocols.rag.scoring.inputs import parse_named_path
+    from embassay.protocols.rag.sessions import asked_of_retrievers, read_sessions
+
+    if not request.retrievers:
+        raise UsageError("There is nothing to ask: --dry-run is for --retriever.", mend="Leave it out.")
+    recorded = read_sessions(parse_named_path(request.sessions[0])[1])
+    questions = asked_of_retrievers(request, recorded)
+    documents = {doc: "" for calls in recorded.values() for call in calls for doc in call.documents}
+    yield from try_retrievers(request.retrievers, questions, CorpusTexts(documents, {}))
+
+
+def plan_asking(request: ScoreRequest) -> Iterator[str]:
     """What each retriever answers to the first question, how that is read, and how many questions there are to ask."""
     from embassay.errors import UsageError
-    from embassay.protocols.rag.live_runs import open_for_questions, try_question
+    from embassay.protocols.live.runs import AskedQuestions, try_retrievers
     from embassay.protocols.rag.scoring.inputs import read_judged_questions, read_known_texts
     from embassay.protocols.rag.scoring.protocol import retrieval_depth
 
     if not request.retrievers:
         raise UsageError("There is nothing to ask: --dry-run is for --retriever.", mend="Leave it out.")
-    questions, known = read_judged_questions(request), read_known_texts(request)
-    query, question = next(iter(questions.items()))
-    yield f"{query}: {question}"
-    for spec in request.retrievers:
-        with open_for_questions(spec, retrieval_depth(request)) as retriever:
-            yield f"\n{retriever.name}"
-            yield from try_question(retriever, query, question, known)
-            price = retriever.manners.price
-            cost = "not known" if price is None else f"${price * len(questions):,.4g}"
-            yield f"  all {len(questions):,} questions: cost {cost}"
+    questions = AskedQuestions(read_judged_questions(request), retrieval_depth(request))
+    yield from try_retrievers(request.retrievers, questions, read_known_texts(request))
 
 
 def _score_runs(request: ScoreRequest, printing: ScorePrintOptions, price: float | None) -> None:

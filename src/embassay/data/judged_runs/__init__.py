@@ -7,7 +7,22 @@ TREC files, BEIR's qrels, JSON Lines, CSV and Parquet, packed or not; what engin
 spans of documents. What a file is, its content shows.
 """
 
-from embassay.data.judged_runs.runs import Entries, rank_lists, read_held_entries, read_qrels, read_run
+from embassay.data.judged_runs.runs import (
+    Entries,
+    rank_entries,
+    rank_lists,
+    read_held_entries,
+    read_qrels,
+    read_run,
+)
 from embassay.data.judged_runs.texts import CorpusTexts
 
-__all__ = ["CorpusTexts", "Entries", "rank_lists", "read_held_entries", "read_qrels", "read_run"]
+__all__ = [
+    "CorpusTexts",
+    "Entries",
+    "rank_entries",
+    "rank_lists",
+    "read_held_entries",
+    "read_qrels",
+    "read_run",
+]

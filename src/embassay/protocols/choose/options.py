@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, SYSTEMS, Options, TaskRequest, option
+from embassay.protocols.kernel.request import DATA, SYSTEMS, Options, option
+from embassay.protocols.live import RetrieverRequest
 from embassay.protocols.questions import OF_MODELS, check_kinds, check_language, default_kinds
 
 FEW = 50
@@ -62,7 +63,7 @@ class ChoiceOptions(Options):
 
 
 @dataclass(frozen=True)
-class ChoiceRequest(TaskRequest):
+class ChoiceRequest(RetrieverRequest):
     """The arguments of a choice."""
 
     options: ChoiceOptions = field(default_factory=ChoiceOptions)

@@ -53,10 +53,11 @@ from embassay.protocols.choose.questions import (
 from embassay.protocols.choose.studies import write_grading_study
 from embassay.protocols.kernel import evaluation, inputs
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
-from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
+from embassay.protocols.kernel.evaluation import Fields, Task
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.session import Conclusion, Session, SilentListener
+from embassay.protocols.live.systems import RetrieverProtocol
 from embassay.protocols.questions import drafts
 from embassay.protocols.questions.drafts import DRAFTS, Draft, QuestionWriter, read_drafts
 from embassay.protocols.tasks.task import make_outcome
@@ -96,19 +97,26 @@ def evaluate_system(system: Similarity, data: TitledPassages, context: ChoiceCon
     if not families:
         reason = f"none of {len(drawn.ids):,} passages has enough words to be asked about"
         return make_outcome(HEADLINE, reason, items, n=0, counts={"documents": len(drawn.ids)})
-    top = cut_at_ties(system.search([question.text for _, question in families], drawn.probe.texts, DEPTH))
+    top = _search_places(system, [question.text for _, question in families], drawn.probe.texts)
     documents = Lost(system, drawn.ids, "documents")
     documents.see_texts(drawn.probe.texts)
-    if documents.too_many:
-        return documents.without_score(HEADLINE, items)
+    missed = Lost(system, [f"{name} {drawn.ids[question.row]}" for name, question in families], "questions")
+    missed.see_texts(question.text for _, question in families)
+    for lost in (documents, missed):
+        if lost.too_many:
+            return lost.without_score(HEADLINE, items)
     places = passage_ranks(top, np.array([question.row for _, question in families]))
     values = passage_gains(places)
     rankings = _Rankings(drawn.ids)
     by_passage: dict[str, list[float]] = {}
     scores = []
-    for name, asked in drawn.probe.questions.items():
-        rows = [place for place, (family, _) in enumerate(families) if family == name]
-        ids = [drawn.ids[question.row] for question in asked]
+    is_missed = missed.mask
+    for name in drawn.probe.questions:
+        # A question that failed has no answer, which is not a wrong one.
+        rows = [
+            place for place, (family, _) in enumerate(families) if family == name and not is_missed[place]
+        ]
+        ids = [drawn.ids[families[place][1].row] for place in rows]
         items.add(ids, values[rows], HEADLINE, name)
         # The rank itself too: `conclusions` makes nearness of it.
         items.add(ids, places[rows], "rank", name)
@@ -122,11 +130,20 @@ def evaluate_system(system: Similarity, data: TitledPassages, context: ChoiceCon
     means = np.array([np.mean(scored) for scored in by_passage.values()])
     result = make_outcome(
         HEADLINE, _mean_estimate(means, context, "passages"), items, n=len(means), scores=scores,
-        skipped=documents.skipped,
+        skipped=(*documents.skipped, *missed.skipped),
         warnings=_choice_warnings(data, drawn, len(means)),
         counts={"documents": len(drawn.ids), "questions": len(families)}
     )  # fmt: skip
     return replace(result, rankings=rankings.columns)
+
+
+def _search_places(
+    system: Similarity, questions: Sequence[str], passages: Sequence[str]
+) -> NDArray[np.int64]:
+    """The places of the passages that are found, (questions, DEPTH), -1 where there is none."""
+    ranked = system.search(questions, passages, DEPTH)
+    # The places of a retriever's list are its own, and a list may end early.
+    return ranked.indices if system.kind == "run" else cut_at_ties(ranked)
 
 
 def _choice_warnings(data: TitledPassages, drawn: SearchedPassages, asked: int) -> Iterator[str]:
@@ -170,7 +187,7 @@ def _search_written(
         by_kind.setdefault(f"{BY_MODEL}{question.kind}", []).append(question)
     for family, questions in by_kind.items():
         ids = [question.id for question in questions]
-        top = cut_at_ties(system.search([question.text for question in questions], drawn.texts, DEPTH))
+        top = _search_places(system, [question.text for question in questions], drawn.texts)
         ranked = passage_ranks(top, np.array([places[question.passage] for question in questions]))
         items.add(ids, passage_gains(ranked), HEADLINE, family)
         items.add(ids, ranked, "rank", family)
@@ -252,7 +269,7 @@ TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])
 TASKS.add(TASK, "embassay.protocols.choose.protocol:choice_task", "which system to use, without labels")
 
 
-class Choices(TaskProtocol):
+class Choices(RetrieverProtocol):
     """Which system to use on documents without labels: P(best), expected regret, and what labels would decide."""
 
     name = "choose"
@@ -261,9 +278,9 @@ class Choices(TaskProtocol):
     paper = (TASK,)
     context = ChoiceContext
     options = ChoiceOptions
+    request = ChoiceRequest
     kinds: ClassVar = {TASK: "search"}
     compared = "own"
-    reads_folder = True
 
     def __init__(self) -> None:
         self.commissions: tuple[QuestionCommission, ...] = ()
@@ -360,7 +377,11 @@ class Choices(TaskProtocol):
 
     def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
         """The same once they are written."""
-        return self.describe_run(session.plan)
+        return {**super().told_at_the_end(session), **self.describe_run(session.plan)}
+
+    def cell_options(self, plan: Plan) -> CellOptions:
+        """With the questions that a model wrote."""
+        return cell_options(plan.request.options, str(self.folder.path / FILE) if self.written else "")
 
     def work(self, session: Session, listener: SilentListener) -> None:
         """What a model writes, the cells, and then the questions whose judgements would tell most, with the passages
@@ -372,7 +393,7 @@ class Choices(TaskProtocol):
             session.whole = not self.failed
         if self.written:
             write_atomic(self.folder.path / FILE, self.written)
-        session.do(listener)
+        super().work(session, listener)
         plan, matrices = session.plan, []
         for dataset in plan.datasets:
             answers = self._answered(plan, dataset.name, session.ended())

@@ -286,6 +286,7 @@ class Lost:
 
     def __init__(self, system: Similarity, ids: Sequence[str], noun: str) -> None:
         self._system, self._ids, self._noun = system, ids, noun
+        self._fate = "answered" if system.kind == "run" else "encoded"
         self._reasons: dict[int, str] = {}
 
     def __bool__(self) -> bool:
@@ -311,7 +312,7 @@ class Lost:
             groups.setdefault(re.sub(r"\d+", "0", self._reasons[row]), []).append(row)
         return tuple(
             Skipped(
-                f"{self._noun} that could not be encoded: {self._reasons[rows[0]].rstrip('.')}",
+                f"{self._noun} that could not be {self._fate}: {self._reasons[rows[0]].rstrip('.')}",
                 len(rows),
                 tuple(self._ids[row] for row in rows[:_EXAMPLES]),
             )
@@ -325,7 +326,7 @@ class Lost:
             return ""
         reason = self._reasons[self.rows[0]].rstrip(".")
         return (
-            f"{len(self._reasons)} of {len(self._ids)} {self._noun} could not be encoded: {reason} "
+            f"{len(self._reasons)} of {len(self._ids)} {self._noun} could not be {self._fate}: {reason} "
             f"(over {MOST_LOST:.0%}, so no score)"
         )
 

@@ -203,6 +203,8 @@ class TaskProtocol(Protocol):
     paper: ClassVar[tuple[str, ...]] = ()
     """The tasks that are done unless others are asked for, in the order in which they are shown."""
     context: ClassVar[type[Context]] = Context
+    request: ClassVar[type[TaskRequest]] = TaskRequest
+    """The arguments of a run."""
     options: ClassVar[type[Any]] = Options
     """A dataclass of what a run can be told; each field says its default and, in its metadata, its help."""
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -336,7 +338,7 @@ class TaskProtocol(Protocol):
         folder = Path(out) if out is not None else make_run_folder(self.name)
         arguments.setdefault("options", self.options())
         request = make_request(
-            TaskRequest, self.run, arguments,
+            self.request, self.run, arguments,
             register_objects(systems, workers=workers), as_strings(tasks), name_sources(datasets, frame_folder(folder))
         )  # fmt: skip
         return self.carry_out(

@@ -151,7 +151,8 @@ def as_whole_number(name: str, value: Any) -> int:
 class RunArguments(TypedDict, total=False):
     """What the Python call of a run over tasks takes besides what it names: our columns to yours (`mapping`), the rows
     of one `split`, relevance codes to `grades` (`"1=4,2=3"`), at most `limit` items a dataset, drawn with `seed`
-    (1337), the `tokenizer` of lexical systems and edits ("cl100k"), and the protocol's own `options`."""
+    (1337), the `tokenizer` of lexical systems and edits ("cl100k"), and the protocol's own `options`; of some protocols
+    `retrievers`, which are asked now."""
 
     mapping: Mapping[str, str]
     split: str | None
@@ -160,6 +161,7 @@ class RunArguments(TypedDict, total=False):
     seed: int
     tokenizer: str
     options: Any
+    retrievers: Sequence[str]
 
 
 GROWING = ("systems", "tasks", "datasets")

@@ -30,7 +30,8 @@ from embassay.runs.folder import RunFolder, to_json, write_atomic
 from embassay.stats import bootstrap_ci, holm, paired_bootstrap, wilson
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.live_runs import LiveRun
+    from embassay.protocols.kernel.session import SilentListener
+    from embassay.protocols.live.runs import AskedQuestions, LiveRun
 
 PROTOCOL = TASK = "sessions"
 ALL = "evidence"
@@ -416,11 +417,18 @@ class ScoredSessions:
             )  # fmt: skip
 
 
-def score_sessions(request: SessionsRequest, out: Path | None = None) -> ScoredSessions:
+def score_sessions(
+    request: SessionsRequest,
+    out: Path | None = None,
+    *,
+    listener: SilentListener | None = None,
+    max_usd: float | None = None,
+) -> ScoredSessions:
     """Read, replay and compare sessions. Answers of retrievers are kept in the folder `out`, where asking goes on.
 
     UsageError and DataError as the readers raise them, and for stacks of one name; ModelError as retrievers do.
     """
+    from embassay.protocols.live.runs import make_live_runs
     from embassay.protocols.rag.scoring.inputs import distinct_names, file_stem, parse_named_path
 
     named = distinct_names([parse_named_path(given) for given in request.sessions])
@@ -430,7 +438,12 @@ def score_sessions(request: SessionsRequest, out: Path | None = None) -> ScoredS
     stacks = [measure_stack(name, str(path), read[name], evidence) for name, path in named]
     notes: list[str] = []
     if request.retrievers:
-        replays, notes = _replay(request, next(iter(read.values())), evidence, out)
+        if out is not None:
+            check_same_arguments(RunFolder(out), request)
+        recorded = next(iter(read.values()))
+        asked = asked_of_retrievers(request, recorded)
+        with make_live_runs(request.retrievers, asked, out, listener=listener, max_usd=max_usd) as runs:
+            replays, notes = _measure_replays(runs, recorded, evidence)
         stacks += replays
     if twice := {name for name, _ in named} & {stack.name for stack in stacks[len(named) :]}:
         raise UsageError(f"Two stacks are called {twice.pop()!r}.", mend="Name them: --retriever new=SPEC.")
@@ -452,11 +465,10 @@ def _read_evidence(request: SessionsRequest) -> dict[str, frozenset[str]]:
     return {query: frozenset(docs) for query, docs in needed.items()}
 
 
-def _replay(
-    request: SessionsRequest, recorded: Sessions, evidence: Mapping[str, frozenset[str]], out: Path | None
-) -> tuple[list[StackSessions], list[str]]:
-    """The retrievers' answers to the recorded queries, as sessions."""
-    from embassay.protocols.rag.live_runs import AskedQuestions, make_live_runs
+def asked_of_retrievers(request: SessionsRequest, recorded: Sessions) -> AskedQuestions:
+    """The recorded queries, each under the id of its question and the number of its call. UsageError for a call without
+    text."""
+    from embassay.protocols.live.runs import AskedQuestions
 
     texts = {}
     for key, calls in recorded.items():
@@ -468,12 +480,18 @@ def _replay(
                 )
             texts[f"{key}{MARK}{place}"] = call.query
     depth = request.depth or max(len(call.documents) for calls in recorded.values() for call in calls)
+    return AskedQuestions(texts, max(1, depth), request.seed)
+
+
+def _measure_replays(
+    runs: Sequence[LiveRun], recorded: Sessions, evidence: Mapping[str, frozenset[str]]
+) -> tuple[list[StackSessions], list[str]]:
+    """The retrievers' answers to the recorded queries, as sessions."""
     stacks, notes = [], []
-    with make_live_runs(request.retrievers, AskedQuestions(texts, max(1, depth), request.seed), out) as runs:
-        for run in runs:
-            sessions, failed = _sessions_of(run, recorded)
-            stacks.append(measure_stack(run.name, str(run.path), sessions, evidence, recorded, failed))
-            notes += [f"{run.name}: {note}" for note in run.notes()]
+    for run in runs:
+        sessions, failed = _sessions_of(run, recorded)
+        stacks.append(measure_stack(run.name, str(run.path), sessions, evidence, recorded, failed))
+        notes += [f"{run.name}: {note}" for note in run.notes()]
     return stacks, notes
 
 

@@ -369,6 +369,7 @@ def suggest_people_commands(record: Record) -> tuple[str, ...]:
 
 def _choose_again(record: Record, labels: str) -> str:
     systems = " ".join(f"-s {quote(system)}" for system in record.arguments["systems"])
+    systems += "".join(f" --retriever {quote(given)}" for given in record.arguments.get("retrievers", ()))
     out = quote(f"{record.path}-labelled")
     return f"embassay choose {quote(record.arguments['datasets'][0])} {systems} --labels {quote(labels)} --out {out}"
 
@@ -425,6 +426,10 @@ def _system_entries(record: Record, dataset: str, system: System) -> Iterator[En
         yield _value_entry(rows[name], numbers.format_percent)
     yield _value_entry(rows["expected_regret"], SCORE.text)
     yield _against_entry(rows["against_pick"])
+    if system.kind == "run":
+        why = "a retriever is paid and timed by the question: see the notes"
+        yield from (Entry(numbers.NONE, why=why), Entry(numbers.NONE, why=why))
+        return
     price = system.facts.get("usd_per_million_tokens")
     yield Entry("0" if price is None else f"{price:g}")
     seconds = sum(cell.seconds or 0.0 for cell in record.cells_of(TASK, system.name))

@@ -49,6 +49,14 @@ class AskingOptions:
         )
 
 
+@dataclass(frozen=True)
+class ServedPassages:
+    """Passages that a run wants a retriever to serve: what the collection is called, and id -> text."""
+
+    name: str
+    texts: Mapping[str, str]
+
+
 _NUMBER = (int, float)
 MANNERS: Mapping[str, tuple[Any, str]] = {
     "concurrency": (int, "a whole number from 1"), "rpm": (_NUMBER, "a number above 0"),
@@ -96,10 +104,15 @@ class Retriever(ABC):
 
 
 def open_retriever(
-    spec: str, depth: int, ledger: Ledger | None = None, base: Path | None = None
+    spec: str,
+    depth: int,
+    ledger: Ledger | None = None,
+    base: Path | None = None,
+    served: ServedPassages | None = None,
 ) -> Retriever:
     """The retriever that a spec names. `base` is the folder in which functions are looked for; by default the one that
-    the command runs in. UsageError for a spec of no form, and for what it names and is not there."""
+    the command runs in. What is to be `served` is told to functions that take it, and named to servers whose template
+    says where. UsageError for a spec of no form, and for what it names and is not there."""
     from embassay.systems.retrievers.function import open_function
     from embassay.systems.retrievers.http import open_address, open_template
 
@@ -110,9 +123,9 @@ def open_retriever(
     if spec.startswith(("http://", "https://")):
         return open_address(spec, depth, ledger)
     if spec.endswith(".json"):
-        return open_template(Path(spec).expanduser(), depth, ledger)
+        return open_template(Path(spec).expanduser(), depth, ledger, served)
     if ":" in spec:
-        return open_function(spec, depth, ledger, base or Path.cwd())
+        return open_function(spec, depth, ledger, base or Path.cwd(), served)
     raise UsageError(
         f"{spec!r} names no retriever.",
         mend="Write MODULE:FUNCTION, an address (http://...), a template (FILE.json), or mcp:COMMAND#TOOL.",

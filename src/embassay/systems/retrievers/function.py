@@ -20,6 +20,7 @@ from embassay.systems.retrievers import (
     MANNERS,
     AskingOptions,
     Retriever,
+    ServedPassages,
     answer_as_json,
     depth_argument,
     is_manner,
@@ -28,19 +29,23 @@ from embassay.systems.retrievers import (
 Search = Callable[..., Any]
 
 
-def open_function(spec: str, depth: int, ledger: Ledger | None, base: Path) -> Retriever:
+def open_function(
+    spec: str, depth: int, ledger: Ledger | None, base: Path, served: ServedPassages | None = None
+) -> Retriever:
     """The function at `module:function`, which may end with manners (`?concurrency=8`): asked one question at a time
     unless it is a coroutine, since nothing says that others may ask it meanwhile. UsageError where it is not there."""
     place, _, options = spec.partition("?")
-    manners = _read_manners(options)
+    manners = read_manners(options)
     function = find_function(place, base)
     at_once = 4 if inspect.iscoroutinefunction(function) else 1
     return FunctionRetriever(
-        function, depth, place, AskingOptions(**{"concurrency": at_once, **manners}), ledger
+        function, depth, place, AskingOptions(**{"concurrency": at_once, **manners}), ledger, served
     )
 
 
-def _read_manners(options: str) -> dict[str, Any]:
+def read_manners(options: str) -> dict[str, Any]:
+    """What stands behind the question mark of a spec, such as `concurrency=8&price=0.001`. UsageError for what is no
+    parameter, and for a value that it cannot have."""
     if not options:
         return {}
     params = dict(QUERY.parse(f"f?{options}").params)
@@ -98,7 +103,8 @@ def _import_module(module: str, base: Path) -> Any:
 
 
 class FunctionRetriever(Retriever):
-    """A function of a question, or of a question and how many documents are wanted; it may be a coroutine."""
+    """A function of a question, and perhaps of how many documents are wanted and of the passages to search; it may be a
+    coroutine."""
 
     def __init__(
         self,
@@ -107,12 +113,13 @@ class FunctionRetriever(Retriever):
         place: str,
         manners: AskingOptions | None = None,
         ledger: Ledger | None = None,
+        served: ServedPassages | None = None,
     ) -> None:
         super().__init__(
             place.rpartition(":")[2] or place, f"function:{place}", manners or AskingOptions(1), ledger
         )
         self._function = function
-        self._arguments = _depth_arguments(function, depth)
+        self._arguments = _more_arguments(function, depth, served)
 
     async def send(self, question: str) -> Any:
         """What the function gives. Its exceptions are failures of the question, tried again as others'."""
@@ -138,13 +145,21 @@ class FunctionRetriever(Retriever):
         return await value if inspect.isawaitable(value) else value
 
 
-def _depth_arguments(function: Search, depth: int) -> dict[str, int]:
+def _more_arguments(function: Search, depth: int, served: ServedPassages | None) -> dict[str, Any]:
+    """What a function takes besides the question: how many documents, and the passages to search, id -> text."""
     try:
         names = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):  # of some written in C
         return {}
     wanted = depth_argument(names[1:])
-    return {} if wanted is None else {wanted: depth}
+    arguments: dict[str, Any] = {} if wanted is None else {wanted: depth}
+    if served is not None and CORPUS in names[1:]:
+        arguments[CORPUS] = served.texts
+    return arguments
+
+
+CORPUS = "corpus"
+"""The argument of a function that takes the passages to search."""
 
 
 def _run_in_thread(work: Callable[[], Any]) -> Awaitable[Any]:

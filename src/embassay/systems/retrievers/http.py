@@ -14,9 +14,9 @@ from embassay.limits import bounded_json
 from embassay.systems.remote import Ledger, Malformed
 from embassay.systems.remote.calls import read_key
 from embassay.systems.remote.http import check_installed, check_kept, request_json
-from embassay.systems.retrievers import MANNERS, AskingOptions, Retriever, is_manner
+from embassay.systems.retrievers import MANNERS, AskingOptions, Retriever, ServedPassages, is_manner
 
-QUESTION, DEPTH = "{question}", "{k}"
+QUESTION, DEPTH, CORPUS = "{question}", "{k}", "{corpus}"
 _BODY: Mapping[str, Any] = {"query": QUESTION, "k": DEPTH}
 
 
@@ -24,9 +24,10 @@ _BODY: Mapping[str, Any] = {"query": QUESTION, "k": DEPTH}
 class Template(AskingOptions):
     """What is sent for a question, where in the answer the documents are, and how the server is asked.
 
-    `{question}` and `{k}` stand for the question and how many documents are wanted, in the body, the parameters and the
-    address; `$NAME` in a header for an environment variable. `answer` is the path of the list of documents, such as
-    `data.results`; empty: the answer is read as engines' output is.
+    `{question}`, `{k}` and, where a command wants several collections searched, `{corpus}` stand for the question, how
+    many documents are wanted and the collection, in the body, the parameters and the address; `$NAME` in a header for
+    an environment variable. `answer` is the path of the list of documents, such as `data.results`; empty: the answer is
+    read as engines' output is.
     """
 
     url: str
@@ -42,9 +43,11 @@ def open_address(url: str, depth: int, ledger: Ledger | None) -> Retriever:
     return HttpRetriever(Template(url=url, body=_BODY), depth, "", ledger)
 
 
-def open_template(path: Path, depth: int, ledger: Ledger | None) -> Retriever:
+def open_template(
+    path: Path, depth: int, ledger: Ledger | None, served: ServedPassages | None = None
+) -> Retriever:
     """The server that a template describes. DataError with the file for one that is none."""
-    return HttpRetriever(read_template(path), depth, path.stem, ledger)
+    return HttpRetriever(read_template(path), depth, path.stem, ledger, served)
 
 
 def read_template(path: Path) -> Template:
@@ -105,7 +108,14 @@ class HttpRetriever(Retriever):
     """A server that answers a question with JSON. Headers are made when it is opened, so that a key that is missing is
     known before any work; they are in no identity."""
 
-    def __init__(self, template: Template, depth: int, name: str, ledger: Ledger | None) -> None:
+    def __init__(
+        self,
+        template: Template,
+        depth: int,
+        name: str,
+        ledger: Ledger | None,
+        served: ServedPassages | None = None,
+    ) -> None:
         check_installed(who="Servers")
         address = template.url
         host = urlsplit(address).hostname
@@ -121,11 +131,12 @@ class HttpRetriever(Retriever):
         identity = f"http:{address}:{json.dumps(said, sort_keys=True, ensure_ascii=False)}"
         super().__init__(name or host, identity, template, ledger)
         self._template, self._depth = template, depth
+        self._corpus = "" if served is None else served.name
         self._headers = {key: _fill_header(key, text) for key, text in template.headers.items()}
 
     async def send(self, question: str) -> Any:
         """The server's answer, or the list in it that the template names."""
-        fill = _Filling(question, self._depth)
+        fill = _Filling(question, self._depth, self._corpus)
         answer = await request_json(
             self._template.method, fill.text(self._template.url), self._headers,
             payload=fill.value(self._template.body), params=fill.value(self._template.params)
@@ -143,6 +154,7 @@ def _fill_header(name: str, text: str) -> str:
 class _Filling:
     question: str
     depth: int
+    corpus: str = ""
 
     def value(self, template: Any) -> Any:
         """A part of a template with what stands for the question and the depth."""
@@ -162,7 +174,8 @@ class _Filling:
 
         question = self.question if plain else quote(self.question, safe="")
         # The depth first: a question may hold its sign.
-        return template.replace(DEPTH, str(self.depth)).replace(QUESTION, question)
+        named = template.replace(DEPTH, str(self.depth)).replace(CORPUS, self.corpus)
+        return named.replace(QUESTION, question)
 
 
 def list_at(answer: Any, path: str) -> Any:

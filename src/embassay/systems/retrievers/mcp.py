@@ -14,6 +14,7 @@ from embassay.errors import ModelError, UsageError
 from embassay.systems.remote import Ledger, Malformed, redact_keys, wait_for
 from embassay.systems.remote.http import check_kept
 from embassay.systems.retrievers import AskingOptions, Retriever, answer_as_json, depth_argument
+from embassay.systems.retrievers.function import read_manners
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -25,7 +26,8 @@ _PATIENCE = 60.0
 
 
 def open_tool(target: str, depth: int, ledger: Ledger | None) -> Retriever:
-    """The tool at `COMMAND#TOOL` or `ADDRESS#TOOL`; the server is started, or reached, now. UsageError for a target
+    """The tool at `COMMAND#TOOL` or `ADDRESS#TOOL`, which may end with manners (`?price=0.001`); the server is started,
+    or reached, now. UsageError for a target
     without a tool, a tool that is not there, and one without an argument for the question; ModelError where mcp is not
     installed, and where the server does not answer."""
     server, hash_sign, tool = target.rpartition("#")
@@ -58,9 +60,9 @@ class McpRetriever(Retriever):
         is_address = server.startswith(("http://", "https://"))
         if is_address:
             check_kept(server)
-        super().__init__(
-            tool, f"mcp:{server}#{tool}", AskingOptions(concurrency=4 if is_address else 1), ledger
-        )
+        tool, _, options = tool.partition("?")
+        manners = {"concurrency": 4 if is_address else 1, **read_manners(options)}
+        super().__init__(tool, f"mcp:{server}#{tool}", AskingOptions(**manners), ledger)
         self._server, self._tool, self._depth = server, tool, depth
         self._question = ""
         self._more: dict[str, Any] = {}

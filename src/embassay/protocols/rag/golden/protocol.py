@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from embassay.contracts import Message
-from embassay.data.judged_runs import CorpusTexts, read_run
+from embassay.data.judged_runs import CorpusTexts, rank_lists, read_run
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.forecast import Forecaster, TaskEffort
 from embassay.protocols.kernel.outcome import Run, current_time
@@ -20,6 +20,7 @@ from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import make_request
 from embassay.protocols.kernel.session import Attempt, RunAccounts, SilentListener, make_unknown_price_error
 from embassay.protocols.kernel.tables import write_tables
+from embassay.protocols.live.runs import AskedQuestions, make_live_runs
 from embassay.protocols.rag.golden import conclusions, stages
 from embassay.protocols.rag.golden.checks import (
     count_checked_questions,
@@ -236,27 +237,49 @@ def _plan_model(work: GoldenWork, spec: str, model: Any, role: str) -> PlannedSy
     return PlannedSystem(spec, model.name, model.identity, "llm", facts)
 
 
-def add_run(given: str, work: GoldenWork) -> tuple[str, dict[str, int]]:
-    """Write down, question by question, what a run (`path` or `name=path`) found among its first `depth`; its name, and
-    how many passages that are, of how many questions, and what could not be taken. DataError for what is no run, and
-    where nothing of it belongs to this set."""
-    name, path = parse_named_path(given)
-    known = CorpusTexts(
+def ask_retrievers(
+    retrievers: Sequence[str], work: GoldenWork, folder: Path, listener: SilentListener
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Ask retrievers all questions, and write down what they found as of runs; with how they answered. Questions that
+    failed add nothing to their pools. Answers are kept in the run's `folder`: none is asked again that has one."""
+    if not retrievers:
+        return
+    with make_live_runs(
+        retrievers, asked_of_retrievers(work), folder, listener=listener, ledger=work.ledger
+    ) as live:
+        for run in live:
+            name, counts = add_run(run.name, run.path, work)
+            work.warnings += [f"{name}: {note}" for note in (*run.failures(), *run.changes())]
+            yield name, {**counts, "live": run.facts}
+
+
+def asked_of_retrievers(work: GoldenWork) -> AskedQuestions:
+    """The questions as they are, for as many passages as each search gives to a pool."""
+    texts = {question.id: question.text for question in work.read.questions}
+    return AskedQuestions(texts, work.request.options.depth, work.request.seed)
+
+
+def known_texts(work: GoldenWork) -> CorpusTexts:
+    """What the answers of engines are held against."""
+    return CorpusTexts(
         dict(zip(work.passages.ids, work.passages.texts, strict=True)),
         {question.id: question.text for question in work.read.questions},
     )
-    run = read_run(path, {}, known)
+
+
+def add_run(name: str, path: Path, work: GoldenWork) -> tuple[str, dict[str, int]]:
+    """Write down, question by question, what a run found among its first `depth`; its name, and how many passages that
+    are, of how many questions, and what could not be taken. DataError for what is no run, and where nothing of it
+    belongs to this set."""
+    run = read_run(path, {}, known_texts(work))
     counts = {"passages": 0, "questions": 0, "not in the corpus": 0, "other questions": 0}
-    hits: dict[str, list[tuple[float, str]]] = {}
-    for query, doc, value in run.frame.iter_rows():
-        # By the score alone, so equals keep the order of the file.
-        hits.setdefault(query, []).append((-value, doc))
+    hits = rank_lists(run)
     folders = {run_query.id: run_query.folder for run_query in work.queries}
     counts["other questions"] = len(hits.keys() - folders.keys())
     for query, scored in hits.items():
         if query not in folders:
             continue
-        best = [doc for _, doc in sorted(scored, key=lambda hit: hit[0])[: work.request.options.depth]]
+        best = [doc for doc, _ in scored[: work.request.options.depth]]
         present = [doc for doc in best if doc in work.places]
         counts["not in the corpus"] += len(best) - len(present)
         counts["passages"] += len(present)
@@ -389,6 +412,7 @@ def golden(  # noqa: PLR0913 - the arguments of a user
     from_stage: str | None = None,
     force: bool = False,
     add_runs: Sequence[str | Path] = (),
+    retrievers: Sequence[str] = (),
     listener: SilentListener | None = None,
     max_usd: float | None = None,
     **arguments: Any,
@@ -397,15 +421,18 @@ def golden(  # noqa: PLR0913 - the arguments of a user
 
     Further arguments are those of `GoldenRequest`: mapping, split, limit, seed (1337), rewriter ("identity"), ranking,
     tokenizer ("words"), options (`GoldenOptions`). `from_stage` ("S1" to "S6") redoes that stage and all later ones,
-    `force` all. What `add_runs` (files of runs) found among their first `depth` joins the pools and is graded; nothing
-    is graded twice. Raises UsageError when `out` holds a golden set of other arguments, BudgetExceeded at `max_usd`:
-    what is finished is kept. Questions that failed are `failed` in the manifest's cells; the same call repeats them.
+    `force` all. What `add_runs` (files of runs) and `retrievers` (asked now) found among their first `depth` joins the
+    pools and is graded; nothing is graded twice. Raises UsageError when `out` holds a golden set of other arguments,
+    BudgetExceeded at `max_usd`: what is finished is kept. Questions that failed are `failed` in the manifest's cells;
+    the same call repeats them.
     """
     request = make_request(
         GoldenRequest, golden, arguments, encoder, judge,
         corpus=str(corpus), queries=str(queries), dataset=str(dataset)
     )  # fmt: skip
-    making = GoldenAttempt(redo="S1" if force else from_stage, add_runs=tuple(map(str, add_runs)))
+    making = GoldenAttempt(
+        redo="S1" if force else from_stage, add_runs=tuple(map(str, add_runs)), retrievers=retrievers
+    )
     return making.carry_out(request, Path(out), listener=listener, max_usd=max_usd)
 
 
@@ -418,14 +445,19 @@ class GoldenPlan(Plan):
 
 class GoldenAttempt(Protocol):
     """One attempt at a golden set. `settings` say where the request's values are from; the stage `redo` and all later
-    ones are done again; `add_runs` are files of runs whose passages join the pools."""
+    ones are done again; passages of `add_runs` (files) and of `retrievers`, which are asked, join the pools."""
 
     name = "rag"
 
     def __init__(
-        self, settings: Settings | None = None, redo: str | None = None, add_runs: Sequence[str] = ()
+        self,
+        settings: Settings | None = None,
+        redo: str | None = None,
+        add_runs: Sequence[str] = (),
+        retrievers: Sequence[str] = (),
     ) -> None:
-        self.settings, self.redo, self.add_runs = settings, redo, tuple(add_runs)
+        self.settings, self.redo = settings, redo
+        self.add_runs, self.retrievers = tuple(add_runs), tuple(retrievers)
 
     def check(self, folder: RunFolder, request: GoldenRequest) -> None:
         """UsageError if the folder holds a run that this one cannot go on with, or the stage is none."""
@@ -471,7 +503,7 @@ class GoldenAttempt(Protocol):
         config = settings_record(self.settings) if self.settings else {}
         return GoldenSession(
             self.folder, plan, self, accounts, command=command, redo=self.redo, config=config,
-            add_runs=self.add_runs
+            add_runs=self.add_runs, retrievers=self.retrievers
         )  # fmt: skip
 
 
@@ -487,9 +519,10 @@ class GoldenSession(Attempt):
         redo: str | None,
         config: Mapping[str, Any],
         add_runs: Sequence[str] = (),
+        retrievers: Sequence[str] = (),
     ) -> None:
         super().__init__(*inherited, command=command)
-        self.add_runs = add_runs
+        self.add_runs, self.retrievers = add_runs, retrievers
         self.added: dict[str, Any] = dict(self.previous.get("added_runs", {}))
         """Run -> what it brought."""
         self.work, self.redo = self.plan.work, redo
@@ -503,7 +536,6 @@ class GoldenSession(Attempt):
 
     def begin(self, listener: SilentListener) -> None:
         """Undo what is to be redone, and write down what is asked."""
-        del listener  # the work has it
         if self.redo is not None:
             for asked in self.work.queries:
                 stages.forget_stages(asked.folder, self.redo)
@@ -514,7 +546,9 @@ class GoldenSession(Attempt):
                 # It may be edited, and then it is of the old lists.
                 check.replace(check.with_stem(f"{check.stem}.until-{current_time().replace(':', '')[:17]}"))
         for run in self.add_runs:
-            name, counts = add_run(run, self.work)
+            name, counts = add_run(*parse_named_path(run), self.work)
+            self.added[name] = counts
+        for name, counts in ask_retrievers(self.retrievers, self.work, self.folder.path, listener):
             self.added[name] = counts
         questions = {
             "run_id": self.run_id,

@@ -16,12 +16,12 @@ from embassay.protocols.kernel.request import (
     DatasetRequest,
     Options,
     RunRequest,
-    TaskRequest,
     as_lists,
     option,
     parse_column_pairs,
     repeat_option,
 )
+from embassay.protocols.live import RetrieverRequest
 
 Lang = Literal["en", "fr"]
 """A language that the probes have texts in."""
@@ -223,7 +223,7 @@ class VersionsOptions(Options):
 
 
 @dataclass(frozen=True)
-class VersionsRequest(TaskRequest):
+class VersionsRequest(RetrieverRequest):
     """The arguments of a probe of versions."""
 
     options: VersionsOptions = field(default_factory=VersionsOptions)

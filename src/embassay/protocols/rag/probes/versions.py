@@ -22,7 +22,7 @@ from embassay.protocols.kernel.estimates import (
     estimate,
     make_undefined_score,
 )
-from embassay.protocols.kernel.evaluation import Context, Fields, Task, TaskProtocol, loader
+from embassay.protocols.kernel.evaluation import Context, Fields, Task, loader
 from embassay.protocols.kernel.forecast import (
     count_dimensions,
     sum_memory,
@@ -33,7 +33,8 @@ from embassay.protocols.kernel.forecast import (
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.tables import ColumnTable, RunTable, number, text, whole
-from embassay.protocols.rag.probes.options import VersionsOptions
+from embassay.protocols.live.systems import RetrieverProtocol
+from embassay.protocols.rag.probes.options import VersionsOptions, VersionsRequest
 from embassay.protocols.rag.probes.twins import CHANGES, CopyGroups, Twins, make_twins
 from embassay.protocols.tasks.task import make_outcome
 from embassay.records import Component, Result, RetrievalSet, Score, TaskOutcome
@@ -63,7 +64,9 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     lost = Lost(system, ids, "questions")
     with_old = [*data.corpus.texts, *(twin.old for twin in twins)]
     lists = _search(system, asked, with_old, options)
-    lost.see(np.zeros(len(asked)), asked)
+    lost.see_texts(asked)
+    if lost.too_many:
+        return lost.without_score(HEADLINE, items)
     values = dict(_version_values(lists, twins, len(data.corpus.texts), with_old, options))
     with_copies = [*data.corpus.texts, *(copied for twin in twins for copied in twin.copies)]
     values |= dict(_copy_values(_search(system, asked, with_copies, options), with_copies, options))
@@ -210,10 +213,11 @@ TASKS.add(
 )
 
 
-class VersionsProbe(TaskProtocol):
+class VersionsProbe(RetrieverProtocol):
     """Old versions and copies: what ranks first, and what a list is full of."""
 
     name, version, tasks, paper, options = "versions", 1, TASKS, ("versions",), VersionsOptions
+    request = VersionsRequest
     kinds = {"versions": "search"}  # noqa: RUF012 - as the others declare it
 
     def texts(self, task: Any, data: RetrievalSet, options: Any) -> int:

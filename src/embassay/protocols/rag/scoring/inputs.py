@@ -41,7 +41,7 @@ from embassay.search.fusion import fuse_by_reciprocal_rank
 if TYPE_CHECKING:
     import polars as pl
 
-    from embassay.protocols.rag.live_runs import LiveRun
+    from embassay.protocols.live.runs import LiveRun
 
 
 Ints = NDArray[np.int64]

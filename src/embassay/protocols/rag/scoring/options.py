@@ -18,6 +18,7 @@ from embassay.protocols.kernel.request import (
     option,
     repeat_option,
 )
+from embassay.protocols.live import Asked
 
 if TYPE_CHECKING:
     from embassay.stats.silence import SilenceAims
@@ -104,10 +105,7 @@ class ScoreRequest:
         value="FILE", group=DATA
     )  # fmt: skip
     """A file of a judge's grades of all passages, which those of people in `qrels` correct."""
-    retrievers: tuple[str, ...] = option(
-        (), "A retriever to ask now: MODULE:FUNCTION, http://..., TEMPLATE.json or mcp:COMMAND#TOOL; or NAME=SPEC.",
-        name="--retriever", value="SPEC", group=DATA
-    )  # fmt: skip
+    retrievers: tuple[str, ...] = repeat_option(Asked, "retrievers")
     """Retrievers that are asked the questions of `queries`; their answers are scored as runs."""
     facets: str | None = option(
         None, "Facets or nuggets of documents: `query_id, doc_id, facet`, or TREC diversity judgements.",

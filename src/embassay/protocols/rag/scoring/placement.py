@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.judged_runs import Entries
+from embassay.data.judged_runs import Entries, rank_entries
 from embassay.measures import evaluate_graded, sensitivity_grid
 from embassay.measures.judgements import ABSENT, GRADES, UNJUDGED, FacetTable, Graded, treat_unjudged
 from embassay.measures.sets import SettingScores
@@ -179,10 +179,8 @@ def _rank_entries(query: Ints, doc: Ints, frame: pl.DataFrame) -> tuple[tuple[In
     """Queries and documents, best first within each query; and how many documents share a score with another."""
     import polars as pl
 
-    # + 0.0 makes -0 and 0 one score.
-    ordered = frame.select("doc", score=pl.col("value").cast(pl.Float32, strict=False) + 0.0)
-    ordered = ordered.with_columns(query=pl.Series(query), code=pl.Series(doc))
-    ordered = ordered.sort("query", "score", "doc", descending=[False, True, True])
+    coded = frame.select("doc", "value").with_columns(query=pl.Series(query), code=pl.Series(doc))
+    ordered = rank_entries(coded)
     query, doc, score = (ordered[name].to_numpy() for name in ("query", "code", "score"))
     same = (query[1:] == query[:-1]) & (score[1:] == score[:-1])
     tied = int(np.count_nonzero(np.append(same, False) | np.append(False, same)))

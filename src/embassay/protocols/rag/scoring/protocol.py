@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from embassay.protocols.kernel.outcome import make_file_manifest
 from embassay.protocols.kernel.request import make_request
 from embassay.protocols.kernel.session import SilentListener, check_same_arguments
 from embassay.protocols.kernel.tables import make_printable, write_tables
-from embassay.protocols.rag.live_runs import AskedQuestions, LiveRun, make_live_runs
+from embassay.protocols.live.runs import AskedQuestions, LiveRun, make_live_runs
 from embassay.protocols.rag.matrices import make_score_matrix
 from embassay.protocols.rag.scoring import conclusions
 from embassay.protocols.rag.scoring.conclusions import make_guidance, make_readings, score_lede, score_verdict
@@ -626,6 +626,57 @@ def _ask_functions(
     questions = AskedQuestions(read_questions(request.queries), depth, request.seed)
     with make_live_runs(retrievers, questions, None if out is None else Path(out)) as live:
         yield live
+
+
+@dataclass(frozen=True)
+class StoredScoring:
+    """A scoring that is kept in a folder: its `request`, and the names of its `runs`."""
+
+    path: Path
+    request: ScoreRequest
+    runs: tuple[str, ...]
+
+    def with_retrievers(self, retrievers: Sequence[str], queries: str = "") -> ScoreRequest:
+        """The same measures of the same judgements, of what retrievers answer now in place of its runs. UsageError
+        where its questions are nowhere, and where each of its runs had a pool of its own."""
+        if len(self.request.pools) > 1:
+            raise UsageError(
+                f"The runs of {self.path} have pools of their own, and a retriever has none.",
+                mend="Score it again with one --pool, or none.",
+            )
+        return replace(
+            self.request, runs=(), retrievers=tuple(retrievers), queries=queries or self.request.queries
+        )
+
+    def names_for(self, asked: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
+        """Run of this scoring -> the retriever that is held against it, by `given` (the same way round), by a name that
+        both have, or since there is one of each. UsageError for a retriever of which nobody knows."""
+        names = dict(given)
+        for name in asked:
+            if name in names.values() or name in self.runs:
+                continue
+            if len(self.runs) > 1 or len(asked) > 1:
+                raise UsageError(
+                    f"{self.path} has the runs {', '.join(self.runs)}, and nobody says which of them {name} replaces.",
+                    mend=f"Name it so: --retriever {self.runs[0]}=SPEC, or add --as {name}={self.runs[0]}.",
+                )
+            names[self.runs[0]] = name
+        return names
+
+
+def read_stored_scoring(path: Path) -> StoredScoring:
+    """What a folder of `rag score --out` was asked for. UsageError where it holds anything else."""
+    manifest = RunFolder(path).read_manifest() or {}
+    asked = manifest.get("arguments", {})
+    if manifest.get("protocol") != "rag" or "qrels" not in asked or "runs" not in asked:
+        raise UsageError(
+            f"{path} holds no scoring that a retriever could be held against.",
+            mend="Make one: embassay rag score --qrels FILE --run FILE --out DIR.",
+        )
+    known = {field.name for field in fields(ScoreRequest)}
+    plain = {name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()}
+    request = ScoreRequest(**{name: value for name, value in plain.items() if name in known})
+    return StoredScoring(path, request, tuple(system["name"] for system in manifest["systems"]))
 
 
 def retrieval_depth(request: ScoreRequest) -> int:

@@ -33,7 +33,7 @@ from embassay.protocols.calibration.shift import Reference
 from embassay.protocols.kernel.outcome import Run, make_file_manifest
 from embassay.protocols.kernel.session import SilentListener, check_same_arguments
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.rag.live_runs import AskedQuestions, LiveRun, make_live_runs
+from embassay.protocols.live.runs import AskedQuestions, LiveRun, make_live_runs
 from embassay.protocols.rag.scoring.inputs import (
     Inputs,
     describe_runs,
@@ -105,33 +105,44 @@ def _answered_queries(
 
 @contextmanager
 def _ask_retrievers(
-    request: RunCalibrationRequest, out: Path, listener: SilentListener | None
+    request: RunCalibrationRequest, out: Path, listener: SilentListener | None, max_usd: float | None
 ) -> Iterator[tuple[LiveRun, ...]]:
-    """The runs of the retrievers that are asked now: the judged questions, and those without an answer."""
-    files = request.files
-    if not files.retrievers:
+    """The runs of the retrievers that are asked now."""
+    if not request.files.retrievers:
         yield ()
         return
+    questions = asked_of_retrievers(request)
+    with make_live_runs(request.files.retrievers, questions, out, listener=listener, max_usd=max_usd) as live:
+        yield live
+
+
+def asked_of_retrievers(request: RunCalibrationRequest) -> AskedQuestions:
+    """The judged questions, and those without an answer."""
+    files = request.files
     texts = read_judged_questions(files)
     if request.no_answer is not None:
         texts |= read_questions(request.no_answer)
     # Two documents are the least that a margin takes.
-    questions = AskedQuestions(texts, files.depth or max(request.cutoff, 2), files.seed)
-    with make_live_runs(files.retrievers, questions, out, listener=listener) as live:
-        yield live
+    return AskedQuestions(texts, files.depth or max(request.cutoff, 2), files.seed)
 
 
 def calibrate_runs(
-    request: RunCalibrationRequest, out: Path, command: str = "", *, listener: SilentListener | None = None
+    request: RunCalibrationRequest,
+    out: Path,
+    command: str = "",
+    *,
+    listener: SilentListener | None = None,
+    max_usd: float | None = None,
 ) -> Run:
     """Calibrate the scores of runs, and of retrievers that are asked now, into the folder `out`; the same request
     writes it anew, and asks only what has no answer yet.
 
-    Raises DataError for files that are not what they should be, UsageError where `out` holds another run.
+    Raises DataError for files that are not what they should be, UsageError where `out` holds another run,
+    BudgetExceeded where retrievers would cost more than `max_usd`.
     """
     folder = RunFolder(out)
     check_same_arguments(folder, request)
-    with _ask_retrievers(request, out, listener) as live:
+    with _ask_retrievers(request, out, listener, max_usd) as live:
         inputs = read_inputs(request.files, live)
     board = place_runs(inputs, map_grades(inputs.qrels, request.files.grades))
     kinds = {} if request.no_answer is None else read_unanswerable(request.no_answer)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from embassay.data import draw, open_dataset
-from embassay.data.judged_runs import read_qrels, read_run
+from embassay.data.judged_runs import rank_lists, read_qrels, read_run
 from embassay.data.sources import prefer_own_path
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
@@ -61,15 +61,10 @@ def read_needed(
 
 
 def _read_stage(given: str, request: TraceRequest) -> StageLists:
-    """A run by its scores, best first; equal ones in the order of the file."""
+    """A run by its scores, best first."""
     name, path = parse_named_path(given)
-    hits: dict[str, list[tuple[float, int, str]]] = {}
-    rows = read_run(path, request.mapping).frame.select("query", "doc", "value").iter_rows()
-    for line, (query, doc, value) in enumerate(rows):
-        hits.setdefault(str(query), []).append((-float(value), line, str(doc)))
-    return StageLists(
-        name, {query: [doc for *_, doc in sorted(of_query)] for query, of_query in hits.items()}
-    )
+    ranked = rank_lists(read_run(path, request.mapping))
+    return StageLists(name, {query: [doc for doc, _ in hits] for query, hits in ranked.items()})
 
 
 def make_pipeline(request: TraceRequest, ledger: Ledger) -> tuple[Pipeline, Needed]:

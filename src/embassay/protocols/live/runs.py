@@ -27,7 +27,7 @@ from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel.session import SilentListener, open_ledger
 from embassay.runs.folder import slugify_name, to_json, write_atomic
 from embassay.systems.remote import Ledger, as_finished, redact_keys, wait_for
-from embassay.systems.retrievers import LiveAnswer, Retriever, open_retriever
+from embassay.systems.retrievers import LiveAnswer, Retriever, ServedPassages, open_retriever
 
 AGAIN = 10
 """Questions that are asked a second time, to see whether a retriever answers twice alike."""
@@ -38,7 +38,8 @@ GIVE_UP = 5
 @dataclass(frozen=True)
 class LiveRun:
     """A run as it was asked for: the `path` of its answers, `failed` question -> reason, the `seconds` of each answered
-    request, and of `again` questions that were asked twice how many were answered in another way (`changed`)."""
+    request, and of `again` questions that were asked twice how many were answered in another way (`changed`). `price`
+    is in US dollars a question, None where it is not known."""
 
     name: str
     path: Path
@@ -48,6 +49,7 @@ class LiveRun:
     seconds: Sequence[float]
     again: int
     changed: int
+    price: float | None = None
 
     @property
     def latency(self) -> dict[str, float | None]:
@@ -62,16 +64,13 @@ class LiveRun:
         """What a manifest says of it."""
         return {
             "answered": len(self.seconds), "failed": len(self.failed), "depth": self.depth, "at_once": self.at_once,
-            "asked_twice": self.again, "answered_otherwise": self.changed, **self.latency
+            "asked_twice": self.again, "answered_otherwise": self.changed, "usd_per_question": self.price,
+            **self.latency
         }  # fmt: skip
 
     def notes(self) -> Iterator[str]:
         """What is to be said of it: what failed and why, how long answers took, whether it answers twice alike."""
-        total = len(self.seconds) + len(self.failed)
-        if self.failed:
-            reasons = sorted(set(self.failed.values()))
-            more = f"; {len(reasons) - 1} more reasons" if len(reasons) > 1 else ""
-            yield f"{len(self.failed):,} of {total:,} questions failed and do not count: {reasons[0]}{more}"
+        yield from self.failures()
         if (half := self.latency["p50_ms"]) is not None:
             most, at_once = (
                 self.latency["p95_ms"] or 0.0,
@@ -79,6 +78,18 @@ class LiveRun:
             )
             n = f"n = {len(self.seconds):,}{at_once}"
             yield f"answers took {_format_ms(half)} (median), 95% of them at most {_format_ms(most)} ({n})"
+        yield from self.changes()
+
+    def failures(self) -> Iterator[str]:
+        """What failed, and the first reason."""
+        total = len(self.seconds) + len(self.failed)
+        if self.failed:
+            reasons = sorted(set(self.failed.values()))
+            more = f"; {len(reasons) - 1} more reasons" if len(reasons) > 1 else ""
+            yield f"{len(self.failed):,} of {total:,} questions failed and do not count: {reasons[0]}{more}"
+
+    def changes(self) -> Iterator[str]:
+        """Whether it answers twice alike, where it does not."""
         if self.changed:
             yield (
                 f"asked again, it gave different documents for {self.changed} of {self.again} "
@@ -103,15 +114,18 @@ def make_live_runs(
     *,
     listener: SilentListener | None = None,
     max_usd: float | None = None,
+    ledger: Ledger | None = None,
 ) -> Iterator[tuple[LiveRun, ...]]:
     """Ask the retrievers, given as `spec`, `name=spec` or themselves, one after another. Their answers are kept in the
-    run's folder `out`, where asking again goes on; without one they are gone when the context is left.
+    run's folder `out`, where asking again goes on; without one they are gone when the context is left. A run that has
+    a `ledger` of its own gives it.
 
     UsageError for two retrievers of one name, and otherwise as `open_retriever` and `ask_all` raise.
     """
     with ExitStack() as held:
         folder = out if out is not None else Path(held.enter_context(TemporaryDirectory(prefix="embassay-")))
-        ledger = held.enter_context(open_ledger(folder, max_usd))
+        if ledger is None:
+            ledger = held.enter_context(open_ledger(folder, max_usd))
         runs: list[LiveRun] = []
         for given in retrievers:
             with open_for_questions(given, questions.depth, ledger) as retriever:
@@ -127,15 +141,25 @@ def make_live_runs(
 
 @contextmanager
 def open_for_questions(
-    given: str | Retriever, depth: int, ledger: Ledger | None = None
+    given: str | Retriever,
+    depth: int,
+    ledger: Ledger | None = None,
+    served: ServedPassages | None = None,
 ) -> Iterator[Retriever]:
-    """A retriever, given as `spec`, `name=spec` or itself, let go of at the end."""
+    """A retriever, given as `spec`, `name=spec` or itself, let go of at the end. UsageError where the cost is limited
+    and its price is not known."""
     if isinstance(given, str):
         name, spec = parse_named_retriever(given)
-        retriever = open_retriever(spec, depth, ledger)
+        retriever = open_retriever(spec, depth, ledger, served=served)
         retriever.name = name or retriever.name
     else:
         retriever = given
+    if ledger is not None and ledger.max_usd is not None and retriever.manners.price is None:
+        raise UsageError(
+            f"The cost is limited, and the price of {retriever.name} is not known.",
+            mend='Give US dollars a question (0 where it is free): module:function?price=0.001, or "price": 0.001 in '
+            "the template of a server.",
+        )
     try:
         yield retriever
     finally:
@@ -166,7 +190,35 @@ def ask_all(
     again, changed = asked.ask_again()
     seconds = [row["seconds"] for row in asked.answers.values()]
     at_once = min(retriever.manners.concurrency, max(1, len(questions.texts)))
-    return LiveRun(retriever.name, path, questions.depth, at_once, failed, seconds, again, changed)
+    return LiveRun(
+        retriever.name,
+        path,
+        questions.depth,
+        at_once,
+        failed,
+        seconds,
+        again,
+        changed,
+        retriever.manners.price,
+    )
+
+
+def try_retrievers(
+    retrievers: Sequence[str],
+    questions: AskedQuestions,
+    known: CorpusTexts,
+    served: ServedPassages | None = None,
+) -> Iterator[str]:
+    """What each retriever answers to the first question, how that is read, and what all of them will cost, in lines."""
+    query, question = next(iter(questions.texts.items()))
+    yield f"{query}: {question}"
+    for given in retrievers:
+        with open_for_questions(given, questions.depth, served=served) as retriever:
+            yield f"\n{retriever.name}"
+            yield from try_question(retriever, query, question, known)
+            price = retriever.manners.price
+            cost = "not known" if price is None else f"${price * len(questions.texts):,.4g}"
+            yield f"  all {len(questions.texts):,} questions: cost {cost}"
 
 
 def try_question(retriever: Retriever, query: str, question: str, known: CorpusTexts) -> Iterator[str]:

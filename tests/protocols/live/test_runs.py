@@ -16,7 +16,7 @@ import pytest
 
 import embassay
 from embassay.errors import BudgetExceeded, ModelError, UsageError
-from embassay.protocols.rag.live_runs import AGAIN, AskedQuestions, LiveRun, make_live_runs, make_row
+from embassay.protocols.live.runs import AGAIN, AskedQuestions, LiveRun, make_live_runs, make_row
 from embassay.systems.remote import Limits
 from embassay.systems.retrievers import AskingOptions, LiveAnswer
 from embassay.systems.retrievers.function import FunctionRetriever

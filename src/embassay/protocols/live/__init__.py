@@ -1,0 +1,34 @@
+"""Retrievers as they run: asked for runs (`runs`), or as systems beside others (`systems`); here what they are asked with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from embassay.protocols.kernel.request import DATA, TaskRequest, option, repeat_option
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The retrievers that a command asks; its other records repeat the option."""
+
+    retrievers: tuple[str, ...] = option(
+        (), "A retriever to ask now: MODULE:FUNCTION, http://..., TEMPLATE.json or mcp:COMMAND#TOOL; or NAME=SPEC.",
+        name="--retriever", value="SPEC", group=DATA
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RetrieverRequest(TaskRequest):
+    """The arguments of a run over tasks whose systems may be retrievers, too."""
+
+    GROWS: ClassVar[tuple[str, ...]] = (*TaskRequest.GROWS, "retrievers")
+    retrievers: tuple[str, ...] = repeat_option(
+        Asked, "retrievers",
+        help="A retriever beside the systems, once it serves the passages that the run writes: SPEC or NAME=SPEC."
+    )  # fmt: skip
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest; retrievers where there are any."""
+        plain = super().as_dict()
+        return plain if self.retrievers else {k: v for k, v in plain.items() if k != "retrievers"}

@@ -1,0 +1,455 @@
+"""Retrievers as systems of a run: what they answer to the questions of its tasks, beside encoders and metrics.
+
+A retriever searches passages of its own, and a task wants certain ones searched: with sentences taken out of them, or
+with old versions among them. So the run writes these passages to `served/NAME.jsonl`, and a retriever takes part once
+it serves them: a function that takes `corpus` is given them, everything else is indexed by its owner, and the command
+run again. One passage among them marks the collection; a retriever that does not find it by its own text serves others,
+and is refused. Answers are kept in `retrieved/`, where asking goes on, and cells read them from there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Kind, Ranked, Spread
+from embassay.data.judged_runs import CorpusTexts, rank_lists, read_run
+from embassay.errors import ModelError, UsageError
+from embassay.protocols.kernel.evaluation import TaskJob, TaskProtocol
+from embassay.protocols.kernel.inputs import CachedSystem, charge_calls
+from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
+from embassay.protocols.kernel.session import Session, SilentListener
+from embassay.protocols.live import RetrieverRequest
+from embassay.protocols.live.runs import (
+    AskedQuestions,
+    LiveRun,
+    ask_all,
+    open_for_questions,
+    try_retrievers,
+)
+from embassay.records import TaskOutcome
+from embassay.runs.execution import HERE
+from embassay.runs.folder import Cell, RunFolder, slugify_name, to_json, write_atomic
+from embassay.runs.forecast import Forecast, Forecasts, Rehearsal
+from embassay.systems.remote import Ledger, redact_keys, wait_for
+from embassay.systems.retrievers import Retriever, ServedPassages
+from embassay.text import open_tokenizer
+
+KIND: Kind = "run"
+RETRIEVED, SERVED = "retrieved", "served"
+MARK = "mark-"
+"""What the id of the passage that marks a collection begins with; digits of its passages follow, so that no other
+collection has it."""
+HALF = 0.5
+"""Share of documents from another corpus from which on a retriever is refused."""
+
+
+@dataclass(frozen=True)
+class SearchCall:
+    """What a task asks to be searched: the distinct questions, the passages, and how many of these are wanted."""
+
+    questions: tuple[str, ...]
+    passages: tuple[str, ...]
+    depth: int
+
+    @property
+    def digest(self) -> str:
+        """Of the passages, in their order."""
+        return digest_passages(self.passages)
+
+    def served(self, dataset: str) -> ServedPassages:
+        """The passages as they are to be served, with the one that marks them."""
+        texts = {f"p{place}": text for place, text in enumerate(self.passages, 1)}
+        name = f"{slugify_name(dataset)}-{self.digest[:8]}"
+        return ServedPassages(name, {**texts, self.mark: mark_text(self.digest)})
+
+    @property
+    def mark(self) -> str:
+        """The id of the passage that marks these."""
+        return f"{MARK}{self.digest[:12]}"
+
+
+def digest_passages(passages: Sequence[str]) -> str:
+    """A hexadecimal digest of texts and their order."""
+    total = hashlib.blake2b(digest_size=16)
+    for text in passages:
+        content = text.encode("utf-8", "surrogatepass")
+        total.update(len(content).to_bytes(8, "big"))
+        total.update(content)
+    return total.hexdigest()
+
+
+def mark_text(digest: str) -> str:
+    """The text of the passage that marks a collection; asked as a question, it finds itself."""
+    return f"This passage marks the collection {digest[:12]}: who finds it searches the passages of this run."
+
+
+def question_id(text: str) -> str:
+    """What a question is called in the file of its answers."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+class SearchRehearsal(Rehearsal):
+    """Stands in for a system, and notes what it is asked to search. Every list is in the order of the passages."""
+
+    kind: Kind = KIND
+
+    def __init__(self) -> None:
+        super().__init__(lambda *_: None)
+        self.calls: list[SearchCall] = []
+
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+        """The first k texts."""
+        self.calls.append(SearchCall(tuple(dict.fromkeys(queries)), tuple(corpus), min(k, len(corpus))))
+        return super().search(queries, corpus, k)
+
+
+class ListSystem:
+    """What a retriever answered in a run, as a system that can be searched: of nothing else has it a similarity.
+    `failures` are questions that it failed on, with the reason."""
+
+    kind: Kind = KIND
+
+    def __init__(self, name: str, identity: str, folder: Path) -> None:
+        self.name, self.identity, self._folder = name, identity, folder
+        self.failures: dict[str, str] = {}
+        self.notes: dict[str, None] = {}
+
+    def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
+        """Its lists. ModelError where it answered nothing, or was not asked for these passages."""
+        kept = read_answers(self._folder, self.name, digest_passages(corpus))
+        self.failures |= kept.failed
+        self.notes |= dict.fromkeys(kept.notes)
+        indices = np.full((len(queries), k), -1, dtype=np.int64)
+        scores = np.full((len(queries), k), -np.inf)
+        for row, query in enumerate(queries):
+            hits = kept.lists.get(query, ())[:k]
+            indices[row, : len(hits)] = [place for place, _ in hits]
+            scores[row, : len(hits)] = [score for _, score in hits]
+        return Ranked(indices, scores)
+
+    def search_shards(
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,  # noqa: ARG002 - it was searched elsewhere
+    ) -> Iterator[Ranked]:
+        """Its lists, of one shard."""
+        (shard,) = shards
+        yield self.search(queries, shard, k)
+
+    def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """UsageError: a list has no similarity of two texts."""
+        del a, b
+        raise self._without_similarity()
+
+    def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """UsageError: a list has no similarity of two texts."""
+        del texts
+        raise self._without_similarity()
+
+    def _without_similarity(self) -> UsageError:
+        return UsageError(
+            f"{self.name} is a retriever: it gives lists, and no similarity of two texts.",
+            mend="Name an encoder with -s.",
+        )
+
+
+@dataclass(frozen=True)
+class KeptAnswers:
+    """What a retriever answered about a collection: question -> (place of a passage, score), best first, a place of -1
+    for a document that is none of the passages; the questions that failed; and what is to be said."""
+
+    lists: Mapping[str, Sequence[tuple[int, float]]]
+    failed: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def read_answers(folder: Path, name: str, digest: str) -> KeptAnswers:
+    """What is kept in a run's `folder`. ModelError where there is nothing."""
+    path = _summary_path(folder, name, digest)
+    if not path.exists():
+        raise ModelError(
+            f"{name} was not asked to search these passages.", mend="Run the same command again."
+        )
+    kept = json.loads(path.read_text("utf-8"))
+    if kept["error"]:
+        raise ModelError(kept["error"], mend="The same command asks again.")
+    lists = {query: [tuple(hit) for hit in hits] for query, hits in kept["lists"].items()}
+    return KeptAnswers(lists, kept["failed"], tuple(kept["notes"]))
+
+
+def _summary_path(folder: Path, name: str, digest: str) -> Path:
+    return folder / RETRIEVED / f"{slugify_name(name)}-{digest[:8]}.lists.json"
+
+
+class _KeptSystem(CachedSystem):
+    """A list system where a cell expects one whose vectors are cached."""
+
+    def __init__(self, system: ListSystem) -> None:
+        self.spread, self.encoders, self.memories = HERE, [], []
+        self.system: Any = system
+
+    def add_conduct(
+        self, outcome: TaskOutcome, calls: Mapping[str, int], *, compares: bool = False
+    ) -> TaskOutcome:
+        """With how it answered."""
+        warned = super().add_conduct(outcome, calls, compares=compares)
+        return replace(warned, warnings=(*warned.warnings, *self.system.notes))
+
+
+@dataclass(frozen=True)
+class ListJob(TaskJob):
+    """The cell of a retriever, which was asked before."""
+
+    name: str
+    identity: str
+    folder: Path
+
+    def opened(self, *_: Any, **__: Any) -> CachedSystem:
+        """What it answered."""
+        return _KeptSystem(ListSystem(self.name, self.identity, self.folder))
+
+
+class RetrieverProtocol(TaskProtocol):
+    """A protocol over tasks that are searches alone, so that a retriever can take part as a system."""
+
+    reads_folder = True
+    request = RetrieverRequest
+
+    def plan(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
+        """With the retrievers as systems. UsageError for two of one name."""
+        plan = super().plan(request, cache, ledger)
+        if not getattr(request, "retrievers", ()):
+            return plan
+        named = {system.name for system in plan.systems}
+        systems = []
+        for given in request.retrievers:
+            with open_for_questions(given, 1) as retriever:
+                if retriever.name in named:
+                    raise UsageError(
+                        f"Two systems are called {retriever.name!r}.",
+                        mend="Name it: --retriever new=SPEC.",
+                    )
+                named.add(retriever.name)
+                systems.append(_plan_retriever(given, retriever))
+        ranked = [system for system in plan.systems if system.kind != "reference"]
+        references = [system for system in plan.systems if system.kind == "reference"]
+        whole = replace(plan, systems=(*ranked, *systems, *references))
+        return replace(whole, cells=tuple(self._cells(whole)))
+
+    def _cell(self, plan: Plan, system: PlannedSystem, dataset: PlannedDataset, task: PlannedTask) -> Cell:
+        cell = super()._cell(plan, system, dataset, task)
+        if system.kind != KIND:
+            return cell
+        job: Any = cell.job
+        kept = {name: getattr(job, name) for name in (entry.name for entry in fields(TaskJob))}
+        return replace(
+            cell, job=ListJob(**kept, name=system.name, identity=system.identity, folder=self.folder.path)
+        )
+
+    def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
+        """Besides what the others take, how many questions retrievers are asked."""
+        others = tuple(system for system in plan.systems if system.kind != KIND)
+        cells = super().forecast(replace(plan, systems=others), measure=measure)
+        asked = [
+            Forecast(
+                "asking", dataset.name, system.name, n, n, 0, requests=n,
+                usd=None if system.facts["usd_per_question"] is None else n * system.facts["usd_per_question"],
+            )
+            for system in plan.systems if system.kind == KIND
+            for dataset in plan.datasets
+            for n in [sum(len(call.questions) for call in self._calls(plan, dataset))]
+        ]  # fmt: skip
+        return replace(cells, cells=(*cells.cells, *asked))
+
+    def work(self, session: Any, listener: SilentListener) -> None:
+        """Ask the retrievers, then do the cells."""
+        self.ask(session, listener)
+        session.do(listener)
+
+    def ask(self, session: Session, listener: SilentListener) -> None:
+        """Have all retrievers asked about all datasets, and their answers kept. UsageError for one that does not serve
+        the passages; one that fails has a cell that fails."""
+        plan, folder = session.plan, self.folder.path
+        self.live: dict[str, dict[str, Any]] = {}
+        for given in getattr(plan.request, "retrievers", ()):
+            for dataset in plan.datasets:
+                for call in self._calls(plan, dataset):
+                    served = call.served(dataset.name)
+                    write_served(folder, served)
+                    collection = _AskedCollection(given, call, served, folder, plan.request.seed)
+                    collection.ask(session.accounts.ledger, listener, self.live)
+
+    def told_at_the_end(self, session: Any) -> Mapping[str, Any]:
+        """How retrievers answered."""
+        more = super().told_at_the_end(session)
+        live = getattr(self, "live", {})
+        return {**more, "retrievers": live} if live else more
+
+    def _calls(self, plan: Plan, dataset: PlannedDataset) -> list[SearchCall]:
+        """What the tasks search on a dataset, each collection of passages once with all its questions."""
+        calls: dict[str, SearchCall] = {}
+        for planned in dataset.tasks:
+            loaded = self.loaded(plan.request, dataset.source, planned.task)
+            context = self.context_of(
+                loaded, open_tokenizer(plan.request.tokenizer), plan.request.seed, self.cell_options(plan)
+            )
+            briefly = replace(context, options=replace(context.options, resamples=1))
+            rehearsal = SearchRehearsal()
+            self.tasks.build(planned.task).evaluate(rehearsal, loaded.data, briefly)
+            for call in rehearsal.calls:
+                before = calls.get(call.digest, SearchCall((), call.passages, 0))
+                questions = tuple(dict.fromkeys((*before.questions, *call.questions)))
+                calls[call.digest] = SearchCall(questions, call.passages, max(call.depth, before.depth))
+        return list(calls.values())
+
+    def cell_options(self, plan: Plan) -> Any:
+        """The options that cells get."""
+        return plan.request.options
+
+    def try_lines(self, request: Any, out: Path) -> Iterator[str]:
+        """What each retriever answers to the first question, and which passages it is to serve; nothing is kept."""
+        self.folder = RunFolder(out)
+        plan = self.plan(request, None, Ledger())
+        for dataset in plan.datasets:
+            for call in self._calls(plan, dataset):
+                served = call.served(dataset.name)
+                place = out / SERVED / f"{served.name}.jsonl"
+                yield f"{len(call.passages):,} passages to serve, which the run writes to {place}"
+                asked = AskedQuestions({question_id(text): text for text in call.questions}, call.depth + 1)
+                known = CorpusTexts(served.texts, {})
+                yield from try_retrievers(request.retrievers, asked, known, served)
+
+
+def _plan_retriever(given: str, retriever: Retriever) -> PlannedSystem:
+    facts = {
+        "summary": "a retriever, asked as it runs",
+        "usd_per_question": retriever.manners.price,
+        "at_once": retriever.manners.concurrency,
+    }
+    return PlannedSystem(given, retriever.name, redact_keys(retriever.identity), KIND, facts)
+
+
+def write_served(folder: Path, served: ServedPassages) -> Path:
+    """Write the passages that are to be served, unless they stand there: a line for each, with `id` and `text`."""
+    path = folder / SERVED / f"{served.name}.jsonl"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(
+            path, "".join(to_json({"id": key, "text": text}) + "\n" for key, text in served.texts.items())
+        )
+    return path
+
+
+@dataclass(frozen=True)
+class _AskedCollection:
+    """A retriever and the passages that it is asked about."""
+
+    given: str
+    call: SearchCall
+    served: ServedPassages
+    folder: Path
+    seed: int
+
+    def ask(self, ledger: Ledger, listener: SilentListener, live: dict[str, dict[str, Any]]) -> None:
+        """Ask all that has no answer yet, and keep the lists. The facts of the run go into `live`."""
+        # One more than is wanted: the passage that marks the collection may be among them.
+        with open_for_questions(self.given, self.call.depth + 1, ledger, self.served) as retriever:
+            path = self.folder / RETRIEVED / f"{slugify_name(retriever.name)}-{self.served.name}.jsonl"
+            summary = _summary_path(self.folder, retriever.name, self.call.digest)
+            texts = {question_id(text): text for text in self.call.questions}
+            try:
+                with charge_calls(ledger, retriever.name):
+                    self._check_served(retriever, path, texts)
+                    run = ask_all(
+                        retriever,
+                        AskedQuestions(texts, self.call.depth + 1, self.seed),
+                        path,
+                        listener=listener,
+                    )
+            except ModelError as error:
+                _write_summary(summary, {}, {}, [], error.message)
+                return
+            live.setdefault(run.name, {})[self.served.name] = run.facts
+            self._keep(run, summary, texts)
+
+    def _check_served(self, retriever: Retriever, path: Path, texts: Mapping[str, str]) -> None:
+        """UsageError unless the retriever finds the passage that marks the collection by its own text."""
+        answered = path.read_bytes().count(b"\n") if path.exists() else 0
+        if answered >= len(texts):
+            return
+        marking = {self.call.mark, self.served.texts[self.call.mark]}
+        answer = wait_for(lambda: retriever.ask(self.served.texts[self.call.mark]))
+        if _holds(answer.value, marking.__contains__):
+            return
+        place = self.folder / SERVED / f"{self.served.name}.jsonl"
+        raise UsageError(
+            f"{retriever.name} does not search the passages of this run: it did not find the one that marks them.",
+            mend=f"Have it serve the {len(self.served.texts):,} passages of {place} by their ids, and run this again; "
+            "a function can take them: find(question, k, corpus).",
+        )
+
+    def _keep(self, run: LiveRun, summary: Path, texts: Mapping[str, str]) -> None:
+        """Write the lists with places of passages; UsageError where most documents are none of them."""
+        places = {f"p{place}": place - 1 for place in range(1, len(self.call.passages) + 1)}
+        read = read_run(run.path, known=CorpusTexts(self.served.texts, {}))
+        ranked = rank_lists(read)
+        lists: dict[str, list[tuple[int, float]]] = {}
+        unknown = total = 0
+        for key, text in texts.items():
+            hits = [
+                (places.get(doc, -1), score) for doc, score in ranked.get(key, ()) if doc != self.call.mark
+            ]
+            lists[text] = hits[: self.call.depth]
+            unknown += sum(place < 0 for place, _ in lists[text])
+            total += len(lists[text])
+        if unknown > HALF * total:
+            raise UsageError(
+                f"{run.name} searches other passages: {unknown:,} of {total:,} documents are none of this run's.",
+                mend=f"Have it serve {self.served.name}.jsonl by its ids alone.",
+            )
+        notes = [*run.notes(), *(note for note in read.notes if "not in the corpus" not in note)]
+        if unknown:
+            notes.append(
+                f"{unknown:,} of {total:,} documents are none of the passages: they keep their place"
+            )
+        if short := sum(
+            len(hits) < self.call.depth for query, hits in lists.items() if question_id(query) in ranked
+        ):
+            notes.append(
+                f"{short:,} of its lists have fewer than {self.call.depth} passages: others count as not found"
+            )
+        failed = {texts[key]: reason for key, reason in run.failed.items()}
+        _write_summary(summary, lists, failed, [f"{run.name}: {note}" for note in notes], "")
+
+
+def _holds(value: Any, is_wanted: Callable[[str], bool]) -> bool:
+    """Whether a text within an answer is wanted."""
+    if isinstance(value, str):
+        return is_wanted(value)
+    if isinstance(value, Mapping):
+        return any(map(partial(_holds, is_wanted=is_wanted), [*value.keys(), *value.values()]))
+    return isinstance(value, list) and any(map(partial(_holds, is_wanted=is_wanted), value))
+
+
+def _write_summary(
+    path: Path,
+    lists: Mapping[str, Sequence[tuple[int, float]]],
+    failed: Mapping[str, str],
+    notes: Sequence[str],
+    error: str,
+) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plain = {"lists": dict(lists), "failed": dict(failed), "notes": list(notes), "error": error}
+    write_atomic(path, to_json(plain) + "\n")
