@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -37,4 +40,33 @@ def find_by_path(request: Request) -> list[str]:
     return find(question, 4)
 
 
-ROUTES = {("POST", "/search"): search, ("GET", "/find/(.+)"): find_by_path}
+SERVED: list[Path] = []
+"""The folder of a run's served passages: /collections/NAME/search searches NAME.jsonl there."""
+
+
+@cache
+def words_of(path: Path) -> dict[str, set[str]]:
+    rows = map(json.loads, path.read_text("utf-8").splitlines())
+    return {row["id"]: set(row["text"].lower().split()) for row in rows}
+
+
+def find_served(path: Path, question: str, k: int) -> list[tuple[str, float]]:
+    """Ids of the passages that share the most words with the question, those of few words first, with their scores."""
+    asked = set(question.lower().split())
+    scores = {name: len(asked & words) + 1 / (1 + len(words)) for name, words in words_of(path).items()}
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:k]
+
+
+def search_collection(request: Request) -> dict[str, Any]:
+    assert request.match
+    body = request.json
+    request.inputs = [body["query"]]
+    found = find_served(SERVED[-1] / f"{request.match[1]}.jsonl", body["query"], body["k"])
+    return {"results": [{"id": name, "score": score} for name, score in found]}
+
+
+ROUTES = {
+    ("POST", "/search"): search,
+    ("POST", "/collections/(.+)/search"): search_collection,
+    ("GET", "/find/(.+)"): find_by_path,
+}

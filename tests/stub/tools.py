@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from stub.retrieving import DOCUMENTS, find
+from stub.retrieving import DOCUMENTS, find, find_served
 
 server = MCPServer("search")
 
@@ -26,6 +27,13 @@ def search(query: str, k: int = 2) -> list[str]:
 def search_texts(needle: str, top_k: int = 2) -> str:
     """Documents as JSON in a text."""
     return json.dumps([{"id": name, "text": DOCUMENTS[name]} for name in find(needle, top_k)])
+
+
+@server.tool()
+def search_served(query: str, k: int = 2) -> list[dict[str, str | float]]:
+    """Passages of the file that $SERVED names."""
+    found = find_served(Path(os.environ["SERVED"]), query, k)
+    return [{"id": name, "score": score} for name, score in found]
 
 
 @server.tool()

@@ -11,6 +11,7 @@ import typer
 
 from embassay.cli.options import MatrixOptions, RunOptions, add_record_options, make_default_folder
 from embassay.protocols.kernel.request import SPEED, RunRequest, label_price, option, repeat_option
+from embassay.protocols.live import Asked
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display
@@ -44,6 +45,9 @@ class SweepOverrides:
     )
     target: float | None = option(None, "Fastest and cheapest with at least this quality.")
     exclude_self: bool = option(False, "Leave out a query's own document.", name="--exclude-self")
+    retrievers: tuple[str, ...] = repeat_option(
+        Asked, "retrievers", help="A retriever as one stack, with its time and price: SPEC or NAME=SPEC."
+    )
 
 
 @dataclass(frozen=True)
@@ -75,11 +79,30 @@ def sweep(config: Config, asked: SweepOverrides, running: SweepRunOptions) -> No
     display = Display(running.json, running.wide)
     if running.dry_run:
         _show_plan(request, display)
+        if request.retriever and not running.json:
+            _try_retrievers(request)
         return
     out = running.out or make_default_folder("sweep")
     run_sweep(request, out, display, force=running.force, max_usd=running.max_cost, price=running.price)
     if running.matrix and not running.json:
         show_matrix(out, wide=running.wide)
+
+
+def _try_retrievers(request: SweepRequest) -> None:
+    """Ask each one question of each dataset, and show how its answer is read."""
+    from embassay.data.judged_runs import CorpusTexts
+    from embassay.protocols.live.runs import AskedQuestions, try_retrievers
+    from embassay.protocols.rag.sweep.collection import read_collection
+    from embassay.protocols.rag.sweep.retriever import retrieval_depth
+
+    for dataset in request.datasets:
+        collection = read_collection(dataset, request)
+        questions = dict(zip(collection.query_ids, collection.queries, strict=True))
+        known = CorpusTexts(dict(zip(collection.ids, collection.texts, strict=True)), questions)
+        typer.echo(f"\n{collection.name}")
+        asked = AskedQuestions(questions, retrieval_depth(request))
+        for line in try_retrievers(request.retriever, asked, known):
+            typer.echo(line)
 
 
 def run_sweep(

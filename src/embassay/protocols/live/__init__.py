@@ -1,4 +1,4 @@
-"""Retrievers as they run: asked for runs (`runs`), or as systems beside others (`systems`); here what they are asked with."""
+"""Retrievers as they run: for runs (`runs`) and beside other systems (`systems`); here what they are asked with."""
 
 from __future__ import annotations
 

@@ -132,6 +132,7 @@ class SweepRequest:
     boost: tuple[float, ...] = (0.0,)
     chunk: tuple[str, ...] = (NONE,)
     fusion: tuple[str, ...] = (Configuration.fusion,)
+    retriever: tuple[str, ...] = ()
     queries: int = 100
     depth: int = 100
     rrf_c: float = 60.0
@@ -146,7 +147,7 @@ class SweepRequest:
     base: Path = Path()
     GROWS: ClassVar[tuple[str, ...]] = (
         "encoder", "dims", "index", "k", "reranker", "mode", "rewrite", "deduplicate", "boost", "chunk",
-        "fusion"
+        "fusion", "retriever"
     )  # fmt: skip
     """Axes to which a finished sweep takes more values."""
 
@@ -154,7 +155,7 @@ class SweepRequest:
         """The arguments as the manifest has them, and as they are compared on resume."""
         plain = asdict(self)
         plain["datasets"] = [dataset.as_dict() for dataset in self.datasets]
-        unsaid = [name for name in ("generator", "names") if not plain[name]]
+        unsaid = [name for name in ("generator", "names", "retriever") if not plain[name]]
         # Sweeps from before there was this axis go on.
         unsaid += ["fusion"] if self.fusion == SweepRequest.fusion else []
         return {key: value for key, value in plain.items() if key not in ("rules", "prices", "base", *unsaid)}
@@ -221,6 +222,7 @@ def check_file(file: SweepFile, base: Path, at: At) -> SweepRequest:
         rewrite=_distinct_values(rewrite),
         deduplicate=_distinct_values(file.deduplicate), boost=_distinct_values(file.boost),
         chunk=_distinct_values(chunks), fusion=_distinct_values(fusions),
+        retriever=_distinct_values(file.retriever),
         queries=file.queries, depth=file.depth, rrf_c=file.rrf_c, measures=measures,
         latency=Latency(**file.latency.model_dump()), tokenizer=file.tokenizer, seed=file.seed,
         rules=rules, prices=prices, base=base, generator=generator,
@@ -509,6 +511,7 @@ class SweepFile(_ConfigModel):
     boost: Annotated[list[Weight], BeforeValidator(_as_list), Field(min_length=1)] = [0.0]
     chunk: Texts = [_NONE]
     fusion: Texts = [Configuration.fusion]
+    retriever: Annotated[list[Text], BeforeValidator(_as_list)] = []
     queries: Positive = 100
     depth: Positive = 100
     rrf_c: Weight = 60.0

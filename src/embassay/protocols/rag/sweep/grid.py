@@ -28,7 +28,8 @@ from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, 
 from embassay.protocols.rag.sweep.collection import Collection, count_tokens, make_passages, read_collection
 from embassay.protocols.rag.sweep.config import RERANK, SweepRequest
 from embassay.protocols.rag.sweep.parts import OpenedParts, SweepEncoder
-from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, TASK, WORDS, Configuration
+from embassay.protocols.rag.sweep.retriever import make_configuration, plan_retrievers
+from embassay.protocols.rag.sweep.stacks import LIVE, NONE, SPARSE, TASK, WORDS, Configuration
 from embassay.protocols.rag.tradeoffs import estimate_word_index_bytes, generation_cost, reranking_cost
 from embassay.registry import Registry
 from embassay.runs.folder import Cell, digest_json
@@ -160,6 +161,7 @@ def plan_of(parts: OpenedParts) -> SweepPlan:
     cells."""
     request = parts.request
     collections = tuple(read_collection(dataset, request) for dataset in request.datasets)
+    retrievers = plan_retrievers(request)
     check_names(collection.name for collection in collections)
     systems = {name: _plan_encoder(parts, name) for name in request.encoder if not _is_sparse_only(request)}
     dims = {name: system.facts.get("dims") for name, system in systems.items()}
@@ -171,12 +173,13 @@ def plan_of(parts: OpenedParts) -> SweepPlan:
         for configuration in whole.wanted
         if (name := add_dims(configuration.encoder, configuration.dims)) not in systems
     }
-    used = {add_dims(configuration.encoder, configuration.dims) for configuration in whole.wanted}
-    systems = {name: system for name, system in systems.items() if name in used}
+    used = {name_source(configuration) for configuration in whole.wanted}
+    systems = {name: system for name, system in systems.items() if name in used} | retrievers
+    wanted = (*whole.wanted, *(make_configuration(name, request) for name in retrievers))
     cells = tuple(
         cell
         for collection in collections
-        for cell in _make_cells(collection, whole.wanted, {k: v.identity for k, v in systems.items()})
+        for cell in _make_cells(collection, wanted, {k: v.identity for k, v in systems.items()})
     )
     rerankers = [_plan_reranker(name) for name in request.reranker if name != NONE]
     datasets = tuple(_plan_dataset(collection) for collection in collections)
@@ -184,6 +187,13 @@ def plan_of(parts: OpenedParts) -> SweepPlan:
         request=request, systems=(*systems.values(), *rerankers), datasets=datasets, cells=cells,
         tokenizer_identity=parts.tokenizer.identity, collections=collections, grid=whole
     )  # fmt: skip
+
+
+def name_source(configuration: Configuration) -> str:
+    """Whose vectors, or lists, a combination takes: an encoder has others of its own for some dimensions."""
+    if configuration.mode == LIVE:
+        return configuration.encoder
+    return add_dims(configuration.encoder, configuration.dims)
 
 
 def cell_label(configuration: Configuration) -> str:
@@ -216,7 +226,7 @@ def _make_cells(
                 collection.name,
                 collection.fingerprint,
                 name,
-                identities[add_dims(stacks[0].encoder, stacks[0].dims)],
+                identities[name_source(stacks[0])],
             ]
         )
         job = CellJob(collection, tuple(stacks))
@@ -281,7 +291,8 @@ _SEARCH = 100
 
 @dataclass(frozen=True)
 class PriceList:
-    """US dollars per million tokens by name of part; of rerankers charged by the search, per 1,000 of these instead."""
+    """US dollars per million tokens by name of part; of retrievers, and rerankers charged by the search, per 1,000 of
+    these instead."""
 
     tokens: Mapping[str, float]
     searches: Mapping[str, float]
@@ -308,7 +319,17 @@ class PriceList:
             usd["rerank"] = reranked * reranking_cost(1, tokens, self.tokens.get(configuration.reranker, 0.0))
         if GENERATOR in self.tokens:
             usd["generate"] = generation_cost(min(passages, configuration.k), passage, self.tokens[GENERATOR])
+        if configuration.mode == LIVE:
+            usd["retrieve"] = self.searches.get(configuration.encoder, 0.0)
         return usd
+
+
+def add_retriever_prices(prices: PriceList, systems: Sequence[PlannedSystem]) -> PriceList:
+    """The prices with those of the retrievers among the systems of a plan."""
+    asked = {
+        system.name: 1000 * system.facts["usd_per_question"] for system in systems if system.kind == "run"
+    }
+    return replace(prices, searches={**prices.searches, **asked})
 
 
 def price_list(request: SweepRequest) -> PriceList:
@@ -444,7 +465,7 @@ def _collection_sizes(collection: Collection, chunk: str, tokenizer: Tokenizer) 
 
 def _suggest_smaller(head: Configuration) -> str:
     """What makes this cell smaller."""
-    if head.mode == SPARSE:
+    if head.mode in (SPARSE, LIVE):
         return "Sweep a smaller corpus, or fewer queries"
     ways = ["Sweep a smaller corpus", "an encoder of fewer dimensions"]
     ways += ["longer chunks"] if head.chunk != NONE else []
@@ -504,6 +525,7 @@ def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
         *_forecast_encode(plan, parts),
         *_forecast_rerank(plan, parts, prices),
         *_forecast_chat(plan, parts),
+        *_forecast_asking(plan),
     ]
     combinations = sum(len(cell.job.configurations) for cell in plan.cells)
     listed = sum(configuration.k for cell in plan.cells for configuration in cell.job.configurations)
@@ -518,8 +540,8 @@ def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
 
 def _forecast_encode(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast]:
     """Texts of each dataset by each encoder; chunks are counted as whole documents, whose tokens they share."""
-    heads = [cell.job.head for cell in plan.cells if cell.job.head.mode != SPARSE]
-    asked = {add_dims(head.encoder, head.dims) for head in heads}
+    heads = [cell.job.head for cell in plan.cells if cell.job.head.mode not in (SPARSE, LIVE)]
+    asked = {name_source(head) for head in heads}
     encoders = [system for system in plan.systems if system.name in asked]
     forecaster = Forecaster(encoders, parts.tokenizer, plan.request.seed, None, measure=True)
     room = MemoryEstimates(parts.tokenizer)
@@ -533,9 +555,9 @@ def _forecast_encode(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast]:
 
         def held(system: Similarity, of: Collection = collection) -> Footprint:
             jobs = [cell.job for cell in plan.cells if cell.job.collection is of]
-            mine = [job for job in jobs if add_dims(job.head.encoder, job.head.dims) == system.name] or jobs
+            mine = [job for job in jobs if name_source(job.head) == system.name] or jobs
             return choose_largest(
-                room.needed(of, job.configurations, None if job.head.mode == SPARSE else system)
+                room.needed(of, job.configurations, None if job.head.mode in (SPARSE, LIVE) else system)
                 for job in mine
             )
 
@@ -579,6 +601,15 @@ def _forecast_rerank(plan: SweepPlan, parts: OpenedParts, prices: PriceList) -> 
                 usd=0.0 if is_free else usd, seconds=None if seconds is None else seconds * total,
                 assumed=True
             )  # fmt: skip
+
+
+def _forecast_asking(plan: SweepPlan) -> Iterator[Forecast]:
+    """The questions that retrievers are asked."""
+    for system in plan.systems:
+        for collection in plan.collections if system.kind == "run" else ():
+            n = len(collection.query_ids)
+            usd = n * float(system.facts["usd_per_question"])
+            yield Forecast("asking", collection.name, system.name, n, n, 0, requests=n, usd=usd)
 
 
 def _forecast_chat(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast]:

@@ -33,6 +33,8 @@ from embassay.protocols.rag.sweep.grid import (
     MemoryEstimates,
     PriceList,
     SweepPlan,
+    add_retriever_prices,
+    name_source,
     plan_of,
     price_list,
 )
@@ -44,9 +46,11 @@ from embassay.protocols.rag.sweep.measurement import (
     skip_all,
 )
 from embassay.protocols.rag.sweep.parts import Bench, CallCounts, EncodedBench, OpenedParts, SweepEncoder
+from embassay.protocols.rag.sweep.retriever import RetrieverBench
 from embassay.protocols.rag.sweep.stacks import (
     BESIDE,
     GENERATE,
+    LIVE,
     NONE,
     SPARSE,
     TASK,
@@ -71,7 +75,6 @@ from embassay.runs.matrix import write_matrices
 from embassay.runs.memory import PeakMemory, check_memory
 from embassay.runs.store import index_folder
 from embassay.search.indexes import INDEXES
-from embassay.systems import add_dims
 from embassay.systems.remote import Ledger
 
 TIMINGS = "timings"
@@ -215,10 +218,13 @@ class SweepSession(Attempt):
             except (Exception, SystemExit) as error:  # as of any cell: see `execution.attempt`
                 self._all_failed(cells, error)
                 continue
-            for _, group_ in groupby(cells, key=lambda cell: _vector_source(cell.job.head)):
+            for _, group_ in groupby(cells, key=lambda cell: name_source(cell.job.head)):
                 together = list(group_)
-                if together[0].job.head.mode == SPARSE:
+                mode = together[0].job.head.mode
+                if mode == SPARSE:
                     self._words(bench, together)
+                elif mode == LIVE:
+                    self._retriever(bench, together)
                 else:
                     self._encoder(bench, together)
 
@@ -227,6 +233,20 @@ class SweepSession(Attempt):
         for cell in cells:
             if self._fits(cell, bench, None):
                 self._cell(cell, nullcontext(WordsBench(bench, self.watch)), CallCounts(self.parts))
+
+    def _retriever(self, bench: Bench, cells: Sequence[Cell]) -> None:
+        """The cells of a retriever, which is asked all queries first."""
+        systems = {system.name: system for system in self.plan.systems}
+        for cell in cells:
+            if not self._fits(cell, bench, None):
+                continue
+            counting = CallCounts(self.parts)
+            try:
+                asked = RetrieverBench.of(bench, self.watch, systems[cell.job.head.encoder], self.folder)
+            except (Exception, SystemExit) as error:
+                self._broken(cell, error, 0.0)
+                continue
+            self._cell(cell, nullcontext(asked), counting, asked.warnings)
 
     def _encoder(self, bench: Bench, cells: Sequence[Cell]) -> None:
         """The cells of one encoder; where it fails, all of them fail."""
@@ -391,11 +411,6 @@ class _UnfitVectors(Exception):
     """An index cannot be made of these vectors."""
 
 
-def _vector_source(configuration: Configuration) -> str:
-    """Whose vectors a combination takes: an encoder has others of its own for some dimensions."""
-    return add_dims(configuration.encoder, configuration.dims)
-
-
 def _bench_key(job: CellJob) -> tuple[str, str, str]:
     return job.collection.name, job.head.chunk, job.head.rewrite
 
@@ -404,7 +419,7 @@ def _is_server(index: str) -> bool:
     return "server" in dict(INDEXES.get(INDEXES.parse(index).name).facts).get("kind", "")
 
 
-def sweep_stacks(
+def sweep_stacks(  # noqa: PLR0913 - the arguments of a user
     config: str | Path | Mapping[str, Any],
     *,
     out: str | Path,
@@ -414,18 +429,22 @@ def sweep_stacks(
     listener: SilentListener | None = None,
     max_usd: float | None = None,
     datasets: Sequence[str] = (),
+    retrievers: Sequence[str] = (),
     **rules: Any,
 ) -> Run:
     """Measure every stack that `config` names, a YAML file or a mapping with its keys, resuming what is unfinished in
     the folder `out`; `read_sweep(out)` then has it all as arrays.
 
-    `datasets`, `limit` queries, `seed`, and of the rules `sla_ms`, `budget` and `target` win over the config's; `force`
-    measures anew. Parts that failed are `failed` in the manifest's cells; the same call tries them again. UsageError or
-    DataError for what is wrong in the config or the data, before anything is computed, and for an `out` that holds
-    another sweep; BudgetExceeded at `max_usd`.
+    `retrievers` are asked as they run, each a stack beside the config's. `datasets`, `limit` queries, `seed`, and of
+    the rules `sla_ms`, `budget` and `target` win over the config's; `force` measures anew. Parts that failed are
+    `failed` in the manifest's cells; the same call tries them again. UsageError or DataError for what is wrong in the
+    config or the data, before anything is computed, and for an `out` that holds another sweep; BudgetExceeded at
+    `max_usd`.
     """
     request = parse_request(config) if isinstance(config, Mapping) else read_config(Path(config))
-    request = override_request(request, limit=limit, seed=seed, datasets=datasets, **rules)
+    request = override_request(
+        request, limit=limit, seed=seed, datasets=datasets, retrievers=retrievers, **rules
+    )
     return SweepAttempt(force=force).carry_out(request, Path(out), listener=listener, max_usd=max_usd)
 
 
@@ -436,10 +455,11 @@ def override_request(
     seed: int | None,
     exclude_self: bool = False,
     datasets: Sequence[str] = (),
+    retrievers: Sequence[str] = (),
     **rules: Any,
 ) -> SweepRequest:
-    """The request with what is given (not None) in place of the config's; with `exclude_self` in all datasets. Paths of
-    `datasets` start from the folder that is worked in."""
+    """The request with what is given (not None) in place of the config's; with `exclude_self` in all datasets, and with
+    `retrievers` beside the config's. Paths of `datasets` start from the folder that is worked in."""
     named = tuple(
         DatasetEntry(str(Path(dataset).absolute()) if Path(dataset).exists() else dataset)
         for dataset in datasets
@@ -451,6 +471,7 @@ def override_request(
         replace(
             request,
             datasets=entries,
+            retriever=tuple(dict.fromkeys((*request.retriever, *retrievers))),
             queries=request.queries if limit is None else limit,
             seed=request.seed if seed is None else seed,
         ),
@@ -482,7 +503,9 @@ class SweepAttempt(Protocol):
         del cache
         self.prices = price_list(request)
         self.parts = OpenedParts(request, ledger or Ledger(), self.listener)
-        return plan_of(self.parts)
+        plan = plan_of(self.parts)
+        self.prices = add_retriever_prices(self.prices, plan.systems)
+        return plan
 
     def call(self, request: SweepRequest, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""

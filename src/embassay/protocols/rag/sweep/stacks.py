@@ -24,10 +24,12 @@ from embassay.protocols.kernel.groups import Labels
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
 from embassay.runs.folder import Cell, RunFolder, slugify_name, to_json, write_atomic
 
-Mode = Literal["dense", "sparse", "hybrid"]
+Mode = Literal["dense", "sparse", "hybrid", "live"]
 NONE = "none"
 """Of an axis where nothing is done."""
 SPARSE: Literal["sparse"] = "sparse"
+LIVE: Literal["live"] = "live"
+"""The mode of a retriever that is asked as it runs: it has no parts that could be exchanged."""
 WORDS = "bm25"
 """Who finds passages where the mode is sparse, in place of an encoder."""
 
@@ -112,8 +114,8 @@ class MeasuredStack:
 
     `quality` has each query's value of each measure (`RA-nWG@10`, `N-Recall4+@30` ...), (queries,), NaN where it is
     undefined; `ceiling` the same for the best set that the k candidates could give (PROC), by the name of the measure
-    it bounds. `usd` are dollars per 1,000 queries, by part (`rerank`, `embed`, `generate`). `tokens` are the mean
-    and standard deviation of one candidate's, `passage_tokens` the mean of one without the query. `signals` are what
+    it bounds. `usd` are dollars per 1,000 queries by part: `rerank`, `embed`, `retrieve`, `generate`. `tokens` are the
+    mean and deviation of one candidate's, `passage_tokens` the mean of one without the query. `signals` are what
     routing looks at (spec rag 3.5), each (queries,), NaN where the stack has none: `margin` (first score less tenth),
     `entropy` (of the reranker's scores of the first 50, 0 to 1), `noise` (cosine of the query with itself in chatter),
     `name` (change of its name margin under an ablation).
@@ -135,8 +137,8 @@ class MeasuredStack:
 
     @property
     def cost(self) -> float:
-        """US dollars per 1,000 queries that rules look at: reranking, and embedding where it is priced."""
-        return self.usd.get("rerank", 0.0) + self.usd.get("embed", 0.0)
+        """US dollars per 1,000 queries that rules look at: reranking, embedding where it is priced, and a retriever."""
+        return sum(self.usd.get(part, 0.0) for part in ("rerank", "embed", "retrieve"))
 
 
 @dataclass(frozen=True)

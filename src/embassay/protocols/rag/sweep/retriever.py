@@ -1,0 +1,184 @@
+"""A retriever as a stack of a sweep: its lists of the dataset's documents, its time and its price, as it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import IndexFacts
+from embassay.data.judged_runs import CorpusTexts, rank_lists, read_run
+from embassay.errors import ModelError, UsageError
+from embassay.protocols.kernel.estimates import MOST_LOST
+from embassay.protocols.kernel.plan import PlannedSystem
+from embassay.protocols.live.runs import AskedQuestions, LiveRun, make_live_runs, open_for_questions
+from embassay.protocols.rag.sweep.config import SweepRequest
+from embassay.protocols.rag.sweep.measurement import Names, StackBench, Stopwatch
+from embassay.protocols.rag.sweep.parts import Bench, Listed
+from embassay.protocols.rag.sweep.signals import score_margins
+from embassay.protocols.rag.sweep.stacks import LIVE, NONE, Configuration, Stack
+from embassay.runs.folder import RunFolder, slugify_name
+from embassay.systems.remote import redact_keys
+
+HALF = 0.5
+"""Share of unknown documents from which on a retriever serves another corpus."""
+
+
+def plan_retrievers(request: SweepRequest) -> dict[str, PlannedSystem]:
+    """Name -> the retrievers of a request, opened to see that they can be. UsageError for two of one name, and for one
+    whose price nobody has given: stacks are compared by cost."""
+    systems: dict[str, PlannedSystem] = {}
+    for given in request.retriever:
+        with open_for_questions(given, retrieval_depth(request)) as retriever:
+            if retriever.name in systems or retriever.name in request.encoder:
+                raise UsageError(
+                    f"Two stacks are called {retriever.name!r}.", mend="Name it: retriever: [new=SPEC]."
+                )
+            price = retriever.manners.price
+            if price is None:
+                raise UsageError(
+                    f"The price of the retriever {retriever.name} is not known.",
+                    mend="Give US dollars a question (0 where it is free): module:function?price=0.001, or "
+                    '"price": 0.001 in the template of a server.',
+                )
+            facts = {"summary": "a retriever, asked as it runs", "usd_per_question": price}
+            identity = redact_keys(retriever.identity)
+            systems[retriever.name] = PlannedSystem(given, retriever.name, identity, "run", facts)
+    return systems
+
+
+def retrieval_depth(request: SweepRequest) -> int:
+    """How many documents a retriever is asked for: as many as the deepest stack retrieves."""
+    return max(request.k)
+
+
+def make_configuration(name: str, request: SweepRequest) -> Configuration:
+    """The stack that a retriever is."""
+    return Configuration(name, None, NONE, retrieval_depth(request), NONE, LIVE)
+
+
+@dataclass
+class RetrieverBench(StackBench):
+    """The lists that a retriever answered to the queries of a bench."""
+
+    bench: Bench
+    watch: Stopwatch
+    run: LiveRun
+
+    @classmethod
+    def of(cls, bench: Bench, watch: Stopwatch, system: PlannedSystem, folder: RunFolder) -> RetrieverBench:
+        """Ask what has no answer yet; answers are kept in the sweep's folder. ModelError where it answers nothing, or
+        fails on too many queries."""
+        collection, request = bench.collection, bench.parts.request
+        texts = dict(zip(collection.query_ids, collection.queries, strict=True))
+        asked = AskedQuestions(texts, retrieval_depth(request) + bench.spare, request.seed)
+        # A folder for each dataset: the ids of queries are its own.
+        place = folder.path / "asked" / slugify_name(collection.name)
+        with (
+            bench.parts.charged(system.name),
+            make_live_runs(
+                [f"{system.name}={_bare_spec(system)}"], asked, place, listener=bench.parts.listener,
+                ledger=bench.parts.ledger
+            ) as runs,
+        ):  # fmt: skip
+            made = cls(bench, watch, runs[0])
+        if len(made.run.failed) > MOST_LOST * len(texts):
+            reason = next(iter(made.run.failed.values()))
+            raise ModelError(
+                f"{system.name} failed on {len(made.run.failed):,} of {len(texts):,} queries: {reason}."
+            )
+        return made
+
+    @property
+    def facts(self) -> IndexFacts:
+        """Documents; nobody knows what it holds of them."""
+        return IndexFacts(len(self.bench.passages), 0, 0.0, None, None)
+
+    @property
+    def account(self) -> str:
+        """Itself."""
+        return self.run.name
+
+    @cached_property
+    def lists(self) -> list[Listed]:
+        """What it found for each query. ModelError where most documents are none of the dataset's."""
+        passages = self.bench.passages
+        texts = dict(zip(passages.ids, passages.texts, strict=True))
+        queries = dict(zip(self.bench.collection.query_ids, self.bench.queries, strict=True))
+        ranked = rank_lists(read_run(self.run.path, known=CorpusTexts(texts, queries)))
+        places = {key: place for place, key in enumerate(passages.ids)}
+        total = sum(map(len, ranked.values()))
+        unknown = sum(doc not in places for hits in ranked.values() for doc, _ in hits)
+        if unknown > HALF * total:
+            stranger = next(doc for hits in ranked.values() for doc, _ in hits if doc not in places)
+            raise ModelError(
+                f"{self.run.name} serves another corpus: {unknown:,} of {total:,} documents are none of "
+                f"{self.bench.collection.name}, such as {stranger!r}.",
+                mend="Have it serve the documents of the dataset by their ids.",
+            )
+        lists = []
+        for query, own in zip(self.bench.collection.query_ids, self.bench.own, strict=True):
+            hits = [(places[doc], score) for doc, score in ranked.get(query, ()) if doc in places]
+            kept = [(place, score) for place, score in hits if place not in own]
+            lists.append((tuple(place for place, _ in kept), tuple(score for _, score in kept)))
+        return lists
+
+    def candidates(self, configuration: Configuration) -> list[Listed]:
+        """Its lists."""
+        return [(places[: configuration.k], scores[: configuration.k]) for places, scores in self.lists]
+
+    def signals(self, configuration: Configuration) -> dict[str, NDArray[np.float64]]:
+        """The margin of its scores."""
+        return {"margin": score_margins([scores for _, scores in self.candidates(configuration)])}
+
+    def finding(self, configuration: Configuration) -> Names:
+        """The time of the whole retriever, taken as it was asked."""
+        what = {"stage": "retrieve", **self.bench.what, "retriever": self.run.name, "depth": configuration.k}
+        seconds = iter(self._timed_seconds())
+        return {
+            "retrieve": self.watch.once(what, self.bench.collection.timed, lambda _: 1000 * next(seconds))
+        }
+
+    def _timed_seconds(self) -> list[float]:
+        """As many times as queries are timed; of a query that failed another stands for it."""
+        answered = list(self.run.seconds)
+        n = len(self.bench.collection.timed)
+        step = max(1, len(answered) // n)
+        spread = answered[::step][:n]
+        return [spread[place % len(spread)] for place in range(n)]
+
+    def reranker_input(self, configuration: Configuration, query: int) -> Listed:
+        """What it found."""
+        return self.candidates(configuration)[query]
+
+    def find(self, configuration: Configuration, query: int) -> Listed:
+        """What it found: it is not asked again for the clock."""
+        return self.candidates(configuration)[query]
+
+    def _stack(self, configuration: Configuration, *, load: bool) -> Stack:
+        """Without a value for queries that failed, and not timed under another load than its own."""
+        del load
+        stack = super()._stack(configuration, load=False)
+        is_failed = np.array([query in self.run.failed for query in self.bench.collection.query_ids])
+        return replace(
+            stack, quality=_without(stack.quality, is_failed), ceiling=_without(stack.ceiling, is_failed)
+        )
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """How it answered."""
+        return [f"{self.run.name}: {note}" for note in self.run.notes()]
+
+
+def _bare_spec(system: PlannedSystem) -> str:
+    """The spec of a retriever that was given as `spec` or `name=spec`."""
+    return system.spec.removeprefix(f"{system.name}=")
+
+
+def _without(
+    values: Mapping[str, NDArray[np.float64]], is_failed: NDArray[np.bool_]
+) -> dict[str, NDArray[np.float64]]:
+    return {name: np.where(is_failed, np.nan, column) for name, column in values.items()}
