@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -214,7 +215,7 @@ def test_personal_data_are_masked_on_request(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "no search"), ("{", "not JSON"), ('{"a": 1}\n', "no span"), ("[1]", "no span"),
+        ("", "empty"), ("{", "not JSON"), ('{"a": 1}\n', "no span"), ("[1]", "no span"),
         ('{"resourceSpans": [{"scopeSpans": [{"spans": [{"attributes": [1]}]}]}]}', "OTLP"),
         ('{"attributes": {"input.value": "x"}}\n{', "not JSON"),
         ('{"attributes": {"openinference.span.kind": "LLM"}}', "no search"),
@@ -307,3 +308,21 @@ def test_what_langfuse_exports(tmp_path: Path) -> None:
     [search] = read_traces([tmp_path / "spans"]).searches
     assert (search.query, search.question, search.stack) == ("days", "How long?", "store")
     assert search.documents == (TracedDocument("d1", "Five days.", 0.5),)
+
+
+def test_files_are_read_as_runs_are(tmp_path: Path) -> None:
+    """With a byte order mark and packed; what is no UTF-8 is told with its line."""
+    lines = [json.dumps(otlp(f"t{n}", "search", genai(f"How {n}?", ("d1", 0.5)), at=n)) for n in (1, 2)]
+    content = "\n".join(lines).encode()
+    (tmp_path / "plain.jsonl").write_bytes(content)
+    expected = read_traces([tmp_path / "plain.jsonl"])
+    for name, changed in (
+        ("mark.jsonl", b"\xef\xbb\xbf" + content),
+        ("packed.jsonl", gzip.compress(content)),
+    ):
+        (tmp_path / name).write_bytes(changed)
+        assert read_traces([tmp_path / name]) == expected
+    (tmp_path / "odd.jsonl").write_bytes(content.replace(b"How 2", b"H\xf6w 2"))
+    with pytest.raises(DataError, match="not UTF-8") as raised:
+        read_traces([tmp_path / "odd.jsonl"])
+    assert "odd.jsonl:2" in str(raised.value)

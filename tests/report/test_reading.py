@@ -20,15 +20,13 @@ from embassay.report.runs import PAGES, kind_title, read_runs
 from report.pages import every
 
 MakeRun = Callable[..., Path]
-BY_BOARD = {"sessions", "versions"}
-"""Kinds that have a page, and the words and the verdict of any board."""
 
 
 def test_every_kind_of_run_has_its_words() -> None:
     """A new kind must say what it asks, what its scale means and does not mean, how it is made, and what to cite."""
     for words in (SCALES, WORDINGS):
         assert set(words) == set(KINDS)
-    assert [page.name for page in PAGES if not page.package and page.name not in BY_BOARD] == list(KINDS)
+    assert [page.name for page in PAGES if not page.package] == list(KINDS)
     assert all(page.summary and kind_title(page.name) and page.load() for page in PAGES)
     assert set(VERDICTS) == set(KINDS) - {"original"}
     assert all(callable(import_attribute(f"embassay.report.{place}")) for place in VERDICTS.values())

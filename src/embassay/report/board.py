@@ -37,7 +37,7 @@ PLACES = {
     "original": "embassay.report.pteb.conclusions",
     "hteb": "embassay.report.pteb.conclusions",
 }
-DECLARED = ("calibration",)
+DECLARED = ("calibration", "sessions", "versions")
 """Kinds whose tasks are those that their rows name, as those of a protocol of another package."""
 
 

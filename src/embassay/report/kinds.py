@@ -174,6 +174,30 @@ WORDINGS["noise"] = replace(
     "meant (the need in plain words, or the best passage) of the clean question minus that of the noisy one. "
     "Recovered: the share of that drop that rewriting brings back. Retrieval measures use the same questions.",
 )
+WORDINGS["sessions"] = Wording(
+    "Evidence: the share of a question's documents of grade 4 or 5 that the calls of its session surfaced together; "
+    "after the first, second, third and last call. Mean over the questions that have evidence and a session; the "
+    "others are counted. Of a replay, bounds from the first call that answered otherwise than was recorded.",
+    "95%, bootstrap over sessions; shares by Wilson. Differences of two stacks: paired bootstrap over the questions "
+    "of both, p by Holm.",
+    "docs/rag_score.md",
+    "sessions.jsonl (every session's figures), retrieved/ (answers of a replay), tables/, results.jsonl",
+)
+WORDINGS["versions"] = Wording(
+    "Current first: the share of questions whose current passage ranks above an old version of it, of those whose "
+    "first passages hold either; equal scores count half. Copies: the share of the first passages that repeat "
+    "another. Each as found, and after recency and deduplication of the same lists.",
+    "95%, bootstrap over questions, corrected for bias and for few questions.",
+    "docs/probes.md",
+)
+WORDINGS["trace"] = Wording(
+    "The share of needed passages (grade 4 or 5) that are lost at each stage: found by no search, dropped by a later "
+    "stage, or ranked below what the prompt takes.",
+    "95%, bootstrap over questions, each with all its passages; exact (Clopper and Pearson) where none or all are "
+    "lost.",
+    "docs/rag_score.md",
+    "trace.json (every passage's ranks), tables/, results.jsonl",
+)
 WORDINGS["hume"] = Wording(
     "The unweighted mean over all pairs of dataset and language. A pair’s human score: majority vote, then accuracy "
     "(classification); mean rating, then Spearman (STS); mean over annotators of V-measure (clustering) and of MAP "
@@ -383,6 +407,33 @@ SCALES = {
             "result. The paired difference is.",
             "Percent of human can exceed 100: it is a ratio of two uncertain numbers.",
             "Models get the number of clusters and labelled examples, which people do not.",
+        ),
+    ),
+    "sessions": ProtocolScale(
+        "How much of the evidence do all searches of an agent surface together?",
+        "From 0, no document of grade 4 or 5 was surfaced, to 1, all of them.",
+        (
+            "More calls surface more: compare what full evidence took, too.",
+            "A replay asks what was recorded; an agent that saw other answers would have asked otherwise. The bounds "
+            "say how far that could move the share.",
+            "Surfaced is not used: the answer may still be wrong.",
+        ),
+    ),
+    "versions": ProtocolScale(
+        "Do old versions of a passage outrank the current one, and do copies fill the list?",
+        "Current first is a share from 0 to 1; 0.5 is by chance, as nothing in a text says which version is current.",
+        (
+            "The old versions are made: one number, date, status or negation was changed.",
+            "A store with dates can do better than any ranking of texts here.",
+            "Deduplication may keep the old version alone: see “only old”.",
+        ),
+    ),
+    "trace": ProtocolScale(
+        "At which stage of a pipeline are the passages lost that questions need?",
+        "The share of needed passages lost at a stage, from 0 to 1; the shares and what is in the prompt add up to 1.",
+        (
+            "A passage that no search finds cannot be brought back by a reranker.",
+            "Only judged passages are followed: others may answer as well.",
         ),
     ),
     "calibration": ProtocolScale(

@@ -17,8 +17,8 @@ from embassay.runs.folder import RunFolder, shorten_folder_names
 
 OVERALL = "overall"
 _KINDS_IN_WORDS = """
-    sage pteb hteb original judge paraphrasers validation golden questions score sweep names noise hume mteb
-    calibration choose
+    sage pteb hteb original judge paraphrasers validation golden questions score sweep names noise sessions
+    versions trace hume mteb calibration choose
 """
 KINDS = tuple(_KINDS_IN_WORDS.split())
 """What a run can be, in the order of a report: a protocol, or one of the commands of PTEB and RAG."""

@@ -103,6 +103,7 @@ for _kind, _page, _asks, _facts in (
     ("noise", "rag.probes:noise_page", "Small talk around questions", {"title": "Noise", "group": "RAG"}),
     ("sessions", "rag.scoring:sessions_page", "Sessions of many searches", {"title": "Sessions", "group": "RAG"}),
     ("versions", "rag.probes:versions_page", "Old versions and copies", {"title": "Versions", "group": "RAG"}),
+    ("trace", "rag.trace:trace_page", "Where needed passages are lost", {"title": "Trace", "group": "RAG"}),
     ("hume", "hume.gap:hume_page", "People on the same items", {"title": "HUME"}),
     ("mteb", "mteb:mteb_page", "Scores as published", {"title": "MTEB"}),
     ("calibration", "calibration.thresholds:calibration_page", "What a similarity means", {"title": "Calibration"}),

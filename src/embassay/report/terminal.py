@@ -71,13 +71,17 @@ APART = "*"
 """Behind the rank of a system that is ranked by itself."""
 
 
+TABLES_ALONE = ("sessions", "versions")
+"""Kinds of ours whose page is tables, which a terminal shows as they are."""
+
+
 def run_view(run: Path, wide: bool = False, price: float | None = None) -> Iterator[Block]:
     """A run: verdict, table, notes, where its report is; what more labels would cost at a `price` each. DataError where
     the folder holds no run."""
     from embassay.report.notes import list_notes
     from embassay.report.overview import run_verdict
     from embassay.report.record import read_record
-    from embassay.report.runs import gather_runs
+    from embassay.report.runs import PAGES, gather_runs
 
     shown = gather_runs((read_record(Path(run)),))[0]
     if shown.record.kind == "hume":
@@ -111,7 +115,9 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
     if wide:
         yield from _taken_blocks(record, board)
     blocks, why = shown.brought
-    yield from (block for block in drawable_blocks(blocks) if not isinstance(block, Verdict))
+    if record.kind in TABLES_ALONE:
+        blocks = tuple(PAGES.get(record.kind).load()(shown, True))
+    yield from (block for block in drawable_blocks(blocks) if not isinstance(block, Verdict | Care))
     notes = [why] if why else []
     notes += [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
     yield Care((*notes, *(note.plain for note in list_notes(record))), more=tuple(_reference_lines(board)))

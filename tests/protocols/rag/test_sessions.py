@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 import types
@@ -133,7 +134,7 @@ def test_lists_of_one_search_are_taken(tmp_path: Path) -> None:
     twice = [{"query_id": "q", "call": 1, "documents": []}] * 2
     with pytest.raises(DataError, match="appears twice"):
         read_sessions(write_rows(tmp_path / "twice.jsonl", twice))
-    with pytest.raises(DataError, match="no call"):
+    with pytest.raises(DataError, match="empty"):
         read_sessions(write_rows(tmp_path / "empty.jsonl", []))
     (tmp_path / "odd.jsonl").write_text("{")
     with pytest.raises(DataError, match="JSON"):
@@ -265,3 +266,50 @@ def test_the_command(qrels: Path, tmp_path: Path) -> None:
     (tmp_path / "none.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t3\n")
     with pytest.raises(DataError, match="no question has evidence"):
         score_sessions(SessionsRequest(str(tmp_path / "none.tsv"), (str(file),)))
+
+
+def test_files_are_read_as_runs_are(tmp_path: Path) -> None:
+    """With a byte order mark, packed, with blank lines; of UTF-16 and a damaged line the file and line are told."""
+    plain = write_rows(tmp_path / "plain.jsonl", BY_HAND)
+    content = plain.read_bytes()
+    expected = read_sessions(plain)
+    for name, changed in (
+        ("mark.jsonl", b"\xef\xbb\xbf" + content), ("packed.jsonl", gzip.compress(content)),
+        ("windows.jsonl", content.replace(b"\n", b"\r\n\r\n")),
+    ):  # fmt: skip
+        (tmp_path / name).write_bytes(changed)
+        assert read_sessions(tmp_path / name) == expected
+    (tmp_path / "wide.jsonl").write_bytes(content.decode().encode("utf-16"))
+    with pytest.raises(DataError, match="UTF-16"):
+        read_sessions(tmp_path / "wide.jsonl")
+    (tmp_path / "odd.jsonl").write_bytes(b"\n" + content.replace(b"refund", b"r\xe9fund", 1))
+    with pytest.raises(DataError, match="not UTF-8") as raised:
+        read_sessions(tmp_path / "odd.jsonl")
+    assert "odd.jsonl:2" in str(raised.value)
+
+
+def test_a_replay_counts_no_more_documents_than_the_agent_saw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a call that recorded one document the first counts, whatever the longest call recorded; with --depth that
+    many."""
+    module = types.ModuleType("deep")
+    found = {"x": ["d4", "d5", "d9"], "y": ["d8", "d1"]}
+    vars(module)["find"] = lambda question, k: found[question][:k]
+    monkeypatch.setitem(sys.modules, "deep", module)
+    rows = [
+        {"query_id": "q4", "query": "x", "documents": ["d7"]},
+        {"query_id": "q4", "query": "y", "documents": ["d2", "d3"]},
+    ]
+    qrels = tmp_path / "qrels.tsv"
+    qrels.write_text("query-id\tcorpus-id\tscore\nq4\td9\t5\nq4\td8\t5\n")
+    given: Any = {
+        "qrels": str(qrels),
+        "sessions": (str(write_rows(tmp_path / "agent.jsonl", rows)),),
+        "retrievers": ("deep:find",),
+    }
+    shares = [
+        score_sessions(SessionsRequest(**given, **more)).stacks[1].figures["q4"].after
+        for more in ({}, {"depth": 3})
+    ]
+    assert shares == [(0.0, 0.5), (0.5, 1.0)]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import typer
 
-from embassay.cli.options import PrintOptions, add_record_options
-from embassay.protocols.kernel.request import OUTPUT, SPEED, option
+from embassay.cli.options import PrintOptions, RunOptions, add_record_options
+from embassay.protocols.kernel.request import OUTPUT, SPEED, option, repeat_option
 from embassay.protocols.rag.trace.options import TraceRequest
 
 
@@ -24,6 +27,14 @@ class TracePrinting(PrintOptions):
     max_cost: float | None = option(
         None, "Stop before a reranker costs more than this.", least=0, value="USD", group=SPEED
     )
+    out: Path | None = repeat_option(
+        RunOptions,
+        "out",
+        help="Folder of the trace and its report; the same command resumes it. Default: none.",
+    )
+    dry_run: bool = repeat_option(
+        RunOptions, "dry_run", help="With -d: show what would be searched and reranked, and stop."
+    )
 
 
 @add_record_options()
@@ -35,14 +46,34 @@ def trace(request: TraceRequest, printing: TracePrinting) -> None:
     Example: embassay rag trace --qrels qrels.tsv --search words=bm25.trec --search vectors=dense.trec
     --stage fused=fused.trec --stage reranked=final.trec
     """
+    from embassay.cli.progress import make_listener
     from embassay.cli.terminal import show_blocks
+    from embassay.protocols.kernel.session import SilentListener
     from embassay.protocols.rag.trace.pipeline import run_trace
+    from embassay.protocols.rag.trace.protocol import keep_trace, plan_trace
+    from embassay.report import write_report
     from embassay.report.rag.trace import trace_view
     from embassay.runs.folder import to_json
     from embassay.systems.remote import Ledger
 
-    traced = run_trace(request, ledger=Ledger(max_usd=printing.max_cost))
+    out = printing.out
+    if printing.dry_run:
+        for line in plan_trace(request, out):
+            typer.echo(line)
+        return
+    heard = make_listener() if request.dataset else SilentListener()
+    try:
+        if out is None:
+            traced = run_trace(request, ledger=Ledger(max_usd=printing.max_cost), listener=heard)
+        else:
+            command = shlex.join(["embassay", *sys.argv[1:]])
+            traced = keep_trace(request, out, command, listener=heard, max_usd=printing.max_cost)
+    finally:
+        heard.over()
+    written = None if out is None else write_report(out)
     if printing.json:
         typer.echo(to_json(traced.as_dict(), indent=1))
-    else:
-        show_blocks(trace_view(traced, each=printing.each), printing.wide)
+        return
+    show_blocks(trace_view(traced, each=printing.each), printing.wide)
+    if written is not None:
+        typer.echo(f"\nReport: {written}")

@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from embassay.data.judged_runs.content import content_lines, read_content
 from embassay.errors import DataError
-from embassay.limits import WHOLE, read_bounded, record_json
+from embassay.limits import record_json
 
 Flat = Mapping[str, Any]
 """Attributes by their whole names."""
@@ -127,11 +128,7 @@ def _make_search(span: _Span, query: str, documents: tuple[TracedDocument, ...],
 
 
 def _read_spans(path: Path) -> Iterator[_Span]:
-    try:
-        content = read_bounded(path, WHOLE)
-    except OSError as error:
-        raise DataError("the traces cannot be read", path=path, found=str(error.strerror)) from None
-    for number, value in _read_values(content, path):
+    for number, value in _read_values(read_content(path), path):
         rows = value if isinstance(value, list) else [value]
         for row in rows:
             yield from _spans_of(row, path, number)
@@ -139,7 +136,7 @@ def _read_spans(path: Path) -> Iterator[_Span]:
 
 def _read_values(content: bytes, path: Path) -> Iterator[tuple[int, Any]]:
     """The lines of a file, or its one value."""
-    lines = [(number, line) for number, line in enumerate(content.split(b"\n"), 1) if line.strip()]
+    lines = list(content_lines(path, content))
     for number, line in lines:
         try:
             yield number, json.loads(line) if line.lstrip().startswith(b"[") else record_json(line)

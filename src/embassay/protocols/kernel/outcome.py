@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 PROTOCOLS = {
     "sage": "sage", "pteb": "pteb", "hteb": "hteb", "original": "pteb", "judge": "pteb", "paraphrasers": "pteb",
     "validation": "pteb",
-    "golden": "rag", "questions": "rag", "score": "rag", "sweep": "rag", "names": "rag", "noise": "rag", "hume": "hume",
+    "golden": "rag", "questions": "rag", "score": "rag", "sweep": "rag", "names": "rag", "noise": "rag",
+    "sessions": "rag", "versions": "rag", "trace": "rag", "hume": "hume",
     "calibration": "calibration"
 }  # fmt: skip
 """The paper behind each kind of run."""

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from embassay.data.judged_runs.content import content_lines, read_content
 from embassay.errors import DataError, UsageError
-from embassay.limits import WHOLE, read_bounded, record_json
+from embassay.limits import record_json
 from embassay.protocols.kernel.outcome import Run, make_file_manifest
 from embassay.protocols.kernel.request import DATA, option, repeat_option
 from embassay.protocols.kernel.session import check_same_arguments
@@ -79,15 +80,10 @@ Sessions = Mapping[str, tuple[Call, ...]]
 
 def read_sessions(path: Path) -> dict[str, tuple[Call, ...]]:
     """The sessions of a file of JSON lines. DataError, with the line, for one that is no call, for two calls of one
-    number, and for a call that is several lists joined into one: of those nothing tells what came first."""
+    number, and for a call that is several lists joined into one: of those nothing tells what came first. Files are read
+    as those of runs are: packed or not, with or without a byte order mark."""
     calls: dict[str, dict[int, Call]] = {}
-    try:
-        content = read_bounded(path, WHOLE)
-    except OSError as error:
-        raise DataError("the sessions cannot be read", path=path, found=str(error.strerror)) from None
-    for line_number, line in enumerate(content.split(b"\n"), 1):
-        if not line.strip():
-            continue
+    for line_number, line in content_lines(path, read_content(path)):
         try:
             row = record_json(line)
         except ValueError as error:
@@ -443,7 +439,7 @@ def score_sessions(
         recorded = next(iter(read.values()))
         asked = asked_of_retrievers(request, recorded)
         with make_live_runs(request.retrievers, asked, out, listener=listener, max_usd=max_usd) as runs:
-            replays, notes = _measure_replays(runs, recorded, evidence)
+            replays, notes = _measure_replays(runs, recorded, evidence, request.depth)
         stacks += replays
     if twice := {name for name, _ in named} & {stack.name for stack in stacks[len(named) :]}:
         raise UsageError(f"Two stacks are called {twice.pop()!r}.", mend="Name them: --retriever new=SPEC.")
@@ -484,30 +480,39 @@ def asked_of_retrievers(request: SessionsRequest, recorded: Sessions) -> AskedQu
 
 
 def _measure_replays(
-    runs: Sequence[LiveRun], recorded: Sessions, evidence: Mapping[str, frozenset[str]]
+    runs: Sequence[LiveRun], recorded: Sessions, evidence: Mapping[str, frozenset[str]], depth: int | None
 ) -> tuple[list[StackSessions], list[str]]:
     """The retrievers' answers to the recorded queries, as sessions."""
     stacks, notes = [], []
     for run in runs:
-        sessions, failed = _sessions_of(run, recorded)
+        sessions, failed = _sessions_of(run, recorded, depth)
         stacks.append(measure_stack(run.name, str(run.path), sessions, evidence, recorded, failed))
         notes += [f"{run.name}: {note}" for note in run.notes()]
     return stacks, notes
 
 
-def _sessions_of(run: LiveRun, recorded: Sessions) -> tuple[dict[str, tuple[Call, ...]], set[str]]:
+def _sessions_of(
+    run: LiveRun, recorded: Sessions, depth: int | None
+) -> tuple[dict[str, tuple[Call, ...]], set[str]]:
     """Answers to replayed queries as sessions, and the questions with a call that failed."""
     from embassay.data.judged_runs import rank_lists, read_run
 
     listed = rank_lists(read_run(run.path))
     sessions = {
         key: tuple(
-            Call(call.query, tuple(doc for doc, _ in listed.get(f"{key}{MARK}{place}", [])))
+            _replayed_call(call, listed.get(f"{key}{MARK}{place}", []), depth)
             for place, call in enumerate(calls, 1)
         )
         for key, calls in recorded.items()
     }
     return sessions, {key.rpartition(MARK)[0] for key in run.failed}
+
+
+def _replayed_call(call: Call, hits: Sequence[tuple[str, float]], depth: int | None) -> Call:
+    """The answer to a recorded query: `depth` documents, or as many as were recorded, since the agent saw no more. Of a
+    query that brought nothing nobody knows how many were wanted, and all count."""
+    most = depth or len(call.documents) or len(hits)
+    return Call(call.query, tuple(doc for doc, _ in hits[:most]))
 
 
 def write_sessions(scored: ScoredSessions, request: SessionsRequest, out: Path, command: str = "") -> Run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -45,7 +45,7 @@ from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
 from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.cards.findings import Finding, format_figure, format_percents, known_rows, make_finding
-from embassay.report.notes import list_notes
+from embassay.report.notes import care_blocks, list_notes
 from embassay.report.overview import run_verdict
 from embassay.report.record import Record, System, label_names, read_record
 from embassay.report.runs import ReportRun, gather_runs
@@ -583,9 +583,42 @@ def _curve_points(
             yield level / NOISIEST, row
 
 
+def versions_verdict(record: Record, _: Board) -> Verdict:
+    """How often the current passage ranks first, by system, and what the two remedies make of it."""
+    names = [system.name for system in record.ranked_systems]
+    first = _first_shares(record, names, "")
+    if not first:
+        return Verdict(("No question's list has either version.",))
+    claims = tuple(
+        Claim(name, "is", "current_first", value=row.value, low=row.ci_low, high=row.ci_high)
+        for name, row in first.items()
+    )
+    heading = f"The current passage ranks above its old version in {_share_range(first)} of the questions"
+    remedies = {"recency": "the newest of near-duplicates first", "deduplicated": "near-duplicates once"}
+    after = {said: _first_shares(record, names, remedy) for remedy, said in remedies.items()}
+    lede = tuple(f"With {said} it does in {_share_range(rows)}." for said, rows in after.items() if rows)
+    return Verdict((heading,), ((" ".join(lede),),) if lede else (), claims)
+
+
+def _share_range(rows: Mapping[str, Result]) -> str:
+    return _format_range([100 * row.value for row in rows.values() if row.value is not None])
+
+
+def _first_shares(record: Record, names: Sequence[str], remedy: str) -> dict[str, Result]:
+    """System -> how often the current passage is first, on the first dataset of the run."""
+    dataset = next(iter(record.datasets("versions")), "")
+    rows = {
+        name: record.find("versions", name, "current_first", dataset=dataset, variant=remedy)
+        for name in names
+    }
+    return {name: row for name, row in rows.items() if row is not None and row.value is not None}
+
+
 def versions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
-    """The page of a probe of versions, below its verdict: what ranks first, by remedy and by change, and copies."""
+    """The page of a probe of versions: what ranks first, by remedy and by change, and copies."""
     del alone
+    yield versions_verdict(run.record, run.board)
+    yield from care_blocks(list_notes(run.record), run.mark)
     yield Text(
         "Nothing in a text says which of two versions is current, so a search that ignores dates ranks the current one "
         "first half of the time: 0.5 is by chance. Recency puts the newest of near-duplicates first; deduplication "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from markupsafe import Markup
 
@@ -51,6 +53,7 @@ from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.cards.findings import Finding, format_figure, make_finding
 from embassay.report.matrix import matrix_blocks
+from embassay.report.notes import care_blocks, list_notes
 from embassay.report.rag.decision import undecided_blocks
 from embassay.report.rag.tables import (
     TASK,
@@ -528,9 +531,46 @@ def _find_place(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str]
     return ranges, len(scope.systems), f"{score.headline} {format_figure(row)}, as a retrieval run"
 
 
+def sessions_verdict(record: Record, _: Board) -> Verdict:
+    """Which stack's sessions surface the most evidence, and whether the second can be told apart from it."""
+    dataset = next(iter(record.datasets("sessions")), "")
+    rows = {
+        system.name: record.find("sessions", system.name, "evidence", dataset=dataset)
+        for system in record.ranked_systems
+    }
+    known = {name: row for name, row in rows.items() if row is not None and row.value is not None}
+    if not known:
+        return Verdict(("No session counts.",))
+    order = sorted(known, key=lambda name: (-(known[name].value or 0.0), name))
+    claims = tuple(
+        Claim(
+            name, "is", "evidence", value=known[name].value, low=known[name].ci_low, high=known[name].ci_high
+        )
+        for name in order
+    )
+    first = known[order[0]]
+    heading = f"Sessions of {order[0]} surface {numbers.format_percent(first.value or 0.0)} of the evidence"
+    lede = [f"{name}: {numbers.format_percent(known[name].value or 0.0)}." for name in order[1:]]
+    lede += [
+        f"{pair['first']} and {pair['second']} cannot be told apart."
+        for pair in _read_pairs(record.path / "tables" / "sessions_pairs.csv")
+        if float(pair["p (Holm)"]) >= record.alpha
+    ]
+    return Verdict((heading,), ((" ".join(lede),),) if lede else (), claims)
+
+
+def _read_pairs(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 def sessions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of sessions: what calls surfaced together, what that took, and stacks compared."""
     del alone
+    yield sessions_verdict(run.record, run.board)
+    yield from care_blocks(list_notes(run.record), run.mark)
     for name in ("sessions", "sessions_effort", "sessions_pairs"):
         for table in file_tables(run.record.path, name):
             yield Heading(table.title, table.id)

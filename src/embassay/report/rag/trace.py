@@ -1,11 +1,36 @@
-"""What a trace says on a terminal: where needed passages are lost, what each stage does, and each passage's way."""
+"""What a trace says, on a terminal and as a page: where needed passages are lost, and each passage's way."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from embassay.document.blocks import Block, Bullets, Column, Entry, Said, Table, Verdict, number_columns
+from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.rag.trace.losses import PROMPT, SEARCH, StageLoss, Trace
+from embassay.protocols.rag.trace.protocol import read_trace
+from embassay.report.board import Board
+from embassay.report.record import Record
+from embassay.report.runs import ReportRun
+
+
+def trace_verdict(record: Record, _: Board) -> Verdict:
+    """The stage that loses most."""
+    trace = read_trace(record.path)
+    largest = trace.largest
+    if largest is None:
+        return Verdict((_verdict(trace),), ((_lede(trace),),))
+    share = largest.share
+    lost = Claim(largest.stage, "is", "lost", value=share.estimate, low=share.low, high=share.high)
+    return Verdict((_verdict(trace),), ((_lede(trace),),), (lost,))
+
+
+def trace_page(run: ReportRun, alone: bool) -> Iterator[Block]:
+    """The page of a trace: its verdict, the losses, and each needed passage's way."""
+    del alone
+    yield trace_verdict(run.record, run.board)
+    verdict, *rest = trace_view(read_trace(run.record.path), each=True)
+    assert isinstance(verdict, Verdict)
+    yield from rest
 
 
 def trace_view(trace: Trace, *, each: bool = False) -> Iterator[Block]:

@@ -14,6 +14,10 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.trace.losses import Pipeline, StageLists, Trace, trace_pipeline
 from embassay.protocols.rag.trace.options import TraceRequest
 from embassay.protocols.rag.trace.pipeline import run_trace
+from embassay.protocols.rag.trace.protocol import ORDERS, keep_trace, plan_trace, read_trace
+from embassay.report import write_report
+from embassay.runs.folder import RunFolder
+from embassay.systems.rerankers.overlap import Overlap
 
 QUERIES = [f"q{number}" for number in range(8)]
 NEEDED = {query: ["good"] for query in QUERIES}
@@ -159,3 +163,38 @@ def test_mistakes_have_a_mend(tmp_path: Path) -> None:
         with pytest.raises(error) as raised:
             run_trace(TraceRequest(**facts))  # type: ignore[arg-type]
         assert raised.value.mend
+
+
+def test_a_trace_is_kept_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a reranker has ordered is not asked again, half a line of a kill is; the folder has rows and a page."""
+    asked: list[str] = []
+    score = Overlap.score
+
+    def counted(self: Overlap, query: str, documents: Sequence[str]) -> object:
+        asked.append(query)
+        return score(self, query, documents)
+
+    monkeypatch.setattr(Overlap, "score", counted)
+    request = TraceRequest(dataset="sample", encoder="jaccard", reranker="overlap", k=12, limit=6)
+    out = tmp_path / "run"
+    [*_, before] = plan_trace(request, out)
+    assert "72 pairs of 6 questions; 0 are" in before
+    trace = keep_trace(request, out)
+    assert len(asked) == 6
+    content = (out / ORDERS).read_bytes()
+    (out / ORDERS).write_bytes(content[:-20])
+    assert keep_trace(request, out) == trace == read_trace(out)
+    assert len(asked) == 7
+    assert (out / ORDERS).read_bytes() == content
+    rows = {
+        (row.measure, row.variant): row
+        for row in RunFolder(out).read_results()
+        if row.dataset and not row.subset
+    }
+    assert rows["in_prompt", ""].value == pytest.approx(trace.in_prompt / len(trace.rows))
+    stages = [row.value for (measure, _), row in rows.items() if measure == "lost"]
+    assert sum(value or 0.0 for value in stages) + (rows["in_prompt", ""].value or 0.0) == pytest.approx(1.0)
+    page = write_report(out).read_text("utf-8")
+    assert trace.rows[0].passage in page
+    with pytest.raises(UsageError, match="other arguments"):
+        keep_trace(TraceRequest(dataset="sample", encoder="jaccard", limit=5), out)

@@ -179,6 +179,11 @@ def _lost_at(pipeline: Pipeline, ranks: Sequence[int | None]) -> str:
     return names[last + 1]
 
 
+def measure_prompt(trace: Trace, resamples: int = 2_000, seed: int = 1337) -> Estimate:
+    """The share of needed passages that are in the prompt."""
+    return _loss(trace.rows, "", "", None, resamples, seed).share
+
+
 def _queries_by_tag(tags: Mapping[str, Sequence[str]]) -> dict[str, set[str] | None]:
     groups: dict[str, set[str] | None] = {}
     for query, names in tags.items():

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, STATISTICS, SYSTEMS, RunRequest, option, repeat_option
+from embassay.protocols.kernel.request import (
+    DATA,
+    STATISTICS,
+    SYSTEMS,
+    RunRequest,
+    as_lists,
+    option,
+    repeat_option,
+)
 
 
 @dataclass(frozen=True)
@@ -68,3 +77,7 @@ class TraceRequest:
             raise UsageError(
                 "Several searches end in no common list.", mend="Add the fused list: --stage fused=FILE."
             )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The arguments as saved in the manifest and compared on resume."""
+        return as_lists({**asdict(self), "mapping": dict(self.mapping)})

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from embassay.contracts import Reranker
 from embassay.data import draw, open_dataset
 from embassay.data.judged_runs import rank_lists, read_qrels, read_run
 from embassay.data.sources import prefer_own_path
 from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
+from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.rag.scoring.inputs import fuse_runs, map_grades, parse_named_path, read_tags, retrieve
 from embassay.protocols.rag.trace.losses import Lists, Needed, Pipeline, StageLists, Trace, trace_pipeline
 from embassay.protocols.rag.trace.options import TraceRequest
@@ -21,11 +26,17 @@ from embassay.systems.rerankers import open_reranker
 from embassay.text import open_tokenizer
 
 
-def run_trace(request: TraceRequest, *, ledger: Ledger | None = None) -> Trace:
+def run_trace(
+    request: TraceRequest,
+    *,
+    ledger: Ledger | None = None,
+    listener: SilentListener | None = None,
+    kept: Path | None = None,
+) -> Trace:
     """Read or make the lists, and follow each needed passage. DataError and UsageError for what cannot be read, and
-    where no question has both a need and a list."""
+    where no question has both a need and a list. Orders of a reranker go into the file `kept` as they come."""
     if request.dataset:
-        pipeline, needed = make_pipeline(request, ledger or Ledger())
+        pipeline, needed = make_pipeline(request, ledger or Ledger(), listener, kept)
     else:
         pipeline, needed = read_pipeline(request)
     tags = read_tags(request.queries) if request.queries else None
@@ -67,35 +78,90 @@ def _read_stage(given: str, request: TraceRequest) -> StageLists:
     return StageLists(name, {query: [doc for doc, _ in hits] for query, hits in ranked.items()})
 
 
-def make_pipeline(request: TraceRequest, ledger: Ledger) -> tuple[Pipeline, Needed]:
-    """Search a dataset by words and by vectors, fuse by reciprocal ranks, cut at `k`, and rerank."""
+@dataclass(frozen=True)
+class TracedCollection:
+    """A dataset as a trace uses it: what its questions need, their texts, and all passages."""
+
+    name: str
+    fingerprint: str
+    needed: Needed
+    questions: Mapping[str, str]
+    passages: Mapping[str, str]
+
+
+def read_traced_collection(request: TraceRequest) -> TracedCollection:
+    """The dataset of a request, its questions with a need drawn by the seed."""
     dataset = open_dataset(prefer_own_path(request.dataset))
-    data = dataset.load("retrieval").data
+    loaded = dataset.load("retrieval")
+    data = loaded.data
     # Grades of 1 to 5 are gains of 0 to 4; where there are none, whatever is relevant is needed.
     least = RELEVANT - 1 if dataset.gains.table is not None else np.nextafter(0, 1)
     judged = {query: [doc for doc, gain in row.items() if gain >= least] for query, row in data.qrels.items()}
     asked = [key for key in data.queries.ids if judged.get(key)]
     if request.limit is not None:
         asked = [asked[row] for row in draw(asked, request.limit, request.seed)]
-    needed = {key: judged[key] for key in asked}
     text_of = dict(zip(data.queries.ids, data.queries.texts, strict=True))
-    questions = {key: text_of[key] for key in asked}
-    passages = dict(zip(data.corpus.ids, data.corpus.texts, strict=True))
+    return TracedCollection(
+        loaded.dataset, loaded.fingerprint, {key: judged[key] for key in asked},
+        {key: text_of[key] for key in asked}, dict(zip(data.corpus.ids, data.corpus.texts, strict=True))
+    )  # fmt: skip
+
+
+def make_pipeline(
+    request: TraceRequest,
+    ledger: Ledger,
+    listener: SilentListener | None = None,
+    kept: Path | None = None,
+) -> tuple[Pipeline, Needed]:
+    """Search a dataset by words and by vectors, fuse by reciprocal ranks, cut at `k`, and rerank. What a reranker has
+    ordered is kept in the file `kept`, where the same request goes on."""
+    listener = listener or SilentListener()
+    collection = read_traced_collection(request)
+    questions, passages = collection.questions, collection.passages
     tokenizer = open_tokenizer("words")
-    runs = [
-        retrieve(system, passages, questions, request.depth, tokenizer=tokenizer)
-        for system in ("bm25", request.encoder)
-    ]
+    runs = []
+    for system in ("bm25", request.encoder):
+        listener.stage(f"search by {system}", len(questions), "questions")
+        runs.append(retrieve(system, passages, questions, request.depth, tokenizer=tokenizer))
+        listener.advanced_by(len(questions))
     words, vectors = ({query: [key for key, _ in hits] for query, hits in run.items()} for run in runs)
     fused = {query: [key for key, _ in hits] for query, hits in fuse_runs(runs, 2 * request.depth).items()}
     cut = {query: ids[: request.k] for query, ids in fused.items()}
     stages = [StageLists("fused", fused), StageLists("cut", cut)]
     if request.reranker:
         reranker = open_reranker(request.reranker, ledger=ledger, tokenizer=tokenizer, seed=request.seed)
-        order: dict[str, tuple[str, ...]] = {}
-        for query, ids in cut.items():
-            texts = [passages[key] for key in ids]
-            order[query] = rerank(reranker, questions[query], ids, texts).ids
-        stages.append(StageLists("reranked", order))
+        listener.stage(f"reranking by {request.reranker}", len(cut), "questions")
+        stages.append(StageLists("reranked", _rerank_all(reranker, collection, cut, kept, listener)))
     searches: list[tuple[str, Lists]] = [("words", words), ("vectors", vectors)]
-    return Pipeline(tuple(StageLists(*pair) for pair in searches), tuple(stages), request.passages), needed
+    pipeline = Pipeline(tuple(StageLists(*pair) for pair in searches), tuple(stages), request.passages)
+    return pipeline, collection.needed
+
+
+def _rerank_all(
+    reranker: Reranker,
+    collection: TracedCollection,
+    cut: Lists,
+    kept: Path | None,
+    listener: SilentListener,
+) -> dict[str, Sequence[str]]:
+    """The order of each question's passages, asked for where `kept` does not have it."""
+    order = {} if kept is None else _read_orders(kept)
+    with Path(os.devnull if kept is None else kept).open("ab") as file:
+        for query, ids in cut.items():
+            # Of another list than that which was ordered, nothing is known.
+            if sorted(order.get(query, ())) != sorted(ids):
+                texts = [collection.passages[key] for key in ids]
+                order[query] = list(rerank(reranker, collection.questions[query], ids, texts).ids)
+                file.write((json.dumps([query, order[query]]) + "\n").encode())
+                file.flush()
+            listener.advanced_by(1)
+    return {query: order[query] for query in cut}
+
+
+def _read_orders(kept: Path) -> dict[str, Sequence[str]]:
+    """The whole lines of a file; what a kill left of the last one is cut off."""
+    content = kept.read_bytes() if kept.exists() else b""
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        os.truncate(kept, len(whole))
+    return dict(map(json.loads, whole.splitlines()))

@@ -1,0 +1,134 @@
+"""A trace as a run: kept in a folder, planned, resumed, and read back for its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from embassay.errors import DataError
+from embassay.limits import read_bounded, record_json
+from embassay.protocols.kernel.outcome import make_file_manifest
+from embassay.protocols.kernel.session import SilentListener, check_same_arguments, open_ledger
+from embassay.protocols.kernel.tables import ColumnTable, number, text, whole, write_tables
+from embassay.protocols.rag.trace.losses import Trace, measure_prompt
+from embassay.protocols.rag.trace.options import TraceRequest
+from embassay.protocols.rag.trace.pipeline import read_traced_collection, run_trace
+from embassay.records import Result
+from embassay.runs.folder import RunFolder, make_record, to_json, write_atomic
+from embassay.systems.rerankers import RERANKERS
+
+PROTOCOL, TASK, PIPELINE = "rag", "trace", "pipeline"
+FILE, ORDERS = "trace.json", "reranked.jsonl"
+HEADLINE, LOST = "in_prompt", "lost"
+
+
+def keep_trace(
+    request: TraceRequest,
+    out: Path,
+    command: str = "",
+    *,
+    listener: SilentListener | None = None,
+    max_usd: float | None = None,
+) -> Trace:
+    """Trace a pipeline into the folder `out`, going on with what a reranker has ordered there. UsageError where it
+    holds a run of other arguments, BudgetExceeded where the reranker would cost over `max_usd`: its orders stay."""
+    folder = RunFolder(out)
+    check_same_arguments(folder, request)
+    with folder.locked():
+        with open_ledger(out, max_usd) as ledger:
+            trace = run_trace(request, ledger=ledger, listener=listener, kept=out / ORDERS)
+        rows = list(trace_rows(trace, request))
+        write_atomic(out / FILE, to_json(trace.as_dict(), indent=1) + "\n")
+        folder.write_results(rows)
+        write_atomic(out / "comparisons.json", to_json({"scopes": {}}) + "\n")
+        write_tables(out, [losses_table(trace)])
+        folder.write_manifest(_make_manifest(folder, trace, request, command))
+    return trace
+
+
+def read_trace(path: Path) -> Trace:
+    """The trace that a run's folder holds. DataError where it holds none."""
+    try:
+        return make_record(Trace, record_json(read_bounded(path / FILE)))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            "the record of the trace cannot be read", path=path / FILE, found=str(error),
+            mend="Run `embassay rag trace` again with this --out."
+        ) from error  # fmt: skip
+
+
+def trace_rows(trace: Trace, request: TraceRequest) -> Iterator[Result]:
+    """What is in the prompt, over the dataset and in all, and what is lost at each stage, by tag as subset."""
+    dataset = name_dataset(request)
+    share = measure_prompt(trace, request.resamples, request.seed)
+    for name in (dataset, ""):
+        yield Result(
+            PROTOCOL, TASK, name, "", "", "", PIPELINE, HEADLINE, share.estimate, share.n, share.low, share.high,
+            share.method, request.seed
+        )  # fmt: skip
+    for loss in trace.losses:
+        yield Result(
+            PROTOCOL, TASK, dataset, loss.tag, "", loss.stage, PIPELINE, LOST, loss.share.estimate, loss.share.n,
+            loss.share.low, loss.share.high, loss.share.method, request.seed
+        )  # fmt: skip
+
+
+def name_dataset(request: TraceRequest) -> str:
+    """What the questions and judgements are called."""
+    from embassay.protocols.rag.scoring.inputs import file_stem
+
+    return request.dataset.partition("?")[0] or file_stem(Path(request.qrels).name)
+
+
+def losses_table(trace: Trace) -> ColumnTable:
+    """A line for each stage and tag."""
+    return ColumnTable.of(
+        "trace_losses", "Where needed passages are lost", trace.losses, text("stage"), text("tag"), whole("lost"),
+        number("share", "share.estimate", 3), number("low", "share.low", 3), number("high", "share.high", 3),
+        whole("needed", "share.n"),
+        note="Share of needed passages (grade 4 or 5) lost at a stage, of the questions with a tag, or of all."
+    )  # fmt: skip
+
+
+def plan_trace(request: TraceRequest, out: Path | None) -> Iterator[str]:
+    """What a trace with a dataset takes, in lines; nothing is searched or sent."""
+    if not request.dataset:
+        yield "The lists are files: tracing them searches nothing and costs nothing."
+        return
+    collection = read_traced_collection(request)
+    questions, passages = len(collection.questions), len(collection.passages)
+    yield f"{questions:,} questions that need {sum(map(len, collection.needed.values())):,} of {passages:,} passages."
+    yield f"Search by words and by {request.encoder}: {request.depth:,} passages each; the cut leaves {request.k:,}."
+    if not request.reranker:
+        return
+    kept = (out / ORDERS).read_bytes().count(b"\n") if out is not None and (out / ORDERS).exists() else 0
+    left = max(0, questions - kept)
+    pairs = left * min(request.k, passages)
+    yield f"Reranking by {request.reranker}: {pairs:,} pairs of {left:,} questions; {kept:,} are ordered already."
+    spec = RERANKERS.parse(request.reranker)
+    is_remote = "embassay[llm]" in dict(RERANKERS.get(spec.name).facts).get("needs", "")
+    if is_remote and "price" not in spec.params:
+        yield "Its price is not known here: add price= to the reranker to see what it costs."
+
+
+def _make_manifest(folder: RunFolder, trace: Trace, request: TraceRequest, command: str) -> dict[str, Any]:
+    name, source = name_dataset(request), request.dataset or request.qrels
+    systems = [{"name": PIPELINE, "kind": "run", "identity": " > ".join(trace.names), "facts": {}}]
+    tasks = {TASK: {"n": trace.questions, "skipped": [], "warnings": list(trace.notes)}}
+    dataset = {"name": name, "source": source, "lang": "", "fingerprint": "", "tasks": tasks}
+    cell = {
+        "key": PIPELINE, "task": TASK, "dataset": name, "system": PIPELINE, "status": "done", "reason": "",
+        "seconds": None, "counts": {"questions": trace.questions, "passages": len(trace.rows)}, "skipped": [],
+        "warnings": [],
+    }  # fmt: skip
+    return make_file_manifest(
+        folder,
+        PROTOCOL,
+        command,
+        request.as_dict(),
+        systems=systems,
+        datasets=[dataset],
+        cells=[cell],
+        kind=TASK,
+    )
