@@ -288,6 +288,10 @@ class ProgressLines(_ProgressTally):
         named = f"  {_cell_name(cell)}  {state}" if shown else ""
         _print_line(f"{self.ended_cells} of {self.cells}{named}  {self.left()}".rstrip())
 
+    def told(self, line: str) -> None:
+        if not self._brief:
+            _print_line(line)
+
     def over(self) -> None:
         self.say_late()
         cells = format_counted(self._all, "cell") if self._all else "done"
@@ -308,6 +312,9 @@ class ProgressBars(_ProgressTally):
 
     def growing(self, added: Mapping[str, Sequence[str]]) -> None:
         self._progress.console.print(_say_additions(added), markup=False, highlight=False)
+
+    def told(self, line: str) -> None:
+        self._progress.console.print(line, markup=False, highlight=False)
 
     def reckoned(self, line: str) -> None:
         self._progress.console.print(f"{self.title}: {line}", markup=False, highlight=False)

@@ -23,7 +23,8 @@ from embassay.protocols.choose.questions import FITTED, cell_options, read_user_
 from embassay.protocols.choose.studies import find_last_study, write_grading_study
 from embassay.protocols.hume.store import AnswerDraft, open_store
 from embassay.protocols.hume.study import read_study
-from embassay.protocols.kernel.outcome import Run
+from embassay.protocols.kernel.outcome import Cell, Run
+from embassay.protocols.kernel.session import SilentListener
 from embassay.records import Result
 from embassay.report.terminal import run_view
 from embassay.runs.folder import RunFolder
@@ -547,3 +548,33 @@ def test_passages_are_shown(tmp_path: Path) -> None:
     assert (shown["id"], shown["text"]) == ("a.md#1", f"Harbours\n\n{HARBOUR}")
     assert shown["question"] in HARBOUR
     assert list(tmp_path.iterdir()) == [tmp_path / "a.md"]
+
+
+class Hearer(SilentListener):
+    """Keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.systems: list[str] = []
+
+    def told(self, line: str) -> None:
+        """What stands already."""
+        self.lines.append(line)
+
+    def started(self, cell: Cell) -> None:
+        """Which is in work."""
+        self.systems.append(cell.system)
+
+
+def test_who_may_be_best_is_told_while_others_are_to_come(tmp_path: Path) -> None:
+    """From the second answer on, with chances that sum to 1, and not once more at the end."""
+    heard = Hearer()
+    systems = ["bm25", "jaccard", "levenshtein"]
+    eb.choose(systems, "sample", out=tmp_path / "run", listener=heard, seed=1)
+    assert len(heard.lines) == 1
+    (line,) = heard.lines
+    last = [name for name in heard.systems if name in systems][-1]
+    assert line.endswith(f"To come: {last}.")
+    chances = [int(word.strip("()%,.")) for word in line.split() if "%" in word]
+    assert len(chances) == 2
+    assert abs(sum(chances) - 100) <= 1

@@ -25,7 +25,7 @@ from embassay.protocols.choose.belief import (
 )
 from embassay.protocols.choose.options import AS_GOOD, FEW, FOUND
 from embassay.protocols.choose.questions import AGREED, BY_MODEL, FITTED, passage_gains, passage_nearness
-from embassay.protocols.kernel.tables import ColumnTable, number, text
+from embassay.protocols.kernel.tables import ColumnTable, format_percent, number, text
 from embassay.records import Result
 
 CANNOT = "cannot say"
@@ -196,6 +196,13 @@ def make_standing(
         labels,
         tuple(missing),
     )
+
+
+def describe_so_far(standing: ChoiceStanding, missing: Sequence[str]) -> str:
+    """Who may be best of those that have answered, the likeliest first, and who has not."""
+    order = np.argsort(-standing.belief.best, kind="stable").tolist()
+    chances = (f"{standing.systems[row]} ({format_percent(standing.belief.best.item(row))})" for row in order)
+    return f"So far: {', '.join(chances)}. To come: {', '.join(missing)}."
 
 
 def _shared_values(answers: Sequence[Mapping[str, float]]) -> Values:

@@ -22,6 +22,7 @@ from embassay.protocols.choose.conclusions import (
     choice_tables,
     concluded_rows,
     deciding_questions,
+    describe_so_far,
     find_contenders,
     make_standing,
 )
@@ -281,6 +282,7 @@ class Choices(RetrieverProtocol):
     request = ChoiceRequest
     kinds: ClassVar = {TASK: "search"}
     compared = "own"
+    cheapest_first = True
 
     def __init__(self) -> None:
         self.commissions: tuple[QuestionCommission, ...] = ()
@@ -407,6 +409,15 @@ class Choices(RetrieverProtocol):
                 write_grading_study(self.folder.path, rows, lists, plan.request.seed)
                 matrices.append(self._matrix(plan, dataset.source, dataset.name, answers))
         write_matrices(self.folder.path, matrices)
+
+    def tell_so_far(self, session: Session, listener: SilentListener) -> None:
+        """Who may be best of the systems that have answered, while others are still to come."""
+        plan, ended = session.plan, session.ended()
+        for dataset in plan.datasets:
+            answers = self._answered(plan, dataset.name, ended)
+            missing = [name for name in _contender_names(plan) if name not in answers]
+            if len(answers) > 1 and missing:
+                listener.told(describe_so_far(self._concluded(plan, dataset.name, answers), missing))
 
     def _write(self, listener: SilentListener, ledger: Ledger) -> None:
         for job in self.commissions:

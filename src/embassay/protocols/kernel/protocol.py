@@ -61,6 +61,8 @@ class Protocol:
     """Whether a dataset is taken for tasks that it is named with; False for steps that have one of their own."""
     by_language: ClassVar[bool] = False
     """Whether the subsets of a dataset are languages."""
+    cheapest_first: ClassVar[bool] = False
+    """Whether cells that take less time are done before others, so that there is something to tell soon."""
     evaluate: Evaluate
     """How a cell is done; a function of a module, for it travels to worker processes."""
     folder: RunFolder
@@ -162,6 +164,9 @@ class Protocol:
     def work(self, session: Any, listener: SilentListener) -> None:
         """Do the cells; a protocol that plans as it goes gives the session more of them."""
         session.do(listener)
+
+    def tell_so_far(self, session: Any, listener: SilentListener) -> None:
+        """Say what the cells that have ended show; by default nothing."""
 
     def told_at_the_end(self, session: Any) -> Mapping[str, Any]:
         """What manifests say besides, or anew, once the work has stopped, for whatever reason."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -68,6 +69,9 @@ class SilentListener:
 
     def ended(self, cell: Cell, record: CellRecord) -> None:
         """A cell is done or has failed."""
+
+    def told(self, line: str) -> None:
+        """What the cells that have ended show already."""
 
     def over(self) -> None:
         """The run has come to its end."""
@@ -311,8 +315,10 @@ class Session(Attempt):
     def do(self, listener: SilentListener) -> None:
         """Do the cells of the plan that are not done, keeping each as it ends."""
         self._read()
-        waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
-        listener.planned(self.plan, waiting, self._seconds())
+        waiting, seconds = [cell for cell in self.plan.cells if cell.key not in self.records], self._seconds()
+        if self.protocol.cheapest_first:
+            waiting.sort(key=lambda cell: seconds.get(cell.key, math.inf))
+        listener.planned(self.plan, waiting, seconds)
         evaluate, ledger = self.protocol.evaluate, self.accounts.ledger
         steps = self.crew.do(waiting, evaluate, listener, partial(evaluate, ledger=ledger))
         with closing(steps):  # type: ignore[type-var]
@@ -320,6 +326,7 @@ class Session(Attempt):
                 self.records[record.key] = record
                 self._fresh.append(record)
                 self.folder.append_results(self.protocol.rows(self.plan, record))
+                self.protocol.tell_so_far(self, listener)
 
     def end(self) -> None:
         """Put the rows in order and write what follows from them; whatever has happened."""
