@@ -40,6 +40,11 @@ def find_by_path(request: Request) -> list[str]:
     return find(question, 4)
 
 
+def refuse(request: Request) -> dict[str, Any]:
+    del request
+    return {"error": "index not ready"}
+
+
 SERVED: list[Path] = []
 """The folder of a run's served passages: /collections/NAME/search searches NAME.jsonl there."""
 
@@ -66,6 +71,7 @@ def search_collection(request: Request) -> dict[str, Any]:
 
 
 ROUTES = {
+    ("POST", "/refusing"): refuse,
     ("POST", "/search"): search,
     ("POST", "/collections/(.+)/search"): search_collection,
     ("GET", "/find/(.+)"): find_by_path,

@@ -160,8 +160,8 @@ def test_the_scores_are_those_of_the_exported_file(files: Path) -> None:
     values = {name: part["value"].to_list() for (name,), part in found.values.group_by("run")}
     assert values["ids"] == values["texts"] == values["pairs"] == values["file"]
     notes = [note.text for note in found.record.notes if note.kind == "live"]
-    assert len(notes) == 3
-    assert all("median" in note for note in notes)
+    assert sum("median" in note for note in notes) == 3
+    assert sum("20 of 20 answers hold fewer than 30" in note for note in notes) == 3
 
 
 def test_failed_questions_do_not_count(files: Path) -> None:
@@ -245,3 +245,83 @@ def test_limits_are_those_of_other_servers() -> None:
     """The manners of a retriever pass on as they are."""
     limits = AskingOptions(7, rpm=30, timeout=2, attempts=5).limits
     assert limits == Limits(rpm=30, concurrency=7, timeout=2, attempts=5)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"error": {"type": "not_ready", "reason": "no shard"}}, "no shard"),
+        ({"error": "index not ready"}, "index not ready"),
+        ({"detail": "Not authenticated"}, "Not authenticated"),
+        ({"status": "error", "message": "quota exceeded"}, "quota exceeded"),
+        ([None, "bus"], "no list of documents"),
+        ([["bus"], ["helmet"]], "lists within its list"),
+        ({"bus", "helmet"}, "a set, whose order says nothing"),
+        (None, "None"),
+    ],
+)
+def test_what_is_no_answer_is_a_failure_and_is_not_kept(tmp_path: Path, answer: Any, reason: str) -> None:
+    """Such as an error that is sent with status 200: its question failed, and is asked again."""
+    broken = set(list(ASKED.values())[:1])
+
+    def search(question: str) -> Any:
+        return answer if question in broken else find(question, 3)
+
+    run = ask(tmp_path, search)
+    assert list(run.failed) == ["q0"]
+    assert reason in run.failed["q0"]
+    assert "q0" not in rows(run)
+    broken.clear()
+    assert ask(tmp_path, search).failed == {}
+
+
+def test_an_error_that_a_server_sends_as_an_answer_is_a_failure(tmp_path: Path) -> None:
+    """Whatever its status is."""
+    with StubServer() as stub:
+        template = tmp_path / "find.json"
+        template.write_text(json.dumps({"url": f"{stub.url}/refusing", "attempts": 1}))
+        asked = make_live_runs([str(template)], AskedQuestions({"a": "x", "b": "y"}, 3), tmp_path / "out")
+        with pytest.raises(ModelError, match="answered none of 2 questions"):
+            asked.__enter__()
+    assert not (tmp_path / "out" / "retrieved" / "find.jsonl").read_bytes()
+
+
+def test_empty_lists_and_lists_that_come_one_by_one_are_answers(tmp_path: Path) -> None:
+    """Nothing found is an answer; an async generator is read to its end."""
+
+    async def search(question: str) -> Any:
+        for name in [] if question == ASKED["q1"] else find(question, 2):
+            yield name
+
+    run = ask(tmp_path, search)
+    assert run.failed == {}
+    assert rows(run)["q1"] == []
+    assert rows(run)["q0"] == find(ASKED["q0"], 2)
+
+
+def test_odd_lists_are_scored_as_they_are_and_told(files: Path) -> None:
+    """Worked by hand: repeats are worth nothing, unknown ids keep their rank, the order counts where scores rise."""
+    given = {
+        "repeats": lambda question: [find(question, 1)[0]] * 2 + find(question, 4)[1:],
+        "unknown": lambda question: ["nowhere", *find(question, 2)],
+        "rising": lambda question: [(name, float(rank)) for rank, name in enumerate(find(question, 4))],
+        "fewer": lambda question: find(question, 1),
+    }
+    places = {name: str(files / f"{name}.jsonl") for name in ("queries", "corpus")}
+    scored = embassay.rag.score(files / "qrels.tsv", given, measures=["RR", "P@2"], resamples=10, **places)
+    values = {(row["run"], row["measure"]): row["value"] for row in scored.values.to_dicts()}
+    assert {name: values[name, "RR"] for name in given} == {
+        "repeats": 1.0,
+        "unknown": 0.5,
+        "rising": 1.0,
+        "fewer": 1.0,
+    }
+    assert values["repeats", "P@2"] == values["fewer", "P@2"] == 0.5
+    notes = " ".join(note.text for note in scored.record.notes)
+    for said in (
+        "already stand further up",
+        "not in the corpus",
+        "rises with the rank",
+        "fewer: 20 of 20 answers",
+    ):
+        assert said in notes

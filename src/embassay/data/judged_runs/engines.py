@@ -99,6 +99,22 @@ def _engine_refusal(record: Any) -> str:
     return ": ".join(str(error[key]) for key in ("type", "reason") if error.get(key)) or "an error"
 
 
+def find_answer_fault(record: Any) -> str:
+    """Why what an engine sent is no answer: an error, or nothing that could be a list of documents. Empty where it is
+    one; an empty list is.
+
+    >>> find_answer_fault({"hits": []}), find_answer_fault({"detail": "not ready"})
+    ('', "it holds no list of documents: {'detail': 'not ready'}")
+    """
+    if refusal := _engine_refusal(record):
+        return f"the engine answered with an error: {refusal}"
+    try:
+        lists = find_hit_lists(record)
+    except SeveralQuestions:
+        return "it holds lists within its list"
+    return "" if lists or table_rows(record) else f"it holds no list of documents: {show_value(record)}"
+
+
 def _first_value(content: bytes) -> Any:
     """The value in the first line, or in all; None for what is no JSON, ValueError for JSON that cannot be used."""
     line = content.lstrip().partition(b"\n")[0]

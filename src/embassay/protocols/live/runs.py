@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from embassay.data.judged_runs import CorpusTexts, read_run
+from embassay.data.judged_runs.engines import find_answer_fault
 from embassay.data.rows import show_value
 from embassay.data.views import draw
 from embassay.errors import ModelError, UsageError
@@ -154,6 +155,7 @@ def open_for_questions(
         retriever.name = name or retriever.name
     else:
         retriever = given
+    retriever.find_fault = find_fault
     if ledger is not None and ledger.max_usd is not None and retriever.manners.price is None:
         raise UsageError(
             f"The cost is limited, and the price of {retriever.name} is not known.",
@@ -330,6 +332,14 @@ class _AskedRetriever:
                 f"{self.retriever.name} answered none of {len(failed)} questions: {self._reason(error)}.",
                 mend=error.mend or "Try it on one question: --dry-run.",
             ) from error
+
+
+def find_fault(value: Any) -> str:
+    """Why an answer is none; empty where it is one."""
+    row = make_row("q", "", LiveAnswer(value, 0.0))
+    return find_answer_fault(
+        {key: part for key, part in row.items() if key not in ("query_id", "question", "seconds")}
+    )
 
 
 def make_row(query: str, question: str, answer: LiveAnswer) -> dict[str, Any]:

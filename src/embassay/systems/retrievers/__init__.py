@@ -18,7 +18,7 @@ from typing import Any
 
 from embassay.contracts import Usage
 from embassay.errors import UsageError
-from embassay.systems.remote import Calls, Ledger, ServerReply
+from embassay.systems.remote import Calls, Ledger, Malformed, ServerReply
 from embassay.systems.remote.pace import Limits
 
 
@@ -84,13 +84,18 @@ class Retriever(ABC):
     def __init__(self, name: str, identity: str, manners: AskingOptions, ledger: Ledger | None) -> None:
         self.name, self.identity, self.manners = name, identity, manners
         self._calls = Calls(name, ledger, manners.limits)
+        self.find_fault: Callable[[Any], str] = lambda _: ""
+        """Why an answer is none, such as an error that was sent as one; empty where it is one."""
 
     async def ask(self, question: str) -> LiveAnswer:
         """The answer to a question. ModelError where it fails for good, BudgetExceeded where there is no money."""
         price = self.manners.price
 
         async def send() -> ServerReply[Any]:
-            return ServerReply(await self.send(question), Usage(requests=1, usd=price))
+            value = await self.send(question)
+            if fault := self.find_fault(value):
+                raise Malformed(fault)
+            return ServerReply(value, Usage(requests=1, usd=price))
 
         answer = await self._calls.ask(send, tokens=1, usd=price, read_usd=price)
         return LiveAnswer(answer.value, answer.usage.seconds)
@@ -168,7 +173,9 @@ def answer_as_json(value: Any) -> Any:
         return value
     if isinstance(value, dict):
         return {str(key): answer_as_json(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, set | frozenset):
+        raise TypeError("a set, whose order says nothing")
+    if isinstance(value, list | tuple):
         return [answer_as_json(inner) for inner in value]
     for name in _WRITERS:
         write: Callable[[], Any] | None = getattr(value, name, None)

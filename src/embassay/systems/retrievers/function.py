@@ -142,6 +142,8 @@ class FunctionRetriever(Retriever):
         if inspect.iscoroutinefunction(self._function):
             return await self._function(question, **self._arguments)
         value = await _run_in_thread(lambda: self._function(question, **self._arguments))
+        if inspect.isasyncgen(value):
+            return [entry async for entry in value]
         return await value if inspect.isawaitable(value) else value
 
 

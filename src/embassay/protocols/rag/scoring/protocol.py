@@ -208,7 +208,7 @@ def score_inputs(
     has = {"answers": answers is not None, "facets": inputs.facets is not None}
     measures = requested_measures(request.measures, request.cutoffs, **has)
     judgements = map_grades(inputs.qrels, request.grades)
-    before = [*_note_own_documents(gone, inputs, judgements), *_live_notes(inputs.live)]
+    before = [*_note_own_documents(gone, inputs, judgements), *_live_notes(inputs)]
     before += note_unknown_facets(inputs, judgements)
     separator = request.separator if any(measure.needs_sources for measure in measures) else None
     board = place_runs(inputs, judgements, separator)
@@ -280,11 +280,17 @@ def _measure_runs(
     )
 
 
-def _live_notes(live: Mapping[str, LiveRun]) -> Iterator[Note]:
-    """What is to be said of runs for which a retriever was asked."""
-    for name, run in live.items():
+def _live_notes(inputs: Inputs) -> Iterator[Note]:
+    """What is to be said of runs for which a retriever was asked: how it answered, and lists shorter than wanted."""
+    for name, run in inputs.live.items():
+        total = len(run.failed) + len(run.seconds)
         for text in run.notes():
-            yield Note("live", f"{name}: {text}.", name, len(run.failed), len(run.failed) + len(run.seconds))
+            yield Note("live", f"{name}: {text}.", name, len(run.failed), total)
+        lengths = inputs.runs[name].frame["query"].value_counts()["count"]
+        short = len(run.seconds) - int((lengths >= run.depth).sum())
+        if short > 0:
+            text = f"{name}: {short:,} of {len(run.seconds):,} answers hold fewer than {run.depth} documents."
+            yield Note("live", text, name, short, total)
 
 
 def _by_tag(
