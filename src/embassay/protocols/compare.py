@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.errors import UsageError
+from embassay.errors import EmbassayError, UsageError
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, clip_difference
 from embassay.protocols.kernel.estimates import DEFINED
-from embassay.protocols.kernel.outcome import render_view
+from embassay.protocols.kernel.outcome import render_html, render_view
 from embassay.protocols.run_values import (
     ComparisonSide,
     PerItem,
@@ -25,7 +27,7 @@ from embassay.protocols.run_values import (
     is_wanted,
     read_values,
 )
-from embassay.runs.folder import shorten_folder_names
+from embassay.runs.folder import MANIFEST, RunFolder, shorten_folder_names
 from embassay.stats import (
     Estimate,
     Freedom,
@@ -49,6 +51,8 @@ from embassay.stats.ranks import make_rank_ranges
 
 METHOD = "paired bootstrap: t test of the difference with its bootstrap standard error"
 UNPAIRED = "t test of the difference with the bootstrap standard errors of both runs"
+MOST_RUNS = 200
+"""Folders that are looked at for a run to name."""
 _NONE = float("nan")
 Floats = NDArray[np.float64]
 
@@ -603,6 +607,11 @@ class Comparison:
         view = "pair_view" if self.pair else "fields_view"
         return render_view(view, self.pair or self.fields, self.protocol)
 
+    def _repr_html_(self) -> str:
+        """The same in a notebook."""
+        view = "pair_view" if self.pair else "fields_view"
+        return render_html(view, self.pair or self.fields, self.protocol)
+
 
 def compare(
     *runs: str | Path | InFolder,
@@ -628,9 +637,12 @@ def compare(
         raise UsageError(f"{len(runs)} runs are given.", mend=f"Give one run, or two.{by}")
     folders = [find_run_folder(run) for run in runs]
     if len(folders) == 2 and not any(folder.exists() for folder in folders):
+        names = [str(folder) for folder in folders]
+        run = quote(str(next(iter(find_runs_with(names, Path())), "RUN")))
+        first, second = map(quote, names)
         raise UsageError(
-            f"{folders[0]} and {folders[1]} are no folders of runs.",
-            mend=f"Name two systems after their run: embassay compare RUN -a {folders[0]} -b {folders[1]}.",
+            f"{names[0]} and {names[1]} are no folders of runs.",
+            mend=f"Name two systems after their run: embassay compare {run} -a {first} -b {second}.",
         )
     read = [read_values(folder) for folder in folders]
     protocol = read[0].protocol
@@ -647,6 +659,24 @@ def compare(
         raise UsageError("The system to compare with, b, is missing.", mend="Name it, or give a second run.")
     pair = compare_systems(read[0], a, b or a, *read[1:], tasks=tasks, measures=measures, seed=seed)
     return Comparison(protocol, pair)
+
+
+def find_runs_with(systems: Sequence[str], folder: Path) -> list[Path]:
+    """The runs in a folder, one or two levels below it, that have all of these systems: the latest first."""
+    manifests = [
+        path for depth in ("*", "*/*") for path in islice(folder.glob(f"{depth}/{MANIFEST}"), MOST_RUNS)
+    ]
+    manifests.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    return [path.parent for path in manifests if _has_systems(path.parent, systems)]
+
+
+def _has_systems(run: Path, systems: Sequence[str]) -> bool:
+    try:
+        manifest = RunFolder(run).read_manifest() or {}
+        names = {system["name"] for system in manifest.get("systems", ())}
+    except (EmbassayError, KeyError, TypeError):  # what is broken is no run to name
+        return False
+    return names.issuperset(systems)
 
 
 def find_run_folder(run: str | Path | InFolder) -> Path:

@@ -28,7 +28,7 @@ from embassay.protocols.compare import (
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import MISSING_LABELS, Claim, select_kind, state_count
 from embassay.protocols.kernel.comparisons import OVERALL
-from embassay.protocols.kernel.outcome import render_view
+from embassay.protocols.kernel.outcome import render_html, render_view
 from embassay.protocols.kernel.quantities import REACH, forecast_difference
 from embassay.protocols.kernel.tables import format_counted
 from embassay.protocols.run_values import is_wanted
@@ -40,6 +40,8 @@ from embassay.stats.few_labels import Outlook, forecast_labels
 
 MORE = (50, 400)
 """How many more items are told of where a bar is undecided."""
+
+_NOT_THERE = "not in this run (-s judges only the systems it names; --as NEW=OLD names one that was renamed)"
 
 
 @dataclass(frozen=True)
@@ -341,7 +343,7 @@ def _test_both_runs(
     if before is None or before.headline.value is None:
         return _Test(place, system, None, reason="it had no value before")
     if after is None or after.headline.value is None:
-        why = after.headline.reason if after else "not in this run (-s judges only the systems that it names)"
+        why = after.headline.reason if after else _NOT_THERE
         return _Test(place, system, None, reason=f"no value now: {why}", stops=True)
     if data := explain_other_data(now, base, place):
         shared = base.datasets_of(place[0]) & now.datasets_of(place[0])
@@ -482,6 +484,10 @@ class Gate:
     def __str__(self) -> str:
         """Verdict and table in 80 columns."""
         return render_view("gate_view", self.verdicts, self.judge)
+
+    def _repr_html_(self) -> str:
+        """The same in a notebook."""
+        return render_html("gate_view", self.verdicts, self.judge)
 
 
 def read_names(pairs: Sequence[str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.compare import (
     compare_manifests,
@@ -254,3 +255,17 @@ def test_a_system_in_two_runs_is_compared_on_the_datasets_of_both(tmp_path: Path
     write_standings(path, [*read_standings(path), *more])
     parts = compare_systems(first, "good", "poor", read_values(path)).contrasts
     assert {one.dataset for one in parts if one.difference is not None} == {"june"}
+
+
+def test_two_systems_are_told_the_run_that_has_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The nearest folder with both; without one, the form alone."""
+    eb.sage.run(
+        ["jaccard", "rouge"], tasks=["sensitivity"], limit=4, tokenizer="words", out=tmp_path / "runs" / "a"
+    )
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as told:
+        eb.compare("rouge", "jaccard")
+    assert "compare runs/a -a rouge -b jaccard" in str(told.value.mend)
+    with pytest.raises(UsageError) as told:
+        eb.compare("rouge", "bm25")
+    assert "compare RUN -a rouge -b bm25" in str(told.value.mend)

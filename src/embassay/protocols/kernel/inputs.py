@@ -77,12 +77,17 @@ def _write_rows(frame: Any, path: Path) -> Path:
 
 
 def _frame_rows(frame: Any) -> Iterable[Mapping[str, Any]]:
-    """The rows of a polars or pandas frame, a lazy one, a table of pyarrow, a dataset of `datasets`, or a list."""
+    """The rows of a polars or pandas frame, a lazy one, a table of pyarrow, a relation of DuckDB or whatever else gives
+    Arrow, a dataset of `datasets`, or a list."""
     if hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
         frame = frame.collect()
     for method in ("to_dicts", "to_pylist"):
         if hasattr(frame, method):
             return getattr(frame, method)()  # type: ignore[no-any-return]
+    if hasattr(frame, "__arrow_c_stream__"):
+        import polars as pl
+
+        return pl.DataFrame(frame).to_dicts()
     if hasattr(frame, "to_list") and hasattr(frame, "column_names"):
         return frame.to_list()  # type: ignore[no-any-return]
     if hasattr(frame, "to_dict") and hasattr(frame, "columns"):

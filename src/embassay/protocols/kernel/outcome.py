@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from embassay import __version__
@@ -265,6 +266,22 @@ def render_view(view: str, *of: object) -> str:
     return str(import_attribute("embassay.document.terminal:draw_blocks")(blocks).plain)
 
 
+_NOTEBOOK = (
+    "<style>.embassay table{border-collapse:collapse;margin:.5em 0}.embassay th,.embassay td{padding:.2em .7em;"
+    "border-bottom:1px solid #8886;text-align:left}.embassay .num{text-align:right;font-variant-numeric:tabular-nums}"
+    ".embassay .sr{display:none}.embassay h1{font-size:1.2em}.embassay ul{margin:.3em 0}.embassay small{opacity:.75}"
+    "</style>"
+)
+"""How a view looks in a notebook, which has no style of a report."""
+
+
+def render_html(view: str, *of: object) -> str:
+    """The same as HTML, for a notebook."""
+    blocks = import_attribute(f"{_SHOWN}.terminal:{view}")(*of)
+    drawn = import_attribute("embassay.document.html:render_blocks")(blocks)
+    return f'<div class="embassay">{_NOTEBOOK}{drawn}</div>'
+
+
 _MAIN = {
     "score": "rag_score", "golden": "rag_table14", "sweep": "rag_frontier", "names": "rag_table10",
     "noise": "rag_table12", "choose": "choice"
@@ -379,6 +396,19 @@ class Run:
         written: Path = import_attribute(f"{_SHOWN}:write_report")([self.path], out=target, summary=summary)
         return written
 
+    def export(self, form: str, out: str | Path, *, table: str = "") -> Path:
+        """Write the run for other tools, as `embassay export --to FORM` does: `csv`, `latex`, `parquet`, `mteb`,
+        `figures`, `eee` or `hub`; `out` is a folder, or one file by its name's end. UsageError for another form."""
+        export = import_attribute("embassay.interchange.forms:export")
+        written: Path = export([self.path], form, Path(out), table=table).out
+        return written
+
+    def latex(self, table: str = "") -> str:
+        """A table of the run by its file name as LaTeX with booktabs; by default its headlines. UsageError for a table
+        that the run has not."""
+        with TemporaryDirectory(prefix="embassay-") as folder:
+            return self.export("latex", Path(folder) / "table.tex", table=table).read_text("utf-8")
+
     def plot(self, name: str = "scores") -> Any:
         """A figure of the run, which shows itself in a notebook and has `save(path)` for SVG and PDF: `scores`, or one
         of its tables that is drawn (docs/interchange.md). UsageError without the extra `figures`, or for another name.
@@ -390,14 +420,8 @@ class Run:
         return render_view("run_view", self.path)
 
     def _repr_html_(self) -> str:
-        """In a notebook: the verdict, and the ranks where there are some."""
-        from html import escape
-
-        words = escape(render_view("verdict_view", self.path))
-        try:
-            return f"<p>{words}</p>{self.ranks()._repr_html_()}"
-        except UsageError:  # a run of another kind ranks no systems
-            return f"<p>{words}</p>"
+        """In a notebook: the same, with every column."""
+        return render_html("run_view", self.path, True)
 
     def compare(self, a: str, b: str, task: str = "") -> Any:
         """System a minus system b, overall and in its parts or on one `task`: a `Comparison` of

@@ -240,9 +240,16 @@ def choose_tasks(
         needs = "; ".join(f"{name} lacks {' and '.join(columns)}" for name, columns in lacking.items())
         raise UsageError(
             f"The dataset {source!r} fits none of the requested tasks: {needs}.",
-            mend="Name its columns with --map, for example --map text=body,label=topic, or choose another task.",
+            mend=_mend_unfit(dataset),
         )
     return joined
+
+
+def _mend_unfit(dataset: Dataset) -> str:
+    """What to do with data that fit no task: rated pairs have another protocol."""
+    if "pairs" in dataset.shapes():
+        return "Rated pairs are for PTEB: embassay pteb run, or embassay.pteb.run in Python."
+    return "Name its columns with --map, for example --map text=body,label=topic, or choose another task."
 
 
 def _choose_meant_tasks(

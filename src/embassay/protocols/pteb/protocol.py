@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from embassay.data import open_dataset
 from embassay.protocols.kernel.inputs import name_sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.request import frame_folder, make_request, make_run_folder
@@ -48,7 +50,7 @@ from embassay.systems.remote.ledger import estimate_tokens
 def run(
     systems: Sequence[Any] | Mapping[str, Any],
     *,
-    paraphraser: str | Sequence[str] = "recorded",
+    paraphraser: str | Sequence[str] | None = None,
     datasets: Sequence[Any] | Mapping[str, Any] = ("sample",),
     out: str | Path | None = None,
     workers: Workers = 1,
@@ -62,18 +64,36 @@ def run(
     Systems may be objects of your own and datasets frames, as in `TaskProtocol.run`. Further arguments are those of
     `Request`: tasks, runs (6), seed (1337), prompts, until_ci, baseline, limit,
     tokenizer ("cl100k"), generation, options; `original_only` scores the texts as they are, and needs no paraphraser.
+    Without one the paraphrases that the datasets record are taken; where one has none, the texts as they are alone,
+    with a warning.
     Raises UsageError when `out` holds a run of other arguments, BudgetExceeded when `max_usd` is reached: what is
     finished is kept.
     """
-    paraphrasers = (paraphraser,) if isinstance(paraphraser, str) else tuple(paraphraser)
-    if arguments.get("original_only") and paraphraser == "recorded":
-        paraphrasers = ()
     folder = Path(out) if out is not None else make_run_folder("pteb")
+    sources = name_sources(datasets, frame_folder(folder))
+    if paraphraser is None:
+        without = None if arguments.get("original_only") else _find_without_paraphrases(sources, arguments)
+        if without is not None:
+            warnings.warn(
+                f"No paraphraser is named and {without} has no paraphrases: only its texts as they are get scores. "
+                "Name one, such as paraphraser='ollama:gemma3:27b'.", stacklevel=2
+            )  # fmt: skip
+            arguments["original_only"] = True
+        paraphraser = () if arguments.get("original_only") else "recorded"
     request = make_request(
         Request, run, arguments, register_objects(systems, workers=workers),
-        datasets=name_sources(datasets, frame_folder(folder)), paraphrasers=paraphrasers
+        datasets=sources, paraphrasers=(paraphraser,) if isinstance(paraphraser, str) else tuple(paraphraser)
     )  # fmt: skip
     return Pteb().carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)
+
+
+def _find_without_paraphrases(sources: Sequence[str], arguments: Mapping[str, Any]) -> str | None:
+    """The first dataset that has no column of paraphrases; None where all have."""
+    for source in sources:
+        dataset = open_dataset(source, mapping=arguments.get("mapping") or {}, split=arguments.get("split"))
+        if dataset.missing("paraphrases"):
+            return dataset.name
+    return None
 
 
 class Pteb(WordedProtocol):

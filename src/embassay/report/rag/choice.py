@@ -158,7 +158,8 @@ def _alike_claims(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
 def _label_claims(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
     """How many judged questions more are likely to bring the expected loss within the tolerance, or that not even the
     most that are looked at are; none where it is."""
-    if choice["expected_regret"] <= choice["tolerance"]:
+    # A run from before there were chances says nothing of labels.
+    if choice["expected_regret"] <= choice["tolerance"] or not choice.get("chance_with_labels"):
         return ()
     return (_label_claim(choice),)
 
@@ -291,7 +292,7 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
                 ("Questions to judge next: ", Command(TO_GRADE), f" ({_judging_amount(record.path)}).")
             )
             yield from _next_blocks(record)
-        yield replace(_regret_table(choice), title="Expected regret after so many judged questions")
+        yield replace(_labels_table(choice), title="What judged questions would bring")
         yield Text(f"The weights of the signals were fitted on {', '.join(choice['trained_on'])}.")
     yield from matrix_blocks(record.path) if alone else ()
 
@@ -480,8 +481,19 @@ def _score_entry(record: Record, dataset: str, system: str, family: str) -> Entr
     return Entry(SCORE.text(row.value), small, ",".join(map(str, (row.value, *ends))))
 
 
-def _regret_table(choice: Mapping[str, Any]) -> Table:
-    regrets: Sequence[tuple[str, float]] = list(choice["regret_with_labels"].items())
-    heads: list[str | Column] = ["Judged questions", *number_columns("Expected regret")]
-    rows: list[list[str | Entry]] = [[n, Entry(SCORE.text(value), exact=str(value))] for n, value in regrets]
+def _labels_table(choice: Mapping[str, Any]) -> Table:
+    """What judged questions bring: the chance that they decide, and the regret that is left in the mean."""
+    chances = choice.get("chance_with_labels", {})
+    heads: list[str | Column] = ["Judged questions", *number_columns("Chance to decide", "Regret left")]
+    rows: list[list[str | Entry]] = [
+        [n, _chance_entry(chances.get(n)), Entry(SCORE.text(regret), exact=str(regret))]
+        for n, regret in choice["regret_with_labels"].items()
+    ]
     return Table.of("choice-labels", heads, rows)
+
+
+def _chance_entry(chance: float | None) -> Entry:
+    """Runs from before there was this column have none."""
+    if chance is None:
+        return Entry(numbers.NONE, why="not said by this run")
+    return Entry(numbers.format_percent(chance), exact=str(chance))
