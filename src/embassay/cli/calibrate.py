@@ -175,7 +175,7 @@ def _try_retrievers(wanted: RunCalibrationRequest) -> None:
     """Ask each retriever one question, and show how its answer is read."""
     from embassay.protocols.live.runs import try_retrievers
     from embassay.protocols.rag.scoring.inputs import read_known_texts
-    from embassay.protocols.rag.scoring.threshold import asked_of_retrievers
+    from embassay.protocols.rag.scoring.threshold import prepare_questions
 
     files = wanted.files
     if not files.retrievers:
@@ -183,7 +183,7 @@ def _try_retrievers(wanted: RunCalibrationRequest) -> None:
             "There is nothing to ask: runs are files, and calibrating them sends nothing.",
             mend="Leave --dry-run out.",
         )
-    for line in try_retrievers(files.retrievers, asked_of_retrievers(wanted), read_known_texts(files)):
+    for line in try_retrievers(files.retrievers, prepare_questions(wanted), read_known_texts(files)):
         typer.echo(line)
 
 

@@ -93,12 +93,12 @@ def _try_retrievers(retrievers: Sequence[str], request: GoldenRequest) -> None:
     """Ask each one question, and show how its answer is read."""
     from embassay.protocols.live.runs import try_retrievers
     from embassay.protocols.rag.golden.corpus import GoldenWork, read_inputs
-    from embassay.protocols.rag.golden.protocol import asked_of_retrievers, known_texts
+    from embassay.protocols.rag.golden.protocol import prepare_questions, known_texts
     from embassay.systems.remote import Ledger
 
     work = GoldenWork(request, read_inputs(request), Path(), Ledger())
     typer.echo("")
-    for line in try_retrievers(retrievers, asked_of_retrievers(work), known_texts(work)):
+    for line in try_retrievers(retrievers, prepare_questions(work), known_texts(work)):
         typer.echo(line)
 
 

@@ -144,12 +144,12 @@ def plan_replay(request: SessionsRequest) -> Iterator[str]:
     from embassay.errors import UsageError
     from embassay.protocols.live.runs import try_retrievers
     from embassay.protocols.rag.scoring.inputs import parse_named_path
-    from embassay.protocols.rag.sessions import asked_of_retrievers, read_sessions
+    from embassay.protocols.rag.sessions import prepare_questions, read_sessions
 
     if not request.retrievers:
         raise UsageError("There is nothing to ask: --dry-run is for --retriever.", mend="Leave it out.")
     recorded = read_sessions(parse_named_path(request.sessions[0])[1])
-    questions = asked_of_retrievers(request, recorded)
+    questions = prepare_questions(request, recorded)
     documents = {doc: "" for calls in recorded.values() for call in calls for doc in call.documents}
     yield from try_retrievers(request.retrievers, questions, CorpusTexts(documents, {}))
 

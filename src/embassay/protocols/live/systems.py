@@ -260,6 +260,7 @@ class RetrieverProtocol(TaskProtocol):
 
     def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
         """Besides what the others take, how many questions retrievers are asked."""
+        # Opened by their specs, which retrievers do not have among the systems.
         others = tuple(system for system in plan.systems if system.kind != KIND)
         cells = super().forecast(replace(plan, systems=others), measure=measure)
         asked = [
@@ -379,6 +380,7 @@ class _AskedCollection:
                         listener=listener,
                     )
             except ModelError as error:
+                # Its cell fails with this reason; the other systems go on.
                 _write_summary(summary, {}, {}, [], error.message)
                 return
             live.setdefault(run.name, {})[self.served.name] = run.facts
@@ -386,6 +388,7 @@ class _AskedCollection:
 
     def _check_served(self, retriever: Retriever, path: Path, texts: Mapping[str, str]) -> None:
         """UsageError unless the retriever finds the passage that marks the collection by its own text."""
+        # What is answered already was asked of a retriever that had passed.
         answered = path.read_bytes().count(b"\n") if path.exists() else 0
         if answered >= len(texts):
             return
@@ -414,6 +417,7 @@ class _AskedCollection:
             lists[text] = hits[: self.call.depth]
             unknown += sum(place < 0 for place, _ in lists[text])
             total += len(lists[text])
+        # Some strangers are an index that is not quite fresh; most are another one.
         if unknown > HALF * total:
             raise UsageError(
                 f"{run.name} searches other passages: {unknown:,} of {total:,} documents are none of this run's.",

@@ -437,7 +437,7 @@ def score_sessions(
         if out is not None:
             check_same_arguments(RunFolder(out), request)
         recorded = next(iter(read.values()))
-        asked = asked_of_retrievers(request, recorded)
+        asked = prepare_questions(request, recorded)
         with make_live_runs(request.retrievers, asked, out, listener=listener, max_usd=max_usd) as runs:
             replays, notes = _measure_replays(runs, recorded, evidence, request.depth)
         stacks += replays
@@ -461,7 +461,7 @@ def _read_evidence(request: SessionsRequest) -> dict[str, frozenset[str]]:
     return {query: frozenset(docs) for query, docs in needed.items()}
 
 
-def asked_of_retrievers(request: SessionsRequest, recorded: Sessions) -> AskedQuestions:
+def prepare_questions(request: SessionsRequest, recorded: Sessions) -> AskedQuestions:
     """The recorded queries, each under the id of its question and the number of its call. UsageError for a call without
     text."""
     from embassay.protocols.live.runs import AskedQuestions

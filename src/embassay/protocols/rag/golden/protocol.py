@@ -245,7 +245,7 @@ def ask_retrievers(
     if not retrievers:
         return
     with make_live_runs(
-        retrievers, asked_of_retrievers(work), folder, listener=listener, ledger=work.ledger
+        retrievers, prepare_questions(work), folder, listener=listener, ledger=work.ledger
     ) as live:
         for run in live:
             name, counts = add_run(run.name, run.path, work)
@@ -253,7 +253,7 @@ def ask_retrievers(
             yield name, {**counts, "live": run.facts}
 
 
-def asked_of_retrievers(work: GoldenWork) -> AskedQuestions:
+def prepare_questions(work: GoldenWork) -> AskedQuestions:
     """The questions as they are, for as many passages as each search gives to a pool."""
     texts = {question.id: question.text for question in work.read.questions}
     return AskedQuestions(texts, work.request.options.depth, work.request.seed)

@@ -111,12 +111,12 @@ def _ask_retrievers(
     if not request.files.retrievers:
         yield ()
         return
-    questions = asked_of_retrievers(request)
+    questions = prepare_questions(request)
     with make_live_runs(request.files.retrievers, questions, out, listener=listener, max_usd=max_usd) as live:
         yield live
 
 
-def asked_of_retrievers(request: RunCalibrationRequest) -> AskedQuestions:
+def prepare_questions(request: RunCalibrationRequest) -> AskedQuestions:
     """The judged questions, and those without an answer."""
     files = request.files
     texts = read_judged_questions(files)

@@ -146,6 +146,7 @@ class RetrieverBench(StackBench):
         """As many times as queries are timed; of a query that failed another stands for it."""
         answered = list(self.run.seconds)
         n = len(self.bench.collection.timed)
+        # Spread over the whole time of asking, since the first answers may be slower.
         step = max(1, len(answered) // n)
         spread = answered[::step][:n]
         return [spread[place % len(spread)] for place in range(n)]

@@ -62,6 +62,7 @@ def trace_rows(trace: Trace, request: TraceRequest) -> Iterator[Result]:
     """What is in the prompt, over the dataset and in all, and what is lost at each stage, by tag as subset."""
     dataset = name_dataset(request)
     share = measure_prompt(trace, request.resamples, request.seed)
+    # The second time over all datasets, of which there is one: every run folder has such rows.
     for name in (dataset, ""):
         yield Result(
             PROTOCOL, TASK, name, "", "", "", PIPELINE, HEADLINE, share.estimate, share.n, share.low, share.high,
