@@ -93,7 +93,7 @@ def _try_retrievers(retrievers: Sequence[str], request: GoldenRequest) -> None:
     """Ask each one question, and show how its answer is read."""
     from embassay.protocols.live.runs import try_retrievers
     from embassay.protocols.rag.golden.corpus import GoldenWork, read_inputs
-    from embassay.protocols.rag.golden.protocol import prepare_questions, known_texts
+    from embassay.protocols.rag.golden.protocol import known_texts, prepare_questions
     from embassay.systems.remote import Ledger
 
     work = GoldenWork(request, read_inputs(request), Path(), Ledger())

@@ -336,6 +336,7 @@ class _AskedRetriever:
 
 def find_fault(value: Any) -> str:
     """Why an answer is none; empty where it is one."""
+    # As a row of the file, for it will be read from there.
     row = make_row("q", "", LiveAnswer(value, 0.0))
     return find_answer_fault(
         {key: part for key, part in row.items() if key not in ("query_id", "question", "seconds")}

@@ -152,6 +152,7 @@ def _rerank_all(
             if sorted(order.get(query, ())) != sorted(ids):
                 texts = [collection.passages[key] for key in ids]
                 order[query] = list(rerank(reranker, collection.questions[query], ids, texts).ids)
+                # At once: a reranker may be slow, or charge.
                 file.write((json.dumps([query, order[query]]) + "\n").encode())
                 file.flush()
             listener.advanced_by(1)
