@@ -134,8 +134,9 @@ GAUGES = {
 retrievers that are asked, recall by names, distractors, attacks, guards and fresh texts; by 41 with watching a model,
 drops corrected by ratings, facets, an MCP server and what a real small model broke; by 8 with Every Eval Ever, the
 hub's results and Trackio; by 22 with recordings that are resumed, watched systems priced as they charge, and traces of
-a pipeline; by 4 with scores while a model is trained and chunkers of others. Lines to a comment rose by 1 when 2,200
-names of one word became a verb and its object: longer names take more lines."""
+a pipeline; by 4 with scores while a model is trained and chunkers of others; by 9 with late and situated chunks, which
+are judged by places of evidence. Lines to a comment rose by 1 when 2,200 names of one word became a verb and its
+object: longer names take more lines."""
 
 
 @pytest.mark.slow

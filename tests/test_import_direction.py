@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "web": BELOW_PROTOCOLS | {"protocols", "document", "report", "interchange"},
     "cli": BELOW_PROTOCOLS | {"protocols", "doctor", "document", "report", "interchange", "web"},
     "__main__": {"cli"},
-    "pytest_plugin": {"protocols", "runs"},
+    "pytest_plugin": {"errors", "protocols", "runs"},
 }
 HEAVY = {
     *("numpy", "scipy", "sklearn", "polars", "numba", "torch", "onnxruntime", "onnx", "tokenizers"),

@@ -13,17 +13,36 @@ Nothing of the package is imported before a test asks for the fixture.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 import pytest
 
 if TYPE_CHECKING:
     from embassay.protocols.gate import Gate
 
+P, T = ParamSpec("P"), TypeVar("T")
 End = Literal["value", "lower", "upper"]
 _POLL = 0.2
 _DEAR = "embassay_dear"
+
+
+def _hide_frames(method: Callable[P, T]) -> Callable[P, T]:
+    """The method, whose errors about what the user gave are told by their message at the user's line: how they came
+    about within the package helps nobody."""
+
+    @wraps(method)
+    def call(*given: P.args, **named: P.kwargs) -> T:
+        from embassay.errors import EmbassayError
+
+        __tracebackhide__ = True
+        try:
+            return method(*given, **named)
+        except EmbassayError as error:
+            raise error.with_traceback(None) from None
+
+    return call
 
 
 class HeldRun:
@@ -32,17 +51,20 @@ class HeldRun:
     def __init__(self, path: Path) -> None:
         self.path = path
 
+    @_hide_frames
     def at_least(self, score: str, number: float, *, end: End = "value") -> bool:
         """True where a score, or an `end` of its 95% interval, is at least the number. AssertionError with the gate's
         table where it is not, or has no value to test; UsageError for a score that the run does not have."""
         __tracebackhide__ = True
         return self._hold(f"{score}>={number!r}", end)
 
+    @_hide_frames
     def at_most(self, score: str, number: float, *, end: End = "value") -> bool:
         """The same where it is at most the number."""
         __tracebackhide__ = True
         return self._hold(f"{score}<={number!r}", end)
 
+    @_hide_frames
     def no_worse_than(self, earlier: str | Path, **arguments: Any) -> bool:
         """True where no system is worse than in an earlier run, by paired tests; `arguments` are those of
         `embassay.gate`: alpha, margin, names, systems, tasks, measures."""
@@ -72,12 +94,14 @@ class Embassay:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    @_hide_frames
     def open(self, path: str | Path) -> HeldRun:
         """A run that is there. DataError for a folder without one."""
         from embassay import open_run
 
         return HeldRun(Path(open_run(path).path))
 
+    @_hide_frames
     def run(self, protocol: str, **arguments: Any) -> HeldRun:
         """The run of a protocol (`sage`, `pteb`, `hteb`) with the arguments of its `run` in Python. It is made where it
         is not there yet; one of the same arguments is taken as it is, and workers of xdist wait for the first."""

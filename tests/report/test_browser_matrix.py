@@ -53,3 +53,22 @@ def test_questions_by_systems(visit: Go, run: Path, width: int) -> None:
         other.document == row.document for other in matrix.rows
     )
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_regret_and_its_interval_on_a_phone(visit: Go, run: Path) -> None:
+    """Beside the chance of being best, inside the width of the screen."""
+    page = visit(run / "report.html", "choose", width=390)
+    heads = page.locator("#choose table").first.locator("thead th")
+    assert [one.inner_text().partition("\n")[0].split("↕")[0].strip() for one in heads.all()[1:3]] == [
+        "P(best)", "Regret"
+    ]  # fmt: skip
+    box = heads.nth(3).bounding_box()
+    assert box["x"] + box["width"] <= 390
+
+
+def test_commands_are_copied_with_a_click(visit: Go, run: Path) -> None:
+    """Each command to go on with has a button."""
+    page = visit(run / "report.html", "choose", width=1440)
+    commands = page.locator("#choose p > code").filter(has_text="embassay ")
+    assert commands.count() >= 4
+    assert page.locator("#choose p > code + button").count() == commands.count()

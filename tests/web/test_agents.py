@@ -115,6 +115,7 @@ def test_a_server_that_reads(folder: Path) -> None:
         ("run_protocol", {"run": SAGE, "out": "../elsewhere"}),
         ("gate_run", {"run": "/etc"}),
         ("compare_systems", {"run": "link"}),
+        ("score_runs", {"qrels": "qrels.txt", "runs": ["a=../secret.jsonl"]}),
     ],
 )
 def test_nothing_outside_of_the_folder(folder: Path, tool: str, given: dict[str, Any]) -> None:
@@ -124,6 +125,16 @@ def test_nothing_outside_of_the_folder(folder: Path, tool: str, given: dict[str,
     assert is_error
     assert "outside" in said
     assert not (folder.parent / "elsewhere").exists()
+
+
+def test_runs_are_called_as_they_are_named(folder: Path) -> None:
+    """By the name before the file; by the file where its own name has the mark."""
+    (folder / "b=1.trec").write_text((folder / "a.trec").read_text())
+    given = {"qrels": "qrels.txt", "runs": ["new=a.trec", "b=1.trec"], "measures": ["nDCG@10"]}
+    [(is_error, said)] = ask(make_server(AgentLimits(folder)), ("score_runs", given))
+    assert not is_error
+    scored = json.loads(content((is_error, said)))
+    assert {row["system"] for row in scored["results"]} == {"new", "b-1"}
 
 
 def test_a_run_its_gate_and_its_comparison(folder: Path) -> None:

@@ -96,7 +96,9 @@ class JsonLines(OneFile):
         try:
             value = bounded_json(line)
         except json.JSONDecodeError as error:
-            raise self._invalid(number, line, f"{error.msg.lower()} at character {error.pos + 1}") from error
+            raise self._invalid(
+                number, line, f"{error.msg.lower().removesuffix(' at')} at character {error.pos + 1}"
+            ) from error
         except ValueError as error:
             raise self._invalid(number, line, str(error)) from error
         if isinstance(value, list):

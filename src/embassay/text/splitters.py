@@ -2,9 +2,13 @@
 
     none                                  whole documents
     200, 430+70                           ours: tokens of a chunk, and of its overlap
+    fixed?size=200&overlap=20             every so many tokens, wherever a sentence is then
     chonkie:NAME?size=200&overlap=20      a chunker of chonkie: recursive, sentence
     langchain:NAME?size=200&overlap=20    one of langchain-text-splitters: recursive, character, markdown, latex, python
     ...?context=head                      every chunk but the first begins with the first sentence of its document
+    ...?context=title                     every chunk begins with the document's title and the headings above it
+    ...?context=llm:MODEL                 with a sentence in which a language model says what the chunk is about
+    ...?context=late                      the text stays as it is, and its vector is read in the whole document
 
 Sizes are tokens of the caller's tokenizer, for all of them, so that chunks of one size can be compared.
 """
@@ -12,26 +16,31 @@ Sizes are tokens of the caller's tokenizer, for all of them, so that chunks of o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import parse_qsl
 
 from embassay.contracts import Tokenizer
 from embassay.errors import ModelError, UsageError
-from embassay.text.chunking import Breadcrumb, Chunking, chunk, sentence_ends
-from embassay.text.tokenizers import TokenEnds, token_ends
+from embassay.text.chunking import Breadcrumb, Chunking, Section, chunk, sentence_ends, split_sections
+from embassay.text.tokenizers import TokenEnds, passage_ends, token_ends, word_ends
 
 WHOLE = "none"
 _OWN = re.compile(r"([1-9][0-9]*)(?:\+([0-9]+))?")
 _KEYS = ("size", "overlap", "context", "version")
 _USUAL_SIZE = 200
+HEAD, TITLE, LATE, MODEL = "head", "title", "late", "llm:"
+"""What a chunk is read with: its document's first sentence, title and headings, all of it, a model's sentence."""
+_FIXED = "fixed"
 _MEND = (
-    "Write none, a number of tokens (200), with overlap (430+70), chonkie:recursive?size=200, or "
-    "langchain:recursive?size=200&overlap=20; ?context=head begins each chunk with its document's first sentence."
+    "Write none, a number of tokens (200), with overlap (430+70), fixed?size=200, chonkie:recursive?size=200, or "
+    "langchain:recursive?size=200&overlap=20; each also with context=head, title, late or llm:MODEL, as in "
+    "200?context=title."
 )
 PACKAGES: Mapping[str, str] = {"chonkie": "chonkie", "langchain": "langchain-text-splitters"}
 SPLITTERS: Mapping[str, Mapping[str, str]] = {
@@ -42,41 +51,73 @@ SPLITTERS: Mapping[str, Mapping[str, str]] = {
     },
 }  # fmt: skip
 """Library -> the name here -> its class. Those that need a model are not among them."""
-Split = Callable[[str], list[str]]
-Context = Literal["", "head"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A chunk: its `body` is characters `start` to `end` of the document, but for blanks; `head` is what stands before
+    it where it is searched."""
+
+    start: int
+    end: int
+    body: str
+    head: str = ""
+
+    @property
+    def text(self) -> str:
+        """What is searched."""
+        return f"{self.head}\n{self.body}" if self.head else self.body
+
+    def after(self, head: str) -> Piece:
+        """The same with another line before what already stands there."""
+        return replace(self, head="\n".join(filter(None, (head, self.head))))
+
+
+Split = Callable[[str], list[Piece]]
 
 
 @dataclass(frozen=True)
 class Splitting:
-    """How documents are cut: by which library (empty: ours), into how many tokens, with what before each chunk."""
+    """How documents are cut: by which library (empty: ours), into how many tokens, and what each chunk is read with."""
 
     library: str
     name: str
     size: int
     overlap: int = 0
-    context: Context = ""
+    context: str = ""
     version: str = ""
 
     def __str__(self) -> str:
-        own = f"{self.size}+{self.overlap}" if self.overlap else str(self.size)
-        options = {
-            "size": self.size,
-            "overlap": self.overlap,
-            "context": self.context,
-            "version": self.version,
-        }
-        if not self.library:
-            return own + (f"?context={self.context}" if self.context else "")
+        if self.library or self.name:
+            head, sizes = ":".join(filter(None, (self.library, self.name))), (self.size, self.overlap)
+        else:
+            head, sizes = f"{self.size}+{self.overlap}" if self.overlap else str(self.size), (0, 0)
+        # The context comes last: the spec string of a model may have options of its own.
+        options = {"size": sizes[0], "overlap": sizes[1], "version": self.version, "context": self.context}
         written = "&".join(f"{key}={value}" for key, value in options.items() if value)
-        return f"{self.library}:{self.name}?{written}"
+        return f"{head}?{written}" if written else head
+
+    @property
+    def is_late(self) -> bool:
+        """Whether vectors of chunks are read in the whole document."""
+        return self.context == LATE
+
+    @property
+    def model(self) -> str:
+        """The language model that says what a chunk is about; empty where none does."""
+        return self.context.removeprefix(MODEL) if self.context.startswith(MODEL) else ""
 
     def open(self, tokenizer: Tokenizer) -> Split:
-        """What cuts a document into texts, blank ones left out. ModelError without the library, or with another
-        version than the one that is named."""
+        """What cuts a document into pieces, blank ones left out; what a title or a model adds is not yet before them.
+        ModelError without the library, or with another version than the one that is named."""
         ends = token_ends(tokenizer)
-        own = Chunking(self.size, self.overlap)
-        cut = partial(_split_ourselves, own, ends) if not self.library else self._open_others(ends)
-        return partial(_split_with_context, cut) if self.context else cut
+        if self.library:
+            cut = self._open_others(ends)
+        elif self.name == _FIXED:
+            cut = partial(_split_at_tokens, self.size, self.overlap, ends)
+        else:
+            cut = partial(_split_ourselves, Chunking(self.size, self.overlap), ends)
+        return partial(_split_with_first_sentence, cut) if self.context == HEAD else cut
 
     def _open_others(self, ends: TokenEnds) -> Split:
         installed = find_version(self.library)
@@ -99,13 +140,17 @@ def parse_splitting(text: str) -> Splitting | None:
     if text == WHOLE:
         return None
     head, _, query = text.partition("?")
-    options = dict(parse_qsl(query, keep_blank_values=True))
+    plain, has_model, model = query.partition(f"context={MODEL}")
+    options = dict(parse_qsl(plain.rstrip("&"), keep_blank_values=True))
+    if has_model:
+        options["context"] = MODEL + model
     context = options.get("context", "")
-    if options.keys() - set(_KEYS) or context not in ("", "head"):
+    known = context in ("", HEAD, TITLE, LATE) or (has_model and model)
+    if options.keys() - set(_KEYS) or not known:
         raise UsageError(f"The chunk {text!r} is not valid.", mend=_MEND)
     own = _OWN.fullmatch(head)
     if own and options.keys() <= {"context"}:
-        splitting = Splitting("", "", int(own[1]), int(own[2] or 0), "head" if context else "")
+        splitting = Splitting("", "", int(own[1]), int(own[2] or 0), context)
     else:
         splitting = _parse_others(text, head, options)
     if splitting.overlap > splitting.size // 2:
@@ -115,7 +160,9 @@ def parse_splitting(text: str) -> Splitting | None:
 
 def _parse_others(text: str, head: str, options: Mapping[str, str]) -> Splitting:
     library, _, name = head.partition(":")
-    if name not in SPLITTERS.get(library, {}):
+    if head == _FIXED and not options.get("version"):
+        library, name = "", _FIXED
+    elif name not in SPLITTERS.get(library, {}):
         known = ", ".join(SPLITTERS.get(library, {}))
         raise UsageError(
             f"The chunk {text!r} is not valid.", mend=f"{library} has {known}." if known else _MEND
@@ -127,8 +174,8 @@ def _parse_others(text: str, head: str, options: Mapping[str, str]) -> Splitting
         raise UsageError(
             "chonkie's recursive chunker has no overlap.", mend="Leave it out, or take chonkie:sentence."
         )
-    context: Context = "head" if options.get("context") else ""
-    return Splitting(library, name, int(sizes[0]), int(sizes[1]), context, options.get("version", ""))
+    context, version = options.get("context", ""), options.get("version", "")
+    return Splitting(library, name, int(sizes[0]), int(sizes[1]), context, version)
 
 
 def pin_splitting(text: str) -> str:
@@ -152,16 +199,106 @@ def find_version(library: str) -> str:
         ) from error
 
 
-def _split_ourselves(how: Chunking, ends: TokenEnds, text: str) -> list[str]:
-    return [piece.text for piece in chunk(text, Breadcrumb(), how, ends)]
+def situate_by_headings(pieces: Sequence[Piece], text: str, title: str, titled: int = 0) -> list[Piece]:
+    """The pieces of a text, each after the title and the headings above it: `Title > Section > Subsection`. The first
+    `titled` characters of the text are the title itself, which a piece that holds them is not told again.
+
+    >>> [piece.text for piece in situate_by_headings([Piece(4, 9, "Text.")], "# A\\nText.", "The shop")]
+    ['The shop > A\\nText.']
+    """
+    sections = split_sections(text)
+    starts = [section.start for section in sections]
+    return [
+        replace(piece, head=_write_path("" if piece.start < titled else title, piece, sections, starts))
+        for piece in pieces
+    ]
 
 
-def _split_with_context(cut: Split, text: str) -> list[str]:
+def _write_path(title: str, piece: Piece, sections: Sequence[Section], starts: Sequence[int]) -> str:
+    place = bisect_right(starts, piece.start) - 1
+    path = list(sections[place].path) if place >= 0 else []
+    name = " ".join(title.split())
+    # The first heading often is the title.
+    if path and path[0] == name:
+        name = ""
+    return " > ".join(filter(None, (name, *path)))
+
+
+def _split_ourselves(how: Chunking, ends: TokenEnds, text: str) -> list[Piece]:
+    return [
+        Piece(*_trim_blanks(text, piece.start, piece.end), piece.body, piece.breadcrumb)
+        for piece in chunk(text, Breadcrumb(), how, ends)
+    ]
+
+
+def _split_at_tokens(size: int, overlap: int, ends: TokenEnds, text: str) -> list[Piece]:
+    """Every `size` tokens, whatever is there: the naive cut that others are compared with."""
+    count = passage_ends if ends is word_ends else ends
+    places = [0, *sorted(set(count(text).tolist()) - {0})]
+    pieces = []
+    for first in range(0, max(1, len(places) - 1 - overlap), size - overlap):
+        last = min(first + size, len(places) - 1)
+        end = len(text) if last == len(places) - 1 else places[last]
+        start, end = _trim_blanks(text, places[first], end)
+        if start < end:
+            pieces.append(Piece(start, end, text[start:end]))
+    return pieces
+
+
+def _trim_blanks(text: str, start: int, end: int) -> tuple[int, int]:
+    part = text[start:end]
+    return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
+
+
+def _split_with_first_sentence(cut: Split, text: str) -> list[Piece]:
     """Chunks that say what document they are of, without asking a model: its first sentence goes before each."""
     pieces = cut(text)
     start = text.lstrip()
     head = start[: next(iter(sentence_ends(start)), len(start))].strip()
-    return pieces[:1] + [f"{head}\n{piece}" for piece in pieces[1:]]
+    return pieces[:1] + [piece.after(head) for piece in pieces[1:]]
+
+
+def place_bodies(
+    text: str, bodies: Sequence[str], back: Callable[[int], int] = lambda end: end
+) -> Iterator[Piece]:
+    """Where the pieces that another splitter gives stand in the text, in its order; blanks may differ. `back` says
+    where the piece after one that ends there may begin, which is before its end where pieces overlap. ModelError for
+    one that does not stand in the text.
+
+    >>> [(piece.start, piece.end) for piece in place_bodies("a  b c b c", ["a b", "c", "b c"])]
+    [(0, 4), (5, 6), (7, 10)]
+    """
+    last = Piece(-1, 0, "")
+    for body in bodies:
+        if not (body := body.strip()):
+            continue
+        # Beginnings first that overlap no more than told: where a text repeats itself, several would fit.
+        places = (
+            _find_body(text, body, start) for start in (max(back(last.end), last.start + 1), last.start + 1)
+        )
+        place = next(filter(None, places), None)
+        if place is None:
+            raise ModelError(
+                f"A splitter changed the text, so its chunk {body[:40]!r} has no place in the document.",
+                mend="Take another splitter.",
+            )
+        last = Piece(*place, body)
+        yield last
+
+
+def _find_body(text: str, body: str, start: int) -> tuple[int, int] | None:
+    # As it is, which is nearly always; else with other blanks, since splitters join what they have cut.
+    place = text.find(body, start)
+    if place >= 0:
+        return place, place + len(body)
+    match = re.compile(r"\s+".join(map(re.escape, body.split()))).search(text, start)
+    return match.span() if match else None
+
+
+def _reach_back(text: str, overlap: int, ends: TokenEnds) -> Callable[[int], int]:
+    """Where the last `overlap` tokens before a place in the text begin."""
+    places = [0, *sorted(set(ends(text).tolist()) - {0})]
+    return lambda end: places[max(0, bisect_right(places, end) - 1 - overlap)] if overlap else end
 
 
 class _CountedTokens:
@@ -209,7 +346,15 @@ def _open_chonkie(kind: str, size: int, overlap: int, ends: TokenEnds) -> Split:
     counted: Any = type("CountedTokens", (_CountedTokens, ChonkieTokenizer), {})(ends)
     more = {} if kind == "RecursiveChunker" else {"chunk_overlap": overlap}
     chunker: Any = getattr(chonkie, kind)(tokenizer=counted, chunk_size=size, **more)
-    return lambda text: _strip_blank(piece.text for piece in chunker(text)) if text.strip() else []
+
+    def cut(text: str) -> list[Piece]:
+        if not text.strip():
+            return []
+        return list(
+            place_bodies(text, [piece.text for piece in chunker(text)], _reach_back(text, overlap, ends))
+        )
+
+    return cut
 
 
 def _open_langchain(kind: str, size: int, overlap: int, ends: TokenEnds) -> Split:
@@ -221,11 +366,7 @@ def _open_langchain(kind: str, size: int, overlap: int, ends: TokenEnds) -> Spli
     splitter: Any = getattr(langchain_text_splitters, kind)(
         chunk_size=size, chunk_overlap=overlap, length_function=count
     )
-    return lambda text: _strip_blank(splitter.split_text(text))
-
-
-def _strip_blank(pieces: Any) -> list[str]:
-    return [body for piece in pieces if (body := piece.strip())]
+    return lambda text: list(place_bodies(text, splitter.split_text(text), _reach_back(text, overlap, ends)))
 
 
 _OPENERS: Mapping[str, Callable[[str, int, int, TokenEnds], Split]] = {

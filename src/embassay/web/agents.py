@@ -128,7 +128,7 @@ class AgentTools:
             "rag",
             "score",
             f"--qrels={self._inside(qrels)}",
-            *(f"--run={self._inside(run)}" for run in runs),
+            *(f"--run={self._inside_after_name(run)}" for run in runs),
         ]
         words += [f"--measure={name}" for name in measures or []]
         code, said, complaint = await self._start([*words, "--json"])
@@ -182,6 +182,16 @@ class AgentTools:
                 f"{path!r} is outside {root}.", mend="Name a path inside it, or serve another folder."
             )
         return f"{target}{mark}{rest}"
+
+    def _inside_after_name(self, run: str) -> str:
+        """A run's file, with the name that is given before it (`new=new.trec`), if it lies in the server's folder."""
+        name, mark, path = run.partition("=")
+        if not mark or (self.limits.folder / run).exists():
+            name, path = "", run
+        place = self._inside(path)
+        # The command would take what is before a mark in the path for the name.
+        name = name or (Path(place).stem.replace("=", "-") if "=" in place else "")
+        return f"{name}={place}" if name else place
 
     async def _read(self, words: Sequence[str]) -> str:
         """What a command that writes nothing says."""

@@ -13,7 +13,7 @@ import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.rag.golden.corpus import reading_memory, search_memory
 from embassay.protocols.rag.sweep.config import parse_request
-from embassay.protocols.rag.sweep.grid import forecast_of
+from embassay.protocols.rag.sweep.forecasts import forecast_of
 from embassay.protocols.rag.tradeoffs import estimate_word_index_bytes
 from embassay.runs.memory import LIMIT, PeakMemory, promise_memory, resident_memory
 from embassay.search.bm25 import BM25Index

@@ -126,16 +126,16 @@ def run_sweep(
 
 def _mean_labels(request: SweepRequest) -> float:
     """How many judged passages a query has, over the datasets."""
-    from embassay.protocols.rag.sweep.collection import read_collection
+    from embassay.protocols.rag.sweep.evidence import open_collection
 
-    collections = [read_collection(dataset, request) for dataset in request.datasets]
+    collections = [open_collection(dataset, request) for dataset in request.datasets]
     grades = [grade for collection in collections for grade in collection.grades]
     return sum(map(len, grades)) / max(len(grades), 1)
 
 
 def _show_plan(request: SweepRequest, display: Display) -> None:
     """What would be measured and what it takes; nothing is sent."""
-    from embassay.protocols.rag.sweep.grid import forecast_of
+    from embassay.protocols.rag.sweep.forecasts import forecast_of
     from embassay.runs.forecast import describe_forecasts, forecast_table
     from embassay.systems.remote import NoCalls, open_without_keys
 

@@ -25,13 +25,15 @@ OVERLAP = 0.5
 
 @dataclass(frozen=True)
 class Span:
-    """Characters `start` to `end` of a document, with what it is worth for a question."""
+    """Characters `start` to `end` of a document, with what it is worth for a question; `quote` are their words, where
+    the file has them."""
 
     query: str
     document: str
     start: int
     end: int
     value: float
+    quote: str = ""
 
     @property
     def name(self) -> str:
@@ -81,7 +83,10 @@ def _read_span(fields: Mapping[str, Any]) -> Span:
         or not isinstance(value, int | float)
     ):
         raise ValueError("no span")
-    return Span(str(fields["query_id"]), str(fields["document"]), start, end, float(value))
+    quote = fields.get("text", "")
+    if not isinstance(quote, str):
+        raise ValueError("no quotation")
+    return Span(str(fields["query_id"]), str(fields["document"]), start, end, float(value), quote)
 
 
 def make_qrels(spans: Sequence[Span], path: Path) -> Entries:

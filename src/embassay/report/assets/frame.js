@@ -154,3 +154,7 @@ $$(".frame, .top nav").forEach(fades);
 views.forEach((view) => view.addEventListener("beforematch", () => { location.hash = view.id; }));
 addEventListener("hashchange", show);
 document.addEventListener("DOMContentLoaded", show);
+// Commands are copied with a click.
+for (const code of $$("p > code")) {
+  if (/^embassay \w+ .{12}/.test(code.textContent)) code.after(" ", el("button.link", { onclick: () => copy(code.textContent, "Command") }, "Copy"));
+}

@@ -276,7 +276,7 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from care_blocks((*list_notes(record),), run.mark)
     for dataset, choice in choices.items():
         yield Heading("Which one, and how sure", "choose-systems")
-        yield replace(_systems_table(record, dataset), title=dataset)
+        yield replace(_regret_first(_systems_table(record, dataset)), title=dataset)
         yield Text(
             "Regret is how far below the best nDCG@10 a system is expected to lie. Price is per "
             "million tokens; time is what its cell took here, cached vectors included."
@@ -416,6 +416,16 @@ def _systems_table(record: Record, dataset: str) -> Table:
     return replace(
         table, lines=tuple(replace(line, kind=kind) for line, kind in zip(table.lines, kinds, strict=True))
     )
+
+
+def _regret_first(table: Table) -> Table:
+    """Regret and the interval beside the chance of being best: a phone shows three columns."""
+    best, near, *others = range(len(table.columns))
+    order = (best, *others[:2], near, *others[2:])
+    lines = tuple(
+        replace(line, entries=tuple(line.entries[place] for place in order)) for line in table.lines
+    )
+    return replace(table, columns=tuple(table.columns[place] for place in order), lines=lines)
 
 
 def _system_entries(record: Record, dataset: str, system: System) -> Iterator[Entry]:

@@ -186,6 +186,13 @@ def find_own_tokens(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
     )
 
 
+def locate_own_tokens(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
+    """First character and end of the tokens of what follows the `prompt`, counted from there, (tokens, 2)."""
+    own = find_own_tokens(encoding, prompt)
+    places = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)[own]
+    return np.maximum(places - len(prompt), 0)
+
+
 class TokenLimit:
     """`tokens` of a text are read by a model with this `tokenizer`; None where it has no limit, or no tokenizer
     that can be asked."""
@@ -228,6 +235,13 @@ class TokenStates:
         whole = [prompt + text for text in texts]
         encodings = self._tokenizer(whole, **self._cut).encodings if whole else []
         return [(len(encoding.ids), find_own_tokens(encoding, prompt)) for encoding in encodings]
+
+    def find(self, texts: Sequence[str], prompt: str) -> list[NDArray[np.int64]]:
+        """First character and end of each of a text's own tokens, (tokens, 2) per text, however long it is."""
+        whole = [prompt + text for text in texts]
+        # Longer texts than the model reads are wanted here, and the tokenizer warns of them.
+        encodings = self._tokenizer(whole, truncation=False, verbose=False).encodings if whole else []
+        return [locate_own_tokens(encoding, prompt) for encoding in encodings]
 
     def read(
         self,

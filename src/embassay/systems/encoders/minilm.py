@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError
-from embassay.systems.encoders.batches import Batch, batch_by_equal_length, run_on_all_cores
+from embassay.systems.cosine import scale_rows
+from embassay.systems.encoders.batches import (
+    Batch,
+    batch_by_equal_length,
+    locate_own_tokens,
+    run_on_all_cores,
+)
 from embassay.systems.encoders.onnx_model import (
     VERSION,
     Backend,
@@ -66,6 +72,7 @@ class MiniLM:
         self.identity = _encoder_identity(computation, self._graph)
         self.tokenizer = _make_tokenizer(tokenizer, self.max_tokens)
         self._last: tuple[tuple[str, ...], list[Encoding]] = ((), [])
+        self._whole: Tokenizer | None = None
 
     def encode(
         self,
@@ -99,6 +106,20 @@ class MiniLM:
 
         run_on_all_cores(fill, batch_by_equal_length([len(row) for row in ids], self._batch_tokens))
         return tokens
+
+    no_late_chunks = ""
+    token_room = max_tokens - 2
+
+    def token_places(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        """First character and end of each of a text's own tokens, (tokens, 2) per text, none cut off."""
+        if self._whole is None:
+            self._whole = type(self.tokenizer).from_str(self.tokenizer.to_str())
+            self._whole.no_truncation()
+        return [locate_own_tokens(encoding) for encoding in self._whole.encode_batch(list(texts))]
+
+    def finish_means(self, means: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Means of token vectors, (n, 384), at length 1."""
+        return scale_rows(means)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than 256 tokens, [CLS] and [SEP] included."""

@@ -173,6 +173,44 @@ class SentenceTransformer:
         self._in_batches(fill, texts)
         return tokens
 
+    @property
+    def no_late_chunks(self) -> str:
+        """Why passages cannot be read within their document; empty where they can. See `systems.late_chunks`."""
+        pooling = self._pooling()
+        if self.has_routes or pooling is None:
+            return "it has no pooling of tokens of its own, so a passage's vector cannot be made from them"
+        mode = getattr(pooling, "pooling_mode", None) or pooling.get_pooling_mode_str()
+        return "" if mode == "mean" else f"its vectors are not the mean of its tokens' vectors ({mode})"
+
+    @property
+    def token_room(self) -> int | None:
+        """Tokens of a document's own that are read at once, beside the prompt and special ones."""
+        if self.max_tokens is None:
+            return None
+        return self.max_tokens - self._token_states(None).places([""], self.prompts.of("document"))[0][0]
+
+    def token_places(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        """First character and end of each of a text's own tokens, (tokens, 2) per text, none cut off. UsageError as
+        `encode_tokens`."""
+        return self._token_states(None).find(texts, self.prompts.of("document"))
+
+    def finish_means(self, means: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The modules after pooling on means of token vectors, (n, width), as vectors, (n, dim)."""
+        import torch
+
+        modules = list(self._model)
+        kind = next(iter(self._model.parameters()))
+        features = {"sentence_embedding": torch.from_numpy(means).to(kind.device, kind.dtype)}
+        with torch.inference_mode():
+            for module in modules[modules.index(self._pooling()) + 1 :]:
+                features = module(features)
+        vectors = features["sentence_embedding"].float().cpu().numpy()
+        return check_finite(np.asarray(vectors, dtype=np.float32), self.name, self.dtype)[:, : self.dim]
+
+    def _pooling(self) -> Any:
+        """The module that makes a vector of a text of its tokens'; None where there is none."""
+        return next((module for module in self._model if type(module).__name__ == "Pooling"), None)
+
     def _token_states(self, route: Role | None) -> TokenStates:
         if route not in self._states:
             self._states[route] = TokenStates(self._model, route)

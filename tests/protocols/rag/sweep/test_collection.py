@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.rag.sweep.collection import collapse_passages, make_passages, read_collection
+from embassay.protocols.rag.sweep.collection import make_passages, read_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, Latency, SweepRequest
+from embassay.protocols.rag.sweep.parts import Bench, OpenedParts
+from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
 
@@ -113,7 +115,8 @@ def test_chunks_belong_to_their_documents(tmp_path):
         assert " ".join(own) == text
     order = [3, 0, 4, len(cut) - 1]
     expected = list(dict.fromkeys(int(cut.documents[place]) for place in order))
-    assert collapse_passages(order, cut) == expected
+    bench = Bench(OpenedParts(SweepRequest((), ("wordllama",)), Ledger()), found, "8", "none")
+    assert bench.rank_units(0, order, [4.0, 3.0, 2.0, 1.0])[0] == tuple(expected)
 
 
 @pytest.mark.parametrize("chunk", ["8?context=head", "langchain:recursive?size=8"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Tokenizer
 from embassay.data import Dataset, draw, open_dataset
 from embassay.data.catalogue import DATASETS
+from embassay.data.documents import passage_places
 from embassay.data.retrieval import suggest_grade_map
 from embassay.data.sources import prefer_own_path
 from embassay.errors import DataError
@@ -21,9 +22,22 @@ from embassay.measures.judgements import RELEVANT
 from embassay.protocols.kernel.groups import Labels, tie_items
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
 from embassay.records import RetrievalSet, Skipped
-from embassay.text.splitters import parse_splitting
+from embassay.text.splitters import TITLE, Piece, Split, Splitting, parse_splitting, situate_by_headings
 
+Situate = Callable[[Sequence[str], Sequence[str], Sequence[Sequence[Piece]]], list[list[Piece]]]
+"""Titles, documents and their pieces -> the pieces with what a language model says of each."""
 Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class EvidencePlace:
+    """Characters `start` to `end` of the document at a position of the corpus, of a grade from 1 to 5."""
+
+    document: int
+    start: int
+    end: int
+    grade: int
+    name: str
 
 
 @dataclass(frozen=True)
@@ -45,6 +59,14 @@ class Collection:
     warnings: tuple[str, ...] = ()
     own: tuple[int | None, ...] = ()
     """Of each query the position of the document that has its id, where that is left out; empty where none is."""
+    titles: Sequence[str] = ()
+    """Of the documents, where somebody needs them by themselves; `shifts` are the characters of a text before what the
+    title is put before."""
+    shifts: Sequence[int] = ()
+    evidence: tuple[tuple[EvidencePlace, ...], ...] = ()
+    """Of each query the places that answer it, where judgements are of these: grades are then by their number. One is
+    found once `share` of it is."""
+    share: float = 0.0
 
     @cached_property
     def counts(self) -> Ints:
@@ -59,16 +81,22 @@ class Collection:
         """Which queries are drawn together, (q,): those with a relevant document in common and those of the same words;
         None where every query is by itself."""
         relevant = [[str(doc) for doc, grade in row.items() if grade >= RELEVANT] for row in self.grades]
+        if self.evidence:
+            relevant = [
+                [pieces[number].name for number, grade in row.items() if grade >= RELEVANT]
+                for row, pieces in zip(self.grades, self.evidence, strict=True)
+            ]
         return tie_items(relevant, self.queries)
 
 
 @dataclass(frozen=True)
 class IndexedPassages:
-    """What is indexed: texts with ids, and for each the position of its document."""
+    """What is indexed: texts with ids, and for each the position of its document and its place there, (n, 2)."""
 
     ids: Sequence[str]
     texts: Sequence[str]
     documents: Ints
+    spans: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -80,7 +108,7 @@ def read_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
     DataError for a dataset that is none for retrieval, and for judgements that cannot be read as grades.
     """
     dataset = open_dataset(
-        _resolve_source(entry.source, request), mapping=entry.mapping, split=entry.split, grades=entry.grades
+        resolve_source(entry.source, request), mapping=entry.mapping, split=entry.split, grades=entry.grades
     )
     loaded = dataset.load("retrieval")
     data, alone = _without_self(loaded.data) if entry.exclude_self else (loaded.data, ())
@@ -103,8 +131,24 @@ def read_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
     return Collection(
         loaded.dataset, entry.source, loaded.lang, fingerprint, data.corpus.ids, data.corpus.texts, ids,
         tuple(data.queries.texts[place] for place in chosen), grades, tuple(timed),
-        (*loaded.skipped, *alone), (*loaded.warnings, *note), own_rows
+        (*loaded.skipped, *alone), (*loaded.warnings, *note), own_rows, *_read_titles(dataset, data, request)
     )  # fmt: skip
+
+
+def _read_titles(
+    dataset: Dataset, data: RetrievalSet, request: SweepRequest
+) -> tuple[Sequence[str], Sequence[int]]:
+    """Titles of the documents and how far each shifts its text; nothing where no chunk is read with its title."""
+    splittings = [parse_splitting(chunk) for chunk in request.chunk]
+    if not any(how is not None and (how.context == TITLE or how.model) for how in splittings):
+        return (), ()
+    titles = {place.id: place.title for place in passage_places(dataset)}
+    ours = [titles.get(key, "") for key in data.corpus.ids]
+    shifts = [
+        len(title) + 1 if title and text.startswith(f"{title} ") else 0
+        for title, text in zip(ours, data.corpus.texts, strict=True)
+    ]
+    return ours, shifts
 
 
 def _without_self(data: RetrievalSet) -> tuple[RetrievalSet, tuple[Skipped, ...]]:
@@ -125,35 +169,39 @@ def _without_self(data: RetrievalSet) -> tuple[RetrievalSet, tuple[Skipped, ...]
     return replace(data, queries=queries, qrels={query: qrels[query] for query in answerable}), skipped
 
 
-def make_passages(collection: Collection, chunk: str, tokenizer: Tokenizer) -> IndexedPassages:
-    """The documents, or chunks `doc#1`, `doc#2` ... of them; an empty document is one empty passage."""
-    splitting = parse_splitting(chunk)
+def make_passages(
+    collection: Collection, chunk: str, tokenizer: Tokenizer, situate: Situate | None = None
+) -> IndexedPassages:
+    """The documents, or chunks `doc#1`, `doc#2` ... of them; an empty document is one empty passage. `situate` asks the
+    language model of a chunk that names one; without it chunks are as they would be otherwise."""
+    splitting, texts = parse_splitting(chunk), collection.texts
     if splitting is None:
-        return IndexedPassages(
-            collection.ids, collection.texts, np.arange(len(collection.ids), dtype=np.int64)
-        )
+        spans = np.array([(0, len(text)) for text in texts], dtype=np.int64).reshape(-1, 2)
+        return IndexedPassages(collection.ids, texts, np.arange(len(texts), dtype=np.int64), spans)
     split = splitting.open(tokenizer)
+    titles = collection.titles or [""] * len(texts)
+    cut = [
+        _cut_document(split, splitting, text, title, shift)
+        for text, title, shift in zip(texts, titles, collection.shifts or [0] * len(texts), strict=True)
+    ]
+    if splitting.model and situate is not None:
+        cut = situate(titles, texts, cut)
     ids: list[str] = []
-    texts: list[str] = []
-    documents: list[int] = []
-    for position, (key, text) in enumerate(zip(collection.ids, collection.texts, strict=True)):
-        pieces = split(text) or [""]
+    flat: list[Piece] = []
+    for key, pieces in zip(collection.ids, cut, strict=True):
         ids += [f"{key}#{number}" for number in range(1, len(pieces) + 1)]
-        texts += pieces
-        documents += [position] * len(pieces)
-    return IndexedPassages(tuple(ids), tuple(texts), np.array(documents, dtype=np.int64))
+        flat += pieces
+    documents = np.repeat(np.arange(len(texts), dtype=np.int64), [len(pieces) for pieces in cut])
+    spans = np.array([(piece.start, piece.end) for piece in flat], dtype=np.int64).reshape(-1, 2)
+    return IndexedPassages(tuple(ids), tuple(piece.text for piece in flat), documents, spans)
 
 
-def collapse_passages(places: Iterable[int], passages: IndexedPassages) -> list[int]:
-    """A ranking of passages as one of documents, each where its best passage stands.
-
-    >>> collapse_passages([2, 0, 1], IndexedPassages(("a#1", "a#2", "b#1"), ("", "", ""), np.array([0, 0, 1])))
-    [1, 0]
-    """
-    return list(dict.fromkeys(passages.documents[np.fromiter(places, dtype=np.int64)].tolist()))
+def _cut_document(split: Split, splitting: Splitting, text: str, title: str, shift: int) -> list[Piece]:
+    pieces = split(text) or [Piece(0, 0, "")]
+    return situate_by_headings(pieces, text, title, shift) if splitting.context == TITLE else pieces
 
 
-def _resolve_source(source: str, request: SweepRequest) -> str:
+def resolve_source(source: str, request: SweepRequest) -> str:
     """The name or path to open; what is neither is left as it was written, for the message."""
     is_name = source.partition("?")[0].partition(":")[0] in DATASETS
     if is_name and prefer_own_path(source, Path(request.path(source))) == source:
@@ -167,16 +215,29 @@ def _grade_gains(
     dataset: Dataset, data: RetrievalSet, entry: DatasetEntry
 ) -> tuple[Mapping[float, int], tuple[str, ...]]:
     """What grade each gain of the dataset stands for, and what is to be said of it."""
-    gains = sorted({gain for judged in data.qrels.values() for gain in judged.values()})
-    if entry.grades is not None or dataset.gains.table is not None:
-        if all(gain in range(5) for gain in gains):
-            return {gain: int(gain) + 1 for gain in gains}, ()
-    elif set(gains) <= {0.0, 1.0}:
+    gains = {gain for judged in data.qrels.values() for gain in judged.values()}
+    if (entry.grades is not None or dataset.gains.table is not None) and gains <= {0.0, 1.0, 2.0, 3.0, 4.0}:
+        return {gain: int(gain) + 1 for gain in gains}, ()
+    # Gains that a map has made are read by no other rule.
+    is_mapped = entry.grades is not None or dataset.gains.table is not None
+    grades, note = read_grades(gains, entry, {} if is_mapped else None)
+    return {gain: grade for gain, grade in grades.items() if grade is not None}, note
+
+
+def read_grades(
+    values: Set[float], entry: DatasetEntry, chosen: Mapping[float, int | None] | None = None
+) -> tuple[Mapping[float, int | None], tuple[str, ...]]:
+    """What grade each value of the judgements stands for, by the map that is `chosen` or as they are read without one,
+    and what is to be said of it. DataError where that is not clear."""
+    gains = sorted(values)
+    if chosen is not None and values <= chosen.keys():
+        return chosen, ()
+    if chosen is None and values <= {0.0, 1.0}:
         return {0.0: 1, 1.0: 5}, ("judgements of 0 and 1 are read as the grades 1 and 5",)
-    elif set(gains) <= {1.0, 2.0, 3.0, 4.0, 5.0} and 5.0 in gains:
+    if chosen is None and values <= {1.0, 2.0, 3.0, 4.0, 5.0} and 5.0 in values:
         return {gain: int(gain) for gain in gains}, ()
     found = ", ".join(f"{gain:g}" for gain in gains[:8])
-    if set(gains) <= {1.0, 2.0, 3.0, 4.0}:
+    if chosen is None and values <= {1.0, 2.0, 3.0, 4.0}:
         above = ",".join(f"{gain:g}={gain + 1:g}" for gain in gains)
         raise DataError(
             f"the judgements of {entry.source!r} may be grades from 1 to 5 or gains from 0 to 4", found=found,

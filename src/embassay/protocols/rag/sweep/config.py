@@ -17,6 +17,7 @@ from embassay.data.yaml import find_line, read_yaml
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.rewriters import REWRITERS
 from embassay.protocols.rag.scoring.score import requested_measures
+from embassay.protocols.rag.sweep.contexts import ContextOptions
 from embassay.protocols.rag.sweep.signals import check_condition, read_names
 from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, Configuration, SweepRules
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
@@ -27,7 +28,7 @@ from embassay.systems import SYSTEMS
 from embassay.systems.cosine import PARAMETERS
 from embassay.systems.rerankers import RERANKERS
 from embassay.text import TOKENIZERS
-from embassay.text.splitters import pin_splitting
+from embassay.text.splitters import parse_splitting, pin_splitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +38,8 @@ SEED = 1337
 MEASURES = ("RA-nWG", "N-Recall4+", "N-Recall5", "Precision4+", "Harm", "nDCG")
 CUTOFFS = (10, 30)
 RERANK = "+rerank"
+EVIDENCE_SHARE = 0.8
+"""Of a piece of evidence, how much the passages must hold: blanks and a clause may be cut off, half a sentence not."""
 BUNDLED = ("paper", "paper-wide", "sample")
 """Files that are in the package: the grid of the paper, the same with what it asks for besides, and a sweep of the
 sample data in seconds."""
@@ -45,18 +48,23 @@ sample data in seconds."""
 @dataclass(frozen=True)
 class DatasetEntry:
     """A dataset as the config names it: `source` is what `-d` takes, `grades` a grade map. With `exclude_self` the
-    document that has the query's id is left out of its ranking."""
+    document that has the query's id is left out of its ranking. Judgements may be of `spans` of documents, a file: then
+    one is found once `share` of it is, and `queries` are a file, where the dataset has none."""
 
     source: str
     mapping: Mapping[str, str] = field(default_factory=dict)
     split: str | None = None
     grades: str | None = None
     exclude_self: bool = False
+    queries: str | None = None
+    spans: str | None = None
+    share: float = EVIDENCE_SHARE
 
     def as_dict(self) -> dict[str, Any]:
         """As the manifest has it; without what is as usual."""
         plain = {**asdict(self), "mapping": dict(self.mapping)}
-        return plain if self.exclude_self else {key: plain[key] for key in plain if key != "exclude_self"}
+        usual = {"exclude_self": False, "queries": None, "spans": None, "share": EVIDENCE_SHARE}
+        return {key: value for key, value in plain.items() if key not in usual or value != usual[key]}
 
 
 @dataclass(frozen=True)
@@ -198,6 +206,7 @@ def check_file(file: SweepFile, base: Path, at: At) -> SweepRequest:
     for position, text in enumerate(file.chunk):
         with at("chunk", position):
             chunks.append(pin_splitting(text))
+            _check_model_of_chunk(text)
     fusions = []
     for position, text in enumerate(file.fusion):
         with at("fusion", position):
@@ -306,6 +315,16 @@ def _make_generator(entry: GeneratorFile | None) -> Generator | None:
     return generator
 
 
+def _check_model_of_chunk(text: str) -> None:
+    """UsageError for a language model that there is not."""
+    splitting = parse_splitting(text)
+    if splitting is not None and splitting.model:
+        from embassay.systems.chat import CHAT_MODELS
+
+        model, _ = CHAT_MODELS.split(CHAT_MODELS.parse(splitting.model), ContextOptions)
+        CHAT_MODELS.check_values(model)
+
+
 def _check_encoder(text: str) -> None:
     kind = dict(SYSTEMS.get(SYSTEMS.parse(text).name).facts).get("kind", "embedding")
     if kind != "embedding":
@@ -390,7 +409,16 @@ def _require_axis_value(name: str, registry: Registry[Any], axis: Sequence[str],
 def _make_dataset(entry: Any) -> DatasetEntry:
     if isinstance(entry, str):
         return DatasetEntry(entry)
-    return DatasetEntry(entry.path, entry.map, entry.split, entry.grades, entry.exclude_self)
+    given = entry.model_dump()
+    source, mapping = given.pop("path"), given.pop("map")
+    if entry.spans is None and (entry.queries is not None or entry.share != EVIDENCE_SHARE):
+        raise UsageError(
+            f"The dataset {source!r} has queries or a share, but no evidence.",
+            mend="Name the file of its evidence: spans: spans.jsonl; or leave them out.",
+        )
+    if entry.spans is not None and entry.exclude_self:
+        raise UsageError("exclude_self goes with judgements of documents.", mend="Leave it out beside spans.")
+    return DatasetEntry(source, mapping, **given)
 
 
 _NONE = "none"
@@ -439,6 +467,9 @@ class DatasetFile(_ConfigModel):
     split: str | None = None
     grades: str | None = None
     exclude_self: bool = False
+    queries: str | None = None
+    spans: str | None = None
+    share: Annotated[float, Field(strict=True, gt=0, le=1)] = EVIDENCE_SHARE
 
 
 class LatencyFile(_ConfigModel):

@@ -3,43 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil
-from time import perf_counter
 from typing import Any
 
-import numpy as np
-
-from embassay.contracts import Similarity, Tokenizer
-from embassay.errors import EmbassayError, ModelError, UsageError
-from embassay.protocols.kernel.forecast import (
-    Forecaster,
-    TaskEffort,
-    choose_largest,
-    count_dimensions,
-    read_bytes,
-    sample_texts,
-    sum_memory,
-    text_bytes,
-    vector_bytes,
-)
+from embassay.errors import ModelError, UsageError
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask, check_names
-from embassay.protocols.rag.sweep.collection import Collection, count_tokens, make_passages, read_collection
+from embassay.protocols.rag.sweep.collection import Collection
 from embassay.protocols.rag.sweep.config import RERANK, SweepRequest
-from embassay.protocols.rag.sweep.parts import OpenedParts, SweepEncoder
+from embassay.protocols.rag.sweep.contexts import context_prompt
+from embassay.protocols.rag.sweep.encoder import SweepEncoder
+from embassay.protocols.rag.sweep.evidence import open_collection
+from embassay.protocols.rag.sweep.parts import OpenedParts
 from embassay.protocols.rag.sweep.retriever import make_configuration, plan_retrievers
 from embassay.protocols.rag.sweep.stacks import LIVE, NONE, SPARSE, TASK, WORDS, Configuration
-from embassay.protocols.rag.tradeoffs import estimate_word_index_bytes, generation_cost, reranking_cost
+from embassay.protocols.rag.tradeoffs import generation_cost, reranking_cost
 from embassay.registry import Registry
 from embassay.runs.folder import Cell, digest_json
-from embassay.runs.forecast import Forecast, Forecasts, find_remote_encoder, remote_seconds
-from embassay.runs.memory import Footprint
-from embassay.search.indexes import INDEXES
+from embassay.runs.forecast import find_remote_encoder
 from embassay.systems import RAGGED, SYSTEMS, add_dims
+from embassay.systems.late_chunks import VERSION as LATE
 from embassay.systems.models import KnownModel, find_known_model
 from embassay.systems.remote import NoCalls
 from embassay.systems.rerankers import RERANKERS
+from embassay.text.splitters import parse_splitting
 
 
 @dataclass(frozen=True)
@@ -54,17 +42,21 @@ Sized = Callable[[str, int | None], str]
 
 
 def make_grid(
-    request: SweepRequest, dims: Mapping[str, int | None], sized: Sized = lambda name, _: name
+    request: SweepRequest,
+    dims: Mapping[str, int | None],
+    sized: Sized = lambda name, _: name,
+    not_late: Mapping[str, str] = {},
 ) -> Grid:
     """All combinations of the request's axes; `dims` are those of each encoder, None where nobody knows yet. More of
-    them are had from a model that has a parameter for it, of which `sized` then gives another spec string.
+    them are had from a model that has a parameter for it, of which `sized` then gives another spec string. `not_late`
+    says of encoders why they cannot read chunks within their document.
 
     Where a mode ends in `+rerank`, a mode that does not takes no reranker; else every reranker goes with every mode.
     UsageError where no combination is left. Source: spec rag 3.4.
     """
     wanted: dict[Configuration, None] = {}
     senseless: dict[Configuration, str] = {}
-    for configuration, reason in _list_combinations(request, dims, sized):
+    for configuration, reason in _list_combinations(request, dims, sized, not_late):
         if reason:
             senseless.setdefault(configuration, reason)
         else:
@@ -82,7 +74,7 @@ FLAT = "flat"
 
 
 def _list_combinations(
-    request: SweepRequest, dims: Mapping[str, int | None], sized: Sized
+    request: SweepRequest, dims: Mapping[str, int | None], sized: Sized, not_late: Mapping[str, str]
 ) -> Iterator[tuple[Configuration, str]]:
     tails = list(_list_tails(request))
     sparse = [tail for tail in tails if tail[1].startswith(SPARSE)]
@@ -91,7 +83,8 @@ def _list_combinations(
     ):
         yield (
             Configuration(WORDS, None, NONE, k, reranker, SPARSE, rewrite, deduplicate, boost, chunk),
-            reason,
+            reason
+            or ("a late chunk differs in its vector alone, and words have none" if _is_late(chunk) else ""),
         )
     tails = [tail for tail in tails if tail not in sparse]
     heads = product(request.chunk, request.rewrite, request.encoder, request.dims, request.index)
@@ -106,6 +99,8 @@ def _list_combinations(
         )
         if encoder.partition("?")[0].partition(":")[0] in RAGGED and (cut is not None or index != FLAT):
             too_many = f"{encoder} has many vectors for a text, which go into {FLAT} with all dimensions"
+        if _is_late(chunk) and not_late.get(encoder):
+            too_many = f"{encoder} makes no late chunks, since {not_late[encoder]}"
         for k, mode, reranker, deduplicate, boost, reason in tails:
             configuration = Configuration(
                 encoder, cut, index, k, reranker, "hybrid" if mode.startswith("hybrid") else "dense",
@@ -113,6 +108,11 @@ def _list_combinations(
             )  # fmt: skip
             for fusion in request.fusion if configuration.mode == "hybrid" else (configuration.fusion,):
                 yield replace(configuration, fusion=fusion), too_many or reason
+
+
+def _is_late(chunk: str) -> bool:
+    splitting = parse_splitting(chunk)
+    return splitting is not None and splitting.is_late
 
 
 def _list_tails(request: SweepRequest) -> Iterator[tuple[int, str, str, float, float, str]]:
@@ -160,12 +160,15 @@ def plan_of(parts: OpenedParts) -> SweepPlan:
     without any sense, DataError for what is wrong in the data. An encoder that cannot be had fails later, in its
     cells."""
     request = parts.request
-    collections = tuple(read_collection(dataset, request) for dataset in request.datasets)
+    collections = tuple(open_collection(dataset, request) for dataset in request.datasets)
     retrievers = plan_retrievers(request)
     check_names(collection.name for collection in collections)
     systems = {name: _plan_encoder(parts, name) for name in request.encoder if not _is_sparse_only(request)}
     dims = {name: system.facts.get("dims") for name, system in systems.items()}
-    whole = make_grid(request, dims, add_dims)
+    not_late = {
+        name: _explain_no_late_chunks(parts, name) for name in systems if any(map(_is_late, request.chunk))
+    }
+    whole = make_grid(request, dims, add_dims, not_late)
     systems |= {
         name: _plan_words()
         if configuration.mode == SPARSE
@@ -227,10 +230,19 @@ def _make_cells(
                 collection.fingerprint,
                 name,
                 identities[name_source(stacks[0])],
+                *_chunk_identity(stacks[0].chunk),
             ]
         )
         job = CellJob(collection, tuple(stacks))
         yield Cell(TASK, collection.name, name, key, len(stacks) * len(collection.query_ids), job)
+
+
+def _chunk_identity(chunk: str) -> list[str]:
+    """What chunks depend on beside their name: how late ones are read, and what a model is asked."""
+    splitting = parse_splitting(chunk)
+    if splitting is None or not (splitting.is_late or splitting.model):
+        return []
+    return [LATE if splitting.is_late else context_prompt().identity]
 
 
 def _is_sparse_only(request: SweepRequest) -> bool:
@@ -257,6 +269,14 @@ def _plan_encoder(parts: OpenedParts, base: str, size: int | None = None) -> Pla
     if remote is not None:
         facts["usd_per_million_tokens"] = remote.price
     return PlannedSystem(name, name, encoder.identity, "embedding", facts, remote)
+
+
+def _explain_no_late_chunks(parts: OpenedParts, name: str) -> str:
+    """Why an encoder makes no late chunks; empty where it does, and where it cannot be had, which fails by itself."""
+    try:
+        return parts.encoder(name).no_late_chunks
+    except ModelError:
+        return ""
 
 
 def _encoder_dims(parts: OpenedParts, encoder: SweepEncoder) -> int | None:
@@ -383,310 +403,3 @@ def is_remote(name: str, registry: Registry[Any]) -> bool:
 
 def _price_dates(model: KnownModel) -> list[str]:
     return [model.priced_on] if model.priced_on else []
-
-
-_TABLES = 300
-"""Bytes of a passage in the tables that find its vector by its text."""
-_LINKS = 256
-"""Bytes of a passage in an index beside its vector: links of a graph, its number."""
-_CHUNK = 200
-"""Bytes of a chunk beside its text: its id, its number and that of its document."""
-_SHARE = 200
-"""Documents that are cut to learn how many chunks there are."""
-
-
-@dataclass(frozen=True)
-class PassageSizes:
-    """Passages of a dataset cut in one way: how many, and bytes of their texts and of the index of words."""
-
-    passages: int
-    texts: int
-    words: int
-
-
-@dataclass
-class MemoryEstimates:
-    """Estimates for the cells of a sweep; each way of cutting a dataset is tried once, on some documents."""
-
-    tokenizer: Tokenizer
-    _sizes: dict[tuple[str, str], PassageSizes] = field(default_factory=dict)
-
-    def needed(
-        self,
-        collection: Collection,
-        configurations: Sequence[Configuration],
-        system: Any,
-        *,
-        made: Sequence[str] = (),
-    ) -> Footprint:
-        """The estimate for configurations on one index of the vectors of `system` (None: by words alone); what is
-        `made` (`passages`, `words`) is held already."""
-        head, sizes = configurations[0], self._of(collection, configurations[0].chunk)
-        queries, n = len(collection.queries), sizes.passages
-        dim = 0 if system is None else count_dimensions(system)
-        words = any(
-            configuration.mode in ("hybrid", SPARSE) or configuration.boost
-            for configuration in configurations
-        )
-        parts = {
-            f"the vectors of {n:,} passages": (dim > 0) * (vector_bytes(n + 2 * queries, dim) + n * _TABLES),
-            "passages": read_bytes(collection.texts) + ("passages" not in made) * sizes.texts,
-            "the index": 0 if head.index == NONE else self._index(head, n, dim),
-            "words": words * ("words" not in made) * sizes.words,
-        }
-        return sum_memory(parts, _suggest_smaller(head))
-
-    def _index(self, head: Configuration, n: int, dim: int) -> int:
-        kind = dict(INDEXES.get(INDEXES.parse(head.index).name).facts).get("kind", "")
-        return n * (4 * (head.dims or dim) + _LINKS) if kind == "approximate" else 0
-
-    def _of(self, collection: Collection, chunk: str) -> PassageSizes:
-        if (collection.name, chunk) not in self._sizes:
-            self._sizes[collection.name, chunk] = _collection_sizes(collection, chunk, self.tokenizer)
-        return self._sizes[collection.name, chunk]
-
-
-def _collection_sizes(collection: Collection, chunk: str, tokenizer: Tokenizer) -> PassageSizes:
-    if chunk == NONE:
-        return PassageSizes(
-            len(collection.texts),
-            0,
-            estimate_word_index_bytes(collection.texts, len(collection.texts), collection.queries),
-        )
-    sample = sample_texts(collection.texts)[:: max(1, min(len(collection.texts), 1000) // _SHARE)]
-    cut = make_passages(
-        replace(collection, ids=[str(i) for i in range(len(sample))], texts=sample), chunk, tokenizer
-    )
-    n = round(1.1 * len(cut) / max(1, len(sample)) * len(collection.texts))
-    return PassageSizes(
-        n, text_bytes(cut.texts, n) + _CHUNK * n, estimate_word_index_bytes(cut.texts, n, collection.queries)
-    )
-
-
-def _suggest_smaller(head: Configuration) -> str:
-    """What makes this cell smaller."""
-    if head.mode in (SPARSE, LIVE):
-        return "Sweep a smaller corpus, or fewer queries"
-    ways = ["Sweep a smaller corpus", "an encoder of fewer dimensions"]
-    ways += ["longer chunks"] if head.chunk != NONE else []
-    ways += ["the index flat, which needs no second copy"] if head.index != "flat" else []
-    return f"{', '.join(ways[:-1])} or {ways[-1]}"
-
-
-_SAMPLE = 16
-_PROMPT = 250
-"""Tokens of the instructions that go before a question."""
-_NAMED = 6
-"""So many combinations are named for each reason that leaves some out."""
-_LISTED_BYTES = 20
-"""Of a document in a ranking on disk, and of a value per query, compressed."""
-
-
-@dataclass(frozen=True)
-class SweepForecast:
-    """The forecast of embedding and reranking, a cell per dataset and model, with the combinations behind it."""
-
-    combinations: int
-    senseless: int
-    indexes: int
-    work: Forecasts
-    disk_bytes: int
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    """The reason why a combination makes no sense, by its id."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return {**self.work.as_dict(), **{key: value for key, value in asdict(self).items() if key != "work"}}
-
-    def in_words(self) -> Iterator[str]:
-        """What is measured, and what the times do not hold."""
-        yield (
-            f"{self.combinations:,} combinations on {self.indexes:,} indexes ({self.senseless:,} make no sense and are "
-            f"left out), at most {self.disk_bytes / 1e6:,.0f} MB of results."
-        )
-        by_reason: dict[str, list[str]] = {}
-        for id, reason in self.left_out.items():
-            by_reason.setdefault(reason, []).append(id)
-        for reason, ids in by_reason.items():
-            more = f" and {len(ids) - _NAMED:,} more (all with --json)" if len(ids) > _NAMED else ""
-            yield f"Left out, for {reason}: {', '.join(ids[:_NAMED])}{more}."
-        yield (
-            "The time is that of encoding and scoring, timing included; building indexes and searching come on top. "
-            "Pairs are an estimate: how many of them stacks share is known only after the search."
-        )
-
-
-def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
-    """What a request takes on an empty folder, less the vectors that the cache has; nothing is sent."""
-    prices = price_list(request)
-    parts = OpenedParts(request, ledger)
-    plan = plan_of(parts)
-    cells = [
-        *_forecast_encode(plan, parts),
-        *_forecast_rerank(plan, parts, prices),
-        *_forecast_chat(plan, parts),
-        *_forecast_asking(plan),
-    ]
-    combinations = sum(len(cell.job.configurations) for cell in plan.cells)
-    listed = sum(configuration.k for cell in plan.cells for configuration in cell.job.configurations)
-    values = combinations * (2 * len(request.measures) + 3)
-    queries = max(len(collection.query_ids) for collection in plan.collections)
-    senseless = len(plan.grid.senseless) * len(plan.collections)
-    disk = (listed + values) * queries * _LISTED_BYTES
-    return SweepForecast(combinations, senseless, len(plan.cells), Forecasts(tuple(cells)), disk,
-        {configuration.id: why for configuration, why in plan.grid.senseless.items()}
-    )  # fmt: skip
-
-
-def _forecast_encode(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast]:
-    """Texts of each dataset by each encoder; chunks are counted as whole documents, whose tokens they share."""
-    heads = [cell.job.head for cell in plan.cells if cell.job.head.mode not in (SPARSE, LIVE)]
-    asked = {name_source(head) for head in heads}
-    encoders = [system for system in plan.systems if system.name in asked]
-    forecaster = Forecaster(encoders, parts.tokenizer, plan.request.seed, None, measure=True)
-    room = MemoryEstimates(parts.tokenizer)
-    for collection in plan.collections:
-        texts, queries = collection.texts, list(collection.queries)
-
-        def rehearse(hear: Any, texts: Sequence[str] = texts, queries: list[str] = queries) -> bool:
-            hear(texts, "document")
-            hear(queries, "query")
-            return True
-
-        def held(system: Similarity, of: Collection = collection) -> Footprint:
-            jobs = [cell.job for cell in plan.cells if cell.job.collection is of]
-            mine = [job for job in jobs if name_source(job.head) == system.name] or jobs
-            return choose_largest(
-                room.needed(of, job.configurations, None if job.head.mode in (SPARSE, LIVE) else system)
-                for job in mine
-            )
-
-        yield from forecaster.cells(
-            TaskEffort(
-                "embed",
-                collection.name,
-                len(texts) + len(queries),
-                len(texts),
-                0,
-                rehearse,
-                texts,
-                footprint=held,
-            )
-        )
-
-
-def _forecast_rerank(plan: SweepPlan, parts: OpenedParts, prices: PriceList) -> Iterator[Forecast]:
-    request = plan.request
-    for collection in plan.collections:
-        tokens = _candidate_tokens(collection, parts)
-        configurations = [
-            cfg for cell in plan.cells if cell.dataset == collection.name for cfg in cell.job.configurations
-        ]
-        for name in request.reranker:
-            stacks = [cfg for cfg in configurations if cfg.reranker == name]
-            if name == NONE or not stacks:
-                continue
-            pairs = _count_pairs(stacks, collection)
-            timed = _count_timed(stacks, request, len(collection.timed))
-            total = pairs + timed
-            usd = prices.usd(
-                stacks[0], reranked=1, tokens=tokens, query=0, passage=0, passages=0
-            )["rerank"] / 1000 * total  # fmt: skip
-            seconds = _time_pair(collection, name, parts)
-            # A price that the config gives to a local reranker is what a query would cost, not what the sweep pays.
-            is_free = not is_remote(name, RERANKERS)
-            yield Forecast(
-                "rerank", collection.name, name, len(collection.query_ids), total, round(total * tokens),
-                requests=None if is_free else total // max(request.k),
-                usd=0.0 if is_free else usd, seconds=None if seconds is None else seconds * total,
-                assumed=True
-            )  # fmt: skip
-
-
-def _forecast_asking(plan: SweepPlan) -> Iterator[Forecast]:
-    """The questions that retrievers are asked."""
-    for system in plan.systems:
-        for collection in plan.collections if system.kind == "run" else ():
-            n = len(collection.query_ids)
-            usd = n * float(system.facts["usd_per_question"])
-            yield Forecast("asking", collection.name, system.name, n, n, 0, requests=n, usd=usd)
-
-
-def _forecast_chat(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast]:
-    """The calls of language models that rewrite every query, and that are timed as generators: an answer and a word for
-    each timed query."""
-    request = plan.request
-    for collection in plan.collections:
-        passage = float(np.mean(_sample_lengths(collection, parts)))
-        query = float(np.mean(count_tokens(parts.tokenizer, collection.queries)))
-        for name in request.rewrite:
-            chat = None if name == NONE else getattr(parts.rewriter(name), "model", None)
-            if chat is not None:
-                head = Forecast("rewrite", collection.name, name, len(collection.queries), 0, 0)
-                yield _add_calls(
-                    head, chat, requests=len(collection.queries), read=_PROMPT + query, written=query
-                )
-        asked = request.generator
-        if asked is not None and asked.model:
-            chat, read = (
-                parts.answerer(asked).model,
-                _PROMPT + query + min(asked.passages, len(collection.ids)) * passage,
-            )
-            head = Forecast("generate", collection.name, asked.model, len(collection.timed), 0, 0)
-            yield _add_calls(
-                head, chat, requests=2 * len(collection.timed), read=read, written=asked.output_tokens / 2
-            )
-
-
-def _add_calls(head: Forecast, chat: Any, *, requests: int, read: float, written: float) -> Forecast:
-    """`head` with what so many calls take, each of which reads and writes so many tokens."""
-    price, tokens = getattr(chat, "price", None), round(requests * (read + written))
-    usd = None if price is None else price.usd(round(requests * read), round(requests * written))
-    seconds = remote_seconds(chat, requests, tokens, round(requests * written))
-    return replace(head, requests=requests, tokens=tokens, usd=usd, seconds=seconds, assumed=True)
-
-
-def _count_pairs(configurations: list[Configuration], collection: Collection) -> int:
-    """About how many pairs differ: for each encoder its deepest list, and one of words where there is a hybrid; other
-    dimensions and indexes find nearly the same passages, and a pair is scored once."""
-    lists: dict[tuple[str, str, str], int] = {}
-    for cfg in configurations:
-        sources = [cfg.encoder, *([WORDS] if cfg.mode == "hybrid" else [])]
-        for source in sources:
-            key = source, cfg.chunk, cfg.rewrite
-            lists[key] = max(lists.get(key, 0), cfg.k)
-    return min(sum(lists.values()), len(collection.ids)) * len(collection.query_ids)
-
-
-def _count_timed(configurations: list[Configuration], request: SweepRequest, queries: int) -> int:
-    """Pairs that are scored afresh for the clock."""
-    keys = {(cfg.mode, cfg.k, cfg.deduplicate, cfg.boost, cfg.chunk, cfg.rewrite) for cfg in configurations}
-    latency = request.latency
-    calls = latency.repeats * (latency.warmup + queries)
-    loaded = {cfg for cfg in configurations if cfg.dims is None and cfg.index in (request.index[0], NONE)}
-    return sum(key[1] for key in keys) * calls + sum(cfg.k for cfg in loaded) * (queries + latency.warmup)
-
-
-def _sample_lengths(collection: Collection, parts: OpenedParts) -> Any:
-    """Tokens of some passages."""
-    return count_tokens(parts.tokenizer, collection.texts[:: max(1, len(collection.texts) // 200)])
-
-
-def _candidate_tokens(collection: Collection, parts: OpenedParts) -> float:
-    return float(
-        np.mean(_sample_lengths(collection, parts))
-        + np.mean(count_tokens(parts.tokenizer, collection.queries))
-    )
-
-
-def _time_pair(collection: Collection, name: str, parts: OpenedParts) -> float | None:
-    """Seconds per pair on this machine; None where it cannot be tried without sending anything."""
-    try:
-        reranker = parts.reranker(name).reranker
-        texts = list(collection.texts[:_SAMPLE])
-        reranker.score(collection.queries[0], texts)
-        began = perf_counter()
-        reranker.score(collection.queries[0], texts)
-        return (perf_counter() - began) / len(texts)
-    except EmbassayError:
-        return None

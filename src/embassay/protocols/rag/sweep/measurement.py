@@ -29,8 +29,9 @@ from embassay.measures.judgements import ABSENT, UNJUDGED, Graded
 from embassay.measures.sets import Companion
 from embassay.protocols.rag.answers.answerer import ModelAnswer
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.sweep.collection import Collection, collapse_passages
+from embassay.protocols.rag.sweep.collection import Collection
 from embassay.protocols.rag.sweep.config import Latency
+from embassay.protocols.rag.sweep.encoder import Vectors
 from embassay.protocols.rag.sweep.parts import (
     Bench,
     EncodedBench,
@@ -38,7 +39,6 @@ from embassay.protocols.rag.sweep.parts import (
     OpenedParts,
     RankedList,
     RerankerFailed,
-    Vectors,
     choose_ending,
     list_found,
     take_first,
@@ -318,15 +318,14 @@ class StackBench(ABC):
         request, bench = self.parts.request, self.bench
         # A run that resumes must not tell the sessions apart; whether it was built or found is among the counts.
         facts = replace(self.facts, found=False)
-        passages = bench.passages
-        lists = [collapse_passages(final.places, passages) for final in finals]
-        pools = [collapse_passages(places, passages) for places, _ in candidates]
-        ranked = grade_lists(bench.collection, lists, pools)
+        units = [bench.rank_units(row, final.places, final.scores) for row, final in enumerate(finals)]
+        pools = [bench.rank_units(row, *listed)[0] for row, listed in enumerate(candidates)]
+        ranked = grade_lists(bench.collection, [unit for unit, _ in units], pools)
         lengths = [bench.tokens(final.candidates) for final in finals]
         per_candidate = np.concatenate(
             [row + query for row, query in zip(lengths, bench.query_tokens, strict=True)]
         ).astype(np.float64)
-        ids, signals = bench.collection.ids, self.signals(configuration)
+        signals = self.signals(configuration)
         if configuration.reranker != NONE:
             signals["entropy"] = score_entropies([final.raw for final in finals])
         return Stack(
@@ -335,10 +334,7 @@ class StackBench(ABC):
             _mean_length(np.concatenate(lengths)), _mean_length(bench.query_tokens),
             _mean_length([len(row) for row in lengths]),
             facts, self.recall, times, together, self.ef,
-            [
-                ([ids[place] for place in ranked], _document_scores(final, ranked, passages.documents))
-                for ranked, final in zip(lists, finals, strict=True)
-            ]
+            [(bench.name_units(row, ranked), scores) for row, (ranked, scores) in enumerate(units)]
         )  # fmt: skip
 
     def _stages(self, configuration: Configuration) -> Names:
@@ -622,15 +618,6 @@ class WordsBench(StackBench):
     def _list_hits(self, hits: Sequence[Hit]) -> Listed:
         place = self.bench.words.index.place
         return tuple(place(hit.id) for hit in hits), tuple(hit.score for hit in hits)
-
-
-def _document_scores(final: RankedList, ranked: Sequence[int], documents: Any) -> list[float]:
-    """The score of each document: that of its best passage."""
-    best: dict[int, float] = {}
-    for place, score in zip(final.places, final.scores, strict=True):
-        # Places stand best first, so the first of a document is its best passage.
-        best.setdefault(int(documents[place]), score)
-    return [best[document] for document in ranked]
 
 
 def _mean_length(values: Any) -> float:

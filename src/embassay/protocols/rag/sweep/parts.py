@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from time import perf_counter
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Index, IndexFacts, Ranked, Reranker, Role, Tokenizer
+from embassay.contracts import IndexFacts, Ranked, Reranker, Role, Tokenizer
 from embassay.errors import EmbassayError, ModelError
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel.session import SilentListener
@@ -25,132 +25,27 @@ from embassay.protocols.rag.rewriters import REWRITERS, Rewriter, open_rewriter
 from embassay.protocols.rag.sweep.collection import (
     Collection,
     IndexedPassages,
-    Ints,
     count_tokens,
     make_passages,
 )
 from embassay.protocols.rag.sweep.config import Generator, SweepRequest
+from embassay.protocols.rag.sweep.contexts import Situator, open_situator, situate_all
+from embassay.protocols.rag.sweep.encoder import SweepEncoder, Vectors, set_price
+from embassay.protocols.rag.sweep.evidence import find_evidence, name_units
 from embassay.protocols.rag.sweep.signals import name_changes, noise_cosines, read_names
 from embassay.protocols.rag.sweep.stacks import NONE, ComputeCounts, Configuration
-from embassay.registry import Registry
 from embassay.runs.execution import Failure, run_jobs
 from embassay.runs.store import CachedReranker, PairCache
-from embassay.search import exact_search
 from embassay.search.bm25 import BM25Index, Hit
 from embassay.search.fusion import FusionRule, ScoredList, boost_scores, fuse_lists, keep_distinct
-from embassay.search.indexes import open_index
-from embassay.systems import SYSTEMS, add_dims
+from embassay.systems import add_dims
 from embassay.systems.cosine import scale_rows
-from embassay.systems.multivector import find_lost_texts
-from embassay.systems.own import COSINE, InnerProductLayout, own_similarity
+from embassay.systems.own import InnerProductLayout
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
 from embassay.systems.rerankers import RERANKERS, open_reranker
 from embassay.text import open_tokenizer
-
-Vectors = NDArray[np.float32]
-
-
-class SweepEncoder:
-    """An encoder of the sweep: vectors through the cache, and without it where time is taken."""
-
-    def __init__(
-        self,
-        name: str,
-        dims: int | None,
-        request: SweepRequest,
-        ledger: Ledger,
-        advance: Callable[[int], None],
-    ) -> None:
-        self.name = add_dims(name, dims)
-        located = add_dims(request.located(name, SYSTEMS), dims)
-        text = _with_price(located, SYSTEMS, request.prices.embed.get(name))
-        self._opened = opening.CachedSystem(
-            text,
-            tokenizer=open_tokenizer("words"),
-            seed=request.seed,
-            cache=None,
-            advance=advance,
-            ledger=ledger,
-        )
-        self.system: Any = self._opened.system
-        self._cached = self._opened.encoders[0]
-
-    @property
-    def identity(self) -> str:
-        """Everything its vectors depend on, and how they are compared."""
-        if self.by == COSINE:
-            return str(self.system.identity)
-        return f"{self.by}({self.system.encoder.identity})"
-
-    @property
-    def dim(self) -> int:
-        """Dimensions of its vectors."""
-        return int(self.system.encoder.dim)
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """Texts encoded, and found encoded, so far."""
-        return self._cached.counts.encoded, self._cached.counts.cached
-
-    def oddities(self) -> tuple[str, ...]:
-        """What its vectors so far say against it."""
-        odd = self._cached.conduct.warnings(self._cached.encoder)
-        if self.many or own_similarity(self.system.encoder) in (COSINE, self.by):
-            return odd
-        return (
-            *odd,
-            f"{self.name} was made for Manhattan distance, which no index here supports: cosine is used",
-        )
-
-    @property
-    def says_nothing(self) -> str:
-        """Why its vectors say nothing; empty where they do."""
-        return self._cached.conduct.says_nothing
-
-    def vectors(self, texts: Sequence[str], role: Role) -> Vectors:
-        """Vectors of the texts, (n, dim), zeros for an empty one, NaN for one that could not be encoded."""
-        encode = self.system.rows if self.many else self.system.vectors
-        vectors: Vectors = encode(list(texts), role)
-        return vectors
-
-    @property
-    def many(self) -> bool:
-        """Whether a text has many vectors, which stand then in an array of objects (`contracts.Ragged`)."""
-        return hasattr(self.system, "rows")
-
-    @property
-    def by(self) -> str:
-        """How its vectors are compared: as the model was made for, where an index can search so; else by cosine."""
-        own = COSINE if self.many else own_similarity(self.system.encoder)
-        return COSINE if own == "manhattan" else own
-
-    def index(self, spec: str, vectors: Vectors, folder: Path) -> Index:
-        """The index of passages, built or found in the folder."""
-        return self.system.index(vectors, spec) if self.many else open_index(spec, vectors, folder=folder)
-
-    def searched(self, queries: Vectors, passages: Vectors, k: int) -> Ranked:
-        """The best k passages of each query, exactly."""
-        if self.many:
-            ranked: Ranked = self.system.index(passages).search(queries, k)
-            return ranked
-        return exact_search(queries, passages, k)
-
-    def lost(self, vectors: Vectors) -> Ints:
-        """The texts that could not be encoded; they have zeros from now on."""
-        gone = np.flatnonzero(find_lost_texts(vectors) if self.many else np.isnan(vectors[:, 0]))
-        for place in gone.tolist():
-            vectors[place] = np.zeros_like(vectors[place])
-        return gone
-
-    def afresh(self, text: str) -> Vectors:
-        """The vector of a query, (1, dim), whatever the cache has."""
-        encoded = self._cached.encoder.encode([text], role="query")
-        transform = getattr(self.system.encoder, "transform", None)
-        if self.many:
-            return encoded
-        vector: Vectors = np.asarray(encoded if transform is None else transform(encoded), dtype=np.float32)
-        return vector
+from embassay.text.splitters import Piece, Splitting, parse_splitting
 
 
 @dataclass
@@ -206,6 +101,21 @@ class OpenedParts:
             wait_for(all_rewritten)
         return tuple(texts)
 
+    def situator(self, name: str) -> Situator:
+        """Who says what chunks are about."""
+        make = partial(open_situator, name, ledger=self.ledger, seed=self.request.seed)
+        situator: Situator = self._once("situator", name, make)
+        return situator
+
+    def situated(
+        self, name: str, titles: Sequence[str], texts: Sequence[str], cut: Sequence[Sequence[Piece]]
+    ) -> list[list[Piece]]:
+        """Each document's pieces after what the model says of them. ModelError where it says nothing of one."""
+        situator = self.situator(name)
+        self.listener.stage(f"contexts by {name}", sum(map(len, cut)), "chunks")
+        with self.charged(name):
+            return situate_all(situator, titles, texts, cut, advance=self.listener.advanced_by)
+
     @cached_property
     def names(self) -> Mapping[str, tuple[Person, str]]:
         """Whose name is in which query, by the sweep's file."""
@@ -249,7 +159,7 @@ class OpenedParts:
             getattr(part, "close", lambda: None)()
 
     def _reranker(self, name: str) -> CachedReranker:
-        text = _with_price(
+        text = set_price(
             self.request.located(name, RERANKERS), RERANKERS, self.request.prices.rerank.get(name)
         )
         reranker: Reranker = open_reranker(
@@ -272,14 +182,6 @@ class OpenedParts:
         if isinstance(part, EmbassayError):
             raise part
         return part
-
-
-def _with_price(text: str, registry: Registry[Any], usd: float | None) -> str:
-    """A spec string with the config's price where it can have one and has none, so that a limit of cost counts it."""
-    spec = registry.parse(text)
-    if usd is None or "price" in spec.params or "price" not in registry.parameters(spec.name):
-        return text
-    return registry.format(replace(spec, params={**spec.params, "price": usd}))
 
 
 class CallCounts:
@@ -326,17 +228,43 @@ class Bench:
 
     @cached_property
     def passages(self) -> IndexedPassages:
-        """What is indexed."""
-        return make_passages(self.collection, self.chunk, self.parts.tokenizer)
+        """What is indexed. ModelError where a language model says nothing of a chunk."""
+        situate = partial(self.parts.situated, self.splitting.model) if self.splitting else None
+        return make_passages(self.collection, self.chunk, self.parts.tokenizer, situate)
+
+    @property
+    def splitting(self) -> Splitting | None:
+        """How documents are cut; None for whole ones."""
+        return parse_splitting(self.chunk)
 
     @cached_property
     def queries(self) -> tuple[str, ...]:
         """What is searched for and what the reranker is asked."""
         return self.parts.rewritten(self.rewrite, self.collection.query_ids, self.collection.queries)
 
-    def rewrite_queries(self) -> None:
-        """Have the queries rewritten now. ModelError where one cannot be."""
+    def ask_models(self) -> None:
+        """Have the queries rewritten and the chunks situated now. ModelError where one cannot be."""
         assert self.queries
+        if self.splitting and self.splitting.model:
+            assert len(self.passages)
+
+    def rank_units(self, row: int, places: Sequence[int], scores: Sequence[float]) -> Listed:
+        """A query's ranking of passages as one of what is judged: documents, each where its best passage stands, or
+        pieces of evidence; with scores."""
+        collection = self.collection
+        if collection.evidence:
+            return find_evidence(places, scores, self.passages, collection.evidence[row], collection.share)
+        best: dict[int, float] = {}
+        for document, score in zip(self.passages.documents[list(places)].tolist(), scores, strict=True):
+            # Places stand best first, so the first of a document is its best passage.
+            best.setdefault(document, score)
+        return tuple(best), tuple(best.values())
+
+    def name_units(self, row: int, units: Sequence[int]) -> list[str]:
+        """What is in such a ranking."""
+        if self.collection.evidence:
+            return name_units(units, self.passages, self.collection.evidence[row])
+        return [self.collection.ids[unit] for unit in units]
 
     @cached_property
     def words(self) -> WordSearch:
@@ -429,7 +357,10 @@ class EncodedBench:
         texts = len(set(passages)) + len(set(bench.queries))
         listener.stage(f"vectors by {encoder.name} of {bench.collection.name}", texts)
         with bench.parts.charged(encoder.name):
-            documents = encoder.vectors(passages, "document")
+            if bench.splitting and bench.splitting.is_late:
+                documents = encoder.late_vectors(bench.passages, bench.collection.texts)
+            else:
+                documents = encoder.vectors(passages, "document")
             queries = encoder.vectors(bench.queries, "query")
         lost, unasked = encoder.lost(documents), encoder.lost(queries)
         if len(lost) > MOST_LOST * len(documents):

@@ -27,10 +27,11 @@ from embassay.protocols.rag.sweep.config import (
     read_config,
     with_rules,
 )
+from embassay.protocols.rag.sweep.encoder import SweepEncoder
 from embassay.protocols.rag.sweep.findings import conclude, result_rows
+from embassay.protocols.rag.sweep.forecasts import MemoryEstimates
 from embassay.protocols.rag.sweep.grid import (
     CellJob,
-    MemoryEstimates,
     PriceList,
     SweepPlan,
     add_retriever_prices,
@@ -45,7 +46,7 @@ from embassay.protocols.rag.sweep.measurement import (
     WordsBench,
     skip_all,
 )
-from embassay.protocols.rag.sweep.parts import Bench, CallCounts, EncodedBench, OpenedParts, SweepEncoder
+from embassay.protocols.rag.sweep.parts import Bench, CallCounts, EncodedBench, OpenedParts
 from embassay.protocols.rag.sweep.retriever import RetrieverBench
 from embassay.protocols.rag.sweep.stacks import (
     BESIDE,
@@ -214,7 +215,7 @@ class SweepSession(Attempt):
             job: CellJob = cells[0].job
             bench = Bench(self.parts, job.collection, job.head.chunk, job.head.rewrite)
             try:
-                bench.rewrite_queries()
+                bench.ask_models()
             except (Exception, SystemExit) as error:  # as of any cell: see `execution.attempt`
                 self._all_failed(cells, error)
                 continue

@@ -1,0 +1,176 @@
+"""What a language model says a chunk is about: one sentence before it, asked for once and kept.
+
+Source: the contextual retrieval of Anthropic (2024), whose model sees the whole document for every chunk. Here it sees
+the part around the chunk that fits, and must answer strictly: a chunk without an answer stops the stacks that need it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from embassay.contracts import ChatModel, Message, Sampling
+from embassay.data.rows import cut_line
+from embassay.errors import ModelError, Unanswered, UsageError, Why
+from embassay.protocols.kernel.inputs import Prompt, fence_text, mark_of, read_prompt
+from embassay.randomness import random_bytes
+from embassay.runs.execution import Failure, run_jobs
+from embassay.runs.store import AnswerCache, CachedChat
+from embassay.systems.chat import fit_context, open_chat_as
+from embassay.systems.chat.answers import without_fence
+from embassay.systems.remote.calls import wait_for
+from embassay.systems.remote.ledger import Ledger
+from embassay.text.splitters import Piece
+
+KEY, VERSION = "context", "1"
+WRITTEN = 60
+"""Tokens that a plan counts for an answer: the sentence, and what is around it."""
+_AROUND = 12_000
+"""Characters of the document that are shown: about 3,000 tokens. Of a longer one the part around the chunk."""
+_LONGEST = 600
+"""Characters of a sentence; what is longer is no context but a summary."""
+_TOKENS = 8_192
+
+
+@dataclass(frozen=True)
+class ContextOptions:
+    """How a model is asked: sampling, and the `attempts` at one answer."""
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    attempts: int = 6
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1 or self.attempts < 1:
+            raise UsageError(
+                f"Contexts cannot use temperature={self.temperature}, top_p={self.top_p}, attempts={self.attempts}.",
+                mend="Use a temperature from 0 to 2, a top_p above 0 and at most 1, 1 or more attempts.",
+            )
+
+
+def context_prompt() -> Prompt:
+    """The instructions."""
+    return Prompt("situate", VERSION, read_prompt("embassay.protocols.rag", "situate"))
+
+
+class MalformedContext(ValueError):
+    """An answer that is no context, and why."""
+
+
+class Situator:
+    """`chat` as the one who says what chunks are about; `seed` names its draws."""
+
+    def __init__(
+        self, chat: CachedChat, options: ContextOptions = ContextOptions(), *, seed: int = 1337
+    ) -> None:
+        self._chat, self.options, self._seed = chat, options, seed
+
+    @property
+    def model(self) -> ChatModel:
+        """Who answers: its price and limits."""
+        return self._chat.model
+
+    def close(self) -> None:
+        """Release the cache of answers."""
+        self._chat.cache.close()
+
+    async def situate(self, title: str, text: str, piece: Piece) -> str:
+        """The sentence for one chunk of a text. Unanswered after so many attempts without one that can be read."""
+        messages = context_messages(title, text, piece)
+        rejected = ""
+        why: Why = "empty"
+        for attempt in range(self.options.attempts):
+            # 31 bits, which is what servers take.
+            seed = int.from_bytes(random_bytes(4, self._seed, "situate", str(attempt))) >> 1
+            sampling = Sampling(self.options.temperature, self.options.top_p, seed)
+            try:
+                answer = await self._chat.complete(messages, sampling=sampling, attempt=attempt)
+                return parse_context(answer.text)
+            except MalformedContext as error:
+                rejected, why = str(error), "empty"
+            except Unanswered as error:
+                rejected, why = f"{error.why}: {error.message}", error.why
+        raise Unanswered(
+            f"{self._chat.name} gave no readable context in {self.options.attempts} attempts, the last: {rejected}.",
+            why,
+        )
+
+
+def context_messages(title: str, text: str, piece: Piece) -> list[Message]:
+    """What is sent: the instructions, then the document around the chunk and the chunk, between marked lines."""
+    start = max(0, min(piece.start - _AROUND // 2, len(text) - _AROUND))
+    # Whole blocks, so that neighbours are shown the same text, which servers then read once.
+    start -= start % (_AROUND // 4)
+    shown = "\n\n".join(filter(None, (title, text[start : start + _AROUND])))
+    mark = mark_of([shown, piece.body])
+    parts = (fence_text("document", mark, shown), fence_text("passage", mark, piece.body))
+    return [Message("system", context_prompt().text), Message("user", "\n\n".join(parts))]
+
+
+def parse_context(text: str) -> str:
+    """The sentence that an answer consists of: one JSON object with one text and nothing else.
+
+    MalformedContext for anything else, for an empty text, and for one of more than 600 characters.
+
+    >>> parse_context('{"context": "From the manual of the pump:  its oil."}')
+    'From the manual of the pump: its oil.'
+    """
+    text = without_fence(text)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise MalformedContext(f"no JSON object: {cut_line(text)}" if text else "empty") from None
+    if not isinstance(value, dict) or set(value) != {KEY}:
+        raise MalformedContext(f"not an object with {KEY!r} alone: {cut_line(text)}")
+    context = value[KEY]
+    if not isinstance(context, str) or not (context := " ".join(context.split())):
+        raise MalformedContext(f"no text in {KEY!r}: {cut_line(text)}")
+    if len(context) > _LONGEST:
+        raise MalformedContext(f"longer than {_LONGEST} characters: {cut_line(context)}")
+    return context
+
+
+def open_situator(
+    text: str, *, ledger: Ledger | None = None, cache: AnswerCache | Path | None = None, seed: int = 1337
+) -> Situator:
+    """The model that a chunk names (`ollama:gemma3:27b?attempts=3`), with the answers that are kept. UsageError for
+    what is no model, ModelError when its key or package is missing."""
+    chat, options, _ = open_chat_as(text, ContextOptions, {}, ledger=ledger)
+    answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
+    return Situator(CachedChat(fit_context(chat, _TOKENS), answers), options, seed=seed)
+
+
+def situate_all(
+    situator: Situator,
+    titles: Sequence[str],
+    texts: Sequence[str],
+    cut: Sequence[Sequence[Piece]],
+    *,
+    advance: Callable[[int], None],
+) -> list[list[Piece]]:
+    """Each document's pieces after what the model says of them. ModelError where one has no answer: without its context
+    it would be another kind of chunk. All that was answered is kept."""
+    jobs = [
+        partial(situator.situate, title, text, piece)
+        for title, text, pieces in zip(titles, texts, cut, strict=True)
+        for piece in pieces
+        if piece.body
+    ]
+    answers: list[Any] = [None] * len(jobs)
+
+    async def ask_all() -> None:
+        async for position, outcome in run_jobs(jobs, progress=advance):
+            answers[position] = outcome
+
+    wait_for(ask_all)
+    failures = [answer for answer in answers if isinstance(answer, Failure)]
+    if failures:
+        raise ModelError(
+            f"{len(failures):,} of {len(jobs):,} chunks have no context, the first: {failures[0].reason}"
+        )
+    told: Iterator[str] = iter(answers)
+    return [[piece.after(next(told)) if piece.body else piece for piece in pieces] for pieces in cut]

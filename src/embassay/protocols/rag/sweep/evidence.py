@@ -1,0 +1,240 @@
+"""Evidence as places in documents: what decides whether a passage answers, however the documents were cut.
+
+A query's evidence is found by the passage with which the list so far holds `share` of its characters. So a passage that
+holds a tenth of it finds nothing, two halves find it together, and every way of cutting is held against the same
+evidence. A passage that brings several pieces takes a place in the list for each: as many are to be found, whether they
+stand in one passage or in three.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.data import draw
+from embassay.data.judged_runs.content import read_content
+from embassay.data.judged_runs.spans import Span, read_spans
+from embassay.data.retrieval import grade_map
+from embassay.data.tables import FORMATS
+from embassay.errors import DataError, UsageError
+from embassay.measures.judgements import RELEVANT
+from embassay.protocols.rag.golden.corpus import CorpusDocument, ReadCorpus, read_inputs
+from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
+from embassay.protocols.rag.sweep.collection import (
+    Collection,
+    EvidencePlace,
+    IndexedPassages,
+    read_collection,
+    read_grades,
+    resolve_source,
+)
+from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
+from embassay.records import Skipped
+
+Listed = tuple[tuple[int, ...], tuple[float, ...]]
+
+
+def open_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
+    """The dataset of an entry, judged by documents, or by places in them where it has `spans`. Errors as of both."""
+    return read_evidence_collection(entry, request) if entry.spans else read_collection(entry, request)
+
+
+def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
+    """The whole documents of an entry with `spans`, the queries drawn from those with evidence, and where that stands.
+
+    UsageError for an entry without queries, DataError for judgements that fit neither documents nor queries.
+    """
+    read, titled = _read_documents(entry, request)
+    path = Path(request.path(entry.spans or ""))
+    if not path.is_file():
+        raise UsageError(
+            f"There is no file {str(path)!r}.", mend="Name the spans of the evidence (JSON Lines)."
+        )
+    spans = read_spans(path)
+    rows = {document.id: row for row, document in enumerate(read.documents)}
+    known = {question.id: question.text for question in read.questions}
+    usable, skipped = _usable_spans(spans, rows, known, path)
+    texts = tuple(document.whole if titled else document.text for document in read.documents)
+    # The title stands before the text, whose characters the file counts.
+    shifts = tuple(
+        len(text) - len(document.text) for text, document in zip(texts, read.documents, strict=True)
+    )
+    grades, note = read_grades({span.value for span in usable}, entry, _chosen_grades(entry))
+    by_query = _grade_evidence(usable, rows, read.documents, grades, shifts)
+    answered = [key for key in known if any(piece.grade >= RELEVANT for piece in by_query.get(key, ()))]
+    if not answered:
+        raise DataError(
+            "no query has evidence in the documents", path=path, expected="query_id, document, start, end, relevance",
+            found=f"{len(spans)} lines", mend="Check that ids of queries and documents are those of the data."
+        )  # fmt: skip
+    ids = tuple(answered[place] for place in draw(answered, request.queries, request.seed))
+    evidence = tuple(by_query[key] for key in ids)
+    n, share = sum(map(len, evidence)), f"{entry.share:.0%}"
+    held = f"{n} pieces of evidence; one is found when the passages so far hold {share} of it"
+    # What another file or share finds are other results to all keys and caches.
+    fingerprint = sha256(
+        f"{read.fingerprint} {sha256(read_content(path)).hexdigest()} {entry.share} 1".encode()
+    )
+    queries = tuple(known[key] for key in ids)
+    timed = tuple(draw(ids, request.latency.queries, request.seed))
+    return Collection(
+        read.name, entry.source, read.lang, fingerprint.hexdigest()[:32], tuple(rows), texts, ids, queries,
+        tuple(map(_number_grades, evidence)), timed, (*read.skipped, *skipped), (*read.warnings, *note, held),
+        titles=tuple(document.title for document in read.documents), shifts=shifts, evidence=evidence,
+        share=entry.share
+    )  # fmt: skip
+
+
+def _number_grades(pieces: Sequence[EvidencePlace]) -> dict[int, int]:
+    return {number: piece.grade for number, piece in enumerate(pieces)}
+
+
+def _read_documents(entry: DatasetEntry, request: SweepRequest) -> tuple[ReadCorpus, bool]:
+    """Whole documents and all queries, and whether the documents are rows, whose title stands before their text; files
+    hold theirs themselves, as a heading or in front matter."""
+    source = resolve_source(entry.source, request)
+    folder, queries = Path(source.partition("?")[0]), entry.queries and request.path(entry.queries)
+    if not folder.is_dir():
+        parts = {"corpus": source, "queries": queries} if queries else {"dataset": source}
+        return _read_parts(entry, parts), True
+    table, inner = _find_table(folder, "corpus"), folder / "corpus"
+    queries = queries or _find_table(folder, "queries")
+    if not queries:
+        raise UsageError(
+            f"The dataset {entry.source!r} has evidence, but no queries.",
+            mend=f"Name their file: {{path: {entry.source}, queries: queries.jsonl, spans: {entry.spans}}}.",
+        )
+    documents = source if table or not inner.is_dir() else str(inner)
+    return _read_parts(entry, {"corpus": table or documents, "queries": queries}), bool(table)
+
+
+def _find_table(folder: Path, part: str) -> str:
+    paths = (folder / f"{part}{suffix}" for suffix in FORMATS)
+    return next((str(path) for path in paths if path.is_file()), "")
+
+
+def _read_parts(entry: DatasetEntry, parts: Mapping[str, Any]) -> ReadCorpus:
+    # Any chunk makes it read whole documents; they are cut here.
+    whole = GoldenOptions(chunk=1, overlap=0)
+    return read_inputs(
+        GoldenRequest("none", "none", mapping=entry.mapping, split=entry.split, options=whole, **parts)
+    )
+
+
+def _chosen_grades(entry: DatasetEntry) -> Mapping[float, int | None] | None:
+    return None if entry.grades is None else grade_map(entry.grades)
+
+
+def _usable_spans(
+    spans: Sequence[Span], rows: Mapping[str, int], queries: Mapping[str, str], path: Path
+) -> tuple[list[Span], tuple[Skipped, ...]]:
+    """The spans of known queries in known documents, and what the others are."""
+    usable, strangers, gone = [], [], []
+    for span in spans:
+        if span.query not in queries:
+            strangers.append(span.query)
+        elif span.document not in rows:
+            gone.append(span.document)
+        else:
+            usable.append(span)
+    left = {"evidence of other queries": strangers, "evidence in documents that the corpus lacks": gone}
+    skipped = tuple(Skipped(why, len(ids), tuple(dict.fromkeys(ids))[:3]) for why, ids in left.items() if ids)
+    if not usable:
+        raise DataError(
+            "no evidence is of a query and a document of the data", path=path,
+            expected=f"documents such as {next(iter(rows), '')!r}, queries such as {next(iter(queries), '')!r}",
+            found=f"{spans[0].document!r}, {spans[0].query!r}" if spans else "nothing",
+            mend="Use the ids of the corpus; of a folder of documents the path of each file."
+        )  # fmt: skip
+    return usable, skipped
+
+
+def _grade_evidence(
+    spans: Sequence[Span],
+    rows: Mapping[str, int],
+    documents: Sequence[CorpusDocument],
+    grades: Mapping[float, int | None],
+    shifts: Sequence[int],
+) -> dict[str, tuple[EvidencePlace, ...]]:
+    """Each query's evidence in the order of the file; of equal places the best grade counts."""
+    best: dict[str, dict[str, EvidencePlace]] = defaultdict(dict)
+    for span in spans:
+        row, grade = rows[span.document], grades[span.value]
+        _check_place(span, documents[row].text)
+        if grade is None:
+            continue
+        held = best[span.query].get(span.name)
+        grade = grade if held is None else max(grade, held.grade)
+        shift = shifts[row]
+        best[span.query][span.name] = EvidencePlace(
+            row, span.start + shift, span.end + shift, grade, span.name
+        )
+    return {query: tuple(pieces.values()) for query, pieces in best.items()}
+
+
+def _check_place(span: Span, text: str) -> None:
+    """DataError for a span that ends behind its document, or whose words are not there: offsets in bytes, or of
+    another version of the text, would be a score of nothing."""
+    there = text[span.start : span.end]
+    if span.end > len(text) or (span.quote and " ".join(span.quote.split()) != " ".join(there.split())):
+        raise DataError(
+            f"the evidence {span.name} of query {span.query!r} is not in the document",
+            expected=repr(span.quote[:60]) if span.quote else f"an end of at most {len(text):,} characters",
+            found=repr(there[:60]) if span.quote else f"{span.end:,}",
+            mend="Count characters, not bytes, in the text that the corpus has, from 0.",
+        )
+
+
+def find_evidence(
+    places: Sequence[int],
+    scores: Sequence[float],
+    passages: IndexedPassages,
+    pieces: Sequence[EvidencePlace],
+    share: float,
+) -> Listed:
+    """A ranking of passages as one of evidence (its number among the query's pieces) and of passages without any (their
+    place behind these), with scores. Grades below relevance take no further places."""
+    waiting = {number: np.zeros(piece.end - piece.start, dtype=bool) for number, piece in enumerate(pieces)}
+    units: list[int] = []
+    values: list[float] = []
+    for place, score in zip(places, scores, strict=True):
+        brought = list(_newly_held(place, passages, pieces, waiting, share))
+        for number in brought:
+            del waiting[number]
+        relevant = [number for number in brought if pieces[number].grade >= RELEVANT]
+        listed = relevant or brought[:1] or [len(pieces) + place]
+        units += listed
+        values += [score] * len(listed)
+    return tuple(units), tuple(values)
+
+
+def _newly_held(
+    place: int,
+    passages: IndexedPassages,
+    pieces: Sequence[EvidencePlace],
+    waiting: Mapping[int, NDArray[np.bool_]],
+    share: float,
+) -> Iterator[int]:
+    """The pieces that the list holds with this passage and did not before, best grade first."""
+    assert passages.spans is not None
+    document, (start, end) = passages.documents[place], passages.spans[place]
+    for number in sorted(waiting, key=lambda number: -pieces[number].grade):
+        piece, held = pieces[number], waiting[number]
+        if piece.document == document and start < piece.end and end > piece.start:
+            held[max(0, start - piece.start) : max(0, end - piece.start)] = True
+            # Rounded, so that 4 characters of 5 are 80%.
+            if round(float(held.mean()), 9) >= share:
+                yield number
+
+
+def name_units(units: Sequence[int], passages: IndexedPassages, pieces: Sequence[EvidencePlace]) -> list[str]:
+    """What is in a ranking of evidence: `guide.md[120:310]`, or the id of a passage without any."""
+    # Numbers below are pieces, those behind them passages.
+    n = len(pieces)
+    return [pieces[unit].name if unit < n else passages.ids[unit - n] for unit in units]

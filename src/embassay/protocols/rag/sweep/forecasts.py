@@ -1,0 +1,399 @@
+"""What a sweep takes before it begins: texts, calls, pairs, money, time and memory; nothing is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import product
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from embassay.contracts import Similarity, Tokenizer
+from embassay.errors import EmbassayError
+from embassay.protocols.kernel.forecast import (
+    Forecaster,
+    TaskEffort,
+    choose_largest,
+    count_dimensions,
+    read_bytes,
+    sample_texts,
+    sum_memory,
+    text_bytes,
+    vector_bytes,
+)
+from embassay.protocols.rag.sweep.collection import Collection, IndexedPassages, count_tokens, make_passages
+from embassay.protocols.rag.sweep.config import SweepRequest
+from embassay.protocols.rag.sweep.contexts import WRITTEN, context_messages
+from embassay.protocols.rag.sweep.grid import (
+    PriceList,
+    SweepPlan,
+    is_remote,
+    name_source,
+    plan_of,
+    price_list,
+)
+from embassay.protocols.rag.sweep.parts import OpenedParts
+from embassay.protocols.rag.sweep.stacks import LIVE, NONE, SPARSE, WORDS, Configuration
+from embassay.protocols.rag.tradeoffs import estimate_word_index_bytes
+from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
+from embassay.runs.memory import Footprint
+from embassay.search.indexes import INDEXES
+from embassay.systems.remote import NoCalls
+from embassay.systems.rerankers import RERANKERS
+from embassay.text.splitters import Piece, parse_splitting
+
+_TABLES = 300
+"""Bytes of a passage in the tables that find its vector by its text."""
+_LINKS = 256
+"""Bytes of a passage in an index beside its vector: links of a graph, its number."""
+_CHUNK = 200
+"""Bytes of a chunk beside its text: its id, its number and that of its document."""
+_SHARE = 200
+"""Documents that are cut to learn how many chunks there are, and chunks that are laid out for a model."""
+_ASSUMED = " ".join(["context"] * 30)
+"""In place of what a model will say of a chunk."""
+
+
+@dataclass(frozen=True)
+class PassageSizes:
+    """Passages of a dataset cut in one way: how many, and bytes of their texts and of the index of words."""
+
+    passages: int
+    texts: int
+    words: int
+
+
+@dataclass
+class MemoryEstimates:
+    """Estimates for the cells of a sweep; each way of cutting a dataset is tried once, on some documents."""
+
+    tokenizer: Tokenizer
+    _sizes: dict[tuple[str, str], PassageSizes] = field(default_factory=dict)
+
+    def needed(
+        self,
+        collection: Collection,
+        configurations: Sequence[Configuration],
+        system: Any,
+        *,
+        made: Sequence[str] = (),
+    ) -> Footprint:
+        """The estimate for configurations on one index of the vectors of `system` (None: by words alone); what is
+        `made` (`passages`, `words`) is held already."""
+        head, sizes = configurations[0], self._of(collection, configurations[0].chunk)
+        queries, n = len(collection.queries), sizes.passages
+        dim = 0 if system is None else count_dimensions(system)
+        words = any(
+            configuration.mode in ("hybrid", SPARSE) or configuration.boost
+            for configuration in configurations
+        )
+        parts = {
+            f"the vectors of {n:,} passages": (dim > 0) * (vector_bytes(n + 2 * queries, dim) + n * _TABLES),
+            "passages": read_bytes(collection.texts) + ("passages" not in made) * sizes.texts,
+            "the index": 0 if head.index == NONE else self._index(head, n, dim),
+            "words": words * ("words" not in made) * sizes.words,
+        }
+        return sum_memory(parts, _suggest_smaller(head))
+
+    def _index(self, head: Configuration, n: int, dim: int) -> int:
+        kind = dict(INDEXES.get(INDEXES.parse(head.index).name).facts).get("kind", "")
+        return n * (4 * (head.dims or dim) + _LINKS) if kind == "approximate" else 0
+
+    def _of(self, collection: Collection, chunk: str) -> PassageSizes:
+        if (collection.name, chunk) not in self._sizes:
+            self._sizes[collection.name, chunk] = _collection_sizes(collection, chunk, self.tokenizer)
+        return self._sizes[collection.name, chunk]
+
+
+def _collection_sizes(collection: Collection, chunk: str, tokenizer: Tokenizer) -> PassageSizes:
+    if chunk == NONE:
+        return PassageSizes(
+            len(collection.texts),
+            0,
+            estimate_word_index_bytes(collection.texts, len(collection.texts), collection.queries),
+        )
+    sample = sample_texts(collection.texts)[:: max(1, min(len(collection.texts), 1000) // _SHARE)]
+    some = replace(collection, ids=[str(i) for i in range(len(sample))], texts=sample, titles=(), shifts=())
+    cut = make_passages(some, chunk, tokenizer)
+    n = round(1.1 * len(cut) / max(1, len(sample)) * len(collection.texts))
+    return PassageSizes(
+        n, text_bytes(cut.texts, n) + _CHUNK * n, estimate_word_index_bytes(cut.texts, n, collection.queries)
+    )
+
+
+def _suggest_smaller(head: Configuration) -> str:
+    """What makes this cell smaller."""
+    if head.mode in (SPARSE, LIVE):
+        return "Sweep a smaller corpus, or fewer queries"
+    ways = ["Sweep a smaller corpus", "an encoder of fewer dimensions"]
+    ways += ["longer chunks"] if head.chunk != NONE else []
+    ways += ["the index flat, which needs no second copy"] if head.index != "flat" else []
+    return f"{', '.join(ways[:-1])} or {ways[-1]}"
+
+
+_SAMPLE = 16
+_PROMPT = 250
+"""Tokens of the instructions that go before a question."""
+_NAMED = 6
+"""So many combinations are named for each reason that leaves some out."""
+_LISTED_BYTES = 20
+"""Of a document in a ranking on disk, and of a value per query, compressed."""
+
+
+@dataclass(frozen=True)
+class SweepForecast:
+    """The forecast of embedding and reranking, a cell per dataset and model, with the combinations behind it."""
+
+    combinations: int
+    senseless: int
+    indexes: int
+    work: Forecasts
+    disk_bytes: int
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """The reason why a combination makes no sense, by its id."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {**self.work.as_dict(), **{key: value for key, value in asdict(self).items() if key != "work"}}
+
+    def in_words(self) -> Iterator[str]:
+        """What is measured, and what the times do not hold."""
+        yield (
+            f"{self.combinations:,} combinations on {self.indexes:,} indexes ({self.senseless:,} make no sense and are "
+            f"left out), at most {self.disk_bytes / 1e6:,.0f} MB of results."
+        )
+        by_reason: dict[str, list[str]] = {}
+        for id, reason in self.left_out.items():
+            by_reason.setdefault(reason, []).append(id)
+        for reason, ids in by_reason.items():
+            more = f" and {len(ids) - _NAMED:,} more (all with --json)" if len(ids) > _NAMED else ""
+            yield f"Left out, for {reason}: {', '.join(ids[:_NAMED])}{more}."
+        yield (
+            "The time is that of encoding and scoring, timing included; building indexes and searching come on top. "
+            "Pairs are an estimate: how many of them stacks share is known only after the search."
+        )
+
+
+def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
+    """What a request takes on an empty folder, less the vectors that the cache has; nothing is sent."""
+    prices = price_list(request)
+    parts = OpenedParts(request, ledger)
+    plan = plan_of(parts)
+    cells = [
+        *_forecast_contexts(plan, parts),
+        *_forecast_encode(plan, parts),
+        *_forecast_rerank(plan, parts, prices),
+        *_forecast_chat(plan, parts),
+        *_forecast_asking(plan),
+    ]
+    combinations = sum(len(cell.job.configurations) for cell in plan.cells)
+    listed = sum(configuration.k for cell in plan.cells for configuration in cell.job.configurations)
+    values = combinations * (2 * len(request.measures) + 3)
+    queries = max(len(collection.query_ids) for collection in plan.collections)
+    senseless = len(plan.grid.senseless) * len(plan.collections)
+    disk = (listed + values) * queries * _LISTED_BYTES
+    return SweepForecast(combinations, senseless, len(plan.cells), Forecasts(tuple(cells)), disk,
+        {configuration.id: why for configuration, why in plan.grid.senseless.items()}
+    )  # fmt: skip
+
+
+def _forecast_encode(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast]:
+    """Texts of each dataset by each encoder, in each of its ways of cutting; a late chunk is read with its document."""
+    chunks: dict[str, dict[str, None]] = {}
+    for cell in plan.cells:
+        head: Configuration = cell.job.head
+        if head.mode not in (SPARSE, LIVE):
+            chunks.setdefault(name_source(head), {})[head.chunk] = None
+    # Encoders that are asked for the same texts are forecast together.
+    for ways in dict.fromkeys(map(tuple, chunks.values())):
+        encoders = [system for system in plan.systems if tuple(chunks.get(system.name, ())) == ways]
+        forecaster = Forecaster(encoders, parts.tokenizer, plan.request.seed, None, measure=True)
+        for collection in plan.collections:
+            yield from forecaster.cells(_encoding_effort(plan, parts, collection, ways))
+
+
+def _encoding_effort(
+    plan: SweepPlan, parts: OpenedParts, collection: Collection, ways: Sequence[str]
+) -> TaskEffort:
+    texts, queries = _encoded_texts(collection, ways, parts), list(collection.queries)
+    room = MemoryEstimates(parts.tokenizer)
+
+    def rehearse(hear: Any) -> bool:
+        for cut in texts:
+            hear(cut, "document")
+        hear(queries, "query")
+        return True
+
+    def held(system: Similarity) -> Footprint:
+        jobs = [cell.job for cell in plan.cells if cell.job.collection is collection]
+        mine = [job for job in jobs if name_source(job.head) == system.name] or jobs
+        return choose_largest(
+            room.needed(collection, job.configurations, None if job.head.mode in (SPARSE, LIVE) else system)
+            for job in mine
+        )
+
+    passages = sum(map(len, texts))
+    return TaskEffort(
+        "embed", collection.name, passages + len(queries), passages, 0, rehearse, texts[0], footprint=held
+    )
+
+
+def _encoded_texts(collection: Collection, ways: Sequence[str], parts: OpenedParts) -> list[Sequence[str]]:
+    """What each way of cutting has to be encoded. What a model will say of chunks stands as as many words: nobody knows
+    them before they are paid for."""
+    # One list for each way: what two of them have in common is in the cache by then, and counted once.
+    texts: list[Sequence[str]] = []
+    for chunk in ways:
+        splitting = parse_splitting(chunk)
+        if splitting is None or splitting.is_late:
+            texts.append(collection.texts)
+            continue
+        cut = make_passages(collection, chunk, parts.tokenizer).texts
+        texts.append([f"{_ASSUMED} {text}" for text in cut] if splitting.model else cut)
+    return texts
+
+
+def _forecast_contexts(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast]:
+    """The calls of language models that say what chunks are about: one for each."""
+    for collection, chunk in product(plan.collections, plan.request.chunk):
+        splitting = parse_splitting(chunk)
+        if splitting is None or not splitting.model:
+            continue
+        passages = make_passages(collection, chunk, parts.tokenizer)
+        n, messages = len(passages), _sample_messages(collection, passages)
+        read = float(np.mean(count_tokens(parts.tokenizer, messages))) if n else 0.0
+        head = Forecast("situate", collection.name, splitting.model, n, 0, 0)
+        chat = parts.situator(splitting.model).model
+        yield _add_calls(head, chat, requests=n, read=read, written=WRITTEN)
+
+
+def _sample_messages(collection: Collection, passages: IndexedPassages) -> list[str]:
+    """Some of the messages that are sent, whole."""
+    assert passages.spans is not None
+    messages = []
+    for place in range(0, len(passages), max(1, len(passages) // _SHARE)):
+        row, (start, end) = passages.documents[place], passages.spans[place]
+        text = collection.texts[row]
+        title = collection.titles[row] if collection.titles else ""
+        asked = context_messages(title, text, Piece(int(start), int(end), text[start:end]))
+        messages.append("\n".join(message.content for message in asked))
+    return messages
+
+
+def _forecast_rerank(plan: SweepPlan, parts: OpenedParts, prices: PriceList) -> Iterator[Forecast]:
+    request = plan.request
+    for collection in plan.collections:
+        query = float(np.mean(count_tokens(parts.tokenizer, collection.queries)))
+        configurations = [
+            cfg for cell in plan.cells if cell.dataset == collection.name for cfg in cell.job.configurations
+        ]
+        for name in request.reranker:
+            stacks = [cfg for cfg in configurations if cfg.reranker == name]
+            if name == NONE or not stacks:
+                continue
+            pairs = _count_pairs(stacks, collection)
+            tokens = query + _passage_tokens(collection, [stack.chunk for stack in stacks], parts)
+            timed = _count_timed(stacks, request, len(collection.timed))
+            total = pairs + timed
+            usd = prices.usd(
+                stacks[0], reranked=1, tokens=tokens, query=0, passage=0, passages=0
+            )["rerank"] / 1000 * total  # fmt: skip
+            seconds = _time_pair(collection, name, parts)
+            # A price that the config gives to a local reranker is what a query would cost, not what the sweep pays.
+            is_free = not is_remote(name, RERANKERS)
+            yield Forecast(
+                "rerank", collection.name, name, len(collection.query_ids), total, round(total * tokens),
+                requests=None if is_free else total // max(request.k),
+                usd=0.0 if is_free else usd, seconds=None if seconds is None else seconds * total,
+                assumed=True
+            )  # fmt: skip
+
+
+def _forecast_asking(plan: SweepPlan) -> Iterator[Forecast]:
+    """The questions that retrievers are asked."""
+    for system in plan.systems:
+        for collection in plan.collections if system.kind == "run" else ():
+            n = len(collection.query_ids)
+            usd = n * float(system.facts["usd_per_question"])
+            yield Forecast("asking", collection.name, system.name, n, n, 0, requests=n, usd=usd)
+
+
+def _forecast_chat(plan: SweepPlan, parts: OpenedParts) -> Iterator[Forecast]:
+    """The calls of language models that rewrite every query, and that are timed as generators: an answer and a word for
+    each timed query."""
+    request = plan.request
+    for collection in plan.collections:
+        passage = _passage_tokens(collection, request.chunk, parts)
+        query = float(np.mean(count_tokens(parts.tokenizer, collection.queries)))
+        for name in request.rewrite:
+            chat = None if name == NONE else getattr(parts.rewriter(name), "model", None)
+            if chat is not None:
+                head = Forecast("rewrite", collection.name, name, len(collection.queries), 0, 0)
+                yield _add_calls(
+                    head, chat, requests=len(collection.queries), read=_PROMPT + query, written=query
+                )
+        asked = request.generator
+        if asked is not None and asked.model:
+            chat, read = (
+                parts.answerer(asked).model,
+                _PROMPT + query + min(asked.passages, len(collection.ids)) * passage,
+            )
+            head = Forecast("generate", collection.name, asked.model, len(collection.timed), 0, 0)
+            yield _add_calls(
+                head, chat, requests=2 * len(collection.timed), read=read, written=asked.output_tokens / 2
+            )
+
+
+def _add_calls(head: Forecast, chat: Any, *, requests: int, read: float, written: float) -> Forecast:
+    """`head` with what so many calls take, each of which reads and writes so many tokens."""
+    price, tokens = getattr(chat, "price", None), round(requests * (read + written))
+    usd = None if price is None else price.usd(round(requests * read), round(requests * written))
+    seconds = remote_seconds(chat, requests, tokens, round(requests * written))
+    return replace(head, requests=requests, tokens=tokens, usd=usd, seconds=seconds, assumed=True)
+
+
+def _count_pairs(configurations: list[Configuration], collection: Collection) -> int:
+    """About how many pairs differ: for each encoder its deepest list, and one of words where there is a hybrid; other
+    dimensions and indexes find nearly the same passages, and a pair is scored once."""
+    lists: dict[tuple[str, str, str], int] = {}
+    for cfg in configurations:
+        sources = [cfg.encoder, *([WORDS] if cfg.mode == "hybrid" else [])]
+        for source in sources:
+            key = source, cfg.chunk, cfg.rewrite
+            lists[key] = max(lists.get(key, 0), cfg.k)
+    return min(sum(lists.values()), len(collection.ids)) * len(collection.query_ids)
+
+
+def _count_timed(configurations: list[Configuration], request: SweepRequest, queries: int) -> int:
+    """Pairs that are scored afresh for the clock."""
+    keys = {(cfg.mode, cfg.k, cfg.deduplicate, cfg.boost, cfg.chunk, cfg.rewrite) for cfg in configurations}
+    latency = request.latency
+    calls = latency.repeats * (latency.warmup + queries)
+    loaded = {cfg for cfg in configurations if cfg.dims is None and cfg.index in (request.index[0], NONE)}
+    return sum(key[1] for key in keys) * calls + sum(cfg.k for cfg in loaded) * (queries + latency.warmup)
+
+
+def _passage_tokens(collection: Collection, chunks: Sequence[str], parts: OpenedParts) -> float:
+    """The mean tokens of a passage of some documents, over these ways of cutting, each as often as it is named."""
+    sample = collection.texts[:: max(1, len(collection.texts) // _SHARE)]
+    some = replace(collection, ids=[str(i) for i in range(len(sample))], texts=sample, titles=(), shifts=())
+    means = {
+        chunk: np.mean(count_tokens(parts.tokenizer, make_passages(some, chunk, parts.tokenizer).texts))
+        for chunk in dict.fromkeys(chunks)
+    }
+    return float(np.mean([means[chunk] for chunk in chunks]))
+
+
+def _time_pair(collection: Collection, name: str, parts: OpenedParts) -> float | None:
+    """Seconds per pair on this machine; None where it cannot be tried without sending anything."""
+    try:
+        reranker = parts.reranker(name).reranker
+        texts = list(collection.texts[:_SAMPLE])
+        reranker.score(collection.queries[0], texts)
+        began = perf_counter()
+        reranker.score(collection.queries[0], texts)
+        return (perf_counter() - began) / len(texts)
+    except EmbassayError:
+        return None
