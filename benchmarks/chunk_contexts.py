@@ -107,7 +107,7 @@ HEAD = """# Chunks with and without their context
 Made by `benchmarks/chunk_contexts.py`: {claims} claims of SciFact, {documents} abstracts, chunks of {size} words.
 Evidence is the sentences that people marked; one is found when the passages so far hold 80% of it. 95% intervals by
 bootstrap over claims; differences are paired, this chunk minus every {size} words (`fixed`). Whole abstracts (`none`)
-put three times as many words into a prompt."""
+put five times as many words into a prompt."""
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ import pytest
 if TYPE_CHECKING:
     from embassay.protocols.gate import Gate
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 End = Literal["value", "lower", "upper"]
 _POLL = 0.2
 _DEAR = "embassay_dear"
