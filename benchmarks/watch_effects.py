@@ -163,7 +163,7 @@ def predict(own: OwnTexts, data: RetrievalSet, base: Sides, changed: Sides, seed
         def encode(texts: Sequence[str], roles: object, rng: object) -> Replies:  # noqa: ARG001
             return Replies(sides.passages[[place_of[text] for text in texts]])
 
-        return SimpleNamespace(encode=encode)
+        return SimpleNamespace(encode=encode, kept=None)
 
     lists = make_lists(own, answers(base), base.questions[rows], range(len(rows)), seed)
     fingerprint: Any = SimpleNamespace(values=base.questions[rows], seed=seed, width=base.questions.shape[1])

@@ -44,7 +44,7 @@ OF_A_PROTOCOL = {"protocol", "tables", "conclusions", "options"}
 FIELD = {
     *("chunking", "clustering", "encoding", "golden", "paraphrasing", "ranking", "reranking", "resampling", "routing"),
     *("sampling", "scoring", "training", "weighting", "wording", "heading", "reading", "string"),
-    *("ceiling", "recording", "spending", "mixed", "grading", "judging"),
+    *("ceiling", "recording", "spending", "mixed", "grading", "judging", "tuning"),
 }  # fmt: skip
 """Nouns of the field that end like participles."""
 BEHIND = {
@@ -128,7 +128,7 @@ GAUGES = {
     "statements with two loops inside, %": 3.2,
     "puzzles in 1,000 statements": 6.5,
     "lines of code to a comment": 47.22,
-    "tokens, in thousands": 1250,
+    "tokens, in thousands": 1255,
 }
 """What `gauges.py` counts, as it is today. The goals: 45, 0, 0, 6, 10, 1.2, 2, 33, 1000. The tokens rose by 26 with
 retrievers that are asked, recall by names, distractors, attacks, guards and fresh texts; by 41 with watching a model,

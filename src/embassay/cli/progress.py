@@ -288,7 +288,7 @@ class ProgressLines(_ProgressTally):
         named = f"  {_cell_name(cell)}  {state}" if shown else ""
         _print_line(f"{self.ended_cells} of {self.cells}{named}  {self.left()}".rstrip())
 
-    def told(self, line: str) -> None:
+    def interim(self, line: str) -> None:
         if not self._brief:
             _print_line(line)
 
@@ -313,7 +313,7 @@ class ProgressBars(_ProgressTally):
     def growing(self, added: Mapping[str, Sequence[str]]) -> None:
         self._progress.console.print(_say_additions(added), markup=False, highlight=False)
 
-    def told(self, line: str) -> None:
+    def interim(self, line: str) -> None:
         self._progress.console.print(line, markup=False, highlight=False)
 
     def reckoned(self, line: str) -> None:

@@ -372,6 +372,7 @@ Block = (
     | Panes
     | Details
     | Box
+    | QuestionGrid
 )
 
 

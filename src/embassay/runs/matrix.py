@@ -100,7 +100,7 @@ def make_matrix(
     rows = [_make_row(question, systems, lists, ranks or {}) for question in questions]
     # Those that tell systems apart come first, the widest gap before the others; then those that nobody answers.
     rows.sort(key=lambda row: (_ORDER.index(row.outcome), -row.spread, row.id))
-    total = Counter(row.outcome for row in rows)
+    total = Counter[str](row.outcome for row in rows)
     kept = tuple(rows[: min(MOST_QUESTIONS, MOST_CELLS // max(len(systems), 1))])
     named = set[str]()
     for row in kept:

@@ -143,8 +143,9 @@ def parse_fusion(text: str) -> FusionRule:
     FusionRule(kind='rrf', weight=0.5, c=20.0)
     """
     spec = QUERY.parse(text)
-    kinds = get_args(FusionKind)
-    if spec.name not in kinds or spec.target:
+    kinds: tuple[FusionKind, ...] = get_args(FusionKind)
+    kind = next((kind for kind in kinds if kind == spec.name), None)
+    if kind is None or spec.target:
         raise UsageError(
             f"There is no fusion {text!r}.", mend=f"Use {', '.join(kinds)}, each with ?weight=0.3."
         )
@@ -156,7 +157,7 @@ def parse_fusion(text: str) -> FusionRule:
     numbers = {name: _read_number(text, name, value) for name, value in spec.params.items()}
     if not 0 <= numbers.get("weight", 0.5) <= 1 or numbers.get("c", 0.0) < 0:
         raise UsageError(f"{text!r} has a value out of range.", mend="weight is from 0 to 1, c from 0.")
-    return FusionRule(spec.name, **numbers)
+    return FusionRule(kind, **numbers)
 
 
 def _read_number(text: str, name: str, value: object) -> float:

@@ -152,7 +152,7 @@ def _read_sentence(raw: str, *, fresh: bool) -> str:
 
 
 def _is_balanced(read: str) -> bool:
-    pairs = ("()", "[]", "“”", "«»", "「」", "（）")
+    pairs = (("(", ")"), ("[", "]"), ("“", "”"), ("«", "»"), ("「", "」"), ("（", "）"))
     return (
         all(read.count(opening) == read.count(closing) for opening, closing in pairs)
         and not read.count('"') % 2

@@ -557,7 +557,7 @@ class Hearer(SilentListener):
         self.lines: list[str] = []
         self.systems: list[str] = []
 
-    def told(self, line: str) -> None:
+    def interim(self, line: str) -> None:
         """What stands already."""
         self.lines.append(line)
 

@@ -417,7 +417,7 @@ class Choices(RetrieverProtocol):
             answers = self._answered(plan, dataset.name, ended)
             missing = [name for name in _contender_names(plan) if name not in answers]
             if len(answers) > 1 and missing:
-                listener.told(describe_so_far(self._concluded(plan, dataset.name, answers), missing))
+                listener.interim(describe_so_far(self._concluded(plan, dataset.name, answers), missing))
 
     def _write(self, listener: SilentListener, ledger: Ledger) -> None:
         for job in self.commissions:

@@ -70,7 +70,7 @@ class SilentListener:
     def ended(self, cell: Cell, record: CellRecord) -> None:
         """A cell is done or has failed."""
 
-    def told(self, line: str) -> None:
+    def interim(self, line: str) -> None:
         """What the cells that have ended show already."""
 
     def over(self) -> None:

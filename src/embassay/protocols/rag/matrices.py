@@ -12,7 +12,8 @@ from embassay.parquet import read_parquet
 from embassay.runs.matrix import FIRST, MOST_SYSTEMS, AskedQuestion, Matrix, make_matrix
 
 if TYPE_CHECKING:
-    from embassay.protocols.rag.scoring.inputs import Entries, Graded1To5, Inputs
+    from embassay.data.judged_runs import Entries
+    from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
     from embassay.protocols.rag.sweep.collection import Collection
     from embassay.protocols.rag.sweep.stacks import MeasuredStack, Sweep
     from embassay.runs.folder import Cell, RunFolder

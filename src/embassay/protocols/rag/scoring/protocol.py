@@ -680,8 +680,12 @@ def read_stored_scoring(path: Path) -> StoredScoring:
             mend="Make one: embassay rag score --qrels FILE --run FILE --out DIR.",
         )
     known = {field.name for field in fields(ScoreRequest)}
-    plain = {name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()}
-    request = ScoreRequest(**{name: value for name, value in plain.items() if name in known})
+    plain: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in asked.items()
+        if name in known
+    }
+    request = ScoreRequest(**plain)
     return StoredScoring(path, request, tuple(system["name"] for system in manifest["systems"]))
 
 

@@ -118,7 +118,7 @@ def _make_manifest(folder: RunFolder, trace: Trace, request: TraceRequest, comma
     systems = [{"name": PIPELINE, "kind": "run", "identity": " > ".join(trace.names), "facts": {}}]
     tasks = {TASK: {"n": trace.questions, "skipped": [], "warnings": list(trace.notes)}}
     dataset = {"name": name, "source": source, "lang": "", "fingerprint": "", "tasks": tasks}
-    cell = {
+    cell: dict[str, Any] = {
         "key": PIPELINE, "task": TASK, "dataset": name, "system": PIPELINE, "status": "done", "reason": "",
         "seconds": None, "counts": {"questions": trace.questions, "passages": len(trace.rows)}, "skipped": [],
         "warnings": [],
