@@ -114,7 +114,7 @@ def impact_of(
         )
         states = [
             _state(KEPT, before, kept, lists, old, first),
-            _state(HALF, before, half, lists, old, first),
+            _state(HALF, before, half, lists, old, first, (kept, anew)),
         ]
     states.append(_state(ANEW, before, anew, lists, old, first))
     labelled = first[~np.isnan(first)]
@@ -136,8 +136,17 @@ def _state(
     lists: OwnLists,
     old: NDArray[np.int32],
     first: Floats,
+    outside: Sequence[_Similarities] = (),
 ) -> IndexState:
-    """Lists of the pool now, and the chance that passages outside of it push in."""
+    """Lists of the pool now, and the chance that passages outside of it push in, who are in equal parts as those of
+    `outside` (by default as now)."""
+    parts = outside or (now,)
+
+    def count_above(scores: Floats) -> Floats:
+        return np.asarray(
+            np.mean([_expected_above(before, part, scores, lists.outside) for part in parts], axis=0)
+        )
+
     depth = int((old[0] >= 0).sum())
     # Those that were drawn are passages like others, and may be in a list themselves.
     scores = np.hstack([now.pool, now.others])
@@ -146,11 +155,11 @@ def _state(
         [len(set(a) & set(b)) for a, b in zip(top.tolist(), old[:, :depth].tolist(), strict=True)]
     )
     last = np.take_along_axis(scores, top[:, -1:], axis=1)
-    pushing = _expected_above(before, now, last, lists.outside)[:, 0]
+    pushing = count_above(last)[:, 0]
     is_kept = (same == depth) * np.exp(-pushing)
     changed = float((1 - is_kept).sum())
     overlap = float((np.maximum(same - pushing, 0) / depth).mean())
-    after = _ndcg(_labels(lists), scores, _expected_above(before, now, now.pool, lists.outside), lists)
+    after = _ndcg(_labels(lists), scores, count_above(now.pool), lists)
     return IndexState(name, estimate_share(changed, len(old)), overlap, _labelled_change(after - first))
 
 
