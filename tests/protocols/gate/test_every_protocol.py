@@ -29,11 +29,41 @@ SMALL = {
              "--languages", "reference", "--runs", "1", *FEW],
     "calibration": ["calibrate", "-s", "jaccard", "--limit", "120", *FEW],
     "choose": ["choose", "sample", "-s", "jaccard", "-s", "bm25", "--limit", "40", "--resamples", "60"],
+    "versions": ["rag", "probe", "versions", "-d", "sample", "-s", "jaccard", "--limit", "12"],
+    "trace": ["rag", "trace", "-d", "sample", "-s", "jaccard", "--reranker", "overlap", "-k", "5", "--limit", "6"],
 }  # fmt: skip
+SESSIONS = Recorded(
+    [["rag", "score", "--qrels", "qrels.tsv", "--sessions", "agent.jsonl", "--sessions", "other.jsonl"]],
+    {
+        "qrels.tsv": "".join(f"q{n}\td{n}\t5\n" for n in range(8)),
+        **{
+            f"{name}.jsonl": "".join(
+                f'{{"query_id": "q{n}", "call": {call}, "query": "a{call}", "documents": ["d{n + call - late}"]}}\n'
+                for n in range(8)
+                for call in (1, 2)
+            )
+            for name, late in (("agent", 1), ("other", 2))
+        },
+    },
+)
 TEN = {"paraphrasers": "selection", "score": "scoring", **{name: name for name in RUNS}}
 BY_PEOPLE = {"validation", "questions"}
 """Kinds without a row of a score until people or a writer answered."""
-COMPARED = {"sage", "pteb", "original", "hteb", "score", "names", "hume", "mteb", "calibration", "choose"}
+COMPARED = {
+    *(
+        "sage",
+        "pteb",
+        "original",
+        "hteb",
+        "score",
+        "names",
+        "hume",
+        "mteb",
+        "calibration",
+        "choose",
+        "versions",
+    ),
+}
 """Kinds whose systems can be held against an earlier run's."""
 SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
@@ -44,6 +74,8 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     kind, top = request.param, tmp_path_factory.mktemp("gated")
     if kind == "mteb":
         run = Recorded([["import", str(bundle(top / "bundle.json"))]])
+    elif kind == "sessions":
+        run = SESSIONS
     else:
         run = Recorded([SMALL[kind]]) if kind in SMALL else RUNS[TEN[kind]]
     return kind, carry_out(run, kind, top)

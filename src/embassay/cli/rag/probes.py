@@ -71,7 +71,7 @@ def noise(request: NoiseRequest, running: WorkerOptions) -> None:
 
 @app.command("versions")
 @add_memory_option
-@add_record_options(tasks=(), defaults={"datasets": ...})
+@add_record_options(tasks=(), defaults={"datasets": ..., "tokenizer": "words"})
 def versions(request: VersionsRequest, running: WorkerOptions) -> None:
     """Do old versions outrank current ones, and copies fill the list?
 

@@ -420,8 +420,8 @@ class Run:
         return render_view("run_view", self.path)
 
     def _repr_html_(self) -> str:
-        """In a notebook: the same, with every column."""
-        return render_html("run_view", self.path, True)
+        """In a notebook: the same. Times, which differ from run to run, are in the report."""
+        return render_html("run_view", self.path)
 
     def compare(self, a: str, b: str, task: str = "") -> Any:
         """System a minus system b, overall and in its parts or on one `task`: a `Comparison` of

@@ -31,8 +31,8 @@ Row = dict[str, str]
 
 def run(out: Path, **more: Any) -> Any:
     return eb.pteb.run(
-        ["jaccard"], paraphraser="recorded", datasets=["sample"], tasks=["sts", "retrieval"], runs=3, tokenizer="words",
-        options=eb.pteb.PtebOptions(languages="pooled"), out=out, **more
+        ["jaccard"], datasets=["sample"], tasks=["sts", "retrieval"], runs=3, tokenizer="words",
+        options=eb.pteb.PtebOptions(languages="pooled"), out=out, **{"paraphraser": "recorded", **more}
     )  # fmt: skip
 
 
@@ -201,7 +201,7 @@ def test_a_sheet_without_its_columns_is_refused(tmp_path: Path) -> None:
         read_sheet(path)
 
 
-@pytest.mark.parametrize("how", [{"original_only": True}, {"on_failure": "original"}])
+@pytest.mark.parametrize("how", [{"original_only": True, "paraphraser": None}, {"on_failure": "original"}])
 def test_without_paraphrases_there_is_nothing_to_rate(tmp_path: Path, how: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="rate"):
         run(tmp_path / "r", to_rate=5, **how)
