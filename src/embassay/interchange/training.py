@@ -69,7 +69,8 @@ class TrainingProgress:
     """Evaluations of a model in training, the first of them, of `base`, made at once.
 
     `base` is the model before training: what `embassay.sage.run` takes as a system. `task` is the task of `protocol`
-    whose headline counts, and `arguments` are those of the protocol's `run` (datasets, tokenizer, limit, options...).
+    whose headline counts, and `arguments` are those of the protocol's `run` (datasets, limit, options, tokenizer, by
+    default words...).
     Keep the texts out of the training data: `embassay data check FILE --against TRAIN` finds those that are in both.
     Raises UsageError for another protocol, and what the run raises.
     """
@@ -87,7 +88,8 @@ class TrainingProgress:
         if protocol not in ("sage", "pteb"):
             raise UsageError(f"{protocol!r} cannot be run while training.", mend="Use sage or pteb.")
         self.task, self.out, self.protocol, self.name = task, Path(out), protocol, name
-        self._arguments = arguments
+        # Machines that train often have no network, which the papers' tokenizer needs once.
+        self._arguments = {"tokenizer": "words", **arguments}
         self.evaluations: list[TrainingLook] = []
         self.base = self._evaluate(base, "base", step=0, epoch=0.0)
         self.best = self.base
