@@ -18,7 +18,7 @@ from functools import cache, partial
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from embassay.contracts import ChatModel, Message, Sampling
 from embassay.data.rows import cut_line
@@ -31,7 +31,7 @@ from embassay.runs.folder import digest_json
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.spec import Value
 from embassay.systems.chat import fit_context, open_chat_as
-from embassay.systems.chat.answers import without_fence
+from embassay.systems.chat.answers import Unfit, without_fence
 from embassay.systems.remote.ledger import Ledger
 from embassay.text.chunking import sentence_ends
 
@@ -528,11 +528,13 @@ class RewriteOptions:
     temperature: float = 0.0
     top_p: float = 1.0
     attempts: int = 6
+    asker: ClassVar[str] = "A rewriter"
 
     def __post_init__(self) -> None:
         if not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1 or self.attempts < 1:
             raise UsageError(
-                f"A rewriter cannot use temperature={self.temperature}, top_p={self.top_p}, attempts={self.attempts}.",
+                f"{self.asker} cannot use temperature={self.temperature}, top_p={self.top_p}, "
+                f"attempts={self.attempts}.",
                 mend="Use a temperature from 0 to 2, a top_p above 0 and at most 1, 1 or more attempts.",
             )
 
@@ -603,6 +605,25 @@ class ChatRewriter:
         )
 
 
+def read_only_text(text: str, key: str) -> str:
+    """The one text under `key` that an answer consists of, with single spaces. Unfit for anything else.
+
+    >>> read_only_text('{"rewrite": "causes  of noise"}', "rewrite")
+    'causes of noise'
+    """
+    text = without_fence(text)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Unfit(f"no JSON object: {cut_line(text)}" if text else "empty") from None
+    if not isinstance(value, dict) or set(value) != {key}:
+        raise Unfit(f"not an object with {key!r} alone: {cut_line(text)}")
+    answer = value[key]
+    if not isinstance(answer, str) or not (answer := " ".join(answer.split())):
+        raise Unfit(f"no text in {key!r}: {cut_line(text)}")
+    return answer
+
+
 def parse_rewriting(text: str, question: str) -> str:
     """The rewriting that an answer consists of: one JSON object with one text and nothing else.
 
@@ -612,16 +633,10 @@ def parse_rewriting(text: str, question: str) -> str:
     >>> parse_rewriting('{"rewrite": "causes of jet noise"}', "Hi! What causes jet noise?")
     'causes of jet noise'
     """
-    text = without_fence(text)
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        raise MalformedRewriting(f"no JSON object: {cut_line(text)}" if text else "empty") from None
-    if not isinstance(value, dict) or set(value) != {KEY}:
-        raise MalformedRewriting(f"not an object with {KEY!r} alone: {cut_line(text)}")
-    rewriting = value[KEY]
-    if not isinstance(rewriting, str) or not (rewriting := " ".join(rewriting.split())):
-        raise MalformedRewriting(f"no text in {KEY!r}: {cut_line(text)}")
+        rewriting = read_only_text(text, KEY)
+    except Unfit as error:
+        raise MalformedRewriting(str(error)) from None
     if len(rewriting) > max(_LONGEST_REWRITTEN, len(question)):
         raise MalformedRewriting(f"longer than the question: {cut_line(rewriting)}")
     return rewriting

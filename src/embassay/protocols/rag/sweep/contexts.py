@@ -6,22 +6,22 @@ the part around the chunk that fits, and must answer strictly: a chunk without a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from embassay.contracts import ChatModel, Message, Sampling
 from embassay.data.rows import cut_line
-from embassay.errors import ModelError, Unanswered, UsageError, Why
+from embassay.errors import ModelError, Unanswered, Why
 from embassay.protocols.kernel.inputs import Prompt, fence_text, mark_of, read_prompt
+from embassay.protocols.rag.rewriters import RewriteOptions, read_only_text
 from embassay.randomness import random_bytes
 from embassay.runs.execution import Failure, run_jobs
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.systems.chat import fit_context, open_chat_as
-from embassay.systems.chat.answers import without_fence
+from embassay.systems.chat.answers import Unfit
 from embassay.systems.remote.calls import wait_for
 from embassay.systems.remote.ledger import Ledger
 from embassay.text.splitters import Piece
@@ -37,19 +37,10 @@ _TOKENS = 8_192
 
 
 @dataclass(frozen=True)
-class ContextOptions:
+class ContextOptions(RewriteOptions):
     """How a model is asked: sampling, and the `attempts` at one answer."""
 
-    temperature: float = 0.0
-    top_p: float = 1.0
-    attempts: int = 6
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1 or self.attempts < 1:
-            raise UsageError(
-                f"Contexts cannot use temperature={self.temperature}, top_p={self.top_p}, attempts={self.attempts}.",
-                mend="Use a temperature from 0 to 2, a top_p above 0 and at most 1, 1 or more attempts.",
-            )
+    asker: ClassVar[str] = "Contexts"
 
 
 def context_prompt() -> Prompt:
@@ -119,16 +110,10 @@ def parse_context(text: str) -> str:
     >>> parse_context('{"context": "From the manual of the pump:  its oil."}')
     'From the manual of the pump: its oil.'
     """
-    text = without_fence(text)
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        raise MalformedContext(f"no JSON object: {cut_line(text)}" if text else "empty") from None
-    if not isinstance(value, dict) or set(value) != {KEY}:
-        raise MalformedContext(f"not an object with {KEY!r} alone: {cut_line(text)}")
-    context = value[KEY]
-    if not isinstance(context, str) or not (context := " ".join(context.split())):
-        raise MalformedContext(f"no text in {KEY!r}: {cut_line(text)}")
+        context = read_only_text(text, KEY)
+    except Unfit as error:
+        raise MalformedContext(str(error)) from None
     if len(context) > _LONGEST:
         raise MalformedContext(f"longer than {_LONGEST} characters: {cut_line(context)}")
     return context
