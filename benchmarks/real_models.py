@@ -79,10 +79,9 @@ SIZES = {
         repeated=8, injected=4, transformed=3, written=1, searched=200, answered=3, annotated=6
     ),
     "evening": Size(
-        scored=300, sets=("stsb", "sts17_en", "sts17_ar"), sage=10, probed=10, paraphrased=24,
-        paraphrased_sets=("stsb",), rated=30, rated_sets=("stsb", "sts17_en"), questions=10, ordered=2, depth=3,
-        repeated=12, injected=8, transformed=6, written=1, searched=300, answered=4, annotated=4,
-        annotated_sets=ENGLISH
+        scored=None, sets=STS, sage=15, probed=10, paraphrased=20, paraphrased_sets=(*STS, "banking77_intents"),
+        rated=30, rated_sets=STS, questions=10, ordered=3, depth=5, repeated=20, injected=10, transformed=16,
+        written=15, searched=300, answered=10, annotated=8
     ),
     "night": Size(
         scored=None, sets=(*STS, "mrpc", "banking77_intents", "20newsgroups", "wikiqa", "scifact"), sage=200,

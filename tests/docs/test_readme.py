@@ -61,7 +61,7 @@ def test_its_commands_run(tmp_path: Path, warm: Any) -> None:
         assert (tmp_path / "runs" / "notes" / "summary.html").exists()
         code = python.replace('["notes.jsonl"])', '["notes.jsonl"], tokenizer="words")')
         assert reader.run(Example("run", "python", code, 0)) == 0, reader.seen
-        assert "own:mine" in reader.seen
+        assert "mine" in reader.seen
         assert "Traceback" not in reader.seen
         shutil.copytree(tmp_path / "runs" / "notes", tmp_path / "runs" / "released")
         run, gate = steps[1:]

@@ -85,7 +85,7 @@ def wordings(content: bytes, folder: Path) -> object:
     for attempt in tried:
         try:
             made.append(attempt())
-        except (rewriting.MalformedRewriting, Unfit):
+        except Unfit:
             continue
     return made
 

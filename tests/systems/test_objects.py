@@ -53,12 +53,12 @@ def test_objects_functions_and_names_run_together(tmp_path: Path) -> None:
     """Each has its row, its interval and its rank; the frame lies beside the run as a file."""
     made = run([Mine(), letters, "jaccard"], tmp_path / "run")
     ranks = made.ranks("preference")
-    assert {"own:Mine", "own:letters", "jaccard"} <= set(ranks["system"])
-    assert ranks.filter(pl.col("system") == "own:Mine")["rank_low"][0] >= 1
+    assert {"Mine", "letters", "jaccard"} <= set(ranks["system"])
+    assert ranks.filter(pl.col("system") == "Mine")["rank_low"][0] >= 1
     assert (tmp_path / "run-data" / "data-1.jsonl").read_text("utf-8").count("\n") == len(ROWS)
-    assert "own:Mine" in str(made)
+    assert "Mine" in str(made)
     assert "<p>" in made._repr_html_()
-    assert made.report().read_text("utf-8").count("own:letters")
+    assert made.report().read_text("utf-8").count("letters")
 
 
 @pytest.mark.parametrize("frame", ["polars", "lazy", "arrow", "pandas", "rows"])
@@ -145,7 +145,7 @@ def test_what_is_no_system_is_refused(tmp_path: Path) -> None:
 def test_what_an_object_gives_is_checked(made: Any) -> None:
     """One vector per text, or the cell fails with the object's name."""
     (spec,) = register_objects({"odd": made})
-    with pytest.raises(ModelError, match="own:odd"):
+    with pytest.raises(ModelError, match="odd"):
         open_given(spec.removeprefix("own:")).encode(["a", "b"])
 
 
@@ -361,7 +361,7 @@ def test_a_system_that_tells_no_texts_apart_has_no_score(vector: Any, tmp_path: 
         {"same": lambda texts: [vector] * len(texts)}, datasets=[corpus], tasks=["sts"], original_only=True,
         tokenizer="words", out=tmp_path / "run",
     )  # fmt: skip
-    mine = [row for row in done.results.to_dicts() if row["system"] == "own:same"]
+    mine = [row for row in done.results.to_dicts() if row["system"] == "same"]
     assert mine
     assert all(row["value"] is None for row in mine)
     assert any("the same vector" in row["reason"] for row in mine)
@@ -388,4 +388,4 @@ def test_a_caller_outlives_a_system_that_calls_exit(tmp_path: Path) -> None:
     )  # fmt: skip
     valued = {row["system"] for row in done.results.to_dicts() if row["value"] is not None}
     assert "jaccard" in valued
-    assert "own:leaving" not in valued
+    assert "leaving" not in valued

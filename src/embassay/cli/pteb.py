@@ -149,7 +149,7 @@ class RatingStudyOptions:
 
     out: Path | None = option(None, "Folder of the study, new or empty.", group=OUTPUT)
     ending: Literal["csv", "jsonl"] = option(
-        "csv", "Format of the raters' files.", name="--format", group=OUTPUT
+        "csv", "Format of the raters' files.", name="--to --format", group=OUTPUT
     )
     rules: RatingRules = field(default_factory=RatingRules)
 

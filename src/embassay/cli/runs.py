@@ -340,7 +340,7 @@ class ExportTarget:
     """In which form runs go out, and whereto."""
 
     to: Literal["mteb", "csv", "latex", "parquet", "figures", "eee", "hub", "mlflow", "wandb", "trackio"] = (
-        option(MISSING, "What to write.", group=OUTPUT)
+        option(MISSING, "What to write.", name="--to --format", group=OUTPUT)
     )
     out: str = option(
         MISSING,

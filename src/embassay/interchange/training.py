@@ -166,7 +166,7 @@ class TrainingProgress:
 
     def _find_headline(self, path: Path) -> Headline:
         for standing in read_standings(path):
-            if (standing.task, standing.dataset, standing.system) == (self.task, "", f"own:{_NAME}"):
+            if (standing.task, standing.dataset, standing.system) == (self.task, "", _NAME):
                 return standing.headline
         return Headline.none(_NAME, "the run has no score")
 
@@ -175,8 +175,7 @@ class TrainingProgress:
 
         if now.score is None or other.score is None:
             return _TestedGain(None, None, None, None, now.reason or other.reason)
-        name = f"own:{_NAME}"
-        leading = compare(now.run, other.run, a=name, b=name, tasks=[self.task]).leading
+        leading = compare(now.run, other.run, a=_NAME, b=_NAME, tasks=[self.task]).leading
         known = leading.p == leading.p
         low, high, p = (leading.low, leading.high, leading.p) if known else (None, None, None)
         return _TestedGain(leading.difference, low, high, p, leading.reason)

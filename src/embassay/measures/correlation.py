@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
-from embassay.measures.judgements import Retrieved, Values, check_choice, check_cutoff, rank_documents
+from embassay.measures.judgements import (
+    AllRetrieved,
+    Retrieved,
+    Values,
+    check_choice,
+    check_cutoff,
+    rank_documents,
+)
 from embassay.measures.registry import measure
 
 
@@ -91,7 +98,6 @@ def _standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 Items = Literal["common", "union"]
-Lists = Retrieved | Mapping[str, Retrieved]
 Floats = NDArray[np.float64]
 
 _COMPARISONS = 1 << 22
@@ -99,7 +105,7 @@ _COMPARISONS = 1 << 22
 _WIDE = 80
 
 
-def overlap(a: Lists, b: Lists, k: int) -> Values:
+def overlap(a: AllRetrieved, b: AllRetrieved, k: int) -> Values:
     """The share of `k` places that the first `k` of two rankings have in common: |A and B| / k.
 
     Rankings are ids, best first, or id -> score, of one query or, as mappings from query ids, of many: one
@@ -115,7 +121,7 @@ def overlap(a: Lists, b: Lists, k: int) -> Values:
     return values if many else float(values[0])
 
 
-def list_tau(a: Lists, b: Lists, k: int, items: Items = "common") -> Values:
+def list_tau(a: AllRetrieved, b: AllRetrieved, k: int, items: Items = "common") -> Values:
     """Kendall's tau-b between the first `k` of two rankings.
 
     `common` compares the items that both have, `union` all: an item that one list lacks stands at rank k + 1 there.
@@ -165,7 +171,7 @@ def _long_tau_b(x: Floats, y: Floats) -> float:
     return float(kendalltau(x[defined], y[defined]).statistic) if defined.sum() > 1 else float("nan")
 
 
-def _first_ids(a: Lists, b: Lists, k: int) -> tuple[list[list[str]], list[list[str]], bool]:
+def _first_ids(a: AllRetrieved, b: AllRetrieved, k: int) -> tuple[list[list[str]], list[list[str]], bool]:
     """The first `k` distinct ids of each query on both sides, and whether they are of many queries."""
     check_cutoff(k)
     many = [_is_many(ranking) for ranking in (a, b)]
@@ -182,7 +188,7 @@ def _first_ids(a: Lists, b: Lists, k: int) -> tuple[list[list[str]], list[list[s
     )
 
 
-def _is_many(ranking: Lists) -> bool | None:
+def _is_many(ranking: AllRetrieved) -> bool | None:
     """None for an empty mapping, which may be either."""
     if not isinstance(ranking, Mapping):
         return False

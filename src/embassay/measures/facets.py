@@ -16,10 +16,10 @@ import numpy as np
 from embassay.errors import UsageError
 from embassay.measures.judgements import (
     ABSENT,
+    AllRetrieved,
     FacetTable,
     Floats,
     Graded,
-    One,
     Retrieved,
     Values,
     are_many_queries,
@@ -31,6 +31,8 @@ from embassay.measures.registry import measure
 
 FacetsOf = Mapping[str, Collection[str]]
 """Document -> its facets."""
+AllFacets = FacetsOf | Mapping[str, FacetsOf]
+"""Of one query, or of many by their ids."""
 WITHOUT = "the query has no facets"
 NONE_FOUND = "no document among the first has a facet"
 _of_facets = partial(measure, range="[0, 1]", needs="facets, ranking")
@@ -64,7 +66,7 @@ def _complementarity(graded: Graded, *, cutoff: int) -> Floats:
     return np.array([_query_complementarity(query) for query in _queries(graded, cutoff)], dtype=np.float64)
 
 
-def facet_recall(facets: FacetsOf | Mapping[str, FacetsOf], retrieved: One, k: int) -> Values:
+def facet_recall(facets: AllFacets, retrieved: AllRetrieved, k: int) -> Values:
     """Subtopic recall at `k`: the share of a query's facets that its first `k` documents have between them.
 
     `facets` are document -> facets, of one query, or query -> such; `retrieved` as for `ra_nwg`. Documents without
@@ -78,9 +80,7 @@ def facet_recall(facets: FacetsOf | Mapping[str, FacetsOf], retrieved: One, k: i
     return graded.answer(_facet_recall(graded, cutoff=k))
 
 
-def facet_alpha_ndcg(
-    facets: FacetsOf | Mapping[str, FacetsOf], retrieved: One, k: int, alpha: float = 0.5
-) -> Values:
+def facet_alpha_ndcg(facets: AllFacets, retrieved: AllRetrieved, k: int, alpha: float = 0.5) -> Values:
     """alpha-nDCG at `k`: a facet is worth (1 - alpha) ** n where n documents above have it, and a document what its
     facets are; by log2(1 + rank), over the same of the usual greedy ideal (ties: more facets, then ids).
 
@@ -94,7 +94,7 @@ def facet_alpha_ndcg(
     return graded.answer(_facet_alpha_ndcg(graded, cutoff=k, alpha=alpha))
 
 
-def redundancy(facets: FacetsOf | Mapping[str, FacetsOf], retrieved: One, k: int) -> Values:
+def redundancy(facets: AllFacets, retrieved: AllRetrieved, k: int) -> Values:
     """Of the first `k` documents that have facets, the share that adds none: each of its facets stands above already.
 
     Arguments as for `facet_recall`. Range 0 to 1, lower is better; NaN where none of the first `k` has a facet.
@@ -106,7 +106,7 @@ def redundancy(facets: FacetsOf | Mapping[str, FacetsOf], retrieved: One, k: int
     return graded.answer(_redundancy(graded, cutoff=k))
 
 
-def complementarity(facets: FacetsOf | Mapping[str, FacetsOf], retrieved: One, k: int) -> Values:
+def complementarity(facets: AllFacets, retrieved: AllRetrieved, k: int) -> Values:
     """How far the first `k` documents complete each other: the share of the facets they cover that the one with most
     of them lacks.
 
@@ -119,7 +119,7 @@ def complementarity(facets: FacetsOf | Mapping[str, FacetsOf], retrieved: One, k
     return graded.answer(_complementarity(graded, cutoff=k))
 
 
-def grade_facets(facets: FacetsOf | Mapping[str, FacetsOf], retrieved: One) -> Graded:
+def grade_facets(facets: AllFacets, retrieved: AllRetrieved) -> Graded:
     """What was retrieved, with facets in place of grades."""
     many = are_many_queries(facets, retrieved)
     by_query: Mapping[str, FacetsOf] = facets if many else {"": facets}  # type: ignore[assignment]

@@ -20,6 +20,9 @@ Gains = Mapping[str, float]
 """The judgements of one query: document id -> gain; more than 0 is relevant."""
 Retrieved = Sequence[str] | Mapping[str, float]
 """What was found for one query: ids, best first, or id -> score."""
+AllGains = Gains | Mapping[str, Gains]
+AllRetrieved = Retrieved | Mapping[str, Retrieved]
+"""Of one query, or of many by their ids."""
 Values = float | NDArray[np.float64]
 """One value for one query; one per query, in the order of the judgements, for many."""
 
@@ -54,7 +57,7 @@ class Judged:
         return values if self.many else float(values[0])
 
 
-def judge(qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str, Retrieved]) -> Judged:
+def judge(qrels: AllGains, retrieved: AllRetrieved) -> Judged:
     """Place the relevant documents of one query, or of many (query id -> what one query takes).
 
     As in trec_eval, scores are ranked highest first, in single precision, and equal scores by document id, last
@@ -558,13 +561,12 @@ def as_judged(graded: Graded) -> Judged:
 
 Facet = Callable[[str], Hashable] | Mapping[str, Hashable] | Mapping[str, Mapping[str, Hashable]]
 """Which source or facet a document is of: a function of its id, id -> source, or query id -> id -> source."""
-One = Retrieved | Mapping[str, Retrieved]
 
 
 def grade(
     grades: Grades | Mapping[str, Grades],
-    retrieved: One,
-    pool: One | None = None,
+    retrieved: AllRetrieved,
+    pool: AllRetrieved | None = None,
     source: Facet | None = None,
 ) -> Graded:
     """What one query retrieved, or many (query id -> what one query takes), by grade.
@@ -603,7 +605,7 @@ def grade(
     )
 
 
-def _by_query(given: One, names: list[str], of_many: bool) -> list[Retrieved]:
+def _by_query(given: AllRetrieved, names: list[str], of_many: bool) -> list[Retrieved]:
     if not of_many:
         return [given]  # type: ignore[list-item]
     if not isinstance(given, Mapping):

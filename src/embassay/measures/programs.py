@@ -18,11 +18,11 @@ from embassay.measures.judgements import (
     ABSENT,
     GRADES,
     RELEVANT,
+    AllRetrieved,
     Facet,
     Floats,
     Graded,
     Ints,
-    One,
     Pools,
     Unjudged,
     Values,
@@ -70,7 +70,7 @@ def _nrbp(graded: Graded, *, alpha: float = 0.5, beta: float = 0.5, rel: int = R
     return _ir_measures_values(graded, "NRBP", rel, alpha=alpha, beta=beta)
 
 
-def rbp(grades: Pools, retrieved: One, p: float = 0.8, level: int = RELEVANT) -> Values:
+def rbp(grades: Pools, retrieved: AllRetrieved, p: float = 0.8, level: int = RELEVANT) -> Values:
     """Rank-biased precision over the whole list: (1 - p) times the sum of p^(rank - 1) over relevant documents.
 
     A document is relevant from grade `level` up. Range 0 to 1, higher is better; it is not divided by what is
@@ -82,7 +82,7 @@ def rbp(grades: Pools, retrieved: One, p: float = 0.8, level: int = RELEVANT) ->
 
 
 def alpha_ndcg(
-    grades: Pools, retrieved: One, k: int, source: Facet, alpha: float = 0.5, level: int = RELEVANT
+    grades: Pools, retrieved: AllRetrieved, k: int, source: Facet, alpha: float = 0.5, level: int = RELEVANT
 ) -> Values:
     """alpha-nDCG@k: each document of a source that stands above is worth 1 - `alpha` of the one before.
 
@@ -95,7 +95,12 @@ def alpha_ndcg(
 
 
 def nrbp(
-    grades: Pools, retrieved: One, source: Facet, alpha: float = 0.5, beta: float = 0.5, level: int = RELEVANT
+    grades: Pools,
+    retrieved: AllRetrieved,
+    source: Facet,
+    alpha: float = 0.5,
+    beta: float = 0.5,
+    level: int = RELEVANT,
 ) -> Values:
     """NRBP: rank-biased precision with persistence `beta`, repeated sources discounted by `alpha`.
 
@@ -231,7 +236,9 @@ def measured_udcg(relevant: ArrayLike, answered: ArrayLike, *, gamma: float = 1 
     return float(1 / (1 + np.exp(-np.where(is_relevant, sure, -gamma * sure).mean())))
 
 
-def udcg(grades: Pools, retrieved: One, k: int, gamma: float = 1 / 3, unjudged: Unjudged = "zero") -> Values:
+def udcg(
+    grades: Pools, retrieved: AllRetrieved, k: int, gamma: float = 1 / 3, unjudged: Unjudged = "zero"
+) -> Values:
     """UDCG@k: what the first `k` are worth to a model that reads them all, less how they distract it.
 
     Range 0.417 to 0.731, higher is better, NaN where nothing was retrieved. See `udcg_of`, of the measure `UDCG`, for

@@ -8,7 +8,6 @@ mean.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Literal
 
@@ -17,10 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from embassay.errors import UsageError
 from embassay.measures.judgements import (
-    Gains,
+    AllGains,
+    AllRetrieved,
     Judged,
     RelevantPlaces,
-    Retrieved,
     Values,
     check_cutoff,
     divide_where_positive,
@@ -46,8 +45,8 @@ _LARGEST_EXPONENT = 1000
 
 
 def ndcg(
-    qrels: Gains | Mapping[str, Gains],
-    retrieved: Retrieved | Mapping[str, Retrieved],
+    qrels: AllGains,
+    retrieved: AllRetrieved,
     k: int | None = None,
     gain: Gain = "linear",
 ) -> Values:
@@ -83,9 +82,7 @@ def ndcg_arrays(gains: ArrayLike, ideal: ArrayLike, k: int, gain: Gain = "linear
     return _ndcg(judge_arrays(gains, ideal), cutoff=k, gain=gain)
 
 
-def average_precision(
-    qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str, Retrieved], k: int | None = None
-) -> Values:
+def average_precision(qrels: AllGains, retrieved: AllRetrieved, k: int | None = None) -> Values:
     """Mean over the relevant documents of the precision at their ranks; 0 for one not in the top `k`.
 
     Divided by the number of relevant documents, also when it exceeds k (trec_eval's map_cut). Range 0 to 1, higher is
@@ -98,9 +95,7 @@ def average_precision(
     return judged.answer(_average_precision(judged, cutoff=k))
 
 
-def reciprocal_rank(
-    qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str, Retrieved], k: int | None = None
-) -> Values:
+def reciprocal_rank(qrels: AllGains, retrieved: AllRetrieved, k: int | None = None) -> Values:
     """1 / rank of the first relevant document; 0 where there is none in the top `k`.
 
     Range 0 to 1, higher is better; all else as for `ndcg`. Source: trec_eval.
@@ -112,9 +107,7 @@ def reciprocal_rank(
     return judged.answer(_reciprocal_rank(judged, cutoff=k))
 
 
-def recall(
-    qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str, Retrieved], k: int | None = None
-) -> Values:
+def recall(qrels: AllGains, retrieved: AllRetrieved, k: int | None = None) -> Values:
     """Share of the relevant documents that is in the top `k` (None: was retrieved at all).
 
     Range 0 to 1, higher is better; all else as for `ndcg`. Source: trec_eval.
@@ -126,9 +119,7 @@ def recall(
     return judged.answer(_recall(judged, cutoff=k))
 
 
-def precision(
-    qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str, Retrieved], k: int
-) -> Values:
+def precision(qrels: AllGains, retrieved: AllRetrieved, k: int) -> Values:
     """Share of relevant documents in the top `k`, divided by k also when fewer were retrieved.
 
     Range 0 to 1, higher is better; all else as for `ndcg`. Source: trec_eval.

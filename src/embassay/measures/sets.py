@@ -24,11 +24,11 @@ from embassay.measures.judgements import (
     GRADES,
     RELEVANT,
     UNJUDGED,
+    AllRetrieved,
     Facet,
     Floats,
     Graded,
     Ints,
-    One,
     Pools,
     Sources,
     Unjudged,
@@ -491,7 +491,7 @@ class NormalisationSettings(TypedDict, total=False):
     b1: float
     normalise_by: NormaliseBy
     unjudged: Unjudged
-    pool: One | None
+    pool: AllRetrieved | None
 
 
 class NoveltyMore(WeightSettings, total=False):
@@ -504,7 +504,7 @@ class NoveltyMore(WeightSettings, total=False):
 
 def ra_nwg(
     grades: Pools,
-    retrieved: One,
+    retrieved: AllRetrieved,
     k: int,
     alpha: float = 1.0,
     cap4: float = 1.0,
@@ -535,7 +535,12 @@ def ra_nwg(
 
 
 def ra_nwg_novelty(
-    grades: Pools, retrieved: One, k: int, source: Facet, beta: float = 0.5, **more: Unpack[NoveltyMore]
+    grades: Pools,
+    retrieved: AllRetrieved,
+    k: int,
+    source: Facet,
+    beta: float = 0.5,
+    **more: Unpack[NoveltyMore],
 ) -> Values:
     """`ra_nwg` in which every document but the first of a source is worth `beta` of its weight.
 
@@ -557,7 +562,7 @@ def ra_nwg_novelty(
 
 
 def n_recall(
-    grades: Pools, retrieved: One, k: int, level: int = RELEVANT, unjudged: Unjudged = "zero"
+    grades: Pools, retrieved: AllRetrieved, k: int, level: int = RELEVANT, unjudged: Unjudged = "zero"
 ) -> Values:
     """N-Recall@k: documents of grade `level` or more among the first `k`, over the most that fit into `k`.
 
@@ -571,7 +576,7 @@ def n_recall(
 
 
 def graded_precision(
-    grades: Pools, retrieved: One, k: int, level: int = RELEVANT, **how: Unpack[ShareSettings]
+    grades: Pools, retrieved: AllRetrieved, k: int, level: int = RELEVANT, **how: Unpack[ShareSettings]
 ) -> Values:
     """Precision4+@k: documents of grade `level` or more among the first `k`, over `k` even if fewer were retrieved.
 
@@ -584,7 +589,9 @@ def graded_precision(
     return graded.answer(precision_of(graded, cutoff=k, rel=level, **how))
 
 
-def harm(grades: Pools, retrieved: One, k: int, level: int = HARMFUL, **how: Unpack[ShareSettings]) -> Values:
+def harm(
+    grades: Pools, retrieved: AllRetrieved, k: int, level: int = HARMFUL, **how: Unpack[ShareSettings]
+) -> Values:
     """Harm@k: documents of grade `level` or less among the first `k`, over `k` even if fewer were retrieved.
 
     Range 0 to 1, lower is better, never NaN. A document without a grade does no harm unless `unjudged="grade1"`.
@@ -598,7 +605,7 @@ def harm(grades: Pools, retrieved: One, k: int, level: int = HARMFUL, **how: Unp
 
 def hit(
     grades: Pools,
-    retrieved: One,
+    retrieved: AllRetrieved,
     k: int,
     level: int = RELEVANT,
     vacuous: bool = False,
@@ -626,7 +633,7 @@ def hit_feasible(grades: Pools, k: int, level: int = RELEVANT) -> bool | NDArray
     return fits if graded.many else bool(fits[0])
 
 
-def judged_share(grades: Pools, retrieved: One, k: int | None = None) -> Values:
+def judged_share(grades: Pools, retrieved: AllRetrieved, k: int | None = None) -> Values:
     """Judged@k: the share of the first `k` documents that have a grade; NaN where nothing was retrieved.
 
     >>> judged_share({"a": 5}, ["a", "x", "y"], 2)
@@ -638,7 +645,7 @@ def judged_share(grades: Pools, retrieved: One, k: int | None = None) -> Values:
 
 def proc(
     grades: Pools,
-    pool: One,
+    pool: AllRetrieved,
     k: int,
     of: Companion = "RA-nWG",
     short_list_denominator: ShortList = "k",

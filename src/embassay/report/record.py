@@ -327,8 +327,8 @@ def label_names(names: Sequence[str]) -> dict[str, str]:
 
     >>> list(label_names(["bm25", "st:sentence-transformers/all-MiniLM-L6-v2"]).values())
     ['bm25', 'all-MiniLM-L6-v2']
-    >>> list(label_names([f"own:a-model-that-was-tuned-on-our-tickets-step-{n}00" for n in (1, 2)]).values())
-    ['own:a-model-that-was-tuned…-tickets-step-100', 'own:a-model-that-was-tuned…-tickets-step-200']
+    >>> list(label_names([f"a-model-that-was-tuned-on-our-tickets-step-{n}00" for n in (1, 2)]).values())
+    ['a-model-that-was-tuned-on-…-tickets-step-100', 'a-model-that-was-tuned-on-…-tickets-step-200']
     """
     short = {name: _without_organisation(name) for name in names}
     shared = Counter(short.values())

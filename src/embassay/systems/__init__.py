@@ -253,14 +253,19 @@ def open_system(
             mend=f"Write {SYSTEMS.format(model)!r}.",
         )
     if cleanup.steps:
-        return CleanSimilarity(built, cleanup, name=SYSTEMS.format(spec))
+        return CleanSimilarity(built, cleanup, name=_shown_name(spec))
     return built
 
 
+def _shown_name(spec: Spec) -> str:
+    """What results call a system: its spec string; an object of the caller's has the name that they gave it."""
+    return SYSTEMS.format(spec).removeprefix("own:")
+
+
 def _clean_encoder(encoder: Encoder, model: Spec, cleanup: Cleanup) -> Encoder:
-    """The encoder with its texts cleaned; it is called by the spec string that opens it again."""
+    """The encoder with its texts cleaned."""
     params = {**model.params, "clean": cleanup.clean}
-    return CleanEncoder(encoder, cleanup, name=SYSTEMS.format(replace(model, params=params)))
+    return CleanEncoder(encoder, cleanup, name=_shown_name(replace(model, params=params)))
 
 
 def _make_similarity(
@@ -272,8 +277,8 @@ def _make_similarity(
     changed: Encoder = TransformedEncoder(encoder, transform) if transform.changes else encoder
     by = own_similarity(changed) if compared == "own" else COSINE
     if by == COSINE:
-        return Cosine(changed, name=SYSTEMS.format(spec))
-    return ByOwn(changed, by, name=SYSTEMS.format(spec))
+        return Cosine(changed, name=_shown_name(spec))
+    return ByOwn(changed, by, name=_shown_name(spec))
 
 
 def _ragged_similarity(encoder: Any, model: Any, spec: Spec, transform: Transform) -> Similarity:
@@ -286,7 +291,7 @@ def _ragged_similarity(encoder: Any, model: Any, spec: Spec, transform: Transfor
             f"{spec.name!r} has many.",
             mend="Leave it out.",
         )
-    return make_ragged_similarity(encoder, model, name=SYSTEMS.format(spec))
+    return make_ragged_similarity(encoder, model, name=_shown_name(spec))
 
 
 def add_dims(text: str, dims: int | None) -> str:

@@ -35,12 +35,12 @@ class GivenEncoder:
     """
 
     def __init__(self, model: Any, name: str) -> None:
-        self.name = f"own:{name}"
+        self.name = name
         self.model = model
         self._call = _encode_of(model)
         self._takes_role = "role" in _parameter_names(self._call)
         self._by_role = {} if self._takes_role else _calls_by_role(model)
-        self.identity = f"{self.name}/{_object_identity(model)}"
+        self.identity = f"own:{name}/{_object_identity(model)}"
         self.max_tokens: int | None = getattr(model, "max_seq_length", None) or getattr(
             model, "max_tokens", None
         )
@@ -135,10 +135,11 @@ def _as_vectors(made: Any) -> NDArray[np.float32]:
 
 def register_objects(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
     """The spec strings of systems as a caller gives them: strings as they are; of objects `own:NAME`, by which this
-    process finds them. A mapping names them; else a name is the object's own (`name`, `__name__`) or its class's.
+    process finds them, while results call them NAME. A mapping names them; else a name is the object's own (`name`,
+    `__name__`) or its class's.
 
-    UsageError for none, for an object that neither encodes nor can be called, for two of one name, for a spec under
-    another name, and for `workers` elsewhere, which have no such object.
+    UsageError for none, for an object that neither encodes nor can be called, for two of one name or one of a system's,
+    for a spec under another name, and for `workers` elsewhere, which have no such object.
     """
     if isinstance(systems, str) or hasattr(systems, "encode"):
         systems = [systems]  # one system, as it is
@@ -164,7 +165,8 @@ def register_objects(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
     twice = {spec for spec in specs if spec.startswith("own:") and specs.count(spec) > 1}
     if twice:
         raise UsageError(
-            f"Two systems are called {min(twice)}.", mend="Name them: {'first': a, 'second': b}."
+            f"Two systems are called {min(twice).removeprefix('own:')}.",
+            mend="Name them: {'first': a, 'second': b}.",
         )
     return tuple(specs)
 
@@ -173,19 +175,24 @@ def open_given(target: str) -> GivenEncoder:
     """The object called so; ModelError in a process that has none."""
     if target not in _given:
         raise ModelError(
-            f"own:{target} was an object of the process that made this run.",
+            f"{target} was an object of the process that made this run.",
             mend="Give the object again from Python: eb.sage.run({'" + target + "': model}, ...).",
         )
     return _given[target]
 
 
 def _keep_object(model: Any, name: str) -> str:
+    from embassay.systems import SYSTEMS, forget_system
+
+    if name in SYSTEMS:
+        raise UsageError(
+            f"{name!r} is a system of Embassay, and an object cannot have its name.",
+            mend=f"Call it otherwise: {{'my-{name}': model}}.",
+        )
     kept, given = _given.get(name), GivenEncoder(model, name)
     # Training changes weights in place: the same object is then another system.
     is_trained = kept is not None and given.resumable and given.identity != kept.identity
     if kept is None or kept.model is not model or is_trained:
-        from embassay.systems import forget_system
-
         _given[name] = given
         forget_system(f"own:{name}")  # or the opened system would go on with the earlier object
     return f"own:{name}"

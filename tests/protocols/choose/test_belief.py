@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from embassay.protocols.choose.belief import (
     LIKELY,
@@ -18,7 +20,7 @@ from embassay.protocols.choose.belief import (
     gather_evidence,
     update_belief,
 )
-from embassay.protocols.choose.conclusions import shipped_fit
+from embassay.protocols.choose.conclusions import shipped_fit, system_means
 
 AGREEMENT = np.array([[1.0, 0.9, 0.3], [0.9, 1.0, 0.3], [0.3, 0.3, 1.0]])
 WEIGHTS = SignalWeights(np.array([1.0]), np.zeros((1, 1)), 0.01, 8.0)
@@ -53,10 +55,9 @@ def test_systems_that_agree_differ_less() -> None:
 
 
 def test_evidence_by_hand() -> None:
-    """Signals are means over questions, the score is the mean of the signals, and agreement is kept beside it."""
-    near = np.array([[1.0, 0.5, 0.0], [0.5, 0.5, 0.0]])
-    half = np.array([[0.25, 0.5, 0.0]])
-    found = gather_evidence([near, half], np.stack([AGREEMENT, AGREEMENT]))
+    """The score is the mean of the signals, and agreement is kept beside it."""
+    near, half = np.array([0.75, 0.5, 0.0]), np.array([0.25, 0.5, 0.0])
+    found = gather_evidence([near, half], AGREEMENT)
     assert found.values == pytest.approx(np.array([[0.75, 0.25], [0.5, 0.5], [0.0, 0.0]]))
     assert found.scores == pytest.approx(np.array([[0.5], [0.5], [0.0]]))
     assert np.array_equal(found.agreement, AGREEMENT)
@@ -67,16 +68,28 @@ def test_near_copies_of_a_bad_system_do_not_win(copies: int) -> None:
     """Six that find almost the same agree with each other and with nobody else; each finds less than the one beside
     them. However many they are, the other is the pick, and its lead stays the same."""
     n = copies + 1
-    near = np.tile(np.array([0.5] + [0.3] * copies), (60, 1))
-    near[:, 1:] += np.linspace(0, 0.004, copies)
+    near = np.array([0.5] + [0.3] * copies)
+    near[1:] += np.linspace(0, 0.004, copies)
     shares = np.where(np.add.outer(np.arange(n) == 0, np.arange(n) == 0) == 1, 0.1, 0.97)
     np.fill_diagonal(shares, 1.0)
-    evidence = gather_evidence([near, near], np.tile(shares, (60, 1, 1)))
+    evidence = gather_evidence([near, near], shares)
     assert evidence.scores[0, 0] - evidence.scores[1, 0] == pytest.approx(0.2)
     found = form_belief(shipped_fit().weights, evidence)
     assert found.pick == 0
     assert found.best[0] > 0.5
     assert found.near(0.01)[1:].min() == pytest.approx(found.near(0.01)[1:].max(), abs=0.05)
+
+
+@given(st.integers(2, 5), st.integers(0, 2**32))
+def test_means_of_systems_that_were_asked_alike_are_their_means(systems: int, seed: int) -> None:
+    """And of effects that add up, whoever was asked what: those that all would have."""
+    rng = np.random.default_rng(seed)
+    values = rng.random((20, systems))
+    assert system_means(values) == pytest.approx(values.mean(axis=0))
+    added = rng.random((20, 1)) + rng.random(systems)
+    partly = added.copy()
+    partly[8:, 1:] = np.where(rng.random((12, systems - 1)) < 0.5, np.nan, partly[8:, 1:])
+    assert system_means(partly) == pytest.approx(added.mean(axis=0))
 
 
 def test_many_labels_decide_whatever_the_signals_said() -> None:

@@ -19,7 +19,8 @@ from embassay.errors import BudgetExceeded, UsageError
 from embassay.parquet import read_parquet
 from embassay.protocols.choose import ChoiceOptions
 from embassay.protocols.choose.conclusions import SystemAnswers, make_standing, shipped_fit
-from embassay.protocols.choose.questions import FITTED, cell_options, read_user_questions
+from embassay.protocols.choose.options import growing_draws
+from embassay.protocols.choose.questions import FAMILIES, cell_options, read_user_questions
 from embassay.protocols.choose.studies import find_last_study, write_grading_study
 from embassay.protocols.hume.store import AnswerDraft, open_store
 from embassay.protocols.hume.study import read_study
@@ -179,8 +180,8 @@ def test_systems_that_find_nothing_do_not_agree(tmp_path: Path) -> None:
 def test_questions_that_find_nothing_say_nothing(place: int, judged: int, sure: bool) -> None:
     """Two systems that find the same cannot differ by much; where that is nothing, only judgements can say so."""
     asked = [str(one) for one in range(60)]
-    ten = {name: {one: frozenset(map(str, range(10))) for one in asked} for name in FITTED}
-    ranks = {name: dict.fromkeys(asked, place) for name in FITTED}
+    ten = {name: {one: frozenset(map(str, range(10))) for one in asked} for name in FAMILIES}
+    ranks = {name: dict.fromkeys(asked, place) for name in FAMILIES}
     same = SystemAnswers(ranks, dict.fromkeys(asked[:judged], 1.0), ten)
     found = make_standing("d", "en", {"a": same, "b": same}, 0.03, 1)
     assert (found.is_sure, found.best_recovery) == (sure, pytest.approx(place))
@@ -199,11 +200,64 @@ def test_few_passages_say_nothing(folder: Path, tmp_path: Path) -> None:
 def test_every_family_has_a_score_and_an_interval(run: Run) -> None:
     """The passages asked about are behind each."""
     found = [row for row in RunFolder(run.path).read_results() if row.measure == "found" and row.variant]
-    assert {row.variant for row in found} == {
-        "title", "sentence", "half", "apart", "keywords", "typos", "reworded"
-    }  # fmt: skip
+    assert {row.variant for row in found} == set(FAMILIES)
     sentence = [row for row in found if row.variant == "sentence" and row.system in SYSTEMS]
-    assert all(row.n == 60 and row.ci_low is not None for row in sentence)
+    assert all(row.n in growing_draws(OPTIONS.questions) and row.ci_low is not None for row in sentence)
+
+
+@pytest.fixture(scope="module")
+def wards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Passages enough for two draws."""
+    path = tmp_path_factory.mktemp("wards") / "wards.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in corpus(120)))
+    return path
+
+
+DRAWS = ChoiceOptions(resamples=50, tolerance=0.001)
+
+
+@pytest.fixture(scope="module")
+def drawn(wards: Path) -> Run:
+    return eb.choose([*SYSTEMS, "random"], wards, out=wards.parent / "run", options=DRAWS)
+
+
+def asked_passages(run: Run) -> dict[str, int]:
+    """How many passages each system was asked about."""
+    found = RunFolder(run.path).read_results()
+    return {row.system: row.n for row in found if row.measure == "found" and row.variant == "sentence"}
+
+
+def test_systems_that_may_be_the_best_are_asked_about_more(drawn: Run) -> None:
+    """Those that cannot be are not: they keep the questions of the first draw, and their place is that among the same
+    questions."""
+    first, last = growing_draws(DRAWS.questions)
+    asked, chances = asked_passages(drawn), rows(drawn, "p_best")
+    assert {asked[name] for name in SYSTEMS} <= {first, last}
+    assert max(asked[name] for name in SYSTEMS) == last
+    assert all(
+        (row.value or 0) < 0.1 or asked[name] == last for name, row in chances.items() if name in SYSTEMS
+    )
+
+
+def test_what_is_decided_at_once_asks_no_more(wards: Path, tmp_path: Path) -> None:
+    """Two systems that find the same: whichever, nothing is lost."""
+    options = replace(DRAWS, tolerance=0.2)
+    made = eb.choose(["bm25", "bm25?k1=1.5"], wards, out=tmp_path / "run", options=options)
+    assert set(asked_passages(made).values()) == {growing_draws(DRAWS.questions)[0]}
+
+
+def test_draws_that_go_on_decide_as_before(drawn: Run, wards: Path, tmp_path: Path) -> None:
+    """Begun again when all is there, or with a cell of the second draw gone: the same bytes."""
+    copy = tmp_path / "run"
+    shutil.copytree(drawn.path, copy)
+    cells = {path: json.loads(path.read_text()) for path in (copy / "cells").iterdir()}
+    last = [path for path, cell in cells.items() if cell["system"] == "bm25"]
+    for gone in (None, *last):
+        if gone:
+            gone.unlink()
+        again = eb.choose([*SYSTEMS, "random"], wards, out=copy, options=DRAWS)
+        for name in ("results.jsonl", "comparisons.json", "to_grade.jsonl"):
+            assert (again.path / name).read_bytes() == (drawn.path / name).read_bytes()
 
 
 def test_the_questions_to_judge_next_have_passages_of_the_corpus(run: Run, folder: Path) -> None:

@@ -13,7 +13,6 @@ from embassay.protocols.choose.questions import (
     SIGNS,
     TIED,
     cut_at_ties,
-    mistype_word,
     passage_gains,
     passage_ranks,
     take_sentence_out,
@@ -90,26 +89,34 @@ def test_tables_code_and_headings_are_not_asked() -> None:
         assert not asked.startswith(("#", "|"))
 
 
-def test_what_is_asked_apart_shares_no_rare_word_with_its_passage() -> None:
-    """And half of it shares fewer than the sentence."""
+def test_half_of_the_shared_rare_words_are_gone() -> None:
+    """And nothing else: what the passage has not, stays."""
     found = take_sentences(TEXTS, [""] * len(TEXTS), 20, 7)
-    frequency: dict[str, int] = {}
-    for text in found.texts:
-        for word in set(split_words(text)):
-            frequency[word] = frequency.get(word, 0) + 1
-    for question in found.questions["apart"]:
+    whole = {one.row: one.text.split() for one in found.questions["sentence"]}
+    for question in found.questions["half"]:
+        gone = [part for part in whole[question.row] if part not in question.text.split()]
         own = set(split_words(found.texts[question.row]))
-        assert all(frequency[word] > 1 for word in set(split_words(question.text)) & own)
-    whole = {one.row: len(split_words(one.text)) for one in found.questions["sentence"]}
-    assert all(len(split_words(one.text)) <= whole[one.row] for one in found.questions["half"])
+        assert all(set(split_words(part)) & own for part in gone)
+        left = [part for part in whole[question.row] if part not in gone]
+        assert " ".join(left) == question.text
 
 
-def test_titles_are_asked_and_taken_out() -> None:
+def test_a_title_is_taken_out_with_its_sentence() -> None:
     """A passage that begins with its title is searched without it where it asks."""
     texts = [f"Of harbours. {HARBOUR}", f"Of bread. {BAKERY}", *FILLER]
     found = take_sentences(texts, ["Of harbours", "Of bread", *[""] * len(FILLER)], 20, 7)
-    assert sorted(one.text for one in found.questions["title"]) == ["Of bread", "Of harbours"]
     assert not any("Of harbours" in text for text in found.texts)
+
+
+def test_the_first_passages_ask_what_all_would() -> None:
+    """More passages ask more questions, and of the same texts: what is searched does not change."""
+    found = take_sentences(TEXTS, [""] * len(TEXTS), 20, 7)
+    few, more = found.first_questions(2), found.first_questions(20)
+    assert more == found.questions
+    assert len(few["sentence"]) == 2
+    for name, questions in few.items():
+        assert questions == found.questions[name][: len(questions)]
+    assert {one.row for one in few.get("half", ())} <= {one.row for one in few["sentence"]}
 
 
 def test_the_same_seed_asks_the_same() -> None:
@@ -131,23 +138,18 @@ def test_ranks_and_gains_by_hand() -> None:
 def test_what_stands_by_the_order_of_documents_is_not_found() -> None:
     """Ten or more that tie with the last; fewer, and what stands above, are found. -1 fills up a short ranking."""
     n = TIED + 4
-    indices = np.tile(np.arange(n), (4, 1))
-    scores = np.zeros((4, n))
+    indices = np.tile(np.arange(n), (5, 1))
+    scores = np.zeros((5, n))
     scores[0, :4] = [4, 3, 2, 1]
     scores[1, :5] = [5, 4, 3, 2, 1]
     scores[2] = -np.arange(n)
     indices[3, -2:], scores[3, -2:] = -1, -np.inf
+    # Of four passages in all, nobody ties with the last.
+    scores[4, :4] = [4, 3, 2, 1]
+    indices[4, 4:], scores[4, 4:] = -1, -np.inf
     found = cut_at_ties(Ranked(indices, scores))
-    assert (found >= 0).sum(axis=1).tolist() == [4, n, n, 0]
-    assert passage_ranks(found, np.array([0, 0, 0, 0])).tolist() == [1, 1, 1, 0]
-
-
-@given(st.text(min_size=4, max_size=20), st.integers(0, 2**32))
-def test_a_typing_error_changes_at_most_one_letter_more_or_less(word: str, seed: int) -> None:
-    """Lost, doubled or exchanged."""
-    changed = mistype_word(word, make_generator(seed, "x"))
-    assert abs(len(changed) - len(word)) <= 1
-    assert set(changed) <= set(word)
+    assert (found >= 0).sum(axis=1).tolist() == [4, n, n, 0, 4]
+    assert passage_ranks(found, np.array([0, 0, 0, 0, 3])).tolist() == [1, 1, 1, 0, 4]
 
 
 @given(st.lists(st.text(max_size=80), max_size=8))

@@ -388,7 +388,7 @@ def test_candidates_are_compared_by_cosine_or_as_the_model_compares(transformer,
         [row] = rows(
             done,
             measure="original",
-            system="own:lengths",
+            system="lengths",
             dataset="rank",
             task="reranking",
             variant="paraphrasing",

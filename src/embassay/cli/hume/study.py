@@ -601,7 +601,7 @@ def export(study: Study, out: Out, asked: ExportOptions) -> None:
     Tasks go without answers unless --answers asks for them. Only --gold writes
     gold, and only --profiles profiles.
 
-    Example: embassay hume export study --format csv --out answers.csv
+    Example: embassay hume export study --to csv --out answers.csv
     """
     from embassay.protocols.hume.exchange.export import export
 

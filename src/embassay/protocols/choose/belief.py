@@ -37,11 +37,9 @@ class Evidence:
     scores: Values
 
 
-def gather_evidence(signals: Sequence[Values], shares: Values) -> Evidence:
-    """Of what each question says: signals (questions, systems), and the shares of the first ten that two systems have
-    in common (questions, systems, systems)."""
-    values = np.column_stack([signal.mean(axis=0) for signal in signals])
-    agreement = np.where(np.eye(shares.shape[1], dtype=bool), 1.0, shares.mean(axis=0))
+def gather_evidence(signals: Sequence[Values], agreement: Values) -> Evidence:
+    """Of signals (systems,) each, and the share of the first ten that two systems have in common."""
+    values = np.column_stack(signals)
     return Evidence(values, agreement, values.mean(axis=1)[:, None])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,11 +23,12 @@ from embassay.protocols.choose.belief import (
     gather_evidence,
     update_belief,
 )
-from embassay.protocols.choose.options import AS_GOOD, FEW, FOUND
-from embassay.protocols.choose.questions import AGREED, BY_MODEL, FITTED, passage_gains, passage_nearness
+from embassay.protocols.choose.options import AS_GOOD, FEW, FOUND, UNLIKELY
+from embassay.protocols.choose.questions import BY_MODEL, FAMILIES, passage_gains, passage_nearness
 from embassay.protocols.kernel.tables import ColumnTable, format_percent, number, text
 from embassay.records import Result
 
+T = TypeVar("T")
 CANNOT = "cannot say"
 K = 10
 CONTENDERS = 4
@@ -54,7 +55,7 @@ class WeightFit:
 def shipped_fit() -> WeightFit:
     """The weights of the package: `weights.json`, made by benchmarks/choose_collections.py."""
     plain = json.loads((files("embassay.protocols.choose") / "weights.json").read_text("utf-8"))
-    if tuple(plain["signals"]) != FITTED:
+    if tuple(plain["signals"]) != FAMILIES:
         raise AssertionError("weights.json is of other signals: fit it again")
     weights = SignalWeights(
         np.array(plain["weights"]),
@@ -76,6 +77,18 @@ class SystemAnswers:
     ranks: Mapping[str, Mapping[str, int]]
     judged: Mapping[str, float]
     first: Mapping[str, Mapping[str, frozenset[str]]]
+
+    def only(self, asked: Mapping[str, Container[str]]) -> SystemAnswers:
+        """Without the questions of these families that are not among those `asked`."""
+
+        def keep(family: str, answers: Mapping[str, T]) -> dict[str, T]:
+            return {key: own for key, own in answers.items() if family not in asked or key in asked[family]}
+
+        ranks, first = (
+            {family: keep(family, own) for family, own in answers.items()}
+            for answers in (self.ranks, self.first)
+        )
+        return SystemAnswers(ranks, self.judged, first)
 
     def ranks_in(self, families: Mapping[str, str]) -> dict[str, int]:
         """The rank of each question in its family, where it was asked."""
@@ -131,33 +144,52 @@ def count_lacking(evidence: Evidence, questions: int, judged: int) -> int:
 def measure_signals(answers: Sequence[SystemAnswers]) -> Evidence:
     """Signals of the systems, and how much these agree. A family that some system lacks, or that the documents don't
     allow, counts as the mean of the others."""
-    asked = [_mean_nearness([answer.ranks.get(name, {}) for answer in answers]) for name in FITTED]
-    means = [column.mean(axis=0) for column in asked if len(column)] or [np.zeros(len(answers))]
-    signals = [column if len(column) else np.mean(means, axis=0)[None] for column in asked]
+    asked = [_nearness([answer.ranks.get(name, {}) for answer in answers]) for name in FAMILIES]
+    means = [system_means(column) for column in asked if len(column)] or [np.zeros(len(answers))]
+    signals = [system_means(column) if len(column) else np.mean(means, axis=0) for column in asked]
     return gather_evidence(signals, shared_top_share([answer.first for answer in answers]))
 
 
-def _mean_nearness(places: Sequence[Mapping[str, int]]) -> Values:
-    """How near the first place each system has the passages of the questions that all were asked."""
-    ranks = _shared_values(places)
-    return passage_nearness(ranks.astype(int)) if len(ranks) else ranks
+def _nearness(places: Sequence[Mapping[str, int]]) -> Values:
+    """How near the first place each system has the passage of each question, (questions, systems), NaN where it was not
+    asked; no question where some system was asked none."""
+    questions = dict.fromkeys(question for ranks in places for question in ranks) if all(places) else {}
+    ranks = np.array([[own.get(question, -1) for own in places] for question in questions], dtype=int)
+    ranks = ranks.reshape(len(questions), len(places))
+    return np.where(ranks < 0, np.nan, passage_nearness(ranks))
+
+
+def system_means(values: Values) -> Values:
+    """The mean of each system over all questions, (questions, systems) with NaN where one was not asked. What it would
+    have had there is as much above or below the others as where it was asked: a system that was asked the easy ones
+    alone gains nothing by it.
+
+    >>> system_means(np.array([[0.9, 0.8], [0.3, np.nan]])).round(2).tolist()
+    [0.6, 0.5]
+    """
+    asked = ~np.isnan(values)
+    level = np.nanmean(values, axis=1)
+    above = np.where(asked, values - level[:, None], 0.0).sum(axis=0)
+    share = asked / asked.sum(axis=1, keepdims=True)
+    # Least squares of an effect for each system and one for each question, of which the latter drop out.
+    effects = np.linalg.pinv(np.diag(asked.sum(axis=0)) - asked.T @ share) @ above
+    return np.asarray(effects + np.mean(level - share @ effects))
 
 
 def shared_top_share(first: Sequence[Mapping[str, Mapping[str, frozenset[str]]]]) -> Values:
-    """The share of the first ten that two systems have in common, by question: (questions, systems, systems), 1 on the
-    diagonal. Of no question, one row in which nobody agrees."""
+    """The share of the first ten that two systems have in common, over the questions that both were asked: (systems,
+    systems), 1 on the diagonal, 0 where there is no such question."""
     n = len(first)
-    tens = [
-        [lists[name].get(question, frozenset()) for lists in first]
-        for name in AGREED
-        if all(name in lists for lists in first)
-        for question in first[0][name]
-    ]
-    share = np.tile(np.eye(n), (max(len(tens), 1), 1, 1))
-    for row, tops in enumerate(tens):
-        for a, ten in enumerate(tops):
-            for b in range(a):
-                share[row, a, b] = share[row, b, a] = len(ten & tops[b]) / max(len(ten), len(tops[b]), 1)
+    share = np.eye(n)
+    for a in range(n):
+        for b in range(a):
+            shares = [
+                len(ten & other) / max(len(ten), len(other), 1)
+                for name in FAMILIES
+                for question, ten in first[a].get(name, {}).items()
+                if (other := first[b].get(name, {}).get(question)) is not None
+            ]
+            share[a, b] = share[b, a] = np.mean(shares) if shares else 0.0
     return share
 
 
@@ -181,7 +213,7 @@ def make_standing(
     judged = _shared_values([answer.judged for answer in answers.values()])
     if len(judged):
         belief = update_belief(belief, judged, noise)
-    questions = len(next(iter(answers.values())).ranks.get("sentence", {}))
+    questions = max(len(answer.ranks.get("sentence", {})) for answer in answers.values())
     labels = forecast_labels(belief, noise, tolerance, count_lacking(evidence, questions, len(judged)))
     return ChoiceStanding(
         dataset,
@@ -200,9 +232,19 @@ def make_standing(
 
 def describe_so_far(standing: ChoiceStanding, missing: Sequence[str]) -> str:
     """Who may be best of those that have answered, the likeliest first, and who has not."""
+    return f"So far: {_list_chances(standing)}. To come: {', '.join(missing)}."
+
+
+def describe_next_draw(standing: ChoiceStanding, names: Sequence[str], before: int, asked: int) -> str:
+    """Who may be best after the first passages, and who is asked about more."""
+    chances = _list_chances(standing)
+    return f"Undecided after {before} passages: {chances}. Asking about {asked}: {', '.join(names)}."
+
+
+def _list_chances(standing: ChoiceStanding) -> str:
     order = np.argsort(-standing.belief.best, kind="stable").tolist()
     chances = (f"{standing.systems[row]} ({format_percent(standing.belief.best.item(row))})" for row in order)
-    return f"So far: {', '.join(chances)}. To come: {', '.join(missing)}."
+    return ", ".join(chances)
 
 
 def _shared_values(answers: Sequence[Mapping[str, float]]) -> Values:
@@ -291,7 +333,7 @@ def choice_tables(one: ChoiceStanding) -> Iterator[ColumnTable]:
     )  # fmt: skip
     others = (one.evidence.agreement.sum(axis=0) - 1) / (len(one.systems) - 1)
     signals = [
-        number(name, values.item, 3) for name, values in zip(FITTED, one.evidence.values.T, strict=True)
+        number(name, values.item, 3) for name, values in zip(FAMILIES, one.evidence.values.T, strict=True)
     ]
     signals.append(number("agreement", others.item, 3))
     if len(one.written):
@@ -303,11 +345,16 @@ def choice_tables(one: ChoiceStanding) -> Iterator[ColumnTable]:
     )  # fmt: skip
 
 
+def find_possible_best(standing: ChoiceStanding) -> list[str]:
+    """The systems that may be the best, the likeliest first: two or more."""
+    order = np.argsort(standing.belief.regret, kind="stable").tolist()
+    able = [place for place in order if standing.belief.best[place] >= UNLIKELY]
+    return [standing.systems[place] for place in (able if len(able) > 1 else order[:2])]
+
+
 def find_contenders(one: ChoiceStanding) -> list[str]:
     """The systems whose disagreement makes a question worth a label, the likeliest first: two or more."""
-    order = np.argsort(one.belief.regret, kind="stable").tolist()
-    able = [place for place in order if one.belief.best[place] >= 0.05]
-    return [one.systems[place] for place in (able if len(able) > 1 else order)[:CONTENDERS]]
+    return find_possible_best(one)[:CONTENDERS]
 
 
 def deciding_questions(
@@ -335,6 +382,8 @@ def deciding_questions(
             if question not in contenders[0].judged
         ]
         if group == ["sentence"]:
+            # Where all find the same, nothing is told by a label.
+            ranked = [entry for entry in ranked if entry[0] < 1]
             ranked = [entry for entry in ranked if entry[-1] in readable] or ranked
         if ranked:
             ranked.sort(key=lambda entry: (entry[0], entry[2:]))

@@ -15,6 +15,8 @@ systems find the same ten."""
 FOUND = 0.2
 """How near the first place the best system has to find the passages that sentences were taken out of, from 0 to 1. On a
 collection where none did (0.08), what was believed was wrong."""
+UNLIKELY = 0.05
+"""A system whose chance of being the best is lower is not asked about more passages, and called unlikely."""
 AS_GOOD = 0.9
 """P(within the tolerance) from which on a system that isn't the pick would do as well."""
 
@@ -24,7 +26,7 @@ class ChoiceOptions(Options):
     """What choices are told."""
 
     passages: int = option(1_500, "Maximum passages to search, drawn at random.")
-    questions: int = option(200, "Maximum passages to turn into questions.")
+    questions: int = option(95, "Maximum passages to turn into questions.")
     tolerance: float = option(0.03, "Largest expected loss of nDCG@10 against the best system.")
     queries: str = option(
         "", "Your users' questions, without judgements: a file with a column text.", group=DATA
@@ -60,6 +62,15 @@ class ChoiceOptions(Options):
         """The kinds that a model writes; none without a model."""
         named = tuple(dict.fromkeys(kind.strip() for kind in self.kinds.split(",") if kind.strip()))
         return named or (default_kinds(self.into) if self.llm else ())
+
+
+def growing_draws(questions: int) -> tuple[int, ...]:
+    """How many passages systems are asked about at first, and where that does not decide: all that may be asked.
+
+    >>> growing_draws(95), growing_draws(40)
+    ((50, 95), (40,))
+    """
+    return (*([FEW] if questions > FEW else []), questions)
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from embassay.contracts import Similarity
-from embassay.data import Dataset
 from embassay.errors import UsageError
-from embassay.measures import ndcg
 from embassay.parquet import read_parquet
 from embassay.protocols.choose.conclusions import (
     ChoiceStanding,
@@ -22,252 +18,51 @@ from embassay.protocols.choose.conclusions import (
     choice_tables,
     concluded_rows,
     deciding_questions,
+    describe_next_draw,
     describe_so_far,
     find_contenders,
+    find_possible_best,
     make_standing,
 )
-from embassay.protocols.choose.lists import LABELS, QUERIES, list_asked, read_lists
-from embassay.protocols.choose.options import FEW, ChoiceOptions, ChoiceRequest
+from embassay.protocols.choose.lists import LABELS, list_asked, read_lists
+from embassay.protocols.choose.options import ChoiceOptions, ChoiceRequest, growing_draws
 from embassay.protocols.choose.questions import (
-    BY_MODEL,
-    DEPTH,
+    FAMILIES,
     FILE,
     CellOptions,
-    ModelQuestion,
     QuestionCommission,
     SearchedPassages,
     TitledPassages,
-    UserQuestions,
     cell_options,
-    cut_at_ties,
     describe_questions,
     draft_tables,
     draw_commission,
     draw_probes,
-    is_unspaced,
     open_writer,
-    passage_gains,
-    passage_ranks,
     read_posed,
     read_user_questions,
 )
 from embassay.protocols.choose.studies import write_grading_study
-from embassay.protocols.kernel import evaluation, inputs
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
-from embassay.protocols.kernel.evaluation import Fields, Task
+from embassay.protocols.choose.task import TASK, TASKS, ChoiceContext, choice_task
+from embassay.protocols.kernel import inputs
+from embassay.protocols.kernel.evaluation import Task
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.session import Conclusion, Session, SilentListener
 from embassay.protocols.live.systems import RetrieverProtocol
 from embassay.protocols.questions import drafts
 from embassay.protocols.questions.drafts import DRAFTS, Draft, QuestionWriter, read_drafts
-from embassay.protocols.tasks.task import make_outcome
-from embassay.records import Loaded, Result, Score, TaskOutcome
-from embassay.registry import Registry
+from embassay.records import Result
 from embassay.runs.execution import Workers
 from embassay.runs.folder import Cell, CellRecord, digest_json, to_json, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts
 from embassay.runs.matrix import Matrix, make_matrix, write_matrices
 from embassay.systems.remote import Ledger
 
-TASK, HEADLINE = "choice", "found"
-K = 10
 TO_GRADE = "to_grade.jsonl"
 """The file of a run that names the questions to judge next."""
 CONTENDERS = "contenders"
 """The folder of a run with what the likeliest systems found for them."""
-
-
-@dataclass(frozen=True)
-class ChoiceContext(evaluation.Context):
-    """With the options of a choice."""
-
-    options: CellOptions = field(default_factory=CellOptions)
-
-    def __post_init__(self) -> None:
-        # Where nothing is evaluated for a run, nothing is written for it either.
-        if not isinstance(self.options, CellOptions):
-            object.__setattr__(self, "options", cell_options(self.options, ""))
-
-
-def evaluate_system(system: Similarity, data: TitledPassages, context: ChoiceContext) -> TaskOutcome:
-    """What one system finds: items are nDCG@100 of every question by its family, rankings the first ten of each."""
-    drawn, options = draw_probes(data, context.options, context.seed), context.options
-    families = [(name, question) for name, asked in drawn.probe.questions.items() for question in asked]
-    items = Items()
-    if not families:
-        reason = f"none of {len(drawn.ids):,} passages has enough words to be asked about"
-        return make_outcome(HEADLINE, reason, items, n=0, counts={"documents": len(drawn.ids)})
-    top = _search_places(system, [question.text for _, question in families], drawn.probe.texts)
-    documents = Lost(system, drawn.ids, "documents")
-    documents.see_texts(drawn.probe.texts)
-    missed = Lost(system, [f"{name} {drawn.ids[question.row]}" for name, question in families], "questions")
-    missed.see_texts(question.text for _, question in families)
-    for lost in (documents, missed):
-        if lost.too_many:
-            return lost.without_score(HEADLINE, items)
-    places = passage_ranks(top, np.array([question.row for _, question in families]))
-    values = passage_gains(places)
-    rankings = _Rankings(drawn.ids)
-    by_passage: dict[str, list[float]] = {}
-    scores = []
-    is_missed = missed.mask
-    for name in drawn.probe.questions:
-        # A question that failed has no answer, which is not a wrong one.
-        rows = [
-            place for place, (family, _) in enumerate(families) if family == name and not is_missed[place]
-        ]
-        ids = [drawn.ids[families[place][1].row] for place in rows]
-        items.add(ids, values[rows], HEADLINE, name)
-        # The rank itself too: `conclusions` makes nearness of it.
-        items.add(ids, places[rows], "rank", name)
-        scores.append(_mean_estimate(values[rows], context, name).score(HEADLINE, variant=name))
-        rankings.add(name, ids, top[rows, :K])
-        for passage, value in zip(ids, values[rows].tolist(), strict=True):
-            by_passage.setdefault(passage, []).append(value)
-    scores += _search_written(system, drawn, context, items, rankings)
-    if options.queries or options.labels:
-        _search_asked(system, drawn, read_user_questions(options), items, rankings)
-    means = np.array([np.mean(scored) for scored in by_passage.values()])
-    result = make_outcome(
-        HEADLINE, _mean_estimate(means, context, "passages"), items, n=len(means), scores=scores,
-        skipped=(*documents.skipped, *missed.skipped),
-        warnings=_choice_warnings(data, drawn, len(means)),
-        counts={"documents": len(drawn.ids), "questions": len(families)}
-    )  # fmt: skip
-    return replace(result, rankings=rankings.columns)
-
-
-def _search_places(
-    system: Similarity, questions: Sequence[str], passages: Sequence[str]
-) -> NDArray[np.int64]:
-    """The places of the passages that are found, (questions, DEPTH), -1 where there is none."""
-    ranked = system.search(questions, passages, DEPTH)
-    # The places of a retriever's list are its own, and a list may end early.
-    return ranked.indices if system.kind == "run" else cut_at_ties(ranked)
-
-
-def _choice_warnings(data: TitledPassages, drawn: SearchedPassages, asked: int) -> Iterator[str]:
-    """What makes the questions worth less."""
-    if len(drawn.ids) < len(data):
-        yield f"{len(drawn.ids):,} of {len(data):,} passages were drawn: among more, the right one is harder to find"
-    if 2 * drawn.probe.halved > asked:
-        yield (
-            f"{drawn.probe.halved:,} of {asked:,} passages have a single sentence and give half of "
-            "its words as the question, which tells less"
-        )
-    if drawn.probe.unasked:
-        yield (
-            f"{drawn.probe.unasked:,} passages were drawn and give no question: they are too short, "
-            "or code, headings, lists, tables, templates or addresses"
-        )
-    if 2 * sum(map(is_unspaced, drawn.texts)) > len(drawn.texts):
-        yield (
-            "most passages have no spaces between words: on the one public collection like that, the "
-            "choice was half as far below the best as a random one"
-        )
-    if asked < FEW:
-        yield f"{asked:,} passages could be asked about: P(best) holds for {FEW} or more"
-
-
-def _mean_estimate(values: NDArray[np.float64], context: ChoiceContext, purpose: str) -> Estimate:
-    return estimate(values[:, None], lambda means: means[..., 0], context, purpose, "bootstrap over passages")
-
-
-def _search_written(
-    system: Similarity,
-    drawn: SearchedPassages,
-    context: ChoiceContext,
-    items: Items,
-    rankings: _Rankings,
-) -> Iterator[Score]:
-    """What a model asked, over the passages as they are: the sentences that hold the answers are in them."""
-    places = {doc: row for row, doc in enumerate(drawn.ids)}
-    by_kind: dict[str, list[ModelQuestion]] = {}
-    for question in read_posed(context.options.written, context.dataset):
-        by_kind.setdefault(f"{BY_MODEL}{question.kind}", []).append(question)
-    for family, questions in by_kind.items():
-        ids = [question.id for question in questions]
-        top = _search_places(system, [question.text for question in questions], drawn.texts)
-        ranked = passage_ranks(top, np.array([places[question.passage] for question in questions]))
-        items.add(ids, passage_gains(ranked), HEADLINE, family)
-        items.add(ids, ranked, "rank", family)
-        rankings.add(family, ids, top[:, :K])
-        yield _mean_estimate(passage_gains(ranked), context, family).score(HEADLINE, variant=family)
-
-
-def _search_asked(
-    system: Similarity,
-    drawn: SearchedPassages,
-    asked: UserQuestions,
-    items: Items,
-    rankings: _Rankings,
-) -> None:
-    """The user's questions, over the passages as they are; sentences of the documents, over these without them."""
-    ids = list(asked.queries)
-    without, own = drawn.without_sentences(asked.queries)
-    top = np.empty((len(ids), K), dtype=np.int64)
-    for texts, of_documents in ((drawn.texts, False), (without, True)):
-        rows = [row for row, query in enumerate(ids) if (query in own) is of_documents]
-        if rows:
-            ranked = system.search([asked.queries[ids[row]] for row in rows], texts, K).indices
-            # Of fewer passages than are looked at, rankings are shorter.
-            top[rows] = np.pad(ranked, ((0, 0), (0, K - ranked.shape[1])), constant_values=-1)
-    rankings.add(QUERIES, ids, top)
-    places = {query: place for place, query in enumerate(ids)}
-    judged = drawn.searched_judgements(asked)
-    listed = {query: [drawn.ids[row] for row in top[places[query]].tolist() if row >= 0] for query in judged}
-    if judged:
-        items.add(list(judged), np.asarray(ndcg(judged, listed, K)), "ndcg@10", LABELS)
-
-
-class _Rankings:
-    """The first ten of every question, as columns."""
-
-    def __init__(self, ids: Sequence[str]) -> None:
-        self.columns: dict[str, list[Any]] = {"query_id": [], "version": [], "rank": [], "doc_id": []}
-        self._ids = ids
-
-    def add(self, version: str, ids: Sequence[str], top: NDArray[np.int64]) -> None:
-        for query, rows in zip(ids, top.tolist(), strict=True):
-            for rank, row in enumerate(rows, 1):
-                if row >= 0:
-                    for name, value in zip(self.columns, (query, version, rank, self._ids[row]), strict=True):
-                        self.columns[name].append(value)
-
-
-def choice_task() -> Task:
-    """Which system finds what the documents ask of themselves?"""
-
-    def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
-        documents = _corpus_as_documents(dataset)
-        loaded: Loaded[Any] = documents.load("documents", limit=limit, seed=seed)
-        titles = _passage_titles(documents) if "title" in documents.parts["documents"].columns() else {}
-        data = loaded.data
-        return replace(
-            loaded, data=TitledPassages(data.ids, data.texts, [titles.get(doc, "") for doc in data.ids])
-        )
-
-    def fields(data: TitledPassages) -> Fields:
-        return {"text": (data.ids, data.texts)}
-
-    return Task(TASK, "Choice", ("documents", "retrieval"), HEADLINE, 2, evaluate_system, load, fields)
-
-
-def _corpus_as_documents(dataset: Dataset) -> Dataset:
-    """A retrieval set described table by table as documents: those of its corpus."""
-    if "documents" in dataset.parts:
-        return dataset
-    return replace(dataset, parts={**dataset.parts, "documents": dataset.parts["corpus"]})
-
-
-def _passage_titles(dataset: Dataset) -> dict[str, str]:
-    rows = dataset.parts["documents"].rows(("id", "title"))
-    return {str(row.cells.get("id")): str(row.cells.get("title") or "") for row in rows}
-
-
-TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])
-TASKS.add(TASK, "embassay.protocols.choose.protocol:choice_task", "which system to use, without labels")
 
 
 class Choices(RetrieverProtocol):
@@ -291,12 +86,14 @@ class Choices(RetrieverProtocol):
         self.failed: dict[tuple[str, str], str] = {}
         self.written: str | None = ""
         """The questions that a model wrote, as a file; None where they are not all there yet."""
+        self.asked: dict[tuple[str, str], int] = {}
+        """How many passages a system is asked about, by dataset and system, where it is more than at first."""
 
     def texts(self, task: Task, data: TitledPassages, options: ChoiceOptions) -> int:
         """Passages that are searched, and questions in their wordings."""
         del task
         searched = min(len(data), options.passages)
-        return searched + 6 * min(searched, options.questions)
+        return searched + len(FAMILIES) * min(searched, options.questions)
 
     def needed(self, task: str, system: Similarity, data: Any, fields: Any, options: Any) -> Any:
         """Of the passages that are searched."""
@@ -325,7 +122,7 @@ class Choices(RetrieverProtocol):
                 mend="Name two systems or more: -s bm25 -s wordllama -s minilm.",
             )
         for dataset in plan.datasets if options.labels else ():
-            draw_probes(self.loaded(request, dataset.source, TASK).data, options, request.seed)
+            self._draw(plan, dataset.source)
         if writer is None:
             return plan
         self.drafts = read_drafts(self.folder.path / DRAFTS)
@@ -337,9 +134,7 @@ class Choices(RetrieverProtocol):
     def _commissions(self, plan: Plan, writer: QuestionWriter) -> Iterator[QuestionCommission]:
         request = plan.request
         for planned_dataset in plan.datasets:
-            drawn = draw_probes(
-                self.loaded(request, planned_dataset.source, TASK).data, request.options, request.seed
-            )
+            drawn = self._draw(plan, planned_dataset.source)
             dataset = inputs.open_request_dataset(request.dataset(planned_dataset.source))
             kinds = request.options.asked_kinds
             yield draw_commission(writer, kinds, dataset, planned_dataset.name, frozenset(drawn.ids))
@@ -352,7 +147,13 @@ class Choices(RetrieverProtocol):
         path = str(self.folder.path / FILE) if self.written else ""
         for cell in super()._cells(plan) if self.written is not None else ():
             job: Any = cell.job
-            yield replace(cell, job=replace(job, options=cell_options(job.options, path)))
+            asked = self._count_asked(plan, cell.dataset, cell.system)
+            key = digest_json([cell.key, asked]) if asked < job.options.questions else cell.key
+            yield replace(cell, key=key, job=replace(job, options=cell_options(job.options, path, asked)))
+
+    def _count_asked(self, plan: Plan, dataset: str, system: str) -> int:
+        """How many passages the system is asked about, so far."""
+        return self.asked.get((dataset, system), growing_draws(plan.request.options.questions)[0])
 
     def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
         """What a model is to write, and then the cells."""
@@ -395,7 +196,7 @@ class Choices(RetrieverProtocol):
             session.whole = not self.failed
         if self.written:
             write_atomic(self.folder.path / FILE, self.written)
-        super().work(session, listener)
+        self._ask(session, listener)
         plan, matrices = session.plan, []
         for dataset in plan.datasets:
             answers = self._answered(plan, dataset.name, session.ended())
@@ -410,8 +211,50 @@ class Choices(RetrieverProtocol):
                 matrices.append(self._matrix(plan, dataset.source, dataset.name, answers))
         write_matrices(self.folder.path, matrices)
 
+    def _ask(self, session: Session, listener: SilentListener) -> None:
+        """About a few passages first, and then, where it is not decided, about more: those systems that may be best."""
+        whole, known = session.whole, set(session.records)
+        draws = growing_draws(session.plan.request.options.questions)
+        session.whole = whole and len(draws) == 1
+        super().work(session, listener)
+        for before, asked in pairwise(draws):
+            contending: dict[tuple[str, str], int] = {}
+            for standing in self._find_undecided(session, before):
+                names = find_possible_best(standing)
+                contending |= {(standing.dataset, name): asked for name in names}
+                listener.interim(describe_next_draw(standing, names, before, asked))
+            if not contending:
+                break
+            fresh = {(cell.dataset, cell.system) for cell in session.plan.cells if cell.key not in known}
+            self.asked |= contending
+            session.plan = replace(session.plan, cells=tuple(self._cells(session.plan)))
+            for cell in session.plan.cells:
+                # Who has just been asked about a few has lost what it said of more.
+                if (cell.dataset, cell.system) in fresh & contending.keys():
+                    self.folder.cell_path(cell).unlink(missing_ok=True)
+            super().work(session, listener)
+        session.whole = whole
+
+    def _find_undecided(self, session: Session, asked: int) -> Iterator[ChoiceStanding]:
+        """What is concluded on the datasets where that is not enough to name one system, and more passages than were
+        asked about could ask."""
+        plan, ended = session.plan, session.ended()
+        for dataset in plan.datasets:
+            answers = self._answered(plan, dataset.name, ended)
+            able = len(self._draw(plan, dataset.source).probe.questions.get("sentence", ()))
+            if len(answers) > 1 and able > asked:
+                standing = self._concluded(plan, dataset.name, answers)
+                if not standing.is_sure:
+                    yield standing
+
+    def _draw(self, plan: Plan, source: str) -> SearchedPassages:
+        request = plan.request
+        return draw_probes(self.loaded(request, source, TASK).data, request.options, request.seed)
+
     def tell_so_far(self, session: Session, listener: SilentListener) -> None:
         """Who may be best of the systems that have answered, while others are still to come."""
+        if self.asked:
+            return
         plan, ended = session.plan, session.ended()
         for dataset in plan.datasets:
             answers = self._answered(plan, dataset.name, ended)
@@ -450,8 +293,7 @@ class Choices(RetrieverProtocol):
     def _to_grade(
         self, plan: Plan, source: str, answers: Mapping[str, SystemAnswers], result: ChoiceStanding
     ) -> list[dict[str, Any]]:
-        options = plan.request.options
-        drawn = draw_probes(self.loaded(plan.request, source, TASK).data, options, plan.request.seed)
+        options, drawn = plan.request.options, self._draw(plan, source)
         places = {doc: row for row, doc in enumerate(drawn.ids)}
         posed = {
             drawn.ids[question.row]: question.text for question in drawn.probe.questions.get("sentence", ())
@@ -473,8 +315,7 @@ class Choices(RetrieverProtocol):
 
     def _matrix(self, plan: Plan, source: str, dataset: str, answers: Mapping[str, SystemAnswers]) -> Matrix:
         """The user's judged questions, a model's, and the sentences of the documents, by what each system has first."""
-        options = plan.request.options
-        drawn = draw_probes(self.loaded(plan.request, source, TASK).data, options, plan.request.seed)
+        options, drawn = plan.request.options, self._draw(plan, source)
         questions = dict(list_asked(drawn, options, str(self.folder.path / FILE), dataset))
         families = {question.id: family for question, family in questions.items()}
         lists, ranks = {}, {}
@@ -508,7 +349,7 @@ class Choices(RetrieverProtocol):
         return {
             name: answers
             for name in _contender_names(plan)
-            if name in done and (answers := self._answers(dataset, name)) is not None
+            if name in done and (answers := self._answers(plan, dataset, name)) is not None
         }
 
     def _concluded(self, plan: Plan, dataset: str, answers: Mapping[str, SystemAnswers]) -> ChoiceStanding:
@@ -518,9 +359,17 @@ class Choices(RetrieverProtocol):
             dataset, plan.lang(dataset), answers, options.tolerance, plan.request.seed, missing
         )
 
-    def _answers(self, dataset: str, system: str) -> SystemAnswers | None:
+    def _answers(self, plan: Plan, dataset: str, system: str) -> SystemAnswers | None:
+        """What the system answered, as far as it has been asked by now: a run that goes on decides as it did before,
+        whatever it was asked later."""
         paths = [self.folder.items_path(TASK, dataset, system, suffix) for suffix in ("", ".rankings")]
-        return read_answers(*paths) if all(path.exists() for path in paths) else None
+        answers = read_answers(*paths) if all(path.exists() for path in paths) else None
+        asked = self._count_asked(plan, dataset, system)
+        if answers is None or asked >= plan.request.options.questions:
+            return answers
+        drawn = self._draw(plan, next(planned.source for planned in plan.datasets if planned.name == dataset))
+        posed = drawn.probe.first_questions(asked)
+        return answers.only({name: {drawn.ids[own.row] for own in group} for name, group in posed.items()})
 
 
 def _contender_names(plan: Plan) -> list[str]:

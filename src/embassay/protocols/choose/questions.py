@@ -2,9 +2,8 @@
 
 Passages are drawn, and ask of themselves: no labels, no model. A sentence is taken out of a passage and looked for: a
 system that understands the passage finds it. Such a question has the passage's own words, which favours systems that
-match words; so it is asked again without some or all of the words it shares with its passage, as keywords, with typing
-errors, and with words that keep similar company in the documents. Titles are questions where there are any. Users'
-questions come with their judgements, and a language model writes some more: commissioned, kept, and asked of systems.
+match words; so it is asked again without half of the rare words it shares with its passage. Users' questions come with
+their judgements, and a language model writes some more: commissioned, kept, and asked of systems.
 """
 
 from __future__ import annotations
@@ -51,13 +50,10 @@ from embassay.search.bm25 import split_words
 from embassay.systems.remote import Ledger
 from embassay.text.chunking import find_fences, sentence_ends
 from embassay.text.prose import ProseSentence, find_prose_sentences
-from embassay.text.questions import CRUMBS
 
-FAMILIES = ("title", "sentence", "half", "apart", "keywords", "typos", "reworded")
-FITTED = ("sentence", "half")
-"""Families that count in a choice; the others gave nothing more on public collections, and are shown."""
-AGREED = ("sentence", "half", "reworded")
-"""Families whose rankings say how much systems agree."""
+FAMILIES = ("sentence", "half")
+"""How a sentence is asked. Titles, keywords, typing errors and words of similar company gave nothing more on public
+collections."""
 DEPTH = 100
 """Places that are looked at for the passage that a question was made of."""
 TIED = 10
@@ -73,9 +69,6 @@ LONGEST, SIGNS = 24, 3
 blanks: of half a page overlap by length tells most."""
 TELLING, LEFT = 2, 8
 """Words that a sentence has at least that few passages have, and words that are left of its passage."""
-KEYWORDS = 4
-TYPING = 0.3
-"""Share of the longer words that get a typing error."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +93,21 @@ class RemovedSentences:
     unasked: int = 0
     readable: frozenset[int] = frozenset()
 
+    def first_questions(self, passages: int) -> dict[str, tuple[PassageQuestion, ...]]:
+        """The questions of the first passages of the draw, by family."""
+        rows = {question.row for question in self.questions.get("sentence", ())[:passages]}
+        asked = (
+            (family, tuple(question for question in of_family if question.row in rows))
+            for family, of_family in self.questions.items()
+        )
+        return {family: questions for family, questions in asked if questions}
+
 
 def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> RemovedSentences:
     """Take a sentence, and the title where it begins with one, out of up to `most` of the passages: of those with a
     sentence that reads by itself; of the others too where these are few, as in lists of headlines."""
     bodies = list(texts)
     frequency = Counter(word for body in bodies for word in set(split_words(body)))
-    neighbours = WordNeighbours(bodies, frequency)
     order = make_generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
     given = [_without_title(body, title) for body, title in zip(bodies, titles, strict=True)]
     sentences = list_readable_sentences(given, frequency, most)
@@ -127,9 +128,7 @@ def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed:
         taken += 1
         asked, bodies[row], half = cut
         halved += half
-        if titles[row].strip():
-            posed["title"].append(PassageQuestion(row, titles[row].replace(CRUMBS, " ").strip()))
-        for family, text in reword_question(asked, bodies[row], frequency, len(bodies), neighbours, rng):
+        for family, text in reword_question(asked, bodies[row], frequency, len(bodies)):
             posed[family].append(PassageQuestion(row, text))
     questions = {name: tuple(group) for name, group in posed.items() if group}
     alone = [row for row in readable if sentences[row][0].stands_alone]
@@ -181,8 +180,9 @@ def _take_readable_out(
 def cut_at_ties(found: Ranked) -> NDArray[np.int64]:
     """The passages of rankings, -1 from where on they stand in the order of the documents: ten or more that tie with
     the last. A system that finds no word of a question has not found what happens to stand first."""
-    last = np.where(found.indices >= 0, found.scores, np.inf).min(axis=1, keepdims=True)
-    tied = found.scores <= last
+    is_found = found.indices >= 0
+    last = np.where(is_found, found.scores, np.inf).min(axis=1, keepdims=True)
+    tied = is_found & (found.scores <= last)
     return np.where(tied & (tied.sum(axis=1, keepdims=True) >= TIED), -1, found.indices)
 
 
@@ -247,86 +247,18 @@ def _overlaps_any(places: Sequence[tuple[int, int]], start: int, end: int) -> bo
     return any(start < last and first < end for first, last in places)
 
 
-def reword_question(
-    asked: str,
-    rest: str,
-    frequency: Mapping[str, int],
-    n: int,
-    neighbours: WordNeighbours,
-    rng: np.random.Generator,
-) -> Iterator[tuple[str, str]]:
-    """The sentence in every wording that leaves it enough words."""
+def reword_question(asked: str, rest: str, frequency: Mapping[str, int], n: int) -> Iterator[tuple[str, str]]:
+    """The sentence, and what is left without half of the rare words that it shares with its passage, where that is
+    enough."""
     yield "sentence", asked
     parts, passage_words = split_pieces(asked), set(split_words(rest))
     telling = {key for part in parts for key in split_words(part) if frequency[key] <= COMMON * n}
     rare = sorted(telling, key=lambda key: (frequency[key], key))
     shared = [key for key in rare if key in passage_words]
-    for family, gone in (("half", shared[: (len(shared) + 1) // 2]), ("apart", shared)):
-        left = [part for part in parts if not set(split_words(part)) & set(gone)]
-        if len(left) >= FEWEST:
-            yield family, join_pieces(left, asked)
-    best = dict.fromkeys(
-        key for part in parts for key in split_words(part) if key in rare and frequency[key] > 1
-    )
-    telling_most = set(sorted(best, key=lambda key: (frequency[key], key))[:KEYWORDS])
-    if len(telling_most) >= FEWEST - 1:
-        yield "keywords", join_pieces([key for key in best if key in telling_most], asked)
-    yield "typos", join_pieces([mistype_word(part, rng) for part in parts], asked)
-    replaced = [neighbours.instead(part, shared, passage_words) for part in parts]
-    yield "reworded", join_pieces(replaced, asked)
-
-
-def mistype_word(word: str, rng: np.random.Generator) -> str:
-    """The word with two letters exchanged, one lost or one doubled, three times in ten; short words as they are."""
-    if len(word) < 4 or rng.random() >= TYPING:
-        return word
-    place, kind = int(rng.integers(len(word) - 2)) + 1, int(rng.integers(3))
-    if kind == 0:
-        return word[: place - 1] + word[place] + word[place - 1] + word[place + 1 :]
-    return word[:place] + word[place] * (2 if kind == 1 else 0) + word[place + 1 :]
-
-
-class WordNeighbours:
-    """Words that are found in the same passages as others, by the user's own documents."""
-
-    def __init__(
-        self, texts: Sequence[str], frequency: Mapping[str, int], dims: int = 64, most: int = 8000
-    ) -> None:
-        from scipy.sparse import csr_array
-        from scipy.sparse.linalg import svds
-
-        usual = sorted(frequency.items(), key=lambda entry: (-entry[1], entry[0]))
-        vocabulary = [key for key, n in usual if 1 < n <= COMMON * len(texts)][:most]
-        self.places = {key: place for place, key in enumerate(vocabulary)}
-        self.known: list[str] = vocabulary
-        rows, columns, values = [], [], []
-        for row, text in enumerate(texts):
-            for key, tf in Counter(split_words(text)).items():
-                if key in self.places:
-                    rows.append(row)
-                    columns.append(self.places[key])
-                    values.append((1 + log(tf)) * log(len(texts) / frequency[key]))
-        k = min(dims, len(texts) - 1, len(vocabulary) - 1)
-        if k < 2:
-            self.vectors = np.zeros((len(vocabulary), 1))
-            return
-        table = csr_array((values, (rows, columns)), shape=(len(texts), len(vocabulary)))
-        # svds begins at a random vector of its own; with this one, the same words come of the same documents.
-        start = make_generator(0, "svd").normal(size=min(table.shape))
-        _, s, v = svds(table, k=k, v0=start)
-        scaled = v.T * s
-        self.vectors = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-12)
-
-    def instead(self, part: str, shared: Sequence[str], own: set[str]) -> str:
-        """The word nearest in company that the passage hasn't; the part itself where it is not shared."""
-        keys = [key for key in split_words(part) if key in shared and key in self.places]
-        if not keys:
-            return part
-        near = np.argsort(-(self.vectors @ self.vectors[self.places[keys[0]]]), kind="stable")[:20]
-        for place in near.tolist():
-            if self.known[place] not in own and self.known[place] != keys[0]:
-                return str(self.known[place])
-        return part
+    gone = set(shared[: (len(shared) + 1) // 2])
+    left = [part for part in parts if not set(split_words(part)) & gone]
+    if len(left) >= FEWEST:
+        yield "half", join_pieces(left, asked)
 
 
 def split_pieces(text: str) -> list[str]:
@@ -494,16 +426,17 @@ BY_MODEL = "model: "
 
 @dataclass(frozen=True)
 class CellOptions(ChoiceOptions):
-    """The options as cells get them, with the file of what a model has written (empty: nothing)."""
+    """The options as cells get them, with the file of what a model has written (empty: nothing), and how many passages
+    a system is asked about."""
 
     written: str = ""
+    asked: int = 0
 
 
-def cell_options(options: ChoiceOptions, written: str) -> CellOptions:
-    """The options of a run for its cells."""
-    return CellOptions(
-        **{field.name: getattr(options, field.name) for field in fields(ChoiceOptions)}, written=written
-    )
+def cell_options(options: ChoiceOptions, written: str, asked: int = 0) -> CellOptions:
+    """The options of a run for its cells, which ask about all passages that give a question or the first `asked`."""
+    own = {field.name: getattr(options, field.name) for field in fields(ChoiceOptions)}
+    return CellOptions(**own, written=written, asked=asked or options.questions)
 
 
 @dataclass(frozen=True)

@@ -264,7 +264,7 @@ class ExportOptions:
 
     form: Form | None = option(
         None, "Answers (csv, jsonl), tasks (label-studio, argilla) or people's scores (mteb).",
-        name="--format", group=OUTPUT
+        name="--to --format", group=OUTPUT
     )  # fmt: skip
     gold: GoldKind | None = option(
         None,

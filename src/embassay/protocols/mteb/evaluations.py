@@ -25,7 +25,7 @@ from embassay.protocols.mteb.survey import (
     number_or_none,
 )
 from embassay.runs.folder import digest_json
-from embassay.stats.intervals import t_quantile
+from embassay.stats.intervals import critical_value
 
 Tell = Callable[[str], None]
 _PERCENT = ("percent", "percentage", "%")
@@ -149,23 +149,19 @@ def _find_interval(details: Mapping[str, Any], score: float) -> tuple[float | No
             )
         level = number_or_none(stated.get("confidence_level"))
         if level is not None and 0 < level < 1 and level != _LEVEL:
-            ratio = _normal_quantile(_LEVEL) / _normal_quantile(level)
+            ratio = critical_value(_LEVEL) / critical_value(level)
             low, high = score - (score - low) * ratio, score + (high - score) * ratio
             method = f"{method}; from the {level:.0%} interval".lstrip("; ")
         return float(low), float(high), method
     spread = number_or_none(error.get("value"))
     if spread is not None and spread >= 0 and math.isfinite(spread):
-        half = _normal_quantile(_LEVEL) * spread
+        half = critical_value(_LEVEL) * spread
         return (
             score - half,
             score + half,
             f"from the standard error ({error.get('method') or 'method not stated'})",
         )
     return None, None, ""
-
-
-def _normal_quantile(level: float) -> float:
-    return float(t_quantile((1 + level) / 2, math.inf))
 
 
 def _name_task(result: Mapping[str, Any], data: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from importlib.resources import files
@@ -539,10 +539,6 @@ class RewriteOptions:
             )
 
 
-class MalformedRewriting(ValueError):
-    """An answer that is no rewriting, and why."""
-
-
 class ChatRewriter:
     """`chat` as a rewriter; `seed` names its draws."""
 
@@ -577,32 +573,45 @@ class ChatRewriter:
 
     async def rewrite(self, question: Question) -> str:
         """See `Rewriter.rewrite`. Unanswered after so many attempts without an answer that can be read."""
-        return (await self._rewritten(question))[0]
+        return (await self._ask(question))[0]
 
     async def seconds(self, question: Question) -> float:
         """What the calls that brought the rewriting took when they were made; none is paid for twice."""
-        return (await self._rewritten(question))[1]
+        return (await self._ask(question))[1]
 
-    async def _rewritten(self, question: Question) -> tuple[str, float]:
-        messages = rewrite_messages(question.text)
-        rejected, seconds = "", 0.0
-        why: Why = "empty"
-        for attempt in range(self.options.attempts):
-            # 31 bits, which is what servers take.
-            seed = int.from_bytes(random_bytes(4, self._seed, "rewrite", str(attempt))) >> 1
-            sampling = Sampling(self.options.temperature, self.options.top_p, seed)
-            try:
-                answer = await self._chat.complete(messages, sampling=sampling, attempt=attempt)
-                seconds += answer.usage.seconds
-                return parse_rewriting(answer.text, question.text), seconds
-            except MalformedRewriting as error:
-                rejected, why = str(error), "empty"
-            except Unanswered as error:
-                rejected, why = f"{error.why}: {error.message}", error.why
-        raise Unanswered(
-            f"{self.name} gave no readable rewriting in {self.options.attempts} attempts, the last: {rejected}.",
-            why,
-        )
+    async def _ask(self, question: Question) -> tuple[str, float]:
+        messages, parse = rewrite_messages(question.text), partial(parse_rewriting, question=question.text)
+        try:
+            return await ask_until_read(self._chat, messages, self.options, (self._seed, "rewrite"), parse)
+        except Unanswered as error:
+            raise Unanswered(f"{self.name} gave no readable rewriting {error.message}", error.why) from None
+
+
+async def ask_until_read(
+    chat: CachedChat,
+    messages: list[Message],
+    options: RewriteOptions,
+    seed: tuple[int, str],
+    parse: Callable[[str], str],
+) -> tuple[str, float]:
+    """What `parse` reads in an answer, and the seconds that the answers took: another draw where it raises Unfit.
+    Unanswered, with the last reason, after so many attempts without one; `seed` names the draws."""
+    rejected, seconds = "", 0.0
+    why: Why = "empty"
+    for attempt in range(options.attempts):
+        # 31 bits, which is what servers take.
+        drawn = int.from_bytes(random_bytes(4, *seed, str(attempt))) >> 1
+        try:
+            answer = await chat.complete(
+                messages, sampling=Sampling(options.temperature, options.top_p, drawn), attempt=attempt
+            )
+            seconds += answer.usage.seconds
+            return parse(answer.text), seconds
+        except Unfit as error:
+            rejected, why = str(error), "empty"
+        except Unanswered as error:
+            rejected, why = f"{error.why}: {error.message}", error.why
+    raise Unanswered(f"in {options.attempts} attempts, the last: {rejected}.", why)
 
 
 def read_only_text(text: str, key: str) -> str:
@@ -627,18 +636,15 @@ def read_only_text(text: str, key: str) -> str:
 def parse_rewriting(text: str, question: str) -> str:
     """The rewriting that an answer consists of: one JSON object with one text and nothing else.
 
-    MalformedRewriting for anything else, for an empty text, and for one that is longer than the question and 400
+    Unfit for anything else, for an empty text, and for one that is longer than the question and 400
     characters: a rewriting says less, an answer to the question says more.
 
     >>> parse_rewriting('{"rewrite": "causes of jet noise"}', "Hi! What causes jet noise?")
     'causes of jet noise'
     """
-    try:
-        rewriting = read_only_text(text, KEY)
-    except Unfit as error:
-        raise MalformedRewriting(str(error)) from None
+    rewriting = read_only_text(text, KEY)
     if len(rewriting) > max(_LONGEST_REWRITTEN, len(question)):
-        raise MalformedRewriting(f"longer than the question: {cut_line(rewriting)}")
+        raise Unfit(f"longer than the question: {cut_line(rewriting)}")
     return rewriting
 
 

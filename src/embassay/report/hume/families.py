@@ -66,11 +66,11 @@ def format_percent_of_human(share: float | None) -> str:
 
 
 def percent_of_human_on_pair(pair: PairRecord, share: float | None) -> str:
-    """Percent of human on a pair; none where people agree no better than by chance, for then their score is none of
-    people."""
+    """Percent of human on a pair; none where people agree poorly, for then their score says little of people."""
     agreement = pair.agreement
-    value = None if agreement is None else agreement.value.value
-    return numbers.NONE if value is not None and value <= 0 else format_percent_of_human(share)
+    if agreement is not None and agreement.band in ("poor", "none"):
+        return numbers.NONE
+    return format_percent_of_human(share)
 
 
 def format_ends(bar: IntervalValue, unit: Unit = POINTS) -> str:

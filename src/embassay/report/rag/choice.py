@@ -27,7 +27,7 @@ from embassay.document.blocks import (
 )
 from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.choose.belief import LIKELY, TRUSTED
-from embassay.protocols.choose.options import AS_GOOD, FEW
+from embassay.protocols.choose.options import AS_GOOD, FEW, UNLIKELY
 from embassay.protocols.choose.studies import find_last_study
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, Relation, state_value
@@ -43,14 +43,12 @@ from embassay.report.runs import ReportRun
 
 TASK = "choice"
 TO_GRADE = "to_grade.jsonl"
-UNLIKELY = 0.05
-"""A system whose chance of being the best is lower is called unlikely."""
 NAMED = 3
 """Systems that a heading names."""
 SIGNALS = {
-    "sentence": "a sentence taken out", "half": "half of its shared words gone", "apart": "all of them gone",
-    "keywords": "its rarest words", "typos": "typos", "reworded": "similar words", "title": "its title"
-}  # fmt: skip
+    "sentence": "a sentence taken out",
+    "half": "half of its shared words gone",
+}
 """What questions a passage asks of itself, by family."""
 BIAS = (
     "Questions made of a passage's own words favour systems that match words, so they are also asked again with half "

@@ -129,7 +129,7 @@ def cells(run: Any) -> dict[tuple[str, str, str], float | None]:
     return {
         (row.measure, row.variant, row.subset): row.value
         for row in RunFolder(run.path).read_results()
-        if row.dataset and row.system == "own:mine"
+        if row.dataset and row.system == "mine"
     }
 
 

@@ -11,13 +11,13 @@ from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.rewriters import (
     REWRITERS,
     ChatRewriter,
-    MalformedRewriting,
     RewriteOptions,
     describe_rewriter,
     open_rewriter,
     parse_rewriting,
 )
 from embassay.runs.store import CachedChat
+from embassay.systems.chat.answers import Unfit
 from stub import StubServer
 from stub.said import Model
 
@@ -62,7 +62,7 @@ def test_by_name():
 )
 def test_what_is_no_answer(answer, why):
     """Nothing is guessed: an answer is one object with one short text."""
-    with pytest.raises(MalformedRewriting, match=why):
+    with pytest.raises(Unfit, match=why):
         parse_rewriting(answer, ASKED.text)
 
 

@@ -12,9 +12,10 @@ import pytest
 import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.rag.sweep.config import parse_request
-from embassay.protocols.rag.sweep.contexts import MalformedContext, context_messages, parse_context
+from embassay.protocols.rag.sweep.contexts import context_messages, parse_context
 from embassay.protocols.rag.sweep.forecasts import forecast_of
 from embassay.protocols.rag.sweep.protocol import read_sweep
+from embassay.systems.chat.answers import Unfit
 from embassay.systems.remote import NoCalls
 from embassay.text.splitters import Piece
 from protocols.rag.sweep.planted import MACHINES, plant_machines
@@ -130,9 +131,9 @@ def test_what_a_document_says_is_no_order(tmp_path: Path) -> None:
     "answer", ["", "A sentence.", '{"context": ""}', '{"context": 3}', '{"a": "b"}', "[1]"]
 )
 def test_what_is_no_context(answer: str) -> None:
-    with pytest.raises(MalformedContext):
+    with pytest.raises(Unfit):
         parse_context(answer)
-    with pytest.raises(MalformedContext, match="longer"):
+    with pytest.raises(Unfit, match="longer"):
         parse_context(json.dumps({"context": "long " * 200}))
 
 

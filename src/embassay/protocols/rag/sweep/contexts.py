@@ -12,12 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from embassay.contracts import ChatModel, Message, Sampling
+from embassay.contracts import ChatModel, Message
 from embassay.data.rows import cut_line
-from embassay.errors import ModelError, Unanswered, Why
+from embassay.errors import ModelError, Unanswered
 from embassay.protocols.kernel.inputs import Prompt, fence_text, mark_of, read_prompt
-from embassay.protocols.rag.rewriters import RewriteOptions, read_only_text
-from embassay.randomness import random_bytes
+from embassay.protocols.rag.rewriters import RewriteOptions, ask_until_read, read_only_text
 from embassay.runs.execution import Failure, run_jobs
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.systems.chat import fit_context, open_chat_as
@@ -48,10 +47,6 @@ def context_prompt() -> Prompt:
     return Prompt("situate", VERSION, read_prompt("embassay.protocols.rag", "situate"))
 
 
-class MalformedContext(ValueError):
-    """An answer that is no context, and why."""
-
-
 class Situator:
     """`chat` as the one who says what chunks are about; `seed` names its draws."""
 
@@ -71,24 +66,13 @@ class Situator:
 
     async def situate(self, title: str, text: str, piece: Piece) -> str:
         """The sentence for one chunk of a text. Unanswered after so many attempts without one that can be read."""
-        messages = context_messages(title, text, piece)
-        rejected = ""
-        why: Why = "empty"
-        for attempt in range(self.options.attempts):
-            # 31 bits, which is what servers take.
-            seed = int.from_bytes(random_bytes(4, self._seed, "situate", str(attempt))) >> 1
-            sampling = Sampling(self.options.temperature, self.options.top_p, seed)
-            try:
-                answer = await self._chat.complete(messages, sampling=sampling, attempt=attempt)
-                return parse_context(answer.text)
-            except MalformedContext as error:
-                rejected, why = str(error), "empty"
-            except Unanswered as error:
-                rejected, why = f"{error.why}: {error.message}", error.why
-        raise Unanswered(
-            f"{self._chat.name} gave no readable context in {self.options.attempts} attempts, the last: {rejected}.",
-            why,
-        )
+        messages, seed = context_messages(title, text, piece), (self._seed, "situate")
+        try:
+            return (await ask_until_read(self._chat, messages, self.options, seed, parse_context))[0]
+        except Unanswered as error:
+            raise Unanswered(
+                f"{self._chat.name} gave no readable context {error.message}", error.why
+            ) from None
 
 
 def context_messages(title: str, text: str, piece: Piece) -> list[Message]:
@@ -105,17 +89,14 @@ def context_messages(title: str, text: str, piece: Piece) -> list[Message]:
 def parse_context(text: str) -> str:
     """The sentence that an answer consists of: one JSON object with one text and nothing else.
 
-    MalformedContext for anything else, for an empty text, and for one of more than 600 characters.
+    Unfit for anything else, for an empty text, and for one of more than 600 characters.
 
     >>> parse_context('{"context": "From the manual of the pump:  its oil."}')
     'From the manual of the pump: its oil.'
     """
-    try:
-        context = read_only_text(text, KEY)
-    except Unfit as error:
-        raise MalformedContext(str(error)) from None
+    context = read_only_text(text, KEY)
     if len(context) > _LONGEST:
-        raise MalformedContext(f"longer than {_LONGEST} characters: {cut_line(context)}")
+        raise Unfit(f"longer than {_LONGEST} characters: {cut_line(context)}")
     return context
 
 

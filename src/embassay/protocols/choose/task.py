@@ -1,0 +1,235 @@
+"""The one task of a choice: what a system finds of the passages that questions are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Similarity
+from embassay.data import Dataset
+from embassay.measures import ndcg
+from embassay.protocols.choose.lists import LABELS, QUERIES
+from embassay.protocols.choose.options import FEW
+from embassay.protocols.choose.questions import (
+    BY_MODEL,
+    DEPTH,
+    CellOptions,
+    ModelQuestion,
+    SearchedPassages,
+    TitledPassages,
+    UserQuestions,
+    cell_options,
+    cut_at_ties,
+    draw_probes,
+    is_unspaced,
+    passage_gains,
+    passage_ranks,
+    read_posed,
+    read_user_questions,
+)
+from embassay.protocols.kernel import evaluation
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
+from embassay.protocols.kernel.evaluation import Fields, Task
+from embassay.protocols.tasks.task import make_outcome
+from embassay.records import Loaded, Score, TaskOutcome
+from embassay.registry import Registry
+
+TASK, HEADLINE = "choice", "found"
+K = 10
+
+
+@dataclass(frozen=True)
+class ChoiceContext(evaluation.Context):
+    """With the options of a choice."""
+
+    options: CellOptions = field(default_factory=CellOptions)
+
+    def __post_init__(self) -> None:
+        # Where nothing is evaluated for a run, nothing is written for it either.
+        if not isinstance(self.options, CellOptions):
+            object.__setattr__(self, "options", cell_options(self.options, ""))
+
+
+def evaluate_system(system: Similarity, data: TitledPassages, context: ChoiceContext) -> TaskOutcome:
+    """What one system finds: items are nDCG@100 of every question by its family, rankings the first ten of each."""
+    drawn, options = draw_probes(data, context.options, context.seed), context.options
+    posed = drawn.probe.first_questions(options.asked)
+    families = [(name, question) for name, asked in posed.items() for question in asked]
+    items = Items()
+    if not families:
+        reason = f"none of {len(drawn.ids):,} passages has enough words to be asked about"
+        return make_outcome(HEADLINE, reason, items, n=0, counts={"documents": len(drawn.ids)})
+    top = _search_places(system, [question.text for _, question in families], drawn.probe.texts)
+    documents = Lost(system, drawn.ids, "documents")
+    documents.see_texts(drawn.probe.texts)
+    missed = Lost(system, [f"{name} {drawn.ids[question.row]}" for name, question in families], "questions")
+    missed.see_texts(question.text for _, question in families)
+    for lost in (documents, missed):
+        if lost.too_many:
+            return lost.without_score(HEADLINE, items)
+    places = passage_ranks(top, np.array([question.row for _, question in families]))
+    values = passage_gains(places)
+    rankings = _Rankings(drawn.ids)
+    by_passage: dict[str, list[float]] = {}
+    scores = []
+    is_missed = missed.mask
+    for name in posed:
+        # A question that failed has no answer, which is not a wrong one.
+        rows = [
+            place for place, (family, _) in enumerate(families) if family == name and not is_missed[place]
+        ]
+        ids = [drawn.ids[families[place][1].row] for place in rows]
+        items.add(ids, values[rows], HEADLINE, name)
+        # The rank itself too: `conclusions` makes nearness of it.
+        items.add(ids, places[rows], "rank", name)
+        scores.append(_mean_estimate(values[rows], context, name).score(HEADLINE, variant=name))
+        rankings.add(name, ids, top[rows, :K])
+        for passage, value in zip(ids, values[rows].tolist(), strict=True):
+            by_passage.setdefault(passage, []).append(value)
+    scores += _search_written(system, drawn, context, items, rankings)
+    if options.queries or options.labels:
+        _search_asked(system, drawn, read_user_questions(options), items, rankings)
+    means = np.array([np.mean(scored) for scored in by_passage.values()])
+    result = make_outcome(
+        HEADLINE, _mean_estimate(means, context, "passages"), items, n=len(means), scores=scores,
+        skipped=(*documents.skipped, *missed.skipped),
+        warnings=_choice_warnings(data, drawn, len(means)),
+        counts={"documents": len(drawn.ids), "questions": len(families)}
+    )  # fmt: skip
+    return replace(result, rankings=rankings.columns)
+
+
+def _search_places(
+    system: Similarity, questions: Sequence[str], passages: Sequence[str]
+) -> NDArray[np.int64]:
+    """The places of the passages that are found, (questions, DEPTH), -1 where there is none."""
+    ranked = system.search(questions, passages, DEPTH)
+    # The places of a retriever's list are its own, and a list may end early.
+    return ranked.indices if system.kind == "run" else cut_at_ties(ranked)
+
+
+def _choice_warnings(data: TitledPassages, drawn: SearchedPassages, asked: int) -> Iterator[str]:
+    """What makes the questions worth less."""
+    if len(drawn.ids) < len(data):
+        yield f"{len(drawn.ids):,} of {len(data):,} passages were drawn: among more, the right one is harder to find"
+    if 2 * drawn.probe.halved > asked:
+        yield (
+            f"{drawn.probe.halved:,} of {asked:,} passages have a single sentence and give half of "
+            "its words as the question, which tells less"
+        )
+    if drawn.probe.unasked:
+        yield (
+            f"{drawn.probe.unasked:,} passages were drawn and give no question: they are too short, "
+            "or code, headings, lists, tables, templates or addresses"
+        )
+    if 2 * sum(map(is_unspaced, drawn.texts)) > len(drawn.texts):
+        yield (
+            "most passages have no spaces between words: on the one public collection like that, the "
+            "choice was half as far below the best as a random one"
+        )
+    if asked < FEW:
+        yield f"{asked:,} passages could be asked about: P(best) holds for {FEW} or more"
+
+
+def _mean_estimate(values: NDArray[np.float64], context: ChoiceContext, purpose: str) -> Estimate:
+    return estimate(values[:, None], lambda means: means[..., 0], context, purpose, "bootstrap over passages")
+
+
+def _search_written(
+    system: Similarity,
+    drawn: SearchedPassages,
+    context: ChoiceContext,
+    items: Items,
+    rankings: _Rankings,
+) -> Iterator[Score]:
+    """What a model asked, over the passages as they are: the sentences that hold the answers are in them."""
+    places = {doc: row for row, doc in enumerate(drawn.ids)}
+    by_kind: dict[str, list[ModelQuestion]] = {}
+    for question in read_posed(context.options.written, context.dataset):
+        by_kind.setdefault(f"{BY_MODEL}{question.kind}", []).append(question)
+    for family, questions in by_kind.items():
+        ids = [question.id for question in questions]
+        top = _search_places(system, [question.text for question in questions], drawn.texts)
+        ranked = passage_ranks(top, np.array([places[question.passage] for question in questions]))
+        items.add(ids, passage_gains(ranked), HEADLINE, family)
+        items.add(ids, ranked, "rank", family)
+        rankings.add(family, ids, top[:, :K])
+        yield _mean_estimate(passage_gains(ranked), context, family).score(HEADLINE, variant=family)
+
+
+def _search_asked(
+    system: Similarity,
+    drawn: SearchedPassages,
+    asked: UserQuestions,
+    items: Items,
+    rankings: _Rankings,
+) -> None:
+    """The user's questions, over the passages as they are; sentences of the documents, over these without them."""
+    ids = list(asked.queries)
+    without, own = drawn.without_sentences(asked.queries)
+    top = np.empty((len(ids), K), dtype=np.int64)
+    for texts, of_documents in ((drawn.texts, False), (without, True)):
+        rows = [row for row, query in enumerate(ids) if (query in own) is of_documents]
+        if rows:
+            ranked = system.search([asked.queries[ids[row]] for row in rows], texts, K).indices
+            # Of fewer passages than are looked at, rankings are shorter.
+            top[rows] = np.pad(ranked, ((0, 0), (0, K - ranked.shape[1])), constant_values=-1)
+    rankings.add(QUERIES, ids, top)
+    places = {query: place for place, query in enumerate(ids)}
+    judged = drawn.searched_judgements(asked)
+    listed = {query: [drawn.ids[row] for row in top[places[query]].tolist() if row >= 0] for query in judged}
+    if judged:
+        items.add(list(judged), np.asarray(ndcg(judged, listed, K)), "ndcg@10", LABELS)
+
+
+class _Rankings:
+    """The first ten of every question, as columns."""
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self.columns: dict[str, list[Any]] = {"query_id": [], "version": [], "rank": [], "doc_id": []}
+        self._ids = ids
+
+    def add(self, version: str, ids: Sequence[str], top: NDArray[np.int64]) -> None:
+        for query, rows in zip(ids, top.tolist(), strict=True):
+            for rank, row in enumerate(rows, 1):
+                if row >= 0:
+                    for name, value in zip(self.columns, (query, version, rank, self._ids[row]), strict=True):
+                        self.columns[name].append(value)
+
+
+def choice_task() -> Task:
+    """Which system finds what the documents ask of themselves?"""
+
+    def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
+        documents = _corpus_as_documents(dataset)
+        loaded: Loaded[Any] = documents.load("documents", limit=limit, seed=seed)
+        titles = _passage_titles(documents) if "title" in documents.parts["documents"].columns() else {}
+        data = loaded.data
+        return replace(
+            loaded, data=TitledPassages(data.ids, data.texts, [titles.get(doc, "") for doc in data.ids])
+        )
+
+    def fields(data: TitledPassages) -> Fields:
+        return {"text": (data.ids, data.texts)}
+
+    return Task(TASK, "Choice", ("documents", "retrieval"), HEADLINE, 2, evaluate_system, load, fields)
+
+
+def _corpus_as_documents(dataset: Dataset) -> Dataset:
+    """A retrieval set described table by table as documents: those of its corpus."""
+    if "documents" in dataset.parts:
+        return dataset
+    return replace(dataset, parts={**dataset.parts, "documents": dataset.parts["corpus"]})
+
+
+def _passage_titles(dataset: Dataset) -> dict[str, str]:
+    rows = dataset.parts["documents"].rows(("id", "title"))
+    return {str(row.cells.get("id")): str(row.cells.get("title") or "") for row in rows}
+
+
+TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])
+TASKS.add(TASK, "embassay.protocols.choose.task:choice_task", "which system to use, without labels")
