@@ -94,6 +94,36 @@ class Encoder(Protocol):
         ...
 
 
+class ReplacedEncoder:
+    """`encoder`, by its name and with its facts, for what answers in its place."""
+
+    encoder: Encoder
+
+    @property
+    def name(self) -> str:
+        """The encoder's name."""
+        return self.encoder.name
+
+    @property
+    def identity(self) -> str:
+        """The encoder's identity."""
+        return self.encoder.identity
+
+    @property
+    def dim(self) -> int:
+        """The encoder's dimensions."""
+        return self.encoder.dim
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The encoder's limit."""
+        return self.encoder.max_tokens
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        """The encoder's count."""
+        return self.encoder.count_truncated(texts)
+
+
 Ragged = NDArray[Any]
 """Of each text an array (rows, width) float32, all of them in one array of objects, (n,)."""
 

@@ -17,40 +17,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Encoder, Ragged, Role, make_ragged
+from embassay.contracts import Encoder, Ragged, ReplacedEncoder, Role, make_ragged
 from embassay.errors import ModelError, TextRefused
 from embassay.runs.conduct import RaggedConduct, VectorConduct
 from embassay.runs.memory import Footprint, check_memory
 from embassay.runs.store import Store, make_seal
 
 
-class RememberedEncoder:
+class RememberedEncoder(ReplacedEncoder):
     """`encoder`, which is not asked for texts whose vectors are all remembered. Attributes that it has beside its
     contract are reached through `encoder`."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
         self._known: dict[Role | None, dict[str, NDArray[np.float32]]] = {}
-
-    @property
-    def name(self) -> str:
-        """The encoder's name."""
-        return self.encoder.name
-
-    @property
-    def identity(self) -> str:
-        """The encoder's identity."""
-        return self.encoder.identity
-
-    @property
-    def dim(self) -> int:
-        """The encoder's dimensions."""
-        return self.encoder.dim
-
-    @property
-    def max_tokens(self) -> int | None:
-        """The encoder's limit."""
-        return self.encoder.max_tokens
 
     def remember(self, calls: Iterable[tuple[Sequence[str], Role | None]]) -> None:
         """Make these calls of `encode` and remember what they give; texts that failed too, as NaN. Ragged vectors are
@@ -73,10 +53,6 @@ class RememberedEncoder:
         if not texts or not self.remembers(texts, role):
             return self.encoder.encode(texts, role=role)
         return np.stack([self._known[role][text] for text in texts])
-
-    def count_truncated(self, texts: Sequence[str]) -> int:
-        """The encoder's count."""
-        return self.encoder.count_truncated(texts)
 
 
 _CHUNKS = """
@@ -186,7 +162,7 @@ class Account:
     failures: Mapping[str, str]
 
 
-class CachedEncoder:
+class CachedEncoder(ReplacedEncoder):
     """`encoder` behind `cache`.
 
     The encoder may have attributes beside its contract: `chunk_size`, texts per chunk (64 without it);
@@ -250,26 +226,6 @@ class CachedEncoder:
             self.kept(done.encoded)
         self._advance(done.encoded + done.cached)
 
-    @property
-    def name(self) -> str:
-        """The encoder's name."""
-        return self.encoder.name
-
-    @property
-    def identity(self) -> str:
-        """The encoder's identity."""
-        return self.encoder.identity
-
-    @property
-    def dim(self) -> int:
-        """The encoder's dimensions."""
-        return self.encoder.dim
-
-    @property
-    def max_tokens(self) -> int | None:
-        """The encoder's limit."""
-        return self.encoder.max_tokens
-
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
         """Embeddings, (n, dim) float32; equal texts have equal vectors, a text among `failures` has NaN.
 
@@ -325,10 +281,6 @@ class CachedEncoder:
             key = chunk_key(self.identity, role, chunk)
             if not self.cache.holds(key):
                 yield key, chunk
-
-    def count_truncated(self, texts: Sequence[str]) -> int:
-        """The encoder's count."""
-        return self.encoder.count_truncated(texts)
 
     def _chunks(self, texts: Sequence[str]) -> tuple[list[str], Sequence[Sequence[str]]]:
         """The distinct texts in content order, and the chunks they are cut into."""

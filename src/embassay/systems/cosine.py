@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Encoder, Ranked, Role, Spread
+from embassay.contracts import Encoder, Ranked, ReplacedEncoder, Role, Spread
 from embassay.errors import UsageError
 from embassay.search import exact_search
 from embassay.search.exact import run_over_shards
@@ -54,7 +54,7 @@ class Transform:
 PARAMETERS = tuple(field.name for field in fields(Transform))
 
 
-class TransformedEncoder:
+class TransformedEncoder(ReplacedEncoder):
     """`encoder` with `transform` done to its vectors. UsageError when it has fewer dimensions than are asked for.
 
     What else the encoder says of itself (its failures, its price) is said here too; only its vectors are not
@@ -71,11 +71,6 @@ class TransformedEncoder:
         self.transform = transform
 
     @property
-    def name(self) -> str:
-        """The encoder's name."""
-        return self.encoder.name
-
-    @property
     def identity(self) -> str:
         """The encoder's identity and what is done to its vectors."""
         done = ",".join(f"{name}={getattr(self.transform, name)}" for name in PARAMETERS)
@@ -86,18 +81,9 @@ class TransformedEncoder:
         """Dimensions after the transform."""
         return self.transform.dims or self.encoder.dim
 
-    @property
-    def max_tokens(self) -> int | None:
-        """The encoder's limit."""
-        return self.encoder.max_tokens
-
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
         """Transformed vectors, (n, dim) float32."""
         return self.transform(self.encoder.encode(texts, role=role))
-
-    def count_truncated(self, texts: Sequence[str]) -> int:
-        """The encoder's count."""
-        return self.encoder.count_truncated(texts)
 
     def __getattr__(self, name: str) -> Any:
         # `encoder` while it is unpickled; the others would give vectors past the transform.
