@@ -141,7 +141,7 @@ def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
     rows = np.array([question.row for _, question in asked])
     truth, found, first = {}, {}, {}
     for name, search in systems.items():
-        truth[name] = _ndcg(search(list(one.queries.values()), texts).indices[:, :K], judged)
+        truth[name] = ndcg_of(search(list(one.queries.values()), texts), judged)
         top = cut_at_ties(search([question.text for _, question in asked], list(own.texts)))
         places = passage_ranks(top, rows)
         found[name] = {
@@ -161,10 +161,10 @@ def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _ndcg(top: Top, judged: Sequence[Mapping[int, float]]) -> list[float]:
-    got = np.array(
-        [[grades.get(row, 0.0) for row in rows] for rows, grades in zip(top.tolist(), judged, strict=True)]
-    )
+def ndcg_of(found: Ranked, judged: Sequence[Mapping[int, float]]) -> list[float]:
+    """nDCG@10 of every question by what it found and by its gains, by row of the passage."""
+    top = found.indices[:, :K].tolist()
+    got = np.array([[grades.get(row, 0.0) for row in rows] for rows, grades in zip(top, judged, strict=True)])
     most = max(len(grades) for grades in judged)
     ideal = np.array([[*grades.values(), *[0.0] * (most - len(grades))] for grades in judged])
     return [round(float(value), 6) for value in ndcg_arrays(got, ideal, K)]

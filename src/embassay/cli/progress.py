@@ -99,7 +99,7 @@ class _ProgressTally(SilentListener):
         self.say_late(f"opening {named} and the data" if names else "opening the data")
 
     def planning(self, plan: Plan) -> None:
-        self.say_late(f"estimating what {len(plan.cells)} cells will take")
+        self.stage("estimating time and cost", len(plan.cells), "cells")
 
     def paraphrasing(self, title: str, total: int) -> None:
         self.stage(title, total)

@@ -25,7 +25,7 @@ AS_GOOD = 0.9
 class ChoiceOptions(Options):
     """What choices are told."""
 
-    passages: int = option(1_500, "Maximum passages to search, drawn at random.")
+    passages: int = option(500, "Maximum passages to search, drawn at random.")
     questions: int = option(95, "Maximum passages to turn into questions.")
     tolerance: float = option(0.03, "Largest expected loss of nDCG@10 against the best system.")
     queries: str = option(

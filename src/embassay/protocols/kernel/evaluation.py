@@ -444,7 +444,9 @@ class TaskProtocol(Protocol):
             for dataset in plan.datasets:
                 for planned in dataset.tasks:
                     if planned.task == name:
-                        yield from forecaster.cells(self._work(plan, planned, dataset.source, tokenizer))
+                        for forecast in forecaster.cells(self._work(plan, planned, dataset.source, tokenizer)):
+                            yield forecast
+                            self.listener.advanced_by(1)
 
     def _work(self, plan: Plan, planned: PlannedTask, source: str, tokenizer: Tokenizer) -> TaskEffort:
         request, name = plan.request, planned.task

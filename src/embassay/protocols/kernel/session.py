@@ -41,7 +41,7 @@ class SilentListener:
         """Systems of these names, and the data, are about to be opened: some are loaded, or fetched from elsewhere."""
 
     def planning(self, plan: Plan) -> None:
-        """What the cells will take is about to be counted."""
+        """What the cells will take is about to be counted; `advanced_by` counts the cells."""
 
     def paraphrasing(self, title: str, total: int) -> None:
         """Texts are about to be asked for; `advanced_by` counts them. A second call begins another stage."""

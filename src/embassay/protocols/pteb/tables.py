@@ -34,21 +34,24 @@ OPTIMISTIC = "Optimistic: the runs of a dataset share their data, so the observa
 def statistic_tables(given: RunRows) -> Iterator[ColumnTable]:
     """The tables of the comparisons and of the mixed effects."""
     baseline = given.comparisons.get("baseline", {})
-    if any(scope["systems"] for scope in baseline.get("scopes", {}).values()):
-        name = baseline["system"]
-        yield _make_shift_table(
-            baseline, "pooled", "pteb_table7", f"PTEB table 7: {name} minus each system, all runs pooled",
-            OPTIMISTIC
-        )  # fmt: skip
-        yield _make_shift_table(
-            baseline, "averaged", "pteb_table14",
-            f"PTEB table 14: {name} minus each system, runs averaged"
-        )  # fmt: skip
+    name = baseline.get("system", "")
+    for analysis, table, title, note in (
+        ("pooled", "pteb_table7", f"PTEB table 7: {name} minus each system, all runs pooled", OPTIMISTIC),
+        ("averaged", "pteb_table14", f"PTEB table 14: {name} minus each system, runs averaged", ""),
+    ):
+        if _is_tested(baseline, analysis):
+            yield _make_shift_table(baseline, analysis, table, title, note)
     stability = given.comparisons.get("rank_stability", {})
     if any(not scope["reason"] for scope in stability.values()):
         yield _make_orders_table(stability)
         yield _make_ranks_table(stability)
     yield _make_mixed_effects_table(given)
+
+
+def _is_tested(baseline: Mapping[str, Any], analysis: str) -> bool:
+    """Whether some system was compared on two observations or more: of one, no test says anything."""
+    compared = (system for scope in baseline.get("scopes", {}).values() for system in scope["systems"])
+    return any(system[analysis] is None or system[analysis]["n"] > 1 for system in compared)
 
 
 def _make_shift_table(
