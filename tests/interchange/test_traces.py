@@ -213,6 +213,40 @@ def test_personal_data_are_masked_on_request(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("Hello, my name is Ada Byron King and I sail.", "Hello, my name is <name> and I sail."),
+        ("Who is Mrs. O'Neill's doctor?", "Who is Mrs. <name> doctor?"),
+        ("Je m’appelle Élodie Brontë. Où est le port ?", "Je m’appelle <name>. Où est le port ?"),
+        ("Ich heiße Jürgen, bitte um Hilfe.", "Ich heiße <name>, bitte um Hilfe."),
+        ("Kind regards,\nMaria Silva", "Kind regards,\n<name>"),
+        ("Frau Dr. Weiß fragt nach dem Vertrag", "Frau <name> fragt nach dem Vertrag"),
+        ("Is Madame Curie in Paris?", "Is Madame <name> in Paris?"),
+        ("Does Herr of the manor exist in Python 3?", "Does Herr of the manor exist in Python 3?"),
+        ("Best practice for Kubernetes in Berlin", "Best practice for Kubernetes in Berlin"),
+    ],
+)
+def test_announced_names_are_masked(text: str, masked: str) -> None:
+    """After a title, an introduction or a farewell, in five languages; other words with capitals stay."""
+    assert mask_text(text) == masked
+
+
+def test_listed_names_are_masked(tmp_path: Path) -> None:
+    """As whole words in any case, the longest first; without --mask too."""
+    listed, out = tmp_path / "names.txt", tmp_path / "out"
+    listed.write_text("Ada\nAda King\n\n", "utf-8")
+    row = {
+        "type": "RETRIEVER",
+        "traceId": "t",
+        "name": "s",
+        "input": "Did ADA KING or ada meet Adam?",
+        "output": [],
+    }
+    import_traces([write(tmp_path / "spans.jsonl", row)], out, mask_words=listed)
+    assert "Did <name> or <name> meet Adam?" in (out / "queries.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         ("", "empty"), ("{", "not JSON"), ('{"a": 1}\n', "no span"), ("[1]", "no span"),

@@ -574,7 +574,11 @@ class TraceOptions:
     )
     out: Path = option(MISSING, "A new folder for questions, runs and sessions.", group=OUTPUT)
     mask: bool = option(
-        False, "Mask e-mail addresses, telephone, card and account numbers, and IP addresses.", name="--mask"
+        False, "Mask e-mail and IP addresses, telephone, card and account numbers, and names after a title.",
+        name="--mask"
+    )  # fmt: skip
+    mask_words: Path | None = option(
+        None, "Mask the words of this file too, one a line: names.", value="FILE"
     )
     near: float = option(0.9, "Jaccard index from which questions are one.")
     limit: int | None = option(None, "Maximum questions, of each stack as many.", least=1, group=DATA)
@@ -595,8 +599,9 @@ def traces(asked: TraceOptions, shown: PrintOptions) -> None:
     from embassay.runs.folder import to_json
 
     done = import_traces(
-        asked.files, asked.out, mask=asked.mask, near=asked.near, limit=asked.limit, seed=asked.seed
-    )
+        asked.files, asked.out, mask=asked.mask, mask_words=asked.mask_words, near=asked.near,
+        limit=asked.limit, seed=asked.seed
+    )  # fmt: skip
     if shown.json:
         print_text(to_json({**vars(done), "notes": list(done.notes())}, indent=1))
         return

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from embassay.data.check.figures import NearDuplicateRule, TextSketches
-from embassay.data.judged_runs.traces import Search, TracedDocument, mask_search, read_traces
+from embassay.data.judged_runs.traces import (
+    Search,
+    TracedDocument,
+    mask_search,
+    read_masked_words,
+    read_traces,
+)
 from embassay.errors import UsageError
 from embassay.randomness import random_bytes
 from embassay.runs.folder import slugify_name, to_json, write_atomic
@@ -69,6 +75,7 @@ def import_traces(
     out: Path,
     *,
     mask: bool = False,
+    mask_words: Path | None = None,
     near: float = 0.9,
     limit: int | None = None,
     seed: int = 1337,
@@ -76,7 +83,8 @@ def import_traces(
     """Write the questions, runs and sessions of traces into the folder `out`, in which a run is `runs/STACK.jsonl`.
 
     Questions that are equal but for case and spaces, or have a Jaccard index of `near` or more, are one, that of the
-    first trace. At most `limit` questions are drawn by `seed`, of each stack as many. UsageError where `out` holds
+    first trace. At most `limit` questions are drawn by `seed`, of each stack as many. With `mask` personal data are
+    masked (`mask_text`), with `mask_words` also the words of this file. UsageError where `out` holds
     files, DataError as `read_traces` raises it.
     """
     if not 0.3 <= near <= 1:
@@ -84,7 +92,9 @@ def import_traces(
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} is not empty.", mend="Name a new folder.")
     read = read_traces(paths)
-    searches = [mask_search(search) if mask else search for search in read.searches]
+    words = read_masked_words(mask_words) if mask_words else None
+    mask = mask or words is not None
+    searches = [mask_search(search, words) if mask else search for search in read.searches]
     traces = list(_group_traces(searches))
     kept, merged = _merge_questions(traces, near)
     drawn = _draw_traces(kept, limit, seed)

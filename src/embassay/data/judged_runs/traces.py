@@ -17,7 +17,7 @@ from typing import Any
 
 from embassay.data.judged_runs.content import content_lines, read_content
 from embassay.errors import DataError
-from embassay.limits import record_json
+from embassay.limits import read_bounded, record_json
 
 Flat = Mapping[str, Any]
 """Attributes by their whole names."""
@@ -398,22 +398,43 @@ _MASKS = (
     ("address", re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")),
     ("phone", re.compile(r"(?<![\w.])(?!\d{4}-\d\d-\d\d)\+?\d(?:[ ()/-]?\d){7,14}(?!\w)")),
 )
+_ANNOUNCED = re.compile(
+    # What comes before a name, in English, German, French, Spanish and Italian; up to three words with capitals follow.
+    r"\b((?:Mr|Mrs|Ms|Mx|Dr|Prof|Herrn?|Frau|Monsieur|Madame|Mme|Mlle|Sra?|Señora?|Signora?)\.?"
+    r"|(?i:my name is|mein name ist|ich hei(?:ß|ss)e|je m[’']appelle|mon nom est|me llamo|mi nombre es|mi chiamo)"
+    r"|(?i:regards|sincerely|grüße|grüßen|cordialement|saludos|saluti),?)"
+    # A dot is a part of what is short: an initial, or another title.
+    r"(\s+)(?:[A-ZÀ-ÖØ-ÞĀ-Ž](?:\w{0,2}\.|[\w’'-]*)(?:\s+(?=[A-ZÀ-ÖØ-ÞĀ-Ž])|(?!\w))){1,3}"
+)
 
 
-def mask_text(text: str) -> str:
-    """The text without e-mail addresses, IBANs, card and telephone numbers, and IP addresses; names stay.
+def mask_text(text: str, words: re.Pattern[str] | None = None) -> str:
+    """The text without e-mail addresses, IBANs, card and telephone numbers, IP addresses, names that a title, an
+    introduction or a farewell announces, and what `words` finds; other names stay.
 
     >>> mask_text("Write to ada@example.org or call +49 30 1234567, IBAN DE89370400440532013000")
     'Write to <email> or call <phone>, IBAN <iban>'
+    >>> mask_text("My name is Ada King. Does Dr. Boole still owe me the Analytical Engine?")
+    'My name is <name>. Does Dr. <name> still owe me the Analytical Engine?'
     """
     for name, pattern in _MASKS:
         text = pattern.sub(f"<{name}>", text)
-    return text
+    text = _ANNOUNCED.sub(r"\1\2<name>", text)
+    return text if words is None else words.sub("<name>", text)
 
 
-def mask_search(search: Search) -> Search:
+def read_masked_words(path: Path) -> re.Pattern[str] | None:
+    """What finds the words of a file, one a line, in any case and not within others; None where it has none."""
+    lines = read_bounded(path).decode("utf-8", "replace").splitlines()
+    # The longest first: a whole name before a part of it.
+    words = sorted({line.strip() for line in lines if line.strip()}, key=len, reverse=True)
+    return re.compile(rf"(?i)(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)") if words else None
+
+
+def mask_search(search: Search, words: re.Pattern[str] | None = None) -> Search:
     """A search whose texts are masked; ids and names of stacks stay."""
-    documents = tuple(replace(document, text=mask_text(document.text)) for document in search.documents)
-    return replace(
-        search, query=mask_text(search.query), question=mask_text(search.question), documents=documents
+    documents = tuple(
+        replace(document, text=mask_text(document.text, words)) for document in search.documents
     )
+    query, question = mask_text(search.query, words), mask_text(search.question, words)
+    return replace(search, query=query, question=question, documents=documents)

@@ -444,7 +444,9 @@ class TaskProtocol(Protocol):
             for dataset in plan.datasets:
                 for planned in dataset.tasks:
                     if planned.task == name:
-                        for forecast in forecaster.cells(self._work(plan, planned, dataset.source, tokenizer)):
+                        for forecast in forecaster.cells(
+                            self._work(plan, planned, dataset.source, tokenizer)
+                        ):
                             yield forecast
                             self.listener.advanced_by(1)
 
