@@ -239,6 +239,18 @@ def test_systems_that_may_be_the_best_are_asked_about_more(drawn: Run) -> None:
     )
 
 
+def test_what_not_all_were_asked_is_not_shown_and_not_judged(wards: Path, tmp_path: Path) -> None:
+    """A system that is out after the first draw has no answer to the later questions, which is not a wrong one."""
+    options = replace(DRAWS, tolerance=0.001)
+    made = eb.choose(
+        ["bm25", "bm25?k1=1.5", "wordllama?dims=2"], wards, out=tmp_path / "run", options=options
+    )
+    asked = asked_passages(made)
+    assert (asked["bm25"], asked["wordllama?dims=2"]) == growing_draws(DRAWS.questions)[::-1]
+    (matrix,) = json.loads((made.path / "matrix.json").read_text())
+    assert len(matrix["rows"]) == asked["wordllama?dims=2"]
+
+
 def test_what_is_decided_at_once_asks_no_more(wards: Path, tmp_path: Path) -> None:
     """Two systems that find the same: whichever, nothing is lost."""
     options = replace(DRAWS, tolerance=0.2)

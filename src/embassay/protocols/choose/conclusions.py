@@ -380,6 +380,8 @@ def deciding_questions(
             for tens in [[other.first[family] for other in contenders]]
             for question in tens[0]
             if question not in contenders[0].judged
+            # Who is asked less has no list of the later ones; users' questions have no rank, and all are asked them.
+            and all(question in own.ranks.get(family, tens[0]) for own in contenders)
         ]
         if group == ["sentence"]:
             # Where all find the same, nothing is told by a label.

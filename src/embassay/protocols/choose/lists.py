@@ -21,9 +21,10 @@ LABELS, QUERIES = "labels", "queries"
 
 
 def list_asked(
-    drawn: SearchedPassages, options: ChoiceOptions, written: str, dataset: str
+    drawn: SearchedPassages, options: ChoiceOptions, written: str, dataset: str, passages: int
 ) -> Iterator[tuple[AskedQuestion, str]]:
-    """Every question whose right passage is known, with its family; of one id the first."""
+    """Every question whose right passage is known, with its family, those of the first `passages` among them; of one id
+    the first."""
     seen = set[str]()
     asked = read_user_questions(cell_options(options, ""))
     judged = drawn.searched_judgements(asked)
@@ -37,7 +38,7 @@ def list_asked(
             family = f"{BY_MODEL}{posed.kind}"
             document = _document_of(posed.passage)
             yield AskedQuestion(posed.id, (posed.passage,), posed.text, family, document), family
-    for question in drawn.probe.questions.get("sentence", ()):
+    for question in drawn.probe.questions.get("sentence", ())[:passages]:
         doc = drawn.ids[question.row]
         if doc not in seen:
             yield AskedQuestion(doc, (doc,), question.text, "sentence", _document_of(doc)), "sentence"

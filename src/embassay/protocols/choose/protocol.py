@@ -316,7 +316,8 @@ class Choices(RetrieverProtocol):
     def _matrix(self, plan: Plan, source: str, dataset: str, answers: Mapping[str, SystemAnswers]) -> Matrix:
         """The user's judged questions, a model's, and the sentences of the documents, by what each system has first."""
         options, drawn = plan.request.options, self._draw(plan, source)
-        questions = dict(list_asked(drawn, options, str(self.folder.path / FILE), dataset))
+        asked = min(self._count_asked(plan, dataset, name) for name in answers)
+        questions = dict(list_asked(drawn, options, str(self.folder.path / FILE), dataset, asked))
         families = {question.id: family for question, family in questions.items()}
         lists, ranks = {}, {}
         for name, own in answers.items():

@@ -465,9 +465,14 @@ def _signals_table(record: Record, dataset: str) -> Table:
     asked = {f"model: {kind}": f"a model's: {kind}" for kind in OF_MODELS}
     named = {**SIGNALS, **asked}
     families = [name for name in named if _has_family(record, dataset, name)]
-    heads: list[str | Column] = ["System", *number_columns(*(named[name].capitalize() for name in families))]
+    titles = ("Passages", *(named[name].capitalize() for name in families))
+    heads: list[str | Column] = ["System", *number_columns(*titles)]
     rows: list[list[str | Entry]] = [
-        [label[system.name], *(_score_entry(record, dataset, system.name, name) for name in families)]
+        [
+            label[system.name],
+            _count_entry(record, dataset, system.name),
+            *(_score_entry(record, dataset, system.name, name) for name in families),
+        ]
         for system in _order_systems(record, dataset)
     ]
     return Table.of(f"signals-{dataset}", heads, rows)
@@ -478,6 +483,12 @@ def _has_family(record: Record, dataset: str, family: str) -> bool:
         record.find(TASK, system.name, "found", dataset=dataset, variant=family)
         for system in record.ranked_systems
     )
+
+
+def _count_entry(record: Record, dataset: str, system: str) -> Entry:
+    """How many passages the system was asked about."""
+    row = record.find(TASK, system, "found", dataset=dataset, variant="sentence")
+    return Entry(numbers.NONE) if row is None else Entry(f"{row.n:,}", exact=str(row.n))
 
 
 def _score_entry(record: Record, dataset: str, system: str, family: str) -> Entry:
