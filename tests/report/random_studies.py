@@ -16,7 +16,7 @@ from embassay.data.judged_runs import read_held_entries
 from embassay.document.blocks import Verdict, plain_text
 from embassay.protocols.choose.belief import Belief
 from embassay.protocols.choose.conclusions import SystemAnswers, choice_record, concluded_rows, make_standing
-from embassay.protocols.choose.questions import FITTED
+from embassay.protocols.choose.questions import FAMILIES
 from embassay.protocols.compare import compare_systems, list_fields
 from embassay.protocols.gate import judge_bars
 from embassay.protocols.hume.record import IntervalValue, PairRecord
@@ -80,7 +80,7 @@ def of_choice(seed: int) -> Made:
                 family: {
                     f"q{i}": int(rng.integers(1, 4)) if rng.random() < level else 0 for i in range(asked)
                 }
-                for family in FITTED
+                for family in FAMILIES
             },
             {f"u{i}": float(np.clip(rng.normal(level, 0.3), 0, 1)) for i in range(judged)},
             {"sentence": {f"q{i}": frozenset(rng.choice(30, 10).astype(str).tolist()) for i in range(5)}},

@@ -14,6 +14,7 @@ import pytest
 
 from claims import Tables, walk
 from embassay.document.blocks import plain_text
+from embassay.measures import agreement_band
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.answers import (
@@ -252,16 +253,16 @@ def test_a_calibration_says_that_no_threshold_holds_only_where_none_does(tmp_pat
 
 
 def test_a_percent_of_people_needs_people_who_agree() -> None:
-    """At a kappa of -0.13 their score is chance, and 505.9% of it is nothing."""
+    """At a kappa of -0.13 their score is chance, and 505.9% of it is nothing; at 0.15 their agreement is poor."""
     pair = next(one for one in study(kind="person").pairs if one.agreement is not None)
     agreement = pair.agreement
     assert agreement is not None
     at = {}
-    for kappa in (-0.13, 0.5):
+    for kappa in (-0.13, 0.15, 0.5):
         value = agreement.value.model_copy(update={"value": kappa})
-        changed = agreement.model_copy(update={"value": value})
+        changed = agreement.model_copy(update={"value": value, "band": agreement_band(kappa, "kappa")})
         at[kappa] = pair.model_copy(update={"agreement": changed})
-    assert "%" not in percent_of_human_on_pair(at[-0.13], 505.9)
+    assert not any("%" in percent_of_human_on_pair(at[kappa], 505.9) for kappa in (-0.13, 0.15))
     assert percent_of_human_on_pair(at[0.5], 90.0) == "90.0%"
 
 
