@@ -92,33 +92,56 @@ SECTIONS = (
 
 def write(out: Path, checkout: Path) -> None:
     """Both pages from the runs that are there."""
-    text = "\n".join(page(out)).rstrip() + "\n"
-    results = checkout / "benchmarks" / "results"
-    results.mkdir(parents=True, exist_ok=True)
-    (results / "real_models.md").write_text(f"# Real models\n\n{text}", encoding="utf-8")
+    path = checkout / "benchmarks" / "results" / "real_models.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = path.read_text("utf-8") if path.is_file() else HEAD
+    path.write_text(merged(before, "\n".join(page(out))), encoding="utf-8")
     guide = checkout / "docs" / "real_data.md"
     if not guide.is_file():
         return
     before, _, rest = guide.read_text("utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    guide.write_text(f"{before}{BEGIN}\n\n{''.join(summary(out))}\n{END}{after}", encoding="utf-8")
+    told, _, after = rest.partition(END)
+    lines = {line.partition(".**")[0]: line for line in told.strip().splitlines()}
+    # What is not among these runs stays as it was told.
+    lines |= {line.partition(".**")[0]: line for line in summary(out)}
+    guide.write_text("\n".join([f"{before}{BEGIN}\n", *lines.values(), f"\n{END}{after}"]), encoding="utf-8")
 
 
 def summary(out: Path) -> Iterator[str]:
     """What each run says first, a line each."""
     for section, heading, _ in verdicts(out):
-        yield f"- **{section.title}.** {heading}.\n"
+        yield f"- **{section.title}.** {heading}."
+
+
+HEAD = """# Real models
+
+Written by `benchmarks/real_models.py`; every table has n and, where there is one, the 95% interval.
+"""
+
+
+def merged(before: str, made: str) -> str:
+    """A page with the sections that were made in place of those of the same heading; all others, and what stands above
+    them, stay as they are: what was measured on another day, or is written by hand.
+
+    >>> merged("# Page\\n\\n## A\\n\\nold\\n\\n## B\\n\\nby hand\\n", "## A\\n\\nnew\\n\\n## C\\n\\nmore")
+    '# Page\\n\\n## A\\n\\nnew\\n\\n## B\\n\\nby hand\\n\\n## C\\n\\nmore\\n'
+    """
+    head, *old = before.split("\n## ")
+    sections = {text.partition("\n")[0]: text for text in old}
+    sections |= {text.partition("\n")[0]: text for text in f"\n{made}".split("\n## ")[1:]}
+    return "\n\n## ".join(text.strip() for text in (head, *sections.values())) + "\n"
 
 
 def page(out: Path) -> Iterator[str]:
     """Every run with its tables."""
-    yield "Written by `benchmarks/real_models.py`; every table has n and, where there is one, the 95% interval.\n"
+    yield from ("## Steps", "")
     yield from taken(out)
     yield ""
     yield from failures(out)
     for section, heading, sentences in verdicts(out):
-        yield from (f"## {section.title}", "", f"**{heading}.** {sentences}", "")
         path = out / section.folder
+        day = json.loads((path / "manifest.json").read_text("utf-8"))["updated"][:10]
+        yield from (f"## {section.title}", "", f"**{heading}.** {sentences}", "", f"Run of {day}.", "")
         rows = [row for row in read_results(path) if section.rows(row)]
         if rows:
             yield from (*table(rows, section.scale), "")
