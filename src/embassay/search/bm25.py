@@ -24,6 +24,7 @@ Hear = Callable[[str, int, int], None]
 _TOLD = 10_000
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Thai, Lao, Burmese, Khmer, kana and Han are written without spaces: each sign is a word of its own."""
+_SIGN = re.compile(f"[{_UNSPACED}]")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,15 @@ def split_words(text: str) -> list[str]:
     """
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
     return _word_pattern().findall(folded)
+
+
+def is_unspaced_sign(word: str) -> bool:
+    """Whether a word is a sign of a script without spaces.
+
+    >>> is_unspaced_sign("港"), is_unspaced_sign("a")
+    (True, False)
+    """
+    return _SIGN.fullmatch(word) is not None
 
 
 @cache

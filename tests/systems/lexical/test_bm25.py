@@ -9,6 +9,7 @@ from scipy.spatial.distance import squareform
 
 from embassay.errors import UsageError
 from embassay.systems.lexical.bm25 import BM25
+from embassay.systems.lexical.terms import list_letter_terms, list_word_terms
 from embassay.text import open_tokenizer
 
 WORDS = open_tokenizer("words")
@@ -145,9 +146,41 @@ def test_a_tokenizers_numbering_does_not_matter():
     assert one.search(texts, texts, 30).scores.tobytes() == other.search(texts, texts, 30).scores.tobytes()
 
 
+HARBOURS = [
+    "港口黎明开放", "图书馆中午关门", "ท่าเรือเปิดตอนเช้า", "ห้องสมุดปิดตอนเที่ยง", "Die Hafenmeisterin", "Libraries close"
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("terms", "listed"), [("words", list_word_terms), ("letters", list_letter_terms)])
+def test_terms_are_counted_as_rank_bm25_counts_them(terms, listed):
+    """In place of the tokenizer's tokens, in search; pairs stay in 0 to 1."""
+    system = BM25(tokenizer=WORDS, terms=terms)
+    peer = BM25Plus([list(listed(text)) for text in HARBOURS])
+    queries = ["港口几点开放", "ท่าเรือ", "des Hafenmeisters", ""]
+    expected = np.array([peer.get_scores(list(listed(query))) for query in queries])
+    np.testing.assert_allclose(dense(system.search(queries, HARBOURS, 6), 6), expected, atol=1e-9)
+    pairs = system.pairs(HARBOURS, HARBOURS[::-1])
+    assert 0 <= pairs.min() <= pairs.max() <= 1
+    assert system.identity != BM25(tokenizer=WORDS).identity
+
+
+def test_words_of_scripts_without_spaces_are_found():
+    """And with letters an inflected word; a tokenizer's words are whole sentences of Chinese."""
+    queries = ["港口", "ท่าเรือ", "Hafenmeister"]
+    firsts = {
+        terms: BM25(tokenizer=WORDS, terms=terms).search(queries, HARBOURS, 1)
+        for terms in ("tokens", "words", "letters")
+    }
+    assert firsts["letters"].indices[:, 0].tolist() == [0, 2, 4]
+    assert firsts["words"].indices[:2, 0].tolist() == [0, 2]
+    assert firsts["words"].scores[2, 0] == 0
+    assert firsts["tokens"].scores[0, 0] == 0
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"terms": "letter"}, "no terms 'letter'.*Did you mean 'letters'"),
         ({"variant": "plsu"}, "no variant 'plsu'.*Did you mean 'plus'"),
         ({"normalise": "z"}, "no normalise 'z'.*minmax and self"),
         ({"b": 1.5}, "b=1.5"),

@@ -40,6 +40,7 @@ from embassay.systems.lexical.bags import (
     unigrams,
     weigh_terms,
 )
+from embassay.systems.lexical.terms import TERMS
 
 _OKAPI_EPSILON = 0.25
 """Share of the mean idf that replaces a negative one, as in rank_bm25's BM25Okapi."""
@@ -453,7 +454,8 @@ class BM25:
     score(q, d) = sum over the tokens of q, with repetition, of
     idf (delta + tf (k1 + 1) / (tf + k1 (1 - b + b |d| / mean |d|))), idf = ln((N + 1) / df); tokens in no
     document contribute nothing. `variant="okapi"` leaves delta out and takes idf = ln((N - df + 0.5) / (df +
-    0.5)), negative ones replaced by a quarter of the mean idf.
+    0.5)), negative ones replaced by a quarter of the mean idf. `terms` are the run's "tokens", or "words" or "letters"
+    of any language (`lexical.terms`).
 
     `search` gives raw scores, `pairs` and `distances` values in [0, 1]. Two texts are compared with the statistics
     of `corpus`: "batch", all candidates of the call, or "reference", the reference alone. Default: the protocol's
@@ -470,11 +472,15 @@ class BM25:
     normalise: str = "minmax"
     corpus: str = ""
     pair_corpus: str = "batch"
+    terms: str = "tokens"
     seconds_per_token: ClassVar[float] = SECONDS_PER_TOKEN
 
     def __post_init__(self) -> None:
         _check_choice("variant", self.variant, ("plus", "okapi"))
         _check_choice("normalise", self.normalise, ("minmax", "self"))
+        _check_choice("terms", self.terms, ("tokens", *TERMS))
+        if self.terms in TERMS:
+            object.__setattr__(self, "tokenizer", TERMS[self.terms]())
         if self.corpus:
             _check_choice("corpus", self.corpus, ("batch", "reference"))
         if self.variant == "okapi" and self.corpus == "reference":

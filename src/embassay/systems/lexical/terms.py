@@ -1,0 +1,78 @@
+"""What BM25 counts in place of a tokenizer's tokens: words of any language, or their letters.
+
+Scripts without spaces (Chinese, Japanese, Thai, Khmer) have no words to look up: single signs and runs of two or three
+take their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
+from typing import ClassVar
+
+from embassay.search.bm25 import is_unspaced_sign, split_words
+from embassay.text.tokenizers import Words, as_utf8
+
+
+def list_word_terms(text: str) -> Iterator[str]:
+    """Words without regard to case, and of scripts without spaces every sign and every two.
+
+    >>> list(list_word_terms("Die Häfen, 港口"))
+    ['die', 'häfen', '港', '口', '港口']
+    """
+    for unspaced, group in groupby(split_words(text), is_unspaced_sign):
+        words = list(group)
+        yield from cut_runs("".join(words), 1, 2) if unspaced else words
+
+
+def list_letter_terms(text: str) -> Iterator[str]:
+    """Every three and four letters of a word and the spaces around it, and of scripts without spaces every one to
+    three signs.
+
+    >>> list(list_letter_terms("hafen"))
+    [' ha', 'haf', 'afe', 'fen', 'en ', ' haf', 'hafe', 'afen', 'fen ']
+    """
+    for unspaced, group in groupby(split_words(text), is_unspaced_sign):
+        words = list(group)
+        runs = [("".join(words), 1, 3)] if unspaced else [(f" {word} ", 3, 4) for word in words]
+        for run in runs:
+            yield from cut_runs(*run)
+
+
+def cut_runs(text: str, shortest: int, longest: int) -> Iterator[str]:
+    """Every run of so many characters, by length."""
+    for size in range(shortest, longest + 1):
+        yield from (text[start : start + size] for start in range(len(text) - size + 1))
+
+
+class Terms(Words):
+    """Numbers of the terms of a text, in their order."""
+
+    list_terms: ClassVar[Callable[[str], Iterator[str]]]
+
+    def __reduce__(self) -> tuple[type[Terms], tuple[()]]:
+        return type(self), ()
+
+    def encode(self, text: str) -> list[int]:
+        """Numbers of the terms, in their order; none of an empty text."""
+        return [self._ids[term] for term in type(self).list_terms(as_utf8(text).decode())]
+
+
+class WordTerms(Terms):
+    """Words of any language."""
+
+    name = "word terms"
+    identity = f"word-terms/1 {Words.identity}"
+    list_terms = staticmethod(list_word_terms)
+
+
+class LetterTerms(Terms):
+    """Letters of words of any language."""
+
+    name = "letter terms"
+    identity = f"letter-terms/1 {Words.identity}"
+    list_terms = staticmethod(list_letter_terms)
+
+
+TERMS: Mapping[str, type[Terms]] = {"words": WordTerms, "letters": LetterTerms}
+"""By the name that a spec gives them."""
