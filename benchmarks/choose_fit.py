@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from choose_collections import family
+from choose_weights import fit_weights, whiten_scores
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
@@ -27,11 +28,9 @@ from embassay.protocols.choose.belief import (
     NUGGET,
     Evidence,
     SignalWeights,
-    fit_weights,
     form_belief,
     gather_evidence,
     update_belief,
-    whiten_scores,
 )
 from embassay.protocols.choose.conclusions import shipped_fit, system_means
 from embassay.protocols.choose.options import FOUND, UNLIKELY, ChoiceOptions, growing_draws

@@ -5,6 +5,7 @@ python benchmarks/published_page.py --write     renew it after `reproduce.py` ha
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from made_page import put
 
-from embassay.interchange.reproduction import ReproducedFigure, read_figures
+from embassay.interchange.reproduction import ReproducedFigure
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, FIGURES, REASONS = DOCS / "published.md", DOCS / "published.csv", DOCS / "published_reasons.json"
@@ -171,6 +172,12 @@ def listed(figures: Sequence[ReproducedFigure], reasons: Sequence[Reason], table
 
 def _decimals(figure: ReproducedFigure) -> int:
     return len(figure.published.partition(".")[2])
+
+
+def read_figures(path: Path) -> list[ReproducedFigure]:
+    """The figures of a file."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        return [ReproducedFigure(**row) for row in csv.DictReader(stream)]
 
 
 if __name__ == "__main__":

@@ -10,15 +10,18 @@ that `benchmarks/datasets/*.yaml` describe; RUN a run of SAGE on all of SumPubMe
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, fields
 from pathlib import Path
 
 import published
 from reproducing import hume, pteb, rag, sage
 
-from embassay.interchange.reproduction import ReproducedFigure, make_figure, write_figures
+from embassay.interchange.reproduction import ReproducedFigure, make_figure
 
 
 def main() -> None:
@@ -39,6 +42,15 @@ def every(reference: Path, data: Path, run: Path) -> Iterator[ReproducedFigure]:
     yield from hume.figures(reference)
     for name, printed, here, _ in published.figures(data):
         yield make_figure("mteb", "all-MiniLM-L6-v2", name, "x 100", f"{printed:.2f}", here)
+
+
+def write_figures(figures: Iterable[ReproducedFigure]) -> str:
+    """The figures as CSV."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([field.name for field in fields(ReproducedFigure)])
+    writer.writerows(astuple(figure) for figure in figures)
+    return stream.getvalue()
 
 
 if __name__ == "__main__":

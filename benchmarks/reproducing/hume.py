@@ -18,10 +18,10 @@ from embassay.protocols.hume.published.standings import (
 )
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
+    column_groups,
     compare_difficulty,
     dataset_table,
     family_table,
-    human_leads,
     main_table,
     read_llm_scores,
 )
@@ -30,6 +30,14 @@ from embassay.protocols.kernel.tables import ColumnTable
 from reproducing.printed import rows
 
 IN_TABLE_8 = ("human", "ci_low", "ci_high", "iaa", "best_model_score")
+
+
+def human_leads(matrix: ScoreMatrix) -> list[str]:
+    """The columns of table 1, overall left out, where people are strictly above every model."""
+    means = {
+        name: matrix.means(wanted) for name, wanted in column_groups(matrix).items() if name != "overall"
+    }
+    return [name for name, mean in means.items() if all(mean[HUMAN] > mean[m] for m in matrix.models)]
 
 
 def figures(reference: Path) -> Iterator[ReproducedFigure]:

@@ -77,6 +77,6 @@ def test_ours_are_what_the_code_gives(pages: ModuleType) -> None:
 
 def test_figures_read_back(pages: ModuleType) -> None:
     """What is written is what was read."""
-    from embassay.interchange.reproduction import write_figures
+    from reproduce import write_figures
 
     assert write_figures(pages.read_figures(pages.FIGURES)) == pages.FIGURES.read_text("utf-8")

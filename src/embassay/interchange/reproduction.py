@@ -8,9 +8,8 @@ contradicts itself (docs/published.md lists where); `benchmarks/reproducing/prin
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -335,21 +334,6 @@ def make_figure(
     """A figure of ours to eight digits, or as the code writes it."""
     text = ours if isinstance(ours, str) else f"{ours:.8g}"
     return ReproducedFigure(paper, table, row, column, published, text)
-
-
-def write_figures(figures: Iterable[ReproducedFigure]) -> str:
-    """The figures as CSV."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([field.name for field in fields(ReproducedFigure)])
-    writer.writerows(astuple(figure) for figure in figures)
-    return stream.getvalue()
-
-
-def read_figures(path: Path) -> list[ReproducedFigure]:
-    """The figures of a file."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        return [ReproducedFigure(**row) for row in csv.DictReader(stream)]
 
 
 def _split_exponent(text: str) -> tuple[str, str]:

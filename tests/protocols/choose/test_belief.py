@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,8 +17,6 @@ from embassay.protocols.choose.belief import (
     Evidence,
     SignalWeights,
     contrast_basis,
-    error_spread,
-    fit_weights,
     forecast_labels,
     form_belief,
     gather_evidence,
@@ -148,7 +150,14 @@ def test_the_number_of_labels_comes_true(tolerance: float) -> None:
     assert shares[1] < shares[0]
 
 
-def test_the_weights_of_made_collections_are_found_again() -> None:
+@pytest.fixture
+def fitting(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """How the shipped weights were made."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "benchmarks"))
+    return import_module("choose_weights")
+
+
+def test_the_weights_of_made_collections_are_found_again(fitting: ModuleType) -> None:
     """Truth is twice the first signal, whatever the second."""
     rng = np.random.default_rng(3)
     cases = []
@@ -157,15 +166,16 @@ def test_the_weights_of_made_collections_are_found_again() -> None:
         same = np.full((6, 6), 0.5) + 0.5 * np.eye(6)
         truth = 2 * values[:, 0] + rng.normal(scale=0.05, size=6)
         cases.append([(Evidence(values, same, values), truth)])
-    found = fit_weights(cases, 1e-4)
+    found = fitting.fit_weights(cases, 1e-4)
     assert found.weights == pytest.approx([2, 0], abs=0.1)
     assert 0 < found.scale < 0.1
 
 
-def test_the_size_of_errors_and_how_it_varies() -> None:
+def test_the_size_of_errors_and_how_it_varies(fitting: ModuleType) -> None:
     """Equal errors vary little; those that differ tenfold have few degrees of freedom."""
     steady, wild = (
-        error_spread(np.array(errors), [50] * 6) for errors in ([0.1] * 6, [0.01, 0.1, 1, 0.02, 0.3, 2])
+        fitting.error_spread(np.array(errors), [50] * 6)
+        for errors in ([0.1] * 6, [0.01, 0.1, 1, 0.02, 0.3, 2])
     )
     assert steady[0] == pytest.approx(0.1, rel=0.1)
     assert steady[1] > 50

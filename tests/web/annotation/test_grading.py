@@ -13,13 +13,15 @@ from embassay.data.judged_runs import read_held_entries
 from embassay.protocols.rag.decision.course import DecisionTerms
 from embassay.protocols.rag.decision.population import make_population
 from embassay.protocols.rag.decision.protocol import (
+    SCHEMA,
+    Decision,
     DecisionStudy,
     StudyTexts,
     open_study,
-    read_decision,
     read_labels,
     save_study,
 )
+from embassay.runs.folder import read_record
 from embassay.web.annotation.service import open_service
 
 pytest.importorskip("fastapi")
@@ -108,7 +110,10 @@ def test_two_people_grade_until_it_is_decided(service) -> None:
     # What follows from the file alone is what the pages said.
     again = open_study(service.grading.path).follow(labels)
     assert (again.decided.best, again.used) == (0, found.used)
-    assert read_decision(service.grading.path / "decision.json") == found
+    assert (
+        read_record(service.grading.path / "decision.json", Decision, schema=SCHEMA, what="", mend="")
+        == found
+    )
 
 
 def test_a_grade_that_steered_what_was_asked_stands(service) -> None:
@@ -245,7 +250,7 @@ def test_two_people_in_browsers_and_a_server_that_is_killed(annotators, tmp_path
             ).count() else None
     assert killed
     served.stop()
-    found = read_decision(study / "decision.json")
+    found = read_record(study / "decision.json", Decision, schema=SCHEMA, what="", mend="")
     assert (found.why, found.best) == ("decided", "good")
     assert found.used <= sum(graded.values())
     labels = read_labels(study / "labels.jsonl", None, {})

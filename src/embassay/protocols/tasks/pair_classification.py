@@ -6,8 +6,6 @@ mteb is the maximum over several similarity functions; this is its cosine alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,10 +14,9 @@ from embassay.measures.summary import counted_average_precision
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost
 from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.tasks.task import (
-    Place,
     PtebContext,
     draw_statistic,
-    item_places,
+    list_pair_texts,
     make_outcome,
     pair_similarity,
     replace_pair_texts,
@@ -28,7 +25,7 @@ from embassay.records import LabelledPairs, TaskOutcome
 
 HEADLINE = "average_precision"
 
-replace_texts = replace_pair_texts
+list_texts, replace_texts = list_pair_texts, replace_pair_texts
 
 
 def evaluate_system(system: Similarity, data: LabelledPairs, context: PtebContext) -> TaskOutcome:
@@ -45,12 +42,6 @@ def evaluate_system(system: Similarity, data: LabelledPairs, context: PtebContex
     groups = context.grouped(data.ids)
     precision = average_precision(similar, data.labels, lost.mask, context, groups)
     return make_outcome(HEADLINE, precision, items, n=n, skipped=lost.skipped, counts={"pairs": n})
-
-
-def list_texts(data: LabelledPairs) -> Iterator[Place]:
-    """Both texts of every pair."""
-    yield from item_places("first", data.ids, data.first)
-    yield from item_places("second", data.ids, data.second)
 
 
 def average_precision(

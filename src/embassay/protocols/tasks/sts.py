@@ -5,16 +5,13 @@ Both texts of a pair are paraphrased. The scale of the scores makes no differenc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from embassay.contracts import Similarity
 from embassay.protocols.kernel.estimates import Items, Lost
 from embassay.protocols.kernel.groups import describe_bootstrap
 from embassay.protocols.tasks.task import (
-    Place,
     PtebContext,
     correlate_estimate,
-    item_places,
+    list_pair_texts,
     make_outcome,
     pair_similarity,
     replace_pair_texts,
@@ -23,7 +20,7 @@ from embassay.records import ScoredPairs, TaskOutcome
 
 HEADLINE = "spearman"
 
-replace_texts = replace_pair_texts
+list_texts, replace_texts = list_pair_texts, replace_pair_texts
 
 
 def evaluate_system(system: Similarity, data: ScoredPairs, context: PtebContext) -> TaskOutcome:
@@ -41,9 +38,3 @@ def evaluate_system(system: Similarity, data: ScoredPairs, context: PtebContext)
     rho = correlate_estimate(similar, data.scores, context, "pairs", groups=groups, method=method)
     n = len(data) - len(lost.rows)
     return make_outcome(HEADLINE, rho, items, n=n, skipped=lost.skipped, counts={"pairs": n})
-
-
-def list_texts(data: ScoredPairs) -> Iterator[Place]:
-    """Both texts of every pair."""
-    yield from item_places("first", data.ids, data.first)
-    yield from item_places("second", data.ids, data.second)

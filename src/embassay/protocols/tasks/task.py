@@ -191,6 +191,12 @@ class TextGroups:
         return without_wording(self.noun, number_texts(self.ids, self.before), kept)
 
 
+def list_pair_texts(data: Any) -> Iterator[Place]:
+    """Both texts of every pair (`ids`, `first`, `second`)."""
+    yield from item_places("first", data.ids, data.first)
+    yield from item_places("second", data.ids, data.second)
+
+
 def replace_pair_texts(data: Any, wording: Wording) -> ParaphrasedData:
     """Pairs (`ids`, `first`, `second` and one array more) with both texts paraphrased; a pair needs both."""
     first = reword_texts(item_places("first", data.ids, data.first), wording)

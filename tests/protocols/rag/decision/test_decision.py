@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from embassay.errors import BudgetExceeded, DataError, TextRefused, Unanswered, UsageError
 from embassay.protocols.rag.decision import protocol
-from embassay.protocols.rag.decision.protocol import open_study, read_decision, read_labels, run_decision
+from embassay.protocols.rag.decision.protocol import SCHEMA, Decision, open_study, read_labels, run_decision
 from embassay.protocols.rag.scoring.options import DecisionRequest
+from embassay.runs.folder import read_record
 
 QUERIES, DEPTH = 30, 3
 GOOD, BAD = 5, 1
@@ -81,7 +82,7 @@ def test_a_judge_is_asked_until_it_is_decided(files) -> None:
     assert len({(row["query_id"], row["doc_id"]) for row in kept}) == len(kept) >= found.used
     assert all(row["relevance"] == grade_of(row["doc_id"]) for row in kept)
     assert rows(files / "study" / "ask.jsonl") == []
-    assert read_decision(files / "study" / "decision.json") == found
+    assert read_record(files / "study" / "decision.json", Decision, schema=SCHEMA, what="", mend="") == found
     assert run_decision(with_judge(files), files / "study") == found
     assert rows(files / "labels.jsonl") == kept
 

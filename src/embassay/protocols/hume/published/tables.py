@@ -282,15 +282,6 @@ def _is_in(family: Family, lang: str) -> Callable[[AnyPair], bool]:
     return lambda pair: (pair.family, pair.lang) == (family, lang)
 
 
-def human_leads(matrix: ScoreMatrix) -> list[str]:
-    """The columns of table 1, overall left out, where people are strictly above every model.
-
-    The paper's caption says five of fourteen; its figures give four (spec hume, ambiguity 6).
-    """
-    means = {name: matrix.means(wanted) for name, wanted in column_groups(matrix).items() if name != OVERALL}
-    return [name for name, mean in means.items() if all(mean[HUMAN] > mean[m] for m in matrix.models)]
-
-
 def dataset_table(
     family: Family,
     evaluations: Iterable[Evaluation],

@@ -49,7 +49,7 @@ from embassay.protocols.rag.decision.population import (
 from embassay.protocols.rag.judges import Judge, Passage, Question, open_judge
 from embassay.protocols.rag.scoring.inputs import distinct_names, map_grades, parse_named_path
 from embassay.protocols.rag.scoring.options import DecisionRequest
-from embassay.runs.folder import read_record, to_json, write_atomic
+from embassay.runs.folder import to_json, write_atomic
 from embassay.runs.spending import Spending
 from embassay.stats.few_labels import NEARER, Outlook, forecast_labels
 from embassay.stats.sequences import confidence_interval
@@ -148,17 +148,6 @@ def _state_standing(standing: DecisionStanding, decision: Decision) -> Claim:
             known, subject=standing.a, relation="keeps" if is_kept else "misses", others=(), kind="bar"
         )
     return known if is_kept else replace(known, value=-standing.value, low=-standing.high, high=-standing.low)
-
-
-def read_decision(path: Path) -> Decision:
-    """The record in a `decision.json`; DataError if it holds none, or one of another schema."""
-    return read_record(
-        path,
-        Decision,
-        schema=SCHEMA,
-        what="the decision",
-        mend="Run `embassay rag score --until-decided` again.",
-    )
 
 
 def make_decision(course: StudyCourse, terms: DecisionTerms, price: float | None = None) -> Decision:
