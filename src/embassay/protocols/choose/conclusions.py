@@ -84,10 +84,8 @@ class SystemAnswers:
         def keep(family: str, answers: Mapping[str, T]) -> dict[str, T]:
             return {key: own for key, own in answers.items() if family not in asked or key in asked[family]}
 
-        ranks, first = (
-            {family: keep(family, own) for family, own in answers.items()}
-            for answers in (self.ranks, self.first)
-        )
+        ranks = {family: keep(family, own) for family, own in self.ranks.items()}
+        first = {family: keep(family, own) for family, own in self.first.items()}
         return SystemAnswers(ranks, self.judged, first)
 
     def ranks_in(self, families: Mapping[str, str]) -> dict[str, int]:

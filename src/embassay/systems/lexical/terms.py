@@ -6,9 +6,8 @@ take their place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby
-from typing import ClassVar
 
 from embassay.search.bm25 import is_unspaced_sign, split_words
 from embassay.text.tokenizers import Words, as_utf8
@@ -45,34 +44,34 @@ def cut_runs(text: str, shortest: int, longest: int) -> Iterator[str]:
         yield from (text[start : start + size] for start in range(len(text) - size + 1))
 
 
-class Terms(Words):
-    """Numbers of the terms of a text, in their order."""
+class WordTerms(Words):
+    """Numbers of the words of any language."""
 
-    list_terms: ClassVar[Callable[[str], Iterator[str]]]
+    name = "word terms"
+    identity = f"word-terms/1 {Words.identity}"
 
-    def __reduce__(self) -> tuple[type[Terms], tuple[()]]:
+    def __reduce__(self) -> tuple[type[WordTerms], tuple[()]]:
         return type(self), ()
 
     def encode(self, text: str) -> list[int]:
         """Numbers of the terms, in their order; none of an empty text."""
-        return [self._ids[term] for term in type(self).list_terms(as_utf8(text).decode())]
+        return [self._ids[term] for term in self.list_terms(as_utf8(text).decode())]
+
+    def list_terms(self, text: str) -> Iterator[str]:
+        """What is numbered."""
+        return list_word_terms(text)
 
 
-class WordTerms(Terms):
-    """Words of any language."""
-
-    name = "word terms"
-    identity = f"word-terms/1 {Words.identity}"
-    list_terms = staticmethod(list_word_terms)
-
-
-class LetterTerms(Terms):
-    """Letters of words of any language."""
+class LetterTerms(WordTerms):
+    """Numbers of the letters of words of any language."""
 
     name = "letter terms"
     identity = f"letter-terms/1 {Words.identity}"
-    list_terms = staticmethod(list_letter_terms)
+
+    def list_terms(self, text: str) -> Iterator[str]:
+        """What is numbered."""
+        return list_letter_terms(text)
 
 
-TERMS: Mapping[str, type[Terms]] = {"words": WordTerms, "letters": LetterTerms}
+TERMS: Mapping[str, type[WordTerms]] = {"words": WordTerms, "letters": LetterTerms}
 """By the name that a spec gives them."""
