@@ -29,7 +29,7 @@ from embassay.protocols.kernel.comparisons import describe_undecided_pair
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import Board
-from embassay.report.record import Record, read_record
+from embassay.report.record import Record, label_names, read_record
 from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
 
@@ -190,13 +190,16 @@ def _share_in_words(claim: Claim) -> str:
 
 
 def _source_words(name: str) -> str:
-    return {"users": "users", "documents": "the documents themselves"}.get(name, name)
+    return "the documents themselves" if name == "documents" else label_names([name])[name]
 
 
 def _csv_table(name: str, path: Path) -> Table:
     rows = list(csv.reader(path.read_text("utf-8").splitlines()))
     heads: list[str | Column] = [rows[0][0], *(Column(title, style="num") for title in rows[0][1:])]
-    lines = [[row[0], *(f"{float(cell):.3g}" if cell else "" for cell in row[1:])] for row in rows[1:]]
+    lines = [
+        [label_names([row[0]])[row[0]], *(f"{float(cell):.3g}" if cell else "" for cell in row[1:])]
+        for row in rows[1:]
+    ]
     return Table.of(name, heads, lines)
 
 

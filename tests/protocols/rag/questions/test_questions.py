@@ -18,6 +18,7 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.data.documents import PlacedPassage
+from embassay.document.blocks import plain_text
 from embassay.errors import BudgetExceeded, DataError, UsageError
 from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.questions.checks import (
@@ -30,6 +31,7 @@ from embassay.protocols.questions.checks import (
 from embassay.protocols.questions.drafts import _find_quotation, find_near_repeats
 from embassay.protocols.rag import QuestionsOptions, QuestionsRequest
 from embassay.protocols.rag.questions.protocol import QuestionAttempt, questions
+from embassay.report.rag.questions import describe_verdict
 from stub.asking import PLANTED, asking
 from stub.chat import Reply, Turn
 from stub.paraphrasing import share
@@ -490,3 +492,13 @@ def test_far_questions_of_ones_own(corpus: Path, tmp_path: Path) -> None:
         QuestionsRequest(str(corpus), far=str(far))
     with pytest.raises(UsageError, match="nigh"):
         QuestionsRequest(str(corpus), no_answer=("nigh",))
+
+
+def test_a_model_goes_by_its_label_not_its_address() -> None:
+    """Where it is served is not the reader's."""
+    asked = [
+        {"source": "openai:small?base_url=http://127.0.0.1:8091/v1&concurrency=4"},
+        {"source": "documents"},
+    ]
+    said = " ".join(plain_text(sentence) for sentence in describe_verdict(asked, {}).lede)
+    assert said == "Of these 50% from openai:small, 50% from the documents themselves."
