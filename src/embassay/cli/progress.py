@@ -290,7 +290,7 @@ class ProgressLines(_ProgressTally):
 
     def interim(self, line: str) -> None:
         if not self._brief:
-            _print_line(line)
+            _print_line(_shorten_title(line))
 
     def over(self) -> None:
         self.say_late()
@@ -314,7 +314,7 @@ class ProgressBars(_ProgressTally):
         self._progress.console.print(_say_additions(added), markup=False, highlight=False)
 
     def interim(self, line: str) -> None:
-        self._progress.console.print(line, markup=False, highlight=False)
+        self._progress.console.print(_shorten_title(line), markup=False, highlight=False)
 
     def reckoned(self, line: str) -> None:
         self._progress.console.print(f"{self.title}: {line}", markup=False, highlight=False)

@@ -233,10 +233,10 @@ def describe_so_far(standing: ChoiceStanding, missing: Sequence[str]) -> str:
     return f"So far: {_list_chances(standing)}. To come: {', '.join(missing)}."
 
 
-def describe_next_draw(standing: ChoiceStanding, names: Sequence[str], before: int, asked: int) -> str:
-    """Who may be best after the first passages, and who is asked about more."""
+def describe_next_draw(standing: ChoiceStanding, before: int, asked: int) -> str:
+    """Who may be best after the first passages, and that these are asked about more."""
     chances = _list_chances(standing)
-    return f"Undecided after {before} passages: {chances}. Asking about {asked}: {', '.join(names)}."
+    return f"Undecided after {before} passages: {chances}. Asking the likeliest about {asked}."
 
 
 def _list_chances(standing: ChoiceStanding) -> str:

@@ -213,27 +213,23 @@ class Choices(RetrieverProtocol):
 
     def _ask(self, session: Session, listener: SilentListener) -> None:
         """About a few passages first, and then, where it is not decided, about more: those systems that may be best."""
-        whole, known = session.whole, set(session.records)
-        draws = growing_draws(session.plan.request.options.questions)
-        session.whole = whole and len(draws) == 1
+        known = set(session.records)
         super().work(session, listener)
-        for before, asked in pairwise(draws):
+        for before, asked in pairwise(growing_draws(session.plan.request.options.questions)):
             contending: dict[tuple[str, str], int] = {}
             for standing in self._find_undecided(session, before):
-                names = find_possible_best(standing)
-                contending |= {(standing.dataset, name): asked for name in names}
-                listener.interim(describe_next_draw(standing, names, before, asked))
+                contending |= {(standing.dataset, name): asked for name in find_possible_best(standing)}
+                listener.interim(describe_next_draw(standing, before, asked))
             if not contending:
                 break
-            fresh = {(cell.dataset, cell.system) for cell in session.plan.cells if cell.key not in known}
+            is_fresh = not known.issuperset(session.records)
             self.asked |= contending
             session.plan = replace(session.plan, cells=tuple(self._cells(session.plan)))
             for cell in session.plan.cells:
                 # Who has just been asked about a few has lost what it said of more.
-                if (cell.dataset, cell.system) in fresh & contending.keys():
+                if is_fresh and (cell.dataset, cell.system) in contending:
                     self.folder.cell_path(cell).unlink(missing_ok=True)
             super().work(session, listener)
-        session.whole = whole
 
     def _find_undecided(self, session: Session, asked: int) -> Iterator[ChoiceStanding]:
         """What is concluded on the datasets where that is not enough to name one system, and more passages than were

@@ -93,9 +93,9 @@ class RemovedSentences:
     unasked: int = 0
     readable: frozenset[int] = frozenset()
 
-    def first_questions(self, passages: int) -> dict[str, tuple[PassageQuestion, ...]]:
-        """The questions of the first passages of the draw, by family."""
-        rows = {question.row for question in self.questions.get("sentence", ())[:passages]}
+    def first_questions(self, passages: int, after: int = 0) -> dict[str, tuple[PassageQuestion, ...]]:
+        """The questions of the first passages of the draw, by family; without those `after` so many."""
+        rows = {question.row for question in self.questions.get("sentence", ())[after:passages]}
         asked = (
             (family, tuple(question for question in of_family if question.row in rows))
             for family, of_family in self.questions.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.measures import ndcg
 from embassay.protocols.choose.lists import LABELS, QUERIES
-from embassay.protocols.choose.options import FEW
+from embassay.protocols.choose.options import FEW, growing_draws
 from embassay.protocols.choose.questions import (
     BY_MODEL,
     DEPTH,
@@ -57,13 +58,17 @@ class ChoiceContext(evaluation.Context):
 def evaluate_system(system: Similarity, data: TitledPassages, context: ChoiceContext) -> TaskOutcome:
     """What one system finds: items are nDCG@100 of every question by its family, rankings the first ten of each."""
     drawn, options = draw_probes(data, context.options, context.seed), context.options
-    posed = drawn.probe.first_questions(options.asked)
-    families = [(name, question) for name, asked in posed.items() for question in asked]
+    draws = [n for n in growing_draws(options.questions) if n <= options.asked]
+    posed = [drawn.probe.first_questions(n, after) for after, n in pairwise((0, *draws))]
+    asked = [[(name, question) for name, group in part.items() for question in group] for part in posed]
+    families = list(chain.from_iterable(asked))
     items = Items()
     if not families:
         reason = f"none of {len(drawn.ids):,} passages has enough words to be asked about"
         return make_outcome(HEADLINE, reason, items, n=0, counts={"documents": len(drawn.ids)})
-    top = _search_places(system, [question.text for _, question in families], drawn.probe.texts)
+    # Each draw by itself, as it was asked before: what was encoded then is in the cache.
+    texts = ([question.text for _, question in part] for part in asked if part)
+    top = np.concatenate([_search_places(system, part, drawn.probe.texts) for part in texts])
     documents = Lost(system, drawn.ids, "documents")
     documents.see_texts(drawn.probe.texts)
     missed = Lost(system, [f"{name} {drawn.ids[question.row]}" for name, question in families], "questions")
@@ -77,7 +82,7 @@ def evaluate_system(system: Similarity, data: TitledPassages, context: ChoiceCon
     by_passage: dict[str, list[float]] = {}
     scores = []
     is_missed = missed.mask
-    for name in posed:
+    for name in dict.fromkeys(name for name, _ in families):
         # A question that failed has no answer, which is not a wrong one.
         rows = [
             place for place, (family, _) in enumerate(families) if family == name and not is_missed[place]

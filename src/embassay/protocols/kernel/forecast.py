@@ -25,6 +25,8 @@ from embassay.runs.memory import Footprint, resident_memory
 Probe = list[str]
 PROBE = 24
 """Texts used to measure a system's speed."""
+MEASURED = 2.0
+"""Seconds that measuring a slow system takes, about."""
 TRIFLE = 1.0
 """Seconds of a task that are not worth measuring, where a metric says itself what a token takes at most."""
 PARTNERS = 100
@@ -203,18 +205,21 @@ class Forecaster:
         count; None for a system that fails: its cells will say why."""
         if not self.measure:
             return None
-        times = []
+        small, large = probes
         try:
-            work(probes[0])()
-            for probe in probes:
-                # The faster of two: whatever else the machine does can only slow a probe down.
-                times.append(min(_time_call(work(probe)) for _ in range(2)))
+            work(small)()
+            # The faster of two: whatever else the machine does can only slow a probe down.
+            first = min(_time_call(work(small)) for _ in range(2))
+            # Fewer texts of a slow system say as much.
+            large = large[: max(4, round(MEASURED / max(first, 1e-9))) * len(small)]
+            second = _time_call(work(large))
+            if second < MEASURED:
+                second = min(second, _time_call(work(large)))
         except Exception:
             return None
-        small, large = map(units, probes)
-        if large > small and times[1] > times[0]:
-            return (times[1] - times[0]) / (large - small)
-        return times[1] / max(1, large)
+        if units(large) > units(small) and second > first:
+            return (second - first) / (units(large) - units(small))
+        return second / max(1, units(large))
 
 
 def _time_small_work(system: Similarity, work: TaskEffort) -> float | None:

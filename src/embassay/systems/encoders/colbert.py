@@ -5,15 +5,15 @@ It reads its own folders, those of PyLate, without PyLate, and the checkpoints o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from embassay.contracts import Ragged, Role
+from embassay.contracts import Role
 from embassay.systems.encoders.batches import check_finite
-from embassay.systems.encoders.multivector import IndependentChunks, Rows, TorchModel
+from embassay.systems.encoders.multivector import ChunkwiseEncoder, IndependentChunks, Rows, TorchModel
 
 _USUAL_TOKENS = 100
 """Of a passage, for estimates of memory."""
@@ -26,7 +26,7 @@ def _is_trained(config: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
 
 
 @dataclass(eq=False)
-class MultiVector:
+class MultiVector(ChunkwiseEncoder):
     """The multi-vector model `target`: ORG/MODEL of the hub at `revision`, or a folder.
 
     A query is read as the model reads queries (its mark, its length, its expansion by mask tokens), a document and a
@@ -71,16 +71,6 @@ class MultiVector:
             max_length=self.max_tokens,
             dim=self.dim,
         )
-
-    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Ragged:
-        """Token vectors as the model gives them, (tokens, dim) float32 per text."""
-        return self._alone.encode(texts, role)
-
-    def encode_together(
-        self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
-    ) -> Iterator[tuple[int, Ragged]]:
-        """`encode` of every chunk by its position."""
-        return self._alone.together(chunks, role)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens, read as documents."""

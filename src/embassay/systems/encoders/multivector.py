@@ -77,6 +77,22 @@ class IndependentChunks:
         torch.set_num_threads(1)
 
 
+class ChunkwiseEncoder:
+    """An encoder of many vectors for a text, which depend on no other text."""
+
+    _alone: IndependentChunks
+
+    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Ragged:
+        """The rows of each text, as the model gives them: (rows, width) float32."""
+        return self._alone.encode(texts, role)
+
+    def encode_together(
+        self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
+    ) -> Iterator[tuple[int, Ragged]]:
+        """`encode` of every chunk by its position."""
+        return self._alone.together(chunks, role)
+
+
 class TorchModel:
     """A model of sentence-transformers' class `kind` in torch: `target` of the hub at `revision`, or a folder.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Ragged, Role
+from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.batches import check_finite, choose_prompts
-from embassay.systems.encoders.multivector import IndependentChunks, Rows, TorchModel
+from embassay.systems.encoders.multivector import ChunkwiseEncoder, IndependentChunks, Rows, TorchModel
 from embassay.systems.encoders.onnx import open_tokenizer
 from embassay.systems.encoders.onnx_model import Computation, OnnxFolder, open_graph
 from embassay.systems.models import folder_identity
@@ -29,7 +29,7 @@ _ACTIVATIONS: Mapping[str, Callable[[NDArray[np.float32]], NDArray[np.float32]]]
 
 
 @dataclass(eq=False)
-class Splade:
+class Splade(ChunkwiseEncoder):
     """The sparse model `target`: ORG/MODEL of the hub at `revision`, or a folder.
 
     A folder with model.onnx (also in onnx/, or `file`) is computed in onnxruntime, without torch, everything else by
@@ -72,16 +72,6 @@ class Splade:
         self.dim = model.read([""], None).shape[1]
         self.floats = 2 * min(self.max_active or _USUAL_TERMS, _USUAL_TERMS)
         self.identity = model.identity
-
-    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Ragged:
-        """The terms of each text, ascending, and their weights: (terms, 2) float32."""
-        return self._alone.encode(texts, role)
-
-    def encode_together(
-        self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
-    ) -> Iterator[tuple[int, Ragged]]:
-        """`encode` of every chunk by its position."""
-        return self._alone.together(chunks, role)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens."""
