@@ -34,8 +34,7 @@ def main() -> None:
     for name, make in COLLECTIONS.items():
         one = capped(make(Files(asked.data), name))
         questions, texts = list(one.queries.values()), list(one.texts.values())
-        places = {doc: row for row, doc in enumerate(one.texts)}
-        judged = [{places[doc]: gain for doc, gain in one.qrels[query].items()} for query in one.queries]
+        judged = one.gains_by_row()
         rows.append([np.mean(ndcg_of(search(questions, texts), judged)) for search in systems.values()])
         cells = " | ".join(f"{value:.3f}" for value in rows[-1])
         print(f"| {name} | {len(texts):,} | {len(questions):,} | {cells} |", flush=True)

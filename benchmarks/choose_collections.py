@@ -70,6 +70,11 @@ class Collection:
     qrels: Mapping[str, Mapping[str, float]]
     groups: Mapping[str, str] = field(default_factory=dict)
 
+    def gains_by_row(self) -> list[dict[int, float]]:
+        """The gains of each question, by the row of the passage."""
+        rows = {doc: row for row, doc in enumerate(self.texts)}
+        return [{rows[doc]: gain for doc, gain in self.qrels[query].items()} for query in self.queries]
+
 
 def main() -> None:
     """Measure the collections that are named, or all."""
@@ -135,8 +140,7 @@ def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
     """All that `choose_fit.py` needs of a collection."""
     ids, texts = list(one.texts), list(one.texts.values())
     own = take_sentences(texts, [one.titles.get(doc, "") for doc in ids], ASKED, 1337)
-    place = {doc: row for row, doc in enumerate(ids)}
-    judged = [{place[doc]: gain for doc, gain in one.qrels[query].items()} for query in one.queries]
+    judged = one.gains_by_row()
     asked = [(family, question) for family in FAMILIES for question in own.questions.get(family, ())]
     rows = np.array([question.row for _, question in asked])
     truth, found, first = {}, {}, {}

@@ -57,8 +57,7 @@ def main() -> None:
 def lines_of(one: Collection, systems: Mapping[str, Search]) -> Iterator[str]:
     """Of each number of passages: the mean regret, that of each draw, and how well all systems are ordered."""
     texts = list(one.texts.values())
-    places = {doc: row for row, doc in enumerate(one.texts)}
-    judged = [{places[doc]: gain for doc, gain in one.qrels[query].items()} for query in one.queries]
+    judged = one.gains_by_row()
     truth = np.array(
         [
             np.mean(choose_collections.ndcg_of(search(list(one.queries.values()), texts), judged))

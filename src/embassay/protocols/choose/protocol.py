@@ -69,7 +69,7 @@ class Choices(RetrieverProtocol):
     """Which system to use on documents without labels: P(best), expected regret, and what labels would decide."""
 
     name = "choose"
-    version = 4
+    version = 5
     tasks = TASKS
     paper = (TASK,)
     context = ChoiceContext
@@ -229,7 +229,8 @@ class Choices(RetrieverProtocol):
                 # Who has just been asked about a few has lost what it said of more.
                 if is_fresh and (cell.dataset, cell.system) in contending:
                     self.folder.cell_path(cell).unlink(missing_ok=True)
-            super().work(session, listener)
+            # Retrievers were asked about all draws at once.
+            session.do(listener)
 
     def _find_undecided(self, session: Session, asked: int) -> Iterator[ChoiceStanding]:
         """What is concluded on the datasets where that is not enough to name one system, and more passages than were
