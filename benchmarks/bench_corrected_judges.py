@@ -125,7 +125,7 @@ def held(
             x = judge(rng, y) if callable(judge) else judge[drawn]
         found = corrected_mean(y[:n], x[:n], x)
         rows.append((
-            found.value.low <= truth <= found.value.high, found.alone.low <= truth <= found.alone.high,
+            found.value.contains(truth), found.alone.contains(truth),
             found.value.width / found.alone.width, found.effective / n,
         ))  # fmt: skip
     table = np.array(rows, float)

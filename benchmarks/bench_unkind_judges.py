@@ -91,7 +91,7 @@ def holds(drawn: Values, rows: Values, groups: Values, truth: float) -> bool:
     found = corrected_mean(
         drawn[rows, 0], drawn[rows, 1], drawn[:, 1], groups=groups[rows], every_groups=groups
     )
-    return found.value.low <= truth <= found.value.high
+    return found.value.contains(truth)
 
 
 def refusals(sets: Sets, draws: int, step: int) -> None:
@@ -131,7 +131,7 @@ def refused(
             drawn[rows, 0], drawn[rows, 1], drawn[:, 1], groups=groups[rows], every_groups=groups
         )
         given += bool(np.isfinite(found.value.low))
-        held += found.value.low <= truth <= found.value.high
+        held += found.value.contains(truth)
     return given / draws, held / given if given else np.nan
 
 

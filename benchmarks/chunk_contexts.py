@@ -95,11 +95,11 @@ def compare(sweep: Sweep, system: str, fixed: str) -> Iterator[str]:
 def _cells(stack: MeasuredStack, naive: MeasuredStack, measure: str, seed: int) -> Sequence[str]:
     mine, other = stack.quality[measure], naive.quality[measure]
     mean = bootstrap_ci(mine, np.mean, seed=seed)
-    cells = [f"{mean.estimate:.3f} [{mean.low:.3f}, {mean.high:.3f}]"]
+    cells = [f"{mean.value:.3f} [{mean.low:.3f}, {mean.high:.3f}]"]
     if stack is naive:
         return [*cells, ""]
     gap = paired_bootstrap(mine, other, seed=seed)
-    return [*cells, f"{gap.estimate:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"]
+    return [*cells, f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"]
 
 
 HEAD = """# Chunks with and without their context

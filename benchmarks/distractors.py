@@ -144,7 +144,7 @@ def _value(rows: Rows, corpus: str, system: str, measure: str, variant: str) -> 
 def _mean(values: np.ndarray) -> str:
     known = values[~np.isnan(values)]
     mean = bootstrap_ci(known, np.mean, seed=SEED)
-    return f"{numbers.format_change(mean.estimate, 3)} ({numbers.format_interval(mean.low, mean.high, 3)})"
+    return f"{numbers.format_change(mean.value, 3)} ({numbers.format_interval(mean.low, mean.high, 3)})"
 
 
 def _plain(row: Result) -> str:

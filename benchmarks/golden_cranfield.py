@@ -44,7 +44,7 @@ from embassay.protocols.rag.golden.checks import (
 from embassay.protocols.rag.golden.grades import Key, Pair, grade_all, pair_key, prune_rows
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.protocol import golden
-from embassay.protocols.rag.golden.summary import IntervalFigure, Repeated
+from embassay.protocols.rag.golden.summary import Repeated
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.simulation import Grades, JudgeNoise, SimulatedJudge, read_known
 from embassay.protocols.rag.ranking import Call, Candidate
@@ -52,6 +52,7 @@ from embassay.protocols.rag.ranking.engines import ENGINES
 from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve
 from embassay.randomness import make_generator
 from embassay.runs.folder import to_json, write_atomic
+from embassay.stats import Estimate
 from embassay.text import open_tokenizer
 
 NOISES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
@@ -81,8 +82,8 @@ class Agreement:
     covered_good: float
     exact: float
     kappa: float
-    repeat_exact: IntervalFigure | None
-    repeat_kappa: IntervalFigure | None
+    repeat_exact: Estimate | None
+    repeat_kappa: Estimate | None
     taus: dict[str, float]
     off: dict[str, float]
 
@@ -312,7 +313,7 @@ def curve(
     )  # fmt: skip
 
 
-def discordant(judge: SimulatedJudge, own: Sequence[Pool]) -> IntervalFigure:
+def discordant(judge: SimulatedJudge, own: Sequence[Pool]) -> Estimate:
     """The share of pairs that the judge orders otherwise when it is asked again, over lists of five of each pool."""
     lists = []
     for question, _, passages in own:
@@ -351,7 +352,7 @@ def person(run: Path, file: Path, truth: Grades) -> Any:
     return score_file(run, file)
 
 
-def shown(one: IntervalFigure | None, digits: int = 2) -> str:
+def shown(one: Estimate | None, digits: int = 2) -> str:
     """A figure with its interval."""
     if one is None or one.value is None:
         return "n/a"
@@ -484,9 +485,7 @@ class Bench:
             )
 
         plain = kept(self.out / "parts" / f"noise-{noise:g}.json", do)
-        figures = {
-            name: plain[name] and IntervalFigure(**plain[name]) for name in ("repeat_exact", "repeat_kappa")
-        }
+        figures = {name: plain[name] and Estimate(**plain[name]) for name in ("repeat_exact", "repeat_kappa")}
         return Agreement(**{**plain, **figures})
 
     def true_scores(self) -> dict[str, list[float]]:
@@ -496,7 +495,7 @@ class Bench:
             path, lambda: {name: values.tolist() for name, values in scores(self.truth, self.runs).items()}
         )
 
-    def curves(self, noise: float) -> tuple[IntervalFigure, list[Curve]]:
+    def curves(self, noise: float) -> tuple[Estimate, list[Curve]]:
         """How often the judge of this noise contradicts itself, and what orders are worth after how many calls."""
 
         def do() -> dict[str, Any]:
@@ -510,7 +509,7 @@ class Bench:
             return {"discordant": asdict(discordant(judge, own)), "curves": found}
 
         plain = kept(self.out / "parts" / f"curves-{noise:g}-{self.questions}.json", do)
-        return IntervalFigure(**plain["discordant"]), [Curve(**one) for one in plain["curves"]]
+        return Estimate(**plain["discordant"]), [Curve(**one) for one in plain["curves"]]
 
     def all_of_it(self) -> dict[str, Any]:
         """Everything that the page says."""

@@ -107,7 +107,7 @@ def _variant(edit: str, guard: str) -> str:
 def _over(rows: Rows, system: str, measure: str, variant: str, *, signed: bool = False) -> str:
     values = [rows[corpus, system, measure, variant].value for corpus in CORPORA]
     mean = bootstrap_ci(np.array([value for value in values if value is not None]), np.mean, seed=SEED)
-    said = numbers.format_change(mean.estimate, 3) if signed else f"{mean.estimate:.3f}"
+    said = numbers.format_change(mean.value, 3) if signed else f"{mean.value:.3f}"
     # There is no interval where every collection gives the same.
     return f"{said} ({numbers.format_interval(mean.low, mean.high, 2)})" if np.isfinite(mean.low) else said
 

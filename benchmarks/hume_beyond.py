@@ -131,7 +131,7 @@ def coverage(
                         found.setdefault((name, kind), []).append(one)
             for name, true in truth.items():
                 if (name, kinds[0]) in found:
-                    value = 0.0 if world.name.endswith("alike") else true.estimate
+                    value = 0.0 if world.name.endswith("alike") else true.value
                     cells = [_held(found[name, kind], value) for kind in kinds]
                     yield (
                         world.name,
@@ -146,7 +146,7 @@ def _held(found: Sequence[Resampled], truth: float) -> tuple[str, str]:
     known = [one for one in found if one.low == one.low]
     if not known:
         return "–", "–"
-    held = np.mean([one.low <= truth <= one.high for one in known])
+    held = np.mean([one.contains(truth) for one in known])
     sure = np.mean([one.p < 0.05 for one in known])
     lacking = 1 - len(known) / len(found)
     return f"{100 * held:.1f}" + (
@@ -208,9 +208,9 @@ def clustering(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
             for place, kind in enumerate(("percentile", "bca")):
                 found = resample_statistics(values, n, Draws(options.resamples, 0.95, study, kind))  # type: ignore[arg-type]
                 held[place] += [
-                    one.low <= mean <= one.high for one, mean in zip(found, true.mean(axis=0), strict=True)
+                    one.contains(mean) for one, mean in zip(found, true.mean(axis=0), strict=True)
                 ]
-                widths += [(one.high - one.low) / 3.92 / 2 for one in found]
+                widths += [one.width / 3.92 / 2 for one in found]
         held, widths = 100 * held / options.studies, widths / options.studies
         for place, name in enumerate(("V of k-means", "k-means minus a person")):
             rates = (f"{held[0, place]:.1f}", f"{held[1, place]:.1f}")

@@ -127,7 +127,7 @@ def summary(judge: str, graded: Sequence[Graded]) -> dict[str, object]:
                 {
                     "attack": attack, "defended": defended, "n": len(known), "ungraded": len(own) - len(known),
                     "mean": sum(known) / len(known) if known else None,
-                    "high": high, "share": None if share is None else [share.estimate, share.low, share.high],
+                    "high": high, "share": None if share is None else [share.value, share.low, share.high],
                 }
             )  # fmt: skip
     return {"judge": judge, "rows": rows, "effect": effect(graded)}

@@ -27,10 +27,9 @@ import embassay as eb
 from embassay.protocols.pteb.checks import answer_fault, find_slot_fault, is_near_copy
 from embassay.protocols.pteb.paraphrasing import judge_answer
 from embassay.protocols.rag.golden.panel import JudgeGrades, make_panel
-from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.judges.chat import MalformedJudgement, grade_of
 from embassay.randomness import make_generator
-from embassay.stats import wilson
+from embassay.stats import Estimate, wilson
 from embassay.stats.resampling import percentile_interval, resample_means
 from embassay.systems import open_system
 from embassay.systems.cosine import scale_rows
@@ -69,7 +68,7 @@ def percent(share: float, n: int) -> str:
     return between(100 * share, 100 * (found.low or 0.0), 100 * (found.high or 0.0))
 
 
-def of_figure(found: IntervalFigure | None, *, signed: bool = False) -> str:
+def of_figure(found: Estimate | None, *, signed: bool = False) -> str:
     """A figure with its interval."""
     if found is None or found.value is None:
         return "n/a"

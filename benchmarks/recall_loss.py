@@ -235,7 +235,7 @@ def _errors(losses: Sequence[Loss], corpora: Sequence[str]) -> Iterator[str]:
         gains = np.array([errors[name] - errors["probe"] for errors in table.values()])
         gain = bootstrap_ci(gains, np.mean, seed=SEED)
         ends = numbers.format_interval(gain.low, gain.high, 3)
-        yield f"- Error of {words} minus that of the line: {numbers.format_change(gain.estimate, 3)} ({ends})."
+        yield f"- Error of {words} minus that of the line: {numbers.format_change(gain.value, 3)} ({ends})."
     yield ""
     yield "So the probe tells much more than nothing, and less than the loss under the same ablation elsewhere does:"
     yield "what an ablation does is much the same in every collection. It forecasts best where names are destroyed,"

@@ -195,14 +195,14 @@ def collection_rows(
             ndcg = [one.ndcg for one in told if one.ndcg is not None]
             yield (
                 state,
-                f"| {name} | {change} | {true:.1%} | {np.mean([each.estimate for each in lists]):.1%} | "
-                f"{_coverage(lists, true)} | {moved:+.4f} | {np.mean([each.estimate for each in ndcg]):+.4f} | "
+                f"| {name} | {change} | {true:.1%} | {np.mean([each.value for each in lists]):.1%} | "
+                f"{_coverage(lists, true)} | {moved:+.4f} | {np.mean([each.value for each in ndcg]):+.4f} | "
                 f"{_coverage(ndcg, moved)} |",
             )
 
 
 def _coverage(told: Sequence[Any], true: float) -> str:
-    inside = sum(each.low <= true <= each.high for each in told)
+    inside = sum(each.contains(true) for each in told)
     return f"{inside} of {len(told)}"
 
 

@@ -123,7 +123,7 @@ GAUGES = {
     "functions named by one word, %": 27.63,
     "functions named by a participle": 0,
     "class names in three folders": 0,
-    "classes with value, low and high": 16,
+    "classes with value, low and high": 3,
     "tokens in the median statement": 14,
     "statements with two loops inside, %": 3.2,
     "puzzles in 1,000 statements": 6.5,

@@ -113,7 +113,7 @@ def _averaged(folder: Path) -> Iterator[ReproducedFigure]:
     shifts = [scores[BASELINE] - scores[row["model"]] for row in printed]
     p = holm([wilcoxon(shift).p for shift in shifts])
     for row, shift, ours in zip(printed, shifts, p, strict=True):
-        moved = hodges_lehmann(np.round(shift, 2)).estimate
+        moved = hodges_lehmann(np.round(shift, 2)).value
         yield make_figure(
             "PTEB", "table 14", row["model"], "Hodges-Lehmann shift", row["hl_shift"], float(moved)
         )

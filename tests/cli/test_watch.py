@@ -137,13 +137,13 @@ def test_a_judge_is_watched(tmp_path: Path) -> None:
         assert told["verdict"] == "changed"
         panel = told["panel"]
         assert (panel["error"], panel["noise"], panel["values"]) == (2.0, 0.0, 20)
-        assert (panel["shift"]["estimate"], panel["turned"]["estimate"], panel["first"]["estimate"]) == (
+        assert (panel["shift"]["value"], panel["turned"]["value"], panel["first"]["value"]) == (
             2.0,
             1.0,
             0.0,
         )
         # All then were 3, and all are 5 now: chance would agree as much.
-        assert panel["kappa"]["estimate"] == 0
+        assert panel["kappa"]["value"] == 0
         # Asked again, and not taken from a cache.
         assert server.requests.total() > asked
 
@@ -159,7 +159,7 @@ def test_a_judge_is_watched_with_its_golden_set(tmp_path: Path) -> None:
         _call("check", file)
         server.chat = _grader(5)
         told = json.loads(_call("check", file, "--json", code=1))["golden"]
-        shares = [told[name]["estimate"] for name in ("then", "now", "change", "relevant")]
+        shares = [told[name]["value"] for name in ("then", "now", "change", "relevant")]
         assert shares == [0.0, 1.0, 1.0, 1.0]
         assert told["questions"] == told["of_questions"] == 3
         assert told["passages"] <= told["of_passages"]

@@ -103,7 +103,7 @@ def shown(content: bytes, folder: Path) -> object:
     assert 0 < len(name.encode()) < 256
     assert name not in (".", "..", "")
     assert os.sep not in name
-    verdict = BarVerdict(text, False, 0.5, reason=text)
+    verdict = BarVerdict(0.5, bar=text, met=False, reason=text)
     report = ElementTree.fromstring(as_junit([verdict]))
     assert report.tag == "testsuite"
     assert "\x1b" not in as_markdown([verdict])

@@ -15,7 +15,6 @@ from embassay.protocols.hume.record import (
     Agreement,
     Annotator,
     DisputedItem,
-    IntervalValue,
     PairRecord,
     SeparationNeed,
     Summary,
@@ -27,6 +26,7 @@ from embassay.protocols.hume.record import (
 from embassay.protocols.hume.study import Family
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
+from embassay.stats import Estimate
 
 MODELS = {
     "sentence-transformers/all-MiniLM-L6-v2": 22.7, "sentence-transformers/all-mpnet-base-v2": 109,
@@ -123,7 +123,7 @@ def published(*, llms: bool = True) -> Summary:
 def _published(cells: Sequence[str], family: Family, *, llms: bool) -> PairRecord:
     dataset, lang, n, human, low, high, agreed, singles, *scores = cells
     items, value = int(n), float(human) / 100
-    bar = IntervalValue(
+    bar = Estimate(
         value=value, low=float(low) / 100, high=float(high) / 100, n=items, method=_method(family, singles)
     )
     people = [] if singles == "-" else [float(one) / 100 for one in singles.split("/")]
@@ -143,18 +143,18 @@ def _method(family: Family, singles: str) -> str:
     return "Wilson" if singles == "-" else "range of 2 annotators"
 
 
-def system(name: str, kind: Any, score: float, human: IntervalValue, **fields: Any) -> SystemScore:
+def system(name: str, kind: Any, score: float, human: Estimate, **fields: Any) -> SystemScore:
     """A system's score beside that of people."""
     known = human.low is not None and human.high is not None and human.value is not None
     return SystemScore(
-        system=name, kind=kind, score=IntervalValue(value=score, n=human.n),
+        system=name, kind=kind, score=Estimate(value=score, n=human.n),
         outside=not (human.low or 0.0) <= score <= (human.high or 0.0) if known else None,
         percent_of_human=percent_of_human(score, human.value or 0.0), **fields,
     )  # fmt: skip
 
 
 def pair(
-    dataset: str, lang: str, family: Family, human: IntervalValue, people: Sequence[float], agreed: float | None,
+    dataset: str, lang: str, family: Family, human: Estimate, people: Sequence[float], agreed: float | None,
     models: tuple[SystemScore, ...], llms: tuple[SystemScore, ...] = (), *, group: str = "", kind: Any = "person",
     **fields: Any,
 ) -> PairRecord:  # fmt: skip
@@ -183,7 +183,7 @@ def pair(
         if agreed is None
         else Agreement(
             coefficient=coefficient,
-            value=IntervalValue(value=agreed, low=agreed - 0.12, high=min(1.0, agreed + 0.1), n=human.n),
+            value=Estimate(value=agreed, low=agreed - 0.12, high=min(1.0, agreed + 0.1), n=human.n),
             band=agreement_band(agreed, BANDS[coefficient]),
             annotators=len(singles),
             items=human.n,
@@ -218,7 +218,7 @@ def _places(pairs: Sequence[PairRecord], sizes: dict[str, Any]) -> tuple[SystemP
         means[one.system] = fmean(score for score in scores if score is not None)
     return tuple(
         SystemPlace(
-            system=name, kind=kinds[name], mean=IntervalValue(value=mean, n=len(pairs)),
+            system=name, kind=kinds[name], mean=Estimate(value=mean, n=len(pairs)),
             rank=1 + sum(other > mean + 1e-12 for other in means.values()), parameters_millions=sizes.get(name),
         )
         for name, mean in sorted(means.items(), key=lambda item: -item[1])
@@ -268,18 +268,14 @@ def _own(given: Any, kind: Any, n: int, judge: str) -> PairRecord:
     dataset, family, value, people, agreed, scores = given
     half = 1.96 * math.sqrt(value * (1 - value) / n)
     method = "Fisher z" if family == "sts" else "Wilson"
-    human = IntervalValue(
-        value=value, low=max(0.0, value - half), high=min(1.0, value + half), n=n, method=method
-    )
+    human = Estimate(value=value, low=max(0.0, value - half), high=min(1.0, value + half), n=n, method=method)
     if family == "reranking":
-        human = IntervalValue(
-            value=value, low=min(people), high=max(people), n=n, method="range of 2 annotators"
-        )
+        human = Estimate(value=value, low=min(people), high=max(people), n=n, method="range of 2 annotators")
     models = tuple(
         system(
             name, SYSTEMS[name], score, human, p=0.003 if abs(score - value) > 0.15 else 0.21, among_people=0.5,
-            against_people=IntervalValue(value=score - 0.05, low=score - 0.15, high=score, n=n, method="bootstrap"),
-            difference=IntervalValue(
+            against_people=Estimate(value=score - 0.05, low=score - 0.15, high=score, n=n, method="bootstrap"),
+            difference=Estimate(
                 value=score - value, low=score - value - 0.09, high=score - value + 0.08, n=n, method="bootstrap"
             ),
         )
@@ -297,7 +293,7 @@ def _own(given: Any, kind: Any, n: int, judge: str) -> PairRecord:
         models,
         () if family == "clustering" else (judged,),
         kind=kind,
-        ceiling=IntervalValue(
+        ceiling=Estimate(
             value=value - 0.04, low=value - 0.12, high=value + 0.03, n=n, method="bootstrap over items"
         )
         if len(people) > 1

@@ -17,7 +17,6 @@ from embassay.protocols.rag.golden.summary import (
     Golden,
     GoldenRunSettings,
     HumanCheck,
-    IntervalFigure,
     JudgeCalls,
     JudgeFacts,
     PlaceBias,
@@ -30,9 +29,10 @@ from embassay.protocols.rag.golden.summary import (
 )
 from embassay.protocols.rag.scoring.protocol import score
 from embassay.runs.folder import RunFolder, write_atomic
+from embassay.stats import Estimate
 
 RUNS = ("hybrid", "dense", "bm25")
-SOME = IntervalFigure(0.75, 0.66, 0.85, 60)
+SOME = Estimate(0.75, 0.66, 0.85, 60)
 JUDGE = "simulated:/somewhere/qrels.jsonl?grade_noise=0.5"
 GRADES = (40, 14, 6, 5, 3)
 CLAIMS = {"tau": 0.77, "overlap": 0.86, "set_errors_at_most_0": 0.01, "set_errors_at_most_1": 0.95}
@@ -87,9 +87,9 @@ def golden(**changes: Any) -> Golden:
             usd=1.32, input_tokens=12480, output_tokens=900, requests=104, seconds=60.0,
         ),
         RankingFacts(
-            "bayes", 36, 36.0, {"sure": 1}, CLAIMS, Contradictions(100, 20, SOME, IntervalFigure(0.18, 0.17, 0.19, 1)),
+            "bayes", 36, 36.0, {"sure": 1}, CLAIMS, Contradictions(100, 20, SOME, Estimate(0.18, 0.17, 0.19, 1)),
             tuple(
-                PlaceBias(i + 1, IntervalFigure(0.5 - 0.25 * i, 0.4 - 0.25 * i, 0.6 - 0.25 * i, 36)) for i in range(5)
+                PlaceBias(i + 1, Estimate(0.5 - 0.25 * i, 0.4 - 0.25 * i, 0.6 - 0.25 * i, 36)) for i in range(5)
             ),
             ("A note on the judge.",),
         ),
@@ -101,7 +101,7 @@ def golden(**changes: Any) -> Golden:
         },
         CandidateTokens("words", 232.8, 109.6, 240, 207.0, 754),
         Repeated(
-            60, 1, SOME, SOME, SOME, IntervalFigure(0.02, -0.08, 0.11, 60), ((37, 6, 0, 0, 0), (6, 7, 0, 0, 0)),
+            60, 1, SOME, SOME, SOME, Estimate(0.02, -0.08, 0.11, 60), ((37, 6, 0, 0, 0), (6, 7, 0, 0, 0)),
             12, SOME,
         ),
         (

@@ -19,7 +19,7 @@ from embassay.protocols.choose.conclusions import SystemAnswers, choice_record, 
 from embassay.protocols.choose.questions import FAMILIES
 from embassay.protocols.compare import compare_systems, list_fields
 from embassay.protocols.gate import judge_bars
-from embassay.protocols.hume.record import IntervalValue, PairRecord
+from embassay.protocols.hume.record import PairRecord
 from embassay.protocols.hume.results.markdown import summary_findings
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.comparisons import OVERALL, RANKED, REFERENCE, Standing
@@ -48,7 +48,7 @@ from embassay.report.rag.probes import noise_verdict
 from embassay.report.rag.questions import describe_verdict as questions_verdict
 from embassay.report.record import Record, System, key_rows
 from embassay.report.terminal import fields_view, gate_view, pair_view
-from embassay.stats import compare_replicates
+from embassay.stats import Estimate, compare_replicates
 from embassay.web.leaderboard.board import board_verdict as leaderboard_verdict
 from embassay.web.leaderboard.ranking import compare_standings
 from stub.ranked import qrels
@@ -177,7 +177,7 @@ def _random_pair(rng: np.random.Generator, names: tuple[str, ...], place: int) -
     value, n = round(float(rng.uniform(0.3, 0.95)), 2), int(rng.choice([4, 30, 60]))
     half = float(rng.choice([0.02, 0.1, 0.3]))
     bounded = rng.random() < 0.85
-    human = IntervalValue(
+    human = Estimate(
         value=value, low=max(0.0, value - half) if bounded else None, high=value + half if bounded else None, n=n,
         method="Wilson",
     )  # fmt: skip

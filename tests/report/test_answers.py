@@ -46,7 +46,7 @@ def evidence(
     error = np.random.default_rng(5).normal(size=(len(ranks), 4000)) / np.sqrt(2)
     values = np.array([0.5 + 0.01 * gap, 0.5, *(0.5 - more,) * (len(ranks) - 2)])
     contenders = tuple(
-        Contender(name, "embedding", float(value), None, None, rank)
+        Contender(float(value), name=name, kind="embedding", ranks=rank)
         for name, value, rank in zip("abcdefg", values, ranks, strict=False)
     )
     return Evidence(
@@ -167,7 +167,7 @@ def test_scripts_are_no_people() -> None:
 
 def test_people_stand_among_the_systems_with_how_often_they_lead() -> None:
     """In the order of scores, at most two systems beside them; one semicolon, whatever else is said."""
-    people = Contender("people", "human", 0.507, None, None, None)
+    people = Contender(0.507, name="people", kind="human")
     found = replace(
         evidence(4, [(1, 1), (2, 2), (3, 3)]), people=people, beside="people lead on 2 of 4 tasks"
     )

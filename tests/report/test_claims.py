@@ -53,7 +53,7 @@ def random_evidence(rng: np.random.Generator, question: str) -> Evidence:
     names = rng.permutation([f"system-{i}" for i in range(9)])[:n]
     contenders = tuple(
         Contender(
-            str(name), "embedding", float(value), None, None, (1 + above, n - below) if ranked else None
+            float(value), name=str(name), kind="embedding", ranks=(1 + above, n - below) if ranked else None
         )
         for name, value, above, below in zip(names, values, beaten, beats, strict=True)
     )
@@ -114,7 +114,7 @@ def test_every_claim_of_many_random_first_screens_holds() -> None:
 def answered(question: str, *names: str, basis: Basis = "quality", ranks: tuple[int, int] = (1, 1)) -> Answer:
     """A question that the first of these leads, and the tests rule out the others."""
     rows = tuple(
-        Contender(name, "classical", 0.9 - place / 10, None, None, ranks if not place else (2, len(names)))
+        Contender(0.9 - place / 10, name=name, kind="classical", ranks=(2, len(names)) if place else ranks)
         for place, name in enumerate(names)
     )
     return Answer(
@@ -259,7 +259,7 @@ def test_a_percent_of_people_needs_people_who_agree() -> None:
     assert agreement is not None
     at = {}
     for kappa in (-0.13, 0.15, 0.5):
-        value = agreement.value.model_copy(update={"value": kappa})
+        value = replace(agreement.value, value=kappa)
         changed = agreement.model_copy(update={"value": value, "band": agreement_band(kappa, "kappa")})
         at[kappa] = pair.model_copy(update={"agreement": changed})
     assert not any("%" in percent_of_human_on_pair(at[kappa], 505.9) for kappa in (-0.13, 0.15))

@@ -45,6 +45,12 @@ def test_what_more_items_would_buy_is_in_the_units_of_the_run() -> None:
     assert f"± {100 * half:.2f}" in printed(pair_view(open_, "hume"))
 
 
+def _entrant(
+    system: str, value: float, low: float | None, high: float | None, first: int, last: int, best: float
+) -> Entrant:
+    return Entrant(value, low, high, 9, system=system, rank_low=first, rank_high=last, best=best)
+
+
 def test_what_has_no_ranks_comes_last() -> None:
     bare = Field(
         "overall", "", "overall", "", (), (), (("a", "not run"),), "fewer than two systems with a value"
@@ -54,7 +60,7 @@ def test_what_has_no_ranks_comes_last() -> None:
         "",
         "sts",
         "",
-        (Entrant("a", 0.5, 0.4, 0.6, 9, 1, 1, 0.99), Entrant("b", 0.2, 0.1, 0.3, 9, 2, 2, 0.01)),
+        (_entrant("a", 0.5, 0.4, 0.6, 1, 1, 0.99), _entrant("b", 0.2, 0.1, 0.3, 2, 2, 0.01)),
     )
     text = printed(fields_view([bare, full], "sage"))
     assert text.index("sts. a beats every other system.") < text.index("overall. No ranks")
@@ -64,7 +70,7 @@ def test_who_alone_may_be_first_is_not_said_to_be_first() -> None:
     """No test sets a apart from b, another one sets b behind c: a may be first, and does not beat all. A system under a
     reference is not named."""
     rows = [("a", 0.5, 1, 2), ("b", 0.4, 2, 3), ("c", 0.3, 1, 3)]
-    entrants = tuple(Entrant(name, value, None, None, 9, low, high, 0.3) for name, value, low, high in rows)
+    entrants = tuple(_entrant(name, value, None, None, low, high, 0.3) for name, value, low, high in rows)
     below = Field("sts", "", "sts", "", entrants, floor=0.35)
     assert "sts. Only a may be first and scores above the references." in printed(
         fields_view([below], "sage")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ from scipy.stats import spearmanr
 
 from embassay.document.blocks import Table, plain_text
 from embassay.errors import DataError
-from embassay.protocols.hume.record import DividedTask, IntervalValue, Summary, read_summary, write_divided
+from embassay.protocols.hume.record import DividedTask, Summary, read_summary, write_divided
 from embassay.report import write_report
 from embassay.report.board import make_board
 from embassay.report.hume.conclusions import describe_verdict, hume_notes, hume_view, verdict_heading
 from embassay.report.hume.families import COEFFICIENT, POINTS, llm_averages, pair_standings, select_side
 from embassay.report.hume.gap import HumePage, hume_page
 from embassay.report.record import read_record
+from embassay.stats import Estimate
 from report.pages import printed
 
 from .hume_run import published, study, summary, write_hume_run
@@ -143,7 +145,7 @@ def _with(trust: str | None, *, above: bool) -> Any:
         None
         if agreed is None
         else one.agreement.model_copy(  # type: ignore[union-attr]
-            update={"value": one.agreement.value.model_copy(update={"value": agreed})}  # type: ignore[union-attr]
+            update={"value": replace(one.agreement.value, value=agreed)}  # type: ignore[union-attr]
         )
     )
     return one.model_copy(update={"models": (model,), "trust": trust, "agreement": agreement})
@@ -304,11 +306,9 @@ def _without(made: Summary, what: str) -> Summary:
     changes: dict[str, Any] = {
         "models": {"models": ()}, "llms": {"llms": ()}, "agreement": {"agreement": None, "trust": None},
         "annotators": {"annotators": (), "agreement": None, "trust": None, "conventions": {}},
-        "interval": {"human": made.pairs[0].human.model_copy(update={"low": None, "high": None})},
+        "interval": {"human": replace(made.pairs[0].human, low=None, high=None)},
         "nobody": {
-            "human": made.pairs[0].human.model_copy(
-                update={"value": None, "low": None, "high": None, "reason": "nobody answered"}
-            ),
+            "human": Estimate(None, reason="nobody answered"),
             "difficulty": None, "annotators": (), "agreement": None, "trust": None, "conventions": {},
         },
     }[what]  # fmt: skip
@@ -386,7 +386,7 @@ def test_items_of_a_model_and_of_people_stand_on_the_page(tmp_path: Path) -> Non
     """The blocks that a terminal shows, from the same record; a run without one has no such part."""
     run = write_hume_run(tmp_path / "hume")
     assert page(run).divided == ()
-    wrong = IntervalValue(value=0.1, low=0.02, high=0.4, n=10, method="Wilson")
+    wrong = Estimate(value=0.1, low=0.02, high=0.4, n=10, method="Wilson")
     write_divided(
         run,
         [

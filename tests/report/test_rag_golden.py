@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embassay.document.blocks import plain_text
-from embassay.protocols.rag.golden.summary import Golden, IntervalFigure, Query, Repeated
+from embassay.protocols.rag.golden.summary import Golden, Query, Repeated
 from embassay.report import write_report
 from embassay.report.notes import list_notes
 from embassay.report.rag.golden import describe_verdict, golden_view, say_doubts, say_stops
@@ -25,6 +25,7 @@ from embassay.report.rag.labels import (
 )
 from embassay.report.rag.tables import short_judge
 from embassay.report.record import read_record
+from embassay.stats import Estimate
 from report.pages import printed
 
 from .rag_runs import JUDGE, golden, write_golden_run
@@ -46,8 +47,8 @@ def test_the_verdict_counts_what_is_done_and_what_it_took() -> None:
 def test_a_judge_at_chance_is_in_the_heading() -> None:
     """Grades of a real model of 1.5B parameters: 57% of pairs as the search, from 39%; a set of a good judge says no
     such thing."""
-    doubtful = replace(golden(), rank_agreement=IntervalFigure(0.571, 0.391, 0.712, 56))
-    sound = replace(golden(), rank_agreement=IntervalFigure(0.72, 0.61, 0.83, 56))
+    doubtful = replace(golden(), rank_agreement=Estimate(0.571, 0.391, 0.712, 56))
+    sound = replace(golden(), rank_agreement=Estimate(0.72, 0.61, 0.83, 56))
     headings = [plain_text(describe_verdict(made).heading) for made in (doubtful, sound)]
     assert ["at chance" in heading for heading in headings] == [True, False]
     assert max(map(len, headings)) <= 80
@@ -166,7 +167,7 @@ def test_what_was_not_repeated_is_said(repeated: Repeated | None, words: str) ->
 
 def test_a_figure_without_value_has_its_reason() -> None:
     """Not a bar at 0."""
-    nothing = IntervalFigure(None, reason="too few passages")
+    nothing = Estimate(None, reason="too few passages")
     made = golden(repeated=Repeated(2, 1, exact=nothing))
     mark, value, n, _ = (entry.text for entry in judge_bars(made)[0].entries)
     assert (mark, value, n) == ("", "n/a (too few passages)", "")

@@ -314,9 +314,8 @@ def test_what_more_items_would_buy_is_computed_from_the_row() -> None:
     for _ in range(40):
         value, half = rng.uniform(0.3, 0.7), rng.uniform(0.02, 0.2)
         n, bar = int(rng.integers(20, 400)), round(float(value + rng.uniform(-0.9, 0.9) * half), 3)
-        row = Barred(
-            f"sage.preference[a]>={bar}", value >= bar, value, value - half, value + half, n, near=True
-        )
+        text = f"sage.preference[a]>={bar}"
+        row = Barred(value, value - half, value + half, n, bar=text, met=value >= bar, near=True)
         [told] = [text for text in sentences(gate_view([row])) if "undecided" in text]
         for more, shown in re.findall(rf"with (\d+) more ± ({NUMBER})", told):
             assert float(shown) == pytest.approx(half * (n / (n + int(more))) ** 0.5, abs=6e-4)

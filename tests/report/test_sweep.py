@@ -14,7 +14,6 @@ from embassay.document.blocks import plain_text
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.quantities import forecast_undecided
-from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings import Findings, make_findings
 from embassay.protocols.rag.sweep.findings.record import FILE, Alternative
 from embassay.protocols.rag.sweep.stacks import SweepRules
@@ -24,6 +23,7 @@ from embassay.report.notes import list_notes
 from embassay.report.rag.frontier import log_scale, sweep_view
 from embassay.report.rag.sweep import SweepPage, make_page, sweep_page, sweep_verdict
 from embassay.report.record import read_record
+from embassay.stats import Estimate
 from protocols.rag.sweep.sweeps import drawn, scenarios
 from report.pages import printed
 
@@ -178,8 +178,8 @@ def test_more_queries_are_told_of_for_a_stack_that_cannot_be_told_apart(findings
     """Of two alternatives the one whose interval holds 0, with what its labels would cost; on the page too."""
     part = findings.parts[0]
     names = [one.id for one in part.stacks[:2]]
-    near = Alternative("cheaper", names[0], IntervalFigure(-0.02, -0.06, 0.02, 19), -1.0, -0.1)
-    far = Alternative("faster", names[1], IntervalFigure(-0.2, -0.24, -0.16, 19), -9.0, -0.1)
+    near = Alternative("cheaper", names[0], Estimate(-0.02, -0.06, 0.02, 19), -1.0, -0.1)
+    far = Alternative("faster", names[1], Estimate(-0.2, -0.24, -0.16, 19), -9.0, -0.1)
     found = replace(part.recommendation, alternatives=(near, far), undecided=())
     open_ = replace(findings, parts=(replace(part, recommendation=found),))
     text = printed(sweep_view(open_, Path("run"), True, 30.0, 0.1), wide=True)

@@ -94,7 +94,7 @@ def test_bootstrap_ci_of_any_statistic() -> None:
     slow = bootstrap_ci(x, lambda values: float(np.mean(values)))
     vectorised = bootstrap_ci(x, lambda values, axis=None: np.mean(values, axis=axis))
     for other in (slow, vectorised):
-        assert (other.estimate, other.low, other.high) == pytest.approx((fast.estimate, fast.low, fast.high))
+        assert (other.value, other.low, other.high) == pytest.approx((fast.value, fast.low, fast.high))
     assert isinstance(fast, Estimate)
     assert (fast.n, fast.method) == (30, "95% percentile bootstrap, 2000 resamples")
     assert bootstrap_ci(x, max, n_resamples=50).high == x.max()
@@ -108,8 +108,8 @@ def test_bootstrap_ci_of_rows() -> None:
     shifted = np.column_stack([pairs[:, 0], pairs[:, 0] + pairs[:, 1]])
     result = bootstrap_ci(shifted, lambda rows: float((rows[:, 1] - rows[:, 0]).mean()), n_resamples=50)
     alone = bootstrap_ci(pairs[:, 1], n_resamples=50)
-    ends = alone.estimate, alone.low, alone.high
-    assert (result.estimate, result.low, result.high) == pytest.approx(ends)
+    ends = alone.value, alone.low, alone.high
+    assert (result.value, result.low, result.high) == pytest.approx(ends)
 
 
 def test_paired_bootstrap() -> None:
@@ -119,12 +119,12 @@ def test_paired_bootstrap() -> None:
     a = b + 0.05 + rng.normal(0, 0.1, 200)
     result = paired_bootstrap(a, b)
     assert isinstance(result, Significance)
-    assert result.estimate == pytest.approx((a - b).mean())
-    assert 0 < result.low < result.estimate < result.high
+    assert result.value == pytest.approx((a - b).mean())
+    assert 0 < result.low < result.value < result.high
     assert result.p < 0.001
     mirrored = paired_bootstrap(b, a)
-    assert (mirrored.estimate, mirrored.low, mirrored.high) == pytest.approx(
-        (-result.estimate, -result.high, -result.low)
+    assert (mirrored.value, mirrored.low, mirrored.high) == pytest.approx(
+        (-result.value, -result.high, -result.low)
     )
     assert mirrored.p == result.p
 
@@ -132,17 +132,17 @@ def test_paired_bootstrap() -> None:
 def test_no_difference_is_no_evidence() -> None:
     """Equal systems have p = 1 and no interval, for no resample says how far others would differ."""
     result = paired_bootstrap([0.1, 0.5, 0.7], [0.1, 0.5, 0.7])
-    assert (result.estimate, result.p) == (0, 1)
-    assert math.isnan(result.low)
-    assert math.isnan(result.high)
+    assert (result.value, result.p) == (0, 1)
+    assert result.low is None
+    assert result.high is None
     assert "every resample gives the same" in result.method
 
 
 def test_one_item_has_no_interval() -> None:
     """It says nothing about the spread: NaN, and the method says why."""
     for result in (bootstrap_ci([0.4]), paired_bootstrap([0.4], [0.2])):
-        assert math.isnan(result.low)
-        assert math.isnan(result.high)
+        assert result.low is None
+        assert result.high is None
         assert result.method == "no interval from one item"
     assert math.isnan(paired_bootstrap([0.4], [0.2]).p)
 

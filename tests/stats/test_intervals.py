@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.stats import fisher_z, observed_range, wilson
+from embassay.stats import Estimate, fisher_z, observed_range, wilson
 
 
 @pytest.mark.parametrize(
@@ -27,7 +28,7 @@ def test_wilson_gives_hume_table_8(p: float, n: int, low: float, high: float, to
     """z = 1.96, no continuity correction, n = items."""
     result = wilson(p, n)
     assert (result.low, result.high) == pytest.approx((low, high), abs=tolerance)
-    assert (result.estimate, result.n, result.method) == (p, n, "95% Wilson")
+    assert (result.value, result.n, result.method) == (p, n, "95% Wilson")
 
 
 @given(st.integers(1, 200), st.data())
@@ -72,7 +73,7 @@ def test_range(values: list[float]) -> None:
     """Least and greatest, the mean between them."""
     result = observed_range(values, 30, "annotators")
     assert (result.low, result.high, result.n) == (min(values), max(values), 30)
-    assert result.low - 1e-12 <= result.estimate <= result.high + 1e-12
+    assert result.low - 1e-12 <= result.value <= result.high + 1e-12
     assert result.method == f"range of {len(values)} annotators"
 
 
@@ -90,3 +91,22 @@ def test_refused() -> None:
         observed_range([0.5, math.nan], 10)
     with pytest.raises(UsageError, match="confidence is 1"):
         wilson(0.5, 10, confidence=1)
+
+
+def test_nan_and_none_are_one_form() -> None:
+    """A record, a table and a page know None alone; who reckons gets NaN, which is in no interval."""
+    bare = Estimate(0.5, math.nan, math.nan, 1)
+    assert (bare.value, bare.low, bare.high) == (0.5, None, None)
+    assert Estimate(math.nan).value is None
+    assert math.isnan(Estimate(None).point)
+    assert np.isnan([*bare.ends, bare.width]).all()
+    assert not bare.contains(0.5)
+    assert bare.excludes(0.5) is None
+
+
+def test_a_number_lies_in_an_interval_or_outside() -> None:
+    """Ends belong to it."""
+    found = Estimate(0.5, 0.4, 0.6, 10)
+    assert [found.contains(number) for number in (0.39, 0.4, 0.6, 0.61)] == [False, True, True, False]
+    assert [found.excludes(number) for number in (0.39, 0.4, None)] == [True, False, None]
+    assert found.width == pytest.approx(0.2)

@@ -44,7 +44,7 @@ def test_a_full_table_gives_the_analysis_of_variance():
     y = drawn(np.random.default_rng(3), 9, 6, 3.0, 1.5, 0.5)
     mean, reach, df, sds = by_anova(y)
     found = mixed_mean(y.ravel(), *table(9, 6))
-    assert (found.estimate, found.n) == (pytest.approx(mean), 54)
+    assert (found.value, found.n) == (pytest.approx(mean), 54)
     assert (found.low, found.high, found.df) == pytest.approx((mean - reach, mean + reach, df))
     assert (found.sd_rows, found.sd_columns, found.sd_residual) == pytest.approx(tuple(sds))
 
@@ -98,8 +98,8 @@ def test_no_variation_and_one_value():
     assert (same.low, same.high) == (0.3, 0.3)
     assert "no variation" in same.method
     one = mixed_mean([0.3], ["a"], [1])
-    assert one.estimate == 0.3
-    assert np.isnan(one.low)
+    assert one.value == 0.3
+    assert one.low is None
     assert "one value" in one.method
 
 
@@ -141,8 +141,8 @@ def test_coverage_of_a_few():
 def test_the_weights_say_of_what_the_mean_is():
     """Left out, each row counts alike however many values it has; given, they are taken as they are."""
     y, rows, columns = [1.0, 3.0, 8.0], ["a", "a", "b"], [1, 2, 1]
-    assert mixed_mean(y, rows, columns).estimate == pytest.approx(5.0)
-    assert mixed_mean(y, rows, columns, weights=[1 / 3] * 3).estimate == pytest.approx(4.0)
+    assert mixed_mean(y, rows, columns).value == pytest.approx(5.0)
+    assert mixed_mean(y, rows, columns, weights=[1 / 3] * 3).value == pytest.approx(4.0)
 
 
 @given(
@@ -156,8 +156,8 @@ def test_shift_scale_and_order(rows, columns, seed, shift, scale):
     plain = mixed_mean(y, *labels)
     order = rng.permutation(len(y))
     other = mixed_mean(shift + scale * y[order], *([of[i] for i in order] for of in labels))
-    ends = np.array([plain.estimate, plain.low, plain.high])
-    assert np.allclose([other.estimate, other.low, other.high], shift + scale * ends, rtol=1e-6, atol=1e-8)
+    ends = np.array([plain.value, plain.low, plain.high])
+    assert np.allclose([other.value, other.low, other.high], shift + scale * ends, rtol=1e-6, atol=1e-8)
     assert other.df == pytest.approx(plain.df, rel=1e-5)
 
 

@@ -41,7 +41,7 @@ def test_random_patterns_come_close_to_the_exact_answer() -> None:
     assert result.p == pytest.approx(expected.pvalue, abs=0.02)
     low, high = expected.confidence_interval(0.95)
     assert (result.low, result.high) == pytest.approx((low, high), abs=0.002)
-    assert result.statistic == result.estimate == pytest.approx((a - b).mean())
+    assert result.statistic == result.value == pytest.approx((a - b).mean())
     assert result.n == 100
     assert randomization_test(a, b) == result
     assert randomization_test(a, b, seed=2) != result
@@ -61,7 +61,7 @@ def test_no_difference_is_no_evidence() -> None:
     assert randomization_test([0.3] * 30, [0.3] * 30).p == 1
     single = randomization_test([1.0], [0.0])
     assert single.p == 1
-    assert math.isnan(single.low)
+    assert single.low is None
 
 
 def test_refused() -> None:

@@ -83,7 +83,7 @@ def test_rank_intervals() -> None:
     results = rank_intervals(scores)
     assert all(isinstance(result, Estimate) for result in results)
     assert [(result.low, result.high) for result in results] == [(4, 4), (1, 1), (2, 3), (2, 3)]
-    assert sorted(result.estimate for result in results) == [1, 2, 3, 4]
+    assert sorted(result.value for result in results) == [1, 2, 3, 4]
     assert results[0].n == 300
     assert rank_intervals(np.stack(list(scores.values()))) == results
 

@@ -18,10 +18,10 @@ ALONE = (1.136511375947995, 0.011780018616530663, 2.2612427332794596)
 def test_slopes_are_those_of_another_library() -> None:
     """statsmodels 0.14, OLS(...).fit(cov_type="HC3", use_t=True)."""
     first, second = robust_slopes(X, Y)
-    assert (first.estimate, first.low, first.high) == pytest.approx(FIRST)
-    assert (second.estimate, second.low, second.high) == pytest.approx(SECOND)
+    assert (first.value, first.low, first.high) == pytest.approx(FIRST)
+    assert (second.value, second.low, second.high) == pytest.approx(SECOND)
     [alone] = robust_slopes(X[:, :1], Y)
-    assert (alone.estimate, alone.low, alone.high) == pytest.approx(ALONE)
+    assert (alone.value, alone.low, alone.high) == pytest.approx(ALONE)
 
 
 def test_intervals_hold_where_the_spread_grows() -> None:

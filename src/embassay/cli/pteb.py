@@ -373,14 +373,14 @@ def _show_undecided(scored: ScoredStudy, wide: bool, price: float | None) -> Non
     open_ = [
         UndecidedDifference(
             result.lang,
-            result.mean.estimate - bar,
-            (result.mean.high - result.mean.low) / 2,
+            result.mean.point - bar,
+            result.mean.width / 2,
             result.rated,
             1,
             ratings,
         )
         for result in scored.results
-        if result.lang and result.mean is not None and result.mean.low <= bar <= result.mean.high
+        if result.lang and result.mean is not None and result.mean.contains(bar)
     ]
     if open_:
         typer.echo(
@@ -429,13 +429,12 @@ def _count_cells(result: LanguageResult, results: Sequence[LanguageResult]) -> l
     mean, share = result.mean, result.share
     return [
         result.lang or TOTAL,
-        "n/a" if mean is None else f"{mean.estimate:.2f}",
-        # An interval that is not defined is NaN, which is not equal to itself.
-        "n/a" if mean is None or mean.low != mean.low else numbers.format_interval(mean.low, mean.high, 2),
+        "n/a" if mean is None else f"{mean.point:.2f}",
+        "n/a" if mean is None or mean.low is None else numbers.format_interval(*mean.ends, 2),
         describe_verdict(result, results),
         "n/a" if result.median is None else f"{result.median:.2f}",
-        "n/a" if share is None else numbers.format_percent(share.estimate),
-        "n/a" if result.alpha is None else numbers.format_score(result.alpha.estimate, 2),
+        "n/a" if share is None else numbers.format_percent(share.point),
+        "n/a" if result.alpha is None else numbers.format_score(result.alpha.point, 2),
         f"{result.rated} of {result.pairs}",
         f"{result.ratings:,}",
         f"{result.rejected} of {result.raters}",

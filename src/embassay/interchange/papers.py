@@ -22,6 +22,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit, choose_unit, escape_latex, make_printable
 from embassay.records import Result
 from embassay.runs.folder import write_atomic
+from embassay.stats import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -358,19 +359,16 @@ def _draw_panel(axes: Axes, table: WideTable, place: int, kinds: Mapping[str, Ki
         value = None if row is None or row.value is None else row.value * unit.factor
         ends = (None, None) if row is None else (row.ci_low, row.ci_high)
         low, high = (None if end is None else end * unit.factor for end in ends)
-        marks.append(FigureMark(system, value, low, high, kinds.get(system, "embedding")))
+        marks.append(FigureMark(value, low, high, name=system, kind=kinds.get(system, "embedding")))
     _draw_marks(axes, marks)
     axes.set_title(column.title.replace("_", " "))
 
 
-@dataclass(frozen=True)
-class FigureMark:
+@dataclass(frozen=True, kw_only=True)
+class FigureMark(Estimate):
     """A value with its interval, called `name`."""
 
     name: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
     kind: str = "embedding"
 
 
@@ -417,16 +415,26 @@ def _draw_intervals(
     figure = _make_figure(ROW * len(shown) + 0.9)
     axes = figure.axes[0]
     marks = [
-        FigureMark(_row_name(drawing, row), _read_number(row, drawing.x), _read_number(row, drawing.low),
-             _read_number(row, drawing.high),
-            _row_kind(row, kinds))
+        FigureMark(
+            _read_number(row, drawing.x),
+            _read_number(row, drawing.low),
+            _read_number(row, drawing.high),
+            name=_row_name(drawing, row),
+            kind=_row_kind(row, kinds),
+        )
         for row in shown
-    ]  # fmt: skip
+    ]
     _draw_marks(axes, marks)
     if drawing.also:
         value, low, high = drawing.also
         people = [
-            FigureMark("", _read_number(row, value), _read_number(row, low), _read_number(row, high), "human")
+            FigureMark(
+                _read_number(row, value),
+                _read_number(row, low),
+                _read_number(row, high),
+                name="",
+                kind="human",
+            )
             for row in shown
         ]
         _draw_marks(axes, people, [mark.name for mark in marks])

@@ -227,19 +227,15 @@ def _by_item(first: PerItem | None, second: PerItem | None, seed: int) -> ByItem
     spread = float(np.std(x - y, ddof=1))
     effect = float(np.mean(x - y)) / spread if spread > 0 else _NONE
     swaps, ranks = randomization_test(x, y, seed=seed), wilcoxon(x - y)
-    return ByItem(len(shared), effect, swaps.p, ranks.p, ranks.estimate)
+    return ByItem(len(shared), effect, swaps.p, ranks.p, ranks.point)
 
 
-@dataclass(frozen=True)
-class Entrant:
+@dataclass(frozen=True, kw_only=True)
+class Entrant(Estimate):
     """A system at a place. `best` is how likely it is ahead of all (ties shared out), by its resamples; ranks are
     None where the place has no tests."""
 
     system: str
-    value: float
-    low: float | None
-    high: float | None
-    n: int
     rank_low: int | None = None
     rank_high: int | None = None
     best: float | None = None
@@ -312,7 +308,7 @@ def make_field(
     free = shared_freedom(strata) or freedom_of_difference(strata[0], strata[1])
     best = best_shares(sign * draws, sign * values, free).tolist()
     entrants = tuple(
-        Entrant(entrant.system, entrant.value, entrant.low, entrant.high, entrant.n, low, high, share)
+        replace(entrant, rank_low=low, rank_high=high, best=share)
         for entrant, (low, high), share in zip(entrants, ranges, best, strict=True)
     )
     return Field(task, dataset, measure, group, entrants, _groups(tests, len(known)), missing)
@@ -320,7 +316,7 @@ def make_field(
 
 def _make_entrant(one: Standing) -> Entrant:
     low, high = one.headline.interval
-    return Entrant(one.system, float(one.headline.value or 0.0), low, high, one.headline.n)
+    return Entrant(float(one.headline.value or 0.0), low, high, one.headline.n, system=one.system)
 
 
 def pair_tests(known: Sequence[Standing], run: RunValues | None = None) -> tuple[PairTest, ...]:

@@ -35,7 +35,7 @@ from embassay.protocols.run_values import is_wanted
 from embassay.protocols.thresholds import ScoreThreshold, ThresholdRows, read_bar, read_rows
 from embassay.records import Result
 from embassay.runs.folder import run_folders
-from embassay.stats import holm
+from embassay.stats import Estimate, holm
 from embassay.stats.few_labels import Outlook, forecast_labels
 
 MORE = (50, 400)
@@ -44,8 +44,8 @@ MORE = (50, 400)
 _NOT_THERE = "not in this run (-s judges only the systems it names; --as NEW=OLD names one that was renamed)"
 
 
-@dataclass(frozen=True)
-class BarVerdict:
+@dataclass(frozen=True, kw_only=True)
+class BarVerdict(Estimate):
     """A bar, the value that was held against it with its interval, and whether it was met: None where there was no
     value, or no interval, to hold against it.
 
@@ -55,12 +55,7 @@ class BarVerdict:
 
     bar: str
     met: bool | None
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
     near: bool = False
-    reason: str = ""
     scale: str = ""
     """The protocol, by which numbers are printed."""
     is_change: bool = False
@@ -97,7 +92,7 @@ def state_verdicts(verdicts: Sequence[BarVerdict]) -> tuple[Claim, ...]:
 def summarise_verdicts(verdicts: Sequence[BarVerdict]) -> str:
     """How it went; what was not tested counts for neither side.
 
-    >>> one = [BarVerdict("a", met, None) for met in (True, True, None)]
+    >>> one = [BarVerdict(None, bar="a", met=met) for met in (True, True, None)]
     >>> summarise_verdicts(one), summarise_verdicts(one[:2]), summarise_verdicts(one[2:])
     ('2 of 3 thresholds are met; 1 is not tested', 'All 2 thresholds are met', 'No threshold could be tested')
     """
@@ -147,7 +142,8 @@ def advise_more_items(verdict: BarVerdict) -> str:
     """What more items would buy for a bar that lies inside the interval, or for a fall that is no loss yet: how wide it
     would be, and the chance of a decision; empty for others.
 
-    >>> advise_more_items(BarVerdict("rag.score.P@10[a]>=0.5", True, 0.52, 0.46, 0.58, 100, near=True, scale="rag"))
+    >>> near = BarVerdict(0.52, 0.46, 0.58, 100, bar="rag.score.P@10[a]>=0.5", met=True, near=True, scale="rag")
+    >>> advise_more_items(near)
     'undecided at n 100; with 50 more ± 0.049, a chance of 1%; with 400 more ± 0.027, a chance of 33%'
     """
     if verdict.ahead:
@@ -401,11 +397,12 @@ def _forecast_fall(test: _Test, alpha: float) -> tuple[Outlook, ...]:
 
 def _make_verdict(test: _Test, bar: str, p: float, alpha: float, protocol: str) -> BarVerdict:
     found = test.found
-    made = BarVerdict(bar, None, None, reason=test.reason, scale=protocol, is_change=True, stops=test.stops)
+    made = BarVerdict(
+        None, bar=bar, met=None, reason=test.reason, scale=protocol, is_change=True, stops=test.stops
+    )
     if found is None:
         return made
-    low, high = (None if math.isnan(end) else end for end in (found.low, found.high))
-    made = replace(made, value=found.difference, low=low, high=high, n=found.n)
+    made = replace(made, value=found.difference, low=found.low, high=found.high, n=found.n)
     if test.reason:
         return made
     worse = p < alpha
@@ -425,7 +422,7 @@ def judge_bars(bars: Sequence[ScoreThreshold], rows: ThresholdRows) -> Iterator[
 
 def _judge_bar(bar: ScoreThreshold, row: Result) -> BarVerdict:
     verdict = BarVerdict(
-        bar.text, None, row.value, row.ci_low, row.ci_high, row.n, scale=bar.protocol, stops=True
+        *(row.value, row.ci_low, row.ci_high, row.n), bar=bar.text, met=None, scale=bar.protocol, stops=True
     )
     held = {"value": row.value, "lower": row.ci_low, "upper": row.ci_high}[bar.end]
     if held is None:

@@ -121,7 +121,7 @@ class Answer:
         """The first three; with people among them where people answered."""
         if self.people is None:
             return self.all[:3]
-        return tuple(sorted((*self.all[:2], self.people), key=lambda contender: -contender.value))
+        return tuple(sorted((*self.all[:2], self.people), key=lambda contender: -contender.point))
 
     @property
     def means(self) -> str:
@@ -289,7 +289,7 @@ def _make_answer(question: Question, evidence: Evidence | None) -> Answer:
 def _possible_firsts(contenders: Sequence[Contender], floor: float | None = None) -> tuple[str, ...]:
     """Who may be first; without tests everybody may. Who does not pass a reference, which knows nothing, may not."""
     able = [row.name for row in contenders if row.ranks is None or row.ranks[0] == 1]
-    above = {row.name for row in contenders if floor is None or row.value > floor}
+    above = {row.name for row in contenders if floor is None or row.point > floor}
     return tuple(name for name in able if name in above) or tuple(able)
 
 
@@ -318,7 +318,7 @@ def _items_needed(evidence: Evidence, names: Sequence[str]) -> int | None:
     if len(names) < 2 or not evidence.has_outlook:
         return None
     apart = evidence.replicates[0] - evidence.replicates[1]
-    difference = abs(evidence.contenders[0].value - evidence.contenders[1].value)
+    difference = abs(evidence.contenders[0].point - evidence.contenders[1].point)
     apart = apart[np.isfinite(apart)]
     if not difference > 0 or len(apart) < 2:
         return None
@@ -350,7 +350,9 @@ def answer_time(runs: Sequence[ReportRun], search: Answer) -> Answer:
     ordered = sorted(fastest.items(), key=lambda pair: (pair[1].latency, pair[0]))
     top = tuple(
         Contender(
-            name, kinds.get(name, "embedding"), facts.latency, facts.latency_low, facts.latency_high, None
+            *(facts.latency, facts.latency_low, facts.latency_high),
+            name=name,
+            kind=kinds.get(name, "embedding"),
         )
         for name, facts in ordered
     )
@@ -359,7 +361,7 @@ def answer_time(runs: Sequence[ReportRun], search: Answer) -> Answer:
         return Answer(question, "not run")
     words = _describe_times(able, fastest)
     beaten = {row.name for row in search.all} - {*search.may}
-    ruled = [row.name for row in top if row.name in beaten and row.value < able[0].value]
+    ruled = [row.name for row in top if row.name in beaten and row.point < able[0].point]
     if ruled:
         words += f"; {ruled[0]} is faster, finds less"
     n = len(findings.parts[0].stacks)
@@ -391,8 +393,8 @@ def _describe_times(able: Sequence[Contender], stacks: Mapping[str, StackFacts])
 
 
 def _format_time(contender: Contender) -> str:
-    write = MILLISECONDS.text if contender.value < 10 else MILLISECONDS.write_value
-    return f"{write(contender.value)} ms"
+    write = MILLISECONDS.text if contender.point < 10 else MILLISECONDS.write_value
+    return f"{write(contender.point)} ms"
 
 
 @dataclass(frozen=True)
@@ -427,7 +429,7 @@ def _place_contender(answer: Answer, contender: Contender) -> AnswerPlace:
     interval = answer.unit.interval(contender.low or 0.0, contender.high or 0.0) if bounded else ""
     return AnswerPlace(
         rank,
-        answer.unit.text(contender.value),
+        answer.unit.text(contender.point),
         interval,
         contender.ranks is not None and contender.ranks[0] == 1 and contender.name in answer.may,
     )

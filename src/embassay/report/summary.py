@@ -252,7 +252,7 @@ def _say_trade(fast: TradedEncoder, best: TradedEncoder, measure: str) -> str:
     if fast is best:
         return f"{fast.system.name} is the fastest, and has the highest {measure}"
     # Two significant digits: a ratio of 1.02 would read as "1 times as fast".
-    times = float(f"{best.system.value / fast.system.value:.2g}")
+    times = float(f"{best.system.point / fast.system.point:.2g}")
     pace = "hardly faster than" if times <= 1 else f"{times:,g} times as fast as"
     return f"{fast.system.name} is {pace} {best.system.name}, whose {measure} is the highest"
 
@@ -273,7 +273,7 @@ def _trade_figure(runs: Sequence[ReportRun], traded: Sequence[TradedEncoder]) ->
 
 def _draw_trade(traded: Sequence[TradedEncoder], across: str) -> str:
     edges = [edge for row in traded for edge in (row.quality, row.low, row.high) if edge is not None]
-    y, x = scale_of([0.0, *edges]), log_scale([row.system.value for row in traded])
+    y, x = scale_of([0.0, *edges]), log_scale([row.system.point for row in traded])
     rows = "".join(
         f'<line class="g" x1="{LEFT}%" x2="{LEFT + WIDE}%" y1="{_y_at(y, tick)}" y2="{_y_at(y, tick)}"/>'
         f'<text x="{LEFT - 1}%" y="{_y_at(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
@@ -292,7 +292,7 @@ def _draw_trade(traded: Sequence[TradedEncoder], across: str) -> str:
 
 def _draw_bar(row: TradedEncoder, x: LogScale, y: Scale) -> str:
     """Bar, tick, name and value of a system."""
-    at, down, style = (f"{_x_at(x, row.system.value):.2f}%", _y_at(y, row.quality), CLASSES[row.system.kind])
+    at, down, style = (f"{_x_at(x, row.system.point):.2f}%", _y_at(y, row.quality), CLASSES[row.system.kind])
     bar = ""
     if row.low is not None and row.high is not None:
         top, bottom = _y_at(y, row.high), _y_at(y, row.low)
@@ -333,8 +333,8 @@ def _scores_table(answers: Sequence[Answer]) -> Table:
 def _value_entry(answer: Answer, top: Contender) -> Entry:
     unit = answer.unit
     if top.low is None or top.high is None:
-        return Entry(unit.text(top.value))
-    return Entry(f"{unit.text(top.value)} ({unit.text(top.low)} to {unit.text(top.high)})")
+        return Entry(unit.text(top.point))
+    return Entry(f"{unit.text(top.point)} ({unit.text(top.low)} to {unit.text(top.high)})")
 
 
 def _plain_table(title: str, heading: str, columns: Sequence[str], lines: Sequence[Line]) -> Table:

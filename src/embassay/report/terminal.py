@@ -500,11 +500,11 @@ def _freedom_words(pair: PairOfSystems) -> str:
 
 def _across_sentence(across: Across, unit: numbers.Unit) -> str:
     text = (
-        f"{across.task} over {across.datasets} datasets: shift {unit.change(across.shift.estimate)} (Hodges-Lehmann), "
+        f"{across.task} over {across.datasets} datasets: shift {unit.change(across.shift.point)} (Hodges-Lehmann), "
         f"Wilcoxon p {_p_words(across.test.p)}"
     )
-    if across.mean.low == across.mean.low:
-        text += f"; for further datasets the mean is {unit.interval(across.mean.low, across.mean.high)}"
+    if across.mean.low is not None:
+        text += f"; for further datasets the mean is {unit.interval(*across.mean.ends)}"
     return text + (f". {across.datasets} datasets cannot reach p 0.05." if across.datasets <= _FEW else ".")
 
 
@@ -558,7 +558,7 @@ def _entrant_rank(entrant: Entrant) -> str:
 
 
 def _entrant_interval(entrant: Entrant, unit: numbers.Unit) -> str:
-    text = unit.text(entrant.value)
+    text = unit.text(entrant.point)
     if entrant.low is None or entrant.high is None:
         return text
     return f"{text} {unit.interval(entrant.low, entrant.high)}"

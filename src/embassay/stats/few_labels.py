@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.stats.intervals import check_confidence, t_quantile, t_tail
+from embassay.stats.intervals import Estimate, check_confidence, t_quantile, t_tail
 
 Floats = NDArray[np.float64]
 Groups = NDArray[np.int64]
@@ -46,20 +46,6 @@ labels they held in 91 to 94%; with labels in the corners alone, at kappa 0.8 an
 
 
 @dataclass(frozen=True)
-class Mean:
-    """A mean with the ends of its interval; they are NaN where there is none."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def width(self) -> float:
-        """Between the ends."""
-        return self.high - self.low
-
-
-@dataclass(frozen=True)
 class CorrectedMean:
     """`value` is of people's labels and the judge's, `alone` of people's, `judge` what the judge says of all units.
 
@@ -69,8 +55,8 @@ class CorrectedMean:
     far the interval reaches below and above the value, where the error does not say it.
     """
 
-    value: Mean
-    alone: Mean
+    value: Estimate
+    alone: Estimate
     judge: float
     slope: float
     n: int
@@ -86,13 +72,13 @@ class CorrectedMean:
         """The two-sided p-value of a mean of 0, NaN without an error."""
         if not self.error > 0:
             return float("nan")
-        return 2 * t_tail(abs(_remove_skewness(self.value.value / self.error, self.lean)), self.freedom)
+        return 2 * t_tail(abs(_remove_skewness(self.value.point / self.error, self.lean)), self.freedom)
 
     def ends(self, confidence: float = 0.95) -> tuple[float, float]:
         """Of the interval of `value`, whatever the bounds of a label are; arms have the confidence it was made with."""
         if self.arms is not None:
-            return self.value.value - self.arms[0], self.value.value + self.arms[1]
-        return _interval_ends(self.value.value, self.error**2, self.freedom, self.lean, confidence)
+            return self.value.point - self.arms[0], self.value.point + self.arms[1]
+        return _interval_ends(self.value.point, self.error**2, self.freedom, self.lean, confidence)
 
     @property
     def helps(self) -> bool:
@@ -130,14 +116,14 @@ def corrected_mean(
     judge on `every` unit (N,), those with a label included.
 
     `bounds` are the least and the most that a label can be. Where the judge refused, `judge` and `every` are NaN: such
-    units are a stratum by itself, and without enough labels of people there the value and its ends are NaN. Units of
+    units are a stratum by itself, and without enough labels of people there is no value. Units of
     one of the `groups` (n,) and `every_groups` (N,), numbers from 0 on, are not independent, such as passages of one
     query: the interval is then over groups. The judge is left out where it would make the interval wider. UsageError
     for shapes that do not fit.
 
     >>> people, judge = np.array([0.0, 1.0, 0.5, 1.0, 0.0, 0.5]), np.array([0.2, 0.9, 0.6, 1.0, 0.1, 0.5])
     >>> found = corrected_mean(people, judge, np.r_[judge, np.linspace(0, 1, 50)])
-    >>> round(found.value.value, 3), round(found.alone.value, 3), found.helps
+    >>> round(found.value.point, 3), round(found.alone.point, 3), found.helps
     (0.445, 0.5, True)
     """
     check_confidence(confidence)
@@ -151,7 +137,7 @@ def corrected_mean(
         raise UsageError("Only some units have a group.", mend="Give the groups of labels and of all units.")
     refusals = Refusals.of(judge, every)
     if n - refusals.n < FEWEST:
-        mean = Mean(float(people.mean()) if n else float("nan"), float("nan"), float("nan"))
+        mean = Estimate(float(people.mean()) if n else None)
         return CorrectedMean(mean, mean, _mean_of_known(every), 0.0, n, total, float(n))
     if refusals.total and not refusals.are_known:
         return _estimate_with_unknown_refusals(
@@ -293,17 +279,15 @@ def _estimate_with_unknown_refusals(
     )  # fmt: skip
     n, total, share = len(people), len(every), refusals.share
     if share > MOST_REFUSED:
-        unknown = Mean(float("nan"), float("nan"), float("nan"))
+        unknown = Estimate(None)
         return CorrectedMean(unknown, unknown, judged.judge, 0.0, n, total, float(n))
     # Taken to be as the others are, for want of better.
-    value, error = judged.value.value, (1 - share) * judged.error
+    value, error = judged.value.point, (1 - share) * judged.error
     low, high = judged.ends(confidence)
     ends = low - share * (low - bounds[0]), high + share * (bounds[1] - high)
-    alone = judged.alone
-    widened = Mean(
-        alone.value,
-        alone.low - share * (alone.low - bounds[0]),
-        alone.high + share * (bounds[1] - alone.high),
+    least, most = judged.alone.ends
+    widened = Estimate(
+        judged.alone.value, least - share * (least - bounds[0]), most + share * (bounds[1] - most)
     )
     return replace(
         judged, value=_make_interval(value, ends, bounds), alone=widened, n=n, total=total, error=error,
@@ -475,9 +459,9 @@ def _interval_ends(
     return value - _restore_skewness(q, lean) * error, value - _restore_skewness(-q, lean) * error
 
 
-def _make_interval(value: float, ends: tuple[float, float], bounds: tuple[float, float]) -> Mean:
+def _make_interval(value: float, ends: tuple[float, float], bounds: tuple[float, float]) -> Estimate:
     inside = min(max(value, bounds[0]), bounds[1])
-    return Mean(inside, max(ends[0], bounds[0]), min(ends[1], bounds[1]))
+    return Estimate(inside, max(ends[0], bounds[0]), min(ends[1], bounds[1]))
 
 
 @dataclass(frozen=True)

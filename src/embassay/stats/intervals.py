@@ -177,19 +177,50 @@ def _variance(draws: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value, its interval, the number of items behind it, and in words how the interval was made.
+    """A value with its interval, the `n` items behind it, and in words how the interval was made (`method`).
 
-    `low` and `high` are NaN where one item says nothing about the spread; `method` then says so.
+    `low` and `high` are None where there is no interval, `value` too where there is nothing to estimate; `reason` or
+    `method` then says why. NaN is made None: files, tables and pages know no NaN.
     """
 
-    estimate: float
-    low: float
-    high: float
-    n: int
-    method: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    method: str = ""
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("value", "low", "high"):
+            number = getattr(self, name)
+            if number is not None and math.isnan(number):
+                object.__setattr__(self, name, None)
+
+    @property
+    def point(self) -> float:
+        """The value to reckon with; NaN where there is none."""
+        return math.nan if self.value is None else self.value
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Low and high to reckon with; NaN where there is no interval."""
+        return (math.nan, math.nan) if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def width(self) -> float:
+        """From low to high; NaN without an interval."""
+        return self.ends[1] - self.ends[0]
+
+    def contains(self, number: float) -> bool:
+        """Whether a number lies in the interval, ends included; not where there is no interval."""
+        return self.ends[0] <= number <= self.ends[1]
+
+    def excludes(self, number: float | None) -> bool | None:
+        """Whether a number lies strictly outside the interval; None where there is no number or no interval."""
+        return None if number is None or self.low is None else not self.contains(number)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Significance(Estimate):
     """An estimate with a two-sided test that it is 0: the test's statistic and its p-value."""
 

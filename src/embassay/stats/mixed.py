@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +18,7 @@ Floats = NDArray[np.float64]
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MixedMean(Estimate):
     """A mean with its interval, the standard deviations it comes from, and the degrees of freedom of its t.
 
@@ -52,7 +53,7 @@ def mixed_mean(
 
     >>> drops = [-0.05, -0.06, -0.05, -0.02, -0.02, -0.03, -0.08, -0.09, -0.08]
     >>> mean = mixed_mean(drops, [d for d in "abc" for _ in range(3)], [1, 2, 3] * 3)
-    >>> round(mean.estimate, 4), round(mean.low, 3), round(mean.high, 3), round(mean.df, 1)
+    >>> round(mean.value, 4), round(mean.low, 3), round(mean.high, 3), round(mean.df, 1)
     (-0.0533, -0.128, 0.021, 2.0)
     """
     check_confidence(confidence)
@@ -65,8 +66,8 @@ def mixed_mean(
     if np.ptp(values) <= _ROUNDING * np.abs(values).max():
         values = np.full_like(values, estimate)
     if len(values) == 1:
-        nan = float("nan")
-        return MixedMean(estimate, nan, nan, 1, "no interval from one value", nan, nan, nan, nan)
+        unknown: Any = dict.fromkeys(("sd_rows", "sd_columns", "sd_residual", "df"), float("nan"))
+        return MixedMean(estimate, n=1, method="no interval from one value", **unknown)
     fit = _fit_variances(values - estimate, design)  # no form depends on the mean
     low, high, df = _satterthwaite_interval(estimate, fit, shares, confidence)
     method = f"mixed effects of row and column, t with {df:.1f} degrees of freedom (Satterthwaite)"
@@ -75,7 +76,11 @@ def mixed_mean(
     spread = {name: float(np.sqrt(variance)) for name, variance in zip(fit.names, fit.variances, strict=True)}
     spread = fit.absent | spread
     return MixedMean(
-        estimate, low, high, len(values), method, spread["rows"], spread["columns"], spread["residual"], df
+        *(estimate, low, high, len(values), method),
+        sd_rows=spread["rows"],
+        sd_columns=spread["columns"],
+        sd_residual=spread["residual"],
+        df=df,
     )
 
 

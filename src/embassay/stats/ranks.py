@@ -182,7 +182,7 @@ def rank_intervals(
     Raises UsageError for unequal lengths, fewer than two items, or values that are not finite.
 
     >>> scores = {"good": [0.9, 0.8, 0.9, 0.8], "bad": [0.1, 0.3, 0.1, 0.2], "poor": [0.2, 0.1, 0.2, 0.3]}
-    >>> [(rank.estimate, rank.low, rank.high) for rank in rank_intervals(scores)]
+    >>> [(rank.value, rank.low, rank.high) for rank in rank_intervals(scores)]
     [(1.0, 1.0, 1.0), (3.0, 2.0, 3.0), (2.0, 2.0, 3.0)]
     """
     table = _make_table(scores)

@@ -22,7 +22,7 @@ def robust_slopes(x: Values, y: Values, *, confidence: float = 0.95) -> tuple[Es
     observation decides a slope.
 
     >>> [slope] = robust_slopes(np.array([[0.0], [1], [2], [3]]), np.array([1.0, 3, 5, 7]))
-    >>> round(slope.estimate, 6), slope.n
+    >>> round(slope.value, 6), slope.n
     (2.0, 4)
     """
     n, k = x.shape

@@ -230,13 +230,13 @@ def bootstrap_ci(
     Raises UsageError for no items or values that are not finite. Source: Efron 1979.
 
     >>> result = bootstrap_ci([0.2, 0.4, 0.4, 0.8])
-    >>> result.estimate, result.n, result.low < 0.45 < result.high
+    >>> result.value, result.n, result.low < 0.45 < result.high
     (0.45, 4, True)
     """
     values = check_sample(x, most_dimensions=2)
     estimate = float(statistic(values))
     if len(values) == 1:
-        return Estimate(estimate, float("nan"), float("nan"), 1, "no interval from one item")
+        return Estimate(estimate, n=1, method="no interval from one item")
     source = resampling_generator(seed, rng)
     if statistic is np.mean and values.ndim == 1:
         replicates = resample_means(values, n_resamples=n_resamples, rng=source)[:, 0]
@@ -264,14 +264,14 @@ def paired_bootstrap(
     for `bootstrap_ci`.
 
     >>> result = paired_bootstrap([0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.6, 0.4])
-    >>> round(result.estimate, 3), result.low > 0, result.p < 0.01
+    >>> round(result.value, 3), result.low > 0, result.p < 0.01
     (0.3, True, True)
     """
     differences = paired_differences(a, b)
     estimate, n = float(differences.mean()), len(differences)
     if n == 1:
-        nan = float("nan")
-        return Significance(estimate, nan, nan, 1, "no interval from one item", estimate, nan)
+        unknown = float("nan")
+        return Significance(estimate, n=1, method="no interval from one item", statistic=estimate, p=unknown)
     replicates = resample_means(differences, n_resamples=n_resamples, rng=resampling_generator(seed, rng))[
         :, 0
     ]
@@ -279,7 +279,7 @@ def paired_bootstrap(
     smaller = min(int((replicates <= 0).sum()), int((replicates >= 0).sum()))
     p = min(1.0, 2 * (smaller + 1) / (n_resamples + 1))
     method = UNVARIED if is_constant(replicates) else f"paired {_describe_method(confidence, n_resamples)}"
-    return Significance(estimate, low, high, n, method, estimate, p)
+    return Significance(estimate, low, high, n, method, statistic=estimate, p=p)
 
 
 def resampling_generator(seed: int, rng: np.random.Generator | None) -> np.random.Generator:

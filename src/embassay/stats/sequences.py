@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from embassay.stats.intervals import Estimate
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -126,26 +128,17 @@ def log_stakes(draws: Draws, at: Floats, *, above: bool) -> Floats:
     return np.asarray(top + np.log(np.exp(stakes - top).mean(axis=0)))
 
 
-@dataclass(frozen=True)
-class Interval:
-    """What the draws say of a total: `low` to `high` hold at every look, and `estimate` lies within."""
-
-    estimate: float
-    low: float
-    high: float
-
-
-def confidence_interval(draws: Draws, column: int, low: float, high: float, alpha: float) -> Interval:
+def confidence_interval(draws: Draws, column: int, low: float, high: float, alpha: float) -> Estimate:
     """The totals between `low` and `high` (the bounds before any draw) that no bet at any look has ruled out."""
     if not len(draws):
-        return Interval((low + high) / 2, low, high)
+        return Estimate((low + high) / 2, low, high)
     own = Draws(*(getattr(draws, name)[:, [column]] for name in _NAMES))
     seen = own.known + own.values
     low, high = max(low, float((seen + own.rest_low).max())), min(high, float((seen + own.rest_high).min()))
     high = max(low, high)  # rounding, once all is drawn
     least, most = (_find_end(own, low, high, alpha, above=above) for above in (True, False))
     least, most = min(least, most), max(least, most)
-    return Interval(min(max(estimate_totals(own)[0], least), most), least, most)
+    return Estimate(min(max(estimate_totals(own)[0], least), most), least, most)
 
 
 def _find_end(draws: Draws, low: float, high: float, alpha: float, *, above: bool) -> float:

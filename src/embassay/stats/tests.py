@@ -70,7 +70,7 @@ def randomization_test(
     Smucker, Allan and Carterette 2007.
 
     >>> result = randomization_test([0.9, 0.8, 0.7, 0.9], [0.5, 0.6, 0.6, 0.4])
-    >>> round(result.estimate, 3), result.p, result.method
+    >>> round(result.value, 3), result.p, result.method
     (0.3, 0.125, 'all 16 sign patterns')
     """
     check_confidence(confidence)
@@ -86,7 +86,7 @@ def randomization_test(
     p = extreme / 2**n if every else (extreme + 1) / (n_resamples + 1)
     half = float(np.quantile(means[:, 1], confidence)) if n > 1 else float("nan")
     method = f"all {2**n} sign patterns" if every else f"{n_resamples} random sign patterns"
-    return Significance(estimate, estimate - half, estimate + half, n, method, estimate, p)
+    return Significance(estimate, estimate - half, estimate + half, n, method, statistic=estimate, p=p)
 
 
 def _signed_means(negative: NDArray[np.int64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -150,14 +150,14 @@ def hodges_lehmann(
     14.
     Raises UsageError for no differences, values that are not finite, or more than 5,000 differences.
 
-    >>> hodges_lehmann([0, 0, 10]).estimate
+    >>> hodges_lehmann([0, 0, 10]).value
     2.5
     """
     values = check_sample(d, "d")
     averages = walsh_averages(values)
     estimate = float(np.median(averages))
     if len(values) == 1:
-        return Estimate(estimate, float("nan"), float("nan"), 1, "no interval from one item")
+        return Estimate(estimate, n=1, method="no interval from one item")
     replicates = _shift_replicates(values, averages, n_resamples, resampling_generator(seed, rng))
     low, high = percentile_interval(replicates, confidence)
     method = f"median of Walsh averages, {confidence:.0%} percentile bootstrap, {n_resamples} resamples"
@@ -193,11 +193,12 @@ def wilcoxon(d: ArrayLike, *, confidence: float = 0.95) -> Significance:
     else:
         p, method = _normal_p(statistic, len(moved), ties), "signed-rank test, normal approximation"
     if len(values) > _MOST_WALSH:
-        nan = float("nan")
-        return Significance(nan, nan, nan, len(values), f"{method}; shift not estimated", statistic, p)
+        method = f"{method}; shift not estimated"
+        return Significance(None, n=len(values), method=method, statistic=statistic, p=p)
     averages = walsh_averages(values)
     low, high = _invert_test(averages, len(values), 1 - confidence, exact=exact)
-    return Significance(float(np.median(averages)), low, high, len(values), method, statistic, p)
+    shift = float(np.median(averages))
+    return Significance(shift, low, high, len(values), method, statistic=statistic, p=p)
 
 
 def _shift_replicates(values: Floats, averages: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:

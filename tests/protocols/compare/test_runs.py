@@ -53,7 +53,7 @@ def test_two_systems(tmp_path: Path) -> None:
     assert task.p_adjusted >= task.p
     assert task.by_item is not None
     assert task.by_item.n == 200
-    assert task.by_item.shift == pytest.approx(hodges_lehmann(VALUES["good"] - VALUES["poor"]).estimate)
+    assert task.by_item.shift == pytest.approx(hodges_lehmann(VALUES["good"] - VALUES["poor"]).value)
 
 
 def test_all_systems(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_over_datasets(tmp_path: Path) -> None:
     write_standings(path, standings)
     [across] = compare_systems(read_values(path), "a", "b").across
     assert across.datasets == 6
-    assert across.shift.estimate == pytest.approx(hodges_lehmann(gaps).estimate)
+    assert across.shift.value == pytest.approx(hodges_lehmann(gaps).value)
     assert across.test.p == wilcoxon(gaps).p
     assert across.mean.low < np.mean(gaps) < across.mean.high
 

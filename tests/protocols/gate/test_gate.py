@@ -206,11 +206,11 @@ def test_what_is_gone_is_not_tested_and_stops(tmp_path: Path) -> None:
     assert found["sage.overall[b] no worse"].stops
     # Of two that are not tested alike, the one that fails the gate is told apart, in the table and in the first line.
     words = {bar: name_verdict(one) for bar, one in found.items()}
-    assert words["sage.overall[b] no worse"] != name_verdict(BarVerdict("x", None, None))
+    assert words["sage.overall[b] no worse"] != name_verdict(BarVerdict(None, bar="x", met=None))
     fatal = [one for one in found.values() if one.met is None and one.stops]
     harmless = [replace(one, stops=False) for one in fatal]
     assert summarise_verdicts(fatal) != summarise_verdicts(harmless)
-    assert summarise_verdicts([*found.values(), BarVerdict("x", None, None)]) != summarise_verdicts(
+    assert summarise_verdicts([*found.values(), BarVerdict(None, bar="x", met=None)]) != summarise_verdicts(
         [*found.values()]
     )
 
@@ -255,8 +255,8 @@ def test_a_test_that_is_not_paired_says_so_everywhere(tmp_path: Path) -> None:
 def test_junit_and_markdown() -> None:
     hostile = "sage.overall[<script>alert('x')</script>|`b`\x00]>=1"
     verdicts = [
-        BarVerdict("sage.overall[a]>=0.1", True, 0.5, 0.4, 0.6, 50),
-        BarVerdict(hostile, False, None, reason="why & how", stops=True),
+        BarVerdict(0.5, 0.4, 0.6, 50, bar="sage.overall[a]>=0.1", met=True),
+        BarVerdict(None, bar=hostile, met=False, reason="why & how", stops=True),
     ]
     suite = ElementTree.fromstring(as_junit(verdicts))
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")

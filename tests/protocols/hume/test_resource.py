@@ -7,25 +7,25 @@ from importlib.resources import files
 
 import pytest
 
-from embassay.protocols.hume.record import IntervalValue, PairRecord, Summary, SystemPlace, SystemScore
+from embassay.protocols.hume.record import PairRecord, Summary, SystemPlace, SystemScore
 from embassay.protocols.hume.resource import resource_class, resource_level, resource_table
+from embassay.stats import Estimate
 
 
 def _pair(lang: str, human: float, **models: float) -> PairRecord:
     scores = tuple(
-        SystemScore(system=name, kind="embedding", score=IntervalValue(value=value))
+        SystemScore(system=name, kind="embedding", score=Estimate(value=value))
         for name, value in models.items()
     )
     return PairRecord(
         task=f"t-{lang}-{human}", dataset=f"d{human}", lang=lang, family="sts", measure="spearman", n=9,
-        human=IntervalValue(value=human), models=scores,
+        human=Estimate(value=human), models=scores,
     )  # fmt: skip
 
 
 def _table(*pairs: PairRecord) -> dict[tuple[str, str], dict[str, object]]:
     places = tuple(
-        SystemPlace(system=name, kind="embedding", mean=IntervalValue(value=0.5), rank=1)
-        for name in ("a", "b")
+        SystemPlace(system=name, kind="embedding", mean=Estimate(value=0.5), rank=1) for name in ("a", "b")
     )
     table = resource_table(Summary(title="t", source="study", seed=7, pairs=pairs, places=places), 7)
     names = [one.name for one in table.columns]

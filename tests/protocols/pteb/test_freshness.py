@@ -26,7 +26,7 @@ def test_what_old_texts_lose_more() -> None:
         "mean", [texts("old", [0.3, 0.5], [0.3, 0.4])], [texts("new", [0.3, 0.5], [0.1, 0.2])]
     )
     assert result.difference is not None
-    assert result.difference.estimate == pytest.approx(0.2)
+    assert result.difference.value == pytest.approx(0.2)
     assert 0.1 < result.difference.low < 0.2 < result.difference.high < 0.3
     assert result.difference.n == 800
     known = {part.label: (part.old, part.fresh, part.old_loss, part.fresh_loss) for part in result.bins}
@@ -42,7 +42,7 @@ def test_texts_that_are_only_reworded_more_are_not_taken_for_learnt() -> None:
     assert raw[0] - raw[1] > 0.1
     result = excess_loss("mean", [old], [fresh])
     assert result.difference is not None
-    assert result.difference.estimate == pytest.approx(0.0)
+    assert result.difference.value == pytest.approx(0.0)
     assert result.difference.low < 0 < result.difference.high
 
 
@@ -59,10 +59,10 @@ def test_what_untrained_metrics_lose_too_is_no_memory() -> None:
     plain = [excess_loss("mean", [texts("old", [0.3, 0.5], [0.2, 0.3])], fresh) for _ in range(2)]
     model = excess_loss("mean", [texts("old", [0.3, 0.5], [0.4, 0.5])], fresh)
     assert plain[0].difference is not None
-    assert plain[0].difference.estimate == pytest.approx(0.1)
+    assert plain[0].difference.value == pytest.approx(0.1)
     beyond = subtract_untrained_excess(model, plain)
     assert beyond is not None
-    assert beyond.estimate == pytest.approx(0.2)
+    assert beyond.value == pytest.approx(0.2)
     assert beyond.low < 0.2 < beyond.high
     # The same items are drawn for both, so what both lose does not widen it.
     assert model.difference is not None
@@ -94,7 +94,7 @@ def test_correlations_are_of_each_dataset_by_itself() -> None:
     [part] = [part for part in result.bins if part.fresh_loss is not None]
     assert (part.old_loss, part.fresh_loss) == (pytest.approx(2.0), pytest.approx(0.0))
     assert result.difference is not None
-    assert result.difference.estimate == pytest.approx(2.0)
+    assert result.difference.value == pytest.approx(2.0)
 
 
 def test_a_run_says_which_of_its_datasets_are_fresh(tmp_path: Path) -> None:

@@ -93,16 +93,16 @@ def test_labels_that_turned_are_worked_by_hand(tmp_path: Path) -> None:
     fingerprint = make_fingerprint(golden, first)
     effect = golden_effect(fingerprint, (0, 1), now)
     assert effect is not None
-    assert effect.then.estimate == pytest.approx((1 / 4 + 0) / 2)
-    assert effect.now.estimate == pytest.approx((1 + 1 / 2) / 2)
-    assert effect.change.estimate == pytest.approx((3 / 4 + 1 / 2) / 2)
+    assert effect.then.value == pytest.approx((1 / 4 + 0) / 2)
+    assert effect.now.value == pytest.approx((1 + 1 / 2) / 2)
+    assert effect.change.value == pytest.approx((3 / 4 + 1 / 2) / 2)
     # Relevant in the golden set: 2 of 4 and none; now 2 of 4 and 1 of 2.
-    assert effect.relevant.estimate == pytest.approx((0 + 1 / 2) / 2)
+    assert effect.relevant.value == pytest.approx((0 + 1 / 2) / 2)
     assert (effect.questions, effect.of_questions, effect.passages, effect.of_passages) == (2, 9, 6, 80)
     only = golden_effect(fingerprint, (1,), now[1:])
     assert only is not None
     assert only.questions == 1
-    assert only.now.estimate == 0.5
+    assert only.now.value == 0.5
     assert golden_effect(fingerprint, (), now[:0]) is None
     fingerprint.save(tmp_path / "f.json")
     assert read_fingerprint(tmp_path / "f.json") == fingerprint

@@ -57,10 +57,10 @@ def test_all_made_anew_is_what_all_passages_say(own_texts: OwnTexts) -> None:
     before, now = _lists(MadeEncoder(), own_texts), _lists(MadeEncoder(step=_cut), own_texts)
     changed = [set(a) != set(b) for a, b in zip(before, now, strict=True)]
     assert state.name == ANEW
-    assert state.changed.estimate == pytest.approx(np.mean(changed))
+    assert state.changed.value == pytest.approx(np.mean(changed))
     assert check.impact.ndcg_before == pytest.approx(_ndcg(before, own_texts))
     assert state.ndcg is not None
-    assert state.ndcg.estimate == pytest.approx(_ndcg(now, own_texts) - _ndcg(before, own_texts))
+    assert state.ndcg.value == pytest.approx(_ndcg(now, own_texts) - _ndcg(before, own_texts))
 
 
 def test_an_index_that_is_kept_meets_new_questions(own_texts: OwnTexts) -> None:
@@ -76,7 +76,7 @@ def test_an_index_that_is_kept_meets_new_questions(own_texts: OwnTexts) -> None:
     share = np.mean([set(a) != set(b) for a, b in zip(before, now, strict=True)])
     # Passages did not change, so all three states are one.
     for state in check.impact.states:
-        assert state.changed.estimate == pytest.approx(share, abs=0.051)
+        assert state.changed.value == pytest.approx(share, abs=0.051)
     assert check.part.startswith(("nothing: only questions", "nothing at once"))
 
 
@@ -131,7 +131,7 @@ def test_lists_are_asked_for_as_wanted(own_texts: OwnTexts) -> None:
     assert check_respondent(fingerprint, made(), CheckRequest()).impact is None
     always = check_respondent(fingerprint, made(), CheckRequest(lists="always"))
     assert always.impact is not None
-    assert always.impact.states[-1].changed.estimate == 0
+    assert always.impact.states[-1].changed.value == 0
     never = check_respondent(fingerprint, made(step=_cut), CheckRequest(lists="never"))
     assert never.impact is None
 

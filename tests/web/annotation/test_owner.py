@@ -223,7 +223,7 @@ def test_agreement_has_its_interval(served, browse, tmp_path) -> None:
             page.answer(f"mood-{at:02}", value, at + 1)
             answers[name][f"mood-{at:02}"] = value
     expected = agreement_intervals("classification", answers)["fleiss_kappa"]
-    said = f"{expected.estimate:.3f} {expected.low:.2f}–{expected.high:.2f}"
+    said = f"{expected.value:.3f} {expected.low:.2f}–{expected.high:.2f}"
     assert said in _text(own.get("").text)
 
 

@@ -23,10 +23,11 @@ from embassay.cli.options import (
 from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, RunRequest, option, repeat_option
 from embassay.protocols.live import Asked
 from embassay.protocols.rag.golden.options import GoldenRequest, Sampling
+from embassay.stats import Estimate
 
 if TYPE_CHECKING:
     from embassay.cli.session import Display, RunOnDisk
-    from embassay.protocols.rag.golden.summary import Golden, HumanCheck, IntervalFigure
+    from embassay.protocols.rag.golden.summary import Golden, HumanCheck
 
 
 @dataclass(frozen=True)
@@ -330,7 +331,7 @@ def _is_untouched(check: HumanCheck) -> bool:
 def _check_rows(check: HumanCheck) -> Iterator[list[str]]:
     from embassay.protocols.kernel import tables as numbers
 
-    def row(name: str, figure: IntervalFigure, *, percent: bool = False) -> list[str]:
+    def row(name: str, figure: Estimate, *, percent: bool = False) -> list[str]:
         if figure.value is None:
             return [name, "n/a", figure.reason, f"{figure.n:,}"]
         value = numbers.format_percent(figure.value, 1) if percent else numbers.format_score(figure.value, 2)

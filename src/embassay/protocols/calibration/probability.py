@@ -29,6 +29,7 @@ from embassay.protocols.calibration.shift import (
 from embassay.protocols.tasks.task import pair_similarity
 from embassay.randomness import make_generator
 from embassay.runs.folder import RunFolder, check_versioned_record, to_json, write_atomic
+from embassay.stats import Estimate
 from embassay.stats.calibration import (
     GRID,
     Cost,
@@ -66,16 +67,12 @@ CORPUS = "reference"
 Values = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Probability:
+@dataclass(frozen=True, kw_only=True)
+class Probability(Estimate):
     """How likely two texts mean the same: a share from 0 to 1 and the ends of its 95% interval."""
 
-    value: float
-    low: float
-    high: float
-
     def __str__(self) -> str:
-        return f"{self.value:.3f} ({self.low:.3f}-{self.high:.3f})"
+        return "{:.3f} ({:.3f}-{:.3f})".format(self.point, *self.ends)
 
 
 @dataclass(frozen=True)
@@ -187,7 +184,7 @@ class Calibration:
     def _chances(self, at: Values) -> list[Probability]:
         curve = self.curve
         lines = (np.interp(at, curve.scores, line) for line in (curve.probabilities, curve.low, curve.high))
-        return [Probability(*map(float, three)) for three in zip(*lines, strict=True)]
+        return [Probability(float(p), float(low), float(high)) for p, low, high in zip(*lines, strict=True)]
 
     def similarity(self, first: str | Sequence[str], second: str | Sequence[str]) -> Values:
         """The similarities that the system gives the pairs (n,); of two texts, of one pair."""
@@ -490,8 +487,8 @@ def read_pairs(path: Path) -> ScoredByOne | None:
     return ScoredByOne(ids, similar["value"].to_numpy().astype(np.float64), same["value"].to_numpy() == 1)
 
 
-@dataclass(frozen=True)
-class Translation:
+@dataclass(frozen=True, kw_only=True)
+class Translation(Estimate):
     """A threshold of `origin`, `given`, in the scale of `target`: `value` accepts as many of the same pairs. With the
     95% interval over pairs like them, the share accepted, the share on which both rules agree, and the precision of
     each (None where nothing is accepted). `elsewhere` is what the other datasets of the run give, and `off` by what
@@ -502,13 +499,9 @@ class Translation:
     origin: str
     target: str
     given: float
-    value: float
-    low: float
-    high: float
     accepted: float
     agree: float
     precision: tuple[float | None, float | None]
-    n: int
     elsewhere: float | None = None
     off: float | None = None
 
@@ -608,9 +601,9 @@ def translate(
     )
     value = _score_reached(b, share)
     return Translation(
-        dataset, name, other, given, value, float(low), float(high), share,
-        float(((a >= given) == (b >= value)).mean()),
-        (_precision_of(same, a >= given), _precision_of(same_b, b >= value)), len(a)
+        value, float(low), float(high), len(a), dataset=dataset, origin=name, target=other, given=given, accepted=share,
+        agree=float(((a >= given) == (b >= value)).mean()),
+        precision=(_precision_of(same, a >= given), _precision_of(same_b, b >= value))
     )  # fmt: skip
 
 

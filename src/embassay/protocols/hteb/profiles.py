@@ -35,9 +35,9 @@ from embassay.protocols.wordings.scores import (
     list_scopes,
     original_row,
 )
-from embassay.records import Component, Result, Stratum, finite_or_none
+from embassay.records import Component, Result, Stratum
 from embassay.runs.folder import CellRecord
-from embassay.stats import hodges_lehmann, holm, wilcoxon
+from embassay.stats import Estimate, hodges_lehmann, holm, wilcoxon
 from embassay.stats.intervals import scale_strata
 
 Floats = NDArray[np.float64]
@@ -257,9 +257,9 @@ def _test_change(part: str, system: str, d: Sequence[float], seed: int) -> dict[
         return {**row, **nothing, "method": "", "reason": "no dataset has a score"}
     shift = hodges_lehmann(d, n_resamples=RESAMPLES, seed=seed)
     known = {
-        "shift": shift.estimate,
-        "ci_low": finite_or_none(shift.low),
-        "ci_high": finite_or_none(shift.high),
+        "shift": shift.value,
+        "ci_low": shift.low,
+        "ci_high": shift.high,
     }
     if len(d) < 2:
         return {**row, **nothing, **known, "method": "", "reason": "one dataset is not tested"}
@@ -333,12 +333,14 @@ def describe_family(profiles: Profiles, name: str, members: Sequence[tuple[str, 
     # Members come by size, smallest first.
     small, large = (measure_gaps(profiles, members[place][0], TOTAL) for place in (0, -1))
     shared = [large[place] - small[place] for place in small if place in large]
-    shift = hodges_lehmann(shared, n_resamples=RESAMPLES, seed=profiles.layout.seed) if shared else None
+    shift = (
+        hodges_lehmann(shared, n_resamples=RESAMPLES, seed=profiles.layout.seed) if shared else Estimate(None)
+    )
     return {
         "family": name, "members": rows, "slope": slope, "n": len(shared),
-        "shift": None if shift is None else shift.estimate,
-        "ci_low": None if shift is None else finite_or_none(shift.low),
-        "ci_high": None if shift is None else finite_or_none(shift.high)
+        "shift": shift.value,
+        "ci_low": shift.low,
+        "ci_high": shift.high
     }  # fmt: skip
 
 
@@ -356,14 +358,16 @@ def compare_language_groups(profiles: Profiles) -> list[dict[str, Any]]:
             means = [_mean_over_systems(profiles, task, dataset.name, part) for task, dataset in places]
             defined = [mean for mean in means if mean is not None]
             shift = (
-                hodges_lehmann(defined, n_resamples=RESAMPLES, seed=profiles.layout.seed) if defined else None
+                hodges_lehmann(defined, n_resamples=RESAMPLES, seed=profiles.layout.seed)
+                if defined
+                else Estimate(None)
             )
             rows.append(
                 {
                     "group": group, "part": part, "datasets": len(defined),
                     "change": float(np.mean(defined)) if defined else None,
-                    "ci_low": None if shift is None else finite_or_none(shift.low),
-                    "ci_high": None if shift is None else finite_or_none(shift.high),
+                    "ci_low": shift.low,
+                    "ci_high": shift.high,
                 }
             )  # fmt: skip
     return rows

@@ -302,7 +302,7 @@ def _conclude_criterion(
     return CriterionResult(
         name, criterion, len(means), len(values), len(raters), out, float(means.mean()),
         _percentile_interval(draws[:, 0]) if len(means) > 1 else (None, None), median(values.tolist()),
-        high.estimate, (high.low, high.high), linear, quadratic, _bootstrap_ac2(table, seed, name, criterion),
+        high.point, high.ends, linear, quadratic, _bootstrap_ac2(table, seed, name, criterion),
         _nan_to_none(percent_agreement(_table_lists(table))) if len(table) > 1 else None
     )  # fmt: skip
 

@@ -88,7 +88,7 @@ def compare_with_people(
     >>> answers = {"ann": dict(a=1, b=1, c=1, d=0, e=1, f=1)}
     >>> people = People(TaskSpec("colours", "classification", "eng"), dict.fromkeys("abcdef", 1), answers)
     >>> found = compare_with_people(people, {"m": dict(a=0, b=1, c=0, d=0, e=0, f=0.5)})["m"]
-    >>> round(found.difference.estimate, 4), found.difference.high < 0
+    >>> round(found.difference.value, 4), found.difference.high < 0
     (-0.5833, True)
     """
     answered = set(people.scored_items)
@@ -282,7 +282,7 @@ def _with_gaps(table: Floats, answered: NDArray[np.bool_]) -> Components | None:
     spreads = mean.sd_rows, mean.sd_columns, mean.sd_residual
     if any(math.isnan(spread) for spread in spreads):
         return None
-    return Components(mean.estimate, *(spread**2 for spread in spreads))
+    return Components(mean.point, *(spread**2 for spread in spreads))
 
 
 ONE = "one annotator has no others"
@@ -429,7 +429,7 @@ def compare_with_left_out_people(people: People, system: SystemAnswers, draws: D
     >>> votes = {"ann": dict(a="x", b="y", c="x"), "bob": dict(a="x", b="y", c="y")}
     >>> people = People(TaskSpec("t", "classification", "eng"), {}, votes)
     >>> found = compare_with_left_out_people(people, dict(a="x", b="y", c="x"))
-    >>> round(found.estimate, 4)
+    >>> round(found.value, 4)
     0.8333
     """
     held = people.taking_part
@@ -449,7 +449,7 @@ def soft_score(people: People, system: SystemAnswers, draws: Draws = DRAWS) -> R
     >>> from embassay.protocols.hume.study import TaskSpec
     >>> votes = {"ann": dict(a="x", b="y"), "bob": dict(a="x", b="z"), "eve": dict(a="x", b="z")}
     >>> found = soft_score(People(TaskSpec("t", "classification", "eng"), {}, votes), dict(a="x", b="z"))
-    >>> round(found.estimate, 4)
+    >>> round(found.value, 4)
     0.8333
     """
     return _score_against(people, system, [[said] for said in people.taking_part.values()], draws)
@@ -482,7 +482,7 @@ def share_of_people_below(score: float, annotators: Sequence[float], *, confiden
     Source: Clopper and Pearson 1934. Raises UsageError for no annotators or scores that are not finite.
 
     >>> found = share_of_people_below(0.8, [0.7, 0.75])
-    >>> found.estimate, round(found.low, 3), found.high
+    >>> found.value, round(found.low, 3), found.high
     (1.0, 0.158, 1.0)
     """
     people = check_sample(list(annotators), "annotators")

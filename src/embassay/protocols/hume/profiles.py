@@ -18,13 +18,14 @@ from pydantic import BaseModel, ConfigDict
 
 from embassay.errors import DataError
 from embassay.protocols.hume.options import StudyRequest
-from embassay.protocols.hume.record import Annotator, IntervalValue, PairRecord
+from embassay.protocols.hume.record import Annotator, PairRecord
 from embassay.protocols.hume.resource import language_name
 from embassay.protocols.hume.store import has_store, open_store
 from embassay.protocols.hume.study import Question, StudyFile, StudyFolder, read_rows
 from embassay.protocols.hume.tables import OF_PAIR
 from embassay.protocols.kernel.tables import ColumnTable, interval_fields, text, whole
 from embassay.runs.folder import to_json, write_atomic
+from embassay.stats import Estimate
 from embassay.stats.intervals import t_quantile
 
 FILE = "profiles.jsonl"
@@ -156,7 +157,7 @@ class ProfileGroup(NamedTuple):
     question: str
     answer: str
     people: Sequence[Annotator]
-    score: IntervalValue
+    score: Estimate
 
 
 def profile_table(
@@ -207,7 +208,7 @@ def _profile_groups(
     if hidden:
         people = [annotator for value in hidden for annotator in groups[value]]
         reason = f"groups of fewer than {smallest} people, and what would reveal them"
-        yield ProfileGroup(pair, asked.key, "withheld", people, IntervalValue(value=None, reason=reason))
+        yield ProfileGroup(pair, asked.key, "withheld", people, Estimate(value=None, reason=reason))
 
 
 def find_withheld_groups(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
@@ -223,9 +224,9 @@ def find_withheld_groups(sizes: Mapping[str, int], smallest: int) -> tuple[str, 
     return tuple(name for name in sizes if name in small)
 
 
-def _group_score(scores: Sequence[float]) -> IntervalValue:
+def _group_score(scores: Sequence[float]) -> Estimate:
     mean, n = math.fsum(scores) / len(scores), len(scores)
     if n < 2:
-        return IntervalValue(value=mean, reason="one annotator has no interval over annotators")
+        return Estimate(value=mean, reason="one annotator has no interval over annotators")
     half = t_quantile(0.975, n - 1) * statistics.stdev(scores) / math.sqrt(n)
-    return IntervalValue(value=mean, low=mean - half, high=mean + half)
+    return Estimate(value=mean, low=mean - half, high=mean + half)

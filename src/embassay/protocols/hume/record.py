@@ -28,24 +28,6 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class IntervalValue(_Frozen):
-    """A value with its interval; `method` names the interval (an annotator range is none at 95%). `value` None needs a
-    `reason`; `low` and `high` are None where there is no interval."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
-    method: str = ""
-    reason: str = ""
-
-    def excludes_value(self, value: float | None) -> bool | None:
-        """Whether a value lies strictly outside the interval; None where there is no value or no interval."""
-        if value is None or self.low is None or self.high is None:
-            return None
-        return not self.low <= value <= self.high
-
-
 class SystemScore(_Frozen):
     """A model, a metric or a language model on the items of a pair.
 
@@ -58,14 +40,14 @@ class SystemScore(_Frozen):
 
     system: str
     kind: SystemKind
-    score: IntervalValue
+    score: Estimate
     outside: bool | None = None
     percent_of_human: float | None = None
-    difference: IntervalValue | None = None
+    difference: Estimate | None = None
     p: float | None = None
     among_people: float | None = None
-    against_people: IntervalValue | None = None
-    soft: IntervalValue | None = None
+    against_people: Estimate | None = None
+    soft: Estimate | None = None
     failed: int = 0
     notes: tuple[str, ...] = ()
 
@@ -86,13 +68,13 @@ class Agreement(_Frozen):
     `extras`, those that have an interval also in `intervals`."""
 
     coefficient: str
-    value: IntervalValue
+    value: Estimate
     band: str
     annotators: int
     items: int
     annotations: int
     extras: dict[str, float | None] = {}
-    intervals: dict[str, IntervalValue] = {}
+    intervals: dict[str, Estimate] = {}
 
 
 class SeparationNeed(_Frozen):
@@ -130,14 +112,14 @@ class PairRecord(_Frozen):
     n: int
     words: float | None = None
     """Words of an item, in the mean; None for published results, which have no items."""
-    human: IntervalValue
+    human: Estimate
     annotators: tuple[Annotator, ...] = ()
     left_out: tuple[Annotator, ...] = ()
     """Who answered too few items to count in the human score and the agreement."""
     conventions: dict[str, float | None] = {}
     """Every way to make one human score: `paper`, `pooled`, `mean`, `first`, for reranking those of `human_ap_mode`."""
     agreement: Agreement | None = None
-    ceiling: IntervalValue | None = None
+    ceiling: Estimate | None = None
     """One annotator scored against the others (leave one out), mean over annotators: what a system can hope for."""
     models: tuple[SystemScore, ...] = ()
     llms: tuple[SystemScore, ...] = ()
@@ -181,7 +163,7 @@ class SystemPlace(_Frozen):
 
     system: str
     kind: Literal["embedding", "classical", "llm", "human"]
-    mean: IntervalValue
+    mean: Estimate
     rank: int | None
     parameters_millions: float | None = None
 
@@ -216,7 +198,7 @@ class Summary(_Frozen):
     pairs: tuple[PairRecord, ...]
     places: tuple[SystemPlace, ...] = ()
     wins: tuple[WinCount, ...] = ()
-    agreement_against_gap: IntervalValue | None = None
+    agreement_against_gap: Estimate | None = None
     """Spearman's correlation, over pairs, of people's agreement and best model minus people."""
     agreement_against_gap_p: float | None = None
     notes: tuple[str, ...] = ()
@@ -236,7 +218,7 @@ class DividedTask(_Frozen):
     llm: str
     items: int
     counts: dict[str, int]
-    contradicted: IntervalValue
+    contradicted: Estimate
     biased: bool
     open: int
     scripts: tuple[str, ...] = ()

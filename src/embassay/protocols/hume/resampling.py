@@ -210,7 +210,7 @@ class Draws:
 DRAWS = Draws()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Resampled(Estimate):
     """An estimate with its bootstrap interval and the two-sided `p` that it is 0, NaN where there is none. In
     `undefined` of `resamples` resamples the statistic has no value; over 5% of them there is no interval, nor is there
@@ -219,7 +219,6 @@ class Resampled(Estimate):
     p: float
     undefined: int
     resamples: int
-    reason: str = ""
 
 
 def resample_statistics(
@@ -257,15 +256,16 @@ def resample_statistics(
         for i, estimate in enumerate(estimates)
     )
     return tuple(
-        replace(value, low=float(np.clip(value.low, *ends)), high=float(np.clip(value.high, *ends)))
-        for value, ends in zip(intervals, ranges, strict=True)
+        replace(value, low=float(low), high=float(high))
+        for value, limits in zip(intervals, ranges, strict=True)
+        for low, high in [np.clip(value.ends, *limits)]
     )
 
 
 def make_bare_value(value: float, n: int, reason: str, undefined: int = 0, resamples: int = 0) -> Resampled:
     """A value without an interval, and why."""
-    nan = float("nan")
-    return Resampled(value, nan, nan, n, "", nan, undefined, resamples, reason)
+    unknown = float("nan")
+    return Resampled(value, n=n, reason=reason, p=unknown, undefined=undefined, resamples=resamples)
 
 
 def _jackknife_values(statistic: Drawn, n: int) -> Floats:
@@ -308,9 +308,8 @@ def _bca_interval(estimate: float, replicates: Floats, left_out: Floats, n: int,
     method = f"{confidence:.0%} {kind} bootstrap of items, {every} resamples"
     if undefined:
         method += f", {undefined} of them without a value"
-    return Resampled(
-        estimate, float(low), float(high), n, method, _two_sided_p(defined, shift, skew), undefined, every
-    )
+    p = _two_sided_p(defined, shift, skew)
+    return Resampled(estimate, float(low), float(high), n, method, p=p, undefined=undefined, resamples=every)
 
 
 def _interval_expansion(n: int, confidence: float) -> float:
@@ -482,7 +481,7 @@ def agreement_intervals(
 
     >>> answers = {"ann": dict(zip("abcdefgh", "xxyyxyxy")), "bob": dict(zip("abcdefgh", "xxyyxyyx"))}
     >>> found = agreement_intervals("classification", answers)["fleiss_kappa"]
-    >>> found.estimate, found.low < 0.5 < found.high
+    >>> found.value, found.low < 0.5 < found.high
     (0.5, True)
     """
     taking_part = {name: given for name, given in answers.items() if given}
@@ -507,7 +506,7 @@ def agreement_intervals(
         zip(statistics, resample_statistics(every, len(shared), draws, within=within), strict=True)
     )
     if "v_measure" in intervals:
-        intervals["v_measure"] = make_bare_value(intervals["v_measure"].estimate, len(shared), COPIES)
+        intervals["v_measure"] = make_bare_value(intervals["v_measure"].point, len(shared), COPIES)
     return intervals
 
 

@@ -9,7 +9,6 @@ languages that benchmarks are in, classes 2 to 5 in full, by ISO 639-3 with the 
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,9 +18,9 @@ from typing import Literal
 import numpy as np
 
 from embassay.protocols.hume.published.standings import PairStanding, compare_people_with_models
-from embassay.protocols.hume.record import IntervalValue, Summary
+from embassay.protocols.hume.record import Summary
 from embassay.protocols.kernel.tables import ColumnTable, interval_fields, number, points, text, whole
-from embassay.stats import bootstrap_ci
+from embassay.stats import Estimate, bootstrap_ci
 
 Level = Literal["high", "mid", "low", "not classified"]
 LEVELS: tuple[Level, ...] = ("high", "mid", "low", "not classified")
@@ -75,11 +74,11 @@ class LevelMeans:
     resource_class: str
     languages: str
     pairs: int
-    human: IntervalValue
+    human: Estimate
     best: float | None
     median: float | None
     percent: float | None
-    gap: IntervalValue
+    gap: Estimate
     wins: int | None
 
     @property
@@ -142,12 +141,9 @@ def _mean_or_none(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def _mean_bar(values: Sequence[float], seed: int) -> IntervalValue:
+def _mean_bar(values: Sequence[float], seed: int) -> Estimate:
     """The mean, with an interval over pairs where there are enough."""
     mean = _mean_or_none(values)
     if len(values) < FEWEST_PAIRS:
-        return IntervalValue(value=mean)
-    estimate = bootstrap_ci(list(values), seed=seed)
-    if math.isnan(estimate.low):
-        return IntervalValue(value=mean)
-    return IntervalValue(value=mean, low=estimate.low, high=estimate.high)
+        return Estimate(value=mean)
+    return Estimate(mean, *bootstrap_ci(list(values), seed=seed).ends)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, groupby
 from typing import Any, Literal
@@ -536,8 +536,8 @@ def human_interval(
 
     Classification: Wilson's, with n items however many annotations. STS: Fisher's, or Bonett and Wright's by `error`.
     Clustering and reranking: from the lowest to the highest annotator, which is no confidence interval; for one
-    annotator Wilson's as if the score were a share (what was done in the paper), or by `one_annotator` "none" NaN.
-    Also NaN for ratings of fewer than 4 items. `method` says which it is. For reranking
+    annotator Wilson's as if the score were a share (what was done in the paper), or by `one_annotator` "none" None.
+    None for ratings of fewer than 4 items. `method` says which it is. For reranking
     `bootstrap_queries` is the better one.
     Source: spec hume 7; HUME table 8. Raises UsageError for another family or option, no annotators, no items or a
     score out of range.
@@ -553,8 +553,7 @@ def human_interval(
             return _no_interval(score, n, f"none: fewer than {_LEAST_PAIRS} items")
         return fisher_z(score, n, confidence=confidence, error=error)
     if len(annotators) > 1:
-        estimate = observed_range(annotators, n, "annotators")
-        return Estimate(score, estimate.low, estimate.high, n, estimate.method)
+        return replace(observed_range(annotators, n, "annotators"), value=score)
     if one_annotator == "none":
         return _no_interval(score, n, "none: one annotator")
     return wilson(score, n, confidence=confidence)
@@ -568,7 +567,7 @@ def bootstrap_queries(
 
     Source: spec hume 7 (the option for reranking). Raises UsageError where nobody answered.
 
-    >>> bootstrap_queries({"q": (1, 0), "r": (0, 1)}, {"a": {"q": (1, 0), "r": (1, 0)}}).estimate
+    >>> bootstrap_queries({"q": (1, 0), "r": (0, 1)}, {"a": {"q": (1, 0), "r": (1, 0)}}).value
     0.75
     """
     queries = sorted({query for given in answers.values() for query in given})
@@ -585,18 +584,8 @@ def bootstrap_queries(
     return bootstrap_ci([math.fsum(values) / len(values) for values in every], seed=seed)
 
 
-def is_outside(value: float, interval: Estimate) -> bool | None:
-    """Whether a model's score is strictly below or above a human interval; None where there is no interval.
-
-    Not a test of significance: it knows nothing of the model's own uncertainty nor of shared items.
-    """
-    if math.isnan(interval.low) or math.isnan(interval.high):
-        return None
-    return not interval.low <= value <= interval.high
-
-
 def _no_interval(score: float, n: int, why: str) -> Estimate:
-    return Estimate(score, math.nan, math.nan, n, why)
+    return Estimate(score, n=n, method=why)
 
 
 def _check_aggregation(family: str, annotators: Sequence[float], n: int, one_annotator: str) -> None:

@@ -221,7 +221,7 @@ def _find_own(scores: Mapping[tuple[str, str], float], row: PairBest) -> float |
 
 
 def _is_own_outside(scores: Mapping[tuple[str, str], float], row: PairBest) -> bool | None:
-    return row.pair.human.excludes_value(_find_own(scores, row))
+    return row.pair.human.excludes(_find_own(scores, row))
 
 
 def quality_table(pairs: Sequence[PairRecord]) -> ColumnTable:
@@ -400,7 +400,7 @@ def wins_figure(summary: Summary) -> ColumnTable:
         3, "pairs that people win", [wins for by in PANELS for wins in summary.wins if wins.by == by],
         text("panel", lambda wins: PANELS[wins.by]),
         text("group", lambda wins: wins.reference if wins.by == "all" else wins.group), text("against", "reference"),
-        whole("wins"), whole("pairs"), points("win_rate", "rate_interval.estimate"),
+        whole("wins"), whole("pairs"), points("win_rate", "rate_interval.value"),
         points("low", "rate_interval.low"), points("high", "rate_interval.high"),
         note="A tie is not a win. Intervals are 95% Wilson, as if the pairs were drawn independently; pairs share "
         "datasets and annotators, so they are too narrow.",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.tables import ColumnTable, number, text, whole
-from embassay.records import finite_or_none
+from embassay.stats import Estimate
 from embassay.stats.few_labels import (
     FEWEST,
     FEWEST_REFUSED,
@@ -34,21 +34,17 @@ Floats = NDArray[np.float64]
 Groups = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Quantity:
+@dataclass(frozen=True, kw_only=True)
+class Quantity(Estimate):
     """A mean by people and judge with its 95% interval, by people alone, and by the judge alone. People labelled `n` of
     `total`; `worth` is how many labels of people alone would tell as much, `n` where the judge is of no use. Ends are
     None below 5 labels. Nothing has a value where the judge refused too much."""
 
     name: str
-    value: float | None
-    low: float | None
-    high: float | None
     alone: float | None
     alone_low: float | None
     alone_high: float | None
     judge: float
-    n: int
     total: int
     worth: float
 
@@ -100,19 +96,19 @@ def estimate_quantity(
     both: CorrectedMean = corrected_mean(
         people, judge, every, bounds=bounds, groups=groups, every_groups=every_groups
     )
-    ends = [finite_or_none(end) for end in (both.value.low, both.value.high, both.alone.low, both.alone.high)]
+    value, alone = both.value, both.alone
     return Quantity(
-        name,
-        finite_or_none(both.value.value),
-        ends[0],
-        ends[1],
-        finite_or_none(both.alone.value),
-        ends[2],
-        ends[3],
-        both.judge,
+        value.value,
+        value.low,
+        value.high,
         both.n,
-        both.total,
-        both.effective,
+        name=name,
+        alone=alone.value,
+        alone_low=alone.low,
+        alone_high=alone.high,
+        judge=both.judge,
+        total=both.total,
+        worth=both.effective,
     )
 
 

@@ -55,7 +55,15 @@ from embassay.protocols.wordings.tables import fine_points
 from embassay.protocols.wordings.work import find_task as task_named
 from embassay.records import Result, finite_or_none
 from embassay.runs.folder import CellRecord, RunFolder, slugify_name
-from embassay.stats import hodges_lehmann, holm, kendall_tau, rank_quantiles, wilcoxon, win_probabilities
+from embassay.stats import (
+    Estimate,
+    hodges_lehmann,
+    holm,
+    kendall_tau,
+    rank_quantiles,
+    wilcoxon,
+    win_probabilities,
+)
 
 Floats = NDArray[np.float64]
 RESAMPLES = 1_000
@@ -115,16 +123,13 @@ def _analyse_differences(scores: Scores, scope: TaskScope, system: str) -> dict[
 
 def _analyse_shift(d: Floats, seed: int, *, interval: bool) -> dict[str, Any]:
     test = wilcoxon(d)
-    low = high = None
+    shift = Estimate(None)
     if interval and len(d) > 1:
         shift = hodges_lehmann(d, n_resamples=RESAMPLES, seed=seed)
-        # Where every resample gives the same there is none.
-        if not np.isnan(shift.low):
-            low, high = shift.low, shift.high
     return {
-        "shift": test.estimate,
-        "ci_low": low,
-        "ci_high": high,
+        "shift": test.point,
+        "ci_low": shift.low,
+        "ci_high": shift.high,
         "statistic": test.statistic,
         "p": test.p,
         "p_holm": test.p,

@@ -32,7 +32,7 @@ from embassay.protocols.pteb.plan import ParaphraseSource, PtebPlan
 from embassay.protocols.wordings.protocol import PARAPHRASES, PlannedDataset, Seeds
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.sets import ParaphraseSet
-from embassay.protocols.wordings.tables import hide_nan, signed_points
+from embassay.protocols.wordings.tables import signed_points
 from embassay.protocols.wordings.work import find_task as task_named
 from embassay.randomness import random_bytes
 from embassay.runs.folder import CellRecord, RunFolder
@@ -42,8 +42,8 @@ Floats = NDArray[np.float64]
 EDGES = (0.2, 0.4, 0.6, 0.8)
 """Where one bin of edit distances ends and the next begins."""
 METHOD = "95% percentile bootstrap over items within bins"
-EXCESS = (("excess", "estimate"), ("low", "low"), ("high", "high"))
-BEYOND = (("beyond", "estimate"), ("beyond_low", "low"), ("beyond_high", "high"))
+EXCESS = (("excess", "value"), ("low", "low"), ("high", "high"))
+BEYOND = (("beyond", "value"), ("beyond_low", "low"), ("beyond_high", "high"))
 LIMITS = (
     "Old and fresh differ in more than age (topic, style, difficulty, people): a positive difference "
     "suggests memorised texts but does not prove it, and 0 does not rule it out."
@@ -104,9 +104,9 @@ def subtract_untrained_excess(trained: ExcessLoss, untrained: Sequence[ExcessLos
     if any(bins != usable[0] for bins in usable):
         return None
     others = np.mean([excess.replicates for excess in known if excess.replicates is not None], axis=0)
-    mean = float(np.mean([excess.difference.estimate for excess in known if excess.difference is not None]))
+    mean = float(np.mean([excess.difference.point for excess in known if excess.difference is not None]))
     ends = percentile_interval(own - others)
-    return Estimate(trained.difference.estimate - mean, *ends, trained.difference.n, METHOD)
+    return Estimate(trained.difference.point - mean, *ends, trained.difference.n, METHOD)
 
 
 def excess_loss(
@@ -249,8 +249,8 @@ def fresh_tables(
         "pteb_fresh", "Loss in points on old and on fresh texts at equal distance of paraphrase", lines, text("task"),
         text("system"), text("edit distance", "distance"), whole("old"), whole("fresh"),
         signed_points("old_loss"), signed_points("fresh_loss"),
-        *(hide_nan(signed_points(name, f"excess.{end}")) for name, end in EXCESS),
-        *(hide_nan(signed_points(name, f"beyond.{end}")) for name, end in BEYOND), text("reason"),
+        *(signed_points(name, f"excess.{end}") for name, end in EXCESS),
+        *(signed_points(name, f"beyond.{end}") for name, end in BEYOND), text("reason"),
         note="Loss: original minus paraphrased. Excess: that of old minus that of fresh texts. Beyond: of an embedding "
         f"model, its excess minus the mean of the run's metrics without training. {LIMITS}",
     )  # fmt: skip

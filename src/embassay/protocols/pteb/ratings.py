@@ -379,8 +379,7 @@ class Context(context.Context):
 
 def share_interval(value: float, n: int) -> tuple[float, float]:
     """Wilson's 95% interval of a share of n items."""
-    interval = wilson(min(1.0, value), n)
-    return interval.low, interval.high
+    return wilson(min(1.0, value), n).ends
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ A selection of paraphrasers from request to finished folder.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -190,8 +189,7 @@ def _shift_row(plan: SelectionPlan, candidate: str, variant: str, parts: Mapping
             return Result(*where, None, 0, seed=seed, reason=f"{dataset}: {part.reason}")
     means = np.array([part.value for part in parts.values()], dtype=np.float64)
     estimate = hodges_lehmann(means, n_resamples=RESAMPLES, seed=seed)
-    low, high = (None if math.isnan(end) else end for end in (estimate.low, estimate.high))
-    return Result(*where, estimate.estimate, estimate.n, low, high, estimate.method, seed)
+    return Result(*where, estimate.value, estimate.n, estimate.low, estimate.high, estimate.method, seed)
 
 
 def _make_row(plan: SelectionPlan, candidate: str, variant: str, measure: str, headline: Headline) -> Result:

@@ -24,7 +24,7 @@ from embassay.protocols.pteb.drops import (
 )
 from embassay.protocols.pteb.scores import RunRows, ScoreGrid, described_tables, is_control, score_tables
 from embassay.protocols.wordings.scores import MEASURE, OVERALL, SPREADS
-from embassay.protocols.wordings.tables import fine_points, hide_nan, signed_points
+from embassay.protocols.wordings.tables import fine_points, signed_points
 from embassay.records import Result
 from embassay.stats import Estimate
 
@@ -161,13 +161,13 @@ def _find_spread(given: RunRows, name: str, row: MixedDrop) -> float | None:
 
 
 def _delta_fields(*ends: str) -> Iterator[Field]:
-    """A change and its interval in points, which stand at these three places; NaN is none."""
+    """A change and its interval in points, which stand at these three places."""
     for name, find in zip(("delta", "ci_low", "ci_high"), ends, strict=True):
-        yield hide_nan(signed_points(name, find))
+        yield signed_points(name, find)
 
 
 _GROUPED = (
-    text("group", "name"), *_delta_fields("delta.estimate", "delta.low", "delta.high"), whole("cells", "delta.n"),
+    text("group", "name"), *_delta_fields("delta.value", "delta.low", "delta.high"), whole("cells", "delta.n"),
     whole("datasets")
 )  # fmt: skip
 
@@ -230,7 +230,7 @@ def _make_lengths_table(given: RunRows) -> ColumnTable:
         "drop_by_length", "Drop in points by length in words", rows,
         text("task"), text("dataset"), text("system"), text("words", "bin.label"), whole("n", "bin.n"),
         fine_points("orig", "bin.original"), fine_points("pteb", "bin.paraphrased"),
-        *_delta_fields("bin.delta.estimate", "bin.delta.low", "bin.delta.high"),
+        *_delta_fields("bin.delta.value", "bin.delta.low", "bin.delta.high"),
         whole("lost", "bin.lost"), text("reason", "bin.reason"),
     )  # fmt: skip
 

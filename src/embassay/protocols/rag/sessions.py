@@ -330,12 +330,9 @@ def _column_row(measure: str, column: Sequence[float | None], stack: str, datase
         return Result(*where, None, 0, None, None, "", seed, reason)
     if measure in ("full", "recovered"):
         share = wilson(float(np.mean(values)), len(values))
-        return Result(
-            *where, share.estimate, len(values), share.low, share.high, "Wilson over sessions", seed
-        )
-    ends = bootstrap_ci(values, seed=seed)
-    low, high = (None, None) if np.isnan(ends.low) else (ends.low, ends.high)
-    return Result(*where, ends.estimate, len(values), low, high, "bootstrap over sessions", seed)
+        return Result(*where, share.value, len(values), share.low, share.high, "Wilson over sessions", seed)
+    mean = bootstrap_ci(values, seed=seed)
+    return Result(*where, mean.value, len(values), mean.low, mean.high, "bootstrap over sessions", seed)
 
 
 @dataclass(frozen=True)
@@ -360,9 +357,7 @@ def compare_stacks(stacks: Sequence[StackSessions], seed: int) -> list[StackPair
         if len(shared) < 2:
             continue
         test = paired_bootstrap(first.values(shared), second.values(shared), seed=seed)
-        pairs.append(
-            StackPair(first.name, second.name, len(shared), test.estimate, test.low, test.high, test.p)
-        )
+        pairs.append(StackPair(first.name, second.name, len(shared), test.point, *test.ends, test.p))
     corrected = holm([pair.p for pair in pairs])
     return [
         StackPair(pair.first, pair.second, pair.n, pair.difference, pair.low, pair.high, p)

@@ -395,6 +395,4 @@ def _median_changes(needed: Floats, context: Context) -> Score:
     if not len(counts):
         return make_undefined_score("median changes", 0, "nothing was flipped")
     median = bootstrap_ci(counts, np.median, n_resamples=context.resamples, seed=context.seed)
-    # There is no interval where all counts are one.
-    low, high = (median.low, median.high) if np.isfinite(median.low) else (None, None)
-    return Score("median changes", median.estimate, len(counts), low, high, method=median.method)
+    return Score("median changes", median.value, len(counts), median.low, median.high, method=median.method)

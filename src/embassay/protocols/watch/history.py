@@ -70,11 +70,11 @@ class WatchCheck:
         """Whether any of the lists changes, with all made anew, or any first passage or label; None where there are
         none."""
         if self.panel is not None:
-            turned = self.panel.turned.estimate if self.panel.turned is not None else 0.0
-            return self.panel.first.estimate > 0 or turned > 0
+            turned = self.panel.turned.point if self.panel.turned is not None else 0.0
+            return self.panel.first.point > 0 or turned > 0
         if self.impact is None:
             return None
-        return self.impact.states[-1].changed.estimate > 0.5 / max(1, self.impact.questions)
+        return self.impact.states[-1].changed.point > 0.5 / max(1, self.impact.questions)
 
     def as_dict(self) -> dict[str, Any]:
         """The record as plain values."""

@@ -43,7 +43,7 @@ class IndexState:
     @property
     def is_unchanged(self) -> bool:
         """Whether not one list changes, of an index as it is."""
-        return self.name == KEPT and self.changed.estimate * self.changed.n < 0.5
+        return self.name == KEPT and self.changed.point * self.changed.n < 0.5
 
 
 @dataclass(frozen=True)
@@ -372,7 +372,7 @@ class GoldenEffect:
     @property
     def holds(self) -> bool:
         """Whether no more labels are others than when the judge was recorded, as far as this sample can say."""
-        return self.change.low <= 0
+        return self.change.ends[0] <= 0
 
 
 def golden_effect(fingerprint: Fingerprint, rows: Sequence[int], now: Answers) -> GoldenEffect | None:
@@ -407,4 +407,5 @@ def _mean_rows(
 def _share_of(values: NDArray[np.float64]) -> Estimate:
     """The mean of shares, whose interval stays within 0 and 1."""
     mean = mean_change(values)
-    return Estimate(mean.estimate, max(0.0, mean.low), min(1.0, mean.high), mean.n, mean.method)
+    low, high = mean.ends
+    return replace(mean, low=max(0.0, low), high=min(1.0, high))

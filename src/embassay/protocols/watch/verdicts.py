@@ -49,10 +49,10 @@ def findings_of(check: WatchCheck) -> Iterator[WatchFinding]:
         )
     if check.panel is not None:
         told = f"{interval_text(check.panel.first)} of items"
-        yield WatchFinding("first passages", check.panel.first.estimate == 0, told, check.panel.first.n, "")
+        yield WatchFinding("first passages", check.panel.first.point == 0, told, check.panel.first.n, "")
         if (turned := check.panel.turned) is not None:
             yield WatchFinding(
-                "labels of a golden set", turned.estimate == 0, f"{interval_text(turned)} turn", turned.n, ""
+                "labels of a golden set", turned.point == 0, f"{interval_text(turned)} turn", turned.n, ""
             )
     if (golden := check.golden) is not None:
         told = f"{interval_text(golden.now)} turn, {interval_text(golden.then)} when recorded"
@@ -61,7 +61,7 @@ def findings_of(check: WatchCheck) -> Iterator[WatchFinding]:
     for state in check.thresholds:
         yield WatchFinding(
             f"{state.measure} threshold {state.threshold:.3f} of {state.file}", state.holds,
-            f"{state.turned.estimate:.1%} of decisions turn", state.turned.n,
+            f"{state.turned.point:.1%} of decisions turn", state.turned.n,
             "" if state.holds else f"{state.equivalent:.3f} accepts as many as before"
         )  # fmt: skip
 
@@ -72,9 +72,10 @@ def interval_text(value: Estimate, *, signed: bool = False) -> str:
     >>> interval_text(Estimate(0.5, 0.4, 0.6, 90, "")), interval_text(Estimate(-0.1, -0.2, 0, 9, ""), signed=True)
     ('50% (40-60%)', '-0.100 (-0.200 to 0.000)')
     """
+    low, high = value.ends
     if signed:
-        return f"{value.estimate:+.3f} ({value.low:.3f} to {value.high:.3f})"
-    return f"{value.estimate:.0%} ({100 * value.low:.0f}-{value.high:.0%})"
+        return f"{value.point:+.3f} ({low:.3f} to {high:.3f})"
+    return f"{value.point:.0%} ({100 * low:.0f}-{high:.0%})"
 
 
 WORDS = {True: "kept", False: "CHANGED", None: "NOT TESTED"}

@@ -650,11 +650,10 @@ def drop_rows(scores: Scores, scope: str, system: str) -> Iterator[Result]:
     if isinstance(mean, str):
         yield row(MEASURE, None, 0, reason=mean)
         return
-    least, most = (None if np.isnan(end) else end for end in (mean.low, mean.high))
     bounds = scores.in_scope(scope, system).delta.bounds
-    low, high = clip_drop_interval(least, most, bounds, bounds[1])
-    method = _with_reason(_method_of_mean(mean, len(scores.layout.places(scope))), least, low)
-    yield row(MEASURE, mean.estimate, mean.n, low, high, method)
+    low, high = clip_drop_interval(mean.low, mean.high, bounds, bounds[1])
+    method = _with_reason(_method_of_mean(mean, len(scores.layout.places(scope))), mean.low, low)
+    yield row(MEASURE, mean.value, mean.n, low, high, method)
     for name, spread in SPREADS.items():
         sd = getattr(mean, spread)
         if np.isnan(sd):

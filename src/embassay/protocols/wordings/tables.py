@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
-from embassay.protocols.kernel.tables import Field, Find, Style, Value, number
+from embassay.protocols.kernel.tables import Field, Find, Style, number
 
 POINTS = 100
 """Scores are shown in points: 0.7543 is 75.43."""
@@ -26,15 +24,6 @@ def fine_points(name: str, find: Find = "", style: Style = "number") -> Field:
 def signed_points(name: str, find: Find = "") -> Field:
     """A change in points, with its sign."""
     return fine_points(name, find, "signed")
-
-
-def hide_nan(field: Field) -> Field:
-    """The same field, empty where its value is NaN."""
-    return replace(field, find=lambda item: _known_or_none(field.find(item)))
-
-
-def _known_or_none(value: Value) -> Value:
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def sequence_fields(

@@ -591,7 +591,7 @@ def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
         [
             translation.target,
             translation.dataset,
-            f"{SCORE.text(translation.value)} {SCORE.interval(translation.low, translation.high)}",
+            f"{SCORE.text(translation.point)} {SCORE.interval(*translation.ends)}",
             numbers.format_percent(translation.agree),
             *(_format_share(translation.precision[place]) for place in (1, 0)),
             numbers.format_count(translation.n),

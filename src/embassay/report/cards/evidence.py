@@ -27,7 +27,7 @@ from embassay.protocols.kernel.comparisons import (
 )
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
 from embassay.report.runs import ReportRun, read_hume_summary, read_sweep_findings, score_of
-from embassay.stats import NORMAL, Freedom, freedom_of_difference
+from embassay.stats import NORMAL, Estimate, Freedom, freedom_of_difference
 from embassay.stats.intervals import shared_degrees
 
 if TYPE_CHECKING:
@@ -42,17 +42,14 @@ rests on `quality`."""
 RESAMPLES = 2000
 
 
-@dataclass(frozen=True)
-class Contender:
+@dataclass(frozen=True, kw_only=True)
+class Contender(Estimate):
     """A system's value at a question, its 95% interval where there is one, and the places that its run's tests leave it
     (None without tests)."""
 
     name: str
     kind: Kind | Literal["human"]
-    value: float
-    low: float | None
-    high: float | None
-    ranks: tuple[int, int] | None
+    ranks: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -107,7 +104,7 @@ def _standings_evidence(
             evidence = _make_evidence(run, ours, scope, unit, collections=basis == "groups")
             best = max(known, key=lambda headline: headline.value or 0.0, default=None)
             floor = None if best is None else best.value
-            is_reached = floor is not None and floor >= evidence.contenders[0].value
+            is_reached = floor is not None and floor >= evidence.contenders[0].point
             equal = f"a reference that ignores the text ({best.system})" if best and is_reached else ""
             return replace(evidence, equal=equal, floor=floor, means=means, basis=basis)
     return None
@@ -132,11 +129,11 @@ def _make_evidence(
     )
     contenders = [
         Contender(
-            standing.system,
-            kinds.get(standing.system, "embedding"),
             float(standing.headline.value or 0.0),
             *standing.headline.interval,
-            ranges.get(standing.system),
+            name=standing.system,
+            kind=kinds.get(standing.system, "embedding"),
+            ranks=ranges.get(standing.system),
         )
         for standing in ordered
     ]
@@ -222,11 +219,11 @@ def _sweep_evidence(run: ReportRun, *, labels: bool) -> Evidence | None:
             best[name] = stack
     kinds = {system.name: system.kind for system in run.record.systems}
     contenders = [
-        Contender(name, kinds.get(name, "embedding"), figure.value, figure.low, figure.high, None)
+        Contender(figure.value, figure.low, figure.high, name=name, kind=kinds.get(name, "embedding"))
         for name, stack in best.items()
         if (quality := stack.measured(measure)) is not None and (figure := quality.value).value is not None
     ]
-    ordered = tuple(sorted(contenders, key=lambda contender: (-contender.value, contender.name)))
+    ordered = tuple(sorted(contenders, key=lambda contender: (-contender.point, contender.name)))
     if len(ordered) < 2:
         return None
     beaten = _beaten_encoders(part, measure)
@@ -282,13 +279,13 @@ def _choice_evidence(run: ReportRun) -> Evidence | None:
         return None
     dataset, told = choice
     contenders = [
-        Contender(system.name, system.kind, row.value, None, None, None)
+        Contender(row.value, name=system.name, kind=system.kind)
         for system in run.record.ranked_systems
         if (row := run.record.find("choice", system.name, "p_best", dataset=dataset)) is not None
         and row.value is not None
     ]
     # The pick is the one with the least expected loss, which need not be the likeliest.
-    ordered = tuple(sorted(contenders, key=lambda row: (row.name != told["pick"], -row.value, row.name)))
+    ordered = tuple(sorted(contenders, key=lambda row: (row.name != told["pick"], -row.point, row.name)))
     if len(ordered) < 2:
         return None
     judged = tables.format_counted(told["judged"], "judged question") if told["judged"] else "no labels"
@@ -298,7 +295,7 @@ def _choice_evidence(run: ReportRun) -> Evidence | None:
         means=f"chance to be the best; {judged}", basis="choice",
         told=f"{chance} best, {near} within {told['tolerance']:g} of the best",
         chance=LIKELY if told["says"] == told["pick"] else 0, needed=told["labels"],
-        may=tuple(row.name for row in ordered if row.value >= LEAST_CHANCE or row is ordered[0])
+        may=tuple(row.name for row in ordered if row.point >= LEAST_CHANCE or row is ordered[0])
     )  # fmt: skip
 
 
@@ -315,7 +312,7 @@ def _study_evidence(run: ReportRun) -> Evidence | None:
         beside = f"people lead on {won.wins} of {tables.format_counted(won.pairs, 'task')}" if won else ""
         if human is None or human.value is None:
             return replace(evidence, beside=beside)
-        people = Contender("people", "human", human.value, human.low, human.high, None)
+        people = Contender(human.value, human.low, human.high, name="people", kind="human")
         return replace(evidence, people=people, beside=beside)
     return replace(evidence, note="scripts answered; ask people: hume serve")
 
@@ -330,7 +327,7 @@ def _paraphrase_evidence(run: ReportRun, kind: str) -> Evidence | None:
 def _robustness_evidence(run: ReportRun) -> Evidence | None:
     """Of robustness: a system that only ignores noise reaches a third, and nobody leads who has no more."""
     evidence = _standings_evidence(run, ("sage",), "robustness", SCORE, means=STABLE, basis="share")
-    if evidence is None or evidence.contenders[0].value > ONLY_NOISE + ROUNDING:
+    if evidence is None or evidence.contenders[0].point > ONLY_NOISE + ROUNDING:
         return evidence
     return replace(
         evidence,

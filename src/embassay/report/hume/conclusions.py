@@ -21,7 +21,6 @@ from embassay.document.blocks import (
 from embassay.protocols.hume.llms.protocol import OwnedTask
 from embassay.protocols.hume.record import (
     DividedTask,
-    IntervalValue,
     PairRecord,
     Summary,
     read_divided,
@@ -49,6 +48,7 @@ from embassay.report.hume.families import (
 from embassay.report.notes import list_notes
 from embassay.report.record import FEW, Record, label_names, read_record
 from embassay.report.terminal import report_place
+from embassay.stats import Estimate
 
 MOST = 80
 """Characters of a heading."""
@@ -521,7 +521,7 @@ def _agreement_words(task: OwnedTask) -> str:
     return f"{numbers.format_score(task.agreement)}{ends}"
 
 
-def _contradiction_words(bar: IntervalValue) -> str:
+def _contradiction_words(bar: Estimate) -> str:
     if bar.value is None or bar.low is None or bar.high is None:
         return "not yet"
     return (

@@ -12,7 +12,6 @@ from markupsafe import Markup
 from embassay.document.blocks import Table
 from embassay.document.marks import SHARES, Scale, difference_mark, scale_of
 from embassay.protocols.hume.record import (
-    IntervalValue,
     PairRecord,
     Summary,
     SystemPlace,
@@ -39,7 +38,7 @@ from embassay.report.hume.families import (
 )
 from embassay.report.notes import UndecidedDifference, open_table
 from embassay.report.record import label_names
-from embassay.stats import wilson
+from embassay.stats import Estimate, wilson
 from embassay.stats.tests import holm
 
 REFERENCES: tuple[Literal["best", "median", "mean"], ...] = ("best", "median", "mean")
@@ -176,11 +175,8 @@ def _group_title(name: str) -> str:
 
 
 def _win_row(wins: WinCount, label: str) -> WinRow:
-    estimate = wilson(wins.wins / wins.pairs, wins.pairs)
-    bar = IntervalValue(
-        value=estimate.estimate, low=estimate.low, high=estimate.high, n=wins.pairs, method=estimate.method
-    )
-    return WinRow(label, draw_interval(bar, "human", SHARES), f"{wins.wins} of {wins.pairs}")
+    rate = wilson(wins.wins / wins.pairs, wins.pairs)
+    return WinRow(label, draw_interval(rate, "human", SHARES), f"{wins.wins} of {wins.pairs}")
 
 
 @dataclass(frozen=True)
@@ -484,7 +480,7 @@ def _ceiling_row(models: PairModels, label: Mapping[str, str]) -> CeilingRow:
     )
 
 
-def _bar_cell(bar: IntervalValue | None) -> Cell:
+def _bar_cell(bar: Estimate | None) -> Cell:
     if bar is None:
         return numbers.NONE, "", ""
     return (

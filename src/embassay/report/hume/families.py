@@ -16,12 +16,13 @@ from markupsafe import Markup, escape
 
 from embassay.document.marks import CLASSES, Scale, draw_bar, draw_marks, grid_class, percent, scale_of
 from embassay.protocols.hume.published.standings import correlate_series
-from embassay.protocols.hume.record import IntervalValue, PairRecord, Summary, SystemScore
+from embassay.protocols.hume.record import PairRecord, Summary, SystemScore
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
 from embassay.report.record import FEW, label_names
+from embassay.stats import Estimate
 
 COEFFICIENT = Unit(1.0, 2, 2)
 TITLES: dict[Family, str] = {
@@ -50,12 +51,12 @@ MEASURES = {"v_measure": "V-measure", "map": "MAP", "spearman": "Spearman"}
 ALONE = "one annotator"
 
 
-def is_range(bar: IntervalValue) -> bool:
+def is_range(bar: Estimate) -> bool:
     """Whether an interval runs from the lowest to the highest annotator: that is none at 95%."""
     return "range" in bar.method.lower() or "annotator" in bar.method.lower()
 
 
-def format_points(bar: IntervalValue) -> str:
+def format_points(bar: Estimate) -> str:
     """A score in points, `n/a` where it has none."""
     return "n/a" if bar.value is None else POINTS.text(bar.value)
 
@@ -73,12 +74,12 @@ def percent_of_human_on_pair(pair: PairRecord, share: float | None) -> str:
     return format_percent_of_human(share)
 
 
-def format_ends(bar: IntervalValue, unit: Unit = POINTS) -> str:
+def format_ends(bar: Estimate, unit: Unit = POINTS) -> str:
     """The ends of an interval; empty where there is none."""
     return "" if bar.low is None or bar.high is None else unit.interval(bar.low, bar.high)
 
 
-def format_scored(bar: IntervalValue) -> str:
+def format_scored(bar: Estimate) -> str:
     """A score with what its interval is: `91.2 (95% 84.9–94.9)`, `49.2 (annotators 35.3–63.2)`."""
     ends = format_ends(bar)
     return format_points(bar) + (f" ({'annotators' if is_range(bar) else '95%'} {ends})" if ends else "")
@@ -283,9 +284,7 @@ def kind_sign(kind: str) -> Markup:
     return Markup('<i class="{}"></i>').format(CLASSES[kind])
 
 
-def people_and_models(
-    human: IntervalValue, models: Sequence[float], middle: float | None, scale: Scale
-) -> Markup:
+def people_and_models(human: Estimate, models: Sequence[float], middle: float | None, scale: Scale) -> Markup:
     """The line of a pair: people above, the models' range below."""
     parts = [_draw_box(models, middle, scale), _draw_span(human, scale)]
     if human.value is not None:
@@ -312,12 +311,12 @@ def bar_from_zero(value: float, scale: Scale) -> Markup:
     return draw_marks(f"iv {grid_class(scale)}", drawn + _draw_line("z", scale.at(0)))
 
 
-def draw_agreement(value: IntervalValue, limits: Sequence[float], scale: Scale) -> Markup:
+def draw_agreement(value: Estimate, limits: Sequence[float], scale: Scale) -> Markup:
     """Agreement as bar and tick, with both thresholds as dashed lines."""
     return draw_bar(value.value, value.low, value.high, "n", scale, lines=limits)
 
 
-def draw_interval(value: IntervalValue, kind: str, scale: Scale) -> Markup:
+def draw_interval(value: Estimate, kind: str, scale: Scale) -> Markup:
     """Bar and tick."""
     return draw_bar(value.value, value.low, value.high, CLASSES[kind], scale)
 
@@ -340,7 +339,7 @@ def _draw_box(models: Sequence[float], middle: float | None, scale: Scale) -> st
     return box if middle is None else box + f'<rect class="e" x="{percent(scale.at(middle))}" width="2"/>'
 
 
-def _draw_span(human: IntervalValue, scale: Scale) -> str:
+def _draw_span(human: Estimate, scale: Scale) -> str:
     if human.low is None or human.high is None:
         return ""
     low, high = percent(scale.at(human.low)), percent(scale.at(human.high))
@@ -416,7 +415,7 @@ def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChar
     )
 
 
-def exact_points(bar: IntervalValue) -> str:
+def exact_points(bar: Estimate) -> str:
     """Value and ends in points, for sorting and CSV; empty without a value."""
     values = [bar.value, *((bar.low, bar.high) if bar.low is not None and bar.high is not None else ())]
     return "" if bar.value is None else ",".join(f"{100 * (end or 0.0):.6g}" for end in values)
@@ -449,7 +448,7 @@ def _people_row(models: PairModels, scale: Scale) -> PeopleRow:
         interval=format_ends(pair.human) or pair.human.reason or "no interval",
         people_exact=exact_points(pair.human),
         best="no model" if best is None else format_points(best.score),
-        best_exact="" if best is None else exact_points(IntervalValue(value=best.score.value)),
+        best_exact="" if best is None else exact_points(Estimate(value=best.score.value)),
         side=models.side,
         agreement=format_agreement(pair),
         low=pair.trust == "low",

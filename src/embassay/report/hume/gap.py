@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from embassay.document.blocks import Block, Table, Verdict, file_tables, join_names, plain_text
 from embassay.protocols.hume.record import (
-    IntervalValue,
     PairRecord,
     Summary,
     SystemScore,
@@ -68,6 +67,7 @@ from embassay.report.hume.families import (
 from embassay.report.notes import Note, list_notes
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun, read_hume_summary
+from embassay.stats import Estimate
 
 PAPER = "hume_table*"
 """Tables in the paper's layout; what the others say stands on the page."""
@@ -343,7 +343,7 @@ def _pair_line(pair: PairRecord, score: SystemScore) -> PairLine:
     )  # fmt: skip
 
 
-def _difference_words(bar: IntervalValue | None) -> str:
+def _difference_words(bar: Estimate | None) -> str:
     if bar is None or bar.value is None:
         return ""
     ends = format_ends(bar)

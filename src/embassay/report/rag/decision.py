@@ -43,7 +43,8 @@ def _standings_table(decision: Decision) -> Table:
 
 
 def _format_ends(standing: DecisionStanding) -> str:
-    return f"{standing.low:+.3f} to {standing.high:+.3f}"
+    low, high = standing.ends
+    return f"{low:+.3f} to {high:+.3f}"
 
 
 def _say_standing(standing: DecisionStanding) -> str:

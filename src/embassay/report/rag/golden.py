@@ -32,7 +32,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, select_kind, state_count, state_value
 from embassay.protocols.rag.golden.conclusions import set_claims
 from embassay.protocols.rag.golden.final_lists import ListedPassage
-from embassay.protocols.rag.golden.summary import Golden, IntervalFigure, Query, read_golden
+from embassay.protocols.rag.golden.summary import Golden, Query, read_golden
 from embassay.protocols.rag.golden.trust import judge_warnings, may_be_at_chance
 from embassay.report.board import Board
 from embassay.report.rag.decision import quantities_blocks
@@ -58,6 +58,7 @@ from embassay.report.rag.tables import CLAIMS, DOUBTS, STOPPED, failed_list, fai
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun
 from embassay.runs.spending import format_dollars
+from embassay.stats import Estimate
 
 
 def say_stops(golden: Golden) -> str:
@@ -495,7 +496,7 @@ def _claim_rows(golden: Golden) -> Iterator[list[str]]:
 def _steadiness_rows(golden: Golden) -> Iterator[list[str]]:
     """What was judged twice: the value and its interval."""
     repeat, ranking = golden.repeated, golden.ranking
-    found: list[tuple[str, IntervalFigure | None, str]] = []
+    found: list[tuple[str, Estimate | None, str]] = []
     if repeat is not None and not repeat.reason:
         found.append(("Same grade", repeat.exact, "share of passages graded twice"))
         found.append(("Turned round", repeat.discordant, "share of pairs that a repeat orders differently"))

@@ -19,7 +19,6 @@ from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import (
     Golden,
     HumanCheck,
-    IntervalFigure,
     JudgeCalls,
     JudgeFacts,
     Query,
@@ -29,6 +28,7 @@ from embassay.protocols.rag.golden.summary import (
 )
 from embassay.records import Result
 from embassay.report.rag.tables import CLAIMS
+from embassay.stats import Estimate
 
 COUNTED = {
     "S2": (("dense", "by vectors"), ("sparse", "by words")),
@@ -229,7 +229,7 @@ def judge_bars(golden: Golden) -> tuple[Line, ...]:
     return tuple(line for line in lines if line is not None)
 
 
-def bar_line(title: str, figure: IntervalFigure | None, what: str, scale: Scale = SHARE) -> Line | None:
+def bar_line(title: str, figure: Estimate | None, what: str, scale: Scale = SHARE) -> Line | None:
     """A figure as bar and tick, its text, its n and how to read it; None where there is none."""
     if figure is None:
         return None
@@ -260,7 +260,7 @@ def say_repeats(repeated: Repeated | None) -> str:
     )
 
 
-def _shift_words(shift: IntervalFigure | None) -> str:
+def _shift_words(shift: Estimate | None) -> str:
     if shift is None or shift.value is None:
         return ""
     has_ends = shift.low is not None and shift.high is not None
@@ -394,13 +394,13 @@ def check_table(check: HumanCheck) -> Table:
     )
 
 
-def _interval_text(figure: IntervalFigure, decimals: int = 3) -> str:
+def _interval_text(figure: Estimate, decimals: int = 3) -> str:
     if figure.low is None or figure.high is None:
         return "no interval"
     return numbers.format_interval(figure.low, figure.high, decimals)
 
 
-def _figure_result(figure: IntervalFigure) -> Result:
+def _figure_result(figure: Estimate) -> Result:
     return Result("rag", "golden", "", "", "", "", "", "", figure.value, figure.n, figure.low, figure.high)
 
 

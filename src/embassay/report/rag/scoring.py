@@ -467,15 +467,15 @@ def _evidence_entry(evidence: CitedNumber | None, unit: Unit) -> Entry:
     sign = "%" if unit is PERCENT else ""
     small = unit.interval(*ends) + sign if ends else "no interval"
     exact = ",".join(f"{value:.6g}" for value in (evidence.value, *ends))
-    return Entry(unit.text(evidence.value) + sign, small, exact)
+    return Entry(unit.text(evidence.point) + sign, small, exact)
 
 
 def _draw_ceiling(reached: CitedNumber | None, ceiling: CitedNumber | None) -> Markup:
     """From 0 to 1: reached, lost in the ordering, lost in the pool; whiskers over the intervals of the two borders."""
     if reached is None:
         return Markup("")
-    actual = _to_share(reached.value)
-    best = max(actual, _to_share(ceiling.value)) if ceiling is not None else actual
+    actual = _to_share(reached.point)
+    best = max(actual, _to_share(ceiling.point)) if ceiling is not None else actual
     parts = [
         f'<rect class="q4" width="{percent(100 * actual)}"/>',
         f'<rect class="q2" x="{percent(100 * actual)}" width="{percent(100 * (best - actual))}"/>',

@@ -12,7 +12,6 @@ from embassay.document.blocks import Block, Entry, Line, Table, Verdict
 from embassay.document.marks import Scale, difference_mark, scale_of
 from embassay.document.marks import percent as across
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
     Advice,
@@ -48,6 +47,7 @@ from embassay.report.rag.frontier import (
     undecided_stacks,
 )
 from embassay.report.record import Record
+from embassay.stats import Estimate
 
 MIB = 2**20
 
@@ -59,7 +59,7 @@ def stack_markup(id: str, place: int | None = None) -> Markup:
 
 
 def figure_entry(
-    value: IntervalFigure | None, *, signed: bool = False, factor: float = 1.0, sign: str = ""
+    value: Estimate | None, *, signed: bool = False, factor: float = 1.0, sign: str = ""
 ) -> Entry:
     """A figure over its interval; why there is none."""
     if value is None or value.value is None:

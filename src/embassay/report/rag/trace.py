@@ -20,7 +20,7 @@ def trace_verdict(record: Record, _: Board) -> Verdict:
     if largest is None:
         return Verdict((_verdict(trace),), ((_lede(trace),),))
     share = largest.share
-    lost = Claim(largest.stage, "is", "lost", value=share.estimate, low=share.low, high=share.high)
+    lost = Claim(largest.stage, "is", "lost", value=share.value, low=share.low, high=share.high)
     return Verdict((_verdict(trace),), ((_lede(trace),),), (lost,))
 
 
@@ -65,7 +65,8 @@ def _lede(trace: Trace) -> str:
 
 def _share(loss: StageLoss) -> str:
     share = loss.share
-    return f"{share.estimate:.0%} ({100 * share.low:.0f}-{share.high:.0%})"
+    low, high = share.ends
+    return f"{share.point:.0%} ({100 * low:.0f}-{high:.0%})"
 
 
 def _loss_table(losses: list[StageLoss], title: str, name: str) -> Table:

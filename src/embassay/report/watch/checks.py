@@ -77,8 +77,8 @@ def _panel_ledes(panel: PanelEffect) -> Iterator[str]:
             f"{interval_text(panel.turned)} crossed the line of relevance, as labels of a golden set would."
         )
     if panel.kappa is not None:
-        kappa = panel.kappa
-        yield f"Grades then and now: weighted kappa {kappa.estimate:.2f} ({kappa.low:.2f} to {kappa.high:.2f})."
+        kappa, (low, high) = panel.kappa, panel.kappa.ends
+        yield f"Grades then and now: weighted kappa {kappa.point:.2f} ({low:.2f} to {high:.2f})."
 
 
 def _golden_ledes(golden: GoldenEffect) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -221,10 +220,11 @@ def find_doubts(
     odd = []
     for key, likely in zip(marks, calibration.probability(first, second), strict=True):
         mean = statistics.fmean(marks[key])
-        if (likely.low > 0.5 and mean < cut) or (likely.high < 0.5 and mean >= cut):
+        low, high = likely.ends
+        if (low > 0.5 and mean < cut) or (high < 0.5 and mean >= cut):
             texts = (_cut_text(pairs[key].payload["text1"]), _cut_text(pairs[key].payload["text2"]))
             odd.append(DoubtedPair(key, texts, len(marks[key]), mean, likely))
-    return tuple(sorted(odd, key=lambda doubt: -abs(doubt.probability.value - 0.5))[:MOST_DOUBTS])
+    return tuple(sorted(odd, key=lambda doubt: -abs(doubt.probability.point - 0.5))[:MOST_DOUBTS])
 
 
 @dataclass(frozen=True)
@@ -439,7 +439,7 @@ def _agreement_interval(family: Family, answers: str, coefficient: str) -> tuple
     from embassay.protocols.hume.resampling import agreement_intervals
 
     interval = agreement_intervals(family, json.loads(answers))[coefficient]
-    return None if math.isnan(interval.low) else (interval.low, interval.high)
+    return None if interval.low is None else interval.ends
 
 
 def _parse_value(task: StudyTask, item: Item, value: Any) -> Any:

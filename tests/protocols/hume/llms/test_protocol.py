@@ -59,7 +59,7 @@ def test_a_good_model_saves_all_but_the_sample() -> None:
     found = decide_task("t", "classification", draws, people)
     assert found.saved == 80
     assert found.contradicted is not None
-    assert (found.contradicted.n, found.contradicted.estimate) == (20, 0.0)
+    assert (found.contradicted.n, found.contradicted.value) == (20, 0.0)
     assert not found.biased
 
 
@@ -177,7 +177,7 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
         len(found.open),
         len(items),
     )
-    assert row.contradicted.value == found.contradicted.estimate
+    assert row.contradicted.value == found.contradicted.value
     run = score(path, out=tmp_path / "run", tokenizer="words", resamples=20)
     assert read_divided(run.path) == (row,)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.protocols.hume.record import Agreement, IntervalValue, PairRecord, Summary, SystemScore
+from embassay.protocols.hume.record import Agreement, PairRecord, Summary, SystemScore
 from embassay.protocols.hume.results.gaps import gap_table
+from embassay.stats import Estimate
 
 LANGS = ("eng", "rus", "dan", "nob")
 """Of classes 5, 4, 3 and 1."""
@@ -17,11 +18,11 @@ def _pair(number: int, rng: np.random.Generator) -> PairRecord:
     gap = (
         0.05 * {"eng": 5, "rus": 4, "dan": 3, "nob": 1}[lang] + 0.2 * agreement + float(rng.normal(0, 0.005))
     )
-    value = IntervalValue(value=agreement)
+    value = Estimate(value=agreement)
     return PairRecord(
         task=f"t{number}", dataset=f"d{number}", lang=lang, family="sts", measure="spearman", n=9, words=words,
-        human=IntervalValue(value=0.4 + gap),
-        models=tuple(SystemScore(system=name, kind="embedding", score=IntervalValue(value=0.4)) for name in "ab"),
+        human=Estimate(value=0.4 + gap),
+        models=tuple(SystemScore(system=name, kind="embedding", score=Estimate(value=0.4)) for name in "ab"),
         agreement=Agreement(coefficient="spearman", value=value, band="", annotators=2, items=9, annotations=18),
     )  # fmt: skip
 

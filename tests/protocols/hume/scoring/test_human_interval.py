@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.scoring import bootstrap_queries, human_interval, is_outside, score_people
+from embassay.protocols.hume.scoring import bootstrap_queries, human_interval, score_people
 from embassay.protocols.hume.study import TaskSpec
 from embassay.stats import bootstrap_ci
 
@@ -49,8 +47,8 @@ def test_table_8(pair: str) -> None:
     family, score, n, annotators, low, high, best, starred = PAIRS[pair]
     found = human_interval(family, score, annotators, n)
     assert (100 * found.low, 100 * found.high) == pytest.approx((low, high), abs=0.1)
-    assert (found.estimate, found.n) == (score, n)
-    assert is_outside(best / 100, found) is starred
+    assert (found.value, found.n) == (score, n)
+    assert found.excludes(best / 100) is starred
 
 
 def test_fourteen_stars() -> None:
@@ -61,16 +59,16 @@ def test_fourteen_stars() -> None:
 def test_options() -> None:
     """No interval from one annotator or too few ratings; Bonett and Wright's; ends are inside."""
     nothing = human_interval("reranking", 0.9, [0.9], 30, one_annotator="none")
-    assert math.isnan(nothing.low)
+    assert nothing.low is None
     assert nothing.method == "none: one annotator"
-    assert is_outside(0.1, nothing) is None
+    assert nothing.excludes(0.1) is None
     assert human_interval("sts", 0.5, [0.5], 3).method == "none: fewer than 4 items"
     wide = human_interval("sts", 0.826478, [0.8, 0.7], 40, error="bonett-wright")
     assert (wide.low, wide.high) == pytest.approx((0.666108, 0.913806), abs=1e-6)
     span = human_interval("clustering", 0.6, [0.7, 0.5], 30)
     assert span.method == "range of 2 annotators"
-    assert not is_outside(0.7, span)
-    assert is_outside(0.71, span)
+    assert not span.excludes(0.7)
+    assert span.excludes(0.71)
 
 
 def test_bootstrap_over_queries() -> None:
@@ -84,10 +82,10 @@ def test_bootstrap_over_queries() -> None:
     found = bootstrap_queries(gold, answers)
     expected = bootstrap_ci([1] * 6 + [0.75] * 2 + [(1 / 3 + 0.5) / 2] * 4)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
-    assert found.estimate == pytest.approx(
+    assert found.value == pytest.approx(
         score_people(TaskSpec("t", "reranking", "eng"), gold, answers).score()
     )
-    assert found.low < found.estimate < found.high
+    assert found.low < found.value < found.high
     assert found == bootstrap_queries(gold, answers)
     assert len({bootstrap_queries(gold, answers, seed=seed) for seed in range(8)}) > 1
     with pytest.raises(UsageError, match="Nobody answered"):

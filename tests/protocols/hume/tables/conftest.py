@@ -13,7 +13,6 @@ from embassay.protocols.hume.published.standings import ADVICE, pair_difficulty,
 from embassay.protocols.hume.record import (
     Agreement,
     Annotator,
-    IntervalValue,
     PairRecord,
     SeparationNeed,
     Summary,
@@ -21,6 +20,7 @@ from embassay.protocols.hume.record import (
 )
 from embassay.protocols.hume.results.conclusions import Contender, count_wins, make_matrix, rank_by_mean
 from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN
+from embassay.stats import Estimate
 
 SHORT = {
     "MiniLM": 22.7, "mpnet": 109, "e5-mistral": 7111, "gemma": 300, "gte-Qwen2": 1780, "jasper": 1999,
@@ -61,7 +61,7 @@ def _pair(pair, row: dict[str, str]) -> PairRecord:
         measure=MAIN[pair.family],
         group=pair.group,
         n=pair.n_items,
-        human=IntervalValue(value=human, low=low, high=high, n=pair.n_items, method="printed"),
+        human=Estimate(value=human, low=low, high=high, n=pair.n_items, method="printed"),
         annotators=tuple(
             Annotator(id=f"annotator {k + 1}", kind="person", score=human, items=pair.n_items)
             for k in range(pair.n_annotators)
@@ -72,7 +72,7 @@ def _pair(pair, row: dict[str, str]) -> PairRecord:
             SystemScore(
                 system=name,
                 kind="embedding",
-                score=IntervalValue(value=value),
+                score=Estimate(value=value),
                 outside=not low <= value <= high,
             )
             for name, value in scores.items()
@@ -88,7 +88,7 @@ def _pair(pair, row: dict[str, str]) -> PairRecord:
 def _agreement(pair, value: float) -> Agreement:
     coefficient = COEFFICIENT[pair.family]
     return Agreement(
-        coefficient=coefficient, value=IntervalValue(value=value, n=pair.n_items),
+        coefficient=coefficient, value=Estimate(value=value, n=pair.n_items),
         band=agreement_band(value, BANDS[coefficient]), annotators=2, items=pair.n_items,
         annotations=2 * pair.n_items,
     )  # fmt: skip
@@ -104,7 +104,7 @@ def small_record() -> Summary:
         family="classification",
         measure="accuracy",
         n=40,
-        human=IntervalValue(value=0.7, low=0.55, high=0.82, n=40, method="95% Wilson"),
+        human=Estimate(value=0.7, low=0.55, high=0.82, n=40, method="95% Wilson"),
         annotators=(
             Annotator(id="ann", kind="simulated", score=0.65, items=40, seconds=4.0),
             Annotator(id="bob", kind="simulated", score=0.7, items=40, seconds=6.5, flagged=2),
@@ -112,31 +112,31 @@ def small_record() -> Summary:
         conventions={"paper": 0.7, "pooled": 0.7, "mean": 0.675, "first": 0.65},
         agreement=Agreement(
             coefficient="fleiss_kappa",
-            value=IntervalValue(value=0.31, low=0.1, high=0.5, n=40),
+            value=Estimate(value=0.31, low=0.1, high=0.5, n=40),
             band="fair",
             annotators=2,
             items=40,
             annotations=80,
             extras={"cohen_kappa": 0.32, "percent_agreement": 0.6, "alpha": None, "zeta": 1},
         ),
-        ceiling=IntervalValue(value=0.6, low=0.45, high=0.75, n=40),
+        ceiling=Estimate(value=0.6, low=0.45, high=0.75, n=40),
         models=(
             SystemScore(
                 system="minilm",
                 kind="embedding",
-                score=IntervalValue(value=0.9, n=40),
+                score=Estimate(value=0.9, n=40),
                 outside=True,
                 percent_of_human=128.57,
-                difference=IntervalValue(value=0.2, low=0.05, high=0.35, n=40),
+                difference=Estimate(value=0.2, low=0.05, high=0.35, n=40),
                 p=0.01,
                 among_people=1.0,
             ),
-            SystemScore(system="bm25", kind="classical", score=IntervalValue(value=0.5, n=40), outside=True),
+            SystemScore(system="bm25", kind="classical", score=Estimate(value=0.5, n=40), outside=True),
             SystemScore(
-                system="lost|model", kind="embedding", score=IntervalValue(value=None, reason="it failed")
+                system="lost|model", kind="embedding", score=Estimate(value=None, reason="it failed")
             ),
         ),
-        llms=(SystemScore(system="stub", kind="llm", score=IntervalValue(value=0.8, n=40), outside=False),),
+        llms=(SystemScore(system="stub", kind="llm", score=Estimate(value=0.8, n=40), outside=False),),
         difficulty="easy",
         trust="low",
         superhuman_on_noise=True,
@@ -146,7 +146,7 @@ def small_record() -> Summary:
     )
     alone = PairRecord(
         task="Topics (dan)", dataset="Topics", lang="dan", family="clustering", measure="v_measure", n=30,
-        human=IntervalValue(value=0.5, n=30), annotators=(Annotator(id="cat", kind="person", score=0.5, items=30),),
+        human=Estimate(value=0.5, n=30), annotators=(Annotator(id="cat", kind="person", score=0.5, items=30),),
         conventions={"paper": 0.5, "pooled": None, "mean": 0.5, "first": 0.5}, difficulty="moderate",
     )  # fmt: skip
     return Summary(title="Our study", source="study", seed=7, pairs=(feelings, alone))

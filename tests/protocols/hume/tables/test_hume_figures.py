@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from embassay.protocols.hume.published.standings import compare_people_with_models
-from embassay.protocols.hume.record import IntervalValue, Summary, SystemPlace
+from embassay.protocols.hume.record import Summary, SystemPlace
 from embassay.protocols.hume.tables import make_figures
 from embassay.protocols.kernel.tables import ColumnTable
+from embassay.stats import Estimate
 
 INEXACT = 0.1 + 1e-9
 """Points that rounded inputs may differ by from the paper's figures."""
@@ -173,9 +174,9 @@ def test_small(small_record: Summary) -> None:
 
 def test_only_ranked_models_count(small_record: Summary) -> None:
     """What the record gives no rank is in no median, as in its wins."""
-    place = SystemPlace(system="minilm", kind="embedding", mean=IntervalValue(value=0.9), rank=1)
+    place = SystemPlace(system="minilm", kind="embedding", mean=Estimate(value=0.9), rank=1)
     beside = SystemPlace(
-        system="bm25", kind="classical", mean=IntervalValue(value=None, reason="not vectors"), rank=None
+        system="bm25", kind="classical", mean=Estimate(value=None, reason="not vectors"), rank=None
     )
     first, second = compare_people_with_models(small_record.model_copy(update={"places": (place, beside)}))
     assert first.standing is not None

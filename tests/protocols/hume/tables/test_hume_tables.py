@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from embassay.protocols.hume.record import IntervalValue, Summary
+from embassay.protocols.hume.record import Summary
 from embassay.protocols.hume.tables import agreement_table, annotators_table
+from embassay.stats import Estimate
 
 
 def test_agreement(small_record: Summary) -> None:
@@ -34,8 +35,8 @@ def test_intervals_of_further_coefficients(small_record: Summary) -> None:
     first = small_record.pairs[0]
     assert first.agreement is not None
     bars = {
-        "cohen_kappa": IntervalValue(value=0.32, low=0.11, high=0.52, n=40),
-        "alpha": IntervalValue(value=None, reason="constant"),
+        "cohen_kappa": Estimate(value=0.32, low=0.11, high=0.52, n=40),
+        "alpha": Estimate(value=None, reason="constant"),
     }
     agreement = first.agreement.model_copy(update={"intervals": bars})
     pair = first.model_copy(update={"agreement": agreement})

@@ -76,9 +76,9 @@ def test_table_7_p_values_from_their_statistics(made):
 
 def test_facts_of_the_estimators():
     """Hodges-Lehmann with self-pairs, and Holm's correction, on numbers done by hand (spec 13.4)."""
-    assert hodges_lehmann([1, 2, 3]).estimate == 2
-    assert hodges_lehmann([0, 0, 10]).estimate == 2.5
-    assert hodges_lehmann([7.5]).estimate == 7.5
+    assert hodges_lehmann([1, 2, 3]).value == 2
+    assert hodges_lehmann([0, 0, 10]).value == 2.5
+    assert hodges_lehmann([7.5]).value == 7.5
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert wilcoxon(np.arange(1.0, 55.0)).p * 4 == pytest.approx(6.503e-10, rel=1e-4)
 

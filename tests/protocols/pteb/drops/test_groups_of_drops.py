@@ -125,11 +125,11 @@ def test_against_the_original_score() -> None:
     assert found.above.first is not None
     assert found.above.second is not None
     assert found.above.difference is not None
-    assert found.above.first.delta.estimate == pytest.approx(fmean(high))
-    assert found.above.second.delta.estimate == pytest.approx(fmean(low))
+    assert found.above.first.delta.value == pytest.approx(fmean(high))
+    assert found.above.second.delta.value == pytest.approx(fmean(low))
     difference = found.above.difference
-    assert difference.estimate == pytest.approx(fmean(high) - fmean(low))
-    assert difference.low < difference.estimate < difference.high < 0
+    assert difference.value == pytest.approx(fmean(high) - fmean(low))
+    assert difference.low < difference.value < difference.high < 0
     assert found.correlation == pytest.approx(-1)
     expected = spearmanr([p.original for p in points], [p.delta for p in points]).statistic
     assert found.correlation == pytest.approx(expected)
@@ -161,7 +161,7 @@ def test_few_datasets_have_no_interval() -> None:
         1,
         "no interval: 1 dataset, fewer than 5",
     )
-    assert math.isnan(group.delta.low)
+    assert group.delta.low is None
 
 
 def test_the_interval_draws_datasets_with_all_their_cells() -> None:
@@ -211,15 +211,15 @@ def test_english_against_other_languages() -> None:
         Drop("retrieval", "odd", "und", "a", 0.9, -0.5, 6),
     ]
     found = by_language(points)
-    assert [(one.name, round(one.delta.estimate, 4)) for one in found.groups] == [
+    assert [(one.name, round(one.delta.value, 4)) for one in found.groups] == [
         ("English", -0.06),
         ("other languages", -0.05),
         ("English and another", -0.09),
     ]
     assert found.difference.difference is not None
-    assert found.difference.difference.estimate == pytest.approx(-0.01)
+    assert found.difference.difference.value == pytest.approx(-0.01)
     assert found.same_datasets.difference is not None
-    assert found.same_datasets.difference.estimate == pytest.approx(0.03)
+    assert found.same_datasets.difference.value == pytest.approx(0.03)
     assert [one.name for one in found.languages] == ["ara-eng", "eng", "spa"]
     assert found.missing == (Skipped("language not known", 1, ("a retrieval/odd",)),)
 

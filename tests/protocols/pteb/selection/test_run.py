@@ -81,7 +81,7 @@ def test_tables_4_and_5_are_direct_computations(four):
         ]
         direct = hodges_lehmann(means, n_resamples=1000, seed=1337)
         assert five["Average"][i] == pytest.approx(np.mean(means))
-        assert five["HL"][i] == pytest.approx(direct.estimate)
+        assert five["HL"][i] == pytest.approx(direct.value)
         assert (five["CI low"][i], five["CI high"][i]) == pytest.approx((direct.low, direct.high))
         assert five["Datasets"][i] == 3
 

@@ -59,10 +59,10 @@ def test_published_table_11():
         values = with_mean(mean, middle)
         ratings += [Rating(own[i % 50].pair_id, f"{lang}-{i // 50}", float(v)) for i, v in enumerate(values)]
     *each, total = results_of(ratings, items)
-    assert {one.lang: (round(one.mean.estimate, 2), one.median) for one in each} == PUBLISHED
+    assert {one.lang: (round(one.mean.value, 2), one.median) for one in each} == PUBLISHED
     assert all(one.accepted for one in each)
-    assert round(total.mean.estimate, 2) == 4.05
-    assert total.mean.estimate == pytest.approx(fmean(mean for mean, _ in PUBLISHED.values()))
+    assert round(total.mean.value, 2) == 4.05
+    assert total.mean.value == pytest.approx(fmean(mean for mean, _ in PUBLISHED.values()))
     assert (total.ratings, total.rated, total.accepted) == (800, 400, True)
     table = next(make_tables((*each, total), (), 3.0))
     assert [row[0] for row in table.rows] == [*PUBLISHED, "Total"]
@@ -87,18 +87,18 @@ def test_every_number_is_a_direct_computation():
     ratings = [Rating(f"fra-{i}", f"r{r}", table[r, i]) for r in range(2) for i in range(40)]
     one, total = results_of(ratings, items)
     means = table.mean(axis=0)
-    assert one.mean.estimate == pytest.approx(means.mean())
-    assert one.mean.low < one.mean.estimate < one.mean.high
+    assert one.mean.value == pytest.approx(means.mean())
+    assert one.mean.low < one.mean.value < one.mean.high
     error = means.std(ddof=1) / math.sqrt(40)
     assert one.mean.high - one.mean.low == pytest.approx(2 * 1.96 * error, rel=0.15)
     assert one.median == median(table.ravel())
-    assert one.share.estimate == pytest.approx((means >= 3).mean())
-    assert one.alpha.estimate == pytest.approx(krippendorff_alpha(table))
-    assert one.alpha.low < one.alpha.estimate < one.alpha.high
+    assert one.share.value == pytest.approx((means >= 3).mean())
+    assert one.alpha.value == pytest.approx(krippendorff_alpha(table))
+    assert one.alpha.low < one.alpha.value < one.alpha.high
     assert one.rating_counts == tuple((table == grade).sum() for grade in range(6))
     assert one.pair_counts == tuple((np.floor(means + 0.5) == grade).sum() for grade in range(6))
     assert one.accepted == (means.mean() >= 3)
-    assert total.mean.estimate == pytest.approx(one.mean.estimate)
+    assert total.mean.value == pytest.approx(one.mean.value)
 
 
 def test_the_threshold_is_reached_at_the_threshold():
@@ -116,7 +116,7 @@ def test_pairs_with_one_rating_count_as_pairs():
     items = pairs("fra", 2)
     ratings = [Rating("fra-0", "a", 5.0), Rating("fra-0", "b", 3.0), Rating("fra-1", "a", 2.0)]
     one, _ = results_of(ratings, items)
-    assert one.mean.estimate == pytest.approx((4 + 2) / 2)
+    assert one.mean.value == pytest.approx((4 + 2) / 2)
     assert (one.rated, one.incomplete, one.ratings) == (2, 1, 3)
 
 

@@ -281,7 +281,7 @@ def test_more_pairs_are_told_of_where_others_could_turn_a_verdict(draw, fill):
     mean = next(one.mean for one in scored.results if one.lang == "fra")
     assert mean.low <= 3 <= mean.high
     said = CliRunner().invoke(validation, ["score", str(study.path), "--label-price", "0.5"]).output
-    first = forecast_undecided(mean.estimate - 3, (mean.high - mean.low) / 2, 12)[0]
+    first = forecast_undecided(mean.value - 3, (mean.high - mean.low) / 2, 12)[0]
     line = next(one for one in said.splitlines() if one.startswith("fra: 50 more"))
     assert line.split()[3:] == [
         "about",

@@ -33,12 +33,12 @@ def test_where_all_is_rated_it_is_the_change_of_the_valid() -> None:
     assert result.all == pytest.approx(-0.3)
     assert result.valid is not None
     assert result.invalid is not None
-    assert result.valid.estimate == pytest.approx(-0.125)
-    assert result.invalid.estimate == pytest.approx(-0.3 + 0.125)
+    assert result.valid.value == pytest.approx(-0.125)
+    assert result.invalid.value == pytest.approx(-0.3 + 0.125)
     assert result.valid.low < -0.125 < result.valid.high
     assert (result.rated, result.units, result.refused) == (20, 20, 0)
     assert result.share is not None
-    assert result.share.estimate == pytest.approx(0.8)
+    assert result.share.value == pytest.approx(0.8)
 
 
 def test_ratings_of_a_part_are_moved_by_what_the_whole_is_known_to_change() -> None:
@@ -49,7 +49,7 @@ def test_ratings_of_a_part_are_moved_by_what_the_whole_is_known_to_change() -> N
     result = valid_change("mean", made, RatedItems(rated, np.ones(len(rated))))
     assert result.valid is not None
     assert loss[rated].mean() == pytest.approx(0.286, abs=0.001)
-    assert result.valid.estimate == pytest.approx(-0.25, abs=0.01)
+    assert result.valid.value == pytest.approx(-0.25, abs=0.01)
     assert result.worth > 1.5 * len(rated)
 
 
@@ -65,7 +65,7 @@ def test_a_correlation_is_that_of_the_valid_pairs() -> None:
     by_scipy = spearmanr(after[kept], gold[kept])[0] - spearmanr(before[kept], gold[kept])[0]
     assert result.all == pytest.approx(spearmanr(after, gold)[0] - spearmanr(before, gold)[0])
     assert result.valid is not None
-    assert result.valid.estimate == pytest.approx(by_scipy, abs=0.02)
+    assert result.valid.value == pytest.approx(by_scipy, abs=0.02)
     assert result.valid.high < 0.1
     assert result.all < -0.4
 
@@ -75,7 +75,7 @@ def test_half_the_raters_weigh_a_half() -> None:
     after = [0.0] + [1.0] * 16 + [0.0] * 3
     result = valid_change("mean", units([1.0] * 20, after), everything([0.5] + [1.0] * 16 + [0.0] * 3))
     assert result.valid is not None
-    assert result.valid.estimate == pytest.approx(-0.5 / 16.5)
+    assert result.valid.value == pytest.approx(-0.5 / 16.5)
 
 
 def test_what_nobody_could_rate_widens_the_interval_to_both_readings() -> None:
@@ -89,7 +89,7 @@ def test_what_nobody_could_rate_widens_the_interval_to_both_readings() -> None:
     assert without.valid is not None
     assert doubt.refused == 6
     assert doubt.rated == 24
-    assert doubt.valid.estimate == pytest.approx(without.valid.estimate)
+    assert doubt.valid.value == pytest.approx(without.valid.value)
     assert doubt.valid.low <= min(without.valid.low, sure.valid.low)
     assert doubt.valid.high >= max(without.valid.high, sure.valid.high)
 

@@ -13,7 +13,6 @@ from embassay.protocols.rag.golden.summary import (
     Golden,
     GoldenRunSettings,
     HumanCheck,
-    IntervalFigure,
     JudgeCalls,
     JudgeFacts,
     PlaceBias,
@@ -25,8 +24,9 @@ from embassay.protocols.rag.golden.summary import (
     read_golden,
     write_golden,
 )
+from embassay.stats import Estimate
 
-SOME = IntervalFigure(0.5, 0.4, 0.6, 30)
+SOME = Estimate(0.5, 0.4, 0.6, 30)
 WHOLE = Golden(
     GoldenRunSettings(
         "corpus.jsonl", "queries.jsonl", "wordllama", "identity", "simulated", "bayes", 1337,

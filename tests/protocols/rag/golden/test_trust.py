@@ -11,14 +11,14 @@ from embassay.protocols.rag.golden.summary import (
     Golden,
     GoldenRunSettings,
     HumanCheck,
-    IntervalFigure,
     Repeated,
 )
 from embassay.protocols.rag.golden.trust import judge_warnings, note_passages_addressing_judge, rank_agreement
+from embassay.stats import Estimate
 
-NONE = IntervalFigure(None)
-GOOD = IntervalFigure(0.6, 0.4, 0.8, 40)
-CHANCE = IntervalFigure(0.02, -0.1, 0.14, 40)
+NONE = Estimate(None)
+GOOD = Estimate(0.6, 0.4, 0.8, 40)
+CHANCE = Estimate(0.02, -0.1, 0.14, 40)
 
 
 @dataclass
@@ -38,7 +38,7 @@ def golden(**found) -> Golden:
     return Golden(settings, (), **found)
 
 
-def check(kappa: IntervalFigure, graded: int = 40) -> HumanCheck:
+def check(kappa: Estimate, graded: int = 40) -> HumanCheck:
     return HumanCheck("check.csv", 4, 40, 0, graded, 0, 0, NONE, NONE, NONE, NONE, kappa)
 
 
@@ -85,7 +85,7 @@ def test_no_passage_of_the_sample_speaks_to_a_judge():
 
 def test_pairs_in_the_order_of_the_search():
     """By hand: of (5, 3), (5, 1), (3, 1) the search has all three; of (1, 5), (1, 1'), (5, 1') one of two."""
-    assert rank_agreement([Asked([5, 3, 1])]) == IntervalFigure(1.0, n=3)
+    assert rank_agreement([Asked([5, 3, 1])]) == Estimate(1.0, n=3)
     found = rank_agreement([Asked([5, 3, 1]), Asked([1, 5, 1])])
     assert (found.value, found.n) == (4 / 5, 5)
     assert (found.low, found.high) == (0.5, 1.0)
@@ -101,8 +101,8 @@ def test_what_has_no_grade_or_is_not_done_counts_nothing():
 @pytest.mark.parametrize(
     ("found", "word"),
     [
-        ({"rank_agreement": IntervalFigure(0.47, 0.41, 0.53, 900)}, "47% of pairs"),
-        ({"rank_agreement": IntervalFigure(0.56, 0.49, 0.63, 900)}, "56% of pairs"),
+        ({"rank_agreement": Estimate(0.47, 0.41, 0.53, 900)}, "47% of pairs"),
+        ({"rank_agreement": Estimate(0.56, 0.49, 0.63, 900)}, "56% of pairs"),
         ({"repeated": Repeated(40, 4, kappa=CHANCE)}, "agrees with itself"),
         ({"human": (check(CHANCE),)}, "AT CHANCE"),
         ({"labels": {"grade4plus5_pool_prevalence_median_percent": 70.0}}, "70%"),
@@ -116,7 +116,7 @@ def test_each_sign_of_a_judge_at_chance_is_a_warning(found, word):
 
 def test_a_few_repeats_leave_chance_open_and_no_more():
     """A real judge: kappa .33 from -.42 to .81 over 12 passages is no proof of chance, from -.1 to .1 it is."""
-    for figure, proof in ((IntervalFigure(0.33, -0.42, 0.81, 12), False), (CHANCE, True)):
+    for figure, proof in ((Estimate(0.33, -0.42, 0.81, 12), False), (CHANCE, True)):
         repeated = Repeated(figure.n, 4, NONE, NONE, figure, NONE)
         (warning,) = judge_warnings(golden(repeated=repeated))
         assert ("close to random" in warning) == proof
@@ -128,7 +128,7 @@ def test_a_good_judge_is_not_warned_about():
     """Nor one of whom nothing is known."""
     assert judge_warnings(golden()) == ()
     known = {
-        "rank_agreement": IntervalFigure(0.72, 0.64, 0.8, 900), "repeated": Repeated(40, 4, kappa=GOOD),
+        "rank_agreement": Estimate(0.72, 0.64, 0.8, 900), "repeated": Repeated(40, 4, kappa=GOOD),
         "human": (check(GOOD), check(CHANCE, graded=0), check(CHANCE, graded=9)),
         "labels": {"grade4plus5_pool_prevalence_median_percent": 12.6},
     }  # fmt: skip

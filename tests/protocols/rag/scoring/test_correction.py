@@ -263,7 +263,22 @@ def test_what_more_would_buy_is_told_of_all_that_is_open(p, open_) -> None:
     """By Holm over the differences: the interval of one alone may leave 0 outside."""
     rows = [
         Correction(
-            "a", other, "nDCG@5", 0.1, 0.01, 0.19, 0.1, 0.01, 0.19, 0.1, 1.0, "queries", 40, 400, 50, p
+            0.1,
+            0.01,
+            0.19,
+            40,
+            run="a",
+            other=other,
+            measure="nDCG@5",
+            alone=0.1,
+            alone_low=0.01,
+            alone_high=0.19,
+            judge=0.1,
+            slope=1.0,
+            unit="queries",
+            total=400,
+            effective=50,
+            p=p,
         )
         for other in ("b", "c")
     ]

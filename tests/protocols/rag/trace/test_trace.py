@@ -94,9 +94,9 @@ def test_shares_are_by_question_and_tag() -> None:
     trace = trace_pipeline(pipeline, needed, tags={"q0": ["long"], "q1": ["short"]}, resamples=500)
     by = {(loss.stage, loss.tag): loss for loss in trace.losses}
     share = by["search", ""].share
-    assert (by["search", ""].lost, share.n, share.estimate) == (3, 11, pytest.approx(3 / 11))
+    assert (by["search", ""].lost, share.n, share.value) == (3, 11, pytest.approx(3 / 11))
     assert share.low == 0 < share.high < 0.7
-    assert by["search", "long"].share.estimate == 0.75
+    assert by["search", "long"].share.value == 0.75
     assert by["search", "short"].lost == 0
     assert trace.in_prompt == 8
 

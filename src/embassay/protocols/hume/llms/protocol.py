@@ -36,7 +36,7 @@ from embassay.protocols.hume.llms.answers import (
 )
 from embassay.protocols.hume.options import AnnotateRequest, HybridOptions
 from embassay.protocols.hume.published.standings import trust_level
-from embassay.protocols.hume.record import DividedTask, IntervalValue, Trust
+from embassay.protocols.hume.record import DividedTask, Trust
 from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.results.contestants import AnsweredTask, read_answered
 from embassay.protocols.hume.sampling.pools import seeded_order
@@ -121,7 +121,7 @@ def decide_task(
         family, draws, people, [i for i, w in why.items() if w == "check"], options
     )
     # Bias is what the interval says, not the share of a few items.
-    biased = contradicted is not None and contradicted.low > options.most_wrong
+    biased = contradicted is not None and contradicted.ends[0] > options.most_wrong
     if biased:
         why = {item: "biased" if state == "agreed" else state for item, state in why.items()}
     drawn = {item: join_answers(family, draws[item]) for item, state in why.items() if state == "agreed"}
@@ -255,11 +255,9 @@ def divided_record(tasks: Sequence[HybridTask]) -> tuple[DividedTask, ...]:
             llm=task.llm,
             items=len(task.why),
             counts=dict(Counter(task.why.values())),
-            contradicted=IntervalValue(value=None, reason="nobody has answered any of the sample yet")
+            contradicted=Estimate(value=None, reason="nobody has answered any of the sample yet")
             if (wrong := task.contradicted) is None
-            else IntervalValue(
-                value=wrong.estimate, low=wrong.low, high=wrong.high, n=wrong.n, method="Wilson"
-            ),
+            else replace(wrong, method="Wilson"),
             biased=task.biased,
             open=len(task.open),
             scripts=task.scripts,

@@ -34,7 +34,6 @@ from embassay.protocols.hume.published.standings import (
 from embassay.protocols.hume.record import (
     Agreement,
     Annotator,
-    IntervalValue,
     PairRecord,
     SystemKind,
     SystemScore,
@@ -120,7 +119,7 @@ def _people_interval(
     pair: PaperPair, human: float, annotators: Sequence[float], one_annotator: OneAnnotator
 ) -> Estimate:
     if pair.n_items < 1:
-        return Estimate(human, math.nan, math.nan, 0, "none: the number of items is not known")
+        return Estimate(human, method="none: the number of items is not known")
     return human_interval(pair.family, human, annotators, pair.n_items, one_annotator=one_annotator)
 
 
@@ -138,7 +137,7 @@ def _file_agreement(pair: PaperPair, file: Evaluation, annotators: int) -> Agree
         return None
     return Agreement(
         coefficient=coefficient,
-        value=IntervalValue(value=agreement, n=pair.n_items, method=PUBLISHED),
+        value=Estimate(value=agreement, n=pair.n_items, method=PUBLISHED),
         band=agreement_band(agreement, BANDS[coefficient]),
         annotators=annotators,
         items=pair.n_items,
@@ -165,8 +164,8 @@ def _published_scores(
     human = record.human.value or 0.0
     return tuple(
         SystemScore(
-            system=name, kind=kind, score=IntervalValue(value=value, n=record.n, method=PUBLISHED),
-            outside=record.human.excludes_value(value), percent_of_human=percent_of_human(value, human),
+            system=name, kind=kind, score=Estimate(value=value, n=record.n, method=PUBLISHED),
+            outside=record.human.excludes(value), percent_of_human=percent_of_human(value, human),
         )
         for name, value in scores.items()
     )  # fmt: skip

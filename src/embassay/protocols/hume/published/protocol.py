@@ -29,7 +29,6 @@ from embassay.protocols.hume.published.paper import (
 from embassay.protocols.hume.published.standings import ScoreMatrix, other_systems, percent_of_human
 from embassay.protocols.hume.published.tables import every_table, read_llm_scores
 from embassay.protocols.hume.record import (
-    IntervalValue,
     PairRecord,
     Summary,
     SystemKind,
@@ -56,6 +55,7 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.runs.folder import RunFolder, digest_json
+from embassay.stats import Estimate
 
 TITLE = "HUME, published results"
 APART = "its classification and clustering use another method"
@@ -177,8 +177,8 @@ def _with_own(pair: PairRecord, own: EvaluatedSystems) -> PairRecord:
     scores = [
         SystemScore(
             system=evaluation.system, kind=own.systems[evaluation.system][0],
-            score=IntervalValue(value=evaluation.main_score, n=pair.n, method="evaluated here, on the same items"),
-            outside=pair.human.excludes_value(evaluation.main_score),
+            score=Estimate(value=evaluation.main_score, n=pair.n, method="evaluated here, on the same items"),
+            outside=pair.human.excludes(evaluation.main_score),
             percent_of_human=None if human is None else percent_of_human(evaluation.main_score, human),
         )
         for evaluation in own.evaluations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -19,7 +19,7 @@ from embassay.protocols.hume.published.standings import (
     win_rates,
 )
 from embassay.protocols.hume.published.standings import rank_places as ranked_places
-from embassay.protocols.hume.record import By, IntervalValue, PairRecord, SystemKind, SystemPlace, WinCount
+from embassay.protocols.hume.record import By, PairRecord, SystemKind, SystemPlace, WinCount
 from embassay.protocols.hume.results.contestants import StudyPlan, make_empty_bar
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES
@@ -36,7 +36,7 @@ from embassay.protocols.kernel.comparisons import (
     compare_headlines,
 )
 from embassay.runs.folder import CellRecord
-from embassay.stats import bootstrap_ci
+from embassay.stats import Estimate, bootstrap_ci
 
 __all__ = [
     "Contender",
@@ -126,24 +126,24 @@ def _known_ranks(matrix: ScoreMatrix) -> tuple[PeopleRank, ...]:
     return people_ranks(matrix) if matrix.models else ()
 
 
-def correlation_bar(correlation: Correlation) -> IntervalValue:
+def correlation_bar(correlation: Correlation) -> Estimate:
     """A correlation over pairs; why there is none."""
     if correlation.rho is None:
         few = "fewer than three pairs have an agreement and a model"
         return make_empty_bar(few if correlation.n < 3 else "agreement or lead does not vary", correlation.n)
-    return IntervalValue(
+    return Estimate(
         value=correlation.rho, n=correlation.n, method="Spearman over pairs, p by the t approximation"
     )
 
 
-def _mean_bar(values: Sequence[float], seed: int) -> IntervalValue:
+def _mean_bar(values: Sequence[float], seed: int) -> Estimate:
     mean = math.fsum(values) / len(values)
     if len(values) < FEWEST_PAIRS:
-        return IntervalValue(value=mean, n=len(values), method=f"mean over {len(values)} pairs")
+        return Estimate(value=mean, n=len(values), method=f"mean over {len(values)} pairs")
     estimate = bootstrap_ci(list(values), seed=seed)
-    if math.isnan(estimate.low):
-        return IntervalValue(value=mean, n=len(values), method=f"mean; {estimate.method}")
-    return IntervalValue(
+    if estimate.low is None:
+        return Estimate(value=mean, n=len(values), method=f"mean; {estimate.method}")
+    return Estimate(
         value=mean, low=estimate.low, high=estimate.high, n=len(values), method="mean, bootstrap over pairs"
     )
 
@@ -152,11 +152,7 @@ def _unranked_place(held: Sequence[PairRecord], contender: Contender, seed: int)
     values = [value for value in (_pair_value(pair, contender.system) for pair in held) if value is not None]
     lacking = len(held) - len(values)
     reason = f"no score on {lacking} of {len(held)} pairs" if lacking else contender.why_not
-    mean = (
-        make_empty_bar(reason, len(values))
-        if lacking
-        else _mean_bar(values, seed).model_copy(update={"reason": reason})
-    )
+    mean = make_empty_bar(reason, len(values)) if lacking else replace(_mean_bar(values, seed), reason=reason)
     return SystemPlace(
         system=contender.system,
         kind=contender.kind,

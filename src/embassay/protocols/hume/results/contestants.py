@@ -44,14 +44,13 @@ from embassay.protocols.hume.models import (
 )
 from embassay.protocols.hume.options import VERSION, Aggregation, ApMode, StudyRequest
 from embassay.protocols.hume.published.standings import percent_of_human
-from embassay.protocols.hume.record import IntervalValue, SystemKind, SystemScore
+from embassay.protocols.hume.record import SystemKind, SystemScore
 from embassay.protocols.hume.resampling import (
     CORRELATION,
     SHARE,
     Draws,
     Floats,
     People,
-    Resampled,
     make_bare_value,
     people_rows,
     resample_statistics,
@@ -61,7 +60,6 @@ from embassay.protocols.hume.scoring import (
     MeasureScores,
     PeopleScores,
     human_interval,
-    is_outside,
     score_people,
     select_annotators,
 )
@@ -257,7 +255,7 @@ class Contestant:
 
     system: str
     kind: SystemKind
-    score: IntervalValue
+    score: Estimate
     values: SystemValues = field(default_factory=dict)
     answers: Mapping[str, Any] = field(default_factory=dict)
     failed: int = 0
@@ -271,7 +269,7 @@ def make_system_contestant(
     if not record.done:
         return Contestant(record.system, kind, make_empty_bar(record.reason))
     headline = next(score for score in record.scores if not score.variant and not score.subset)
-    score = IntervalValue(
+    score = Estimate(
         value=headline.value, low=headline.ci_low, high=headline.ci_high, n=headline.n,
         method=headline.method, reason=headline.reason
     )  # fmt: skip
@@ -307,7 +305,7 @@ def make_llm_contestant(answers: LlmAnswers, of: AnsweredTask) -> Contestant | N
     return Contestant(
         name,
         "llm",
-        IntervalValue(value=llm.score, n=n, method=method),
+        Estimate(value=llm.score, n=n, method=method),
         values,
         known,
         llm.failed,
@@ -409,11 +407,11 @@ def _paired_score(
     return unpaired_score(contestant).model_copy(
         update={
             "score": score,
-            "outside": is_outside(score.value, counting.human),
-            "percent_of_human": percent_of_human(score.value, counting.human.estimate),
+            "outside": counting.human.excludes(score.value),
+            "percent_of_human": percent_of_human(score.value, counting.human.point),
             "difference": as_bar(compared.difference),
             "p": nan_to_none(compared.difference.p),
-            "among_people": share_of_people_below(score.value, people).estimate,
+            "among_people": share_of_people_below(score.value, people).point,
             "against_people": as_bar(
                 compare_with_left_out_people(counting.everybody, contestant.answers, counting.draws)
             ),
@@ -422,7 +420,7 @@ def _paired_score(
     )
 
 
-def _score_counted_items(counting: CountedTask, contestant: Contestant) -> IntervalValue:
+def _score_counted_items(counting: CountedTask, contestant: Contestant) -> Estimate:
     """The score on the items that count: that of the cell, with its interval, where these are all."""
     if contestant.score.value is None or (contestant.kind != "llm" and not counting.omits):
         return contestant.score
@@ -444,33 +442,27 @@ def _score_counted_items(counting: CountedTask, contestant: Contestant) -> Inter
         filter(None, (re.sub(", bootstrap over .*", "", contestant.score.method), estimate.method))
     )
     # Of several runs of a language model the score is the mean over runs, not that of mean answers.
-    value = estimate.estimate if counting.omits else contestant.score.value
-    return IntervalValue(
-        value=nan_to_none(value), low=nan_to_none(estimate.low), high=nan_to_none(estimate.high), n=len(items),
-        method=method,
-        reason="" if not math.isnan(value) else estimate.reason or "the value is undefined"
-    )  # fmt: skip
+    value = estimate.value if counting.omits else contestant.score.value
+    reason = "" if value is not None else estimate.reason or "the value is undefined"
+    return Estimate(value, estimate.low, estimate.high, len(items), method, reason)
 
 
-def as_bar(estimate: Estimate) -> IntervalValue:
-    """An estimate as a `Bar`: NaN becomes None. A value without an interval says why in `reason`.
+def as_bar(estimate: Estimate) -> Estimate:
+    """What a record keeps of an estimate; no value says why in `reason`.
 
     >>> from embassay.stats import wilson
     >>> as_bar(wilson(0.5, 10)).method
     '95% Wilson'
     """
-    reason = estimate.reason if isinstance(estimate, Resampled) else ""
-    value, low, high = (
-        None if math.isnan(end) else end for end in (estimate.estimate, estimate.low, estimate.high)
-    )
-    if value is None and not reason:
+    reason = estimate.reason
+    if estimate.value is None and not reason:
         reason = estimate.method or "the value is undefined"
-    return IntervalValue(value=value, low=low, high=high, n=estimate.n, method=estimate.method, reason=reason)
+    return Estimate(estimate.value, estimate.low, estimate.high, estimate.n, estimate.method, reason)
 
 
-def make_empty_bar(reason: str, n: int = 0) -> IntervalValue:
+def make_empty_bar(reason: str, n: int = 0) -> Estimate:
     """No value, and why."""
-    return IntervalValue(value=None, n=n, reason=reason)
+    return Estimate(value=None, n=n, reason=reason)
 
 
 def nan_to_none(value: float | None) -> float | None:

@@ -75,7 +75,7 @@ def gap_table(summary: Summary) -> ColumnTable:
 
 
 def _slope_fields(find: str, prefix: str) -> Iterator[Field]:
-    for name, end in (("slope", "estimate"), ("low", "low"), ("high", "high")):
+    for name, end in (("slope", "value"), ("low", "low"), ("high", "high")):
         yield points(f"{prefix}{name}", f"{find}.{end}", "signed")
 
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embassay.protocols.hume.published.standings import PairStanding, compare_people_with_models
-from embassay.protocols.hume.record import IntervalValue, PairRecord, SeparationNeed, Summary
+from embassay.protocols.hume.record import PairRecord, SeparationNeed, Summary
 from embassay.protocols.hume.tables import name_annotator_kind
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_count, state_value
 from embassay.protocols.kernel.tables import Unit
 from embassay.runs.folder import write_atomic
+from embassay.stats import Estimate
 
 FILE = "report.md"
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
@@ -86,7 +87,7 @@ def _is_outside(pair: PairRecord, system: str) -> bool:
     return any(score.outside for score in pair.system_scores if score.system == system)
 
 
-def _format_score(bar: IntervalValue) -> str:
+def _format_score(bar: Estimate) -> str:
     if bar.value is None:
         return "n/a"
     ends = bar.low is not None and bar.high is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from embassay.protocols.hume.published.standings import ADVICE, HUMAN, pair_diff
 from embassay.protocols.hume.record import (
     Agreement,
     Annotator,
-    IntervalValue,
     PairRecord,
     SeparationNeed,
     Summary,
@@ -97,7 +95,7 @@ class _PairRows:
         pair, measure = self.pair, self.pair.measure
         yield self.row(HUMAN, "", measure, pair.human)
         for person in pair.annotators:
-            bar = IntervalValue(value=person.score, n=person.items)
+            bar = Estimate(value=person.score, n=person.items)
             yield self.row(HUMAN, f"annotator={person.id}", measure, bar, {person.kind})
         for name, value in pair.conventions.items():
             yield self.row(HUMAN, f"convention={name}", measure, _mean_bar(value, pair.human.n))
@@ -119,13 +117,13 @@ class _PairRows:
         if score.soft:
             yield self.row(score.system, "soft", measure, score.soft)
         if score.among_people is not None:
-            share = IntervalValue(
+            share = Estimate(
                 value=score.among_people, n=len(self.pair.annotators), method="share of annotators below"
             )
             yield self.row(score.system, "among_people", measure, share)
 
     def row(
-        self, system: str, variant: str, measure: str, bar: IntervalValue, by: Collection[Who] | None = None
+        self, system: str, variant: str, measure: str, bar: Estimate, by: Collection[Who] | None = None
     ) -> Result:
         """A value of the pair as a row; `by` are the kinds of annotators behind it, those of the pair by default."""
         pair = self.pair
@@ -157,8 +155,8 @@ def _overall_rows(summary: Summary) -> Iterator[Result]:
         )  # fmt: skip
 
 
-def _mean_bar(value: float | None, n: int) -> IntervalValue:
-    return IntervalValue(value=value, n=n, reason="" if value is not None else _UNDEFINED)
+def _mean_bar(value: float | None, n: int) -> Estimate:
+    return Estimate(value=value, n=n, reason="" if value is not None else _UNDEFINED)
 
 
 def write_finished(
@@ -307,7 +305,7 @@ def _complete_pair(
             "ceiling": as_bar(human_ceiling(counting.everybody, counting.draws).value),
             "models": tuple(system for system in systems if system.kind != "llm"),
             "llms": tuple(system for system in systems if system.kind == "llm"),
-            "difficulty": pair_difficulty(human.estimate),
+            "difficulty": pair_difficulty(human.point),
             "trust": level,
             "superhuman_on_noise": level == "low" and best is not None and _is_above(best, human),
             "advice": ADVICE if level == "low" else "",
@@ -345,12 +343,9 @@ def _pair_agreement(counting: CountedTask) -> Agreement | None:
     if agreement.annotators < 2:
         return None
     intervals = agreement_intervals(family, answers, counting.draws, min_shared=least)
-    own = intervals.pop(agreement.coefficient, None)
-    value = IntervalValue(
-        value=nan_to_none(agreement.value), low=nan_to_none(own.low) if own else None,
-        high=nan_to_none(own.high) if own else None,
-        n=agreement.items, method=own.method if own else "", reason=agreement.reason or (own.reason if own else "")
-    )  # fmt: skip
+    own = intervals.pop(agreement.coefficient, Estimate(None))
+    reason = agreement.reason or own.reason
+    value = Estimate(agreement.value, own.low, own.high, agreement.items, own.method, reason)
     return Agreement(
         coefficient=agreement.coefficient, value=value, band=agreement.band, annotators=agreement.annotators,
         items=agreement.items, annotations=agreement.annotations,
@@ -373,7 +368,7 @@ def _pair_need(
 
 
 def _is_above(best: SystemScore, human: Estimate) -> bool:
-    return not math.isnan(human.high) and (best.score.value or 0.0) > human.high
+    return (best.score.value or 0.0) > human.ends[1]
 
 
 def _pair_flags(of: AnsweredTask, counted: Answers) -> tuple[str, ...]:

@@ -338,7 +338,7 @@ def _conclude_language(
     open_langs = [result.lang for result in results if result.accepted is None]
     if open_langs:
         reason = f"no verdict on {', '.join(open_langs)}"
-    accepted = None if reason or mean is None else mean.estimate >= rules.threshold
+    accepted = None if reason or mean is None else mean.point >= rules.threshold
     if results and accepted is not None:
         accepted = all(result.accepted for result in results)
     high = int((ratings.pair_means >= rules.threshold).sum())
@@ -365,7 +365,7 @@ def _conclude_language(
 def _mean_rating(ratings: _Ratings, seed: int) -> Estimate | None:
     values = ratings.pair_means
     if len(values) < 2:
-        return None if not len(values) else Estimate(float(values[0]), math.nan, math.nan, 1, "one pair")
+        return None if not len(values) else Estimate(float(values[0]), n=1, method="one pair")
     draws = resample_means(values, n_resamples=RESAMPLES, rng=_make_generator(seed, ratings.lang))[:, 0]
     method = f"95% percentile bootstrap over pairs, {RESAMPLES} resamples"
     return Estimate(float(values.mean()), *percentile_interval(draws), len(values), method)
@@ -382,7 +382,7 @@ def _mean_of_means(
         [table.pair_means for table in tables], n_resamples=RESAMPLES, rng=_make_generator(seed, "")
     )[:, 0]
     method = f"mean of languages, 95% percentile bootstrap over pairs in each, {RESAMPLES} resamples"
-    value = fmean(mean.estimate for mean in means if mean is not None)
+    value = fmean(mean.point for mean in means if mean is not None)
     return Estimate(value, *percentile_interval(draws), sum(result.rated for result in results), method)
 
 

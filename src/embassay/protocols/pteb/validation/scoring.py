@@ -45,7 +45,6 @@ from embassay.protocols.pteb.validation.raters import (
 )
 from embassay.protocols.pteb.validation.study import Study
 from embassay.protocols.wordings.pairs import RatedPair, make_rating_sheet, write_ratings
-from embassay.protocols.wordings.tables import hide_nan
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, hardware_facts, list_versions, slugify_name
 from embassay.runs.forecast import Forecast, Forecasts
@@ -204,8 +203,7 @@ def _make_row(
     place = ("pteb", TASK, "", result.lang, result.lang or "mul", variant, system, measure)
     if estimate is None:
         return Result(*place, None, result.rated, seed=seed, reason=reason)
-    interval = (_nan_to_none(estimate.low), _nan_to_none(estimate.high))
-    return Result(*place, estimate.estimate, estimate.n, *interval, estimate.method, seed)
+    return Result(*place, estimate.value, estimate.n, estimate.low, estimate.high, estimate.method, seed)
 
 
 _LANG = text("lang", lambda result: result.lang or TOTAL)
@@ -223,11 +221,11 @@ def _make_table_11(results: Sequence[LanguageResult], threshold: float) -> Colum
     return ColumnTable.of(
         "pteb_table11", "PTEB table 11: human validation", results, _LANG, whole("n_pairs", "rated"),
         whole("n_incomplete", "incomplete"), whole("n_ratings", "ratings"), whole("raters"),
-        whole("raters_rejected", "rejected"), number("mean_similarity", "mean.estimate"),
-        hide_nan(number("ci_low", "mean.low")), hide_nan(number("ci_high", "mean.high")),
-        number("median_similarity", "median"), number("share_at_threshold", "share.estimate"),
-        number("alpha", "alpha.estimate"), hide_nan(number("alpha_low", "alpha.low")),
-        hide_nan(number("alpha_high", "alpha.high")), text("verdict", lambda result: describe_verdict(result, results)),
+        whole("raters_rejected", "rejected"), number("mean_similarity", "mean.value"),
+        number("ci_low", "mean.low"), number("ci_high", "mean.high"),
+        number("median_similarity", "median"), number("share_at_threshold", "share.value"),
+        number("alpha", "alpha.value"), number("alpha_low", "alpha.low"),
+        number("alpha_high", "alpha.high"), text("verdict", lambda result: describe_verdict(result, results)),
         text("reason"),
         note=f"Ratings from 0 to 5; a language is accepted at a mean of {threshold:g} or more. The total is the mean "
         "of the languages; medians are over ratings; alpha is Krippendorff's, ordinal.",
@@ -260,12 +258,8 @@ def _make_raters_table(raters: Sequence[RaterVerdict]) -> ColumnTable:
     )  # fmt: skip
 
 
-def _nan_to_none(value: float) -> float | None:
-    return value if value == value else None
-
-
 def _plain_estimate(value: float | None, n: int, method: str) -> Estimate | None:
-    return None if value is None else Estimate(value, float("nan"), float("nan"), n, method)
+    return None if value is None else Estimate(value, n=n, method=method)
 
 
 @dataclass(frozen=True)
@@ -413,11 +407,11 @@ def _describe_doubts(results: Sequence[LanguageResult], study: Study) -> Iterato
         if result.incomplete:
             few = f"{result.incomplete} of {result.pairs} pairs"
             yield f"{few} in {result.lang} have fewer than {study.raters} ratings that count."
-        if result.mean is not None and result.mean.low <= study.rules.threshold <= result.mean.high:
+        if result.mean is not None and result.mean.contains(study.rules.threshold):
             near = f"The threshold is within the interval of {result.lang}"
             yield f"{near}: with other pairs the verdict could be the opposite."
-        if result.alpha is not None and result.alpha.low <= 0:
-            yield f"The raters of {result.lang} may agree no better than by chance (alpha {result.alpha.estimate:.2f})."
+        if result.alpha is not None and result.alpha.ends[0] <= 0:
+            yield f"The raters of {result.lang} may agree no better than by chance (alpha {result.alpha.point:.2f})."
 
 
 def _with_key(scored: ScoredStudy) -> list[dict[str, Any]]:

@@ -111,7 +111,7 @@ def valid_change(score: Score, units: RunUnits, ratings: RatedItems) -> ValidCha
         filled = (RatedItems(ratings.unit, np.where(known, ratings.valid, end)) for end in (0.0, 1.0))
         ends += [made.ends() for part in filled if (made := _estimate_change(score, units, part, everything))]
     low, high = min(end[0] for end in ends), max(end[1] for end in ends)
-    value, whole = main.value.value, everything.value
+    value, whole = main.value.point, everything.value
     valid = Estimate(value, low, high, count, METHOD)
     invalid = Estimate(whole - value, whole - high, whole - low, count, METHOD)
     share = wilson(float(answered.valid.mean()), count)

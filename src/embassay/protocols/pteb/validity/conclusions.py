@@ -23,8 +23,8 @@ from embassay.stats import Estimate
 VALID, INVALID, SHARE, DOUBT = "delta_valid", "delta_invalid", "valid", "in_doubt"
 """The measures: the change on valid paraphrases, what invalid ones add to the change, the share of rated items that is
 valid, and the share of items on the sheet about which nobody could say, or which were left blank before others."""
-VALID_ENDS = (("valid_change", "estimate"), ("valid_low", "low"), ("valid_high", "high"))
-INVALID_ENDS = (("added", "estimate"), ("added_low", "low"), ("added_high", "high"))
+VALID_ENDS = (("valid_change", "value"), ("valid_low", "low"), ("valid_high", "high"))
+INVALID_ENDS = (("added", "value"), ("added_low", "low"), ("added_high", "high"))
 NOT_DRAWN = "the rated items are not the first of the sheet, so they may not be a random sample"
 
 
@@ -139,7 +139,7 @@ def _shift_change(result: ValidChange, change: float | None, score: Score) -> Va
     most = 1.0 if score == "mean" else 2.0
     invalid = result.invalid
     value, low, high = (
-        max(min(change - end, most), -most) for end in (invalid.estimate, invalid.high, invalid.low)
+        max(min(change - number, most), -most) for number in (invalid.point, *reversed(invalid.ends))
     )
     return replace(result, valid=Estimate(value, low, high, invalid.n, METHOD))
 
@@ -160,7 +160,7 @@ def valid_rows(lines: Sequence[ValidLine], langs: Mapping[str, str], seed: int) 
                 )
             else:
                 yield Result(
-                    *where, measure, estimate.estimate, estimate.n, estimate.low, estimate.high, method, seed
+                    *where, measure, estimate.value, estimate.n, estimate.low, estimate.high, method, seed
                 )
         asked = result.rated + result.refused
         yield Result(
@@ -176,7 +176,7 @@ def valid_table(lines: Sequence[ValidLine]) -> ColumnTable:
         text("paraphraser", "group.source"), text("system"), signed_points("change"),
         *(signed_points(name, f"valid.valid.{end}") for name, end in VALID_ENDS),
         *(signed_points(name, f"valid.invalid.{end}") for name, end in INVALID_ENDS),
-        number("share_valid", "valid.share.estimate", 3), number("share_low", "valid.share.low", 3),
+        number("share_valid", "valid.share.value", 3), number("share_low", "valid.share.low", 3),
         number("share_high", "valid.share.high", 3), whole("rated", "valid.rated"), whole("in_doubt", "valid.refused"),
         whole("left_blank", "ratings.skipped"), whole("items", "valid.units"), text("notes", _join_notes),
         note="Change: of the run, on all paraphrases. Added: what invalid paraphrases add to it (change minus that on "

@@ -51,6 +51,7 @@ from embassay.protocols.rag.scoring.inputs import distinct_names, map_grades, pa
 from embassay.protocols.rag.scoring.options import DecisionRequest
 from embassay.runs.folder import to_json, write_atomic
 from embassay.runs.spending import Spending
+from embassay.stats import Estimate
 from embassay.stats.few_labels import NEARER, Outlook, forecast_labels
 from embassay.stats.sequences import confidence_interval
 from embassay.systems.remote import Ledger
@@ -61,16 +62,13 @@ SLOWER_BY_QUERY = 0.75
 """Standard errors by which bets on whole queries win later than their errors fall."""
 
 
-@dataclass(frozen=True)
-class DecisionStanding:
+@dataclass(frozen=True, kw_only=True)
+class DecisionStanding(Estimate):
     """A comparison: run `a` minus run `b`, or minus the bar where `b` is empty, over all queries; its interval holds at
     every look. `sign` is 1 where `a` is surely higher, -1 lower, 0 open."""
 
     a: str
     b: str
-    value: float
-    low: float
-    high: float
     sign: int
     better: str
 
@@ -139,15 +137,13 @@ def state_decision(decision: Decision) -> Iterator[Claim]:
 def _state_standing(standing: DecisionStanding, decision: Decision) -> Claim:
     """A threshold is kept or missed, or one run beats the other: by the better minus the worse."""
     is_kept = standing.better == standing.a
-    known = Claim(
-        standing.better, "beats", decision.measure, (standing.b if is_kept else standing.a,), standing.value,
-        low=standing.low, high=standing.high
-    )  # fmt: skip
+    (low, high), other = standing.ends, standing.b if is_kept else standing.a
+    known = Claim(standing.better, "beats", decision.measure, (other,), standing.value, low=low, high=high)
     if not standing.b:
         return replace(
             known, subject=standing.a, relation="keeps" if is_kept else "misses", others=(), kind="bar"
         )
-    return known if is_kept else replace(known, value=-standing.value, low=-standing.high, high=-standing.low)
+    return known if is_kept else replace(known, value=-standing.point, low=-high, high=-low)
 
 
 def make_decision(course: StudyCourse, terms: DecisionTerms, price: float | None = None) -> Decision:
@@ -193,9 +189,8 @@ def _make_standing(
     sign = 0 if is_late else int(course.decided.sign[place])
     a, b = population.runs[comparison.a], "" if comparison.b is None else population.runs[comparison.b]
     winner = a if (sign > 0) == population.asked.higher else b
-    return DecisionStanding(
-        a, b, bound.estimate - offset, bound.low - offset, bound.high - offset, sign, winner if sign else ""
-    )
+    value, low, high = (number - offset for number in (bound.point, *bound.ends))
+    return DecisionStanding(value, low, high, a=a, b=b, sign=sign, better=winner if sign else "")
 
 
 def _forecast_labels(
@@ -204,14 +199,14 @@ def _forecast_labels(
     """What more labels would buy: the chance that the whole study is decided, and the interval of the comparison that
     is likely the last to be."""
     population = course.population
-    lacking = find_open_comparisons(population, course.decided, [standing.value for standing in standings])
+    lacking = find_open_comparisons(population, course.decided, [standing.point for standing in standings])
     if not lacking or not len(course.draws):
         return ()
     # About as far from its end is a bet that is held at every look, in standard errors (Ville 1939).
     reach = math.sqrt(2 * math.log(2 * len(standings) / alpha))
     rows = [
         forecast_labels(
-            abs(standings[place].value), (standings[place].high - standings[place].low) / 2, course.used,
+            abs(standings[place].point), standings[place].width / 2, course.used,
             course.needed, steps=STEPS, reach=reach, nearer=_measure_selection_bias(population)
         )
         for place in lacking
@@ -277,10 +272,11 @@ def _decision_lede(decision: Decision) -> list[str]:
 def format_difference(one: DecisionStanding) -> str:
     """A difference with its interval.
 
-    >>> format_difference(DecisionStanding("a", "b", 0.031, 0.002, 0.06, 1, "a"))
+    >>> format_difference(DecisionStanding(0.031, 0.002, 0.06, a="a", b="b", sign=1, better="a"))
     '+0.031 (+0.002 to +0.060)'
     """
-    return f"{one.value:+.3f} ({one.low:+.3f} to {one.high:+.3f})" if np.isfinite(one.value) else "–"
+    low, high = one.ends
+    return f"{one.point:+.3f} ({low:+.3f} to {high:+.3f})" if np.isfinite(one.point) else "–"
 
 
 POOL, TERMS, ASK, DECISION, LABELS = "pool.jsonl", "terms.json", "ask.jsonl", "decision.json", "labels.jsonl"

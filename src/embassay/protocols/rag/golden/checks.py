@@ -33,7 +33,6 @@ from embassay.protocols.rag.golden.grades import Key, Pair, grade_all
 from embassay.protocols.rag.golden.options import Sampling
 from embassay.protocols.rag.golden.summary import (
     HumanCheck,
-    IntervalFigure,
     Remark,
     Repeated,
     read_golden,
@@ -44,7 +43,7 @@ from embassay.protocols.rag.judges import Judge, Passage, Question
 from embassay.randomness import make_generator
 from embassay.runs.execution import Failure, run_jobs
 from embassay.runs.folder import digest_json, make_record, slugify_name, to_json, write_atomic
-from embassay.stats import bootstrap_ci, kendall_tau
+from embassay.stats import Estimate, bootstrap_ci, kendall_tau
 from embassay.stats.resampling import percentile_interval, resample_means
 from embassay.systems.remote.calls import wait_for
 
@@ -156,7 +155,7 @@ def grade_table(pairs: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     return table
 
 
-def grade_agreement(tables: NDArray[np.int64], *, seed: int = 1337) -> dict[str, IntervalFigure]:
+def grade_agreement(tables: NDArray[np.int64], *, seed: int = 1337) -> dict[str, Estimate]:
     """The agreement figures of one table per question, (q, 5, 5), with intervals over questions; with one question,
     over its passages."""
     n = int(tables.sum())
@@ -168,9 +167,7 @@ def grade_agreement(tables: NDArray[np.int64], *, seed: int = 1337) -> dict[str,
     return {name: _make_figure(statistic, whole, replicates, n) for name, statistic in _OF_GRADES.items()}
 
 
-def pair_discordance(
-    pairs: Sequence[tuple[FirstOrder, tuple[int, ...]]], *, seed: int = 1337
-) -> IntervalFigure:
+def pair_discordance(pairs: Sequence[tuple[FirstOrder, tuple[int, ...]]], *, seed: int = 1337) -> Estimate:
     """The share of pairs of passages that the second order of a list puts the other way, over all lists."""
     by_query: dict[str, list[tuple[int, int]]] = {}
     for order, second in pairs:
@@ -245,14 +242,14 @@ def _resample_rows(rows: Floats, seed: int, name: str) -> Floats | None:
     return resample_means(rows, n_resamples=RESAMPLES, rng=make_generator(seed, "repeatability", name))
 
 
-def _make_figure(statistic: Statistic, whole: Floats, replicates: Floats | None, n: int) -> IntervalFigure:
+def _make_figure(statistic: Statistic, whole: Floats, replicates: Floats | None, n: int) -> Estimate:
     value = float(statistic(whole))
     if np.isnan(value):
-        return IntervalFigure(None, n=n, reason="all judgements are the same")
+        return Estimate(None, n=n, reason="all judgements are the same")
     low, high = (np.nan, np.nan) if replicates is None else percentile_interval(statistic(replicates))
     if np.isnan(low):
-        return IntervalFigure(value, n=n, reason="" if replicates is None else UNVARIED)
-    return IntervalFigure(value, low, high, n)
+        return Estimate(value, n=n, reason="" if replicates is None else UNVARIED)
+    return Estimate(value, low, high, n, "bootstrap over questions")
 
 
 PER_ORDER = 5
@@ -347,7 +344,7 @@ def score_check(
     tables = [grade_table(_grade_pairs(listed)) for listed in pairs.values()]
     filled = np.array([table for table in tables if table.sum()])
     agreement = grade_agreement(filled, seed=seed) if len(filled) else {}
-    none = IntervalFigure(None, reason="no grade was given")
+    none = Estimate(None, reason="no grade was given")
     return HumanCheck(
         file=file,
         queries=len(checked),
@@ -447,23 +444,19 @@ def _count_moved(questions: Iterable[Pairs]) -> int:
     return moved
 
 
-def _mean_tau(orders: Mapping[str, _Order], seed: int) -> IntervalFigure:
+def _mean_tau(orders: Mapping[str, _Order], seed: int) -> Estimate:
     values = [order.tau for order in orders.values() if order.tau is not None]
     if not values:
-        return IntervalFigure(None, reason="no question has two places")
-    estimate = bootstrap_ci(values, rng=make_generator(seed, "human check", "tau"))
-    bounded = not np.isnan(estimate.low)
-    return IntervalFigure(
-        estimate.estimate, estimate.low if bounded else None, estimate.high if bounded else None, estimate.n
-    )
+        return Estimate(None, reason="no question has two places")
+    return bootstrap_ci(values, rng=make_generator(seed, "human check", "tau"))
 
 
-def _swapped_share(orders: Mapping[str, _Order], seed: int) -> IntervalFigure:
+def _swapped_share(orders: Mapping[str, _Order], seed: int) -> Estimate:
     counts = np.array(
         [(order.swapped, order.pairs) for order in orders.values() if order.pairs], dtype=np.float64
     )
     if not len(counts):
-        return IntervalFigure(None, reason="no two places are told apart")
+        return Estimate(None, reason="no two places are told apart")
     return share_of_pairs(counts, make_generator(seed, "human check", "swapped"))
 
 

@@ -18,7 +18,7 @@ from embassay.protocols.rag.golden.corpus import GoldenWork
 from embassay.protocols.rag.golden.grades import count_query_labels, label_summary
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.stages import STAGES, QueryState, States, read_rows
-from embassay.protocols.rag.golden.summary import Golden, IntervalFigure
+from embassay.protocols.rag.golden.summary import Golden
 from embassay.protocols.rag.golden.trust import note_passages_addressing_judge
 from embassay.protocols.rag.judges import describe_judge
 from embassay.protocols.rag.ranking import Call, Candidate
@@ -282,12 +282,12 @@ def _count_contradictions(judged: Sequence[Any], seed: int) -> summary.Contradic
 
     pairs = count_consistency(judged, seed=seed)
     noise = judge_noise(judged[:_NOISE_QUERIES], seed=seed)
-    none = IntervalFigure(None, reason="no pair of passages was shown twice")
+    none = Estimate(None, reason="no pair of passages was shown twice")
     return summary.Contradictions(
         pairs.pairs,
         pairs.contradicted,
-        estimate_figure(pairs.share) or none,
-        estimate_figure(noise) if noise else None,
+        pairs.share or none,
+        noise,
     )
 
 
@@ -297,18 +297,8 @@ def _place_bias(judged: Sequence[Any], seed: int) -> tuple[summary.PlaceBias, ..
     places = place_gains(judged, seed=seed)
     gains: Iterable[Estimate] = places.gains if places else ()
     return tuple(
-        summary.PlaceBias(place, bias)
-        for place, gain in enumerate(gains, start=1)
-        if (bias := estimate_figure(gain)) is not None
+        summary.PlaceBias(place, gain) for place, gain in enumerate(gains, start=1) if gain.value is not None
     )
-
-
-def estimate_figure(estimate: Estimate | None) -> IntervalFigure | None:
-    """An estimate as a figure of the record."""
-    if estimate is None or math.isnan(estimate.estimate):
-        return None
-    low, high = (None if math.isnan(value) else value for value in (estimate.low, estimate.high))
-    return IntervalFigure(estimate.estimate, low, high, estimate.n)
 
 
 def list_notes(work: GoldenWork, queries: Sequence[GatheredQuery]) -> tuple[str, ...]:
@@ -393,18 +383,18 @@ def result_rows(golden: Golden, dataset: str, lang: str) -> list[Result]:
     ]  # fmt: skip
 
 
-def _golden_quantities(golden: Golden) -> Iterator[tuple[str, IntervalFigure]]:
+def _golden_quantities(golden: Golden) -> Iterator[tuple[str, Estimate]]:
     done = sum(query.status == "done" for query in golden.queries)
     for name, value in golden.labels.items():
-        yield name, IntervalFigure(value, n=done)
-    yield "queries_failed", IntervalFigure(float(len(golden.failed)), n=len(golden.queries))
+        yield name, Estimate(value, n=done)
+    yield "queries_failed", Estimate(float(len(golden.failed)), n=len(golden.queries))
     if golden.tokens is not None:
-        yield "tokens_per_candidate_mean", IntervalFigure(golden.tokens.mean, n=golden.tokens.n)
-        yield "tokens_per_candidate_sd", IntervalFigure(golden.tokens.sd, n=golden.tokens.n)
+        yield "tokens_per_candidate_mean", Estimate(golden.tokens.mean, n=golden.tokens.n)
+        yield "tokens_per_candidate_sd", Estimate(golden.tokens.sd, n=golden.tokens.n)
     if golden.ranking is not None:
-        yield "calls_per_query", IntervalFigure(golden.ranking.calls_per_query, n=done)
+        yield "calls_per_query", Estimate(golden.ranking.calls_per_query, n=done)
         for name, value in golden.ranking.claims.items():
-            yield f"claimed_{name}", IntervalFigure(value, n=done)
+            yield f"claimed_{name}", Estimate(value, n=done)
         if golden.ranking.contradictions is not None:
             yield "contradicted_pairs", golden.ranking.contradictions.share
             if golden.ranking.contradictions.noise is not None:
@@ -412,7 +402,7 @@ def _golden_quantities(golden: Golden) -> Iterator[tuple[str, IntervalFigure]]:
     yield from _judge_quantities(golden)
 
 
-def _judge_quantities(golden: Golden) -> Iterator[tuple[str, IntervalFigure]]:
+def _judge_quantities(golden: Golden) -> Iterator[tuple[str, Estimate]]:
     if golden.rank_agreement is not None:
         yield "rank_agreement", golden.rank_agreement
     if golden.repeated is not None and not golden.repeated.reason:

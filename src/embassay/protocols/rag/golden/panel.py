@@ -31,10 +31,10 @@ from embassay.protocols.kernel.tables import (
 )
 from embassay.protocols.rag.golden.checks import grade_agreement, grade_table
 from embassay.protocols.rag.golden.grades import Key
-from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.scoring.inputs import map_grades, parse_named_path
 from embassay.randomness import make_generator
 from embassay.runs.folder import RunFolder, to_json, write_atomic
+from embassay.stats import Estimate
 from embassay.stats.consensus import MISSING, Consensus, dawid_skene, median_votes
 from embassay.stats.resampling import count_rows, draw_all_resamples, percentile_interval
 
@@ -68,7 +68,7 @@ class JudgeStanding:
     name: str
     items: int
     mean: float | None
-    people: Mapping[str, IntervalFigure] = field(default_factory=dict)
+    people: Mapping[str, Estimate] = field(default_factory=dict)
     usd: float | None = None
     per_thousand: float | None = None
 
@@ -80,7 +80,7 @@ class JudgePair:
     first: str
     second: str
     items: int
-    figures: Mapping[str, IntervalFigure]
+    figures: Mapping[str, Estimate]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class JudgePanel:
     judges: tuple[JudgeStanding, ...]
     panels: tuple[JudgeStanding, ...]
     pairs: tuple[JudgePair, ...]
-    alpha: IntervalFigure
+    alpha: Estimate
     learned: Mapping[str, float]
     rounds: int
     converged: bool
@@ -190,9 +190,7 @@ def _judge_pair(first: JudgeGrades, second: JudgeGrades, seed: int) -> JudgePair
     return JudgePair(first.name, second.name, common, _agreement_figures(first.grades, second.grades, seed))
 
 
-def _agreement_figures(
-    first: Mapping[Key, int], second: Mapping[Key, int], seed: int
-) -> dict[str, IntervalFigure]:
+def _agreement_figures(first: Mapping[Key, int], second: Mapping[Key, int], seed: int) -> dict[str, Estimate]:
     """Agreement on the passages that both have, by questions."""
     by_query: dict[str, list[tuple[int, int]]] = {}
     for key in sorted(first.keys() & second.keys()):
@@ -202,7 +200,7 @@ def _agreement_figures(
     return grade_agreement(np.array([grade_table(pairs) for pairs in by_query.values()]), seed=seed)
 
 
-def panel_alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337) -> IntervalFigure:
+def panel_alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337) -> Estimate:
     """Krippendorff's alpha of the judges' grades as ordered classes, over passages with two grades or more; its
     interval is over questions. None where all grades are one and the same."""
     queries = list(dict.fromkeys(key[0] for key in keys))
@@ -216,9 +214,9 @@ def panel_alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 13
             tables[row[key[0]]] += (np.outer(count, count) - np.diag(count)) / (size - 1)
     n, value = int((sizes > 1).sum()), _ordinal_alpha(tables.sum(axis=0))
     if np.isnan(value):
-        return IntervalFigure(None, n=n, reason="all grades are the same")
+        return Estimate(None, n=n, reason="all grades are the same")
     if len(queries) < 2:
-        return IntervalFigure(value, n=n, reason="no interval from one question")
+        return Estimate(value, n=n, reason="no interval from one question")
     drawn = count_rows(draw_all_resamples(len(queries), RESAMPLES, make_generator(seed, "panel", "alpha")))
     alphas = np.array(
         [_ordinal_alpha(np.tensordot(weights, tables, axes=1)) for weights in drawn.astype(np.float64)]
@@ -226,8 +224,8 @@ def panel_alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 13
     # A resample in which all grades are one and the same has no alpha.
     low, high = percentile_interval(alphas[~np.isnan(alphas)])
     if np.isnan(low):
-        return IntervalFigure(value, n=n, reason=UNVARIED)
-    return IntervalFigure(value, low, high, n)
+        return Estimate(value, n=n, reason=UNVARIED)
+    return Estimate(value, low, high, n, "bootstrap over questions")
 
 
 def _ordinal_alpha(coincidences: Floats) -> float:
@@ -292,7 +290,7 @@ def panel_views(panel: JudgePanel) -> Iterator[tuple[list[str], list[list[str]]]
     ]  # fmt: skip
 
 
-def _format_figure(figure: IntervalFigure | None) -> str:
+def _format_figure(figure: Estimate | None) -> str:
     if figure is None or figure.value is None:
         return "n/a"
     ends = (

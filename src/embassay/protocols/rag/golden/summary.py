@@ -13,19 +13,9 @@ from typing import Any
 
 from embassay.protocols.kernel.quantities import JudgeBias, Quantity
 from embassay.runs.folder import read_record, to_json, write_atomic
+from embassay.stats import Estimate
 
 SCHEMA = 1
-
-
-@dataclass(frozen=True)
-class IntervalFigure:
-    """A number over `n` items with its 95% interval; None, with the reason, where there is none."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,13 +105,13 @@ class Repeated:
 
     items: int = 0
     queries: int = 0
-    exact: IntervalFigure | None = None
-    within_one: IntervalFigure | None = None
-    kappa: IntervalFigure | None = None
-    shift: IntervalFigure | None = None
+    exact: Estimate | None = None
+    within_one: Estimate | None = None
+    kappa: Estimate | None = None
+    shift: Estimate | None = None
     table: tuple[tuple[int, ...], ...] = ()
     calls: int = 0
-    discordant: IntervalFigure | None = None
+    discordant: Estimate | None = None
     failed: int = 0
     reason: str = ""
 
@@ -134,8 +124,8 @@ class Contradictions:
 
     pairs: int
     contradicted: int
-    share: IntervalFigure
-    noise: IntervalFigure | None = None
+    share: Estimate
+    noise: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -144,7 +134,7 @@ class PlaceBias:
     place (1 = first) is placed, in places of the answer."""
 
     place: int
-    gain: IntervalFigure
+    gain: Estimate
 
 
 @dataclass(frozen=True)
@@ -214,11 +204,11 @@ class HumanCheck:
     graded: int
     moved: int
     changed: int
-    tau: IntervalFigure
-    swapped: IntervalFigure
-    exact: IntervalFigure
-    within_one: IntervalFigure
-    kappa: IntervalFigure
+    tau: Estimate
+    swapped: Estimate
+    exact: Estimate
+    within_one: Estimate
+    kappa: Estimate
     distance: float | None = None
     blind: bool = False
     table: tuple[tuple[int, ...], ...] = ()
@@ -248,7 +238,7 @@ class Golden:
     exports: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     verdict: str = ""
-    rank_agreement: IntervalFigure | None = None
+    rank_agreement: Estimate | None = None
     schema: int = SCHEMA
 
     @property

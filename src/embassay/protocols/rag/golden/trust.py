@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from embassay.errors import ModelError
 from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.kernel.tables import format_counted
-from embassay.protocols.rag.golden.summary import Golden, IntervalFigure
+from embassay.protocols.rag.golden.summary import Golden
 from embassay.randomness import make_generator
+from embassay.stats import Estimate
 from embassay.stats.resampling import percentile_interval, resample_means
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def note_passages_addressing_judge(queries: Sequence[GatheredQuery]) -> Iterator
     )
 
 
-def rank_agreement(queries: Sequence[GatheredQuery], *, seed: int = 1337) -> IntervalFigure:
+def rank_agreement(queries: Sequence[GatheredQuery], *, seed: int = 1337) -> Estimate:
     """Of two passages of a question with different grades, how often the higher grade has the better place in the
     fused lists, over all such pairs: 0.5 at random. Its interval is over questions; a tie of places counts half."""
     counted = [
@@ -91,20 +92,20 @@ def rank_agreement(queries: Sequence[GatheredQuery], *, seed: int = 1337) -> Int
     ]
     counts = np.array([row for row in counted if row[1]], dtype=np.float64)
     if not len(counts):
-        return IntervalFigure(None, reason="no question has passages of different grades")
+        return Estimate(None, reason="no question has passages of different grades")
     return share_of_pairs(counts, make_generator(seed, "golden", "rank agreement"))
 
 
-def share_of_pairs(counts: NDArray[np.float64], rng: np.random.Generator) -> IntervalFigure:
+def share_of_pairs(counts: NDArray[np.float64], rng: np.random.Generator) -> Estimate:
     """Of questions with so many of so many pairs (n, 2) the share of all pairs, with its interval over questions."""
     value, n = float(counts[:, 0].sum() / counts[:, 1].sum()), int(counts[:, 1].sum())
     if len(counts) < 2:
-        return IntervalFigure(value, n=n)
+        return Estimate(value, n=n)
     means = resample_means(counts, n_resamples=RESAMPLES, rng=rng)
     low, high = percentile_interval(means[:, 0] / means[:, 1])
     if np.isnan(low):
-        return IntervalFigure(value, n=n, reason=UNVARIED)
-    return IntervalFigure(value, low, high, n)
+        return Estimate(value, n=n, reason=UNVARIED)
+    return Estimate(value, low, high, n, "bootstrap over questions")
 
 
 def _count_agreeing_pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[float, int]:
@@ -182,12 +183,12 @@ def _note_generous_grades(golden: Golden) -> Iterator[str]:
         )
 
 
-def _is_at_chance(kappa: IntervalFigure) -> bool:
+def _is_at_chance(kappa: Estimate) -> bool:
     value = kappa.value or 0.0
     return value < LITTLE or (kappa.low is not None and kappa.low <= 0)
 
 
-def _interval_words(figure: IntervalFigure, scale: int = 1) -> str:
+def _interval_words(figure: Estimate, scale: int = 1) -> str:
     if figure.low is None or figure.high is None:
         return ""
     digits = 0 if scale > 1 else 2

@@ -189,7 +189,6 @@ def _measure_tail(
     request: TailRequest,
 ) -> RecallTail:
     ends = bootstrap_ci(values, seed=request.seed)
-    low, high = (None, None) if np.isnan(ends.low) else (ends.low, ends.high)
     bad = int((values < request.floor).sum())
     share = wilson(bad / len(values), len(values))
     order = sorted(range(len(values)), key=lambda row: (values[row], queries[row]))[:WORST]
@@ -197,6 +196,6 @@ def _measure_tail(
     # Of few questions the 5th percentile is the least: no value is made up between two.
     p5 = float(np.quantile(values, 0.05, method="lower"))
     return RecallTail(
-        name, group, len(values), float(values.mean()), low, high, p5, float(values.min()), bad, share.low, share.high,
+        name, group, len(values), float(values.mean()), ends.low, ends.high, p5, float(values.min()), bad, *share.ends,
         missing, worst
     )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from math import isfinite, lgamma
+from math import lgamma
 from statistics import median
 
 import numpy as np
@@ -127,7 +127,7 @@ def bootstrap_over_queries(
     rows = np.asarray(columns, dtype=np.float64)
     value = float(statistic(rows.mean(axis=0)))
     if len(rows) < 2:
-        return Estimate(value, float("nan"), float("nan"), n, "no interval from one query")
+        return Estimate(value, n=n, method="no interval from one query")
     rng = make_generator(seed, "ranking report", name)
     replicates = np.asarray(statistic(resample_means(rows, n_resamples=RESAMPLES, rng=rng)))
     return Estimate(value, *percentile_interval(replicates), n, "bootstrap over queries")
@@ -322,7 +322,7 @@ def judge_noise(queries: Sequence[QueryAnswers], *, seed: int = 0) -> Estimate |
     logs, shares = map(np.array, zip(*(_query_likelihoods(query, rng) for query in chosen), strict=True))
     value = _share_at_best(logs.sum(axis=0), shares.mean(axis=0))
     if len(chosen) == 1:
-        return Estimate(value, float("nan"), float("nan"), 1, "no interval from one query")
+        return Estimate(value, n=1, method="no interval from one query")
     rows = draw_all_resamples(len(chosen), RESAMPLES, rng)
     replicates = [_share_at_best(logs[row].sum(axis=0), shares[row].mean(axis=0)) for row in rows]
     return Estimate(value, *percentile_interval(replicates), len(chosen), "bootstrap over queries")
@@ -477,10 +477,10 @@ def judge_notes(queries: Sequence[QueryAnswers], *, seed: int = 0) -> tuple[str,
 
 
 def _favour_note(places: PlaceGains | None) -> str:
-    if places is None or not isfinite(places.lift.low):
+    if places is None or places.lift.low is None:
         return ""
-    lift, low, high = places.lift.estimate, places.lift.low, places.lift.high
-    if low <= 0 <= high:
+    lift, (low, high) = places.lift.point, places.lift.ends
+    if places.lift.contains(0):
         verdict = "No position bias is detected"
     else:
         verdict = f"The judge favours what is shown {'first' if lift > 0 else 'last'}"

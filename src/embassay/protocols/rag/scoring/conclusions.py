@@ -73,15 +73,16 @@ def format_percent(value: float) -> str:
 def format_evidence(evidence: CitedNumber) -> str:
     """A number with its interval in brackets; %PROC as percent.
 
-    >>> format_evidence(CitedNumber("PROC@10", 0.9, 0.85, 0.95)), format_evidence(CitedNumber("%PROC@10", 0.5))
+    >>> score, share = CitedNumber(0.9, 0.85, 0.95, what="PROC@10"), CitedNumber(0.5, what="%PROC@10")
+    >>> format_evidence(score), format_evidence(share)
     ('0.900 (0.850–0.950)', '50.0%')
     """
     if evidence.what.startswith("%"):
-        text = format_percent(evidence.value)
+        text = format_percent(evidence.point)
         if evidence.low is None or evidence.high is None:
             return text
         return f"{text} ({format_percent(evidence.low)[:-1]}–{format_percent(evidence.high)})"
-    text = format_score(evidence.value)
+    text = format_score(evidence.point)
     if evidence.low is None or evidence.high is None:
         return text
     return f"{text} ({format_interval(evidence.low, evidence.high)})"
@@ -122,7 +123,7 @@ def cite_quantity(what: str, quantity: Quantity, confidence: float = CONFIDENCE)
     """The same of a quantity that has a value."""
     low, high = value_interval(quantity, confidence) or (None, None)
     same = low is None and quantity.units > 1 and is_constant(quantity.replicates)
-    return CitedNumber(what, quantity.value, low, high, same)
+    return CitedNumber(quantity.value, low, high, what=what, same=same)
 
 
 def _make_reading(run: PlacedRun, k: int, pool: str, resampled: Resampled) -> RunReading:
@@ -148,7 +149,7 @@ def _make_reading(run: PlacedRun, k: int, pool: str, resampled: Resampled) -> Ru
 
 def _loss_finding(facts: dict[str, CitedNumber]) -> str:
     """Which loss is larger, as far as the intervals hold it."""
-    total, excess = facts["total"].ends, facts["excess"].ends
+    total, excess = facts["total"].reach, facts["excess"].reach
     if total is None or excess is None:
         return "open"
     if total[1] < LITTLE:
@@ -157,7 +158,7 @@ def _loss_finding(facts: dict[str, CitedNumber]) -> str:
         return "ordering"
     if excess[1] < 0:
         return "pool"
-    losses = [facts[name].ends for name in ("pool", "ordering")]
+    losses = [facts[name].reach for name in ("pool", "ordering")]
     sure = [ends is not None and ends[0] > MARGIN for ends in losses]
     return "both" if all(sure) else "open"
 
@@ -228,9 +229,9 @@ def make_guidance(
 
 def judge_gain(gain: CitedNumber, least: float = 0.0) -> str:
     """Whether a gain of more than `least` holds with its whole interval, is excluded by it, or is open."""
-    if gain.ends is None:
+    if gain.reach is None:
         return "open"
-    low, high = gain.ends
+    low, high = gain.reach
     if low > least:
         return "holds"
     return "does not hold" if high <= max(least, MARGIN) else "open"
@@ -253,7 +254,7 @@ def _hybrid_guidance(extra: RunColumns, resampled: Resampled) -> Iterable[Guidan
         text = (
             f"{_describe_union(best)}, PROC@{k} {format_evidence(ceiling)}: {told_gain}. {_MEANING[status]}"
         )
-        size = CitedNumber("distinct documents", best.depth)
+        size = CitedNumber(best.depth, what="distinct documents")
         yield Guidance("hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [size])))
 
 
@@ -266,13 +267,13 @@ def _describe_union(union: UnionPool) -> str:
 def _gain_words(gain: CitedNumber) -> str:
     """A gain as a number with more or less; neither where it is none."""
     # What the table rounds to 0 is neither more nor less.
-    if format_score(abs(gain.value)) == format_score(0.0):
+    if format_score(abs(gain.point)) == format_score(0.0):
         ends = "" if gain.low is None or gain.high is None else f" ({format_interval(gain.low, gain.high)})"
         return f"no more{ends}"
-    if gain.value >= 0:
+    if gain.point >= 0:
         return f"{format_evidence(gain)} more"
-    turned = [None if end is None else -end for end in (gain.high, gain.low)]
-    return f"{format_evidence(CitedNumber(gain.what, -gain.value, turned[0], turned[1]))} less"
+    low, high = gain.ends
+    return f"{format_evidence(CitedNumber(-gain.point, -high, -low, what=gain.what))} less"
 
 
 def _depth_guidance(board: PlacedRuns, cutoffs: Iterable[int], resampled: Resampled) -> Iterable[Guidance]:
@@ -282,9 +283,9 @@ def _depth_guidance(board: PlacedRuns, cutoffs: Iterable[int], resampled: Resamp
             if k not in DEPTHS or run.graded.pool is not None or run.documents.shape[1] <= DEPTHS[k]:
                 continue
             lost = make_evidence(resampled, f"lost in PROC@{k}", depth_name(k), run.name)
-            if lost is None or lost.ends is None:
+            if lost is None or lost.reach is None:
                 continue
-            low, high = lost.ends
+            low, high = lost.reach
             status = "holds" if high < MARGIN else "does not hold" if low > MARGIN else "open"
             text = (
                 f"{DEPTHS[k]} candidates for @{k}: cutting {run.name} there loses {format_evidence(lost)} of PROC@{k}. "
@@ -302,7 +303,7 @@ def _rerank_guidance(board: PlacedRuns, cutoffs: Iterable[int], resampled: Resam
         for a, b in pairs:
             quantity = resampled.difference(f"reading reached@{k}", b.name, a.name)
             gain = cite_quantity(f"gain in RA-nWG@{k}", quantity)
-            if gain.ends is None:
+            if gain.reach is None:
                 continue
             status = judge_gain(gain)
             more = _gain_words(gain)

@@ -42,7 +42,8 @@ from embassay.protocols.rag.scoring.score import (
     measure_run,
 )
 from embassay.runs.folder import read_record
-from embassay.stats.few_labels import FEWEST, MOST_REFUSED, CorrectedMean, Mean, corrected_mean
+from embassay.stats import Estimate
+from embassay.stats.few_labels import FEWEST, MOST_REFUSED, CorrectedMean, corrected_mean
 from embassay.stats.ranks import correct_pairs
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ CORRECTED_TEST = "two-sided t test of the difference that people's grades correc
 """What `p` is of in a corrected scoring."""
 
 
-@dataclass(frozen=True)
-class Correction:
+@dataclass(frozen=True, kw_only=True)
+class Correction(Estimate):
     """A value of `run`, or with `other` run minus other: by people and judge, by people alone, by the judge alone.
     `slope` is how much the judge counts, `effective` how many labels of people alone would be as good. `unit` is what
     people labelled `n` of `total` of, in so many `queries`, which the interval is over."""
@@ -67,16 +68,12 @@ class Correction:
     run: str
     other: str
     measure: str
-    value: float
-    low: float
-    high: float
     alone: float
     alone_low: float
     alone_high: float
     judge: float
     slope: float
     unit: str
-    n: int
     total: int
     effective: float
     p: float
@@ -374,7 +371,7 @@ def _corrected_ratio(
             bounds=_deviation_bounds(people, ratio, is_difference),
             confidence=CONFIDENCE,
         )
-        ratio += mean.value.value / float(under.mean())
+        ratio += mean.value.point / float(under.mean())
     by_itself = corrected_mean(
         top - alone * under, np.zeros(len(top)), np.zeros(len(top)),
         bounds=_deviation_bounds(people, alone, is_difference),
@@ -383,7 +380,8 @@ def _corrected_ratio(
     by_judge = float(judge[0].mean() / judge[1].mean()) if judge[1].mean() > 0 else float("nan")
     moved = replace(mean.value, value=ratio)
     scale = float(under.mean())
-    apart = Mean(alone, alone + by_itself.low / scale, alone + by_itself.high / scale)
+    low, high = by_itself.ends
+    apart = Estimate(alone, alone + low / scale, alone + high / scale)
     return replace(mean, value=moved, alone=apart, judge=by_judge), scale
 
 
@@ -409,11 +407,12 @@ def _make_correction(
     scaled = replace(mean, error=error, arms=arms)
     p = scaled.p
     low, high = max(scaled.ends(CONFIDENCE)[0], least), min(scaled.ends(CONFIDENCE)[1], 1.0)
-    alone_low, alone_high = max(mean.alone.low, least), min(mean.alone.high, 1.0)
+    alone_low, alone_high = mean.alone.ends
     return Correction(
-        run, other, measure, mean.value.value, low, high, mean.alone.value, alone_low, alone_high, mean.judge,
-        mean.slope, unit, mean.n, mean.total, mean.effective, p if np.isfinite(p) else 1.0, queries,
-        error, mean.freedom if np.isfinite(mean.freedom) else None
+        mean.value.value, low, high, mean.n, run=run, other=other, measure=measure, alone=mean.alone.point,
+        alone_low=max(alone_low, least), alone_high=min(alone_high, 1.0), judge=mean.judge, slope=mean.slope,
+        unit=unit, total=mean.total, effective=mean.effective, p=p if np.isfinite(p) else 1.0, queries=queries,
+        error=error, df=mean.freedom if np.isfinite(mean.freedom) else None
     )  # fmt: skip
 
 
@@ -440,10 +439,10 @@ def _forecast_labels(rows: Sequence[Correction], headline: str, per_query: float
     gaps = [row for row in rows if row.other and row.measure == headline]
     p_all = correct_pairs([gap.p for gap in gaps], [gap.value != 0 for gap in gaps])
     for correction, p in zip(gaps, p_all, strict=True):
-        if p >= 1 - CONFIDENCE or correction.low <= 0 <= correction.high:
-            half, left = (correction.high - correction.low) / 2, correction.total - correction.n
+        if p >= 1 - CONFIDENCE or correction.contains(0):
+            half, left = correction.width / 2, correction.total - correction.n
             steps = forecast_undecided(
-                correction.value, half, correction.n, len(gaps), [min(step, left) for step in STEPS if left]
+                correction.point, half, correction.n, len(gaps), [min(step, left) for step in STEPS if left]
             )
             for step in steps:
                 labels = per_query if correction.unit == "queries" else 1.0
@@ -584,7 +583,7 @@ def _compare_by(
 ) -> MeasureComparison:
     lower = direction == "lower"
     values = {
-        run.name: rows[run.name, "", measure].value for run in score.runs if (run.name, "", measure) in rows
+        run.name: rows[run.name, "", measure].point for run in score.runs if (run.name, "", measure) in rows
     }
     ranked = sorted(values, key=lambda run: values[run] * (1 if lower else -1))
     pairs = []
@@ -592,14 +591,14 @@ def _compare_by(
         correction = rows.get((a, b, measure)) or rows.get((b, a, measure))
         if correction is None:
             return MeasureComparison(measure, tuple(ranked), reason="not enough is graded by people")
-        low, high = (
-            (correction.low, correction.high) if correction.run == a else (-correction.high, -correction.low)
-        )
+        low, high = correction.ends
+        if correction.run != a:
+            low, high = -high, -low
         pairs.append(
             RunPair(
                 a,
                 b,
-                correction.value if correction.run == a else -correction.value,
+                correction.point if correction.run == a else -correction.point,
                 low,
                 high,
                 correction.p,

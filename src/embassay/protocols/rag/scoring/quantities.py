@@ -157,7 +157,7 @@ def run_values(
 ) -> tuple[RunValue, ...]:
     """The values of each run, measures in their order."""
     return tuple(
-        RunValue(run.run, measure.name, None, None, None, 0, total, reason=run.reason)
+        RunValue(None, reason=run.reason, run=run.run, measure=measure.name, total=total)
         if run.reason
         else _make_value(run.run, measure, resampled.quantity(measure.name, run.run), total, resamples)
         for run in runs
@@ -190,8 +190,8 @@ def _one_sided_interval(quantity: Quantity, confidence: float) -> tuple[float, f
     if quantity.value not in quantity.bounds:
         return None
     share = (quantity.value - least) / (most - least)
-    ends = wilson(share, quantity.units, confidence=confidence)
-    return least + (most - least) * ends.low, least + (most - least) * ends.high
+    low, high = wilson(share, quantity.units, confidence=confidence).ends
+    return least + (most - least) * low, least + (most - least) * high
 
 
 def _make_value(
@@ -199,13 +199,20 @@ def _make_value(
 ) -> RunValue:
     if not np.isfinite(quantity.value):
         reason = f"{asked.undefined} (all {total} queries)" if not quantity.n else "the ceiling is 0"
-        return RunValue(run, asked.name, None, None, None, quantity.n, total, reason=reason)
+        return RunValue(None, n=quantity.n, reason=reason, run=run, measure=asked.name, total=total)
     low, high = value_interval(quantity) or (None, None)
     what = "ratio of means" if asked.is_ratio else "mean"
     method = f"{what} over {quantity.n} of {total} queries; {_interval_method(quantity, low is not None, resamples)}"
     error = quantity.error
     df = None if error is None else quantity.freedom.df
-    return RunValue(run, asked.name, quantity.value, low, high, quantity.n, total, method, error=error, df=df)
+    return RunValue(
+        *(quantity.value, low, high, quantity.n, method),
+        run=run,
+        measure=asked.name,
+        total=total,
+        error=error,
+        df=df,
+    )
 
 
 def _interval_method(quantity: Quantity, has_interval: bool, resamples: int) -> str:

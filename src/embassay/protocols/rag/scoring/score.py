@@ -20,6 +20,7 @@ from embassay.measures.judgements import FacetTable, Graded, Sources, treat_unju
 from embassay.measures.registry import GradedMeasure, RankingMeasure
 from embassay.runs.folder import read_record, to_json, write_atomic
 from embassay.spec import CALL, Spec
+from embassay.stats import Estimate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,8 +79,8 @@ class MeasureFacts:
     family: str
 
 
-@dataclass(frozen=True)
-class RunValue:
+@dataclass(frozen=True, kw_only=True)
+class RunValue(Estimate):
     """A measure of a run over the queries where it is defined (`n` of `total`), with its 95% interval. Of a value that
     people's grades correct, `n` and `total` are of the `unit` that people labelled.
 
@@ -89,13 +90,7 @@ class RunValue:
 
     run: str
     measure: str
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
     total: int
-    method: str = ""
-    reason: str = ""
     error: float | None = None
     df: float | None = None
     unit: str = "queries"
@@ -183,23 +178,20 @@ class Note:
     total: int = 0
 
 
-@dataclass(frozen=True)
-class CitedNumber:
+@dataclass(frozen=True, kw_only=True)
+class CitedNumber(Estimate):
     """A number in a sentence, with its interval where it has one. `same`: every resample gives it, so that there is no
     interval, and on these queries it is what it is."""
 
     what: str
-    value: float
-    low: float | None = None
-    high: float | None = None
     same: bool = False
 
     @property
-    def ends(self) -> tuple[float, float] | None:
+    def reach(self) -> tuple[float, float] | None:
         """What it lies between; None where that is not known."""
-        if self.low is not None and self.high is not None:
-            return self.low, self.high
-        return (self.value, self.value) if self.same else None
+        if self.low is None:
+            return (self.point, self.point) if self.same else None
+        return self.ends
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from embassay.protocols.kernel.tables import (
     text,
     whole,
 )
-from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import NOBODY, PlacedRun, PlacedRuns
 from embassay.protocols.rag.scoring.quantities import Quantity, Resampled, value_interval
@@ -38,6 +37,7 @@ from embassay.protocols.rag.scoring.score import (
 )
 from embassay.randomness import make_generator
 from embassay.records import Result
+from embassay.stats import Estimate
 from embassay.stats.ranks import correct_family, paired_test
 from embassay.stats.resampling import (
     Groups,
@@ -299,11 +299,11 @@ def _tag_rows(
         yield {"run": run, "figure": _make_figure(resampled.quantity(measure, run)), "difference": difference}
 
 
-def _make_figure(quantity: Quantity) -> IntervalFigure:
+def _make_figure(quantity: Quantity) -> Estimate:
     if not np.isfinite(quantity.value):
-        return IntervalFigure(None, n=quantity.n)
+        return Estimate(None, n=quantity.n)
     low, high = value_interval(quantity) or (None, None)
-    return IntervalFigure(quantity.value, low, high, quantity.n)
+    return Estimate(quantity.value, low, high, quantity.n)
 
 
 def _values_within(run: Measured, measure: str, inside: NDArray[np.bool_]) -> Measured:

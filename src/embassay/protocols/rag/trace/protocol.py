@@ -65,12 +65,12 @@ def trace_rows(trace: Trace, request: TraceRequest) -> Iterator[Result]:
     # The second time over all datasets, of which there is one: every run folder has such rows.
     for name in (dataset, ""):
         yield Result(
-            PROTOCOL, TASK, name, "", "", "", PIPELINE, HEADLINE, share.estimate, share.n, share.low, share.high,
+            PROTOCOL, TASK, name, "", "", "", PIPELINE, HEADLINE, share.value, share.n, share.low, share.high,
             share.method, request.seed
         )  # fmt: skip
     for loss in trace.losses:
         yield Result(
-            PROTOCOL, TASK, dataset, loss.tag, "", loss.stage, PIPELINE, LOST, loss.share.estimate, loss.share.n,
+            PROTOCOL, TASK, dataset, loss.tag, "", loss.stage, PIPELINE, LOST, loss.share.value, loss.share.n,
             loss.share.low, loss.share.high, loss.share.method, request.seed
         )  # fmt: skip
 
@@ -86,7 +86,7 @@ def losses_table(trace: Trace) -> ColumnTable:
     """A line for each stage and tag."""
     return ColumnTable.of(
         "trace_losses", "Where needed passages are lost", trace.losses, text("stage"), text("tag"), whole("lost"),
-        number("share", "share.estimate", 3), number("low", "share.low", 3), number("high", "share.high", 3),
+        number("share", "share.value", 3), number("low", "share.low", 3), number("high", "share.high", 3),
         whole("needed", "share.n"),
         note="Share of needed passages (grade 4 or 5) lost at a stage, of the questions with a tag, or of all."
     )  # fmt: skip

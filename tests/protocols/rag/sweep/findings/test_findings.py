@@ -14,7 +14,6 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings import (
     Findings,
     conclude,
@@ -27,6 +26,7 @@ from embassay.protocols.rag.sweep.findings.recommendation import measure_differe
 from embassay.protocols.rag.sweep.findings.record import SweepPart
 from embassay.protocols.rag.sweep.findings.sentences import format_ms, format_ratio, format_usd
 from embassay.protocols.rag.sweep.stacks import Sweep, SweepRules, Times
+from embassay.stats import Estimate
 
 from ..sweeps import constant, drawn, scenarios
 
@@ -129,7 +129,7 @@ def test_of_stacks_that_are_alike_one_is_told_of_which_more_queries_would_soones
     assert one.stack in found.alike
     differences = measure_differences_from(ground, found.measure, found.stack)
 
-    def near(figure: IntervalFigure) -> float:
+    def near(figure: Estimate) -> float:
         return abs(figure.value or 0.0) / ((figure.high or 0.0) - (figure.low or 0.0) or 1.0)
 
     assert (one.quality.low or 0.0) <= 0 <= (one.quality.high or 0.0)

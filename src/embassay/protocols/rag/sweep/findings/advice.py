@@ -7,14 +7,13 @@ A line is tested only where the sweep has stacks that differ in just that. It `h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.arrays import (
     AXES,
     LESS,
@@ -51,6 +50,7 @@ from embassay.protocols.rag.sweep.findings.sentences import (
 from embassay.protocols.rag.sweep.stacks import NONE, SIGNALS, MeasuredStack
 from embassay.protocols.rag.tradeoffs import Stack, marginal_gain
 from embassay.randomness import make_generator
+from embassay.stats import Estimate
 
 
 def list_depth_steps(ground: StackArrays) -> Iterator[DepthStep]:
@@ -75,7 +75,7 @@ def list_depth_steps(ground: StackArrays) -> Iterator[DepthStep]:
                 yield _make_step(ground, i, j, measure, gain)
 
 
-def _make_step(ground: StackArrays, i: int, j: int, measure: str, gain: IntervalFigure) -> DepthStep:
+def _make_step(ground: StackArrays, i: int, j: int, measure: str, gain: Estimate) -> DepthStep:
     less, more = (
         Stack(ground.ids[at], float(ground.cost[at]), float(ground.latency[at]), {measure: value})
         for at, value in ((i, 0.0), (j, gain.value or 0.0))
@@ -90,7 +90,7 @@ def _make_step(ground: StackArrays, i: int, j: int, measure: str, gain: Interval
     )  # fmt: skip
 
 
-def _step_in_words(gain: IntervalFigure, milliseconds: float, usd: float, jitter_ms: float) -> str:
+def _step_in_words(gain: Estimate, milliseconds: float, usd: float, jitter_ms: float) -> str:
     """What is gained, for how much; what cannot be told from nothing is called so."""
     value = gain.value or 0.0
     if figure_reach(gain) == (0.0, 0.0):
@@ -226,7 +226,7 @@ def _measure_routes(
 
 def _route_figures(
     ground: StackArrays, split: Mapping[str, QueryHalves], routes_: Sequence[_Route], measure: str
-) -> list[list[IntervalFigure]]:
+) -> list[list[Estimate]]:
     """Of each route: the measure when routed, less that of the small K, less that of the large one."""
     routed, from_less, from_more = {}, {}, {}
     for name, columns in ground.columns(measure).items():
@@ -241,7 +241,7 @@ def _make_route(
     ground: StackArrays,
     split: Mapping[str, QueryHalves],
     route: _Route,
-    rate: IntervalFigure,
+    rate: Estimate,
     quality: Sequence[StackQuality],
     against: Sequence[RoutingContrast],
 ) -> Route:
@@ -294,7 +294,7 @@ def _mean_ms(stack: MeasuredStack) -> float:
 
 
 def _describe_route(
-    rate: IntervalFigure,
+    rate: Estimate,
     usd_routed: float,
     ms_routed: float,
     quality: Sequence[StackQuality],
@@ -350,7 +350,7 @@ def mean_difference(columns: Floats, pairs: Pairs) -> Floats:
     return np.asarray((columns[:, first] - columns[:, second]).mean(axis=1))
 
 
-def latency_change(ground: StackArrays, pairs: Pairs) -> IntervalFigure:
+def latency_change(ground: StackArrays, pairs: Pairs) -> Estimate:
     """The mean difference of latencies, with the interval over timed queries."""
     first, second = np.array(pairs).T
     timed = min(rows[0].times.total.shape[1] for rows in ground.rows.values())
@@ -362,12 +362,12 @@ def latency_change(ground: StackArrays, pairs: Pairs) -> IntervalFigure:
 MEANING = {"holds": "It holds.", "does not hold": "It does not hold.", "open": "Undecided on these queries."}
 
 
-def effect_status(value: IntervalFigure, least: float = 0.0) -> str:
+def effect_status(value: Estimate, least: float = 0.0) -> str:
     """Whether a difference lies over `least` with its whole interval, under it, or on both sides.
 
-    >>> effect_status(IntervalFigure(0.05, 0.01, 0.09)), effect_status(IntervalFigure(-0.05, -0.09, -0.01))
+    >>> effect_status(Estimate(0.05, 0.01, 0.09)), effect_status(Estimate(-0.05, -0.09, -0.01))
     ('holds', 'does not hold')
-    >>> effect_status(IntervalFigure(0.01, -0.02, 0.04))
+    >>> effect_status(Estimate(0.01, -0.02, 0.04))
     'open'
     """
     ends = figure_reach(value)
@@ -386,14 +386,12 @@ def untested_advice(line: str, needs: str) -> Advice:
     return Advice(line, "not tested", f"Not tested on this data: {needs}.")
 
 
-def make_advice(line: str, found: str, text: str, *evidence: IntervalFigure) -> Advice:
+def make_advice(line: str, found: str, text: str, *evidence: Estimate) -> Advice:
     """A line with its status, told by its figures."""
     return Advice(line, found, f"{text} {MEANING[found]}", evidence)
 
 
-def measure_difference(
-    ground: StackArrays, measure: str, pairs: Pairs, *, ceiling: bool = False
-) -> IntervalFigure:
+def measure_difference(ground: StackArrays, measure: str, pairs: Pairs, *, ceiling: bool = False) -> Estimate:
     """The mean paired difference of a measure over pairs of stacks."""
     columns = ground.columns(measure, ceiling=ceiling)
     return ground.figures(
@@ -406,15 +404,15 @@ def measure_at(ground: StackArrays, k: int) -> str | None:
     return find_measure_at_cutoff(ground.measures, ground.rules.measure, k)
 
 
-def relative_change(ground: StackArrays, measure: str, pairs: Pairs) -> IntervalFigure:
+def relative_change(ground: StackArrays, measure: str, pairs: Pairs) -> Estimate:
     """The difference as a share of the mean of the second stacks."""
     second = np.array([j for _, j in pairs])
     before = float(np.nanmean(ground.quality(measure)[second]))
     value = measure_difference(ground, measure, pairs)
     if value.value is None or before <= 0:
-        return IntervalFigure(None, n=value.n, reason="nothing to lose")
+        return Estimate(None, n=value.n, reason="nothing to lose")
     low, high = (None if end is None else end / before for end in (value.low, value.high))
-    return IntervalFigure(value.value / before, low, high, value.n, value.reason)
+    return replace(value, value=value.value / before, low=low, high=high)
 
 
 def join_statuses(found: Iterable[str]) -> str:
@@ -434,7 +432,7 @@ def find_strongest_reranker(ground: StackArrays) -> str | None:
     return max(costs, key=lambda name: costs[name]) if costs else None
 
 
-def reached_difference(ground: StackArrays, measure: str, pairs: Pairs) -> IntervalFigure:
+def reached_difference(ground: StackArrays, measure: str, pairs: Pairs) -> Estimate:
     """The mean difference of %PROC over pairs of stacks."""
     first, second = np.array(pairs).T
     above, below = ground.columns(measure), ground.columns(measure, ceiling=True)
@@ -458,7 +456,7 @@ def format_points(value: float) -> str:
     return f"{numbers.format_change(100 * value, 1)} points"
 
 
-def signed_percent(value: IntervalFigure) -> str:
+def signed_percent(value: Estimate) -> str:
     """A relative change with its interval."""
     if value.value is None:
         return "n/a"
@@ -475,7 +473,7 @@ def _signed_share(value: float) -> str:
     return f"{numbers.format_change(100 * value, 1)}%"
 
 
-def ms_change(value: IntervalFigure) -> str:
+def ms_change(value: Estimate) -> str:
     """A difference of times with its sign."""
     size = value.value or 0.0
     return f"{numbers.MINUS if size < 0 else '+'}{format_ms(abs(size))}"
@@ -576,7 +574,7 @@ def advise_half_second(ground: StackArrays) -> Advice:
     quick, broken = max(within) <= HALF_A_SECOND, min(beyond) > HALF_A_SECOND
     verdict = "holds" if quick and broken else "does not hold"
     text = f"Up to 100 candidates take {format_ms(max(within))} at most, more take {format_ms(min(beyond))} at least."
-    return make_advice(line, verdict, text, IntervalFigure(max(within)), IntervalFigure(min(beyond)))
+    return make_advice(line, verdict, text, Estimate(max(within)), Estimate(min(beyond)))
 
 
 def advise_default_stack(ground: StackArrays) -> Advice:
@@ -629,7 +627,7 @@ def reranker_advice(ground: StackArrays) -> Advice:
         opposite_status(effect_status(loss)) if saved > 0 else "does not hold",
         text,
         loss,
-        IntervalFigure(saved),
+        Estimate(saved),
     )
 
 

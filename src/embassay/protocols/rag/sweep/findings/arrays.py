@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.estimates import UNVARIED
-from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.record import Time
 from embassay.protocols.rag.sweep.stacks import (
     NONE,
@@ -29,7 +28,7 @@ from embassay.protocols.rag.sweep.stacks import (
 )
 from embassay.protocols.rag.tradeoffs import JITTER_MS, Stack
 from embassay.randomness import make_generator
-from embassay.stats import percentile_interval
+from embassay.stats import Estimate, percentile_interval
 from embassay.stats.resampling import draw_all_resamples, is_constant, resample_defined_means
 
 Floats = NDArray[np.float64]
@@ -242,13 +241,13 @@ class StackArrays:
             self._replicates[measure] = self.replicates(self.columns(measure))
         return self._replicates[measure]
 
-    def figures(self, columns: Mapping[str, Floats]) -> list[IntervalFigure]:
+    def figures(self, columns: Mapping[str, Floats]) -> list[Estimate]:
         """Each column's mean with its 95% interval, over the queries where it is defined."""
         values, replicates = self.values(columns), self.replicates(columns)
         counts = np.sum([(~np.isnan(column)).sum(axis=0) for column in columns.values()], axis=0)
         return [make_figure(*parts) for parts in zip(values, replicates.T, counts.tolist(), strict=True)]
 
-    def ratios(self, measure: str) -> list[IntervalFigure]:
+    def ratios(self, measure: str) -> list[Estimate]:
         """%PROC of each stack: mean of a measure over the mean of its ceiling, over the queries where both are."""
         above, below = self.columns(measure), self.columns(measure, ceiling=True)
         both = {name: ~np.isnan(above[name]) & ~np.isnan(below[name]) for name in above}
@@ -286,23 +285,23 @@ def defined_means(columns: Floats) -> Floats:
 
 def make_figure(
     value: float, replicates: Floats, n: int, why: str = "it is undefined for every query"
-) -> IntervalFigure:
+) -> Estimate:
     """A value with the interval of its replicates. What differs from 0 by rounding is 0."""
     if np.isnan(value):
-        return IntervalFigure(None, n=n, reason=why)
+        return Estimate(None, n=n, reason=why)
     value = 0.0 if abs(value) <= ROUNDING else float(value)
     if n < 2:
-        return IntervalFigure(value, n=n, reason="no interval from one query")
+        return Estimate(value, n=n, reason="no interval from one query")
     draws = np.where(np.abs(replicates) <= ROUNDING, 0.0, replicates)
     if is_constant(draws):
-        return IntervalFigure(value, n=n, reason=UNVARIED)
+        return Estimate(value, n=n, reason=UNVARIED)
     low, high = percentile_interval(draws)
     if np.isnan(low):
-        return IntervalFigure(value, n=n, reason="almost no resample has a value")
-    return IntervalFigure(value, low, high, n)
+        return Estimate(value, n=n, reason="almost no resample has a value")
+    return Estimate(value, low, high, n, "bootstrap over queries")
 
 
-def figure_reach(figure: IntervalFigure) -> tuple[float, float] | None:
+def figure_reach(figure: Estimate) -> tuple[float, float] | None:
     """What a figure lies between; what every resample gives is what it is on these queries. None where nobody knows."""
     if figure.reason == UNVARIED and figure.value is not None:
         return figure.value, figure.value

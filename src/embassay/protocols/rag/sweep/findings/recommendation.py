@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.arrays import StackArrays, figure_reach
 from embassay.protocols.rag.sweep.findings.record import Alternative, FusionTuning, Recommendation, Share
 from embassay.protocols.rag.sweep.stacks import Configuration
 from embassay.protocols.rag.tradeoffs import COST_SHARE, ROUNDING, Limits, Stack, StackChoice, choose_stack
+from embassay.stats import Estimate
 
 Floats = NDArray[np.float64]
 
@@ -200,7 +200,7 @@ def select_decidable_stacks(ground: StackArrays, *measures: str) -> list[Stack]:
     return stacks
 
 
-def measure_differences_from(ground: StackArrays, measure: str, id: str) -> dict[str, IntervalFigure]:
+def measure_differences_from(ground: StackArrays, measure: str, id: str) -> dict[str, Estimate]:
     """Each stack's measure less that of one stack, paired over queries."""
     place = ground.place[id]
     columns = {name: column - column[:, [place]] for name, column in ground.columns(measure).items()}
@@ -234,7 +234,7 @@ def describe_rule(ground: StackArrays) -> str:
     return what + (" with " + " and ".join(parts) if parts else ", ignoring cost and latency")
 
 
-def _alike_stacks(choice: StackChoice, differences: Mapping[str, IntervalFigure]) -> list[Stack]:
+def _alike_stacks(choice: StackChoice, differences: Mapping[str, Estimate]) -> list[Stack]:
     """Feasible stacks whose quality cannot be told apart from that of the chosen one."""
     return [
         stack for stack in choice.feasible
@@ -242,7 +242,7 @@ def _alike_stacks(choice: StackChoice, differences: Mapping[str, IntervalFigure]
     ]  # fmt: skip
 
 
-def is_decided(difference: IntervalFigure) -> bool:
+def is_decided(difference: Estimate) -> bool:
     """Whether the whole interval lies on one side of 0."""
     ends = figure_reach(difference)
     return ends is not None and not ends[0] <= 0 <= ends[1]
@@ -253,7 +253,7 @@ def _find_alternatives(
     stacks: Sequence[Stack],
     choice: StackChoice,
     alike: Sequence[Stack],
-    differences: Mapping[str, IntervalFigure],
+    differences: Mapping[str, Estimate],
 ) -> Iterator[Alternative]:
     """The best of the cheaper, of the faster (by more than jitter) and of the better stacks; and of those that cannot
     be told apart from the chosen one the cheapest and the fastest, where they are cheaper or faster."""
@@ -286,7 +286,7 @@ def _find_alternatives(
 
 
 def _nearest_undecided(
-    chosen: Stack, alike: Sequence[Stack], differences: Mapping[str, IntervalFigure]
+    chosen: Stack, alike: Sequence[Stack], differences: Mapping[str, Estimate]
 ) -> Iterator[Alternative]:
     """The stack whose difference from the chosen one is nearest to being told from 0; none where all differ in no
     resample."""

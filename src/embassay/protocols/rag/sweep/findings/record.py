@@ -12,9 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
 from embassay.runs.folder import read_record, to_json, write_atomic
+from embassay.stats import Estimate
 
 SCHEMA = 1
 FILE = "sweep.json"
@@ -39,9 +39,9 @@ class StackQuality:
     `reached` the share of it that is reached (%PROC, 1 is all of it)."""
 
     measure: str
-    value: IntervalFigure
+    value: Estimate
     ceiling: float | None = None
-    reached: IntervalFigure | None = None
+    reached: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Alternative:
 
     kind: str
     stack: str
-    quality: IntervalFigure
+    quality: Estimate
     milliseconds: float
     usd: float
     misses: Mapping[str, float] = field(default_factory=dict)
@@ -182,7 +182,7 @@ class DepthStep:
     k: int
     next_k: int
     measure: str
-    gain: IntervalFigure
+    gain: Estimate
     milliseconds: float
     usd: float
     per_ms: float | None
@@ -201,8 +201,8 @@ class Effect:
     other: str
     pairs: int
     measure: str
-    quality: IntervalFigure
-    milliseconds: IntervalFigure
+    quality: Estimate
+    milliseconds: Estimate
     usd: float
     p95: float | None = None
 
@@ -234,7 +234,7 @@ class RoutingContrast:
 
     k: int
     measure: str
-    difference: IntervalFigure
+    difference: Estimate
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ class Route:
     calibrated: int
     evaluated: int
     thresholds: tuple[Threshold, ...]
-    escalated: IntervalFigure
+    escalated: Estimate
     usd: float
     usd_less: float
     usd_more: float
@@ -292,7 +292,7 @@ class Advice:
     line: str
     status: str
     text: str
-    evidence: tuple[IntervalFigure, ...] = ()
+    evidence: tuple[Estimate, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -327,7 +327,7 @@ class FusionTuning:
     chosen: str
     best: float | None
     honest: float | None
-    gain: IntervalFigure
+    gain: Estimate
     picked: float
     questions: int
     verdict: str

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import VERBS, Claim
-from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.record import (
     USE,
     Alternative,
@@ -20,6 +19,7 @@ from embassay.protocols.rag.sweep.findings.record import (
     SweepTerms,
 )
 from embassay.protocols.rag.tradeoffs import ROUNDING
+from embassay.stats import Estimate
 
 HARDLY = 0.00005
 """Dollars that print as none."""
@@ -67,12 +67,12 @@ def format_usd_difference(value: float) -> str:
     return f"{format_usd(abs(value))} {'more' if value > 0 else 'less'}"
 
 
-def format_score(value: IntervalFigure, *, signed: bool = False) -> str:
+def format_score(value: Estimate, *, signed: bool = False) -> str:
     """A score with its interval in brackets.
 
-    >>> format_score(IntervalFigure(0.804, 0.77, 0.84, 50))
+    >>> format_score(Estimate(0.804, 0.77, 0.84, 50))
     '0.804 (0.770–0.840)'
-    >>> format_score(IntervalFigure(-0.01, -0.02, 0.001, 50), signed=True)
+    >>> format_score(Estimate(-0.01, -0.02, 0.001, 50), signed=True)
     '−0.010 (−0.020 to 0.001)'
     """
     if value.value is None:

@@ -9,9 +9,9 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from embassay.protocols.kernel.tables import ColumnTable, Field, interval_fields, number, points, text, whole
-from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.record import Findings, IndexQuality, Share, StackFacts, SweepPart
 from embassay.protocols.rag.sweep.stacks import GENERATE, NONE, SPARSE, WHOLE
+from embassay.stats import Estimate
 
 
 class SweepRow(NamedTuple):
@@ -217,8 +217,8 @@ def _routing_table(findings: Findings) -> ColumnTable:
 def _against_fields(measure: str, k: int) -> Iterator[Field]:
     """The quality of routing less that of a fixed K."""
 
-    def difference(row: SweepRow) -> IntervalFigure:
-        differences: dict[tuple[str, int], IntervalFigure] = {
+    def difference(row: SweepRow) -> Estimate:
+        differences: dict[tuple[str, int], Estimate] = {
             (against.measure, against.k): against.difference for against in row.of.against
         }
         return differences[measure, k]

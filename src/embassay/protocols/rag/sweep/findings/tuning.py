@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.rag.golden.summary import IntervalFigure
 from embassay.protocols.rag.sweep.findings.arrays import Floats, StackArrays
 from embassay.protocols.rag.sweep.findings.record import USE, FusionTuning
 from embassay.protocols.rag.sweep.stacks import Configuration
 from embassay.randomness import make_generator
-from embassay.stats import t_quantile
+from embassay.stats import Estimate, t_quantile
 from embassay.stats.intervals import critical_value
 
 FOLDS, ROUNDS = 5, 20
@@ -73,7 +72,7 @@ def _defined_rows(column: Floats) -> Floats:
 
 def _simultaneous_gain(
     ground: StackArrays, values: Mapping[str, Floats], chosen: int, independent: int
-) -> IntervalFigure:
+) -> Estimate:
     """What the chosen fusion has more than the first one, with an interval that holds for all fusions at once."""
     n = sum(int((~np.isnan(column[:, 0])).sum()) for column in values.values())
     differences = {name: column[:, 1:] - column[:, :1] for name, column in values.items()}
@@ -81,17 +80,17 @@ def _simultaneous_gain(
     spread = np.nanstd(replicates, axis=0)
     if independent < 2 or not (spread > 0).any() or not chosen:
         gain = float(means[chosen - 1]) if chosen and n else 0.0
-        return IntervalFigure(gain, n=n, reason="the first one does best" if n else "no question has a value")
+        return Estimate(gain, n=n, reason="the first one does best" if n else "no question has a value")
     with np.errstate(invalid="ignore", divide="ignore"):
         largest = np.nanmax(np.abs(replicates - means) / spread, axis=1)
     # As far as Student's t is wider than a normal law with so few questions.
     wider = t_quantile(0.975, independent - 1) / critical_value(0.95)
     half = float(np.quantile(largest, 0.95)) * wider * float(spread[chosen - 1])
     gain = float(means[chosen - 1])
-    return IntervalFigure(gain, gain - half, gain + half, n)
+    return Estimate(gain, gain - half, gain + half, n, "bootstrap over queries, all fusions at once")
 
 
-def _tuning_verdict(independent: int, gain: IntervalFigure) -> str:
+def _tuning_verdict(independent: int, gain: Estimate) -> str:
     if independent < LEAST:
         return "too few questions to tune on"
     return USE if gain.low is not None and gain.low > 0 else "not shown to be better"
