@@ -1,24 +1,31 @@
 """Hybrid annotation on HUME's published scores: accuracy against the share of people's work.
 
     python benchmarks/hybrid_annotation.py --llm-scores table10.csv [--studies 200] [--errors 0.02 0.1 0.25 0.4]
+    python benchmarks/hybrid_annotation.py --study STUDY [--people 0.46 0.8] [--out FILE]
 
 The answers themselves are not public, so they are drawn: of every classification pair N items, people right as often
 as HUME's were, and a language model as often as the file's column says. Of the model's errors a planted part is bias,
 the same in every draw, which agreement cannot see; the rest is noise, drawn anew each time. Accuracy is against gold,
 the mean over studies with its standard error.
+
+With `--study`, the answers are a real model's: those of a study of one classification task that `embassay hume annotate
+STUDY --llm NAME --runs 3` has asked for. People are still drawn, right as often as `--people` says.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from embassay.protocols.hume.llms.answers import read_llm_answers
 from embassay.protocols.hume.llms.protocol import HybridOptions, decide_task
 from embassay.protocols.hume.published.paper import paper_study
+from embassay.protocols.hume.study import read_study
 
 LABELS = {"EmotionClassification": 6, "TweetSentimentExtraction": 3}
 """Labels of a dataset; two of the others."""
@@ -30,13 +37,23 @@ Pair = tuple[str, int, int, float, float]
 def main() -> None:
     """Print the table as Markdown."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--llm-scores", type=Path, required=True)
+    parser.add_argument("--llm-scores", type=Path)
+    parser.add_argument(
+        "--study", type=Path, help="A study that a language model annotated, three times an item."
+    )
+    parser.add_argument(
+        "--people", type=float, nargs="*", default=[0.46, 0.8], help="How often people are right."
+    )
+    parser.add_argument("--out", type=Path, help="The rows of a study as JSON, too.")
     parser.add_argument("--llm", default="gpt41_full")
     parser.add_argument("--studies", type=int, default=200)
     parser.add_argument(
         "--errors", type=float, nargs="*", default=[], help="Planted error rates in place of the model's own."
     )
     given = parser.parse_args()
+    if given.study:
+        annotated(given.study, given.people, given.studies, given.out)
+        return
     pairs = list(_pairs(given.llm_scores, given.llm))
     if given.errors:
         curve(pairs, given.errors, given.studies)
@@ -45,6 +62,63 @@ def main() -> None:
     for bias in (0.0, 0.5, 1.0):
         for row in table(pairs, bias, given.studies):
             print(f"| {bias:.0%} | {' | '.join(row)} |")
+
+
+def annotated(study: Path, people: Sequence[float], studies: int, out: Path | None) -> None:
+    """Print accuracy by policy for a real model's answers, and people who are right so often."""
+    folder = read_study(study)
+    (task,) = (task for task in folder.study.tasks if task.family == "classification")
+    gold = {item.id: item.gold for item in folder.items if item.task == task.name}
+    (answers,) = (answer for answer in read_llm_answers(folder) if answer.of(task.name))
+    draws: dict[str, list[object]] = {item: [] for item in gold}
+    for row in sorted(answers.of(task.name), key=lambda row: row.run):
+        draws[row.item_id].append(row.value if row.status == "ok" else None)
+    draws = {item: drawn for item, drawn in draws.items() if len(drawn) > 1}
+    rows = [
+        {"people": right, "policy": name, "share": share, "accuracy": accuracy, "sd": sd, "biased": biased}
+        for right in people
+        for name, share, accuracy, sd, biased in _policies(draws, gold, right, studies)
+    ]
+    print("| people right | policy | people's share | accuracy | called biased |\n|---:|---|---:|---:|---:|")
+    for row in rows:
+        print(
+            f"| {row['people']:.0%} | {row['policy']} | {row['share']:.0%} "
+            f"| {100 * row['accuracy']:.1f} (SD {100 * row['sd']:.1f}) | {row['biased']:.0%} |"
+        )
+    if out:
+        agreed = sum(len(set(map(str, drawn))) == 1 for drawn in draws.values())
+        out.write_text(
+            json.dumps({"items": len(draws), "agreed": agreed, "rows": rows}, indent=1), encoding="utf-8"
+        )
+
+
+def _policies(
+    draws: dict[str, list[object]], gold: dict[str, object], right: float, studies: int
+) -> Iterator[tuple[str, float, float, float, float]]:
+    """Name, people's share, accuracy with its standard deviation over draws of people, and how often the task is called
+    biased: the model alone, the hybrid by the size of its sample, people alone."""
+    alone = float(np.mean([drawn[0] == gold[item] for item, drawn in draws.items()]))
+    yield "model alone", 0.0, alone, 0.0, 0.0
+    names = sorted({str(value) for value in gold.values()})
+    for check in (0.0, 0.2):
+        found = []
+        for seed in range(studies):
+            rng = np.random.default_rng([seed, 7])
+            people = {
+                item: gold[item]
+                if rng.random() < right
+                else str(rng.choice([n for n in names if n != gold[item]]))
+                for item in draws
+            }
+            done = decide_task(
+                "study", "classification", draws, people, HybridOptions(check=check, seed=seed)
+            )
+            used = [draws[item][0] if done.why[item] == "agreed" else people[item] for item in draws]
+            hits = [value == gold[item] for value, item in zip(used, draws, strict=True)]
+            found.append((done.share_of_people, float(np.mean(hits)), float(done.biased)))
+        share, accuracy, biased = np.mean(found, axis=0)
+        yield f"hybrid, sample {check:.0%}", share, accuracy, float(np.std([row[1] for row in found])), biased
+    yield "people alone", 1.0, right, (right * (1 - right) / len(draws)) ** 0.5, 0.0
 
 
 def curve(pairs: list[Pair], errors: list[float], studies: int) -> None:

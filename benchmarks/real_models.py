@@ -302,6 +302,17 @@ def hume(setting: Setting) -> Iterator[Step]:
     yield embassay("hume-annotate", "hume", "annotate", study, "--llm", setting.llm)
     scored = (*each("-s", setting.encoders), "--out", out / "hume")
     yield embassay("hume-score", "hume", "score", study, *scored)
+    # Draws that differ tell where the model is in doubt.
+    mixed = out / "hybrid"
+    more = embassay(
+        "hybrid-sample", "hume", "sample", *datasets(("emotion",)), "--n", 4 * size.annotated, "--out", mixed
+    )
+    yield Step(more.name, more.command, makes=mixed / "study.json")
+    yield embassay(
+        "hybrid-annotate", "hume", "annotate", mixed, "--llm", f"{setting.llm}&temperature=0.7", "--runs", 3
+    )
+    command = (sys.executable, str(HERE / "hybrid_annotation.py"), "--study", str(mixed))
+    yield Step("hybrid", (*command, "--out", str(out / "hybrid.json")), makes=out / "hybrid.json")
 
 
 PARTS: dict[str, Callable[[Setting], Iterator[Step]]] = {

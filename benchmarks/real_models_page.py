@@ -155,6 +155,7 @@ def page(out: Path) -> Iterator[str]:
         yield from orders(name, out / f"orders-{name}.json")
     yield from engines(out / "engines-cranfield.json")
     yield from injections(out)
+    yield from hybrid(out / "hybrid.json")
 
 
 def verdicts(out: Path) -> Iterator[tuple[Section, str, str]]:
@@ -308,6 +309,29 @@ def engines(path: Path) -> Iterator[str]:
         ends = "" if low is None else f" ({low:+.3f} to {high:+.3f})"
         means = " | ".join(f"{row[key]:.3f}" for key in ("engine", "grades", "search"))
         yield f"| {row['ranking']} | {row['questions']} | {row['calls']} | {means} | {value:+.3f}{ends} |"
+    yield ""
+
+
+def hybrid(path: Path) -> Iterator[str]:
+    """What comes of the model's labels where its three draws agree, and people's elsewhere."""
+    if not path.is_file():
+        return
+    noted = json.loads(path.read_text("utf-8"))
+    yield from ("## Its labels where three draws agree, people's elsewhere", "")
+    yield (
+        f"Emotion, {noted['items']} texts, three draws at temperature 0.7, equal on {noted['agreed']}. The model's "
+        "answers are real; people are drawn, right as often as the first column says, 200 times. Accuracy against gold."
+    )
+    yield from (
+        "",
+        "| People right | Policy | People's share of the work | Accuracy | Called biased |",
+        "|---:|---|---:|---:|---:|",
+    )
+    for row in noted["rows"]:
+        accuracy = f"{100 * row['accuracy']:.1f}" + (f" (SD {100 * row['sd']:.1f})" if row["sd"] else "")
+        yield (
+            f"| {row['people']:.0%} | {row['policy']} | {row['share']:.0%} | {accuracy} | {row['biased']:.0%} |"
+        )
     yield ""
 
 

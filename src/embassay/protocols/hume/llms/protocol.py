@@ -216,20 +216,17 @@ def _decide_owner(task: AnsweredTask, models: Sequence[LlmAnswers]) -> OwnedTask
     family, name = task.task.family, task.task.name
     agreement = people_agreement(family, answers)
     value = None if math.isnan(agreement.value) or agreement.annotators < 2 else float(agreement.value)
-    interval = None if value is None else agreement_intervals(family, answers).get(agreement.coefficient)
+    interval = Estimate(None)
+    if value is not None:
+        interval = agreement_intervals(family, answers).get(agreement.coefficient, interval)
     trust = trust_level(family, value)
     read = {row.item_id for of in models for row in of.of(name) if row.status == "ok"}
     owner: Owner = "people" if trust in (None, "high") or not read else "model"
     return OwnedTask(
-        name, family, owner, trust, value, None if interval is None else _nan_to_none(interval.low),
-        None if interval is None else _nan_to_none(interval.high), 0 if value is None else agreement.items,
+        name, family, owner, trust, value, interval.low, interval.high, 0 if value is None else agreement.items,
         len(answers), len(task.items), len({item for given in answers.values() for item in given}), len(read),
         _explain_owner(trust, len(answers), bool(read))
     )  # fmt: skip
-
-
-def _nan_to_none(end: float | None) -> float | None:
-    return None if end is None or math.isnan(end) else float(end)
 
 
 def _explain_owner(trust: Trust | None, people: int, has_model: bool) -> str:
