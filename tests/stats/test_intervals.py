@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.stats import Estimate, fisher_z, observed_range, wilson
+from embassay.stats.intervals import average_independent
 
 
 @pytest.mark.parametrize(
@@ -110,3 +111,20 @@ def test_a_number_lies_in_an_interval_or_outside() -> None:
     assert [found.contains(number) for number in (0.39, 0.4, 0.6, 0.61)] == [False, True, True, False]
     assert [found.excludes(number) for number in (0.39, 0.4, None)] == [True, False, None]
     assert found.width == pytest.approx(0.2)
+
+
+def test_a_mean_of_independent_estimates_holds() -> None:
+    """Five shares of 25 items each, some of them rare: the interval has their true mean as often as it says."""
+    rng = np.random.default_rng(11)
+    shares, n, held = np.array([0.05, 0.1, 0.3, 0.5, 0.9]), 25, 0
+    for _ in range(600):
+        found = [wilson(hits / n, n) for hits in rng.binomial(n, shares)]
+        held += average_independent(found, "").contains(shares.mean())
+    assert 0.93 <= held / 600 <= 0.985
+
+
+def test_a_mean_with_an_unknown_part_has_no_interval() -> None:
+    """Nor a value, where one has none."""
+    bare = average_independent([wilson(0.5, 9), Estimate(0.1)], "")
+    assert (bare.value, bare.low) == (pytest.approx(0.3), None)
+    assert average_independent([wilson(0.5, 9), Estimate(None)], "").value is None

@@ -42,7 +42,7 @@ def _validity_row(record: Record, key: Key, titles: dict[str, str], labels: dict
     rows = {name: record.rows.get((*key[:-1], name)) for name in ("delta", VALID, INVALID, SHARE, DOUBT)}
     share, doubt = rows[SHARE], rows[DOUBT]
     valid = share.value if share is not None else None
-    where = ", ".join(filter(None, (dataset, subset, variant)))
+    where = ", ".join(filter(None, (dataset or "mean", subset, variant)))
     return [
         titles.get(task, task), where, labels.get(system, system), _change_cell(rows["delta"], ends=False),
         _change_cell(rows[VALID]), _change_cell(rows[INVALID]),

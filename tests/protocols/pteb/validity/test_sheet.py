@@ -25,15 +25,15 @@ from embassay.protocols.pteb.validity.sheet import (
     read_sheet,
 )
 
+SAMPLE = Path(eb.__file__).parent / "data" / "sample" / "pairs.jsonl"
 GROUP = RatingGroup("sts", "d", "", "recorded")
 Row = dict[str, str]
 
 
 def run(out: Path, **more: Any) -> Any:
-    return eb.pteb.run(
-        ["jaccard"], datasets=["sample"], tasks=["sts", "retrieval"], runs=3, tokenizer="words",
-        options=eb.pteb.PtebOptions(languages="pooled"), out=out, **{"paraphraser": "recorded", **more}
-    )  # fmt: skip
+    usual = {"paraphraser": "recorded", "datasets": ["sample"], "tasks": ["sts", "retrieval"]}
+    options = eb.pteb.PtebOptions(languages="pooled")
+    return eb.pteb.run(["jaccard"], runs=3, tokenizer="words", options=options, out=out, **{**usual, **more})
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +101,26 @@ def test_where_all_are_valid_nothing_is_added(sheet: tuple[Path, list[Row]], tmp
     for line in table.iter_rows(named=True):
         assert abs(line["added"]) < 3
         assert line["added_low"] < 0 < line["added_high"]
+
+
+def test_the_mean_over_datasets_comes_first(tmp_path: Path) -> None:
+    """Each dataset is rated too little to say anything; together they say more."""
+    sample = pl.read_ndjson(SAMPLE).filter(pl.col("lang") == "en")
+    halves = [str(tmp_path / f"half{place}.jsonl") for place in (0, 1)]
+    for place, path in enumerate(halves):
+        sample[place::2].write_ndjson(path)
+    out, asked = tmp_path / "run", {"datasets": halves, "tasks": ["sts"]}
+    run(out, **asked, to_rate=30)
+    with (out / "tables" / "pteb_to_rate.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    bad = {row["item"] for row in rows[::5]}
+    answers = write(tmp_path / "ann.csv", rows, lambda row: "no" if row["item"] in bad else "yes")
+    mean, *parts = run(out, **asked, ratings=str(answers)).table("pteb_valid").iter_rows(named=True)
+    assert (mean["dataset"], len(parts), mean["rated"]) == (None, 2, sum(part["rated"] for part in parts))
+    for name in ("change", "valid_change", "added", "share_valid"):
+        assert mean[name] == pytest.approx(sum(part[name] for part in parts) / 2, abs=0.006)
+    reach = sum((part["valid_change"] - part["valid_low"]) ** 2 for part in parts) ** 0.5 / 2
+    assert mean["valid_change"] - mean["valid_low"] == pytest.approx(reach, abs=0.02)
 
 
 def lines(path: Path, said: list[tuple[str, str, str]], texts: str = "a") -> Path:

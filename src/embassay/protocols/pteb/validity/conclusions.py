@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from embassay.protocols.wordings.tables import signed_points
 from embassay.records import Result
 from embassay.runs.folder import CellRecord, RunFolder
 from embassay.stats import Estimate
+from embassay.stats.intervals import average_independent
 
 VALID, INVALID, SHARE, DOUBT = "delta_valid", "delta_invalid", "valid", "in_doubt"
 """The measures: the change on valid paraphrases, what invalid ones add to the change, the share of rated items that is
@@ -66,15 +68,16 @@ class RatedRun:
     ratings: Mapping[RatingGroup, SheetRatings]
 
     def lines(self, rows: Sequence[Result]) -> list[ValidLine]:
-        """One for each rated group and system; `rows` are those of the run, for its changes. Baselines that ignore the
-        text are left out."""
+        """One for each rated group and system, after the means over datasets; `rows` are those of the run, for its
+        changes. Baselines that ignore the text are left out."""
         changes = {
             (row.task, row.dataset, row.subset, row.variant, row.system): row.value
             for row in rows
             if row.measure == "delta"
         }
         systems = [system.name for system in self.plan.systems if system.kind != "reference"]
-        return list(self._lines(changes, systems))
+        lines = list(self._lines(changes, systems))
+        return [*_average_datasets(lines), *lines]
 
     def _lines(self, changes: Changes, systems: Sequence[str]) -> Iterator[ValidLine]:
         done = {(cell.task, cell.dataset, cell.system, cell.variant) for cell in self.records if cell.done}
@@ -136,12 +139,47 @@ def _shift_change(result: ValidChange, change: float | None, score: Score) -> Va
     change can be."""
     if result.invalid is None or change is None:
         return result
-    most = 1.0 if score == "mean" else 2.0
-    invalid = result.invalid
+    most, n = 1.0 if score == "mean" else 2.0, result.invalid.n
     value, low, high = (
-        max(min(change - number, most), -most) for number in (invalid.point, *reversed(invalid.ends))
+        max(min(change - number, most), -most)
+        for number in (result.invalid.point, *reversed(result.invalid.ends))
     )
-    return replace(result, valid=Estimate(value, low, high, invalid.n, METHOD))
+    added = Estimate(change - value, change - high, change - low, n, METHOD)
+    return replace(result, valid=Estimate(value, low, high, n, METHOD), invalid=added)
+
+
+def _average_datasets(lines: Sequence[ValidLine]) -> Iterator[ValidLine]:
+    """Of several datasets of a task the mean of each system, where all have a value: one dataset's ratings are few."""
+    of_task: dict[tuple[str, str, str, str], list[ValidLine]] = {}
+    for line in lines:
+        group = line.group
+        of_task.setdefault((group.task, group.lang, group.source, line.system), []).append(line)
+    for (task, lang, source, system), parts in of_task.items():
+        results = [part.valid for part in parts]
+        changes = [part.change for part in parts if part.change is not None]
+        valid, invalid, share = (
+            [estimate for result in results if (estimate := getattr(result, name)) is not None]
+            for name in ("valid", "invalid", "share")
+        )
+        if len(parts) == 1 or not len(changes) == len(valid) == len(invalid) == len(share) == len(parts):
+            continue
+        method = f"mean of {len(parts)} datasets; {METHOD} of each"
+        average = ValidChange(
+            fmean(result.all for result in results),
+            *(average_independent(part, method) for part in (valid, invalid, share)),
+            sum(result.rated for result in results),
+            sum(result.refused for result in results),
+            sum(result.units for result in results),
+        )
+        ratings = SheetRatings(
+            {},
+            sum(part.ratings.skipped for part in parts),
+            sum(part.ratings.twice for part in parts),
+            sum(part.ratings.agreed for part in parts),
+            all(part.ratings.is_drawn for part in parts),
+        )
+        group = RatingGroup(task, "", lang, source)
+        yield ValidLine(group, system, parts[0].variant, fmean(changes), average, ratings)
 
 
 def valid_rows(lines: Sequence[ValidLine], langs: Mapping[str, str], seed: int) -> Iterator[Result]:
