@@ -28,13 +28,13 @@ class RetrievalOptions:
 
     # As of `rag score`, whose records are not read for the sake of a help text.
     runs: tuple[str, ...] = option(
-        (), "An engine's results instead of a system, to find the score from which to answer.",
+        (), "An engine's results instead of a system, to find the score above which to answer.",
         name="--run", value="FILE", group=DATA
     )  # fmt: skip
     retrievers: tuple[str, ...] = repeat_option(
         Asked,
         "retrievers",
-        help="A retriever to ask now instead of --run: SPEC or NAME=SPEC, as of rag score.",
+        help="A retriever to ask now instead of --run: SPEC or NAME=SPEC, as in rag score.",
     )
     queries: str = option("", "With --retriever: the judged questions.", value="FILE", group=DATA)
     qrels: str | None = option(None, "With --run: graded judgements of passages.", value="FILE", group=DATA)
@@ -44,7 +44,7 @@ class RetrievalOptions:
         "below which to say nothing.", name="--no-answer", value="FILE", group=DATA
     )  # fmt: skip
     reranked: str | None = option(
-        None, "With --no-answer: a reranker's scores of the same questions, as a second signal.",
+        None, "With --no-answer: a reranker's scores for the same questions, as a second signal.",
         value="FILE", group=DATA
     )  # fmt: skip
     silent: float = option(0.9, "With --no-answer: share of each kind that must get no answer.")
@@ -56,12 +56,12 @@ class RetrievalOptions:
         value="VALUE"
     )  # fmt: skip
     origin: str | None = option(
-        None, "A system's threshold, to translate to the others' scales.",
+        None, "A system's threshold, to convert to the other systems' scales.",
         name="--from", value="SYSTEM=SCORE", group=DETAILS
     )  # fmt: skip
     price: float | None = label_price()
     targets: tuple[str, ...] = option(
-        (), "Systems to translate it to. Default: all others.",
+        (), "Systems to convert it to. Default: all others.",
         name="--to", value="SYSTEM", group=DETAILS
     )  # fmt: skip
 
@@ -84,7 +84,7 @@ def calibrate(
 ) -> None:
     """Find what a similarity means, and where to set a threshold.
 
-    Uses labelled or graded pairs; or a run and its judgements, to find the score from which to answer a question.
+    Uses labelled or graded pairs, or a run with judgements to find the score above which to answer a question.
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """

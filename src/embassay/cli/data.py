@@ -66,8 +66,8 @@ class DataCheckOptions:
     against: str | None = option(
         None, "Other data, such as training data, to search for the same texts.", group=DATA
     )
-    near: float = option(0.8, "Jaccard index from which two texts are near-duplicates.")
-    by_words: bool = option(False, "Compare runs of 3 words instead of 5 characters.", name="--by-words")
+    near: float = option(0.8, "Minimum Jaccard index of near-duplicate texts.")
+    by_words: bool = option(False, "Compare sequences of 3 words instead of 5 characters.", name="--by-words")
     no_near: bool = option(False, "Find exact duplicates only.", name="--no-near")
 
 
@@ -578,10 +578,12 @@ class TraceOptions:
         name="--mask"
     )  # fmt: skip
     mask_words: Path | None = option(
-        None, "Mask the words of this file too, one a line: names.", value="FILE"
+        None, "Also mask the words in this file, one per line, such as names.", value="FILE"
     )
-    near: float = option(0.9, "Jaccard index from which questions are one.")
-    limit: int | None = option(None, "Maximum questions, of each stack as many.", least=1, group=DATA)
+    near: float = option(0.9, "Minimum Jaccard index of questions to merge.")
+    limit: int | None = option(
+        None, "Maximum questions; the same number from each stack.", least=1, group=DATA
+    )
     seed: int = repeat_option(RunRequest, "seed")
 
 
@@ -589,9 +591,9 @@ class TraceOptions:
 @stopping_at_memory
 @add_record_options(wide=False)
 def traces(asked: TraceOptions, shown: PrintOptions) -> None:
-    """Turn traces into questions, runs and sessions of searches.
+    """Turn traces into questions, runs and search sessions.
 
-    Reads spans of OpenTelemetry (GenAI), OpenInference and Langfuse. Near-duplicate questions become one.
+    Reads spans of OpenTelemetry (GenAI), OpenInference and Langfuse. Near-duplicate questions are merged.
 
     Example: embassay data traces spans.jsonl --out traced --mask
     """

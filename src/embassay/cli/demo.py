@@ -65,7 +65,7 @@ class DemoOptions:
 def demo(asked: DemoOptions) -> None:
     """Try every protocol on the sample data, in about a minute.
 
-    It uses the bundled systems, and minilm where it is installed. HUME's answers come from scripts and are marked
+    Uses the bundled systems, and minilm if it is installed. HUME's answers come from scripts and are marked
     as simulated. --wide shows whole tables.
 
     Example: embassay demo --out runs/demo

@@ -47,7 +47,7 @@ def show(
     what: Annotated[ListingChoice, typer.Argument(help=f"One of {', '.join(ListingChoice)}.")],
     printed: PrintOptions,
 ) -> None:
-    """List what a command can name: systems, datasets, measures.
+    """List available names: systems, datasets, measures and so on.
 
     Example: embassay list systems --wide
     """
@@ -138,8 +138,8 @@ _SIGNS = {"ok": "ok", "absent": "-", "broken": "BROKEN"}
 def doctor(running: WorkerOptions) -> None:
     """Show what is installed, and whether it works.
 
-    Nothing is sent or downloaded. With --engine ray or --address it shows the nodes of the cluster. Exit code 3:
-    something is broken; a missing extra is no fault.
+    Nothing is sent or downloaded. With --engine ray or --address, also shows the cluster's nodes. Exit code 3:
+    something is broken; a missing extra is not an error.
 
     Example: embassay doctor
     """
@@ -297,7 +297,7 @@ caches = App("Show or empty the caches.")
 @caches.command("info")
 @add_record_options(wide=False)
 def info(shown: PrintOptions) -> None:
-    """Show where the caches are, their size and what they hold.
+    """Show where the caches are, how large they are, and what they contain.
 
     Example: embassay cache info
     """

@@ -30,8 +30,8 @@ SETTINGS: dict[str, Any] = {
 COMMANDS = {
     "demo": "Try every protocol on the sample data, in about a minute.",
     "doctor": "Show what is installed, and whether it works.",
-    "list": "List what a command can name: systems, datasets, measures.",
-    "report": "Write one self-contained HTML report of any set of runs.",
+    "list": "List available names: systems, datasets, measures and so on.",
+    "report": "Write one self-contained HTML report for any set of runs.",
     "run": "Run any protocol by name, including another package's.",
     "compare": "Test whether two systems, or two runs, really differ.",
     "gate": "Fail a build when a score is too low or has dropped.",

@@ -58,7 +58,7 @@ OF_CELLS = ("tokenizer", "tasks", "grades")
 @stopping_at_memory
 @add_record_options(without=OF_CELLS)
 def judge(request: JudgeRequest, running: RunOptions) -> None:
-    """Find the language model that rates pairs as people do.
+    """Find the language model that rates pairs most like people.
 
     Models rate pairs of texts from 0 to 5; their ratings are compared with gold scores.
 
@@ -159,7 +159,7 @@ class RatingStudyOptions:
 @add_record_options()
 def sample(
     run_or_set: Annotated[
-        Path, typer.Argument(help="A run of `embassay pteb run`, or a stored set of paraphrases.")
+        Path, typer.Argument(help="A run from `embassay pteb run`, or a stored set of paraphrases.")
     ],
     drawing: StudyPool,
     size: Sample,
@@ -167,7 +167,7 @@ def sample(
 ) -> None:
     """Draw pairs of texts for people to rate.
 
-    Writes the raters' files, the key, and the rules, which are fixed before anybody rates.
+    Writes the raters' files, the key, and the rules, which are fixed before anyone rates.
 
     Example: embassay pteb validate sample runs/pteb --langs fra --out study
     """
@@ -194,7 +194,7 @@ class CrowdOptions:
 def crowd(folder: StudyFolder, asked: CrowdOptions) -> None:
     """Write a study's pairs for MTurk or Prolific.
 
-    Every batch has the dummies. A pilot takes the first pairs; the main study leaves them out.
+    Every batch contains the dummy pairs. A pilot uses the first pairs; the main study leaves them out.
 
     Example: embassay pteb validate crowd study --platform mturk --pilot 20
     """

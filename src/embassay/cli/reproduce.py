@@ -28,7 +28,7 @@ class ReproductionOptions:
         MISSING, "sage, pteb, hteb, rag or hume.", name="PAPER"
     )
     more: tuple[str, ...] = option(
-        (), "Options of that command, replacing the paper's: -s minilm --limit 100.", name="OPTIONS"
+        (), "Options of that command, overriding the paper's: -s minilm --limit 100.", name="OPTIONS"
     )
     step: str = option("", "Another of the paper's commands.", value="NAME")
     run: bool = option(False, "Run it; without this, only show what it needs.", name="--run")
@@ -54,8 +54,8 @@ class ReproductionOptions:
 def reproduce(asked: ReproductionOptions) -> None:
     """Repeat a paper's experiment and compare its tables with yours.
 
-    Shows the paper's commands and what the first needs; --run carries it out on the datasets that are here. Options of
-    that command, such as -s, take the place of the paper's.
+    Shows the paper's commands and what the first needs; --run runs it on the datasets available here. Options of
+    that command, such as -s, override the paper's.
 
     Example: embassay reproduce sage --run --out runs/sage
     """

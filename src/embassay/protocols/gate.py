@@ -71,7 +71,7 @@ class BarVerdict:
     """Whether the gate stops for it: missed; or not tested where it had to be, for a bar of its own, for a score that
     is gone, and for a fall that no interval can be held against."""
     ahead: tuple[Outlook, ...] = ()
-    """What more items would buy, for a score that is lower than it was, but not by a test."""
+    """What more items would achieve, for a score that is lower than it was, but not by a test."""
 
 
 STATES: Mapping[bool | None, str] = {True: "met", False: "missed", None: "not tested"}
@@ -144,7 +144,8 @@ def name_verdict(verdict: BarVerdict) -> str:
 
 
 def advise_more_items(verdict: BarVerdict) -> str:
-    """What more items would buy for a bar that lies inside the interval, or for a fall that is no loss yet: how wide it
+    """What more items would achieve for a bar that lies inside the interval, or for a fall that is no loss yet: how
+    wide it
     would be, and the chance of a decision; empty for others.
 
     >>> advise_more_items(BarVerdict("rag.score.P@10[a]>=0.5", True, 0.52, 0.46, 0.58, 100, near=True, scale="rag"))
@@ -392,7 +393,7 @@ def _make_verdicts(
 
 
 def _forecast_fall(test: _Test, alpha: float) -> tuple[Outlook, ...]:
-    """What more items would buy for a fall that is not found: half of the 95% interval of the difference, and the
+    """What more items would achieve for a fall that is not found: half of the 95% interval of the difference, and the
     chance that a one-sided test at `alpha` finds it."""
     if test.found is None or not test.found.error > 0:
         return ()

@@ -56,9 +56,9 @@ class StudyOutput(PrintOptions):
 
 @add_record_options()
 def sample(asked: DataOptions, writing: StudyOutput) -> None:
-    """Draw items for people to answer, by HUME's sizes and rules.
+    """Draw items for people to answer, with HUME's sizes and rules.
 
-    Gold goes into a file of its own. The same command gives the same study.
+    Gold goes into a separate file. The same command gives the same study.
 
     Example: embassay hume sample -d sample --out study
     """
@@ -167,13 +167,13 @@ class AnnotatorOptions:
         (), "A scripted annotator, marked as such in every table.", group=SYSTEMS
     )
     adjudicators: tuple[str, ...] = option(
-        (), "Someone who settles disagreements; sees no names.", name="--adjudicator"
+        (), "A person who settles disagreements and sees no names.", name="--adjudicator"
     )
     database: str | None = option(
         None, "PostgreSQL, or a variable with its URL. Default: a file in STUDY.",
         value="URL", group=SERVER
     )  # fmt: skip
-    public_url: str | None = option(None, "The address in people's links.", value="URL", group=SERVER)
+    public_url: str | None = option(None, "The start of people's links.", value="URL", group=SERVER)
     new_links: bool = option(
         False, "Make new links and void the earlier ones.", name="--new-links", group=SERVER
     )
@@ -183,7 +183,7 @@ class AnnotatorOptions:
         name="--until-decided"
     )  # fmt: skip
     calibration: Path | None = option(
-        None, "A file of `calibrate`; the owner's page shows unexpected answers.", value="FILE"
+        None, "A file from `calibrate`; the owner's page shows answers that contradict it.", value="FILE"
     )
 
 
@@ -316,9 +316,10 @@ def _check_address(public_url: str) -> str:
 
 def offline(
     study: Study,
-    annotator: Annotated[str, typer.Option("--annotator", "-a", help="Who the file is for.")] = "",
+    annotator: Annotated[str, typer.Option("--annotator", "-a", help="The person who gets the file.")] = "",
     adjudicator: Annotated[
-        str, typer.Option("--adjudicator", help="Who decides; the file has the disputed items.")
+        str,
+        typer.Option("--adjudicator", help="The person who decides; the file contains the disputed items."),
     ] = "",
     out: Annotated[Path | None, typer.Option("--out", help="The file. Default: NAME.html.")] = None,
 ) -> None:
@@ -355,7 +356,8 @@ ONCE = ("--replace",)
 def annotate(study: Study, request: AnnotateRequest, running: AnnotationOptions) -> None:
     """Have language models answer a study's items.
 
-    They see what people see. Each answer is saved at once, and no item is sent twice. Clustering is left out.
+    They see the same information as people. Each answer is saved at once, and no item is sent twice. Clustering is
+    left out.
 
     Example: embassay hume annotate study --llm ollama:gemma3:27b
     """
@@ -443,7 +445,7 @@ def _say_left_out(tasks: Sequence[str]) -> None:
 class SplitOptions(PrintOptions):
     """Whose answers are taken, and where it is written what people are to answer."""
 
-    llm: str = option("", "The model whose answers to check. Default: the only one.", group=SYSTEMS)
+    llm: str = option("", "The model whose answers are checked. Default: the only one.", group=SYSTEMS)
     by: Literal["draws", "agreement"] = option(
         "draws", "Divide items by the model's draws, or whole tasks by how well people agree.", name="--by"
     )
@@ -455,9 +457,9 @@ class SplitOptions(PrintOptions):
 def hybrid(study: Study, asked: SplitOptions) -> None:
     """Decide which items people must answer, and which a model may.
 
-    Keeps a language model's answer if its draws agree and people, who answer a sample too, do not contradict it.
-    With --by agreement whole tasks are divided: people keep those on which they agree, the model gets the others.
-    Repeat the command to count people's newer answers.
+    Keeps a language model's answers if its draws agree and people, who answer a sample, do not contradict them.
+    With --by agreement, divides whole tasks: people keep those on which they agree, the model gets the others.
+    Repeat the command to include people's new answers.
 
     Example: embassay hume hybrid study --check 0.3
     """
@@ -520,7 +522,7 @@ class ScriptOptions:
 
 @add_record_options(wide=False)
 def simulate(study: Study, scripts: ScriptOptions, shown: PrintOptions) -> None:
-    """Try a study out with scripted annotators: NOBODY ANNOTATED.
+    """Try out a study with scripted annotators. NOBODY ANNOTATED.
 
     Scripts read the gold and err at random. Their answers go to annotations/simulated.jsonl; every table marks
     them as simulated.
@@ -598,7 +600,7 @@ Out = Annotated[Path, typer.Option("--out", help="The file (csv, jsonl) or folde
 def export(study: Study, out: Out, asked: ExportOptions) -> None:
     """Write answers, tasks for other tools, scores for MTEB, or gold.
 
-    Tasks go without answers unless --answers asks for them. Only --gold writes
+    Tasks contain no answers unless you use --answers. Only --gold writes
     gold, and only --profiles profiles.
 
     Example: embassay hume export study --to csv --out answers.csv

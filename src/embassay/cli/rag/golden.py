@@ -50,7 +50,7 @@ class RedoOptions:
     )  # fmt: skip
     retrievers: tuple[str, ...] = repeat_option(
         Asked, "retrievers",
-        help="A retriever to ask now, whose first --depth passages are graded too: SPEC or NAME=SPEC, as of rag score."
+        help="A retriever to ask now, whose first --depth passages are graded too: SPEC or NAME=SPEC, as in rag score."
     )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ ONCE = ("--force", "--from-stage=")
 def golden(
     chosen: Mapping[str, Any], sources: SettingSources, redoing: RedoOptions, running: RunOptions
 ) -> None:
-    """Make a golden set: a judge grades and orders what search finds.
+    """Make a golden set: a judge grades and orders the passages found.
 
     Later settings win: defaults, embassay.toml, profile, EMBASSAY_GOLDEN_*, options.
 
@@ -195,7 +195,7 @@ def _query_records(query: Any) -> Iterator[dict[str, Any]]:
 
 check_app = App("Have a person check a golden set.")
 
-GoldenRun = Annotated[Path, typer.Argument(help="A run of `embassay rag golden`.")]
+GoldenRun = Annotated[Path, typer.Argument(help="A run from `embassay rag golden`.")]
 _REMARKS = 10
 
 
@@ -379,12 +379,12 @@ class JudgeOptions:
     judges: tuple[str, ...] = option(
         MISSING, "Golden runs or files of grades, one per judge: RUN or NAME=RUN.", name="RUN..."
     )
-    people: str | None = option(None, "People's grades of the same passages.", value="FILE", group=DATA)
+    people: str | None = option(None, "People's grades for the same passages.", value="FILE", group=DATA)
     grades: str | None = option(
         None, "Grade map of files: identity, trec3, binary, value=grade,... Default: 1 to 5.", group=DATA
     )
     panel: Literal["median", "dawid_skene"] = option(
-        "median", "Whose grades are written: the median, or Dawid and Skene's model."
+        "median", "How to combine the grades: by the median, or by the Dawid-Skene model."
     )
     seed: int = repeat_option(RunRequest, "seed")
     out: Path | None = option(None, "Folder of tables and the panel's qrels. Default: none.", group=OUTPUT)
@@ -392,7 +392,7 @@ class JudgeOptions:
 
 @add_record_options()
 def judges(asked: JudgeOptions, shown: PrintOptions) -> None:
-    """Compare judges of one golden set, and make a panel of them.
+    """Compare several judges of one golden set, and combine them into a panel.
 
     Shows how far they agree with each other and with people, and what each costs.
 

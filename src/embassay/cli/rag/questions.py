@@ -58,7 +58,8 @@ def _show_questions(path: Path, display: Display, report: bool) -> None:
 def answer(request: AnswerRequest, running: RunOptions) -> None:
     """Check whether answers from a run's passages are right.
 
-    One model answers, another grades. With --distractors, each question is answered again among useless passages.
+    One model answers, another grades. With --distractors, each question is answered again with useless passages in
+    the prompt.
 
     Example: embassay rag answer -d sample --run mine.trec -g ollama:gemma3:4b -j ollama:gemma3:27b
     """

@@ -40,7 +40,7 @@ class ScorePrintOptions(PrintOptions):
     dry_run: bool = repeat_option(
         RunOptions,
         "dry_run",
-        help="Ask each --retriever one question, show its answer and what all will cost, and stop.",
+        help="Ask each --retriever one question, show its answer and the total cost, and stop.",
     )
 
 

@@ -67,7 +67,8 @@ from embassay.stats.intervals import wilson
 
 HEADLINE = "skill"
 CHANCE, HALF = "chance_of_threshold", "half_interval"
-"""What more labels would buy: the chance that the threshold can be promised, and half of a probability's interval."""
+"""What more labels would achieve: the chance that the threshold can be promised, and half of a probability's
+interval."""
 GIVEN = "chance_given"
 """How often labels like these give a threshold at all."""
 TWENTIETHS = 20
@@ -433,13 +434,13 @@ def costs_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
 
 
 def next_labels(rows: Sequence[Result]) -> Iterator[ColumnTable]:
-    """What more labels would buy for each promise that these don't suffice for; no table where there is none."""
+    """What more labels would achieve for each promise that these don't suffice for; no table where there is none."""
     place = attrgetter("system", "dataset", "variant", "subset")
     halves = {place(row): row.value for row in rows if row.measure == HALF}
     chances = [row for row in rows if row.measure == CHANCE]
     if chances:
         yield ColumnTable.of(
-            "calibration_next_labels", "What more labels would buy", chances, text("system"), text("dataset"),
+            "calibration_next_labels", "What more labels would achieve", chances, text("system"), text("dataset"),
             text("promise", "variant"), whole("labels", "n"), number("chance of a threshold", "value", 3),
             number("half of the interval", lambda row: halves[place(row)], 3),
             note="Chance that a threshold can be guaranteed; half of the 95% interval of a probability, mean over "

@@ -158,7 +158,8 @@ def forecast_undecided(
 def forecast_difference(
     distance: float, half: float, n: int, tail: float, steps: Sequence[int] = STEPS
 ) -> tuple[Outlook, ...]:
-    """What more items would buy for a difference over `n` items, with `half` of its 95% interval, that is found where
+    """What more items would achieve for a difference over `n` items, with `half` of its 95% interval, that is found
+    where
     the tail beyond it is below `tail`. Intervals stay those of 95%."""
     reach = t_quantile(1 - tail, math.inf)
     rows = forecast_labels(
@@ -189,7 +190,7 @@ def quantities_table(name: str, title: str, rows: Iterable[tuple[str, Quantity]]
 def biases_table(name: str, rows: Sequence[tuple[str, JudgeBias]]) -> ColumnTable:
     """How far the judge lies above people, by what it says."""
     return ColumnTable.of(
-        name, "Where the judge is off", [{"judge": judge, "row": row} for judge, row in rows], text("judge"),
+        name, "Where the judge is wrong", [{"judge": judge, "row": row} for judge, row in rows], text("judge"),
         text("judge_says", "row.said"), whole("units", "row.n"),
         number("judge_minus_people", "row.mean", style="signed"), number("low", "row.low", style="signed"),
         number("high", "row.high", style="signed")

@@ -194,9 +194,11 @@ class SelectionOptions(RatingOptions):
     """Options of step 2."""
 
     least_similarity: float = option(4.0, "Minimum mean rating of a candidate, 0 to 5.", point="A7")
-    least_edit_distance: float = option(0.1, "Minimum edit distance of a candidate; below it, it copies.")
+    least_edit_distance: float = option(
+        0.1, "Minimum edit distance of a candidate; below it, the candidate counts as copying."
+    )
     cross_check: Literal["selected", "all"] = option(
-        "selected", "Have the other judges rate the selected candidate, or all."
+        "selected", "Have the other judges rate the selected candidate, or all candidates."
     )
 
     def __post_init__(self) -> None:
@@ -233,7 +235,10 @@ class SelectionRequest(request.RunRequest):
     )
     tokenizer: str = ""
     judge: str = option(
-        "", "The chat model that rates them; choose it with `pteb judge`.", name="--judge -j", group=SYSTEMS
+        "",
+        "The chat model that rates the candidates; choose it with `pteb judge`.",
+        name="--judge -j",
+        group=SYSTEMS,
     )
     cross_judges: tuple[str, ...] = option(
         (), "Another judge, to check the selection.", name="--cross-judge", group=SYSTEMS

@@ -61,7 +61,7 @@ class PtebOptions:
         False, "Remove spaces before closing punctuation on both sides.", point="A19"
     )
     most_lost: float = option(
-        MOST_LOST, "Give no score if more than this share of a task's texts has no usable rewrite."
+        MOST_LOST, "Give no score if more than this share of a task's texts have no usable rewrite."
     )
     neighbours: int = option(10, "Nearest neighbours used to classify without vectors.")
     clustering_cap: int = option(

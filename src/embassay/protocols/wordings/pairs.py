@@ -30,12 +30,12 @@ class RatingRules:
     """When a language is accepted and a rater rejected. The paper's threshold is lost in our source and deduced
     (docs/pteb.md); how often is `repeatedly` is ours."""
 
-    threshold: float = option(3.0, "Mean rating that accepts a language.")
+    threshold: float = option(3.0, "Minimum mean rating to accept a language.")
     dummy_tolerance: float = option(1.0, "Largest error on a dummy pair.")
     deviation: float = option(2.0, "Inspect a rating farther than this from a language model's estimate.")
     low: float = option(2.0, "Inspect a rating this low or lower.")
     repeated: int = option(
-        3, "Reject a rater after this many ratings far from the inspector's and all estimates."
+        3, "Reject a rater after this many ratings far from the inspector's and from all estimates."
     )
 
     def __post_init__(self) -> None:
@@ -125,7 +125,7 @@ class Sample:
     """How many pairs and dummies of each language are drawn, and with which seed."""
 
     pairs: int = option(50, "Pairs per language.", least=1, group=DATA)
-    dummies: int = option(2, "Dummy pairs per language, whose rating is known.", least=0)
+    dummies: int = option(2, "Dummy pairs per language, with known ratings.", least=0)
     raters: int = option(2, "Ratings per pair.", least=1)
     seed: int = repeat_option(RunRequest, "seed")
 

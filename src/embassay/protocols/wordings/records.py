@@ -201,15 +201,15 @@ class RepeatOptions:
 
     runs: int = option(6, "Runs, each with fresh paraphrases.", least=1, most=10_000, group=STATISTICS)
     until_ci: float | None = option(
-        None, "Add runs until every change is known to within this many points over runs (95%).",
+        None, "Add runs until every change is known to within this many points (95%, over runs).",
         value="POINTS", group=STATISTICS
     )  # fmt: skip
     max_runs: int = option(20, "Maximum runs with --until-ci.", least=1, most=10_000, group=STATISTICS)
     baseline: str = option(
-        "", "The system to compare others with. Default: the first embedding.", group=SYSTEMS
+        "", "The system to compare the others with. Default: the first embedding.", group=SYSTEMS
     )
     last_seeds: tuple[tuple[str, int], ...] = option(
-        (), "Another seed for a dataset's last run.",
+        (), "A different seed for a dataset's last run.",
         name="--last-seed", value="DATASET=SEED", group=STATISTICS, read=parse_last_seeds
     )  # fmt: skip
 

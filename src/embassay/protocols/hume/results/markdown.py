@@ -57,8 +57,8 @@ def _simulated_lines(summary: Summary) -> Iterator[str]:
         kinds = {annotator.kind for pair in summary.pairs for annotator in pair.annotators}
         who = "All" if kinds == {"simulated"} else "Some"
         yield (
-            f"**{who} annotators are simulated: scripts answered, not people.** Their scores show "
-            "that the measurement works; they tell nothing about people."
+            f"**{who} annotators are simulated: scripts answered, not people.** Their scores show that the "
+            "measurement works; they say nothing about people."
         )
 
 

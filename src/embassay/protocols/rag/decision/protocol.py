@@ -201,7 +201,8 @@ def _make_standing(
 def _forecast_labels(
     course: StudyCourse, standings: Sequence[DecisionStanding], alpha: float, price: float | None
 ) -> tuple[LabelOutlook, ...]:
-    """What more labels would buy: the chance that the whole study is decided, and the interval of the comparison that
+    """What more labels would achieve: the chance that the whole study is decided, and the interval of the comparison
+    that
     is likely the last to be."""
     population = course.population
     lacking = find_open_comparisons(population, course.decided, [standing.value for standing in standings])

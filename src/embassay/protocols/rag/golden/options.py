@@ -50,9 +50,9 @@ class GoldenOptions:
         "ungraded", "Leave out a query with ungraded passages, or keep it without them."
     )
     minimum: int = option(35, "Minimum passages to keep, in whole grades.")
-    top: int = option(20, "Size of the top whose order matters.")
+    top: int = option(20, "Size of the top set whose order matters.")
     batch: int | None = option(None, "Passages per listwise call. Default: the engine's.")
-    stability_turns: int | None = option(None, "Turns without change after which `locks` stops.")
+    stability_turns: int | None = option(None, "Turns without a change after which `locks` stops.")
     confirmations: int | None = option(None, "Confirmations that `locks` needs per pair.")
     repeat: int = option(0, "Items to judge twice, to measure the judge's consistency.")
     human: float = option(0.0, "Share of queries to write to a file for a person to check; usually 0.4.")

@@ -31,13 +31,13 @@ class TailRequest:
     """Runs of indexes, the run of exact search over the same passages and filters, and how deep both are compared."""
 
     runs: tuple[str, ...] = option(
-        MISSING, "What an index found, as FILE or NAME=FILE.", name="--run", value="FILE", group=DATA
+        MISSING, "An index's results, as FILE or NAME=FILE.", name="--run", value="FILE", group=DATA
     )
-    exact: str = option(MISSING, "What exact search found for the same questions.", value="FILE", group=DATA)
-    cutoff: int = option(10, "Passages of a list that are compared.", name="-k", least=1)
+    exact: str = option(MISSING, "Exact search results for the same questions.", value="FILE", group=DATA)
+    cutoff: int = option(10, "Passages compared per list.", name="-k", least=1)
     floor: float = option(0.5, "Recall below which a question counts as bad.")
     queries: str = option(
-        "", "The questions with their tags, such as the selectivity of a filter, to show each.",
+        "", "The questions with their tags, such as a filter's selectivity, to report by tag.",
         value="FILE", group=DATA
     )  # fmt: skip
     mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")

@@ -46,21 +46,22 @@ class ScoreRequest:
     )
     pools: tuple[str, ...] = option(
         (),
-        "Passages that PROC may reorder: a file for all, one per run, or `union` of all. Default: the run itself.",
+        "Passages that PROC may reorder: one file for all runs, one per run, or the `union` of all runs. Default: "
+        "the run itself.",
         name="--pool", value="FILE", group=DATA
     )  # fmt: skip
     measures: tuple[str, ...] = option(
         (), "A measure from `embassay list measures`. Default: the usual ones.", name="--measure -m"
     )
     cutoffs: tuple[int, ...] = option(
-        (10, 30), "Cutoff of measures named without one. Default: 10 and 30.", name="-k", least=1
+        (10, 30), "Cutoff for measures without one. Default: 10 and 30.", name="-k", least=1
     )
     grades: str | None = option(
         None, "Grade map: identity, binary, trec3, cranfield, or value=grade,... Default: grades 1 to 5.",
         group=DATA
     )  # fmt: skip
     unjudged: Unjudged = option(
-        "zero", "Treat a document without a grade as worth 0, as grade 1, as absent, or as an error."
+        "zero", "Treat an ungraded document as worth 0, as grade 1, as absent, or as an error."
     )
     answers: str | None = option(
         None, "File of `query_id, correct` (0 to 1), to relate answers to evidence found (Acc|Hit@K).",
@@ -88,7 +89,7 @@ class ScoreRequest:
     """Whether the document that has the query's id is left out of judgements, runs and pools."""
     corpus: str = option(
         "",
-        "The passages searched, if runs hold texts or judgements are spans: a folder or a table.",
+        "The passages searched, if runs contain texts or judgements are spans: a folder or a table.",
         group=DATA,
     )
     """The passages that were retrieved from, where runs say their texts, or judgements are of spans of documents."""
@@ -97,11 +98,11 @@ class ScoreRequest:
     )
     """The questions, where runs say their texts."""
     tags: bool = option(
-        False, "Also score by the `tags` of --queries: language, kind of question.", name="--by-tag"
+        False, "Also score by the `tags` of --queries, such as language or kind of question.", name="--by-tag"
     )
     """Whether scores are also given by the tags of the questions in `queries`."""
     judge_grades: str | None = option(
-        None, "A judge's grades of all passages, corrected by people's few in --qrels.",
+        None, "A judge's grades for all passages, corrected by the few human grades in --qrels.",
         value="FILE", group=DATA
     )  # fmt: skip
     """A file of a judge's grades of all passages, which those of people in `qrels` correct."""
@@ -226,7 +227,7 @@ class DecisionRequest:
     measure: str = "Precision4+@10"
     bar: float | None = option(None, "With --until-decided: the value each run must reach.")
     alpha: float = option(0.05, "Share of studies that --until-decided may decide wrongly.", group=STATISTICS)
-    block: int = option(20, "Passages that --until-decided asks for at a time.", name="--next", least=1)
+    block: int = option(20, "Passages that --until-decided requests at a time.", name="--next", least=1)
     seed: int = repeat_option(ScoreRequest, "seed")
     grades: str | None = repeat_option(ScoreRequest, "grades")
     guide: str | None = repeat_option(ScoreRequest, "judge_grades", name="--judge-grades")

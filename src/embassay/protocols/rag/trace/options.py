@@ -23,7 +23,8 @@ class TraceRequest:
     """Lists after each stage as files (`searches`, `stages`, `qrels`), or a `dataset` with an `encoder`."""
 
     searches: tuple[str, ...] = option(
-        (), "What a search found: NAME=FILE, a run as rag score takes it. Repeat for words and vectors.",
+        (), "What a search found: NAME=FILE, a run in any format of rag score. Repeat it, for instance for BM25 and "
+            "vectors.",
         name="--search", value="FILE", group=DATA
     )  # fmt: skip
     stages: tuple[str, ...] = option(
@@ -36,11 +37,13 @@ class TraceRequest:
         "Grade map of --qrels: binary, trec3, cranfield, or value=grade,...; 4 and 5 are needed.",
         group=DATA,
     )
-    queries: str = option("", "The questions with their `tags`, for losses by tag.", value="FILE", group=DATA)
+    queries: str = option(
+        "", "The questions with their `tags`, to report losses by tag.", value="FILE", group=DATA
+    )
     mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
     dataset: str = option(
         "",
-        "In place of files: a dataset, to make the lists with -s.",
+        "Instead of files: a dataset, to make the lists with -s.",
         name="--dataset -d",
         value="DATASET",
         group=DATA,
@@ -50,9 +53,7 @@ class TraceRequest:
     )
     reranker: str = option("", "With -d: the reranker.", value="RERANKER", group=SYSTEMS)
     depth: int = option(100, "With -d: passages that each search finds.", least=1, most=10_000)
-    k: int = option(
-        50, "With -d: passages that the cut leaves for the reranker.", name="-k", least=1, most=10_000
-    )
+    k: int = option(50, "With -d: passages passed to the reranker.", name="-k", least=1, most=10_000)
     passages: int = option(5, "Passages in the prompt.", name="--passages", least=1, most=10_000)
     limit: int | None = option(None, "With -d: questions, drawn at random.", least=1, group=DATA)
     resamples: int = option(2_000, "Resamples for intervals.", least=1, most=100_000, group=STATISTICS)
