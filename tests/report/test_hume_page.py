@@ -359,11 +359,11 @@ def test_groups_of_people_and_languages_stand_on_the_page(tmp_path: Path) -> Non
     tables = run / "tables"
     tables.mkdir(exist_ok=True)
     (tables / "hume_profiles.md").write_text(
-        "**HUME: annotators by what they said of themselves**\n\n| family | dataset | group | score | reason |\n"
+        "**HUME: annotators by what they said about themselves**\n\n| family | dataset | group | score | reason |\n"
         "|---|---|---|---:|---|\n| sts | pairs | native | 81.5 | n/a |\n"
     )
     level = "| level | class | pairs | human | gap | gap_low | reason |\n|---|---|---:|---:|---:|---:|---|\n"
-    title = "**HUME: people and models by the resources of a language**\n\n"
+    title = "**HUME: people and models by language resources**\n\n"
     (tables / "hume_resources.md").write_text(
         title + level + "| high | all | 3 | 79.6 | -6.4 | n/a | few |\n"
     )

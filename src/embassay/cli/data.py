@@ -509,9 +509,7 @@ def _fetch_one(
     from embassay.data.catalogue.hub import fetch_tables
 
     if record.hub and not record.is_pinned:
-        _say_on_stderr(
-            f"{record.name}: no revision is pinned, so what you get may differ from what others got"
-        )
+        _say_on_stderr(f"{record.name}: no revision is pinned, so your copy may differ from other people's")
     try:
         fetched += fetch_tables(record, lambda doing, done, total: waiting(doing, done, total or 0))
     except DataError as error:
@@ -531,7 +529,7 @@ def _find_records(names: Sequence[str], protocol: str, task: str) -> list[EntryR
     if names:
         records, files = find_members(dict.fromkeys(names))
         for path in files:
-            _say_on_stderr(f"{path}: left out, it is your own file")
+            _say_on_stderr(f"{path}: left out: it is your own file")
         return _fetchable_records(records) if any(find_suite(name) for name in names) else records
     used = [
         all_entries()[overview.name]
@@ -545,7 +543,7 @@ def _fetchable_records(used: Sequence[EntryRecord]) -> list[EntryRecord]:
     """Those that a hub holds; the others are said."""
     for record in used:
         if not record.hub:
-            _say_on_stderr(f"{record.name}: left out, it must be fetched by hand. {record.by_hand}")
+            _say_on_stderr(f"{record.name}: left out: it must be fetched by hand. {record.by_hand}")
     return [record for record in used if record.hub]
 
 

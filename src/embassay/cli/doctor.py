@@ -168,7 +168,7 @@ def _print_machine(machine: Machine, known: Sequence[Extra], checks: Sequence[Ch
         f"{_say_cores(machine)}; memory {_format_gib(machine.memory)}, {_format_gib(machine.free)} of it free"
     )
     typer.echo(f"Accelerators: {'; '.join(machine.accelerators) or 'the NVIDIA driver finds none'}")
-    typer.echo(f"Vectors are made and searched on: {machine.device_words}")
+    typer.echo(f"Vectors are computed and searched on: {machine.device_words}")
     typer.echo(f"Cache: {machine.cache}, {_format_gib(machine.disk_free)} free on its disk\n")
     show_table(
         ["Extra", "State", "What it is for"],
@@ -250,14 +250,14 @@ def _alike_nodes(nodes: Sequence[NodeFacts]) -> list[str]:
 def _say_use(facts: ClusterFacts) -> str:
     """What a run would use."""
     pools = f"{facts.encoders} process{'es' * (facts.encoders != 1)} on {facts.threads} threads each"
-    cells = f"A run would do {facts.cells} cell{'s' * (facts.cells != 1)} at a time; an encoder would have {pools}."
+    cells = f"A run would compute {facts.cells} cell{'s' * (facts.cells != 1)} at a time; an encoder has {pools}."
     gpus = f"{facts.gpus} GPU{'s' * (facts.gpus != 1)}"
     if facts.accelerated:
-        return f"{cells}\nModels of torch (st:, mteb:) would use {gpus}, with a process on each."
+        return f"{cells}\ntorch models (st:, mteb:) would use {gpus}, with a process on each."
     if not facts.gpus:
-        return f"{cells}\nNo GPU: Ray counts none on these nodes."
+        return f"{cells}\nNo GPU: Ray reports none on these nodes."
     return (
-        f"{cells}\n{gpus} would stay idle: all nodes compute as this machine does, on the CPU (torch finds no "
+        f"{cells}\n{gpus} would stay idle: all nodes compute like this machine, on the CPU (torch finds no "
         "card here, or EMBASSAY_DEVICE is cpu)."
     )
 
@@ -400,6 +400,6 @@ def _check_kept(option: str, name: str | None, cache: Store) -> None:
     """UsageError when nothing is kept of the model."""
     if name is not None and not cache.has_any(name):
         raise UsageError(
-            f"The cache holds nothing of {name!r} (--{option}).",
-            mend="`embassay cache info` shows what it holds.",
+            f"The cache contains nothing for {name!r} (--{option}).",
+            mend="`embassay cache info` shows what it contains.",
         )

@@ -238,9 +238,9 @@ def sample(texts: Texts, drawing: RatedPairOptions) -> None:
     proper = [item for item in items if not item.is_dummy]
     typer.echo(
         f"{len(proper):,} pairs of {len({item.lang for item in proper})} transformations, "
-        f"{2 * raters * len(proper):,} ratings asked for."
+        f"{2 * raters * len(proper):,} ratings needed."
     )
-    typer.echo(f"Send what is in {folder / RATERS}, and nothing else.")
+    typer.echo(f"Send the files in {folder / RATERS}, and nothing else.")
     typer.echo(f"When the files are back: embassay hteb validate score {folder}")
 
 

@@ -82,7 +82,7 @@ class Command(TyperCommand):
         """What the dots after a value mean, where there are any."""
         if any((param.metavar or "").endswith("...") for param in self.get_params(ctx)):
             formatter.write_paragraph()
-            formatter.write_text("An option with ... may be given several times.")
+            formatter.write_text("Options with ... may be repeated.")
 
 
 PROTOCOL = "protocol"

@@ -43,11 +43,11 @@ class ReproductionOptions:
     def __post_init__(self) -> None:
         if self.finished and (self.run or self.more or self.out):
             flag = "--run" if self.run else "--out" if self.out else self.more[0]
-            raise UsageError("--from compares runs that are finished.", mend=f"Leave {flag} out.")
+            raise UsageError("--from compares finished runs.", mend=f"Leave {flag} out.")
         if self.out is not None and not self.run:
             raise UsageError("--out needs --run.", mend="Add --run, or leave it out.")
         if "--dry-run" in self.more:
-            raise UsageError("Without --run nothing is carried out anyway.", mend="Leave --dry-run out.")
+            raise UsageError("Without --run, nothing runs anyway.", mend="Leave --dry-run out.")
 
 
 @add_record_options()
@@ -125,7 +125,7 @@ def _count_local_sets(suite: Suite) -> str:
         return line
     items = sum(member.record.size for member in absent if member.record)
     return (
-        f"{line} The others hold {items:,} items: `embassay data fetch {suite.name}` fetches what is public."
+        f"{line} The others hold {items:,} items: `embassay data fetch {suite.name}` fetches the public ones."
     )
 
 

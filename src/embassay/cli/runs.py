@@ -326,7 +326,7 @@ def serve(
 def _say_served(root: Path, host: str) -> None:
     from embassay.web.server import is_local
 
-    typer.echo(f"The runs in {root}: read only, refreshed while the server runs.", err=True)
+    typer.echo(f"The runs in {root}: read-only, refreshed while the server runs.", err=True)
     if not is_local(host):
         typer.echo(
             "Anyone who can reach this address can read the boards; for TLS and a host name, put a "
@@ -396,7 +396,7 @@ def _log_runs(folders: list[Path], asked: ExportTarget, *, json: bool) -> None:
         typer.echo(to_json({"logged": [vars(entry) for entry in logged]}, indent=1))
         return
     for entry in logged:
-        typer.echo(f"{entry.run}: {'was there already' if entry.unchanged else 'logged'} as {entry.id}.")
+        typer.echo(f"{entry.run}: {'was already there' if entry.unchanged else 'logged'} as {entry.id}.")
 
 
 def _print_left_out(done: Exported) -> None:
@@ -478,8 +478,8 @@ def _warn_faults(done: Imported) -> None:
         )
     if done.rows > _MANY:
         typer.echo(
-            f"{done.rows:,} rows are slow to read; -m main_score keeps only the main scores, and the "
-            "rest stays in the documents.",
+            f"{done.rows:,} rows are slow to read; -m main_score keeps only the main scores, and the documents keep "
+            "the rest.",
             err=True,
         )
 

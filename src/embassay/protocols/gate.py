@@ -41,7 +41,7 @@ from embassay.stats.few_labels import Outlook, forecast_labels
 MORE = (50, 400)
 """How many more items are told of where a bar is undecided."""
 
-_NOT_THERE = "not in this run (-s judges only the systems it names; --as NEW=OLD names one that was renamed)"
+_NOT_THERE = "not in this run (-s tests only the systems it names; --as NEW=OLD maps a renamed one)"
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ def judge_against(
     if now.protocol != base.protocol:
         raise UsageError(
             f"{base.path} is a {base.protocol} run and {now.path} a {now.protocol} run.",
-            mend="Give runs of one protocol.",
+            mend="Give runs of the same protocol.",
         )
     base.check(systems)
     how = compare_manifests(now.manifest, base.manifest)
@@ -357,7 +357,7 @@ def _test_both_runs(
         if same and None not in (*after.headline.interval, *before.headline.interval):
             return _Test(place, system, found, 1.0)
         fell = (shifted.difference or 0.0) < 0
-        why = f"it fell, but whether by chance cannot be told: {found.reason}" if fell else found.reason
+        why = f"it dropped, but this may be chance: {found.reason}" if fell else found.reason
         return _Test(place, system, found, reason=why, stops=fell)
     fall = max(0.0, -(shifted.difference or 0.0))
     return _Test(
@@ -501,7 +501,7 @@ def read_names(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         new, sign, old = pair.rpartition("=")
         if not (new and sign and old):
-            raise UsageError(f"{pair!r} names no two systems.", mend="Write NEW=OLD.")
+            raise UsageError(f"{pair!r} does not name two systems.", mend="Write NEW=OLD.")
         names[old] = new
     return names
 

@@ -172,8 +172,8 @@ def _unwritten_notes(record: Record) -> Iterator[Note]:
         yield Note(
             "lost",
             f"{what} could not be rewritten by {name} ({failed['first']}).",
-            "They are left out, before and after rewriting; with over 5% there is no value.",
-            "Repeat the command to ask again.",
+            "They are left out, before and after rewriting; if over 5% fail, there is no value.",
+            "Repeat the command to try again.",
         )
 
 
@@ -185,7 +185,7 @@ def _waiting_notes(record: Record) -> Iterator[Note]:
             f"{waiting} of {numbers.format_counted(len(record.cells), 'cell')} "
             + ("has" if waiting == 1 else "have")
             + " not run yet.",
-            "Scores over all datasets are missing where a cell is.",
+            "Scores over all datasets are missing wherever a cell is missing.",
             "Repeat the command to continue.",
         )
 

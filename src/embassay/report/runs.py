@@ -75,7 +75,7 @@ def _find_runs(path: Path) -> list[tuple[Path, Record | DataError]]:
 
 def _make_no_run_error(path: Path) -> DataError:
     return DataError(
-        "there is no run here", path=path, expected="the folder of a run, or one that holds runs",
+        "there is no run here", path=path, expected="the folder of a run, or a folder that contains runs",
         mend="Name the folder that a run command wrote with --out."
     )  # fmt: skip
 

@@ -114,5 +114,5 @@ def test_what_is_refused(words: tuple[str, ...], said: str, tmp_path, monkeypatc
 def test_no_study_to_simulate(embassay) -> None:
     """It is said which command writes one."""
     refused = embassay("hume", "simulate", ".", check_code=4).stderr
-    assert "This folder holds no study" in refused
+    assert "This folder contains no study" in refused
     assert "embassay hume sample" in refused

@@ -256,7 +256,7 @@ def test_limits_are_those_of_other_servers() -> None:
         ({"status": "error", "message": "quota exceeded"}, "quota exceeded"),
         ([None, "bus"], "no list of documents"),
         ([["bus"], ["helmet"]], "lists within its list"),
-        ({"bus", "helmet"}, "a set, whose order says nothing"),
+        ({"bus", "helmet"}, "a set, which has no order"),
         (None, "None"),
     ],
 )

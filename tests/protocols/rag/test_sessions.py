@@ -92,7 +92,7 @@ def test_a_table_worked_by_hand(qrels: Path, tmp_path: Path) -> None:
     assert low < 0.75 <= high
     assert scored.notes == (
         "agent: 1 questions with evidence have no session, and do not count",
-        "agent: 1 sessions are of questions without judged evidence, and do not count",
+        "agent: 1 sessions belong to questions without judged evidence, and do not count",
     )
 
 

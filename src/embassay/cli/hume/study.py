@@ -100,7 +100,7 @@ def _sample_request(asked: DataOptions, name: str) -> SampleRequest:
     elif not asked.is_empty or asked.ask or asked.own.as_content() != TaskDrawOptions().as_content():
         raise UsageError(
             "Both --config and data settings are given.",
-            mend="Write data and settings into the file only.",
+            mend="Put data and settings only into the file.",
         )
     else:
         request = read_config(asked.config)
@@ -135,7 +135,7 @@ def _sample_notes(sampled: SampledStudy, task: StudyTask, absent: Sequence[str])
 
 def _next_step(out: Path, sampled: SampledStudy) -> str:
     return (
-        f"Written to {out}: study.json and items.jsonl for people, and gold.jsonl, which stays with you. Guidelines "
+        f"Written to {out}: study.json and items.jsonl for people, and gold.jsonl, which you keep. Guidelines "
         f"{sampled.study.guidelines_version}.\nNext: embassay hume serve {out} --annotator NAME --annotator NAME"
     )
 
@@ -298,7 +298,7 @@ def _say_served(service: Service, host: str, public_url: str | None) -> None:
             "Others on the network can reach this server, and links and answers travel unencrypted: "
             "put a proxy with TLS in front of it (docs/hume_serving.md).", err=True
         )  # fmt: skip
-    typer.echo("Ctrl-C stops it: what was answered is kept, and the links stay the same.", err=True)
+    typer.echo("Ctrl-C stops it: answers are kept, and the links stay the same.", err=True)
 
 
 def _check_address(public_url: str) -> str:
@@ -338,7 +338,7 @@ def offline(
     path = write_single(study, who, out or Path(f"{who}.html"), adjudicates=bool(adjudicator))
     typer.echo(path)
     typer.echo(
-        f"Send it to {who}. What comes back, {who}.answers.jsonl: embassay hume import {study} FILE", err=True
+        f"Send it to {who}. When {who}.answers.jsonl comes back: embassay hume import {study} FILE", err=True
     )
 
 
@@ -371,7 +371,7 @@ def annotate(study: Study, request: AnnotateRequest, running: AnnotationOptions)
         from embassay.protocols.kernel.tables import format_counted
 
         raise ModelError(
-            f"{format_counted(outcome.failed, 'call')} failed, so as many items have no answer.",
+            f"{format_counted(outcome.failed, 'call')} failed, so that many items have no answer.",
             mend=f"The rest is kept in {study / 'llm'}; the same command tries these again.",
         )
 
@@ -545,7 +545,7 @@ def simulate(study: Study, scripts: ScriptOptions, shown: PrintOptions) -> None:
         return
     typer.echo(f"{len(rows)} answers of {annotators} simulated annotators, noise {noise:g}: {file}")
     typer.echo(
-        "Nobody annotated: these answers are the gold with known errors, and say nothing about people."
+        "No one annotated: these answers are the gold with known errors, and say nothing about people."
     )
 
 
@@ -619,7 +619,7 @@ def export(study: Study, out: Out, asked: ExportOptions) -> None:
             f"{done.answers} answers of {len(done.annotators)} annotators: {', '.join(done.annotators)}."
         )
     if asked.form in ("label-studio", "argilla") and not asked.answers:
-        typer.echo("Nobody's answers are in it. Take the new ones in with `embassay hume import`.")
+        typer.echo("It contains no answers. Import new ones with `embassay hume import`.")
 
 
 def _export_gold(study: Path, gold: GoldKind, out: Path, **more: Any) -> None:
@@ -629,7 +629,9 @@ def _export_gold(study: Path, gold: GoldKind, out: Path, **more: Any) -> None:
     for line in done.in_words():
         typer.echo(line)
     if done.emptied:
-        typer.echo(f"Left out, since none of their items can be judged: {', '.join(done.emptied)}.", err=True)
+        typer.echo(
+            f"Left out because none of their items can be judged: {', '.join(done.emptied)}.", err=True
+        )
     first = next(path for path in done.files if path.parent.name == DATA)
     typer.echo(
         f"Written to {out}. Use it: -d {shlex.quote(str(first))}, or embassay hume score {shlex.quote(str(out))}"

@@ -227,11 +227,11 @@ def sample(
         )
     else:
         typer.echo(
-            "Change `place` where a passage belongs elsewhere (2.5 goes between 2 and 3; equal places are fine) and "
-            "`grade` where it is wrong; leave the rest."
+            "Change `place` if a passage belongs elsewhere (2.5 goes between 2 and 3; equal places are fine) and "
+            "`grade` if it is wrong; leave the rest."
         )
     typer.echo(
-        "What you cannot judge, leave blank; `remark` is for anything else. Rows may be sorted, not removed."
+        "Leave blank what you cannot judge; use `remark` for anything else. You may sort rows, but not remove any."
     )
     typer.echo(f"When it is back: embassay rag check score {run} {out}")
 
@@ -276,7 +276,7 @@ def _say_own(run: Path) -> None:
         typer.echo(f"\n{text}")
     if golden.ranking is not None and (golden.ranking.claims or golden.ranking.doubts):
         typer.echo(
-            "\nThis shows how close the judge is to people. The run's own claims are about the judge alone."
+            "\nThis shows how close the judge is to people. The run's own claims are only about the judge."
         )
     if doubt := say_doubts(golden):
         typer.echo(doubt)
@@ -315,7 +315,7 @@ def _show_corrected(check: HumanCheck, wide: bool) -> None:
 def _check_verdict(check: HumanCheck) -> str:
     head = f"{check.queries:,} questions, {check.items:,} passages"
     if _is_untouched(check):
-        return f"{head}: nothing was changed. If somebody looked at all of it, all of it is confirmed."
+        return f"{head}: nothing was changed. If someone looked at all of it, all of it is confirmed."
     parts = [f"{check.moved:,} moved", f"{check.changed:,} with another grade"]
     if check.remarks:
         parts.append(f"{len(check.remarks):,} with a remark")
@@ -346,7 +346,7 @@ def _check_rows(check: HumanCheck) -> Iterator[list[str]]:
         return [name, value, numbers.format_interval(figure.low, figure.high, 2), f"{figure.n:,}"]
 
     yield row("Kendall's tau, mean over questions", check.tau)
-    yield row("Pairs in the other order", check.swapped, percent=True)
+    yield row("Pairs in the opposite order", check.swapped, percent=True)
     if check.distance is not None:
         yield ["Places between the two, median", f"{check.distance:g}", "", ""]
     yield row("Same grade", check.exact, percent=True)

@@ -41,8 +41,8 @@ def _check_questions(run: RunOnDisk, out: Path) -> None:
     if not (out / "export" / "queries.jsonl").read_text("utf-8").strip():
         raise DataError(
             "There is no question about these documents", path=run.path,
-            mend="The table says why none was kept: give more or longer documents, another --llm, or users' questions "
-            "with --queries."
+            mend="The table says why none was kept: use more or longer documents, another --llm, or users' "
+                "questions with --queries."
         )  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def record(request: RecordRequest, target: FingerprintTarget, asking: AskingOpti
         )
     if partial_of(target.out).is_dir():
         typer.echo(
-            f"Goes on with the answers in {partial_of(target.out)}; remove it to begin anew.", err=True
+            f"Resumes from the answers in {partial_of(target.out)}; remove it to start over.", err=True
         )
     with _show_progress(asking, f"Answers so far are kept in {partial_of(target.out)}.") as heard:
         made = record_to_file(request, target.out, max_usd=asking.max_cost, listener=heard)

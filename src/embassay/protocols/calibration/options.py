@@ -61,7 +61,7 @@ def parse_costs(text: str) -> tuple[float, float]:
             return given["wrong"], given["missed"]
     except ValueError:
         pass
-    raise UsageError(f"The cost is {text!r}.", mend="Write what each mistake costs: wrong=5,missed=1.")
+    raise UsageError(f"The cost is {text!r}.", mend="Write the cost of each error: wrong=5,missed=1.")
 
 
 @dataclass(frozen=True)

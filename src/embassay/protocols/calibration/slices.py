@@ -24,7 +24,7 @@ from embassay.text import PERTURBATIONS, perturb_all
 
 DAMAGED = {
     "capitalize": "copies in capitals", "delete10": "copies with letters lost",
-    "numerize": "copies with digits for letters", "negate": "negated copies"
+    "numerize": "copies with digits instead of letters", "negate": "negated copies"
 }  # fmt: skip
 """How the second text is edited, and what those pairs are called; all but the last keep its meaning."""
 EDITED = 200
@@ -98,7 +98,7 @@ def _warn_of_weights(columns: Sequence[str]) -> Iterator[str]:
     for name in columns:
         if name.lower() in WEIGHTS:
             yield (
-                f"the column {name} is not used: guarantees count pairs, and hold for pairs drawn like these rows"
+                f"the column {name} is not used: guarantees count pairs, and apply to pairs drawn like these rows"
             )
 
 
@@ -130,7 +130,7 @@ def label_mask(data: KnownPairs, same_from: float | None) -> Mask:
         near = f"{low + 0.8 * (high - low):.3g}"
         raise UsageError(
             f"Pairs have grades from {low:g} to {high:g}.",
-            mend=f"Say from which grade two texts mean the same, for example --same-from {near}.",
+            mend=f"Set the lowest grade of texts that mean the same, for example --same-from {near}.",
         )
     return np.asarray(pairs.scores >= (pairs.scores.max() if same_from is None else same_from))
 
@@ -190,7 +190,7 @@ def find_slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str
     # Where both terciles are one value there is nothing to tell apart.
     if few < many:
         yield "pairs in other words", common <= few
-        yield "pairs in much the same words", common > many
+        yield "pairs with mostly the same words", common > many
     for column, values in data.kinds.items():
         of_row = np.array([values[row] for row in kept])
         counts = Counter(kind for kind in of_row.tolist() if kind)

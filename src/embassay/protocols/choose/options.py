@@ -53,7 +53,7 @@ class ChoiceOptions(Options):
         named = next((name for name in ("checker", "kinds", "into") if getattr(self, name)), "")
         if named and not self.llm:
             raise UsageError(
-                f"--{named} is for the questions that a language model writes, and none is named.",
+                f"--{named} is for questions written by a language model, but none is named.",
                 mend="Name one with --llm, or leave it out.",
             )
 

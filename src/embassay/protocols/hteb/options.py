@@ -231,7 +231,7 @@ class TransformOptions:
                 raise UsageError(f"{name} is {getattr(self, name)!r}.", mend=f"Use {' or '.join(allowed)}.")
         if self.temperature < 0 or not 0 < self.top_p <= 1 or self.retries < 0:
             raise UsageError(
-                f"Cannot draw with temperature {self.temperature}, top_p {self.top_p} and {self.retries} retries.",
+                f"Cannot sample with temperature {self.temperature}, top_p {self.top_p} and {self.retries} retries.",
                 mend="Temperature is 0 or more, top_p in (0, 1], retries 0 or more.",
             )
         if self.top_k < 1 and self.top_k != -1:

@@ -92,7 +92,7 @@ class AnnotateRequest:
         if not self.llms:
             raise UsageError("No language model is named.", mend="Name one: --llm ollama:gemma3:27b.")
         if not 1 <= self.runs <= RUNS:
-            raise UsageError(f"{self.runs} runs are asked for.", mend=f"Ask for 1 to {RUNS}.")
+            raise UsageError(f"--runs is {self.runs}.", mend=f"Ask for 1 to {RUNS}.")
         if self.limit is not None and self.limit < 1:
             raise UsageError(f"The limit is {self.limit}.", mend="Give 1 or more.")
 
@@ -239,7 +239,7 @@ def scale_of(text: str) -> dict[str, float]:
     ends = re.fullmatch(rf"{number}-{number}(?::(\d+(?:\.\d+)?))?", text.strip())
     if ends is None or not float(ends[1]) < float(ends[2]):
         raise UsageError(
-            f"Cannot read --scale {text!r}.", mend="Write LOW-HIGH or LOW-HIGH:STEP, as 1-4:0.5."
+            f"Cannot read --scale {text!r}.", mend="Write LOW-HIGH or LOW-HIGH:STEP, such as 1-4:0.5."
         )
     return {"low": float(ends[1]), "high": float(ends[2]), "step": float(ends[3] or 1)}
 

@@ -202,7 +202,7 @@ def describe_left_out(claim: Claim) -> str:
     >>> describe_left_out(Claim("a", "may be first", "", n=1, of=3, below=1))
     ' and scores above the references'
     """
-    return f" and {'scores' if claim.n == 1 else 'score'} above the references" if claim.below else ""
+    return f" and {'scores' if claim.n == 1 else 'score'} above the baselines" if claim.below else ""
 
 
 def select_kind(claims: Iterable[Claim], *kinds: str) -> Iterator[Claim]:

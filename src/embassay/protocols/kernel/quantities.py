@@ -68,7 +68,7 @@ class Quantity:
         if self.low is None:
             return f"{self.n} labels from people: at least {FEWEST} are needed"
         if not self.is_helped:
-            return "the judge does not help here: people's labels alone tell as much"
+            return "the judge does not help here: people's labels alone are as informative"
         return f"with the judge {self.n:,} labels of people are worth {self.worth:,.0f}"
 
 
@@ -182,8 +182,8 @@ def quantities_table(name: str, title: str, rows: Iterable[tuple[str, Quantity]]
         number("people", "row.alone", 3), number("people_low", "row.alone_low", 3),
         number("people_high", "row.alone_high", 3), number("judge", "row.judge", 3), whole("labels", "row.n"),
         whole("units", "row.total"), whole("worth", "row.worth"), text("use", "row.use"),
-        note=("What people would say about all units, from their labels and the judge's "
-            "(docs/corrected_judges.md). It holds if the units that people labelled are a random sample.")
+        note=("People's estimated labels for all units, from theirs and the judge's "
+            "(docs/corrected_judges.md). This is valid if the units that people labelled are a random sample.")
     )  # fmt: skip
 
 

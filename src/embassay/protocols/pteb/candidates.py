@@ -96,7 +96,7 @@ class SelectionRule:
     def __str__(self) -> str:
         return (
             f"Among candidates with a mean similarity of at least {self.similarity:g} and an edit "
-            f"distance of at least {self.edit_distance:g} (those below it copy), the largest edit "
+            f"distance of at least {self.edit_distance:g} (below that, they copy), the largest edit "
             "distance; ties (to two decimals) go to the shorter runtime."
         )
 
@@ -177,7 +177,9 @@ def _explain_choice(best: Candidate, fit: Sequence[Candidate], tied: Sequence[Ca
         return f"the only candidate that meets the rule, with {distance}"
     if len(tied) == 1:
         return f"the largest edit distance of the {len(fit)} that meet the rule: {distance}"
-    return f"{distance}, as {len(tied) - 1} other{'s' if len(tied) > 2 else ''}, and the shortest runtime"
+    return (
+        f"{distance}, tied with {len(tied) - 1} other{'s' if len(tied) > 2 else ''}, and the shortest runtime"
+    )
 
 
 def _value_or_worst(value: float | None) -> float:
@@ -210,7 +212,7 @@ class SelectionOptions(RatingOptions):
         if not 0 < self.least_edit_distance <= 1:
             raise UsageError(
                 f"least_edit_distance is {self.least_edit_distance}.",
-                mend="Use a number above 0, at most 1: at 0, a candidate that copies would pass.",
+                mend="Use a number above 0 and at most 1: at 0, a candidate that copies would pass.",
             )
 
     @property

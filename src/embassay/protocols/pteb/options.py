@@ -47,7 +47,9 @@ class RatingOptions:
                 f"judge_temperature is {self.judge_temperature}.", mend="Use a number from 0 to 2."
             )
         if not 0 < self.judge_top_p <= 1:
-            raise UsageError(f"judge_top_p is {self.judge_top_p}.", mend="Use a number above 0, at most 1.")
+            raise UsageError(
+                f"judge_top_p is {self.judge_top_p}.", mend="Use a number above 0 and at most 1."
+            )
 
     def sampling(self, seed: int) -> Sampling:
         """How an answer with this seed is drawn."""
@@ -93,7 +95,9 @@ def _parse_edges(name: str, text: str) -> tuple[float, ...]:
     except ValueError:
         edges = ()
     if not edges or not all(a < b for a, b in pairwise((0, *edges, math.inf))):
-        raise UsageError(f"{name} is {text!r}.", mend="Give rising numbers with commas between: 10,20,30,50.")
+        raise UsageError(
+            f"{name} is {text!r}.", mend="Give increasing numbers separated by commas: 10,20,30,50."
+        )
     return edges
 
 
@@ -217,7 +221,7 @@ class Request(request.RunRequest):
             )
         if self.on_failure != "leave out":
             raise UsageError(
-                "With --on-failure original some texts stay as they are, and are no paraphrases to rate.",
+                "With --on-failure original, some texts stay unchanged, so they are not paraphrases to rate.",
                 mend="Run with --on-failure leave-out.",
             )
 
@@ -250,7 +254,7 @@ class BatchOptions:
             raise UsageError("Pairs are counted from 1.", mend="Use whole numbers of 0 or more.")
         if self.pilot and self.after_pilot:
             raise UsageError(
-                "A study is a pilot or comes after one.", mend="Leave out --pilot or --after-pilot."
+                "A study is either a pilot or comes after one.", mend="Leave out --pilot or --after-pilot."
             )
 
 

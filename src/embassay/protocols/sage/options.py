@@ -83,7 +83,7 @@ class SageOptions:
         check_options(self)
         if self.edits == "2024" and self.delete_next_if_space:
             raise UsageError(
-                "delete10 of 2024 has a rule of its own for spaces.",
+                "delete10 of 2024 has its own rule for spaces.",
                 mend="Leave --delete-next-if-space out, or --edits 2024.",
             )
         object.__setattr__(self, "further_edits", ",".join(parse_edits(self.further_edits)))

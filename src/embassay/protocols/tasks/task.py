@@ -332,7 +332,7 @@ def _round_similarity(values: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.asarray(np.round(values.astype(np.float64), DECIMALS) + 0.0)
 
 
-NOT_ENCODED = "texts that could not be encoded in one of their two wordings"
+NOT_ENCODED = "texts that could not be encoded in the original or rewritten form"
 
 
 def without_failed(task: Task, both: ParaphrasedData, failures: Collection[str]) -> ParaphrasedData:

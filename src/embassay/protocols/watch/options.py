@@ -40,7 +40,7 @@ class OwnData:
 
     def __post_init__(self) -> None:
         if self.queries is not None and self.corpus is None:
-            raise UsageError("--queries has nothing to search.", mend="Add --corpus DIR or a table.")
+            raise UsageError("--queries needs a corpus to search.", mend="Add --corpus DIR or a table.")
         if self.qrels is not None and self.queries is None:
             raise UsageError("--qrels judges no questions.", mend="Add --queries FILE, whose ids it names.")
 
@@ -76,14 +76,14 @@ class RecordRequest:
         named = [name for name in (self.system, self.reranker, self.judge) if name]
         if len(named) != 1:
             raise UsageError(
-                "Only one of them is recorded at a time.",
+                "Only one of them can be recorded at a time.",
                 mend="Give one of --system, --reranker and --judge.",
             )
         if self.golden is not None and self.judge is None:
             raise UsageError("--golden is for a judge.", mend="Name the judge that graded it with --judge.")
         if self.golden is not None and self.own.corpus is not None:
             raise UsageError(
-                "--golden has questions and passages of its own.", mend="Give --golden or --corpus, not both."
+                "--golden has its own questions and passages.", mend="Give --golden or --corpus, not both."
             )
 
     @property
@@ -148,6 +148,4 @@ class CompareRequest:
 
     def __post_init__(self) -> None:
         if len(self.systems) != 2:
-            raise UsageError(
-                f"Two systems are compared; here are {len(self.systems)}.", mend="Write -s A -s B."
-            )
+            raise UsageError(f"Two systems are needed, found {len(self.systems)}.", mend="Write -s A -s B.")

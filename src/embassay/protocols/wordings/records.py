@@ -159,7 +159,7 @@ class Generation:
     def __post_init__(self) -> None:
         if self.temperature < 0 or not 0 < self.top_p <= 1 or self.retries < 0:
             raise UsageError(
-                f"Cannot draw with temperature {self.temperature}, top_p {self.top_p} and {self.retries} retries.",
+                f"Cannot sample with temperature {self.temperature}, top_p {self.top_p} and {self.retries} retries.",
                 mend="Temperature is 0 or more, top_p in (0, 1], retries 0 or more.",
             )
 
@@ -217,7 +217,7 @@ class RepeatOptions:
 def check_runs(runs: int, until_ci: float | None, max_runs: int) -> None:
     """UsageError for runs that cannot be made, or that give no interval where one is to be narrowed."""
     if runs < 1:
-        raise UsageError(f"{runs} runs are not possible.", mend="Ask for one or more.")
+        raise UsageError(f"{runs} runs are not possible.", mend="Use one or more.")
     if until_ci is not None and until_ci <= 0:
         raise UsageError(f"--until-ci is {until_ci}.", mend="Give points above 0, for example 0.5.")
     if until_ci is not None and not 2 <= runs <= max_runs:
@@ -227,7 +227,7 @@ def check_runs(runs: int, until_ci: float | None, max_runs: int) -> None:
         )
 
 
-NOTHING_USABLE = "no text has a usable wording"
+NOTHING_USABLE = "no text has a usable paraphrase"
 NOTHING_ASKED = "no language model was asked"
 
 

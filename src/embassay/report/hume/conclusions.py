@@ -273,8 +273,8 @@ def _win_sentences(claims: Sequence[Claim], who: str) -> Iterator[Sentence]:
     if claims:
         ahead, best, middle = claims
         yield (
-            f"Going by scores only, the best model beats {who} on {ahead.n} of {ahead.of} pairs; {who} beat it on "
-            f"{best.n} and the median model on {middle.n}.",
+            f"By scores only, the best model is ahead of {who} on {ahead.n} of {ahead.of} pairs; {who} are ahead of "
+            f"it on {best.n} and of the median model on {middle.n}.",
         )
 
 

@@ -142,10 +142,10 @@ def _answer_notes(record: Record) -> Iterator[str]:
     timed = next((cell.counts for cell in record.cells if cell.counts.get("timed")), None)
     if timed is not None:
         rate = (
-            f", then {timed['tokens_per_second']:,} tokens a second" if "tokens_per_second" in timed else ""
+            f", then {timed['tokens_per_second']:,} tokens per second" if "tokens_per_second" in timed else ""
         )
         alone = numbers.format_counted(timed["timed"], "question")
-        yield f"First token after {timed['first_token_ms']:,} ms{rate} (medians of {alone} asked alone)."
+        yield f"First token after {timed['first_token_ms']:,} ms{rate} (medians of {alone} asked one at a time)."
     for cell in record.cells[:1]:
         for left in cell.skipped:
             examples = ", ".join(map(str, left["examples"]))

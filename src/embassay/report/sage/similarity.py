@@ -440,7 +440,7 @@ def _kept_results(record: Record, system: str) -> list[Result]:
 
 NOISY = {
     "capitalize": "in capitals", "delete10": "without every tenth letter", "numerize": "with digits for letters",
-    "negate": "that is negated", "sentence_shuffle": "of shuffled sentences", "word_shuffle": "of shuffled words"
+    "negate": "with negations", "sentence_shuffle": "with shuffled sentences", "word_shuffle": "with shuffled words"
 }  # fmt: skip
 EDITED = {
     "capitalize": "in capitals", "delete10": "missing every tenth letter",

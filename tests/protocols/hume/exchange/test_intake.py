@@ -40,7 +40,7 @@ def file(tmp_path):
             "mood-00,ann,0\nmood-00,ann,1\n",
             r"in.csv:3: the answer of ann to mood-00 appears twice, first in in.csv, line 2",
         ),
-        ("mood-00,,0\n", r"in.csv:2: nobody is named as annotator"),
+        ("mood-00,,0\n", r"in.csv:2: no annotator is named"),
         ("mood-00,ann\n", r"in.csv:2: the row does not have as many cells"),
         (",ann,0\n", r"in.csv:2: there is no item_id"),
         ('mood-00,ann,"0\n', r"in.csv"),

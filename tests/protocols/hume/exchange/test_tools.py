@@ -141,7 +141,7 @@ def test_marks_numbers_and_levels(taken):
         (task("mood-99"), r"task 1 \(id 7\): its item is not"),
         (task("mood-00", annotation(choice("bliss"))), r"annotation 1001: the answer to mood-00 is 'bliss'"),
         (task("search-00", annotation(*MARKS[:5])), "not every document is marked"),
-        (task("mood-00", annotation(choice("joy"), by=None)), "nobody is named as annotator"),
+        (task("mood-00", annotation(choice("joy"), by=None)), "no annotator is named"),
         (task("mood-00", {"result": "joy"}), "its result is not a list"),
         (task("mood-00", annotation({"from_name": "label"})), "no type or no value"),
         (

@@ -274,7 +274,7 @@ def test_items_that_nobody_answered(changed: Callable[..., Path], tmp_path: Path
     path = changed(change)
     found = read_summary(eb.hume.score(path, SYSTEMS, out=tmp_path / "run", **QUICK).path)
     for one in found.pairs:
-        assert "1 of 12 items answered by nobody: left out for systems, too" in one.flags
+        assert "1 of 12 items answered by no one: also left out for systems" in one.flags
         assert "bob answered 10 of 12 items" in one.flags
         assert [own.items for own in one.annotators] == [11, 10]
         assert [own.flagged for own in one.annotators] == [0, 1]

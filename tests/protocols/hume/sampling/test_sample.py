@@ -151,11 +151,11 @@ def test_the_sample_data_have_all_families() -> None:
     assert [task.name for task in drawn.study.tasks] == [
         one for one in names if one != "sample-clustering-fra"
     ]
-    assert drawn.left_out == ("sample-clustering-fra: 6 items of 6 gold clusters are too few to be grouped.",)
+    assert drawn.left_out == ("sample-clustering-fra: 6 items of 6 gold clusters are too few to group.",)
     assert all(task.n <= 8 for task in drawn.study.tasks)
     said = {task.name: task.notes for task in drawn.study.tasks}
     assert said["sample-reranking-eng"] == said["sample-sts-eng"] == []
-    assert said["sample-reranking-fra"] == ["6 of 8 items: all there are"]
+    assert said["sample-reranking-fra"] == ["6 of 8 items: all available"]
     with pytest.raises(DataError, match="too few to be grouped"):
         _sample(TaskRequest(data="sample", n=12, family=["clustering"]))
 
@@ -235,7 +235,7 @@ def test_fewer_pairs_than_asked_for(pairs: Path) -> None:
     """All that there are, and it is said."""
     task = _sample(TaskRequest(data=str(pairs), n=50, lang=["dan"])).study.tasks[0]
     assert task.n == 30
-    assert "30 of 50 items: all there are" in task.notes
+    assert "30 of 50 items: all available" in task.notes
 
 
 def test_the_catalogue_says_which_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_file) -> None:

@@ -330,7 +330,10 @@ def test_an_answer_that_is_no_order_fails_the_query() -> None:
     found = run(refinement(Broken()), pools(1))
     failure = found["Q0"]
     assert isinstance(failure, Failure)
-    assert failure.reason == "fake ordered 5 passages as (0, 0, 1, 2, 3). A judge returns each place once."
+    assert (
+        failure.reason
+        == "fake ordered 5 passages as (0, 0, 1, 2, 3). A judge must return each position once."
+    )
 
 
 def test_what_a_repaired_answer_left_out_comes_last_by_grade() -> None:

@@ -437,4 +437,4 @@ def test_a_passage_that_cannot_be_encoded_is_found_by_words_alone(pack, tmp_path
     run = make(pack, tmp_path / "run", limit=1)
     rows = [row for path in run.path.glob("q*/s3_merge/*.jsonl") for row in read_rows(path)]
     assert {row["source"] for row in rows if row["doc_id"].startswith("tea")} <= {"sparse"}
-    assert "could not encode, found by words alone: 1 (tea-0)" in run.manifest["warnings"][0]
+    assert "could not encode, found only by BM25: 1 (tea-0)" in run.manifest["warnings"][0]

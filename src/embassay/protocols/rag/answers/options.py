@@ -100,7 +100,7 @@ class AnswerRequest:
         for number in self.distractors:
             if not 0 < number < self.k:
                 raise UsageError(
-                    f"{number} distractors do not fit among {self.k} passages.", mend="Plant fewer than k."
+                    f"{number} distractors do not fit into {self.k} passages.", mend="Plant fewer than k."
                 )
         for nearness in self.nearness:
             if nearness not in get_args(Nearness):

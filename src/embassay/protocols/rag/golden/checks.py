@@ -408,7 +408,7 @@ def _correct_figures(
 
 
 def _place_band(place: int) -> str:
-    return next((f"at places {low} to {high}" for low, high in BANDS if low <= place <= high), "further down")
+    return next((f"at ranks {low} to {high}" for low, high in BANDS if low <= place <= high), "further down")
 
 
 Pairs = Sequence[tuple[ListedPassage, EditedPassage]]
@@ -450,7 +450,7 @@ def _count_moved(questions: Iterable[Pairs]) -> int:
 def _mean_tau(orders: Mapping[str, _Order], seed: int) -> IntervalFigure:
     values = [order.tau for order in orders.values() if order.tau is not None]
     if not values:
-        return IntervalFigure(None, reason="no question has two places")
+        return IntervalFigure(None, reason="no question has two ranks")
     estimate = bootstrap_ci(values, rng=make_generator(seed, "human check", "tau"))
     bounded = not np.isnan(estimate.low)
     return IntervalFigure(
@@ -463,7 +463,7 @@ def _swapped_share(orders: Mapping[str, _Order], seed: int) -> IntervalFigure:
         [(order.swapped, order.pairs) for order in orders.values() if order.pairs], dtype=np.float64
     )
     if not len(counts):
-        return IntervalFigure(None, reason="no two places are told apart")
+        return IntervalFigure(None, reason="all ranks are tied")
     return share_of_pairs(counts, make_generator(seed, "human check", "swapped"))
 
 

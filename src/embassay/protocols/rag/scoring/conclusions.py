@@ -522,7 +522,7 @@ def note_inputs(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
         text = f"Every judgement has grade {grades[0]}: no order is better than another."
         yield Note("one grade", text, "", grades[0])
     if total < FEW:
-        yield Note("few", f"Only {format_counted(total, 'query')}: the intervals tell little.", "", total)
+        yield Note("few", f"Only {format_counted(total, 'query')}: the intervals say little.", "", total)
     for run in facts:
         if run.missing:
             lacking = f"{run.missing:,} of {format_counted(total, 'judged query')}"

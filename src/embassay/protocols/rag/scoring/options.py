@@ -128,7 +128,7 @@ class ScoreRequest:
             )
         if self.retrievers and not self.queries:
             raise UsageError(
-                "A retriever needs questions, and there are none.",
+                "A retriever needs questions, but there are none.",
                 mend="Name their file with --queries FILE.",
             )
         lists = len(self.runs) + len(self.retrievers)
@@ -145,7 +145,7 @@ class ScoreRequest:
                 raise UsageError(f"--{name} is {value!r}.", mend=f"Choose {', '.join(choices)}.")
         if unknown := sorted(set(self.mapping) - TARGETS):
             raise UsageError(
-                f"Nothing here is called {unknown[0]!r} (in --map).",
+                f"No file here has a column {unknown[0]!r} (in --map).",
                 mend=f"Map {', '.join(sorted(TARGETS))}.",
             )
         if not self.separator:
@@ -164,8 +164,8 @@ class ScoreRequest:
     def _check_facets(self) -> None:
         if self.facets is not None and self.judge_grades is not None:
             raise UsageError(
-                "Facets are nobody's grades, and --judge-grades correct grades.",
-                mend="Score the facets by themselves: leave --judge-grades out.",
+                "--judge-grades corrects grades, and facets are not grades.",
+                mend="Score the facets separately: leave --judge-grades out.",
             )
 
     def as_dict(self) -> dict[str, Any]:
@@ -191,11 +191,11 @@ class RunCalibrationRequest:
 
     def __post_init__(self) -> None:
         if self.cutoff < 1:
-            raise UsageError(f"-k is {self.cutoff}.", mend="An answer is made from 1 passage or more.")
+            raise UsageError(f"-k is {self.cutoff}.", mend="An answer needs 1 or more passages.")
         if self.reranked is not None and self.no_answer is None:
             raise UsageError("--reranked needs questions without an answer.", mend="Add --no-answer FILE.")
         if self.reranked is not None and len(self.files.runs) + len(self.files.retrievers) > 1:
-            raise UsageError("--reranked belongs to one run.", mend="Give one --run.")
+            raise UsageError("--reranked works with only one run.", mend="Give one --run.")
         _ = self.aims
 
     @property
@@ -246,11 +246,11 @@ class DecisionRequest:
                 f"--alpha is {self.alpha:g}.", mend="Give a share above 0 and below 0.5, such as 0.05."
             )
         if self.block < 1:
-            raise UsageError(f"--next is {self.block}.", mend="Ask for 1 passage or more at a time.")
+            raise UsageError(f"--next is {self.block}.", mend="Request 1 or more passages at a time.")
         if (self.corpus is None) != (self.queries is None):
             raise UsageError(
-                "Texts can be shown only if both are known.",
+                "Texts can be shown only if both are given.",
                 mend="Give --corpus and --queries, or neither of them.",
             )
         if self.judge is not None and self.corpus is None:
-            raise UsageError("A judge has to read what it grades.", mend="Add --corpus FILE --queries FILE.")
+            raise UsageError("A judge must read what it grades.", mend="Add --corpus FILE --queries FILE.")

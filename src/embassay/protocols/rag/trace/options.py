@@ -63,11 +63,13 @@ class TraceRequest:
         if self.dataset:
             if self.searches or self.stages or self.qrels:
                 raise UsageError(
-                    "A dataset and files are two ways to trace.",
+                    "A dataset and files cannot be combined.",
                     mend="Give -d with -s, or --search, --stage and --qrels.",
                 )
             if not self.encoder:
-                raise UsageError("No system searches the dataset.", mend="Add -s SYSTEM, such as -s minilm.")
+                raise UsageError(
+                    "No system is named to search the dataset.", mend="Add -s SYSTEM, such as -s minilm."
+                )
             return
         if not self.searches or not self.qrels:
             raise UsageError(
@@ -76,7 +78,8 @@ class TraceRequest:
             )
         if len(self.searches) > 1 and not self.stages:
             raise UsageError(
-                "Several searches end in no common list.", mend="Add the fused list: --stage fused=FILE."
+                "Several searches do not end in a common list.",
+                mend="Add the fused list: --stage fused=FILE.",
             )
 
     def as_dict(self) -> dict[str, Any]:
