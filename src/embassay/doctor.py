@@ -81,7 +81,7 @@ def _check_encoder(name: str) -> str:
     system = open_system(name, tokenizer=open_tokenizer("words"))
     similar = system.pairs(["A cat sleeps.", "Rain fell."], ["A cat is asleep.", "The invoice is late."])
     if not similar[0] > similar[1]:
-        raise ValueError(f"it finds {similar[0]:.3f} and {similar[1]:.3f} , but the first should be larger")
+        raise ValueError(f"it finds {similar[0]:.3f} and {similar[1]:.3f}, but the first should be larger")
     return f"similar {similar[0]:.2f}, unrelated {similar[1]:.2f}"
 
 

@@ -330,7 +330,7 @@ def test_datasets_are_ranked_by_the_tests_of_tasks(tmp_path: Path, make_run: Mak
         for name in ("a", "b")
     }
     best, worst = sorted(values, key=lambda name: values[name], reverse=True)
-    assert f"beats every other system of its field on robustness of one {values[best]}" in verbs(
+    assert f"beats every other system of its kind on robustness of one {values[best]}" in verbs(
         found[best].good, "beats every other system of its field"
     )
     assert "of two" not in verbs(found[best].good, "beats every other system of its field")

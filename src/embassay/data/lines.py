@@ -126,7 +126,7 @@ def open_file(path: Path) -> IO[bytes]:
     if magic and named != (magic == _GZIP):
         found = "no gzip header" if named else "a gzip header"
         mend = "Rename it without .gz, or compress it." if named else "Add .gz to its name."
-        raise DataError("the file is not what its name says", path=path, found=found, mend=mend)
+        raise DataError("the content of the file does not match its name", path=path, found=found, mend=mend)
     return open_gzip(path.open("rb"), path, path.stat().st_size) if named else path.open("rb")
 
 

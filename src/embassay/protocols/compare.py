@@ -60,7 +60,7 @@ Floats = NDArray[np.float64]
 @dataclass(frozen=True)
 class ByItem:
     """Tests on the differences of items: their number, the mean difference in standard deviations of the differences
-    (`effect`, Cohen's d_z; NaN where they do not vary), p by random swaps of the sides and by Wilcoxon's signed ranks,
+    (`effect`, Cohen's d_z; NaN where they do not vary), p from a permutation test and a Wilcoxon signed-rank test,
     and the Hodges-Lehmann shift."""
 
     n: int

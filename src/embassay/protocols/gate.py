@@ -267,7 +267,7 @@ class _Test:
     unpaired: str = ""
     """Why the items of the two runs are not paired; empty where they are."""
     ungraded: str = ""
-    """Why a fall is no verdict: less is graded of the one that may be behind for that alone."""
+    """Why a drop is not a verdict: the gap may only reflect missing grades."""
 
 
 def judge_against(

@@ -522,7 +522,7 @@ _LEAST_ITEMS = 5
 @dataclass(frozen=True)
 class SampleSizeNeeded:
     """`items` in all, with these annotators, and `annotators` in all, with these items, that would separate a system
-    from people if the true difference is the one observed; None, with `note`, where no number up to the limit does, or
+    from people if the true difference is the one observed; None, with `note`, if no number up to the limit suffices, or
     none can be computed. `smallest`: the least difference that a study of this size finds at the given power."""
 
     items: int | None

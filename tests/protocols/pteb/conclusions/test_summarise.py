@@ -176,7 +176,7 @@ def test_other_methods_are_never_ranked_together(summed):
     assert scopes["classification:classical"]["systems"] == ["lexical"]
     assert "constant" not in to_json(comparisons)
     classical = comparisons["baseline"]["scopes"]["overall:classical"]
-    assert classical["reason"] == "the baseline, a, is evaluated by another method"
+    assert classical["reason"] == "the baseline, a, is evaluated by a different method"
 
 
 def test_without_embeddings_there_is_one_scope(made):

@@ -146,8 +146,7 @@ def _compare_with_people(golden: Golden) -> Iterator[str]:
                     "use another judge."
                 )
             else:
-                yield f"The judge may agree with people no better than chance: {measured}. Check more (rag check "
-                    "sample)."
+                yield f"The judge may agree with people no better than chance: {measured}. Check more passages."
 
 
 def _repeat_warnings(golden: Golden) -> Iterator[str]:
