@@ -93,11 +93,11 @@ def test_every_number_of_the_verdict_is_in_the_record(made: Summary) -> None:
 
 
 def test_the_published_verdict_is_that_of_the_paper() -> None:
-    """12 of the 14 stars are above people; place 4 of 14; five of the twelve on noise."""
+    """12 of the 14 stars are above people; rank 4 of 14; five of the twelve on noise."""
     verdict = describe_verdict(published())
     assert verdict.heading == ("A model is above people’s interval on 12 of 26 pairs, 5 with low agreement",)
     assert plain_text(verdict.lede[0]).startswith(
-        "Over all 26 pairs people score 77.6, place 4 of 14 by the mean; jasper"
+        "Over all 26 pairs people score 77.6, rank 4 of 14 by the mean; jasper"
     )
     assert "STS22 (ara)" in plain_text(verdict.lede[-1])
 

@@ -328,7 +328,7 @@ def test_what_more_items_would_buy_is_computed_from_the_row() -> None:
     [
         (
             (-0.02, -0.051, 0.01, 0.0, 0.0, -0.003),
-            "The largest loss, 5.1 points, is that of s1 on d1, from 81.0.",
+            "The largest loss, 5.1 points, is for s1 on d1, from 81.0.",
         ),
         ((0.02, 0.051, 0.01, 0.0, 0.0, 0.003), "No score falls."),
     ],

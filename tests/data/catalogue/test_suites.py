@@ -297,7 +297,7 @@ def test_a_description_is_no_suite(tmp_path: Path) -> None:
         ("name: x\nmembers: [{suite: x}]", "contains itself"),
         ("name: x\nmembers: [{dataset: sts17, lang: ja-ja}]", "no language 'ja-ja'"),
         ("name: x\nmembers: [{dataset: pairs.jsonl, lang: en}]", "is a file"),
-        ("name: beir\nmembers: [{dataset: sts12}]", "that of a suite"),
+        ("name: beir\nmembers: [{dataset: sts12}]", "belongs to a suite"),
         ("name: x\nmembers: [3]", r"members\[0\]"),
         ("name: x\nmembers: [{dataset: sts12, tasks: 3}]", "tasks"),
         ("name: x\nmembers: {a: b}", "members"),

@@ -108,7 +108,7 @@ def test_a_table_worked_by_hand(qrels: Path, tmp_path: Path) -> None:
             "joined into one",
         ),
         ({"query_id": "q", "documents": "d1"}, "not a call|no call"),
-        ({"documents": ["d1"]}, "no call"),
+        ({"documents": ["d1"]}, "not a call"),
         ({"query_id": "q", "call": 0, "documents": []}, "no number"),
         ({"query_id": "q", "documents": [{"text": "?"}]}, "no id"),
         ({"query_id": "q", "documents": ["d1"], "seconds": "fast"}, "seconds"),

@@ -104,7 +104,7 @@ def test_what_a_library_cannot_read_is_built_again(tmp_path):
 def test_a_folder_that_cannot_be_written_costs_no_index(tmp_path):
     """A file where the folder should be: a warning, and the index is used without being kept."""
     (tmp_path / "taken").write_text("")
-    with pytest.warns(RuntimeWarning, match="cannot be kept"):
+    with pytest.warns(RuntimeWarning, match="cannot be stored"):
         found = load_or_build(RECIPE, tmp_path / "taken", form())
     assert (found.value, found.disk_bytes, found.found) == (CONTENT, 0, False)
 

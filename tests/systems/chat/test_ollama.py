@@ -106,7 +106,7 @@ def test_faults_pass(hasty):
 def test_a_cut_answer_is_a_failure():
     """With its reason; never half an answer."""
     cut = Reply("a red", finish="length")
-    with StubServer(chat=lambda turn: cut) as stub, pytest.raises(TextRefused, match="cut at its longest"):
+    with StubServer(chat=lambda turn: cut) as stub, pytest.raises(TextRefused, match="truncated at its maximum length"):
         complete(opened(stub))
 
 

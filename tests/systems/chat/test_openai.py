@@ -92,9 +92,9 @@ def test_thinking_is_taken_off(reply):
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (Reply("a crim", finish="length"), "cut at its longest"),
+        (Reply("a crim", finish="length"), "truncated at its maximum length"),
         (Reply("", finish="content_filter"), "content filter"),
-        (Reply("<think>on and on", finish="length"), "cut at its longest"),
+        (Reply("<think>on and on", finish="length"), "truncated at its maximum length"),
     ],
 )
 def test_what_is_no_answer(reply, reason):

@@ -81,7 +81,7 @@ def test_no_address(url):
 @pytest.mark.parametrize("url", ["http://me:secret@x/v1", "http://x/v1?key=secret"])
 def test_no_secret_in_an_address(url):
     """It would be written into every manifest."""
-    with pytest.raises(UsageError, match="holds more than the address") as caught:
+    with pytest.raises(UsageError, match="contains more than the address") as caught:
         Address.of(url)
     assert "secret" not in str(caught.value)
 

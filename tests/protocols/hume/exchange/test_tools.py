@@ -189,7 +189,7 @@ def test_the_three_shapes_of_argilla(taken, tmp_path):
         "relevant.responses.status": ["submitted"],
     }
     done, rows = taken([nested])
-    assert "taken as submitted" in done.remarks[0]
+    assert "count as submitted" in done.remarks[0]
     assert rows["ann", "search-00"]["value"] == [0, 1, 0, 0, 0, 0, 1]
     _, rows = taken([flat])
     assert rows["ann", "search-01"]["value"] == [0] * 7
@@ -216,7 +216,7 @@ def test_the_three_shapes_of_argilla(taken, tmp_path):
         ),
         (
             record("search-00", {"relevant": [{"value": ["none", "document_1"], "user_id": "u"}]}),
-            "so is .none of them",
+            ".none of them. is marked too",
         ),
         (record("mood-00", {"label": 3}), "not a list of objects"),
     ],

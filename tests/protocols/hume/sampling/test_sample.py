@@ -156,7 +156,7 @@ def test_the_sample_data_have_all_families() -> None:
     said = {task.name: task.notes for task in drawn.study.tasks}
     assert said["sample-reranking-eng"] == said["sample-sts-eng"] == []
     assert said["sample-reranking-fra"] == ["6 of 8 items: all available"]
-    with pytest.raises(DataError, match="too few to be grouped"):
+    with pytest.raises(DataError, match="too few to group"):
         _sample(TaskRequest(data="sample", n=12, family=["clustering"]))
 
 
@@ -201,7 +201,7 @@ def test_own_words(labelled: Path, pairs: Path) -> None:
         ("pairs", {"family": ["reranking"]}, "cannot be sampled for reranking: it has no query, label"),
         ("retrieval", {"candidates": 60, "relevant": 3}, "Nothing of notes can be sampled"),
         ("retrieval", {"negatives": "lists"}, "no data for any family"),
-        ("labelled", {"family": ["clustering"], "n": 2}, "too few to be grouped"),
+        ("labelled", {"family": ["clustering"], "n": 2}, "too few to group"),
         ("pairs", {"map": {"tekst": "text"}}, "No task reads a column"),
     ],
 )

@@ -57,7 +57,7 @@ def test_ties_go_to_the_faster():
         [slow, fast, Candidate("unknown", 4.5, 0.804), Candidate("less", 4.5, 0.79, 0.1)]
     )
     assert found.selected == "fast"
-    assert found.because == "an edit distance of 0.80, as 2 others, and the shortest runtime"
+    assert found.because == "an edit distance of 0.80, tied with 2 others, and the shortest runtime"
 
 
 @given(

@@ -378,7 +378,7 @@ def test_broken_input_is_named_before_anything_is_made(own, tmp_path, file, text
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda make: make(corpus="", queries=""), "nothing to make a golden set of"),
+        (lambda make: make(corpus="", queries=""), "nothing to make a golden set from"),
         (lambda make: make(queries=""), "--queries is missing"),
         (lambda make: make(dataset="sample"), "Both a dataset and files"),
         (lambda make: make(corpus="gone.jsonl"), "no file 'gone.jsonl'"),
@@ -406,7 +406,7 @@ def test_a_folder_of_another_run_is_left_alone(pack, tmp_path):
     """Whatever protocol it is of."""
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "manifest.json").write_text('{"schema": 1, "protocol": "sage", "arguments": {}}')
-    with pytest.raises(UsageError, match="another kind"):
+    with pytest.raises(UsageError, match="different kind"):
         make(pack, tmp_path / "run")
 
 
