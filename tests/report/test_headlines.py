@@ -150,7 +150,7 @@ def test_ranks_are_those_of_the_run_itself(runs: tuple[ReportRun, ...]) -> None:
     of_hume = leading_record(hume)
     human = next(one for one in read_summary(hume.record.path).places if one.kind == "human")
     assert of_hume is not None
-    assert f"place {human.rank} of " in of_hume.people
+    assert f"rank {human.rank} of " in of_hume.people
     assert human.system not in of_hume.leaders
 
 

@@ -151,7 +151,7 @@ def test_work_without_cells_is_stopped_where_it_holds_more():
     with pytest.raises(UsageError) as raised, promise_memory(held_now() + 2**27, stop=True):
         hold(amount)
     assert "It reached" in str(raised.value)
-    assert ", and was stopped. Give it less data" in str(raised.value)
+    assert "and was stopped. Give it less data" in str(raised.value)
     assert not {LIMIT, CLAIMS} & set(os.environ)
 
 

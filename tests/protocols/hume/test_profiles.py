@@ -158,7 +158,7 @@ def test_profiles_are_in_no_file_that_did_not_ask_for_them(tmp_path: Path) -> No
     assert not (silent.path / "profiles.jsonl").exists()
     with pytest.raises(UsageError, match="asks no questions"):
         export(silent.path, "csv", tmp_path / "x.csv", profiles=True)
-    with pytest.raises(UsageError, match="no place"):
+    with pytest.raises(UsageError, match="cannot contain"):
         export(folder.path, "mteb", tmp_path / "x", profiles=True)
 
 
