@@ -327,7 +327,7 @@ def selection_verdict(record: Record, board: Board) -> Verdict:
         )
     row = board.row(chosen.selected)
     front = ", ".join(board.row(name).label for name in chosen.front)
-    why = f"It has {chosen.because}. No other candidate beats {front} in all three criteria."
+    why = f"It has {chosen.because}. No other candidate is better than {front} in all three criteria."
     claims = tuple(
         Claim(name, "keeps", "front", kind="chosen" if name == chosen.selected else "")
         for name in chosen.front

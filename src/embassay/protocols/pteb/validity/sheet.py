@@ -216,7 +216,7 @@ def _read_line(row: Row) -> RatedLine:
     unit, answer = RatingUnit(group, int(words["run"]), words["item"]), words["valid"].lower()
     if answer and answer not in ANSWERS:
         raise DataError(
-            "the answer in valid cannot be read", path=row.path, line=row.line, expected="yes, no or ?",
+            "the value of valid cannot be read", path=row.path, line=row.line, expected="yes, no or ?",
             found=repr(words["valid"]), mend="Ask the rater, or leave it blank: it then counts as unrated."
         )  # fmt: skip
     texts = words["text"], words["paraphrase"]

@@ -191,7 +191,7 @@ def name_margins(similarities: Floats) -> Margins:
     values = np.asarray(similarities, dtype=np.float64)
     if values.shape[-1:] != (5,):
         raise UsageError(
-            f"Similarities of shape {values.shape} are not bundles.", mend="The last axis must have 5."
+            f"Similarities of shape {values.shape} do not form bundles.", mend="The last axis must have 5."
         )
     right = values[..., 0]
     impostors = values[..., 1:3].max(axis=-1)

@@ -256,11 +256,7 @@ def sweep_notes(part: SweepPart, asked: SweepTerms, left: Sequence[StackGap]) ->
     total = part.stacks[0].time("total")
     if total is not None:
         few = ": too few for a 95th percentile" if total.few else ""
-        measured = (
-            " (the 95th percentile of the difference between a stack's sessions)"
-            if asked.jitter_measured
-            else ""
-        )
+        measured = " (95th percentile between two sessions)" if asked.jitter_measured else ""
         yield (
             f"Times cover {numbers.format_counted(part.timed, 'query')} in "
             f"{numbers.format_counted(part.sessions, 'session')}, {numbers.format_counted(total.samples, 'sample')} "
@@ -380,7 +376,7 @@ def _certainty_sentence(recommendation: Recommendation) -> str:
         )
     if recommendation.tied:
         n = numbers.format_counted(len(recommendation.tied), "stack")
-        text += f". It beats {n} of equal quality only by prompt, price or time"
+        text += f". It is ahead of {n} of equal quality only by prompt, price or time"
     return text + "."
 
 
