@@ -104,7 +104,7 @@ def test_what_does_not_fit(tmp_path: Path) -> None:
         row = Result("sage", "robustness", "d", "", "en", "", "s", "robustness", 0.5, 3)
         run = write_run(tmp_path / "runs" / name, {"a": [0.1, 0.2]})
         RunFolder(run).write_results([row])
-    with pytest.raises(UsageError, match="two results of"):
+    with pytest.raises(UsageError, match="two results for"):
         export([tmp_path / "runs"], "mteb", tmp_path / "out")
 
 

@@ -36,7 +36,7 @@ def test_a_study_from_the_sample_data(embassay, tmp_path) -> None:
     assert {path.name: path.read_bytes() for path in (tmp_path / "study").iterdir()} == files
     done = embassay("hume", "simulate", "study", "--annotators", "3", "--noise", "0.2").stdout
     assert "144 answers of 3 simulated annotators" in done
-    assert "Nobody annotated" in done
+    assert "No one annotated" in done
     folder = read_study(tmp_path / "study")
     answers = collect_annotations(folder)
     assert {one.kind for one in answers} == {"simulated"}

@@ -291,7 +291,7 @@ def test_a_description_is_no_suite(tmp_path: Path) -> None:
         ("name: x\nmembers: [{dataset: sts12, tsks: sts}]", "tsks"),
         ("name: x\nmembers: [{dataset: sts12, suite: beir}]", "either dataset or suite"),
         ("name: x\nmembers: [{}]", "either dataset or suite"),
-        ("name: x\nmembers: [{suite: beir, lang: en}]", "no lang"),
+        ("name: x\nmembers: [{suite: beir, lang: en}]", "without lang"),
         ("name: x\nmembers: [{dataset: sts99}]", "no dataset 'sts99'"),
         ("name: x\nmembers: [{suite: beer}]", "no suite 'beer'"),
         ("name: x\nmembers: [{suite: x}]", "contains itself"),

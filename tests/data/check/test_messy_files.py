@@ -266,7 +266,7 @@ MESSY = {
     "a field with comma and line break": Messy(
         _file("both.csv", 'id,text,label\n1,"hello, dear\nfriend",a\n2,plain,b\n'),
         True,
-        ("fields that hold both a comma and a line break (line 2)", "both.csv: 1 row spans several lines."),
+        ("fields that contain both a comma and a line break (line 2)", "both.csv: 1 row spans several lines."),
         silent_of=("embassay data check",),
     ),
     "scored pairs without a header": Messy(

@@ -198,7 +198,7 @@ def test_a_passage_that_comes_twice_counts_once(tmp_path: Path) -> None:
 def test_what_comes_twice_is_told(tmp_path: Path) -> None:
     """A passage that is found again, and a question that is answered again: neither may pass unseen."""
     notes = run_of(tmp_path, [RAGAS, RAGAS]).notes
-    assert any(note.startswith("2 of 4 passages already stand further up") for note in notes)
+    assert any(note.startswith("2 of 4 passages appear further up already") for note in notes)
     assert any(note.startswith("1 question is answered more than once") for note in notes)
 
 

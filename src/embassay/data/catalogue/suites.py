@@ -52,7 +52,7 @@ class MemberRecord(CatalogueRecord):
         if bool(self.dataset) == bool(self.suite):
             raise ValueError("either dataset or suite")
         if self.suite and (self.lang or self.split or self.group or self.title):
-            raise ValueError("a member that is a suite cannot have its own lang, split, group or title")
+            raise ValueError("a member that is a suite, without lang, split, group or title")
         return self
 
 

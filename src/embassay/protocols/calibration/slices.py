@@ -24,7 +24,7 @@ from embassay.text import PERTURBATIONS, perturb_all
 
 DAMAGED = {
     "capitalize": "copies in capitals", "delete10": "copies with letters lost",
-    "numerize": "copies with digits instead of letters", "negate": "negated copies"
+    "numerize": "copies with digits for letters", "negate": "negated copies"
 }  # fmt: skip
 """How the second text is edited, and what those pairs are called; all but the last keep its meaning."""
 EDITED = 200
@@ -190,7 +190,7 @@ def find_slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str
     # Where both terciles are one value there is nothing to tell apart.
     if few < many:
         yield "pairs in other words", common <= few
-        yield "pairs with mostly the same words", common > many
+        yield "pairs in much the same words", common > many
     for column, values in data.kinds.items():
         of_row = np.array([values[row] for row in kept])
         counts = Counter(kind for kind in of_row.tolist() if kind)
