@@ -358,7 +358,7 @@ pairs.
 FORECAST_HEAD = """
 ## Forecasts
 
-What more labels would buy, as it stands on the screen, beside what came: {studies} studies of each of {sets},
+What more labels would achieve, as it stands on the screen, beside what came: {studies} studies of each of {sets},
 of two to five lexical runs or one against a threshold, Precision4+@5 or @10 or nDCG@10, 30 to 225 queries, a judge or
 none, forecast at ten looks on the way. Cells: the mean of the chances said, and the share that came true.
 `python benchmarks/bench_decisions.py forecasts --data DATA --runs RUNS`

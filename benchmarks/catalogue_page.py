@@ -20,7 +20,7 @@ the same bytes; those with † may change, or you get them yourself. [Data](data
 them; `embassay data list` shows the shapes of each, `embassay data show NAME` its repository, commit, files
 and columns.
 
-In parentheses: size, licence, and languages unless English alone. Size counts what is scored: pairs, texts, queries or
+In parentheses: size, licence, and languages unless only English. Size counts what is scored: pairs, texts, queries or
 documents. Licences are as stated by the publisher; – if none is stated, or it is unclear.
 
 *Made from `src/embassay/data/catalogue/*.yaml` by `benchmarks/catalogue_page.py --write`.*

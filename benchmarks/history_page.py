@@ -15,8 +15,8 @@ PAGE = ROOT / "docs" / "speed_history.md"
 HEAD = """# Speed by release
 
 Each figure is the peer's time divided by ours, the median with its range over the repeats: above 1, Embassay is faster.
-Compare figures of one kind of machine only. Made from `benchmarks/results/history.jsonl`; a full `make bench` adds a
-run to it, and `python benchmarks/history_page.py --write` renews this page. [How it is measured](speed.md).
+Compare only figures from the same kind of machine. Made from `benchmarks/results/history.jsonl`; a full `make bench`
+adds a run to it, and `python benchmarks/history_page.py --write` renews this page. [How it is measured](speed.md).
 """
 EMPTY = """
 No full run is recorded yet. Quick runs (`make bench ARGS=--quick`) prove that the scripts work; their figures are too

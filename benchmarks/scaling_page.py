@@ -224,7 +224,7 @@ def page(told: dict[str, Any], checks: Sequence[dict[str, Any]]) -> str:
         **{f"worst_{what}": worst(own, what) for what in ("seconds", "memory", "disk")}, "growth": growth(own),
         "prices": f"${PRICES.cpu_hour} for an hour of a core, ${PRICES.gpu_hour:.2f} for an hour of a GPU, "
                   f"${PRICES.gb_month} for a GB of disk and a month, ${PRICES.million_tokens} for a million tokens "
-                  f"that a language model writes: examples of {PRICES.at}",
+                  f"that a language model writes. These are examples from {PRICES.at}",
     }  # fmt: skip
     text = (HERE / "scaling_page.md").read_text("utf-8")
     for name, value in values.items():

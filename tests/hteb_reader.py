@@ -57,7 +57,7 @@ def _folder(model: str) -> str:
 def _keys(told: dict[str, Any]) -> None:
     required = {*IDENTITY, *NUMBERS, "generation_datetime", "generation_statistics"}
     assert required <= told.keys()
-    assert told.keys() - required <= EXTRA, "a key too many"
+    assert told.keys() - required <= EXTRA, "an extra key"
     assert all(type(told[name]) is int and told[name] >= least for name, least in NUMBERS.items())
     assert told["transformation"] in AXES
     date = told["generation_datetime"]

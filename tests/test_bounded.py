@@ -70,7 +70,7 @@ def test_what_has_no_size_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert read_bounded(pipe) == b"abc" * 1000
     writer.join()
     monkeypatch.setenv(DOCUMENT.variable, "1MiB")
-    with pytest.raises(DataError, match="larger than Embassay reads"):
+    with pytest.raises(DataError, match="larger than Embassay's limit"):
         read_bounded(Path("/dev/zero"))
 
 
@@ -114,7 +114,9 @@ def test_a_line_without_end(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / name
     head = b'{"id": "1", "text": "b"}\n' if name.endswith("jsonl") else b"id,text\n"
     path.write_bytes(head + b"a" * 2000)
-    with pytest.raises(DataError, match=rf"{name}:2: a line larger than Embassay reads.*EMBASSAY_LIMIT_LINE"):
+    with pytest.raises(
+        DataError, match=rf"{name}:2: a line larger than Embassay's limit.*EMBASSAY_LIMIT_LINE"
+    ):
         open_dataset(str(path)).load("documents")
     assert list(bounded_lines(io.BytesIO(b"a\nb"), path)) == [b"a\n", b"b"]
 
@@ -142,7 +144,7 @@ def test_columns_by_the_million(name: str, tmp_path: Path) -> None:
         path.write_text("{" + ", ".join(f'"{one}": 1' for one in names) + "}\n")
     else:
         path.write_text(("," if name.endswith("csv") else "\t").join(names) + "\n")
-    with pytest.raises(DataError, match=r"more columns than Embassay reads.*EMBASSAY_LIMIT_COLUMNS"):
+    with pytest.raises(DataError, match=r"more columns than Embassay's limit.*EMBASSAY_LIMIT_COLUMNS"):
         open_dataset(str(path)).load("documents")
 
 
@@ -156,7 +158,7 @@ def test_a_folder_of_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "another").touch()
     for seen in (lambda: bounded_entries(tmp_path.iterdir(), tmp_path), lambda: list(bounded_walk(tmp_path))):
         with pytest.raises(
-            DataError, match=r"more files in a folder than Embassay reads \(expected 10 at most"
+            DataError, match=r"more files in a folder than Embassay's limit \(expected 10 at most"
         ):
             seen()
 
@@ -182,7 +184,7 @@ def test_too_many_rows(name: str, sampled: int, tmp_path: Path, monkeypatch: pyt
     assert open_dataset(str(path)).parts
     write(3000)
     with pytest.raises(
-        DataError, match=r"more rows than Embassay reads.*1,001 at most.*EMBASSAY_LIMIT_ROWS=2002"
+        DataError, match=r"more rows than Embassay's limit.*1,001 at most.*EMBASSAY_LIMIT_ROWS=2002"
     ):
         open_dataset(str(path)).load("documents")
 

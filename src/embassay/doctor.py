@@ -81,7 +81,7 @@ def _check_encoder(name: str) -> str:
     system = open_system(name, tokenizer=open_tokenizer("words"))
     similar = system.pairs(["A cat sleeps.", "Rain fell."], ["A cat is asleep.", "The invoice is late."])
     if not similar[0] > similar[1]:
-        raise ValueError(f"it finds {similar[0]:.3f} and {similar[1]:.3f} where the first should be larger")
+        raise ValueError(f"it finds {similar[0]:.3f} and {similar[1]:.3f}, but the first should be larger")
     return f"similar {similar[0]:.2f}, unrelated {similar[1]:.2f}"
 
 
@@ -92,8 +92,8 @@ def _check_vocabulary() -> str:
 
     if not is_vocabulary_cached():
         raise ModelError(
-            "its vocabulary is not here; the first run that counts the paper's tokens downloads it",
-            mend="Set TIKTOKEN_CACHE_DIR to a folder that has it, or use --tokenizer words.",
+            "its vocabulary is missing; the first run that counts the paper's tokens downloads it",
+            mend="Set TIKTOKEN_CACHE_DIR to a folder that contains it, or use --tokenizer words.",
         )
     return f"{len(open_tokenizer('cl100k').encode('Hello world'))} tokens in Hello world"
 
@@ -105,7 +105,7 @@ def _check_writable(cache: Path) -> str:
     probe.write_bytes(b"embassay")
     try:
         if probe.read_bytes() != b"embassay":
-            raise OSError("what was written differs from what is read")
+            raise OSError("the text read back differs from the text written")
     finally:
         probe.unlink(missing_ok=True)
     return "can be written"
@@ -127,7 +127,7 @@ PURPOSES: Mapping[str, str] = MappingProxyType({
     "openvino": "minilm and other ONNX folders, faster",
     "static": "model2vec models",
     "torch": "sentence-transformers models",
-    "spelling": "English words corrected before a system (?clean=spelling)",
+    "spelling": "correction of English words before a system (?clean=spelling)",
     "mteb": "models of mteb's registry",
     "documents": "PDF, Word, PowerPoint and EPUB in a folder of documents",
     "hub": "datasets of the Hugging Face hub",
@@ -143,7 +143,7 @@ PURPOSES: Mapping[str, str] = MappingProxyType({
     "figures": "figures of runs as SVG and PDF",
     "wandb": "runs logged in Weights & Biases",
     "trackio": "runs logged in Trackio",
-    "chunkers": "others' splitters on a sweep's chunk axis",
+    "chunkers": "other libraries' splitters on a sweep's chunk axis",
     "train": "scores while sentence-transformers trains a model"
 })  # fmt: skip
 """What a user has of each extra; those for developers are not among them."""
@@ -346,9 +346,9 @@ def choose_device(accelerators: Sequence[str]) -> tuple[str | None, str]:
     if accelerators:
         return (
             "cpu",
-            "the processor, though there is a card: torch for CUDA is not installed, or does not find it",
+            "the CPU, although there is a card: torch for CUDA is not installed, or does not find it",
         )
-    return "cpu", "the processor: there is no CUDA card"
+    return "cpu", "the CPU: there is no CUDA card"
 
 
 def _count_cores(built_in: int) -> int:

@@ -63,9 +63,9 @@ class Limit:
     def exceeded(self, path: Path | str | None = None, line: int | None = None) -> DataError:
         """The refusal of what is larger, which names the variable."""
         return DataError(
-            f"{self.of} larger than Embassay reads" if self.bytes else f"more {self.of} than Embassay reads",
-            path=path, line=line, expected=f"{self.shown(self.most)} at most",
-            mend=f"If the file is as it should be, raise the limit: export {self.raised}"
+            f"{self.of} larger than Embassay's limit" if self.bytes else f"more {self.of} than Embassay's limit",
+            path=path, line=line, expected=f"at most {self.shown(self.most)}",
+            mend=f"If the file is correct, raise the limit: export {self.raised}"
         )  # fmt: skip
 
 
@@ -104,7 +104,7 @@ TABLE = Limit(
 )  # fmt: skip
 PROSE = Limit(
     "prose", 64 * 2**20, "a text, Markdown or HTML document",
-    "the longest novels have 10 MB; what a PDF or a Word file is converted to may be as long"
+    "the longest novels have 10 MB; converted PDF and Word files may be as long"
 )  # fmt: skip
 CONVERTED = Limit(
     "converted", 256 * 2**20, "a PDF, Word, PowerPoint or EPUB file",
@@ -120,7 +120,7 @@ SECONDS = Limit(
 )  # fmt: skip
 CONVERSIONS = Limit(
     "conversions", 1_800, "seconds for all documents of a folder",
-    "five thousand PDF files take half an hour, once: what was converted is kept", bytes=False
+    "five thousand PDF files take half an hour, once: converted documents are kept", bytes=False
 )  # fmt: skip
 READING = Limit(
     "reading", 1_800, "seconds to read one file, or to list a folder",
@@ -278,7 +278,7 @@ def limit_time(parts: Iterable[T], path: Path | str | None, unit: str) -> Iterat
             raise DataError(
                 "reading takes longer than allowed", path=path, expected=f"{most:,} seconds at most",
                 found=f"{unit} {number:,} after {taken:,.0f} seconds",
-                mend=f"If the file is as it should be, raise the limit: export {READING.raised}"
+                mend=f"If the file is correct, raise the limit: export {READING.raised}"
             )  # fmt: skip
         yield part
         resumed = time.monotonic()
@@ -336,9 +336,9 @@ class UnpackingRatio:
         self._left -= number
         if self._left < 0:
             raise DataError(
-                "the file unpacks to far more than any text would", path=self._path,
+                "the file unpacks to far more data than any text would", path=self._path,
                 expected=f"at most {TIMES.most:,} times its own size",
-                mend=f"If the file is as it should be, raise the limit: export {TIMES.raised}"
+                mend=f"If the file is correct, raise the limit: export {TIMES.raised}"
             )  # fmt: skip
 
 
@@ -497,7 +497,7 @@ def _check_characters(value: Any) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError("half of a surrogate pair, as of an emoji that was cut in two") from None
+        raise ValueError("half of a surrogate pair, as from an emoji cut in two") from None
 
 
 def bounded_walk(

@@ -104,7 +104,7 @@ def _explain_missing_card(asked: str | None) -> str:
         return "torch finds no CUDA card"
     number = int((asked or "cuda:0").partition(":")[2] or 0)
     if number >= torch.cuda.device_count():
-        return f"there are {torch.cuda.device_count()} cards, the first being cuda:0"
+        return f"there are {torch.cuda.device_count()} cards; the first is cuda:0"
     return ""
 
 

@@ -146,7 +146,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """The mark of tests that take too long, or cost too much, for each push."""
-    config.addinivalue_line("markers", f"{_DEAR}: too expensive for each push; runs with --embassay-dear")
+    config.addinivalue_line("markers", f"{_DEAR}: too expensive for every push; runs with --embassay-dear")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -393,9 +393,9 @@ class Registry(Generic[T]):
             taken = self._entries.get(point.name)
             if taken is not None and not _are_same_entry(taken, entry):
                 raise UsageError(
-                    f"The package {package!r} brings the {self.kind} {point.name!r}, a name that is taken"
+                    f"The package {package!r} provides the {self.kind} {point.name!r}, a name that is already used"
                     + (f" by the package {taken.package!r}." if taken.package else "."),
-                    mend=f"Uninstall {package!r}, or ask its authors for another name.",
+                    mend=f"Uninstall {package!r}, or ask its authors to use another name.",
                 )
             self._entries[point.name] = replace(taken, package=package) if taken else entry
 

@@ -147,7 +147,7 @@ def _parse_keywords(text: str, call: str) -> dict[str, Value]:
         pass
     raise UsageError(
         f"Cannot read the parameters of the measure {text!r}.",
-        mend="Write them as (name=value, ...), once each.",
+        mend="Write them as (name=value, ...), each once.",
     )
 
 

@@ -63,7 +63,7 @@ def test_clear_empties_what_is_named_or_all(embassay, filled):
 def test_clearing_what_is_not_there_is_a_mistake(embassay, filled):
     """And nothing else is cleared."""
     done = embassay("cache", "clear", "--encoder", "e", "--reranker", "x", env=filled, check_code=2)
-    assert "nothing of 'x' (--reranker)" in done.stderr
+    assert "nothing for 'x' (--reranker)" in done.stderr
     assert kept(embassay, filled) == ({"e:1": 3}, {"m:1": 1}, {"r:1": 1, "s:1": 5})
 
 

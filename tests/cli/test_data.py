@@ -68,7 +68,7 @@ def test_show_a_file(embassay, tmp_path) -> None:
         (["fetch"], 2, "Name datasets to fetch, or a protocol or task"),
         (["fetch", "stsbench"], 2, "Did you mean stsbenchmark?"),
         (["fetch", "robust04"], 4, "Sign NIST's agreement"),
-        (["show", "nowhere.csv"], 2, "No dataset of the catalogue is called 'nowhere.csv'"),
+        (["show", "nowhere.csv"], 2, "The catalogue has no dataset called 'nowhere.csv'"),
     ],
 )
 def test_mistakes(embassay, mirror, arguments, code, line) -> None:

@@ -114,7 +114,7 @@ WORDS = {
     "sage run -s jaccard --tokenizer words -d sage?task=robustness": "sage?tasks=robustness",
     "sage run -s jaccard --tokenizer words -d sage?tasks=robustnes": "Did you mean robustness?",
     "gate": "-h",
-    "serve nosuch": "your runs lie in",
+    "serve nosuch": "your runs",
     "hume serve nosuch": "hume sample",
     "hume score -s jaccard": "study",
     "data check": "-h",

@@ -104,7 +104,7 @@ def test_a_plan_prices_a_server_without_asking_it(embassay, config):
         ("mode:", "modes:", "sweep.yaml:6: there is no key 'modes'. Did you mean 'mode'?"),
         ("overlap]", "overlaps]", "sweep.yaml:5: There is no reranker called 'overlaps'."),
         ("64, full", "900", "No combination of the axes makes sense"),
-        ("datasets: sample", "datasets: smaple", "No dataset of the catalogue is called 'smaple'"),
+        ("datasets: sample", "datasets: smaple", "The catalogue has no dataset called 'smaple'"),
         ("encoder: wordllama", "encoder: [", "not valid YAML"),
     ],
 )

@@ -250,17 +250,19 @@ FAULTS = [
         "x.parquet",
         "id,text\n1,a\n",
         "documents",
-        "Parquet file is damaged or not one",
+        " file is damaged or not a Parquet file",
     ),
-    one("cut Parquet", "x.parquet", PARQUET[: len(PARQUET) // 2], "documents", "damaged or not one"),
+    one(
+        "cut Parquet", "x.parquet", PARQUET[: len(PARQUET) // 2], "documents", "damaged or not a Parquet file"
+    ),
     one(
         "damaged Parquet pages",
         "x.parquet",
         PARQUET[:8] + b"\xff" * 400 + PARQUET[408:],
         "documents",
-        "damaged or not one",
+        "damaged or not a Parquet file",
     ),
-    one("empty Parquet file", "x.parquet", b"", "documents", "damaged or not one"),
+    one("empty Parquet file", "x.parquet", b"", "documents", "damaged or not a Parquet file"),
     one(
         "numbers for texts in Parquet",
         "x.parquet",
@@ -310,7 +312,7 @@ FAULTS = [
         "judged twice",
         {"qrels/test.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td1\t2\n"},
         "test.tsv:3: ",
-        "'q1' and document 'd1' are judged twice",
+        "'q1' and document 'd1' have two different judgements",
         "found 2",
     ),
     folder(

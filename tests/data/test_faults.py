@@ -52,7 +52,7 @@ def test_judgements_are_collected(tmp_path: Path) -> None:
     assert [fault.line for fault in faults] == [3, 4, 5]
     assert [fault.what for fault in faults] == [
         "the value of 'relevance' cannot be used",
-        "query 'q' and document 'd' are judged twice, differently",
+        "query 'q' and document 'd' have two different judgements",
         "the value of 'doc_id' cannot be used",
     ]
     assert loaded.data.qrels == {"q": {"d": 1.0}}

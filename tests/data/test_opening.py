@@ -118,7 +118,7 @@ def test_fingerprint_is_stable(tmp_path: Path) -> None:
     [
         (
             "sampel",
-            ["No dataset of the catalogue is called 'sampel'", "no file or folder", "Did you mean sample"],
+            ["The catalogue has no dataset called 'sampel'", "no file or folder", "Did you mean sample"],
         ),
         ("folder/own.csv", ["'folder/own.csv'", ".parquet"]),
         ("v1.own.cvs", ["Did you mean v1.own.csv"]),

@@ -352,7 +352,7 @@ BROKEN = {
     "taken name": (
         "[embassay.systems]\nbm25 = broken_package:Odd\n",
         "class Odd: pass",
-        "The package 'broken-package' brings the system 'bm25', a name that is taken.",
+        "The package 'broken-package' brings the system 'bm25', a name that is already used.",
     ),
 }  # fmt: skip
 

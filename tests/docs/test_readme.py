@@ -18,8 +18,8 @@ from page_examples import Example, Reader
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text("utf-8")
 PARTS = (
-    "It is for you if", "docs/images/report.png", "## Try it", "## On your own model", "| Question | Protocol |",
-    "```python", "```yaml", "## What it is sure of, and what not", "## Documentation", "```bibtex", "Apache-2.0",
+    "Use it if", "docs/images/report.png", "## Try it", "## On your own model", "| Question | Protocol |",
+    "```python", "```yaml", "## What is certain, and what is not", "## Documentation", "```bibtex", "Apache-2.0",
 )  # fmt: skip
 """In their order."""
 

@@ -72,7 +72,7 @@ def test_the_device_that_a_run_would_use_and_why(monkeypatch: pytest.MonkeyPatch
     device, said = choose_device(["NVIDIA H100"])
     assert device == "cpu"
     assert "though there is a card: torch for CUDA is not installed" in said
-    assert choose_device([]) == ("cpu", "the processor: there is no CUDA card")
+    assert choose_device([]) == ("cpu", "the CPU: there is no CUDA card")
     monkeypatch.setenv(accelerator.VARIABLE, "cpu")
     assert choose_device(["NVIDIA H100"]) == ("cpu", "the processor, as EMBASSAY_DEVICE says")
     for asked, why in (("cuda:1", "torch finds no CUDA card"), ("gpu", "not a device")):

@@ -203,7 +203,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     """No run, a run of something else, a table of another version, a manifest that is none."""
     with pytest.raises(UsageError, match="it has no manifest"):
         compare_tables("SAGE", [tmp_path])
-    with pytest.raises(UsageError, match=r"No table of HUME can be made from .*sage"):
+    with pytest.raises(UsageError, match=r"No table of HUME can be computed from .*sage"):
         compare_tables("HUME", [written(tmp_path / "run", "sage", sage_table4=SAGE_4)])
     with pytest.raises(DataError, match="has no column 'system'"):
         compare_tables("SAGE", [written(tmp_path / "old", "sage", sage_table4="kind,name\nclassical,bm25\n")])

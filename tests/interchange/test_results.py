@@ -98,13 +98,13 @@ def test_a_published_run_goes_out_as_it_came_in(tmp_path: Path) -> None:
 def test_what_does_not_fit(tmp_path: Path) -> None:
     """A kind that MTEB has no task for is counted beside others, and an error alone."""
     write_run(tmp_path / "runs" / "sweep", {"a": [0.1, 0.2]}, kind="sweep")
-    with pytest.raises(UsageError, match="a sweep run, which measures what MTEB has no task for"):
+    with pytest.raises(UsageError, match="a sweep run, which measures something MTEB has no task for"):
         export([tmp_path / "runs"], "mteb", tmp_path / "out")
     for name in ("one", "two"):
         row = Result("sage", "robustness", "d", "", "en", "", "s", "robustness", 0.5, 3)
         run = write_run(tmp_path / "runs" / name, {"a": [0.1, 0.2]})
         RunFolder(run).write_results([row])
-    with pytest.raises(UsageError, match="two results of"):
+    with pytest.raises(UsageError, match="two results for"):
         export([tmp_path / "runs"], "mteb", tmp_path / "out")
 
 

@@ -249,7 +249,7 @@ def test_listed_names_are_masked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "empty"), ("{", "not JSON"), ('{"a": 1}\n', "no span"), ("[1]", "no span"),
+        ("", "empty"), ("{", "not JSON"), ('{"a": 1}\n', "not a span"), ("[1]", "not a span"),
         ('{"resourceSpans": [{"scopeSpans": [{"spans": [{"attributes": [1]}]}]}]}', "OTLP"),
         ('{"attributes": {"input.value": "x"}}\n{', "not JSON"),
         ('{"attributes": {"openinference.span.kind": "LLM"}}', "no search"),

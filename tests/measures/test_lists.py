@@ -72,7 +72,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         overlap(A, B, 0)
     with pytest.raises(UsageError, match="no items 'all'"):
         list_tau(A, B, 5, "all")
-    with pytest.raises(UsageError, match="one query, the other of many"):
+    with pytest.raises(UsageError, match="one query, the other for many"):
         overlap(A, {"q": B}, 5)
     assert overlap({}, {}, 5) == 0
     assert math.isnan(list_tau([], [], 5))

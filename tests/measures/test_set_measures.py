@@ -286,7 +286,7 @@ def test_values_above_1_are_shown() -> None:
         (lambda: proc({"a": 2}, ["a"], 5, of="Harm"), "no measure 'Harm'"),
         (lambda: ra_nwg({"a": 2}, ["a"], 5, alpha=-1), "alpha is -1"),
         (lambda: ra_nwg({"a": 2}, ["a"], 5, cap3=NA), "cap3 is nan"),
-        (lambda: ra_nwg({"q": {"a": 2}}, ["a"], 5), "grades are of many queries"),
+        (lambda: ra_nwg({"q": {"a": 2}}, ["a"], 5), "grades are for many queries"),
         (lambda: evaluate_graded(["ARI"], grade({"a": 2}, ["a"])), "ARI is not a measure of rankings"),
         (lambda: MEASURES.build("RA-nWG"), "needs a cutoff. Write RA-nWG@10"),
         (lambda: MEASURES.build("RA-nGW@10"), "Did you mean RA-nWG"),

@@ -99,7 +99,7 @@ def test_what_is_no_parquet(content: bytes, path: Path) -> None:
     """Is refused by the same process, which reads on."""
     read_parquet(path)
     reader = parquet._idle[-1]
-    with pytest.raises(DataError, match="damaged or not one"):
+    with pytest.raises(DataError, match="damaged or not a Parquet file"):
         read_parquet(content, path=Path("mine.parquet"))
     assert reader in parquet._idle
 
@@ -123,7 +123,7 @@ def test_more_memory_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         tmp_path / "x.parquet", statistics=False
     )
     monkeypatch.setenv(TABLE.variable, "100MiB")
-    with pytest.raises(DataError, match=r"larger than Embassay reads.*EMBASSAY_LIMIT_TABLE=200MiB"):
+    with pytest.raises(DataError, match=r"larger than Embassay's limit.*EMBASSAY_LIMIT_TABLE=200MiB"):
         read_parquet(tmp_path / "x.parquet")
 
 
@@ -132,7 +132,7 @@ def test_a_text_kept_once_in_many_rows(tmp_path: Path) -> None:
     text = pl.Series("text", ["x" * 1_000_000]).new_from_index(0, 400)
     pl.DataFrame([text]).write_parquet(tmp_path / "x.parquet")
     assert (tmp_path / "x.parquet").stat().st_size < 10_000
-    with pytest.raises(DataError, match="unpacks to far more than any text would"):
+    with pytest.raises(DataError, match="unpacks to far more data than any text would"):
         read_parquet(tmp_path / "x.parquet")
 
 

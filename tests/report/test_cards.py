@@ -25,7 +25,7 @@ def test_a_card_says_what_and_where(plain_run: Path) -> None:
     aster = cards["aster-large"]
     assert aster.about == "An embedding model, compared by cosine, 256 dimensions, reads up to 512 tokens."
     assert plain_text(aster.standings[0].place).startswith(
-        "Rank 1 of 3 ranked systems overall; best or not told apart from the best on"
+        "Rank 1 of 3 ranked systems overall; best, or cannot be told apart from the best, on"
     )
     scores = aster.standings[0].scores
     assert scores[0].title == "Overall"

@@ -72,7 +72,5 @@ def test_who_alone_may_be_first_is_not_said_to_be_first() -> None:
     rows = [("a", 0.5, 1, 2), ("b", 0.4, 2, 3), ("c", 0.3, 1, 3)]
     entrants = tuple(_entrant(name, value, None, None, low, high, 0.3) for name, value, low, high in rows)
     below = Field("sts", "", "sts", "", entrants, floor=0.35)
-    assert "sts. Only a may be first and scores above the references." in printed(
-        fields_view([below], "sage")
-    )
+    assert "sts. Only a may be first and scores above the baselines." in printed(fields_view([below], "sage"))
     assert "sts. a and c may be first." in printed(fields_view([replace(below, floor=None)], "sage"))

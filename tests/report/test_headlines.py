@@ -51,7 +51,7 @@ HUME = Leading(
         "b": _leader(0.855, 0.8, 0.9, POINTS, rank=(1, 2), apart=True),
         "a-long-name": _leader(0.7, None, None, POINTS),
     },
-    "people 81.0, place 1 of 2 by the mean",
+    "people 81.0, rank 1 of 2 by the mean",
 )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def test_values_carry_intervals_and_ranks() -> None:
     assert rows["b"] == "0.400 0.350–0.450 2 85.50 80.00–90.00 1–2*"
     assert "HUME: points" in text
     assert "* ranked separately" in text
-    assert "HUME: mean of 3 pairs; people 81.0, place 1 of 2 by the mean." in text
+    assert "HUME: mean of 3 pairs; people 81.0, rank 1 of 2 by the mean." in text
 
 
 def test_runs_that_do_not_fit_stand_below_one_another() -> None:
@@ -80,7 +80,7 @@ def test_a_system_of_one_run_alone_is_counted_not_shown() -> None:
     more = replace(SAGE, leaders={**SAGE.leaders, "c": _leader(0.2, 0.1, 0.3)})
     text = printed(headlines_view([HUME, more], width=100), width=100)
     assert "\nc " not in text
-    assert "1 system in one later run only" in text
+    assert "1 system only in a later run" in text
     assert "\nc " in printed(headlines_view([more, HUME], width=100), width=100)
 
 
@@ -150,7 +150,7 @@ def test_ranks_are_those_of_the_run_itself(runs: tuple[ReportRun, ...]) -> None:
     of_hume = leading_record(hume)
     human = next(one for one in read_summary(hume.record.path).places if one.kind == "human")
     assert of_hume is not None
-    assert f"place {human.rank} of " in of_hume.people
+    assert f"rank {human.rank} of " in of_hume.people
     assert human.system not in of_hume.leaders
 
 

@@ -57,14 +57,14 @@ def test_the_verdict_names_the_axis_on_which_most_is_lost(family):
 
 
 def test_both_protocols_are_one_family(family):
-    """Under one heading of the navigation, cited both; a card asks nothing of axes that were looked at."""
+    """Under one heading of the navigation, cited both; a card asks nothing of axes that were tested."""
     runs = read_runs([family / "pteb", family / "hteb"])
     assert [run.record.kind for run in runs] == ["pteb", "hteb"]
     page = write_report([family / "pteb", family / "hteb"], out=family / "both.html").read_text("utf-8")
     assert "Beyond One-dimensional Static Robustness" in page
     cards = {card.row.system.name: card for card in make_cards(runs)}
     said = " ".join(cards["wordllama"].unknown)
-    assert "styles, lengths and languages cost (HTEB)" not in said
+    assert "styles, lengths and languages (HTEB)" not in said
     assert AXES["language"].lower() in said + " ".join(
         plain_text(one.bullet) for one in (*cards["wordllama"].good, *cards["wordllama"].bad)
     )

@@ -95,11 +95,11 @@ def test_every_number_of_the_verdict_is_in_the_record(made: Summary) -> None:
 
 
 def test_the_published_verdict_is_that_of_the_paper() -> None:
-    """12 of the 14 stars are above people; place 4 of 14; five of the twelve on noise."""
+    """12 of the 14 stars are above people; rank 4 of 14; five of the twelve on noise."""
     verdict = describe_verdict(published())
     assert verdict.heading == ("A model is above people’s interval on 12 of 26 pairs, 5 with low agreement",)
     assert plain_text(verdict.lede[0]).startswith(
-        "Over all 26 pairs people score 77.6, place 4 of 14 by the mean; jasper"
+        "Over all 26 pairs people score 77.6, rank 4 of 14 by the mean; jasper"
     )
     assert "STS22 (ara)" in plain_text(verdict.lede[-1])
 
@@ -359,11 +359,11 @@ def test_groups_of_people_and_languages_stand_on_the_page(tmp_path: Path) -> Non
     tables = run / "tables"
     tables.mkdir(exist_ok=True)
     (tables / "hume_profiles.md").write_text(
-        "**HUME: annotators by what they said of themselves**\n\n| family | dataset | group | score | reason |\n"
+        "**HUME: annotators by what they said about themselves**\n\n| family | dataset | group | score | reason |\n"
         "|---|---|---|---:|---|\n| sts | pairs | native | 81.5 | n/a |\n"
     )
     level = "| level | class | pairs | human | gap | gap_low | reason |\n|---|---|---:|---:|---:|---:|---|\n"
-    title = "**HUME: people and models by the resources of a language**\n\n"
+    title = "**HUME: people and models by language resources**\n\n"
     (tables / "hume_resources.md").write_text(
         title + level + "| high | all | 3 | 79.6 | -6.4 | n/a | few |\n"
     )

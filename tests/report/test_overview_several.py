@@ -53,9 +53,7 @@ def test_every_system_stands_once_with_its_leading_scores(
     assert table is not None
     assert titles(table) == ["SAGE", "PTEB", "HUME"]
     human = next(one for one in read_summary(tmp_path / "hume").places if one.kind == "human")
-    assert table.people[0].startswith(
-        f"HUME: simulated annotators {100 * (human.mean.value or 0):.1f}, place"
-    )
+    assert table.people[0].startswith(f"HUME: simulated annotators {100 * (human.mean.value or 0):.1f}, rank")
     names = [line.label for line in table.lines]
     assert len(set(names)) == len(names)
     assert names[-2:] == ["constant", "random"]

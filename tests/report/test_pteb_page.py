@@ -70,7 +70,7 @@ def test_headlines_are_those_of_the_protocol() -> None:
         ),
         (
             dict.fromkeys(("aster-large", "birch-base", "jaccard", "bm25"), 0.0),
-            "2 of 4 scores fall when texts are paraphrased; for none is this certain",
+            "2 of 4 scores fall when texts are paraphrased; this is certain for none",
         ),
     ],
 )
@@ -266,7 +266,7 @@ def test_notes_count_what_could_not_be_used(pteb_run: Path, make_pteb: MakePteb)
     """Failed paraphrases by kind and what follows; a single run is told."""
     lost = next(note for note in list_notes(read_record(pteb_run)) if note.kind == "lost")
     assert lost.plain == (
-        "0.8% (4 of 492) paraphrases cannot be used: 4 too long. Their items are left out of both sides in that run."
+        "0.8% (4 of 492) paraphrases cannot be used: 4 too long. Their items are left out on both sides in that run."
     )
     single = make_pteb(runs=1, items=False)
     assert "There is one run." in [note.what for note in list_notes(read_record(single))]

@@ -168,7 +168,7 @@ class ScoredWorld:
             rf"^{name} beats {name} on (\S+) by {gap}, p (\S+) \(Holm\)": beats,
             rf"^{name} scores (higher|lower) than {name} on \S+ by {gap}.*fewer graded passages": scores,
             rf"^{name} and {name} cannot be told apart on \S+: {gap}, p (\S+) \(Holm\)": level,
-            rf"^{name} orders the documents of {name} again: RA-nWG@(\d+) is (?:{gap} )?(no more|more|less).* "
+            rf"^{name} reorders the documents of {name}: RA-nWG@(\d+) is (?:{gap} )?(no more|more|less).* "
             r"(It helps\.|It does not help\.|Undecided on these queries\.)$": orders,
             rf"^A hybrid pool of (\d+) distinct documents, of {name} and {name} in turn, PROC@(\d+) {gap}: (?:{gap} )?"
             r"(no more|more|less).* than the better one alone\. (It helps\.|It does not help\.|Undecided on .*)$": pool,
@@ -327,7 +327,7 @@ def test_what_more_items_would_buy_is_computed_from_the_row() -> None:
     [
         (
             (-0.02, -0.051, 0.01, 0.0, 0.0, -0.003),
-            "The largest loss, 5.1 points, is that of s1 on d1, from 81.0.",
+            "The largest loss, 5.1 points, is for s1 on d1, from 81.0.",
         ),
         ((0.02, 0.051, 0.01, 0.0, 0.0, 0.003), "No score falls."),
     ],

@@ -149,7 +149,7 @@ def test_the_same_run_twice_is_there_once(plain_run: Path, pteb_run: Path, tmp_p
     page = write_report([plain_run, copy], out=tmp_path / "out.html", tell=told.append).read_text("utf-8")
     assert len(told) == 1
     assert "zz-copy" in told[0]
-    assert "holds the same results as" in told[0]
+    assert "has the same results as" in told[0]
     assert "zz-copy is left out" in page
 
 

@@ -49,7 +49,7 @@ def test_the_page_says_the_recommendation_first(run: Path) -> None:
     for sentence in found["lede"]:
         assert escape(sentence) in html
     for title in (
-        "What time and money buy", "How sure is that?", "Where the time goes", "What each axis does",
+        "Quality for time and money", "How sure is that?", "Where the time goes", "What each axis does",
         "Is a larger K worth it?", "More candidates only where they are needed", "What approximate search loses",
         "Every stack",
     ):  # fmt: skip

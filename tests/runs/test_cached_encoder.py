@@ -362,7 +362,7 @@ def test_what_vectors_say_against_their_encoder(cache, vice, said):
 
 def test_complex_numbers_are_refused(cache):
     """Half of each would be dropped without a word."""
-    with pytest.raises(ModelError, match="numbers of the type complex64"):
+    with pytest.raises(ModelError, match="numbers of type complex64"):
         CachedEncoder(Odd("complex"), cache).encode(TEXTS)
 
 

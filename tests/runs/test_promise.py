@@ -50,7 +50,7 @@ def test_fractions_and_the_least():
     """Half a unit is a size; what no run fits in is refused."""
     assert parse_size("1.5GiB") == 3 * GIB // 2
     assert parse_size("512MiB") == 2**29
-    with pytest.raises(UsageError, match="100 MiB, in which no run fits"):
+    with pytest.raises(UsageError, match="100 MiB, which is too small for any run"):
         parse_size("100MiB")
 
 
@@ -92,7 +92,7 @@ def test_what_does_not_fit_says_how_much_and_what_helps():
             pass
     said = str(raised.value)
     assert (
-        f"more than the {format_memory(most)} promised: 3 GiB for the distances of 30,000 texts, and " in said
+        f"more than the limit of {format_memory(most)}: 3 GiB for the distances of 30,000 texts, and " in said
     )
     assert "Cluster fewer texts (--limit), or raise --memory." in said
     assert "for texts" not in said
@@ -151,7 +151,7 @@ def test_work_without_cells_is_stopped_where_it_holds_more():
     with pytest.raises(UsageError) as raised, promise_memory(held_now() + 2**27, stop=True):
         hold(amount)
     assert "It reached" in str(raised.value)
-    assert "promised, and was stopped. Give it less data" in str(raised.value)
+    assert "and was stopped. Give it less data" in str(raised.value)
     assert not {LIMIT, CLAIMS} & set(os.environ)
 
 

@@ -67,7 +67,7 @@ def test_with_the_index_of_words():
 @pytest.mark.parametrize("weight", [-0.1, float("nan"), float("inf")])
 def test_an_impossible_weight_is_refused(weight):
     """Not an order of nonsense."""
-    with pytest.raises(UsageError, match="weight of the words"):
+    with pytest.raises(UsageError, match="weight of the lexical"):
         boost_scores(np.zeros(1), np.zeros(1), weight)
 
 

@@ -36,7 +36,7 @@ def test_nothing_found():
 @pytest.mark.parametrize("scores", [(1.0,), (1.0, float("nan")), (1.0, 2.0, 3.0)])
 def test_scores_that_are_none(scores):
     """One finite number for each document, or an error with the reranker's name."""
-    with pytest.raises(ModelError, match="'fixed' did not give one finite score for each of 2"):
+    with pytest.raises(ModelError, match="'fixed' did not return one finite score for each of 2"):
         rerank(scoring(*scores), "q", ["a", "b"], ["", ""])
 
 

@@ -176,7 +176,7 @@ class Rearranging:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (list.sort, "in 1 of 2 calls, in 1 of them their order: then vectors belong to other texts"),
+        (list.sort, "in 1 of 2 calls, in 1 of them their order, so vectors belong to other texts"),
         (lambda texts: texts.__setitem__(0, "z"), "in 2 of 2 calls"),
         (lambda texts: None, ""),
     ],

@@ -28,13 +28,13 @@ class RetrievalOptions:
 
     # As of `rag score`, whose records are not read for the sake of a help text.
     runs: tuple[str, ...] = option(
-        (), "An engine's results instead of a system, to find the score from which to answer.",
+        (), "An engine's results instead of a system, to find the score above which to answer.",
         name="--run", value="FILE", group=DATA
     )  # fmt: skip
     retrievers: tuple[str, ...] = repeat_option(
         Asked,
         "retrievers",
-        help="A retriever to ask now instead of --run: SPEC or NAME=SPEC, as of rag score.",
+        help="A retriever to ask now instead of --run: SPEC or NAME=SPEC, as in rag score.",
     )
     queries: str = option("", "With --retriever: the judged questions.", value="FILE", group=DATA)
     qrels: str | None = option(None, "With --run: graded judgements of passages.", value="FILE", group=DATA)
@@ -44,7 +44,7 @@ class RetrievalOptions:
         "below which to say nothing.", name="--no-answer", value="FILE", group=DATA
     )  # fmt: skip
     reranked: str | None = option(
-        None, "With --no-answer: a reranker's scores of the same questions, as a second signal.",
+        None, "With --no-answer: a reranker's scores for the same questions, as a second signal.",
         value="FILE", group=DATA
     )  # fmt: skip
     silent: float = option(0.9, "With --no-answer: share of each kind that must get no answer.")
@@ -56,12 +56,12 @@ class RetrievalOptions:
         value="VALUE"
     )  # fmt: skip
     origin: str | None = option(
-        None, "A system's threshold, to translate to the others' scales.",
+        None, "A system's threshold, to convert to the other systems' scales.",
         name="--from", value="SYSTEM=SCORE", group=DETAILS
     )  # fmt: skip
     price: float | None = label_price()
     targets: tuple[str, ...] = option(
-        (), "Systems to translate it to. Default: all others.",
+        (), "Systems to convert it to. Default: all others.",
         name="--to", value="SYSTEM", group=DETAILS
     )  # fmt: skip
 
@@ -84,7 +84,7 @@ def calibrate(
 ) -> None:
     """Find what a similarity means, and where to set a threshold.
 
-    Uses labelled or graded pairs; or a run and its judgements, to find the score from which to answer a question.
+    Uses labelled or graded pairs, or a run with judgements to find the score above which to answer a question.
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """
@@ -134,7 +134,7 @@ def _check_saved(words: Sequence[str], request: CalibrationRequest, running: Wor
         )
     if len(request.datasets) != 1 or request.systems:
         raise UsageError(
-            "A check takes one file and one dataset.", mend="Write `embassay calibrate check FILE -d NEW`."
+            "A check needs one file and one dataset.", mend="Write `embassay calibrate check FILE -d NEW`."
         )
     checked = check_calibration(words[1], request.datasets[0], mapping=request.mapping, split=request.split)
     if running.json:
@@ -150,7 +150,7 @@ def check_sources(systems: Sequence[str], run: Sequence[str] | None, qrels: str 
     if run and not qrels:
         raise UsageError("--run has no judgements.", mend="Add --qrels FILE.")
     if run and systems:
-        raise UsageError("--run takes the place of --system.", mend="Leave one of them out.")
+        raise UsageError("--run replaces --system.", mend="Leave one of them out.")
     if qrels and not run:
         raise UsageError("--qrels needs --run.", mend="Add --run FILE.")
     if not run and not systems:
@@ -161,14 +161,14 @@ def _check_translation(systems: Sequence[str], origin: str | None, targets: Sequ
     """UsageError for a translation that is sure to fail, before any work. A system may be called by a part of what it
     was asked for by."""
     if targets and origin is None:
-        raise UsageError("--to needs a threshold to translate.", mend="Add --from SYSTEM=SCORE.")
+        raise UsageError("--to needs a threshold to convert.", mend="Add --from SYSTEM=SCORE.")
     for name in [*([origin] if origin else []), *targets] if systems else []:
         if not any(name in system for system in systems):
             raise UsageError(
                 f"There is no system {name!r} to translate.", mend=f"There are {', '.join(systems)}."
             )
     if origin and len(systems) == 1:
-        raise UsageError("There is no system to translate --from into.", mend="Name another one with -s.")
+        raise UsageError("There is no system to convert --from to.", mend="Name another one with -s.")
 
 
 def _try_retrievers(wanted: RunCalibrationRequest) -> None:
@@ -180,7 +180,7 @@ def _try_retrievers(wanted: RunCalibrationRequest) -> None:
     files = wanted.files
     if not files.retrievers:
         raise UsageError(
-            "There is nothing to ask: runs are files, and calibrating them sends nothing.",
+            "There is nothing to estimate: runs are files, and calibrating them sends nothing.",
             mend="Leave --dry-run out.",
         )
     for line in try_retrievers(files.retrievers, prepare_questions(wanted), read_known_texts(files)):

@@ -23,7 +23,11 @@ class PassageOptions(MatrixOptions):
     """What is shown beside a choice, or in its place."""
 
     show_passages: int = option(
-        0, "Print so many passages with their ids and questions, and stop.", least=0, value="N", group=OUTPUT
+        0,
+        "Print this many passages with their ids and questions, and stop.",
+        least=0,
+        value="N",
+        group=OUTPUT,
     )
 
 

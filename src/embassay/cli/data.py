@@ -66,8 +66,8 @@ class DataCheckOptions:
     against: str | None = option(
         None, "Other data, such as training data, to search for the same texts.", group=DATA
     )
-    near: float = option(0.8, "Jaccard index from which two texts are near-duplicates.")
-    by_words: bool = option(False, "Compare runs of 3 words instead of 5 characters.", name="--by-words")
+    near: float = option(0.8, "Minimum Jaccard index of near-duplicate texts.")
+    by_words: bool = option(False, "Compare sequences of 3 words instead of 5 characters.", name="--by-words")
     no_near: bool = option(False, "Find exact duplicates only.", name="--no-near")
 
 
@@ -509,9 +509,7 @@ def _fetch_one(
     from embassay.data.catalogue.hub import fetch_tables
 
     if record.hub and not record.is_pinned:
-        _say_on_stderr(
-            f"{record.name}: no revision is pinned, so what you get may differ from what others got"
-        )
+        _say_on_stderr(f"{record.name}: no revision is pinned, so your copy may differ from other people's")
     try:
         fetched += fetch_tables(record, lambda doing, done, total: waiting(doing, done, total or 0))
     except DataError as error:
@@ -531,7 +529,7 @@ def _find_records(names: Sequence[str], protocol: str, task: str) -> list[EntryR
     if names:
         records, files = find_members(dict.fromkeys(names))
         for path in files:
-            _say_on_stderr(f"{path}: left out, it is your own file")
+            _say_on_stderr(f"{path}: left out: it is your own file")
         return _fetchable_records(records) if any(find_suite(name) for name in names) else records
     used = [
         all_entries()[overview.name]
@@ -545,7 +543,7 @@ def _fetchable_records(used: Sequence[EntryRecord]) -> list[EntryRecord]:
     """Those that a hub holds; the others are said."""
     for record in used:
         if not record.hub:
-            _say_on_stderr(f"{record.name}: left out, it must be fetched by hand. {record.by_hand}")
+            _say_on_stderr(f"{record.name}: left out: it must be fetched by hand. {record.by_hand}")
     return [record for record in used if record.hub]
 
 
@@ -578,10 +576,12 @@ class TraceOptions:
         name="--mask"
     )  # fmt: skip
     mask_words: Path | None = option(
-        None, "Mask the words of this file too, one a line: names.", value="FILE"
+        None, "Also mask the words in this file, one per line, such as names.", value="FILE"
     )
-    near: float = option(0.9, "Jaccard index from which questions are one.")
-    limit: int | None = option(None, "Maximum questions, of each stack as many.", least=1, group=DATA)
+    near: float = option(0.9, "Minimum Jaccard index of questions to merge.")
+    limit: int | None = option(
+        None, "Maximum questions; the same number from each stack.", least=1, group=DATA
+    )
     seed: int = repeat_option(RunRequest, "seed")
 
 
@@ -589,9 +589,9 @@ class TraceOptions:
 @stopping_at_memory
 @add_record_options(wide=False)
 def traces(asked: TraceOptions, shown: PrintOptions) -> None:
-    """Turn traces into questions, runs and sessions of searches.
+    """Turn traces into questions, runs and search sessions.
 
-    Reads spans of OpenTelemetry (GenAI), OpenInference and Langfuse. Near-duplicate questions become one.
+    Reads spans of OpenTelemetry (GenAI), OpenInference and Langfuse. Near-duplicate questions are merged.
 
     Example: embassay data traces spans.jsonl --out traced --mask
     """

@@ -65,7 +65,7 @@ class DemoOptions:
 def demo(asked: DemoOptions) -> None:
     """Try every protocol on the sample data, in about a minute.
 
-    It uses the bundled systems, and minilm where it is installed. HUME's answers come from scripts and are marked
+    Uses the bundled systems, and minilm if it is installed. HUME's answers come from scripts and are marked
     as simulated. --wide shows whole tables.
 
     Example: embassay demo --out runs/demo
@@ -167,7 +167,7 @@ def _run_sage(systems: tuple[str, ...], out: Path, display: Display, workers: in
     from embassay.protocols import sage
     from embassay.protocols.sage.protocol import Sage
 
-    _say_next("SAGE: does similarity agree with people, and notice what was changed in a text?")
+    _say_next("SAGE: does similarity agree with people, and notice changes to a text?")
     options = sage.SageOptions(document_cap=DOCUMENTS, retrieval_edits=EDITS, text_tokens=TOKENS)
     request = sage.Request(systems, tokenizer=TOKENIZER, options=options)
     carry_out(partial(Sage().carry_out, request), out, display=display, report=False, workers=workers)
@@ -216,14 +216,14 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.protocols.rag.scoring.protocol import score_request
 
     _say_next(
-        f"RAG: a golden set of {QUESTIONS} questions, by a judge whose answers were recorded. Nothing is sent."
+        f"RAG: a golden set of {QUESTIONS} questions, from a judge with recorded answers. Nothing is sent."
     )
     golden = GoldenRequest(
         "wordllama", "recorded:sample", dataset="sample", limit=QUESTIONS, tokenizer=TOKENIZER,
         options=GoldenOptions(depth=DEPTH, top=TOP)
     )  # fmt: skip
     run_golden(golden, out / "golden", display, report=False)
-    _say_next("RAG: what these systems retrieve, scored with that golden set")
+    _say_next("RAG: these systems' results, scored with that golden set")
     runs = _write_runs(golden, [name for name in RETRIEVERS if name in systems], out / "runs")
     qrels = str(out / "golden" / "export" / "qrels.tsv")
     request = ScoreRequest(qrels, tuple(map(str, runs)), cutoffs=(5, 10))
@@ -290,7 +290,7 @@ def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.protocols.hume.study import read_study, write_annotations, write_study
 
     _say_next(
-        f"HUME: a study of {ITEMS} items a task. No people took part: {SCRIPTS} scripts answer, right except "
+        f"HUME: a study of {ITEMS} items per task. No people took part: {SCRIPTS} scripts answer, right except "
         "for random errors."
     )
     study = out / "study"

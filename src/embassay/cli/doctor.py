@@ -47,7 +47,7 @@ def show(
     what: Annotated[ListingChoice, typer.Argument(help=f"One of {', '.join(ListingChoice)}.")],
     printed: PrintOptions,
 ) -> None:
-    """List what a command can name: systems, datasets, measures.
+    """List available names: systems, datasets, measures and so on.
 
     Example: embassay list systems --wide
     """
@@ -138,8 +138,8 @@ _SIGNS = {"ok": "ok", "absent": "-", "broken": "BROKEN"}
 def doctor(running: WorkerOptions) -> None:
     """Show what is installed, and whether it works.
 
-    Nothing is sent or downloaded. With --engine ray or --address it shows the nodes of the cluster. Exit code 3:
-    something is broken; a missing extra is no fault.
+    Nothing is sent or downloaded. With --engine ray or --address, also shows the cluster's nodes. Exit code 3:
+    something is broken; a missing extra is not an error.
 
     Example: embassay doctor
     """
@@ -168,7 +168,7 @@ def _print_machine(machine: Machine, known: Sequence[Extra], checks: Sequence[Ch
         f"{_say_cores(machine)}; memory {_format_gib(machine.memory)}, {_format_gib(machine.free)} of it free"
     )
     typer.echo(f"Accelerators: {'; '.join(machine.accelerators) or 'the NVIDIA driver finds none'}")
-    typer.echo(f"Vectors are made and searched on: {machine.device_words}")
+    typer.echo(f"Vectors are computed and searched on: {machine.device_words}")
     typer.echo(f"Cache: {machine.cache}, {_format_gib(machine.disk_free)} free on its disk\n")
     show_table(
         ["Extra", "State", "What it is for"],
@@ -250,14 +250,16 @@ def _alike_nodes(nodes: Sequence[NodeFacts]) -> list[str]:
 def _say_use(facts: ClusterFacts) -> str:
     """What a run would use."""
     pools = f"{facts.encoders} process{'es' * (facts.encoders != 1)} on {facts.threads} threads each"
-    cells = f"A run would do {facts.cells} cell{'s' * (facts.cells != 1)} at a time; an encoder would have {pools}."
+    cells = (
+        f"A run would compute {facts.cells} cell{'s' * (facts.cells != 1)} at a time; an encoder has {pools}."
+    )
     gpus = f"{facts.gpus} GPU{'s' * (facts.gpus != 1)}"
     if facts.accelerated:
-        return f"{cells}\nModels of torch (st:, mteb:) would use {gpus}, with a process on each."
+        return f"{cells}\ntorch models (st:, mteb:) would use {gpus}, with a process on each."
     if not facts.gpus:
-        return f"{cells}\nNo GPU: Ray counts none on these nodes."
+        return f"{cells}\nNo GPU: Ray reports none on these nodes."
     return (
-        f"{cells}\n{gpus} would stay idle: all nodes compute as this machine does, on the CPU (torch finds no "
+        f"{cells}\n{gpus} would stay idle: all nodes compute like this machine, on the CPU (torch finds no "
         "card here, or EMBASSAY_DEVICE is cpu)."
     )
 
@@ -297,7 +299,7 @@ caches = App("Show or empty the caches.")
 @caches.command("info")
 @add_record_options(wide=False)
 def info(shown: PrintOptions) -> None:
-    """Show where the caches are, their size and what they hold.
+    """Show where the caches are, how large they are, and what they contain.
 
     Example: embassay cache info
     """
@@ -400,6 +402,6 @@ def _check_kept(option: str, name: str | None, cache: Store) -> None:
     """UsageError when nothing is kept of the model."""
     if name is not None and not cache.has_any(name):
         raise UsageError(
-            f"The cache holds nothing of {name!r} (--{option}).",
-            mend="`embassay cache info` shows what it holds.",
+            f"The cache contains nothing for {name!r} (--{option}).",
+            mend="`embassay cache info` shows what it contains.",
         )

@@ -68,7 +68,7 @@ def run(request: HtebRequest, running: WorkerOptions, reference: Reference = Fal
 Generator = Annotated[
     str, typer.Option("--generator", metavar="ORG/MODEL", help="The model's name on its hub.")
 ]
-Texts = Annotated[Path, typer.Argument(help="A run of `hteb run`, or a folder of `hteb transform`.")]
+Texts = Annotated[Path, typer.Argument(help="A run from `hteb run`, or a folder from `hteb transform`.")]
 Root = Annotated[Path, typer.Option("--out", help="The folder above the generators' folders.")]
 
 
@@ -213,7 +213,7 @@ class RatedPairOptions:
     )
     pairs: int = option(100, "Pairs per transformation.", least=1, group=DATA)
     raters: int = option(3, "Ratings per pair.", least=1)
-    dummies: int = option(2, "Pairs per file whose rating is known.", least=0)
+    dummies: int = option(2, "Pairs per file with a known rating.", least=0)
     seed: int = repeat_option(HtebRequest, "seed")
     out: Path | None = option(None, "Folder of the study, new or empty.", group=OUTPUT)
 
@@ -238,9 +238,9 @@ def sample(texts: Texts, drawing: RatedPairOptions) -> None:
     proper = [item for item in items if not item.is_dummy]
     typer.echo(
         f"{len(proper):,} pairs of {len({item.lang for item in proper})} transformations, "
-        f"{2 * raters * len(proper):,} ratings asked for."
+        f"{2 * raters * len(proper):,} ratings needed."
     )
-    typer.echo(f"Send what is in {folder / RATERS}, and nothing else.")
+    typer.echo(f"Send the files in {folder / RATERS}, and nothing else.")
     typer.echo(f"When the files are back: embassay hteb validate score {folder}")
 
 
@@ -253,7 +253,10 @@ def score(
     system: Annotated[
         list[str] | None,
         typer.Option(
-            "--system", "-s", metavar="NAME", help="A system, to see if its similarity follows adequacy."
+            "--system",
+            "-s",
+            metavar="NAME",
+            help="A system, to test whether its similarity follows adequacy.",
         ),
     ] = None,
     *,
@@ -261,7 +264,7 @@ def score(
 ) -> None:
     """Measure how adequate and fluent people find each transformation.
 
-    Leaves out raters who misjudge a dummy. Agreement is Gwet's AC2.
+    Raters who misjudge a dummy pair are left out. Agreement is Gwet's AC2.
 
     Example: embassay hteb validate score study -s minilm
     """

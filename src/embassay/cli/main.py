@@ -30,8 +30,8 @@ SETTINGS: dict[str, Any] = {
 COMMANDS = {
     "demo": "Try every protocol on the sample data, in about a minute.",
     "doctor": "Show what is installed, and whether it works.",
-    "list": "List what a command can name: systems, datasets, measures.",
-    "report": "Write one self-contained HTML report of any set of runs.",
+    "list": "List available names: systems, datasets, measures and so on.",
+    "report": "Write one self-contained HTML report for any set of runs.",
     "run": "Run any protocol by name, including another package's.",
     "compare": "Test whether two systems, or two runs, really differ.",
     "gate": "Fail a build when a score is too low or has dropped.",
@@ -77,7 +77,7 @@ MENDS = {
     r"No such command '(evaluate|eval|test|bench|benchmark|score)'": "Say by which protocol: `embassay sage run`, "
     "`embassay pteb run`, `embassay rag score`, `embassay hume score`. ",
     r"Missing argument 'protocol'": "For example `embassay sage run -s minilm -s bm25`; "
-    "`embassay list protocols` names those of other packages. ",
+    "`embassay list protocols` shows those from other packages. ",
     r"Missing option '--system'": "For example {path} -s minilm -s bm25; `embassay list systems` shows all systems. ",
     r"one word too many": "Every system, dataset and task has its own option: -s minilm -s bm25 -d notes.jsonl. ",
     r"No such option:? '?(-m|--model|--encoder)\b": "A system is -s NAME. ",
@@ -238,7 +238,7 @@ START = {
     "Which model for my texts?": "embassay sage run -s minilm -s bm25 -d my.jsonl",
     "Which one for my documents?": "embassay choose docs/ -s minilm -s bm25",
     "Which stack for my questions?": "embassay rag sweep sweep.yaml",
-    "What do my files hold?": "embassay data check my.jsonl",
+    "What do my files contain?": "embassay data check my.jsonl",
 }
 """What to type first, by question."""
 MEASURE = {
@@ -262,8 +262,8 @@ def start_text() -> str:
     measure = [f"{name:<10}{about}" for name, about in MEASURE.items()]
     rooms = [("Measure", *measure), *((room, "   ".join(names)) for room, names in ROOMS.items())]
     listed = [f"{room if i == 0 else '':<11}{line}" for room, *lines in rooms for i, line in enumerate(lines)]
-    head = f"Embassay {__version__}: which model fits your texts, and how sure is that?"
-    tail = "Any command with -h shows its options. Protocols of other packages: embassay run"
+    head = f"Embassay {__version__}: which model fits your texts, and how sure is the answer?"
+    tail = "Any command with -h shows its options. Protocols from other packages: embassay run"
     return "\n".join((head, "", *questions, "", *listed, "", tail))
 
 
@@ -331,7 +331,7 @@ def _check_memory(words: Sequence[str]) -> None:
 def _report_failure(error: BaseException) -> NoReturn:
     """Say that memory is lacking where it is; a mistake of ours keeps its traceback."""
     if _is_out_of_memory(error):
-        mend = "Allow more (ulimit -v), or give it less to do: --limit."
+        mend = "Allow more (ulimit -v), or reduce the work: --limit."
         _exit_with(UsageError("There is not enough memory.", mend=mend))
     _show_traceback(error)
     sys.exit(1)

@@ -82,7 +82,7 @@ class Command(TyperCommand):
         """What the dots after a value mean, where there are any."""
         if any((param.metavar or "").endswith("...") for param in self.get_params(ctx)):
             formatter.write_paragraph()
-            formatter.write_text("An option with ... may be given several times.")
+            formatter.write_text("Options with ... may be repeated.")
 
 
 PROTOCOL = "protocol"
@@ -291,7 +291,10 @@ class MatrixOptions:
     """What is printed beside the results."""
 
     matrix: bool = option(
-        False, "Print questions by systems: the place of the right passage.", name="--matrix", group=OUTPUT
+        False,
+        "Print the rank of the right passage, for every question and system.",
+        name="--matrix",
+        group=OUTPUT,
     )
 
 
@@ -301,7 +304,7 @@ class RunOptions(PrintOptions):
 
     out: Path | None = option(None, "Folder of the run; the same command resumes it.", group=OUTPUT)
     max_cost: float | None = option(
-        None, "Stop before the run, including resumed sessions, costs more than this.",
+        None, "Stop before the run, including earlier sessions, costs more than this.",
         least=0, value="USD", group=SPEED
     )  # fmt: skip
     dry_run: bool = option(
@@ -334,7 +337,7 @@ class ServerOptions:
 
     port: int = option(8000, "Port; 0 takes a free one.", least=0, most=65535, group=SERVER)
     host: str = option("127.0.0.1", "Address to listen on.", group=SERVER)
-    allow_host: tuple[str, ...] = option((), "Another host name that the server answers to.", group=SERVER)
+    allow_host: tuple[str, ...] = option((), "Another host name that the server accepts.", group=SERVER)
     proxy_headers: bool = option(
         False, "Trust X-Forwarded-For from a proxy on this machine.", name="--proxy-headers", group=SERVER
     )

@@ -58,7 +58,7 @@ OF_CELLS = ("tokenizer", "tasks", "grades")
 @stopping_at_memory
 @add_record_options(without=OF_CELLS)
 def judge(request: JudgeRequest, running: RunOptions) -> None:
-    """Find the language model that rates pairs as people do.
+    """Find the language model that rates pairs most like people.
 
     Models rate pairs of texts from 0 to 5; their ratings are compared with gold scores.
 
@@ -92,8 +92,8 @@ def paraphrasers(request: SelectionRequest, running: RunOptions) -> None:
 
 
 UNTIL_CI = (
-    "--until-ci narrows the noise of paraphrasing only: the interval over runs. It does not make up for few items; "
-    "both intervals are shown at the end."
+    "--until-ci narrows only the noise of paraphrasing: the interval over runs. It does not compensate for few "
+    "items; both intervals are shown at the end."
 )
 
 
@@ -159,7 +159,7 @@ class RatingStudyOptions:
 @add_record_options()
 def sample(
     run_or_set: Annotated[
-        Path, typer.Argument(help="A run of `embassay pteb run`, or a stored set of paraphrases.")
+        Path, typer.Argument(help="A run from `embassay pteb run`, or a stored set of paraphrases.")
     ],
     drawing: StudyPool,
     size: Sample,
@@ -167,7 +167,7 @@ def sample(
 ) -> None:
     """Draw pairs of texts for people to rate.
 
-    Writes the raters' files, the key, and the rules, which are fixed before anybody rates.
+    Writes the raters' files, the key, and the rules, which are fixed before anyone rates.
 
     Example: embassay pteb validate sample runs/pteb --langs fra --out study
     """
@@ -194,7 +194,7 @@ class CrowdOptions:
 def crowd(folder: StudyFolder, asked: CrowdOptions) -> None:
     """Write a study's pairs for MTurk or Prolific.
 
-    Every batch has the dummies. A pilot takes the first pairs; the main study leaves them out.
+    Every batch contains the dummy pairs. A pilot uses the first pairs; the main study leaves them out.
 
     Example: embassay pteb validate crowd study --platform mturk --pilot 20
     """
@@ -321,20 +321,20 @@ def _show_study(study: Study) -> None:
         for lang, n in study.facts["languages"].items()
     ]
     pairs = sum(n["pairs"] for n in study.facts["languages"].values())
-    typer.echo(f"{pairs:,} pairs drawn for {study.raters} ratings each; the rules are sealed.\n")
+    typer.echo(f"{pairs:,} pairs drawn for {study.raters} ratings each; the rules are fixed.\n")
     show_table(["Language", "Pairs", "Dummies", "Copies", "Drawn from"], rows, wide=False)
     wanted = study.facts["sample"]["pairs"]
     if short := [lang for lang, n in study.facts["languages"].items() if n["pairs"] < wanted]:
         typer.echo(f"\nFewer than {wanted} pairs in {', '.join(short)}: there are no more.")
     if "mul" in study.facts["languages"]:
-        typer.echo("\nmul: texts of several languages in one list, so a rater must read all of them.")
+        typer.echo("\nmul: texts in several languages in one list, so a rater must read all of them.")
     for lang, language in study.facts["languages"].items():
         if language["other_language"]:
             typer.echo(
                 f"\n{language['other_language']:,} texts that are clearly not in {lang} were left out."
             )
     typer.echo(f"\nSeal of the rules: {study.facts['sha256']['rules.json']}")
-    typer.echo("Look through the dummies in key.jsonl, then send what is in for-raters, and nothing else.")
+    typer.echo("Look through the dummies in key.jsonl, then send the files in for-raters, and nothing else.")
     typer.echo(f"When the files are back: embassay pteb validate score {study.path}")
 
 
@@ -365,7 +365,7 @@ def _show_scored(scored: ScoredStudy, wide: bool, price: float | None = None) ->
 
 
 def _show_undecided(scored: ScoredStudy, wide: bool, price: float | None) -> None:
-    """What more pairs would buy for the languages whose verdict other pairs could turn."""
+    """What more pairs would achieve for the languages whose verdict other pairs could turn."""
     from embassay.cli.terminal import show_blocks
     from embassay.report.notes import UndecidedDifference, open_table
 
@@ -384,11 +384,11 @@ def _show_undecided(scored: ScoredStudy, wide: bool, price: float | None) -> Non
     ]
     if open_:
         typer.echo(
-            f"\nOther pairs could reverse these verdicts. What more pairs would buy, with {ratings:g} ratings each:"
+            f"\nOther pairs could reverse these verdicts. What more pairs would achieve, with {ratings:g} ratings each:"
         )
         chance = "Chance of a decision"
         show_blocks(
-            [open_table("What more pairs would buy", "Pairs", open_, price=price, chance=chance)], wide
+            [open_table("What more pairs would achieve", "Pairs", open_, price=price, chance=chance)], wide
         )
 
 

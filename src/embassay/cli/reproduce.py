@@ -28,7 +28,7 @@ class ReproductionOptions:
         MISSING, "sage, pteb, hteb, rag or hume.", name="PAPER"
     )
     more: tuple[str, ...] = option(
-        (), "Options of that command, replacing the paper's: -s minilm --limit 100.", name="OPTIONS"
+        (), "Options of that command, overriding the paper's: -s minilm --limit 100.", name="OPTIONS"
     )
     step: str = option("", "Another of the paper's commands.", value="NAME")
     run: bool = option(False, "Run it; without this, only show what it needs.", name="--run")
@@ -43,19 +43,19 @@ class ReproductionOptions:
     def __post_init__(self) -> None:
         if self.finished and (self.run or self.more or self.out):
             flag = "--run" if self.run else "--out" if self.out else self.more[0]
-            raise UsageError("--from compares runs that are finished.", mend=f"Leave {flag} out.")
+            raise UsageError("--from compares finished runs.", mend=f"Leave {flag} out.")
         if self.out is not None and not self.run:
             raise UsageError("--out needs --run.", mend="Add --run, or leave it out.")
         if "--dry-run" in self.more:
-            raise UsageError("Without --run nothing is carried out anyway.", mend="Leave --dry-run out.")
+            raise UsageError("Without --run, nothing runs anyway.", mend="Leave --dry-run out.")
 
 
 @add_record_options()
 def reproduce(asked: ReproductionOptions) -> None:
     """Repeat a paper's experiment and compare its tables with yours.
 
-    Shows the paper's commands and what the first needs; --run carries it out on the datasets that are here. Options of
-    that command, such as -s, take the place of the paper's.
+    Shows the paper's commands and what the first needs; --run runs it on the datasets available here. Options of
+    that command, such as -s, override the paper's.
 
     Example: embassay reproduce sage --run --out runs/sage
     """
@@ -125,7 +125,7 @@ def _count_local_sets(suite: Suite) -> str:
         return line
     items = sum(member.record.size for member in absent if member.record)
     return (
-        f"{line} The others hold {items:,} items: `embassay data fetch {suite.name}` fetches what is public."
+        f"{line} The others hold {items:,} items: `embassay data fetch {suite.name}` fetches the public ones."
     )
 
 

@@ -107,23 +107,23 @@ class GateOptions:
         name="--min --max", value="THRESHOLD"
     )  # fmt: skip
     no_worse_than: Path | None = option(
-        None, "An earlier run that no system may fall behind.", group=STATISTICS
+        None, "An earlier run; no system may score worse than in it.", group=STATISTICS
     )
     names: tuple[str, ...] = option(
         (),
-        "A system that has another name in the earlier run.",
+        "A system that has a different name in the earlier run.",
         name="--as",
         value="NEW=OLD",
         group=STATISTICS,
     )
     listed: bool = option(
-        False, "List the scores that a threshold can be on, and end.", name="--list", group=OUTPUT
+        False, "List the scores available for thresholds, and stop.", name="--list", group=OUTPUT
     )
     alpha: float = option(
         0.05, "Chance of a false alarm over all tests of --no-worse-than.", group=STATISTICS
     )
     margin: float = option(
-        0.0, "Loss allowed by --no-worse-than, in the measure's unit.", least=0, group=STATISTICS
+        0.0, "Drop allowed by --no-worse-than, in the measure's unit.", least=0, group=STATISTICS
     )
     systems: tuple[str, ...] = repeat_option(
         RunRequest, "systems", default=(), help="Only this system, in --no-worse-than."
@@ -140,7 +140,7 @@ class AskedNow:
 
     retrievers: tuple[str, ...] = repeat_option(
         Asked, "retrievers",
-        help="Ask a retriever now, score it as DIR was, and hold it against DIR: SPEC or NAME=SPEC, as of rag score."
+        help="Ask a retriever now, score it like DIR, and compare it with DIR: SPEC or NAME=SPEC, as in rag score."
     )  # fmt: skip
     queries: str = option("", "With --retriever: the questions. Default: DIR's.", value="FILE", group=DATA)
     out: Path | None = repeat_option(
@@ -156,10 +156,10 @@ class AskedNow:
 def gate(folder: Folder, asked: GateOptions, now: AskedNow, shown: PrintOptions) -> None:
     """Fail a build when a score is too low or has dropped.
 
-    Exit code 1 if a threshold is missed or --no-worse-than finds a loss; its tests are Holm-corrected together. A
-    threshold may be on the score or, with @lower or @upper, on an end of its 95% interval. A score without a value or
-    interval is not tested; it fails only if a threshold names it, if it had a value before, or if it fell. With
-    --retriever, DIR is a stored rag score: the retriever is asked, and may not fall behind it.
+    Exit code 1 if a threshold is missed or --no-worse-than finds a drop; its tests are Holm-corrected together. A
+    threshold applies to the score or, with @lower or @upper, to one end of its 95% interval. A score without a value
+    or interval is not tested; it fails only if a threshold names it, or if it had a value before or dropped. With
+    --retriever, DIR is a stored rag score run; the retriever is asked now and must not score worse.
 
     Example: embassay gate runs/sage --min 'sage.overall[minilm]>=0.45@lower'
     """
@@ -253,7 +253,7 @@ class PageOptions:
         None, "The file. Default: report.html or summary.html in the common folder.", group=OUTPUT
     )
     summary: bool = option(
-        False, "Write a two-page summary to print: what to use, how sure, under what conditions.",
+        False, "Write a two-page summary to print: what to use, how sure that is, and under what conditions.",
         name="--summary", group=OUTPUT
     )  # fmt: skip
 
@@ -263,7 +263,7 @@ Folders = Annotated[list[Path], typer.Argument(help="Runs, or folders above runs
 
 @add_record_options()
 def report(folders: Folders, page: PageOptions) -> None:
-    """Write one self-contained HTML report of any set of runs.
+    """Write one self-contained HTML report for any set of runs.
 
     Example: embassay report runs/demo --out report.html
     """
@@ -295,8 +295,8 @@ def serve(
 ) -> None:
     """Serve a folder of runs as live leaderboards.
 
-    One board per protocol and version of the data, with rank ranges. It writes nothing, and serves only
-    boards and reports. Ctrl-C stops it.
+    One board per protocol and version of the data, with rank ranges. Writes nothing, and serves only boards and
+    reports. Ctrl-C stops it.
 
     Example: embassay serve runs --open
     """
@@ -326,7 +326,7 @@ def serve(
 def _say_served(root: Path, host: str) -> None:
     from embassay.web.server import is_local
 
-    typer.echo(f"The runs in {root}: read only, refreshed while the server runs.", err=True)
+    typer.echo(f"The runs in {root}: read-only, refreshed while the server runs.", err=True)
     if not is_local(host):
         typer.echo(
             "Anyone who can reach this address can read the boards; for TLS and a host name, put a "
@@ -351,9 +351,7 @@ class ExportTarget:
         "", "Only this table (latex) or figure, such as sage_table4 or scores.", value="NAME", group=OUTPUT
     )
     project: str = option("embassay", "Experiment of mlflow, or project of wandb and trackio.", group=OUTPUT)
-    source: str = option(
-        "", "Who ran it (eee), or the address that shows it (hub).", value="NAME", group=OUTPUT
-    )
+    source: str = option("", "Who ran it (eee), or its URL (hub).", value="NAME", group=OUTPUT)
     online: bool = option(
         False, "Send to wandb now; without it, `wandb sync` sends the folder.", name="--online", group=OUTPUT
     )
@@ -363,7 +361,7 @@ class ExportTarget:
 def export(folders: Folders, asked: ExportTarget, shown: PrintOptions) -> None:
     """Write runs for model pages, other tools and trackers.
 
-    Values keep every digit, and missing ones their reason. Rows that a format cannot hold are counted.
+    Values keep full precision; missing values keep their reason. Rows that a format cannot hold are counted.
 
     Example: embassay export runs/sage --to csv --out sage.csv
     """
@@ -398,7 +396,7 @@ def _log_runs(folders: list[Path], asked: ExportTarget, *, json: bool) -> None:
         typer.echo(to_json({"logged": [vars(entry) for entry in logged]}, indent=1))
         return
     for entry in logged:
-        typer.echo(f"{entry.run}: {'was there already' if entry.unchanged else 'logged'} as {entry.id}.")
+        typer.echo(f"{entry.run}: {'was already there' if entry.unchanged else 'logged'} as {entry.id}.")
 
 
 def _print_left_out(done: Exported) -> None:
@@ -439,7 +437,7 @@ class ImportOptions:
 def import_(source: Source, asked: ImportOptions, shown: PrintOptions) -> None:
     """Read published results of MTEB or Every Eval Ever as a run.
 
-    `export --to mteb` restores the documents in full. Broken files are named and left out.
+    `export --to mteb` restores the documents in full. Damaged files are named and left out.
 
     Example: embassay import results --out runs/mteb
     """
@@ -480,8 +478,8 @@ def _warn_faults(done: Imported) -> None:
         )
     if done.rows > _MANY:
         typer.echo(
-            f"{done.rows:,} rows are slow to read; -m main_score keeps only the main scores, and the "
-            "rest stays in the documents.",
+            f"{done.rows:,} rows are slow to read; -m main_score keeps only the main scores, and the documents keep "
+            "the rest.",
             err=True,
         )
 
@@ -494,10 +492,10 @@ def _describe_fault(path: str, reason: str) -> str:
 class AgentRights:
     """What coding agents may do."""
 
-    folder: Path = option(Path(), "The folder that all paths lie in.", name="FOLDER")
+    folder: Path = option(Path(), "The folder that must contain all paths.", name="FOLDER")
     allow_runs: bool = option(False, "Let the agent make runs in the folder.", name="--allow-runs")
     max_cost: float = option(
-        0.0, "Most that all runs of this server may cost.", least=0, value="USD", group=SPEED
+        0.0, "Maximum cost of all runs by this server.", least=0, value="USD", group=SPEED
     )
 
 
@@ -505,8 +503,8 @@ class AgentRights:
 def serve_agents(rights: AgentRights) -> None:
     """Serve coding agents: check data, plan, run, score, gate.
 
-    An MCP server on standard input and output. It reads FOLDER and nothing else; runs need --allow-runs, and paid
-    systems need --max-cost.
+    An MCP server on standard input and output. Reads only FOLDER; runs need --allow-runs, and paid systems need
+    --max-cost.
 
     Example: embassay mcp ~/project --allow-runs
     """

@@ -227,7 +227,7 @@ class ColumnFile:
     def damaged(self, found: str) -> DataError:
         """The error for a file that is not what was written."""
         return DataError(
-            "the kept texts of a corpus are damaged", path=self.path, found=found,
+            "the cached texts of a corpus are damaged", path=self.path, found=found,
             mend="Delete them with `embassay cache clear --corpora` and run again."
         )  # fmt: skip
 
@@ -250,10 +250,10 @@ class ColumnFile:
 
     def _missing(self, error: OSError) -> DataError:
         return DataError(
-            "the kept texts of a corpus cannot be read on this machine",
+            "the cached texts of a corpus cannot be read on this machine",
             path=self.path,
             found=error.strerror or str(error),
-            mend="Run again where they were deleted; on a cluster, set EMBASSAY_CACHE to a folder that all "
+            mend="If they were deleted, run again; on a cluster, set EMBASSAY_CACHE to a folder that all "
             "machines see.",
         )
 
@@ -271,7 +271,7 @@ def reopen_file(path: Path, checksum: bytes) -> ColumnFile:
         return file_
     file = ColumnFile(path)
     if file.footer.checksum != checksum:
-        raise file.damaged("texts other than those that were sent")
+        raise file.damaged("texts that differ from those sent")
     _open[str(path), checksum] = file
     return file
 
@@ -534,7 +534,7 @@ def find_corpus(shelf: Path, key: str) -> KeptCorpus | None:
             return corpus
     except DataError:
         pass
-    warnings.warn(f"The kept corpus {folder} is damaged and is made again.", RuntimeWarning, stacklevel=2)
+    warnings.warn(f"The cached corpus {folder} is damaged and will be rebuilt.", RuntimeWarning, stacklevel=2)
     shutil.rmtree(folder, ignore_errors=True)
     return None
 
@@ -545,7 +545,7 @@ def open_corpus(folder: Path) -> KeptCorpus:
     whole = all(len(column) == corpus.about.documents for column in corpus.columns)
     if not whole or (corpus.about.langs and not corpus.langs):
         raise DataError(
-            "the kept corpus is damaged", path=folder, found="columns that differ in length, or one less"
+            "the cached corpus is damaged", path=folder, found="columns of different lengths, or one missing"
         )
     return corpus
 
@@ -641,7 +641,7 @@ def _read_about(path: Path) -> CorpusDescription:
             tuple(plain["source"]), int(plain["documents"]), tuple(plain["langs"]), **counted
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError("the kept corpus is damaged", path=path, found=str(error)) from error
+        raise DataError("the cached corpus is damaged", path=path, found=str(error)) from error
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,7 @@ def _first_fault(path: Path, error: ValidationError) -> DataError:
         )
     expected = fault["msg"].removeprefix("Input should be ").replace("a valid ", "a ")
     return DataError(
-        f"the field {where} is not right{more}",
+        f"the field {where} is invalid{more}",
         path=path,
         expected=expected,
         found=show_value(fault["input"]),
@@ -234,7 +234,7 @@ def _expand_variables(text: str, path: Path) -> str:
         if match[1] not in os.environ:
             raise UsageError(
                 f"{path} needs the environment variable {match[1]}, which is not set.",
-                mend=f"Set {match[1]} to the folder that holds the data.",
+                mend=f"Set {match[1]} to the folder with the data.",
             )
         return os.environ[match[1]]
 

@@ -201,7 +201,7 @@ class PairedRows(View):
 def read_documents(source: Source, intake: Intake, limit: int | None, seed: int) -> Documents:
     """Texts; rows without one are skipped."""
     check_limit(limit)
-    corpus = read_corpus(source, _usable_text, intake, "texts, blank ones left out")
+    corpus = read_corpus(source, _usable_text, intake, "texts, without blank ones")
     return make_documents(limit_corpus(corpus, limit, seed), intake)
 
 
@@ -401,7 +401,7 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
     labels = [label for _, (_, label) in taken]
     if len(set(labels)) < 2:
         raise DataError(
-            "all pairs have the same label", path=source.path, expected="pairs of label 0 and of label 1",
+            "all pairs have the same label", path=source.path, expected="pairs with label 0 and pairs with label 1",
             found=f"{len(labels)} of label {labels[0]}" + (f": {', '.join(islice(others, 5))}" if others else ""),
             mend=("Check the column read as label (--map label=COLUMN), and which of its values is 1 "
                 "(--map same=VALUE).")
@@ -501,7 +501,7 @@ def _read_side(
         reasons = ", ".join(skip.reason for skip in intake.tally.skipped())
         raise DataError(
             f"there is no usable row of the split {side!r}", path=source.path,
-            expected="a column split that says train or test", found=reasons or f"{len(taken)} of the other",
+            expected="a column split with train or test", found=reasons or f"{len(taken)} of the other",
             mend="Name the test split with --split, and call the other one train."
         )  # fmt: skip
     chosen = draw_stratified([key for key, _, _ in rows], [label for _, _, label in rows], limit, seed)
@@ -557,6 +557,6 @@ def _rows_with_others(source: Source, intake: Intake) -> Iterator[tuple[Row, str
 
 def _differing_paraphrases(row: Row, text: str) -> DataError:
     return DataError(
-        f"the text {text[:40]!r} came before with other paraphrases", path=row.path, line=row.line,
-        mend="Give a text the same paraphrases wherever it stands."
+        f"the text {text[:40]!r} appeared before with other paraphrases", path=row.path, line=row.line,
+        mend="Give a text the same paraphrases wherever it appears."
     )  # fmt: skip

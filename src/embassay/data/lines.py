@@ -126,7 +126,7 @@ def open_file(path: Path) -> IO[bytes]:
     if magic and named != (magic == _GZIP):
         found = "no gzip header" if named else "a gzip header"
         mend = "Rename it without .gz, or compress it." if named else "Add .gz to its name."
-        raise DataError("the file is not what its name says", path=path, found=found, mend=mend)
+        raise DataError("the content of the file does not match its name", path=path, found=found, mend=mend)
     return open_gzip(path.open("rb"), path, path.stat().st_size) if named else path.open("rb")
 
 
@@ -249,14 +249,14 @@ class DelimitedTable:
         if not first:
             raise DataError(
                 "the file has no header", path=self.path, line=1,
-                expected="a first line with the names of the columns", mend="Put it at the top."
+                expected="a first line with the column names", mend="Put it at the top."
             )  # fmt: skip
         for name, often in Counter(first).items():
             if often > 1:
                 offer = f" {self.offer}" if self.offer else ""
                 raise DataError(
                     f"the header names the column {name!r} twice.", path=self.path, line=1,
-                    mend=f"Give every column a name of its own.{offer}"
+                    mend=f"Give every column its own name.{offer}"
                 )  # fmt: skip
         bare = [name.strip() for name in first]
         # `text, label`: a blank after the mark is of no name, unless it tells two of them apart.
@@ -266,7 +266,7 @@ class DelimitedTable:
         names = tuple(self.reading.header)
         if len(names) != len(first) or len(set(names)) < len(names):
             raise DataError(
-                "the names of the columns do not match the file", path=self.path, line=1,
+                "the column names do not match the file", path=self.path, line=1,
                 expected=f"{len(first)} names, each once", found=", ".join(names), mend="Name every column."
             )  # fmt: skip
         return names
@@ -280,7 +280,7 @@ class DelimitedTable:
                 report_fault(DataError(
                     "the row does not match the header", path=self.path, line=number,
                     expected=f"{len(header)} fields", found=str(len(fields)),
-                    mend="Put double quotes around fields that hold the delimiter"
+                    mend="Put double quotes around fields that contain the delimiter"
                     + (", or, if quotes do not enclose fields, add --map quoting=none." if self._quotes else ".")
                 ))  # fmt: skip
                 continue
@@ -410,8 +410,8 @@ def _decide_quoting(path: Path, delimiter: str, asked: str, _stamp: tuple[int, .
     if spans.both:
         name = next(word for word, mark in MARKS.items() if mark == delimiter)
         note = (
-            f"{path.name}: fields that hold both a {name} and a line break ({_list_lines(spans.both)}): if these "
-            "quotes do not enclose fields, rows are lost in them (--map quoting=none reads every line on its own)"
+            f"{path.name}: fields that contain both a {name} and a line break ({_list_lines(spans.both)}): if these "
+            "quotes do not enclose fields, they swallow rows (--map quoting=none reads every line separately)"
         )
         return replace(spans, notes=(note,))
     return spans

@@ -158,12 +158,12 @@ def map_advice(values: Iterable[float]) -> str:
         return f"The file's values fit --grades {fitting}; or write a map as value=grade,..."
     if set(levels) <= set(GRADE_MAPS["cranfield"]) and levels[0] < 0:
         return (
-            "If 1 is the best value, as in Cranfield, add --grades cranfield; if it is the worst, "
-            "write a map as value=grade,... in which what is not relevant has grade 1."
+            "If 1 is the best value, as in Cranfield, add --grades cranfield; if it is the worst, write a map as "
+            "value=grade,... that gives irrelevant documents grade 1."
         )
     return (
-        "No map is sure to fit these values: write one with --grades, as value=grade,... with grades from 1 to 5; what "
-        "is not relevant has grade 1."
+        "No map certainly fits these values: write one with --grades, as value=grade,... with grades from 1 to 5; "
+        "irrelevant documents have grade 1."
     )
 
 
@@ -258,7 +258,7 @@ def _is_answerable(query: str, judged: Judgements, known: Container[str], intake
 
 def _make_judged_twice_error(row: Row, query: str, doc: str, before: float, gain: float) -> DataError:
     return DataError(
-        f"query {query!r} and document {doc!r} are judged twice, differently",
+        f"query {query!r} and document {doc!r} have two different judgements",
         path=row.path,
         line=row.line,
         expected=f"a gain of {before:g}, as before",

@@ -157,7 +157,7 @@ def make_missing_column_error(source: Source, column: str, *, target: str = "") 
     elif " " in column and "=" in column:
         mend = f"Put commas between pairs: --map '{target}={','.join(column.split())}'."
     elif len(called) > 1:
-        mend += f" It may be {' or '.join(called)}: `embassay data check` looks at what they hold."
+        mend += f" It may be {' or '.join(called)}: `embassay data check` shows what they contain."
     if len(names) == 1 and (marks := [name for mark, name in _DELIMITERS.items() if mark in names[0]]):
         mend = f"The fields seem to be separated by {marks[0]}: add --map delimiter={marks[0].removesuffix('s')}."
     elif offer := _name_columns(source):
@@ -296,11 +296,7 @@ def read_choice(row: Row, column: str) -> int | None:
     if number is None:
         return None
     if number not in (0, 1):
-        mend = (
-            "Where yours are 1 and 2, write 0 and 1: from the numbers alone nobody can tell."
-            if number == 2
-            else ""
-        )
+        mend = "If yours are 1 and 2, write 0 and 1: the numbers alone are ambiguous." if number == 2 else ""
         raise make_cell_error(row, column, "0 (the first summary) or 1 (the second)", mend)
     return int(number)
 

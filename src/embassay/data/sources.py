@@ -513,7 +513,7 @@ def _open_documents(
         if value:
             raise UsageError(
                 f"{folder} is read as a folder of documents, so {flag} cannot be used.",
-                mend=f"Leave {flag} out, or name a table of the folder.",
+                mend=f"Leave {flag} out, or name a table in the folder.",
             )
     return open_documents(folder, parse_chunking(query, f"{folder}?{query}") if query else USUAL)
 
@@ -531,7 +531,7 @@ def parse_mapping(text: str) -> dict[str, str]:
         if not target or nothing or target in mapping:
             raise UsageError(
                 f"Cannot read {part!r} in --map {text}.",
-                mend="Write target=source, each target once: --map text=body,label=topic; id= for no ids.",
+                mend="Write target=source, with each target once: --map text=body,label=topic; id= for no ids.",
             )
         mapping[target] = column
     return mapping
@@ -564,14 +564,14 @@ def _unknown_dataset(spec: str, path: Path) -> UsageError:
 
     if spec in all_suites():
         return UsageError(
-            f"{spec!r} is a suite of {len(all_suites()[spec].members)} datasets, and one dataset is needed here.",
+            f"{spec!r} is a suite of {len(all_suites()[spec].members)} datasets, but one dataset is needed here.",
             mend=f"`embassay data show {spec}` lists them.",
         )
     if "://" in spec:
         hub = "hub:" + "/".join(spec.partition("datasets/")[2].split("/")[:2])
         on_hub = spec.startswith(("hf://datasets/", "https://huggingface.co/datasets/"))
         return UsageError(
-            f"{spec!r} is an address, and Embassay fetches no data by address.",
+            f"{spec!r} is an address; Embassay does not download data from addresses.",
             mend=f"Read it from the Hugging Face hub: -d {hub}"
             if on_hub
             else f"Download it first: curl -LO {spec}",
@@ -594,7 +594,7 @@ def _unknown_dataset(spec: str, path: Path) -> UsageError:
     ]
     hint = f"Did you mean {' or '.join(near)}? " if near else ""
     return UsageError(
-        f"No dataset of the catalogue is called {spec!r}, and there is no file or folder {str(path)!r}.",
+        f"The catalogue has no dataset called {spec!r}, and there is no file or folder {str(path)!r}.",
         mend=f"{hint}`embassay data list` shows the catalogue; a path is a folder in BEIR's layout, "
         f"a description (.yaml) or a table ({', '.join(FORMATS)}).",
     )

@@ -205,7 +205,7 @@ def open_table(path: Path, reading: TableReading = USUAL) -> Source:
     mark = detect_delimiter(path)
     read_so = f" Or read it under this name: --map delimiter={mark}." if mark else ""
     raise DataError(
-        "the name does not end in a known suffix", path=path, expected=", ".join(FORMATS),
+        "the file name has no known suffix", path=path, expected=", ".join(FORMATS),
         mend=f"Convert or rename it{f' (to {near}?)' if near else ''}.{read_so}"
     )  # fmt: skip
 

@@ -46,7 +46,7 @@ class _Loader(_SAFE):  # type: ignore[misc,valid-type]
         except (ValueError, LookupError, AttributeError) as error:
             kind = node.tag.rpartition(":")[2]
             raise yaml.constructor.ConstructorError(
-                problem=f"{str(node.value)[:40]!r} is no {kind}", problem_mark=node.start_mark
+                problem=f"{str(node.value)[:40]!r} is not a {kind}", problem_mark=node.start_mark
             ) from error
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -143,7 +143,7 @@ def read_yaml(path: Path) -> Any:
             "the file cannot be read",
             path=path,
             found=str(error),
-            mend="Save it as UTF-8 where you can read it.",
+            mend="Save it as UTF-8, with read permission.",
         ) from error
     return parse_yaml(text, path)
 

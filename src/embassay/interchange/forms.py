@@ -78,7 +78,7 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "", s
         raise UsageError(f"{out} is a {'folder' if single else 'file'}.", mend="Choose another --out.")
     if table and form not in ("latex", "figures"):
         raise UsageError(
-            f"--table chooses one table, and {form} always has all results.", mend="Export it as latex."
+            f"--table selects one table, but {form} always has all results.", mend="Export it as latex."
         )
     runs = find_runs(folders)
     if form in WRITERS:
@@ -189,9 +189,7 @@ def _export_one_table(runs: Sequence[RunTables], table: str, out: Path, single: 
         folders = [run.path / "tables" for run in runs]
         names = sorted({path.stem for folder in folders for path in folder.glob("*.tex")})
         if any((folder / f"{table}.csv").exists() for folder in folders):
-            mend = (
-                "The run is of an earlier version: repeat its command with the same --out, and it is written."
-            )
+            mend = "The run is from an earlier version: repeat its command with the same --out to write it."
         else:
             mend = f"There is {', '.join(names) or 'none'}."
         raise UsageError(f"No run has a table {table!r}.", mend=mend)
@@ -231,7 +229,7 @@ def _export_figures(runs: Sequence[RunTables], out: Path, single: bool, table: s
     if single and len(figures) > 1:
         names = ", ".join(dict.fromkeys(drawn.name for _, drawn in figures))
         raise UsageError(
-            f"There are {len(figures)} figures, and {out} is one file.",
+            f"There are {len(figures)} figures, but {out} is one file.",
             mend=f"Choose a run and a --table ({names}), or name a folder with --out.",
         )
     files: Mapping[Path, bytes] = (
@@ -246,7 +244,7 @@ def _export_figures(runs: Sequence[RunTables], out: Path, single: bool, table: s
     for path, content in files.items():
         write_atomic(path, content)
     left = tuple(
-        LeftOut(f"{run}, figure {drawn.name}", drawn.left, "without a value, or more than it shows")
+        LeftOut(f"{run}, figure {drawn.name}", drawn.left, "without a value, or beyond what it shows")
         for run, drawn in figures
         if drawn.left
     )
@@ -311,7 +309,9 @@ def make_run_documents(run: RunTables, left_out: list[LeftOut]) -> Iterator[Docu
     """
     if run.kind not in FITTING:
         left_out.append(
-            LeftOut(run.name, len(run.rows), f"of a {run.kind} run, which measures what MTEB has no task for")
+            LeftOut(
+                run.name, len(run.rows), f"of a {run.kind} run, which measures something MTEB has no task for"
+            )
         )
         return
     groups: dict[tuple[str, str, str], list[Numbered]] = {}
@@ -322,7 +322,7 @@ def make_run_documents(run: RunTables, left_out: list[LeftOut]) -> Iterator[Docu
         else:
             over += 1
     if over:
-        left_out.append(LeftOut(run.name, over, "over several datasets, and MTEB has a file for each one"))
+        left_out.append(LeftOut(run.name, over, "over several datasets, but MTEB has one file per dataset"))
     headless = 0
     for rows in groups.values():
         document = _make_document(run, rows)
@@ -350,7 +350,8 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
                 placed.append((run, int(place), Result(**row)))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
-                f"The block {BLOCK!r} of {document.model}, {document.task} is not as Embassay {__version__} writes it",
+                f"The block {BLOCK!r} of {document.model}, {document.task} is not in the format of Embassay "
+                f"{__version__}",
                 found=str(error)[:80], mend="Export the run again."
             ) from error  # fmt: skip
     # Backwards, so that a run keeps the place of its first row: runs come back in the order of the export.

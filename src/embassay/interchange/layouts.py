@@ -432,7 +432,7 @@ def _transformed_run(row: Row) -> str:
 
 
 HTEB = (
-    Layout("files of Banking77", "texts that came back unchanged, failed or were asked for again", "hteb_texts",
+    Layout("files of Banking77", "texts that came back unchanged, failed or were requested again", "hteb_texts",
            _transformed_run, label="dataset", others=False),
 )  # fmt: skip
 

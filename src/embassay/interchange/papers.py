@@ -274,7 +274,7 @@ class PaperFigure:
         """Write it to a file that ends in .svg or .pdf; where it is. UsageError for another end."""
         target = Path(path)
         if (end := target.suffix.lstrip(".")) not in self.files:
-            raise UsageError(f"{target} is not a name of a figure.", mend="End it in .svg or .pdf.")
+            raise UsageError(f"{target} is not a valid name for a figure.", mend="End it in .svg or .pdf.")
         write_atomic(target, self.files[end])
         return target
 

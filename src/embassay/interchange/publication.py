@@ -78,7 +78,7 @@ def _clean_part(text: str) -> str:
 Lost = tuple[str, int, str]
 """Of a run so many rows, and why they were left out."""
 _VALUELESS = "without a value; their reasons are in source_metadata"
-_BASELINE = "of baselines that ignore the text, which are no models"
+_BASELINE = "of baselines that ignore the text, which are not models"
 
 
 def write_evaluations(
@@ -300,7 +300,7 @@ def write_hub_files(
     rows = sum(map(len, systems.values()))
     if not rows:
         raise UsageError("These runs have no headlines.", mend="Export them as csv.")
-    why = f"in {CARD} alone: without a value, or on no dataset of the hub"
+    why = f"only in {CARD}: without a value, or not on a dataset on the hub"
     return files, rows, [(name, many, why) for name, many in beside.items() if many]
 
 

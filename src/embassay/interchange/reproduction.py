@@ -121,8 +121,8 @@ _PROBED = ("openai:text-embedding-3-large", "voyage:voyage-3.5")
 _NOISED = ("openai:text-embedding-3-large", "openai:text-embedding-3-small")
 
 _LOREM = (
-    "the Lorem Ipsum of the first author's earlier code, 25,526 tokens, with which docs/published.md was made; without "
-    "it Embassay's own text is inserted, and tables 5 and 6 will differ"
+    "the Lorem Ipsum of the first author's earlier code, 25,526 tokens, which docs/published.md uses; without it, "
+    "Embassay's own text is inserted, and tables 5 and 6 will differ"
 )
 _NEEDLE = "8045a309bb0a3293"
 """The digest of that text, as manifests have it."""
@@ -209,8 +209,8 @@ _HTEB_STEPS = tuple(
 )
 HTEB = PaperRecipe(
     "HTEB", "Frank, Afli: HTEB, EMNLP 2026, arXiv 2605.28190", "hteb", _HTEB_STEPS,
-    "Its tables of scores could not be read. What can be compared are the counts in the authors' files of Banking77, "
-    "which Gemma 4 31B wrote: `embassay hteb import FOLDER --out TEXTS` reads these files."
+    "Its tables of scores could not be read. The counts in the authors' Banking77 files, written by Gemma 4 31B, "
+    "can be compared: `embassay hteb import FOLDER --out TEXTS` reads these files."
 )  # fmt: skip
 RAG = PaperRecipe(
     "RAG",
@@ -235,8 +235,8 @@ RAG = PaperRecipe(
             "noise", ("rag", "probe", "noise"), _repeat_option("-s", *_NOISED), "sections 4.4 and A.4", {}
         ),
     ),
-    "The paper's corpus and questions are not published: prices and sizes can be compared; qualities "
-    "are those of your data.",
+    "The paper's corpus and questions are not published: prices and sizes can be compared; quality depends on your "
+    "data.",
 )
 HUME = PaperRecipe(
     "HUME", "HUME, 2025", "hume",
@@ -392,7 +392,7 @@ class ReproducedTable:
         cells = {(line.row, line.column) for line in lines}
         told = f"{len(cells)} of {len(self.printed)} printed figures have a counterpart here"
         if apart := sum(bool(line.row) * len(line.apart & line.values.keys()) for line in self.lines):
-            told += f"; {apart} more here {'is' if apart == 1 else 'are'} of other data, and not compared"
+            told += f"; {apart} more here {'is' if apart == 1 else 'are'} from other data, and not compared"
         if not lines:
             return f"{told}."
         same = sum(line.verdict == "exact" for line in lines)
@@ -453,7 +453,7 @@ def compare_tables(paper: str, runs: Sequence[Path]) -> list[ReproducedTable]:
     if not tables:
         told = ", ".join(f"{run} ({manifest.get('protocol', 'no protocol')})" for run, manifest in of_runs)
         raise UsageError(
-            f"No table of {paper} can be made from {told}.",
+            f"No table of {paper} can be computed from {told}.",
             mend=f"`embassay reproduce {paper.lower()}` lists the commands that make them.",
         )
     return tables
@@ -477,16 +477,15 @@ def _read_manifest(run: Path) -> Mapping[str, Any]:
     path = run / "manifest.json"
     if not path.is_file():
         raise UsageError(
-            f"{run} is not the folder of a run: it has no manifest.json.", mend="Name one that --out made."
+            f"{run} is not the folder of a run: it has no manifest.json.",
+            mend="Name a folder written by --out.",
         )
     try:
         content = bounded_json(read_bounded(path))
     except ValueError as error:
-        raise DataError(
-            f"is not JSON: {error}", path=path, mend="Take the run from its folder as it was."
-        ) from error
+        raise DataError(f"is not JSON: {error}", path=path, mend="Use the run's unchanged folder.") from error
     if not isinstance(content, dict):
-        raise DataError("is no object", path=path, mend="Take the run from its folder as it was.")
+        raise DataError("is no object", path=path, mend="Use the run's unchanged folder.")
     return content
 
 
@@ -592,7 +591,7 @@ def _paper_row(row: Row, layout: Layout, path: Path) -> str:
         raise DataError(
             f"has no column {error.args[0]!r}",
             path=path,
-            mend="The run comes from another version: run it again.",
+            mend="The run is from a different version: run it again.",
         ) from error
 
 

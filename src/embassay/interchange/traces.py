@@ -52,13 +52,13 @@ class ImportedTraces:
                 f"traces search several times; they are in {SESSIONS} only, for rag score --sessions",
             ),
             (self.failed, "searches failed; their traces have no list"),
-            (self.without_query, "searches have no text of what was asked, and were left out"),
-            (self.without_documents, "searches do not say what they found, and were left out"),
+            (self.without_query, "searches have no query text, and were left out"),
+            (self.without_documents, "searches do not list their results, and were left out"),
         ):
             if count:
                 yield f"{count:,} {why}"
         if not self.masked:
-            yield "nothing was masked: questions of users may hold personal data (--mask)"
+            yield "nothing was masked: users' questions may contain personal data (--mask)"
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def mean_pairwise(
     rows = rating_rows(ratings)
     if len(rows) < 2:
         raise UsageError(
-            "Agreement needs two raters.", mend="Give two raters or more, or report the agreement as NA."
+            "Agreement needs two raters.", mend="Give two or more raters, or report the agreement as NA."
         )
     shared = [common(first, second) for first, second in combinations(rows, 2)]
     items = tuple(len(pair[0]) for pair in shared)
@@ -119,7 +119,7 @@ def absolute_difference(x: ArrayLike, y: ArrayLike) -> float:
     left, right = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if left.shape != right.shape or left.ndim != 1:
         raise UsageError(
-            f"Series of shapes {left.shape} and {right.shape} have no differences.",
+            f"Differences need two series of the same shape, found {left.shape} and {right.shape}.",
             mend="Give two of the same shape, one number per item.",
         )
     return float(np.abs(left - right).mean()) if len(left) else math.nan
@@ -324,7 +324,7 @@ def _check_scale(
         return sorted(found)  # type: ignore[type-var]
     except TypeError:
         raise UsageError(
-            "The ratings have no common order.", mend="Name the values in their order as the scale."
+            "The ratings have no common order.", mend="Name the values in order as the scale."
         ) from None
 
 
@@ -458,7 +458,7 @@ def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgr
     """
     if len(raters) < 2:
         raise UsageError(
-            "Agreement needs two raters.", mend="Give two raters or more, or report the agreement as NA."
+            "Agreement needs two raters.", mend="Give two or more raters, or report the agreement as NA."
         )
     pairs = [
         (_check_marks(query, first[query]), _check_marks(query, second[query]))

@@ -49,7 +49,7 @@ def binary_classification(predicted: Choices, actual: Choices, positive: Hashabl
     if len(predicted) != len(actual) or not len(actual):
         raise UsageError(
             f"There are {len(predicted)} predicted and {len(actual)} actual choices.",
-            mend="Give one of each per item, and at least one.",
+            mend="Give one of each per item, for at least one item.",
         )
     chosen = np.array([value == positive for value in predicted], dtype=bool)
     right = np.array([value == positive for value in actual], dtype=bool)
@@ -121,6 +121,6 @@ def pair_average_precision(labels: ArrayLike, scores: ArrayLike) -> float:
     truths = np.asarray(labels)
     if not np.isin(truths, (0, 1)).all():
         raise UsageError(
-            "A label is neither 0 nor 1.", mend="Give 1 to pairs that belong together, 0 to others."
+            "A label is neither 0 nor 1.", mend="Give 1 for pairs that belong together, 0 for others."
         )
     return float(counted_average_precision(truths, scores, np.ones((1, truths.size), dtype=np.int64))[0])

@@ -35,7 +35,7 @@ def complete_linkage(distances: NDArray[np.float32], n: int, n_clusters: int) ->
     _check(distances, n, n_clusters)
     nearest, near, finite = first_neighbours(distances, n)
     if not finite:
-        raise ModelError("The distances to cluster hold values that are not finite.")
+        raise ModelError("The distances to cluster contain values that are not finite.")
     lower, upper, heights = merge_all(distances, nearest, near)
     order = np.argsort(heights, kind="stable")[: n - n_clusters]
     return _labels(n, lower[order], upper[order])

@@ -176,7 +176,7 @@ def _first_ids(a: AllRetrieved, b: AllRetrieved, k: int) -> tuple[list[list[str]
     check_cutoff(k)
     many = [_is_many(ranking) for ranking in (a, b)]
     if True in many and False in many:
-        raise UsageError("One ranking is of one query, the other of many.", mend="Give both alike.")
+        raise UsageError("One ranking is for one query, the other for many.", mend="Give both alike.")
     if True not in many:
         return [rank_documents(a)[:k]], [rank_documents(b)[:k]], False  # type: ignore[arg-type]
     firsts: Mapping[str, Retrieved] = a  # type: ignore[assignment]
@@ -240,7 +240,7 @@ def edit_distances(a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
     """
     if len(a) != len(b):
         raise UsageError(
-            f"There are {len(a)} texts and {len(b)} other wordings.", mend="Give one wording per text."
+            f"There are {len(a)} texts and {len(b)} paraphrases.", mend="Give one paraphrase per text."
         )
     if not len(a):
         return np.empty(0)

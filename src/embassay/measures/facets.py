@@ -149,7 +149,7 @@ def _queries(graded: Graded, cutoff: int) -> Iterator[Query]:
     check_cutoff(cutoff)
     if graded.facets is None:
         raise UsageError(
-            "A measure of facets needs to know which documents have which.",
+            "A facet measure needs to know which documents have which facets.",
             mend="Give --facets FILE, or in Python grade_facets(facets, retrieved).",
         )
     table = graded.facets

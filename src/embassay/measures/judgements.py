@@ -431,7 +431,7 @@ class Graded:
         width = [shape[1:] for shape in (self.counts.shape, *shapes[2:])]
         if any(len(shape) != 2 for shape in shapes) or any(columns != (len(GRADES),) for columns in width):
             raise UsageError(
-                f"Graded rankings cannot have arrays of the shapes {', '.join(map(str, shapes))}.",
+                f"Graded rankings cannot have arrays of shapes {', '.join(map(str, shapes))}.",
                 mend="Give counts (queries, 5), top (queries, ranks) and pool (queries, 5).",
             )
         if len({shape[0] for shape in shapes}) != 1:
@@ -442,7 +442,7 @@ class Graded:
         if self.top.size and not ABSENT <= self.top.min() <= self.top.max() <= GRADES[-1]:
             raise UsageError(
                 f"The retrieved documents have grades from {self.top.min()} to {self.top.max()}.",
-                mend="Give 1 to 5, 0 to one without a grade and -1 beyond the end of a list.",
+                mend="Use 1 to 5, 0 for a document without a grade, and -1 beyond the end of a list.",
             )
 
     def answer(self, values: Floats) -> Values:
@@ -610,7 +610,7 @@ def _by_query(given: AllRetrieved, names: list[str], of_many: bool) -> list[Retr
         return [given]  # type: ignore[list-item]
     if not isinstance(given, Mapping):
         raise UsageError(
-            "The grades are of many queries, what was retrieved is not.",
+            "The grades are for many queries, the retrieved documents for one.",
             mend="Give query id -> document ids or scores.",
         )
     return [given.get(name, ()) for name in names]  # type: ignore[misc]

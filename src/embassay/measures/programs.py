@@ -129,7 +129,7 @@ def _ir_measures_values(graded: Graded, name: str, rel: int, **parameters: float
     theirs = getattr(library, name)(rel=int(rel), **parameters)
     if not library.DefaultPipeline.supports(theirs):
         raise ModelError(
-            f"ir_measures has nothing here to compute {name} with.",
+            f"ir_measures has no installed provider for {name}.",
             mend="Install pyndeval: pip install 'embassay[ir]'.",
         )
     values = np.zeros(len(graded.counts))
@@ -229,7 +229,7 @@ def measured_udcg(relevant: ArrayLike, answered: ArrayLike, *, gamma: float = 1 
     if is_relevant.ndim != 1 or is_relevant.shape != sure.shape or not ((sure >= 0) & (sure <= 1)).all():
         raise UsageError(
             f"UDCG takes a truth value and a probability per passage, not {is_relevant.shape} and {sure.shape}.",
-            mend="Give two lists of one length.",
+            mend="Give two lists of the same length.",
         )
     if not len(sure):
         return float("nan")

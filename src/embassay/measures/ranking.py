@@ -180,7 +180,7 @@ def _relevant(judged: Judged, places: RelevantPlaces, rel: Level) -> RelevantPla
     if least is None:
         return places
     if not least > 0:
-        raise UsageError(f"rel is {least}.", mend="A relevant document has a gain or grade above 0.")
+        raise UsageError(f"rel is {least}.", mend="Relevant documents have a gain or grade above 0.")
     good = places.gain >= least
     return RelevantPlaces(places.query[good], places.rank[good], places.gain[good])
 

@@ -198,7 +198,7 @@ def evaluate(
     """
     if not isinstance(qrels, Mapping) or not isinstance(retrieved, Mapping):
         raise UsageError(
-            "`evaluate` takes measures, the judgements of each query and what was retrieved for each, found "
+            "`evaluate` takes measures, the judgements for each query and the retrieved documents for each, found "
             f"{type(measures).__name__}, {type(qrels).__name__} and {type(retrieved).__name__}.",
             mend="Write evaluate(['nDCG@10'], {'q1': {'d1': 1}}, {'q1': ['d1', 'd2']}).",
         )
@@ -245,7 +245,7 @@ def _factory(name: str, function: Callable[..., Any], *, has_facets: bool) -> Ca
     options = [parameter for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
     if any(parameter.name == "cutoff" and parameter not in options for parameter in parameters):
         raise UsageError(
-            f"The cutoff of the measure {name} is not a parameter after a star, so nothing could be given for it.",
+            f"The cutoff of the measure {name} is not a keyword-only parameter, so it cannot be passed.",
             mend=f"Write def {function.__name__}({parameters[0].name}, *, cutoff: int | None = None).",
         )
     kinds: dict[Any, type[Measure]] = {Judged: RankingMeasure, Graded: GradedMeasure}

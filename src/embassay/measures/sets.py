@@ -58,7 +58,7 @@ ShortList = Literal["k", "retrieved"]
 SOURCE = "Dallaire 2025, arXiv 2511.09545"
 HARMFUL = 2
 
-_NEVER = "never; with short_list_denominator='retrieved', where nothing was retrieved"
+_NEVER = "never; with short_list_denominator='retrieved', if nothing was retrieved"
 _set = partial(measure, range="[0, 1]", needs="grades, ranking", source=SOURCE)
 
 
@@ -222,7 +222,9 @@ class Novelty:
 
     def __post_init__(self) -> None:
         if not 0 <= self.beta <= 1:
-            raise UsageError(f"beta is {self.beta}.", mend="It must be 0 to 1; with 1 nothing is discounted.")
+            raise UsageError(
+                f"beta is {self.beta}.", mend="It must be from 0 to 1; with 1, nothing is discounted."
+            )
         check_choice("occurrence", self.occurrence, get_args(Occurrence))
         check_choice("ideal", self.ideal, get_args(Ideal))
 
@@ -263,8 +265,8 @@ def known_sources(graded: Graded) -> Sources:
     """The sources of `graded`; UsageError where it has none."""
     if graded.sources is None:
         raise UsageError(
-            "A measure of novelty needs to know which documents are of one source.",
-            mend="Give grade(..., source=...); `embassay rag score` tells it from ids (--source-separator).",
+            "A novelty measure needs to know which documents share a source.",
+            mend="Give grade(..., source=...); `embassay rag score` reads it from ids (--source-separator).",
         )
     return graded.sources
 
@@ -363,7 +365,7 @@ def sensitivity_grid(
     if not systems or default not in grid:
         raise UsageError(
             "There is nothing to vary." if not systems else f"The grid lacks the default {default}.",
-            mend="Give one system at least, and a grid that has alpha, cap4 and cap3 of the weighting.",
+            mend="Give at least one system, and a grid that contains the weighting's alpha, cap4 and cap3.",
         )
     counts_of = {
         name: (graded.counts, retrieved_counts(treat_unjudged(graded, unjudged, k), k))

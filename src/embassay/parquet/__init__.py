@@ -111,7 +111,7 @@ class ReaderProcess:
         if self._answers.read(1) != b"r":
             self.close()
             raise DataError(
-                "no process that reads Parquet can be started",
+                "the process that reads Parquet cannot be started",
                 mend="Check that `python -c 'import polars'` works.",
             )
 
@@ -159,7 +159,7 @@ class ReaderProcess:
             raise _too_large(path, mend, "no memory for it")
         if kind == b"e":
             raise DataError(
-                "the Parquet file is damaged or not one", path=path, found=content.decode("utf-8", "replace"),
+                "the file is damaged or not a Parquet file", path=path, found=content.decode("utf-8", "replace"),
                 mend=mend
             )  # fmt: skip
 
@@ -210,7 +210,7 @@ def close_pipes(process: subprocess.Popen[Any]) -> None:
 
 def _too_large(path: Path | None, mend: str, found: str) -> DataError:
     return DataError(
-        "the Parquet file is damaged, or larger than Embassay reads", path=path, found=found,
+        "the Parquet file is damaged, or larger than Embassay's limit", path=path, found=found,
         mend=f"{mend} If it is complete, allow more memory: export {TABLE.raised}"
     )  # fmt: skip
 

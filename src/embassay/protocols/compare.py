@@ -60,7 +60,7 @@ Floats = NDArray[np.float64]
 @dataclass(frozen=True)
 class ByItem:
     """Tests on the differences of items: their number, the mean difference in standard deviations of the differences
-    (`effect`, Cohen's d_z; NaN where they do not vary), p by random swaps of the sides and by Wilcoxon's signed ranks,
+    (`effect`, Cohen's d_z; NaN where they do not vary), p from a permutation test and a Wilcoxon signed-rank test,
     and the Hodges-Lehmann shift."""
 
     n: int
@@ -441,7 +441,7 @@ def compare_systems(
     if not found:
         raise UsageError(
             f"{a} and {b} have nothing in common to compare.",
-            mend="Give two systems or runs of one protocol.",
+            mend="Give two systems or runs of the same protocol.",
         )
     contrasts = adjust_contrasts(found)
     among = None if second else _find_ranks(first, choose_verdict(contrasts), a, b)
@@ -461,7 +461,7 @@ def explain_other_data(first: RunValues, second: RunValues, place: Place) -> str
         for run, names in runs
         if names
     ]
-    return f"the runs have other data: {'; '.join(only)}"
+    return f"the runs have different data: {'; '.join(only)}"
 
 
 def choose_verdict(contrasts: Sequence[Contrast]) -> Contrast:
@@ -543,7 +543,7 @@ def compare_manifests(first: Mapping[str, Any], second: Mapping[str, Any]) -> Pa
     if first.get("protocol") != second.get("protocol"):
         return Pairing(False, f"protocol differs: {first.get('protocol')} and {second.get('protocol')}")
     if first.get("resampling") != second.get("resampling"):
-        return Pairing(False, "the runs drew their resamples by other rules, in two releases")
+        return Pairing(False, "the runs drew their resamples by different rules, from two releases")
     ours, theirs = first.get("arguments") or {}, second.get("arguments") or {}
     for name in _SAME:
         if ours.get(name) != theirs.get(name):
@@ -565,7 +565,7 @@ def compare_manifests_at(how: Pairing, place: Place, first: RunValues, second: R
     if reason := first.unpaired.get(place[2]) or second.unpaired.get(place[2]):
         return Pairing(False, reason)
     if first.groups != second.groups:
-        return Pairing(False, "the runs draw their items in other groups")
+        return Pairing(False, "the runs group their items differently")
     return how
 
 
@@ -637,7 +637,7 @@ def compare(
         run = quote(str(next(iter(find_runs_with(names, Path())), "RUN")))
         first, second = map(quote, names)
         raise UsageError(
-            f"{names[0]} and {names[1]} are no folders of runs.",
+            f"{names[0]} and {names[1]} are not run folders.",
             mend=f"Name two systems after their run: embassay compare {run} -a {first} -b {second}.",
         )
     read = [read_values(folder) for folder in folders]
@@ -646,7 +646,7 @@ def compare(
         return Comparison(protocol, fields=tuple(list_fields(read[0], tasks, datasets, measures)))
     if datasets:
         raise UsageError(
-            "A dataset is chosen, and two systems are compared over all of them.",
+            "A dataset was selected, but two systems are compared over all datasets.",
             mend="Leave it out, or leave out the names of the systems.",
         )
     if a is None:

@@ -41,7 +41,7 @@ from embassay.stats.few_labels import Outlook, forecast_labels
 MORE = (50, 400)
 """How many more items are told of where a bar is undecided."""
 
-_NOT_THERE = "not in this run (-s judges only the systems it names; --as NEW=OLD names one that was renamed)"
+_NOT_THERE = "not in this run (-s tests only the systems it names; --as NEW=OLD maps a renamed one)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class BarVerdict(Estimate):
     """Whether the gate stops for it: missed; or not tested where it had to be, for a bar of its own, for a score that
     is gone, and for a fall that no interval can be held against."""
     ahead: tuple[Outlook, ...] = ()
-    """What more items would buy, for a score that is lower than it was, but not by a test."""
+    """What more items would achieve, for a score that is lower than it was, but not by a test."""
 
 
 STATES: Mapping[bool | None, str] = {True: "met", False: "missed", None: "not tested"}
@@ -139,7 +139,8 @@ def name_verdict(verdict: BarVerdict) -> str:
 
 
 def advise_more_items(verdict: BarVerdict) -> str:
-    """What more items would buy for a bar that lies inside the interval, or for a fall that is no loss yet: how wide it
+    """What more items would achieve for a bar that lies inside the interval, or for a fall that is no loss yet: how
+    wide it
     would be, and the chance of a decision; empty for others.
 
     >>> near = BarVerdict(0.52, 0.46, 0.58, 100, bar="rag.score.P@10[a]>=0.5", met=True, near=True, scale="rag")
@@ -262,7 +263,7 @@ class _Test:
     unpaired: str = ""
     """Why the items of the two runs are not paired; empty where they are."""
     ungraded: str = ""
-    """Why a fall is no verdict: less is graded of the one that may be behind for that alone."""
+    """Why a drop is not a verdict: the gap may only reflect missing grades."""
 
 
 def judge_against(
@@ -287,7 +288,7 @@ def judge_against(
     if now.protocol != base.protocol:
         raise UsageError(
             f"{base.path} is a {base.protocol} run and {now.path} a {now.protocol} run.",
-            mend="Give runs of one protocol.",
+            mend="Give runs of the same protocol.",
         )
     base.check(systems)
     how = compare_manifests(now.manifest, base.manifest)
@@ -352,7 +353,7 @@ def _test_both_runs(
         if same and None not in (*after.headline.interval, *before.headline.interval):
             return _Test(place, system, found, 1.0)
         fell = (shifted.difference or 0.0) < 0
-        why = f"it fell, but whether by chance cannot be told: {found.reason}" if fell else found.reason
+        why = f"it dropped, but this may be chance: {found.reason}" if fell else found.reason
         return _Test(place, system, found, reason=why, stops=fell)
     fall = max(0.0, -(shifted.difference or 0.0))
     return _Test(
@@ -388,7 +389,7 @@ def _make_verdicts(
 
 
 def _forecast_fall(test: _Test, alpha: float) -> tuple[Outlook, ...]:
-    """What more items would buy for a fall that is not found: half of the 95% interval of the difference, and the
+    """What more items would achieve for a fall that is not found: half of the 95% interval of the difference, and the
     chance that a one-sided test at `alpha` finds it."""
     if test.found is None or not test.found.error > 0:
         return ()
@@ -497,7 +498,7 @@ def read_names(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         new, sign, old = pair.rpartition("=")
         if not (new and sign and old):
-            raise UsageError(f"{pair!r} names no two systems.", mend="Write NEW=OLD.")
+            raise UsageError(f"{pair!r} does not name two systems.", mend="Write NEW=OLD.")
         names[old] = new
     return names
 

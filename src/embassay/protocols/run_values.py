@@ -313,7 +313,7 @@ def _suggest_instead(manifest: Mapping[str, Any]) -> str:
     if manifest.get("kind") == "sweep":
         return "A sweep compares its own stacks; see its report."
     if manifest.get("status") == "finished":
-        return "Runs of its kind are not compared with others; hold its scores with `embassay gate --min` or `--max`."
+        return "Runs of its kind are not compared with others; check its scores with `embassay gate --min` or `--max`."
     return "Run its command again with the same --out: finished cells are kept, and it writes them."
 
 

@@ -77,7 +77,7 @@ def read_bar(text: str) -> ScoreThreshold:
     task, _, measure = found["what"].strip().partition(".")
     system, *rest = _KEY.split(found["inside"])
     if not task or not system.strip():
-        raise UsageError(f"{text!r} names no {'system' if task else 'task'}.", mend=_MEND)
+        raise UsageError(f"{text!r} does not name a {'system' if task else 'task'}.", mend=_MEND)
     where = {key: value.strip() for key, value in zip(rest[::2], rest[1::2], strict=True)}
     end: End = found["end"] or "value"  # type: ignore[assignment]
     return ScoreThreshold(found["protocol"], task, measure, system.strip(), found["sign"], number, end, where)
@@ -104,7 +104,7 @@ class ThresholdRows:
             rows = _narrow_rows(rows, column, bar)
         if len(rows) > 1:
             raise UsageError(
-                f"{bar.text} matches {len(rows)} rows.", mend="Name more of dataset, variant, subset, lang."
+                f"{bar.text} matches {len(rows)} rows.", mend="Add dataset, variant, subset or lang."
             )
         self._check_number(bar, rows[0])
         return rows[0]
@@ -114,7 +114,7 @@ class ThresholdRows:
         is_headline = (bar.protocol, bar.task, row.measure) in self.headlines
         if is_headline and numbers.choose_unit(bar.protocol) is numbers.POINTS and abs(bar.number) > 1:
             raise UsageError(
-                f"{bar.text}: no score can reach {bar.number:g}. Thresholds count from 0 to 1; tables show points.",
+                f"{bar.text}: no score can reach {bar.number:g}. Thresholds are between 0 and 1; tables show points.",
                 mend=f"Write {bar.number / 100:g}.",
             )
 
@@ -135,7 +135,9 @@ def read_rows(folder: Path) -> ThresholdRows:
     runs = list(run_folders(folder))
     if not runs:
         raise DataError(
-            "There is no run here", path=folder, mend="Give the folder of a run, or one that holds runs."
+            "There is no run here",
+            path=folder,
+            mend="Give the folder of a run, or a folder that contains runs.",
         )
     results: list[Result] = []
     headlines = set()

@@ -497,7 +497,7 @@ def _say_undecided(quality: Sequence[Answer], answers: Sequence[Answer]) -> str:
         return _say_unasked(quality, answered)
     names = main.may
     if main.basis == "choice" and main.level == "likely":
-        return f"Nothing is tested for search; `choose` picks {main.names[0]} ({main.note})"
+        return f"No search was tested; `choose` picks {main.names[0]} ({main.note})"
     if len(names) < 2:
         return (
             f"{names[0]} may be first {WHERE[main.question.name]}, but that is not certain: {main.how_sure}"

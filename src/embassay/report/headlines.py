@@ -158,7 +158,7 @@ def _name_people(summary: Summary) -> str:
     if human is None or human.mean.value is None:
         return ""
     ranked = sum(place.rank is not None for place in summary.places)
-    place = "" if human.rank is None else f", place {human.rank} of {ranked} by the mean"
+    place = "" if human.rank is None else f", rank {human.rank} of {ranked} by the mean"
     return f"{name_answerers(summary)} {POINTS.text(human.mean.value)}{place}"
 
 
@@ -223,9 +223,7 @@ def _leaders_notes(leads: Sequence[Leading]) -> Iterator[str]:
     points = plain_text(join_names([run.run for run in leads if run.has_points]))
     yield "Higher is better. " + (f"{points}: points, a hundred times the measure." if points else "")
     yield (
-        (
-            "Rank: the ranks that paired tests allow, each run on its own. Overlapping intervals are not a test."
-        )
+        ("Rank: the ranks that paired tests allow, within each run. Overlapping intervals are not a test.")
         if any(leader.rank for run in leads for leader in run.leaders.values())
         else "No ranks: there is nothing to test."
     )
@@ -236,7 +234,7 @@ def _leaders_notes(leads: Sequence[Leading]) -> Iterator[str]:
             yield f"{run.run}: {run.measure}; {run.people}."
     alone = len({name for run in leads for name in run.leaders} - set(list_shared_systems(leads)))
     if alone:
-        yield f"{numbers.format_counted(alone, 'system')} in one later run only: see that run's table."
+        yield f"{numbers.format_counted(alone, 'system')} only in a later run: see that run's table."
 
 
 MOST_ROWS = 300

@@ -598,8 +598,8 @@ def _describe_left_out(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np.
     return [
         (
             f"{group.kind.title}, {group.dataset}: {numbers.format_count(len(rows))} of "
-            f"{numbers.format_counted(len(group.ids), group.kind.noun)}, half of them the worst by every "
-            "measure, half drawn with the seed. All are in items/."
+            f"{numbers.format_counted(len(group.ids), group.kind.noun)}, half of them the worst by every measure, "
+            "half drawn at random with the seed. All are in items/."
         )
         for group, rows in zip(groups, chosen, strict=True)
         if len(rows) < len(group.ids)
@@ -614,8 +614,8 @@ def _summarise_left_out(groups: Sequence[ItemGroup], chosen: Sequence[NDArray[np
     return [
         (
             f"This report of several runs shows {numbers.format_count(shown)} of "
-            f"{numbers.format_counted(total, 'item')}: where not all, half of them the worst by every measure, "
-            "half drawn with the seed. The report of each run has more, its folder items/ all."
+            f"{numbers.format_counted(total, 'item')}: where not all, half of them the worst by every measure, half "
+            "drawn at random with the seed. The report of each run has more; its folder items/ has all."
         )
     ]
 

@@ -40,32 +40,31 @@ WORDINGS = {
     "pteb": Wording(
         "The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets, a dataset’s the "
         "mean over the runs of the paraphraser; a dataset of several languages is the mean over them.",
-        "95%, corrected for bias and for few items. Score and drop of a dataset: bootstrap on two levels, items "
-        "(paired between the original and its paraphrases) and runs. The drop over datasets also has an interval from "
-        "a mixed model with dataset and run as random effects. A dataset of one clustering set has no interval over "
-        "sets.",
+        "95%, corrected for bias and for few items. For the score and drop of a dataset: bootstrap on two levels, "
+        "items (original and paraphrases paired) and runs. The drop over datasets also has an interval from "
+        "a mixed model with dataset and run as random effects. A dataset with a single clustering set has no "
+        "interval over sets.",
         "docs/pteb.md",
     ),
 }
 WORDINGS["mteb"] = Wording(
-    "The main score of each task as it was published. Nothing was run here, and there are no values of single items.",
-    "None: published results come without the items that an interval is drawn from.",
+    "The main score of each task as it was published. Nothing was run here, and there are no values for single items.",
+    "None: published results lack the items needed for an interval.",
     "docs/interchange.md",
-    "results.jsonl (every score) and the published files as they came",
+    "results.jsonl (every score) and the published files, unchanged",
 )
 WORDINGS["calibration"] = Wording(
-    "Skill: 1 minus the log loss of the fitted probabilities on pairs held out, over that of the base rate; mean over "
-    "datasets. Thresholds and curves are of one system on one dataset.",
-    "Of a probability: exact, from the binomial bounds of the nearest pairs that score less and that score more. Of a "
-    "threshold: a promise, tested in a fixed order. Of skill: 95%, bootstrap over the pairs.",
+    "Skill: 1 minus the log loss of the fitted probabilities on held-out pairs, divided by the log loss of the base "
+    "rate; mean over datasets. Thresholds and curves are for one system on one dataset.",
+    "For a probability: exact, from the binomial bounds of the nearest lower-scoring and higher-scoring pairs. For "
+    "a threshold: a guarantee, tested in a fixed order. Of skill: 95%, bootstrap over the pairs.",
     "docs/calibration.md",
     f"{FILES}, calibrations/ (a file per system and dataset, for `eb.calibration`)",
 )
 WORDINGS["choose"] = Wording(
     "Each system’s chance of being best on these documents, and its expected regret, from signals "
     "whose weights were fitted on labelled public collections; labels update both.",
-    "Of a difference: 95%, from what the weights failed to predict on collections left out, wider "
-    "where systems disagree.",
+    "Of a difference: 95%, from the prediction errors on left-out collections; wider if systems disagree.",
     "docs/choose.md",
 )
 WORDINGS |= {
@@ -79,18 +78,19 @@ WORDINGS |= {
     "hteb": replace(
         WORDINGS["pteb"],
         overall=(
-            "Of each dataset: the mean over runs of the score under each transformation, an axis the plain mean of its "
-            "transformations, the total the plain mean of the axes. Over datasets: plain means, every dataset with "
-            "equal weight, with no level of tasks. The original is scored on the items that have a transformed text."
+            "Per dataset: the mean score over runs for each transformation; an axis is the plain mean of its "
+            "transformations, the total the plain mean of the axes. Over datasets: plain means with equal weight, "
+            "without averaging by task first. The original is scored on the items that have a transformed text."
         ),
         intervals="95%, bootstrap over the items of each dataset, the same ones for every transformation, and over "
-        "runs, corrected for bias and for few of either.",
+        "runs, corrected for bias and for small numbers of either.",
         pages="docs/hteb.md",
     ),
     "judge": replace(
         WORDINGS["pteb"],
         overall="Spearman correlation of a judge’s ratings with the gold scores of a dataset, mean over datasets. "
-        "Error: mean distance of rating and gold on 0 to 5, pairs of all datasets together. A pair without a rating is "
+        "Error: mean distance between rating and gold on the scale from 0 to 5, over the pairs of all datasets. A "
+        "pair without a rating is "
         "left out and counted; over 5% there is no score.",
         intervals="95%, bootstrap over the pairs of each dataset, corrected for bias and for few items.",
     ),
@@ -98,25 +98,25 @@ WORDINGS |= {
         WORDINGS["pteb"],
         overall=(
             "Similarity: mean rating of text and paraphrase by the judge, 0 to 5. Edit distance: words changed, over "
-            "the longer of the two. Seconds: what the server took per text. Each a mean over the distinct texts of a "
-            "dataset, then over datasets. With over 5% lacking a paraphrase or rating, there is no value."
+            "the longer of the two. Seconds: the server’s time per text. Each is a mean over the distinct texts of "
+            "a dataset, then over datasets. If over 5% lack a paraphrase or rating, there is no value."
         ),
         intervals="95%, bootstrap over the texts of each dataset, corrected for bias and for few items.",
     ),
     "validation": replace(
         WORDINGS["pteb"],
-        overall="The mean rating of a language is over its pairs, a pair being the mean of its ratings; of all "
-        "languages the mean of their means. Alpha is Krippendorff’s, ordinal.",
+        overall="The mean rating of a language is the mean over its pairs of each pair’s mean rating; for all "
+        "languages, the mean of their means. Alpha is Krippendorff’s, ordinal.",
         intervals="95%, bootstrap over pairs; shares by Wilson.",
     ),
 }
 WORDINGS["score"] = Wording(
     "The mean over queries where a measure is defined; the others are counted. RA-nWG weighs grades 5, 4 and 3 by "
     "how rare they are in a query’s judgements, summed over the first K and divided by the best sum that any K "
-    "documents reach. PROC is the same for the best K of the run’s own list, or of the pool given; %PROC is how much "
-    "of it is reached.",
-    "95%, bootstrap over queries, those that share a relevant document together, corrected for bias and for few "
-    "queries; the same resamples for every run.",
+    "documents reach. PROC is the same for the best K of the run’s own list, or of the pool given; %PROC is the "
+    "share of it that is reached.",
+    "95%, bootstrap over queries (queries that share a relevant document are drawn together), corrected for bias "
+    "and for few queries; the same resamples for every run.",
     "docs/rag_score.md",
     FILES.replace("comparisons.json", "score.json (all that this page shows), comparisons.json"),
 )
@@ -126,16 +126,17 @@ WORDINGS["golden"] = replace(
     "reciprocal rank fusion, S4 has a judge grade every passage from 1 to 5, S5 keeps the best whole grades, S6 has "
     "the judge order what is kept, a few passages at a time. Claims are what the ranking engine expects of its own "
     "order.",
-    intervals="95%, bootstrap over questions; of shares of repeated items over the items.",
+    intervals="95%, bootstrap over questions; for shares of repeated items, over the items.",
     pages="docs/golden.md",
-    files="golden.json (all that this page shows), a folder per question with what each stage left, export/ (qrels, "
+    files="golden.json (all that this page shows), a folder per question with the output of each stage, export/ "
+    "(qrels, "
     "JSON Lines, BEIR), tables/, results.jsonl and spending.jsonl",
 )
 WORDINGS["questions"] = replace(
     WORDINGS["score"],
     overall=(
         "Kept: the share of the questions written that passed every check; a second call checks whether "
-        "the passage answers it. Of questions that nearly repeat each other the first counts."
+        "the passage answers it. Of near-duplicate questions, the first counts."
     ),
     intervals="95%, Wilson’s, over the questions written.",
     pages="docs/documents.md",
@@ -144,25 +145,25 @@ WORDINGS["questions"] = replace(
 WORDINGS["sweep"] = replace(
     WORDINGS["score"],
     overall=(
-        "A stack is what retrieves and orders: encoder, dimensions, index, K candidates, reranker, mode. "
-        "Its quality is a mean over queries, over several datasets a mean of their means. p50: the "
-        "median over sessions for each query, then the median over queries; p95: over all samples. A "
-        "stack is dominated where another one is no worse in price, time and quality, and better in one. "
-        "%PROC is the share of what the candidates allow, a ratio of means."
+        "A stack consists of encoder, dimensions, index, K candidates, reranker and mode. "
+        "Its quality is a mean over queries or, with several datasets, a mean of their means. p50: the "
+        "median over sessions for each query, then the median over queries; p95: over all samples. A stack is "
+        "dominated if another is no worse in price, time and quality, and better in one of them. "
+        "%PROC is the share reached of what the candidates allow, a ratio of means."
     ),
     intervals="95%, percentile bootstrap over queries, the same resamples for every stack; times over timed queries. "
-    "Shares of winners: how often the rule takes a stack when queries and timed queries are drawn again.",
+    "Shares of winners: how often the rule selects a stack when queries and timed queries are resampled.",
     pages="docs/sweep_findings.md",
     files="sweep.json (all that this page shows), tables/, results.jsonl",
 )
 WORDINGS["names"] = replace(
     WORDINGS["score"],
     overall=(
-        "A query asks for works by an author on a topic. Name margin: similarity to the right passage "
-        "minus that to the closer of two impostors on the topic; topic margin: minus that to the "
-        "author’s passage on another topic. Mean over queries of each run, then over runs. An ablation "
-        "rewrites the same bundles; its percent is the mean of the rows’ changes where the base margin "
-        "is 0.02 or more. Retrieval, which we added, searches all bundles’ passages."
+        "A query asks for works by an author on a topic. Name margin: similarity to the right passage minus "
+        "similarity to the closer of two impostors on the topic; topic margin: minus similarity to the author’s "
+        "passage on another topic. Mean over the queries of each run, then over runs. An ablation "
+        "rewrites the same bundles; its percent is the mean change over rows with a base margin of 0.02 or more. "
+        "Retrieval, which we added, searches the passages of all bundles."
     ),
     intervals="95%, bootstrap over queries, each with all its runs, corrected for bias and few queries.",
     pages="docs/probes.md",
@@ -170,31 +171,30 @@ WORDINGS["names"] = replace(
 )
 WORDINGS["noise"] = replace(
     WORDINGS["names"],
-    overall="Small talk at five levels surrounds a question that stays word for word. Drop: similarity to what is "
-    "meant (the need in plain words, or the best passage) of the clean question minus that of the noisy one. "
-    "Recovered: the share of that drop that rewriting brings back. Retrieval measures use the same questions.",
+    overall="Small talk at five levels surrounds an unchanged question. Drop: the clean question’s similarity to "
+    "its meaning (the bare request, or the best passage) minus the noisy question’s. "
+    "Recovered: the share of that drop that rewriting recovers. Retrieval measures use the same questions.",
 )
 WORDINGS["sessions"] = Wording(
-    "Evidence: the share of a question's documents of grade 4 or 5 that the calls of its session surfaced together; "
+    "Evidence: the share of a question's documents with grade 4 or 5 that all calls of its session found together; "
     "after the first, second, third and last call. Mean over the questions that have evidence and a session; the "
-    "others are counted. Of a replay, bounds from the first call that answered otherwise than was recorded.",
-    "95%, bootstrap over sessions; shares by Wilson. Differences of two stacks: paired bootstrap over the questions "
-    "of both, p by Holm.",
+    "others are counted. For a replay, bounds from the first call whose answer differs from the recording.",
+    "95%, bootstrap over sessions; shares by Wilson. Differences between two stacks: paired bootstrap over the "
+    "questions of both, with Holm-corrected p.",
     "docs/rag_score.md",
     "sessions.jsonl (every session's figures), retrieved/ (answers of a replay), tables/, results.jsonl",
 )
 WORDINGS["versions"] = Wording(
-    "Current first: the share of questions whose current passage ranks above an old version of it, of those whose "
-    "first passages hold either; equal scores count half. Copies: the share of the first passages that repeat "
-    "another. Each as found, and after recency and deduplication of the same lists.",
+    "Current first: among questions whose first passages include either version, the share whose current passage "
+    "ranks above its old version; ties count half. Copies: the share of the first passages that repeat another. "
+    "Both are shown without a remedy, and after recency and deduplication of the same lists.",
     "95%, bootstrap over questions, corrected for bias and for few questions.",
     "docs/probes.md",
 )
 WORDINGS["trace"] = Wording(
-    "The share of needed passages (grade 4 or 5) that are lost at each stage: found by no search, dropped by a later "
-    "stage, or ranked below what the prompt takes.",
-    "95%, bootstrap over questions, each with all its passages; exact (Clopper and Pearson) where none or all are "
-    "lost.",
+    "The share of needed passages (grade 4 or 5) that are lost at each stage: found by no search, dropped by a "
+    "later stage, or ranked too low for the prompt.",
+    "95%, bootstrap over questions, each with all its passages; exact (Clopper-Pearson) if none or all are lost.",
     "docs/rag_score.md",
     "trace.json (every passage's ranks), tables/, results.jsonl",
 )
@@ -202,19 +202,19 @@ WORDINGS["hume"] = Wording(
     "The unweighted mean over all pairs of dataset and language. A pair’s human score: majority vote, then accuracy "
     "(classification); mean rating, then Spearman (STS); mean over annotators of V-measure (clustering) and of MAP "
     "with ties as blocks (reranking). Models are scored on the same items; they get the "
-    "number of clusters and labelled examples, which people do not. Percent of human is 100 times one over the "
-    "other. Low agreement: κ or ARI under 0.4, Spearman under 0.6.",
-    "Of people: Wilson (classification), Fisher z (STS), lowest to highest annotator (clustering, "
-    "reranking), which is not a 95% interval; with one annotator there, Wilson’s as if the score "
-    "were a share. Lying outside it is not a test result.",
+    "number of clusters and labelled examples, which people do not. Percent of human is 100 times the model’s score "
+    "divided by people’s. Low agreement: κ or ARI under 0.4, Spearman under 0.6.",
+    "Of people: Wilson (classification), Fisher z (STS), lowest to highest annotator (clustering, reranking), which "
+    "is not a 95% interval; with one annotator, Wilson’s interval as if the score were a share. Lying outside it is "
+    "not a test result.",
     "docs/hume.md",
     "summary.json (all that this page shows), tables/ (CSV and Markdown), results.jsonl (every number with interval "
     "and n)",
 )
 CORRECTED = "corrected.json"
 BY_PEOPLE = (
-    "95%, Student’s t over what people graded: the judge’s mean, corrected by how far people’s grades of a sample lie "
-    "from it. A value covers queries that people graded whole, or single passages, as its row says."
+    "95%, Student’s t over what people graded: the judge’s mean, corrected by its distance from people’s grades on "
+    "a sample. Each row says whether it covers queries that people graded completely, or single passages."
 )
 """How the intervals of a scoring were made whose judge people’s grades correct."""
 
@@ -234,10 +234,10 @@ OTHER = Wording(
 )
 """Of a protocol of another package, whose tasks say the rest."""
 PAPER_DEFAULTS: Mapping[str, tuple[Any, str]] = {
-    "preference_ties": ("second", "where a tie in a comparison goes [A9]"),
+    "preference_ties": ("second", "how a tie in a comparison counts [A9]"),
     "positive": ("second", "the positive class of precision and recall [A10]"),
     "robustness_edits": ("all", "the extreme edit of each kind, or their average [A14]"),
-    "numerize_both_cases": (False, "digits for capital letters too"),
+    "numerize_both_cases": (False, "digits also for capital letters"),
     "delete_next_if_space": (False, "what is deleted at a space [A11]"),
     "edits": ("paper", "how texts are edited [A16]"),
     "needle": ("", "the text that is inserted; empty: ours [A16]"),
@@ -289,13 +289,14 @@ SCALES = {
     "sage": ProtocolScale(
         "Does similarity agree with people, survive typos, notice changed meaning, track lost text, "
         "cluster and retrieve?",
-        "Five tasks from 0 to 1, higher is better; overall is their plain mean, and a system that lacks one has none.",
+        "Five tasks from 0 to 1, higher is better; overall is their plain mean; a system without all five tasks has "
+        "no overall score.",
         (
             "Robustness of 0.333 is the floor for a system that only ignores noise. See the shares.",
             "Sensitivity does not start at 0: constant, which always answers 1, has 0.683.",
             "Preference of 0.5 is chance, not half of the maximum.",
-            "Retrieval is a share of the system’s own clean result: a poor retriever can keep all of it. A share "
-            "above 1 is chance, with few queries.",
+            "Retrieval is a share of the system’s own clean result: a poor retriever can keep all of it. With few "
+            "queries, a share above 1 is chance.",
             "Clustering is not corrected for chance: compare with random.",
         ),
     ),
@@ -307,8 +308,8 @@ SCALES = {
             "A paraphrase that changes the meaning costs every system: ratings of paraphrases show how far to trust "
             "a loss.",
             "A small loss from a low score is not robustness: a system that finds nothing loses nothing.",
-            "Systems without vectors classify and cluster by another method and are ranked separately.",
-            "Another paraphraser or prompt gives a different change; the interval covers only runs of this one.",
+            "Systems without vectors classify and cluster by a different method and are ranked separately.",
+            "A different paraphraser or prompt gives a different change; the interval covers only runs of this one.",
         ),
     ),
     "hteb": ProtocolScale(
@@ -318,15 +319,15 @@ SCALES = {
         (
             "A transformation that changes the meaning costs every system: lengths, copies and "
             "people’s ratings show how far to trust a loss.",
-            "Translation turns pairs in two languages into pairs in one: such data get easier, not harder.",
-            "Ranks by axis are not tests; intervals of one system’s axes overlap or not for the same items.",
-            "Another transformer gives different texts; the interval covers only runs of this one.",
+            "Translation turns pairs in two languages into pairs in one, which makes such data easier, not harder.",
+            "Ranks by axis are not tests, and the intervals of a system’s axes share the same items.",
+            "A different transformer gives different texts; the interval covers only runs of this one.",
         ),
     ),
     "original": ProtocolScale(
-        "How well does a system do each task on the texts as they are?",
+        "How well does a system perform each task on the original texts?",
         "The task’s own measure times 100.",
-        ("Systems without vectors classify and cluster by another method and are ranked separately.",),
+        ("Systems without vectors classify and cluster by a different method and are ranked separately.",),
     ),
     "judge": ProtocolScale(
         "Which language model rates similarity as people do?",
@@ -336,27 +337,27 @@ SCALES = {
     ),
     "paraphrasers": ProtocolScale(
         "Which language model paraphrases texts and keeps their meaning?",
-        "Similarity of text and paraphrase as a judge rates it, 0 to 5, and the share of words changed, 0 to 1.",
+        "Similarity of text and paraphrase as rated by a judge, 0 to 5, and the share of words changed, 0 to 1.",
         (
             "A model that copies has a similarity of 5: read both columns together.",
             "The ratings are a language model’s, not people’s.",
         ),
     ),
     "validation": ProtocolScale(
-        "Do people find that the paraphrases keep the meaning?",
+        "Do the paraphrases keep the meaning, according to people?",
         "Mean rating from 0 to 5; 3.0 is the paper’s threshold. Alpha is the raters’ agreement; 1 is perfect.",
         ("A mean above the threshold does not mean that every paraphrase is good: see the shares.",),
     ),
     "golden": ProtocolScale(
-        "Which passages contain the evidence for each question, by a judge’s grades?",
-        "Grades from 1 (nothing to do with it) to 5 (answers it). Everything scored with this set depends on them.",
+        "Which passages contain the evidence for each question, according to a judge?",
+        "Grades from 1 (irrelevant) to 5 (answers the question). Every score from this set depends on them.",
         (
-            "Where the judge is a language model, its grades are not people’s until people have checked a sample.",
-            "A passage that no search proposed was never graded: it counts as not judged, not as bad.",
+            "If the judge is a language model, have people check a sample before you treat its grades as theirs.",
+            "A passage that no search found was never graded: it counts as unjudged, not as bad.",
         ),
     ),
     "questions": ProtocolScale(
-        "What can be asked about these documents, and where is the answer?",
+        "What can users ask about these documents, and where is the answer?",
         "Kept: the share of questions that passed every check, 0 to 1.",
         (
             "A question has one judged passage, the one it was written about; others may answer it too.",
@@ -365,43 +366,44 @@ SCALES = {
     ),
     "score": ProtocolScale(
         "Do the K passages in the prompt contain the decisive evidence?",
-        "RA-nWG from 0 to 1: the worth of the first K as a share of the best that any K could have. "
-        "N-Recall4+ is the share of good passages that fit; Harm is the share of poor ones, lower is "
-        "better. PROC is the best that the pool allows, and %PROC how much of it is reached.",
+        "RA-nWG from 0 to 1: the value of the first K as a share of the best possible K. "
+        "N-Recall4+ is the share of good passages found, of those that fit; Harm is the share of poor ones, lower "
+        "is better. PROC is the best that the pool allows, and %PROC the share of it that is reached.",
         (
             "Order inside the K does not count.",
             "1 does not mean that an answer is right, only that the evidence is in the prompt.",
-            "The same value on two sets of judgements is not the same quality.",
+            "Equal values on different judgements do not mean equal quality.",
         ),
     ),
     "sweep": ProtocolScale(
-        "What do time and money buy?",
+        "How much quality do time and money buy?",
         "A stack is on the frontier if no other is as cheap, as fast and as good, and better in one "
         "of them. p50 is the median time of a query; one in twenty takes longer than p95.",
         (
-            "Times hold for this machine and this corpus; on larger corpora, indexes rank differently.",
-            "Prices are those of the date shown with them.",
+            "Times apply to this machine and corpus; on larger corpora, indexes rank differently.",
+            "Prices are from the date shown with them.",
             "The recommendation is only as good as its budget.",
         ),
     ),
     "names": ProtocolScale(
-        "Does similarity tell whose name a text carries?",
-        "Name margin: similarity to the right passage minus that to the closer impostor. Above 0 the right one wins.",
+        "Does similarity distinguish names in a text?",
+        "Name margin: similarity to the right passage minus similarity to the closer impostor. Above 0, the right "
+        "passage wins.",
         (
-            "Margins of two systems cannot be compared, as each has its own scale; percentages of change can.",
+            "Margins of two systems cannot be compared because each has its own scale; percent changes can.",
             "A smaller margin may not cost retrieval: compare recall.",
         ),
     ),
     "noise": ProtocolScale(
         "How does small talk around a question affect search?",
         "Drop in percent of the clean question's similarity to its meaning; 0 means no harm.",
-        ("A drop in similarity matters only where another passage overtakes: see what retrieval loses.",),
+        ("A drop in similarity matters only if another passage overtakes: look at the loss in retrieval.",),
     ),
     "hume": ProtocolScale(
-        "How do people do on the same items, and how well do they agree?",
+        "How do people perform on the same items, and how well do they agree?",
         "The task’s own measure times 100 for people and systems. Percent of human is the ratio of the two.",
         (
-            "Above people is not better than people: where annotators disagree, gold is in doubt, "
+            "A score above people’s does not mean better than people: where annotators disagree, gold is in doubt, "
             "and a system may only have learned how such labels are made. Check the agreement first.",
             "The range of two annotators is not a 95% interval, and lying outside it is not a test "
             "result. The paired difference is.",
@@ -410,54 +412,56 @@ SCALES = {
         ),
     ),
     "sessions": ProtocolScale(
-        "How much of the evidence do all searches of an agent surface together?",
-        "From 0, no document of grade 4 or 5 was surfaced, to 1, all of them.",
+        "How much of the evidence do all of an agent’s searches find together?",
+        "From 0 (no document of grade 4 or 5 was found) to 1 (all of them).",
         (
-            "More calls surface more: compare what full evidence took, too.",
-            "A replay asks what was recorded; an agent that saw other answers would have asked otherwise. The bounds "
-            "say how far that could move the share.",
-            "Surfaced is not used: the answer may still be wrong.",
+            "More calls find more: also compare what it took to find all the evidence.",
+            "A replay repeats the recorded questions; an agent that saw other answers might have asked other "
+            "questions. The bounds say how far that could change the share.",
+            "Found does not mean used: the answer may still be wrong.",
         ),
     ),
     "versions": ProtocolScale(
         "Do old versions of a passage outrank the current one, and do copies fill the list?",
-        "Current first is a share from 0 to 1; 0.5 is by chance, as nothing in a text says which version is current.",
+        "Current first is a share from 0 to 1; 0.5 is chance, because nothing in a text says which version is current.",
         (
-            "The old versions are made: one number, date, status or negation was changed.",
+            "The old versions are synthetic: one number, date, status or negation was changed.",
             "A store with dates can do better than any ranking of texts here.",
-            "Deduplication may keep the old version alone: see “only old”.",
+            "Deduplication may keep only the old version: see “only old”.",
         ),
     ),
     "trace": ProtocolScale(
-        "At which stage of a pipeline are the passages lost that questions need?",
-        "The share of needed passages lost at a stage, from 0 to 1; the shares and what is in the prompt add up to 1.",
+        "At which stage of the pipeline are needed passages lost?",
+        "The share of needed passages lost at a stage, from 0 to 1; these shares and the share in the prompt add up "
+        "to 1.",
         (
             "A passage that no search finds cannot be brought back by a reranker.",
-            "Only judged passages are followed: others may answer as well.",
+            "Only judged passages are followed; others may also answer.",
         ),
     ),
     "calibration": ProtocolScale(
-        "How likely are two texts to mean the same, given their similarity, and from which similarity can you accept?",
+        "How likely are two texts of a given similarity to mean the same, and above which similarity can you accept "
+        "them?",
         "Skill is the share of the uncertainty that the similarity removes: 0 is none, 1 all.",
         (
-            "A guarantee holds for pairs like the labelled ones; the gaps show kinds of pairs where it does not.",
+            "A guarantee holds for pairs like the labelled ones; the gaps show kinds of pairs for which it does not.",
             "Thresholds of different systems cannot be compared: each has its own scale.",
         ),
     ),
     "choose": ProtocolScale(
-        "Which system should search these documents, when nothing has been judged?",
-        "P(best) is the chance of being the best of these systems; regret is how far below the best "
-        "nDCG@10 a system lies.",
+        "Which system should search these documents, without any judgements?",
+        "P(best) is the chance of being the best of these systems; regret is a system’s expected distance below the "
+        "best nDCG@10.",
         (
-            "It is a forecast from the documents themselves, not a measurement: judged questions give one.",
+            "It is a forecast from the documents themselves; to measure, you need judged questions.",
             "It was fitted on short English collections; on others its chances may be off.",
         ),
     ),
     "mteb": ProtocolScale(
-        "What has been published for these systems?",
-        "The main score of each task as it was published, from 0 to 1 where the task has no other scale.",
+        "Which results have been published for these systems?",
+        "The main score of each task as it was published, from 0 to 1 unless the task has another scale.",
         (
-            "There are no single items behind it, so no interval, no test and no rank.",
+            "There are no single items behind it, so there is no interval, no test and no rank.",
             "Results of different revisions of a model or of the data cannot be compared.",
         ),
     ),
@@ -473,8 +477,8 @@ def explain_reading(runs: Sequence[ReportRun]) -> Iterator[Block]:
     yield Verdict(
         ("How to read this report",),
         ((
-            "Each number holds for these items, with its uncertainty. Every page gives the finding "
-            "first, then a figure, then the numbers; ", Link("Method", "method"), " says how each was made.",
+            "Each number applies to these items, with its uncertainty. Every page gives the finding "
+            "first, then a figure, then the numbers; ", Link("Method", "method"), " explains how each was made.",
         ),)
     )  # fmt: skip
     yield Heading("Marks and numbers", "reading-marks")
@@ -483,7 +487,7 @@ def explain_reading(runs: Sequence[ReportRun]) -> Iterator[Block]:
     yield Terms(_verb_terms(record.alpha))
     yield Heading("Where a value is missing", "reading-states")
     yield Terms(STATES)
-    yield Heading("What each scale says, and what it does not", "reading-scales")
+    yield Heading("What each scale means, and what it does not", "reading-scales")
     for kind in KINDS:
         if kind in kinds & set(SCALES):
             scale = SCALES[kind]
@@ -496,9 +500,10 @@ def _value_terms(correction: str) -> Iterator[Term]:
     yield _make_term(
         "reading-interval", "The tick and the bar",
         "The tick is the value on these items. The bar is its 95% interval: of 100 intervals made from items of the "
-        "same kind, about 95 hold the true value.",
-        "It covers the draw of items (in PTEB also of runs), not other data or languages, another paraphraser or "
-        "judge, wrong gold labels, or a model that has seen the data. It is not where 95% of items lie. A value "
+        "same kind, about 95 contain the true value.",
+        "It covers the random choice of items (in PTEB also of runs), not other data or languages, another "
+        "paraphraser or judge, wrong gold labels, or a model that has seen the data. It is not where 95% of items "
+        "lie. A value "
         "without a bar has no interval, such as a price."
     )  # fmt: skip
     yield _make_term(
@@ -510,19 +515,19 @@ def _value_terms(correction: str) -> Iterator[Term]:
     yield _make_term(
         "reading-overlap",
         "Bars that overlap",
-        "That shows nothing: both systems saw the same items, and what is hard for one is hard for the other. The "
-        "difference has its own interval, and that is what is tested.",
+        "Overlap shows nothing: both systems saw the same items, and items that are hard for one are hard for the "
+        "other. The difference has its own interval, which is what is tested.",
     )
     yield _make_term(
         "reading-bold",
         "Bold",
-        "The best value of a task before rounding, and all that cannot be told apart from it.",
+        "The best value of a task before rounding, and all values that cannot be told apart from it.",
     )
     yield _make_term(
         "reading-n",
         "n, and grey values",
-        f"n is the number of items behind a value. Under {FEW} the value is grey and never leads a "
-        "finding; under 50 an interval is a rough guide.",
+        f"n is the number of items behind a value. With n under {FEW}, the value is grey and never leads a finding; "
+        "under 50, an interval is only a rough guide.",
     )
     yield _make_term(
         "reading-points",
@@ -533,12 +538,12 @@ def _value_terms(correction: str) -> Iterator[Term]:
         "reading-reference",
         "constant and random",
         "Baselines that ignore the text: one always answers 1, the other draws at random. They are "
-        "never ranked. A system that scores no higher has not shown anything on that task.",
+        "never ranked. A system that scores no higher has not proved anything on that task.",
     )
     yield _make_term(
         "reading-items",
         "One item",
-        "An item helps to see why. It does not show which system is better: that takes all n items.",
+        "A single item helps you see why. It does not show which system is better: that takes all n items.",
     )
 
 
@@ -564,7 +569,7 @@ def _verb_terms(alpha: float) -> tuple[Term, ...]:
         ),
         _make_term(
             "reading-loses", "loses 4.1 points (3.3–4.9)", "The change, with its 95% interval.",
-            "Where the interval reaches 0, there may be no loss.",
+            "If the interval reaches 0, there may be no loss.",
         )
     )  # fmt: skip
 
@@ -576,5 +581,5 @@ STATES = (
     ),
     _make_term("reading-not-run", "not run", "Planned. The same command continues."),
     _make_term("reading-undefined", "n/a", "Not defined here, such as a correlation of equal ratings."),
-    _make_term("reading-none", numbers.NONE, "There is none, such as the dimensions of bm25."),
+    _make_term("reading-none", numbers.NONE, "There is no such value, for example dimensions for bm25."),
 )

@@ -29,8 +29,8 @@ STEPS = (4, 3, 2, 0)
 PRINTED = 20
 """Questions that a terminal shows."""
 MEANS = (
-    f"The place of the right passage; – where it was not found. Systems differ where one has it first, in the first "
-    f"{BANDS[1]} or in the first {LOOKED_AT}, and another has not; all fail where none has it in the first {LOOKED_AT}."
+    "The rank of the right passage; – if it was not found. Systems differ if one has it first, in the first "
+    f"{BANDS[1]} or in the first {LOOKED_AT}, and another does not; all fail if none has it in the first {LOOKED_AT}."
 )
 
 
@@ -92,8 +92,8 @@ def _make_grid(matrix: Matrix, id: str) -> QuestionGrid:
 def _describe_left_out(matrix: Matrix) -> Iterator[str]:
     if matrix.left_out:
         yield (
-            f"The {len(matrix.rows):,} questions that matter first are shown, those that tell systems apart before the "
-            f"others; {matrix.left_out:,} are left out."
+            f"The {len(matrix.rows):,} questions that matter most are shown, starting with those on which systems "
+            f"differ; {matrix.left_out:,} are left out."
         )
     if matrix.more_systems:
         yield f"{numbers.format_counted(matrix.more_systems, 'more system')} left out."
@@ -131,4 +131,4 @@ def _describe_totals(matrix: Matrix) -> str:
     said = ", ".join(
         f"{matrix.total[name]:,} {words}" for name, words in OUTCOMES.items() if matrix.total.get(name)
     )
-    return f"{counted} on {matrix.dataset}: {said}. Places of the right passage."
+    return f"{counted} on {matrix.dataset}: {said}. Ranks of the right passage."

@@ -308,7 +308,7 @@ def _option_choices(record: Record) -> tuple[OpenPoint, ...]:
     ]
     tokenizer = (record.manifest.get("tokenizer") or {}).get("name")
     if record.kind == "sage" and tokenizer:
-        words = "tokens of classical metrics and of spans; the paper has cl100k"
+        words = "tokens for classical metrics and spans; the paper uses cl100k"
         choices.append(OpenPoint("tokenizer", words, str(tokenizer), tokenizer == PAPER_TOKENIZER))
     return tuple(choices)
 
@@ -398,7 +398,7 @@ def _paraphraser_facts(record: Record) -> list[tuple[str, Any]]:
             choices.append((f"prompt {called}, version {prompt.get('version')}", words))
     if generation := arguments.get("generation"):
         choices.append(("sampling", ", ".join(f"{name} {value}" for name, value in generation.items())))
-    kept = "stands for itself" if arguments.get("on_failure") == "original" else "is left out of both sides"
+    kept = "stands for itself" if arguments.get("on_failure") == "original" else "is left out on both sides"
     copies = "left out" if arguments.get("exclude_copied") else "kept"
     return [
         *choices,

@@ -15,7 +15,9 @@ from embassay.report.record import OVERALL, Record, label_names
 from embassay.report.runs import ReportRun
 
 MAIN = "main_score"
-UNPAIRED = "from the stated intervals, by unpaired tests: published scores come without the items behind them"
+UNPAIRED = (
+    "from the stated intervals, with unpaired tests: published scores come without the items behind them"
+)
 MOST_ROWS, MOST_COLUMNS = 300, 24
 """Systems and tasks in a table; all are in results.jsonl."""
 
@@ -35,8 +37,8 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from map(Text, _left_out(record, names, types))
     yield Heading("Main scores", "mteb-tables")
     yield Text(
-        "As published, higher is better. Systems are ordered by their mean over all tasks, those "
-        "that lack one last. A mean over types of task is not a score for any of them."
+        "As published, higher is better. Systems are ordered by their mean over all tasks, those that lack a task "
+        "come last. A mean over types of task is not a score for any of them."
     )
     if means := _means_table(record, names, types):
         yield means

@@ -172,8 +172,8 @@ def _unwritten_notes(record: Record) -> Iterator[Note]:
         yield Note(
             "lost",
             f"{what} could not be rewritten by {name} ({failed['first']}).",
-            "They are left out, before and after rewriting; with over 5% there is no value.",
-            "Repeat the command to ask again.",
+            "They are left out, before and after rewriting; if over 5% fail, there is no value.",
+            "Repeat the command to try again.",
         )
 
 
@@ -185,7 +185,7 @@ def _waiting_notes(record: Record) -> Iterator[Note]:
             f"{waiting} of {numbers.format_counted(len(record.cells), 'cell')} "
             + ("has" if waiting == 1 else "have")
             + " not run yet.",
-            "Scores over all datasets are missing where a cell is.",
+            "Scores over all datasets are missing wherever a cell is missing.",
             "Repeat the command to continue.",
         )
 
@@ -239,7 +239,7 @@ def _small_notes(record: Record) -> Iterator[Note]:
     places: dict[tuple[int, str], list[str]] = {}
     for (n, dataset), names in sorted(tasks.items()):
         places.setdefault((n, ", ".join(sorted(names))), []).append(dataset)
-    for grey, few in ((True, "Values from them are shown grey."), (False, "Intervals are wide.")):
+    for grey, few in ((True, "Their values are shown in grey."), (False, "Intervals are wide.")):
         told = [
             f"n = {n} on {plain_text(join_names(datasets))} ({names})"
             for (n, names), datasets in places.items()
@@ -342,7 +342,7 @@ def outlook_table(
     names: Sequence[str] = (),
     labels: Sequence[float] | None = None,
     price: float | None = None,
-    chance: str = "Chance to tell them apart",
+    chance: str = "Chance of telling them apart",
     unit: numbers.Unit = numbers.SCORE,
 ) -> Table:
     """A line per step, after what it is for in `names`; with the `labels` that each unit of it takes, and what these
@@ -380,7 +380,7 @@ class UndecidedDifference:
 
 def open_table(
     title: str, of: str, found: Sequence[UndecidedDifference], *, most: int | None = None, price: float | None = None,
-    chance: str = "Chance to tell them apart", unit: numbers.Unit = numbers.SCORE
+    chance: str = "Chance of telling them apart", unit: numbers.Unit = numbers.SCORE
 ) -> Table:  # fmt: skip
     """What more units would buy for each difference, those that are nearest to a decision first, `most` of them."""
     nearest = sorted(found, key=lambda gap: -abs(gap.difference) / gap.half)[:most]

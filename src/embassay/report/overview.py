@@ -586,7 +586,7 @@ def _unfinished_verdict(record: Record) -> Verdict:
     if claim.n == claim.of:
         return Verdict(
             ("No system has a value for every task, so none is ranked",),
-            (("Every cell is finished; the notes say what has no value, and why.",),),
+            (("Every cell is finished; the notes say which values are missing, and why.",),),
             (claim,),
         )
     return Verdict(

@@ -75,7 +75,7 @@ def _find_runs(path: Path) -> list[tuple[Path, Record | DataError]]:
 
 def _make_no_run_error(path: Path) -> DataError:
     return DataError(
-        "there is no run here", path=path, expected="the folder of a run, or one that holds runs",
+        "there is no run here", path=path, expected="the folder of a run, or a folder that contains runs",
         mend="Name the folder that a run command wrote with --out."
     )  # fmt: skip
 
@@ -88,7 +88,7 @@ for _kind, _page, _asks, _facts in (
     ("sage", "sage.similarity:sage_page", "Similarity under change", {"title": "SAGE"}),
     ("pteb", "pteb.drops:pteb_page", "Paraphrased at evaluation time", {"title": "PTEB", "group": "PTEB"}),
     ("hteb", "hteb.profile:hteb_page", "Style, length and language", {"title": "HTEB", "group": "PTEB"}),
-    ("original", "overview:tasks_page", "Scores on the texts as they are", {"title": "PTEB, original texts"}),
+    ("original", "overview:tasks_page", "Scores on the original texts", {"title": "PTEB, original texts"}),
     ("judge", "pteb.models:judge_page", "Language models that rate", {"title": "Judges", "group": "PTEB"}),
     ("paraphrasers", "pteb.models:selection_page", "Language models that paraphrase",
         {"title": "Paraphrasers", "group": "PTEB"}),
@@ -198,7 +198,7 @@ def read_runs(paths: Sequence[Path]) -> tuple[ReportRun, ...]:
         if twin is None:
             kept.append(record)
         else:
-            left.append(UnreadFolder(record.path, f"it holds the same results as {twin.path}"))
+            left.append(UnreadFolder(record.path, f"it has the same results as {twin.path}"))
     runs = gather_runs(kept)
     return (replace(runs[0], left=tuple(left)), *runs[1:])
 

@@ -73,8 +73,8 @@ LONGEST_COMMAND, MOST_TASKS, NAME = 300, 8, 16
 """The last: letters of a row of the column of answers."""
 LEVELS = (
     ("sure", "Sure", "The paired test, adjusted for all pairs, leaves one system in first place."),
-    ("likely", "Likely", "Not that, but clearly ahead in at least 80 of 100 resamples."),
-    ("open", "Undecided", "Clearly ahead in fewer than 80. The answer states what would decide it."),
+    ("likely", "Likely", "Not significant, but clearly ahead in at least 80 of 100 resamples."),
+    ("open", "Undecided", "Clearly ahead in fewer than 80. The answer says what would decide it."),
 )
 
 

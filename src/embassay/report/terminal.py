@@ -305,7 +305,7 @@ def pair_view(pair: PairOfSystems, protocol: str) -> Iterator[Block]:
 
 
 def _next_items(contrast: Contrast, unit: numbers.Unit) -> Iterator[Block]:
-    """What more items would buy, where the two cannot be told apart."""
+    """What more items would achieve, where the two cannot be told apart."""
     if (
         contrast.difference is None
         or math.isnan(contrast.p_adjusted)
@@ -318,8 +318,8 @@ def _next_items(contrast: Contrast, unit: numbers.Unit) -> Iterator[Block]:
     found = UndecidedDifference(
         "", contrast.difference, (contrast.high - contrast.low) / 2, contrast.n, contrast.tests
     )
-    yield Text("What more items like these would buy, the same number for each dataset:")
-    yield open_table("What more items would buy", "Items", [found], unit=unit)
+    yield Text("What more items like these would achieve, the same number for each dataset:")
+    yield open_table("What more items would achieve", "Items", [found], unit=unit)
 
 
 def contrast_verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None = None) -> str:

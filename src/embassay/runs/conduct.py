@@ -110,11 +110,11 @@ class VectorConduct:
         ((_, most),) = self._alike.most_common(1)
         looked_at = self._alike.total()
         if most > max(1, self._zeros, _SHARED * looked_at):
-            yield f"{name}: {most:,} of {looked_at:,} texts have the same vector, so it cannot tell them apart"
+            yield f"{name}: {most:,} of {looked_at:,} texts have the same vector, so it cannot distinguish them"
         if self._odd_lengths:
             yield (
                 f"{name}: {self._odd_lengths:,} of {n} vectors are shorter than {_SHORT:g} or longer than {_LONG:g}, "
-                "which models do not usually give; methods that learn from vectors may fail on them"
+                "which is unusual for models; methods that learn from vectors may fail on them"
             )
 
     @staticmethod
@@ -133,7 +133,7 @@ class VectorConduct:
         else:
             yield (
                 f"{encoder.name}: {half} texts got different vectors without the {len(texts) - half} "
-                "texts encoded with them; its scores depend on what is encoded together"
+                "texts encoded with them; its scores depend on which texts are encoded together"
             )
 
 

@@ -402,17 +402,17 @@ class CachedEncoder(ReplacedEncoder):
     def _checked(self, vectors: Vectors, n: int) -> Vectors:
         if vectors.shape != (n, self.dim):
             raise ModelError(
-                f"The encoder {self.name!r} gave an array of shape {vectors.shape} for {n} texts, "
+                f"The encoder {self.name!r} returned an array of shape {vectors.shape} for {n} texts, "
                 f"expected ({n}, {self.dim})."
             )
         if vectors.dtype.kind not in "fiu":
             raise ModelError(
-                f"The encoder {self.name!r} gave numbers of the type {vectors.dtype}, expected float32."
+                f"The encoder {self.name!r} returned numbers of type {vectors.dtype}, expected float32."
             )
         if not np.isfinite(vectors).all():
             bad = int(np.argmin(np.isfinite(vectors).all(axis=1)))
             raise ModelError(
-                f"The encoder {self.name!r} gave values that are not finite (text {bad} of {n})."
+                f"The encoder {self.name!r} returned values that are not finite (text {bad} of {n})."
             )
         return np.ascontiguousarray(vectors, dtype=np.float32)
 
@@ -491,9 +491,11 @@ class CachedRagged(CachedEncoder):
 
     def _checked(self, vectors: Any, n: int) -> Ragged:
         if len(vectors) != n or any(vector.ndim != 2 or vector.shape[1] != self.width for vector in vectors):
-            raise ModelError(f"The encoder {self.name!r} gave no rows of {self.width} values for {n} texts.")
+            raise ModelError(
+                f"The encoder {self.name!r} did not return rows of {self.width} values for {n} texts."
+            )
         if not all(np.isfinite(vector).all() for vector in vectors):
-            raise ModelError(f"The encoder {self.name!r} gave values that are not finite.")
+            raise ModelError(f"The encoder {self.name!r} returned values that are not finite.")
         return make_ragged([np.ascontiguousarray(vector, dtype=np.float32) for vector in vectors])
 
 

@@ -438,8 +438,8 @@ class RunFolder:
             return None
         except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError):
             warnings.warn(
-                f"{path} is not as this version wrote it: damaged, changed by hand, or of another version. "
-                f"{cell.task} on {cell.dataset} with {cell.system} is done again.",
+                f"{path} is not as this version wrote it: damaged, edited, or from another version. "
+                f"{cell.task} on {cell.dataset} with {cell.system} will be computed again.",
                 RuntimeWarning,
                 stacklevel=2,
             )

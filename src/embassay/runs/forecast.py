@@ -296,23 +296,24 @@ def describe_forecasts(forecasts: Forecasts) -> Iterator[str]:
         yield from _describe_memory(most)
     if paid:
         yield (
-            f"Nothing was sent. A server's time comes from its rpm and tpm if given; otherwise {ANSWER_SECONDS} s a "
-            f"request, {AT_ONCE} at once, are assumed, and for a server on this machine {LOCAL_READ} tokens read and "
-            f"{LOCAL_WRITTEN} written a second, one request at a time (a small model on a CPU; a GPU is faster). "
-            "Retries come on top; the run renews this from its first ten answers."
+            f"Nothing was sent. A server's time comes from its rpm and tpm if given; otherwise {ANSWER_SECONDS} s "
+            f"per request, {AT_ONCE} at once, are assumed, and for a server on this machine {LOCAL_READ} tokens "
+            f"read and {LOCAL_WRITTEN} written per second, one request at a time (a small model on a CPU; a GPU is "
+            "faster). "
+            "Retries take extra time; the run updates this after its first ten answers."
         )
 
 
 def _describe_memory(most: int) -> Iterator[str]:
     """What a cell holds at most, and whether that is what was promised."""
     promised = memory_promise()
-    holds = f"A cell holds {size_in_words(most)} of memory at most"
+    holds = f"A cell uses at most {size_in_words(most)} of memory"
     if promised is None:
         yield f"{holds}, by estimate."
     elif most <= promised:
-        yield f"{holds}, by estimate: within the {size_in_words(promised)} promised."
+        yield f"{holds}, by estimate: within the limit of {size_in_words(promised)}."
     else:
-        yield f"{holds}, by estimate: cells that would hold more than the {size_in_words(promised)} promised will fail."
+        yield f"{holds}, by estimate: cells that would exceed the limit of {size_in_words(promised)} will fail."
 
 
 Hear = Callable[[Sequence[str], Role | None], None]

@@ -243,8 +243,8 @@ def parse_size(text: str) -> int:
     amount = round(float(match[1]) * _UNITS[match[2].lower()])
     if amount < LEAST:
         raise UsageError(
-            f"--memory is {format_memory(amount)}, in which no run fits.",
-            mend=f"Promise at least {format_memory(LEAST)}: the program itself takes most of that.",
+            f"--memory is {format_memory(amount)}, which is too small for any run.",
+            mend=f"Use at least {format_memory(LEAST)}: the program itself needs most of that.",
         )
     return amount
 
@@ -335,7 +335,7 @@ class _Interrupter:
 
 def _broken_promise(held: int, most: int, *, kept: bool = False) -> UsageError:
     return UsageError(
-        f"It reached {format_memory(held)}, more than the {format_memory(most)} promised, and was stopped."
+        f"It reached {format_memory(held)}, more than the limit of {format_memory(most)}, and was stopped."
         + (" Finished work is kept." if kept else ""),
         mend="Give it less data (--limit, if the command has one), or raise --memory.",
     )
@@ -360,9 +360,9 @@ def reserve_room(need: Footprint) -> Iterator[None]:
         # Nobody else is in a cell, so waiting would never end.
         if claims.alone():
             raise UsageError(
-                f"It would hold up to {format_memory(held + need.bytes)} beside the "
-                f"{format_memory(claims.others())} of the "
-                f"run's other processes, more than the {format_memory(most)} promised ({need}).",
+                f"It would use up to {format_memory(held + need.bytes)} in addition to the "
+                f"{format_memory(claims.others())} of the run's other processes, more than the limit of "
+                f"{format_memory(most)} ({need}).",
                 mend="Use fewer --workers, or raise --memory.",
             )
         time.sleep(_PERIOD)
@@ -381,9 +381,9 @@ def check_memory(need: Footprint) -> None:
 
 def _make_memory_error(need: Footprint, held: int, most: int) -> UsageError:
     return UsageError(
-        f"It would hold up to {format_memory(held + need.bytes)}, more than the {format_memory(most)} "
-        f"promised: {need}, and "
-        f"{format_memory(held)} that the program and the data take already.",
+        f"It would use up to {format_memory(held + need.bytes)}, more than the limit of {format_memory(most)}: "
+        f"{need}, and "
+        f"{format_memory(held)} already used by the program and the data.",
         mend=f"{need.mend.rstrip('.')}, or raise --memory.",
     )
 

@@ -265,7 +265,7 @@ def summarise_spending(spent: Mapping[str, Any]) -> str:
     sentences = [f"Spent {money}{limit}, in {requests:,} requests with {about}{tokens:,} tokens."]
     if estimated:
         sentences.append(
-            f"The server did not count the tokens of {estimated:,} requests: those are estimated."
+            f"The server did not count the tokens of {estimated:,} requests: these are estimated."
         )
     unsettled = sum(system.get("unsettled", 0) for system in spent["systems"].values())
     died = f", {unsettled} of them in flight when a process died" if unsettled else ""

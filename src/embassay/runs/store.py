@@ -177,7 +177,7 @@ class Store:
             self._warned = True
             warnings.warn(
                 f"The {self.title} {self.path} cannot be {what} ({error}); continuing without it. "
-                "Free the disk, or set EMBASSAY_CACHE to a folder that can be written.",
+                "Free the disk, or set EMBASSAY_CACHE to a writable folder.",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -424,7 +424,7 @@ class CachedReranker:
             self.counts.seconds += perf_counter() - started
         if scores.shape != (len(documents),) or not np.isfinite(scores).all():
             raise ModelError(
-                f"The reranker {self.name!r} did not give one finite score for each of {len(documents)} documents."
+                f"The reranker {self.name!r} did not return one finite score for each of {len(documents)} documents."
             )
         self.counts.computed += len(documents)
         return scores

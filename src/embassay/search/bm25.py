@@ -138,7 +138,7 @@ class BM25Index:
             raise UsageError(f"BM25 cannot use k1={k1:g}, b={b:g}.", mend="k1 is at least 0, b is in [0, 1].")
         ids = tuple(ids)
         if len(set(ids)) != len(ids):
-            raise UsageError("Two documents have one id.", mend="Give every document an id of its own.")
+            raise UsageError("Two documents have the same id.", mend="Give every document its own id.")
         # In the order of ids, so that the tie rule of a search by columns is that of ids.
         order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
         kept = None if asked is None else frozenset(word for query in asked for word in split_words(query))
@@ -170,7 +170,7 @@ class BM25Index:
     def _row(self, id: str) -> int:
         row = bisect_left(self.ids, id)
         if self.ids[row : row + 1] != (id,):
-            raise UsageError(f"The index of words holds no document {id!r}.")
+            raise UsageError(f"The lexical index contains no document {id!r}.")
         return row
 
     def _scores(self, query: Sequence[str]) -> NDArray[np.float64]:

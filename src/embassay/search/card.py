@@ -152,7 +152,7 @@ def _row_scales(rows: Tensor) -> NDArray[np.float64]:
     import torch
 
     if not bool(torch.isfinite((rows * rows).sum(dim=1)).all()):
-        raise ModelError("The vectors to search hold values that are not finite, or beyond float32.")
+        raise ModelError("The vectors to search contain values that are not finite, or beyond float32.")
     # From the largest value, since squares of small ones are zero; here, since a card's powers may be off by a digit.
     largest = rows.abs().amax(dim=1).cpu().numpy().astype(np.float64) * math.sqrt(rows.shape[1])
     exponents = np.clip(np.frexp(largest)[1], -100, 126)

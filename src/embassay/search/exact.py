@@ -56,7 +56,7 @@ def _check_scores(scores: NDArray[np.floating[Any]], k: int) -> None:
     if scores.ndim != 2 or k < 1:
         raise UsageError(
             f"Cannot take the best {k} of scores of shape {scores.shape}.",
-            mend="Scores have two axes (queries, candidates), and k is at least 1.",
+            mend="Scores need two axes (queries, candidates), and k must be at least 1.",
         )
     if scores.size and np.isnan(scores.max()):
         row, column = np.argwhere(np.isnan(scores))[0]
@@ -450,7 +450,7 @@ def _row_lengths(vectors: Floats) -> NDArray[np.float64]:
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.einsum("nd,nd->n", vectors, vectors)
     if not np.isfinite(squares).all():
-        raise ModelError("The vectors to search hold values that are not finite, or beyond float32.")
+        raise ModelError("The vectors to search contain values that are not finite, or beyond float32.")
     dim = vectors.shape[1]
     return np.asarray(np.sqrt(squares.astype(np.float64)) * (1 + dim * float(np.finfo(np.float32).eps)))
 
@@ -459,5 +459,5 @@ def _check_vectors(queries: Floats, corpus: Floats, k: int) -> None:
     if queries.ndim != 2 or corpus.ndim != 2 or queries.shape[1] != corpus.shape[1] or k < 1:
         raise UsageError(
             f"Cannot search the best {k} of vectors {corpus.shape} for queries {queries.shape}.",
-            mend="Both have two axes (items, dimensions), as many dimensions, and k is at least 1.",
+            mend="Both need two axes (items, dimensions) with the same number of dimensions, and k must be at least 1.",
         )

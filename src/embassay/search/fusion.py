@@ -41,8 +41,8 @@ def keep_distinct(texts: Sequence[str], threshold: float, size: int = 3) -> Dist
     """
     if not threshold > 0 or size < 1:
         raise UsageError(
-            f"Near-duplicates cannot be found with the threshold {threshold:g} and runs of {size} words.",
-            mend="The threshold is a similarity above 0, at most 1; a run has 1 word or more.",
+            f"Near-duplicates cannot be found with the threshold {threshold:g} and sequences of {size} words.",
+            mend="The threshold must be above 0 and at most 1; a sequence needs 1 or more words.",
         )
     sizes: dict[int, int] = {}
     copies: dict[int, int] = {}
@@ -274,10 +274,10 @@ def boost_scores(
     [0.5, 1.0, 0.5]
     """
     if not (weight >= 0 and math.isfinite(weight)):
-        raise UsageError(f"The weight of the words' score is {weight}.", mend="Use a number from 0.")
+        raise UsageError(f"The weight of the lexical score is {weight}.", mend="Use a number from 0.")
     if scores.ndim != 1 or scores.shape != words.shape:
         raise UsageError(
-            f"Cannot add the words' scores {words.shape} to scores {scores.shape}.",
+            f"Cannot add the lexical scores {words.shape} to scores {scores.shape}.",
             mend="Both have one score for each candidate.",
         )
     if not (np.isfinite(scores).all() and np.isfinite(words).all()):
@@ -326,7 +326,7 @@ def rerank(
     scores = np.asarray(reranker.score(query, texts), dtype=np.float64)
     if scores.shape != (len(ids),) or not np.isfinite(scores).all():
         raise ModelError(
-            f"The reranker {reranker.name!r} did not give one finite score for each of {len(ids)} documents."
+            f"The reranker {reranker.name!r} did not return one finite score for each of {len(ids)} documents."
         )
     order = np.argsort(-scores, kind="stable")[:k]
     return Reranked(tuple(ids[i] for i in order), tuple(scores[order].tolist()))

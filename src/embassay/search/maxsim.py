@@ -44,7 +44,7 @@ class TokenVectors:
         starts = np.cumsum([0, *map(len, texts)], dtype=np.int64)
         values = np.concatenate([np.empty((0, dim), dtype=np.float32), *texts])
         if not np.isfinite(values).all():
-            raise ModelError("The token vectors to search hold values that are not finite.")
+            raise ModelError("The token vectors to search contain values that are not finite.")
         return cls(starts, values)
 
     def tokens(self, text: int) -> Floats:
@@ -112,7 +112,7 @@ def maxsim_search(queries: TokenVectors, corpus: Iterable[tuple[Ints, TokenVecto
     for places, part in corpus:
         if part.values.shape[1] != queries.values.shape[1]:
             raise UsageError(
-                f"Token vectors of queries have {queries.values.shape[1]} dimensions, those of documents "
+                f"Token vectors of queries have {queries.values.shape[1]} dimensions, those of documents have "
                 f"{part.values.shape[1]}."
             )
         if len(part):

@@ -41,7 +41,7 @@ class Sparse:
         whole = np.concatenate([np.empty((0, 2), dtype=np.float32), *rows])
         places = whole[:, 0].astype(np.int64)
         if len(places) and not 0 <= places.min() <= places.max() < width:
-            raise UsageError(f"A sparse vector names the term {places.max()}, and there are {width}.")
+            raise UsageError(f"A sparse vector names the term {places.max()}, but there are only {width}.")
         texts = np.repeat(np.arange(len(rows)), np.diff(starts))
         order = np.lexsort((places, texts))
         return cls(starts, places[order], whole[order, 1].astype(np.float64), width)
@@ -114,7 +114,7 @@ class InvertedIndex:
     def of(cls, corpus: Sparse) -> InvertedIndex:
         """ModelError for weights that are not finite."""
         if not np.isfinite(corpus.weights).all():
-            raise ModelError("The sparse vectors to search hold weights that are not finite.")
+            raise ModelError("The sparse vectors to search contain weights that are not finite.")
         parts = tuple(corpus.take(part).inverted() for part in cut_blocks(len(corpus), CANDIDATE_BLOCK))
         return cls(parts, len(corpus), corpus.width)
 
@@ -131,7 +131,7 @@ class InvertedIndex:
         if self.terms != queries.width:
             raise UsageError(f"Queries have {queries.width} terms and documents {self.terms}.")
         if not np.isfinite(queries.weights).all():
-            raise ModelError("The sparse vectors to search for hold weights that are not finite.")
+            raise ModelError("The sparse query vectors contain weights that are not finite.")
 
         def prepare(candidates: slice) -> RowScores:
             if not self.parts:

@@ -424,7 +424,7 @@ def find_cheapest_threshold(
     `wrong` is the cost of accepting what is not the same, `missed` that of refusing what is.
     """
     if wrong < 0 or missed < 0 or wrong + missed == 0:
-        raise UsageError("A cost is below 0, or both are 0.", mend="Write for example wrong=5,missed=1.")
+        raise UsageError("A cost is negative, or both are 0.", mend="Write for example wrong=5,missed=1.")
     half = np.zeros(len(scores), dtype=bool)
     half[rng.permutation(len(scores))[: len(scores) // 2]] = True
     ranked = np.unique(scores[half])

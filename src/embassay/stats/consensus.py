@@ -67,7 +67,7 @@ def dawid_skene(votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING)
     if table.shape[1] < 2 or not (table != MISSING).any() or table.max() >= classes or smoothing < 0:
         raise UsageError(
             f"Votes {table.shape} of up to {table.max(initial=MISSING)} cannot form a consensus of {classes} classes.",
-            mend="Give two judges or more, and classes of 0 or more.",
+            mend="Give two or more judges, and classes of 0 or more.",
         )
     one_hot = _encode_one_hot(table, classes)
     counts = one_hot.sum(axis=1)

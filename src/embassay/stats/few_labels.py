@@ -130,8 +130,8 @@ def corrected_mean(
     n, total = len(people), len(every)
     if len(judge) != n or total < n:
         raise UsageError(
-            f"There are {n} labels from people, {len(judge)} from the judge for them, and {total} in all.",
-            mend="Give the judge's label of each unit.",
+            f"There are {n} labels from people, {len(judge)} judge labels for them, and {total} units in total.",
+            mend="Give the judge's label for each unit.",
         )
     if (groups is None) is not (every_groups is None):
         raise UsageError("Only some units have a group.", mend="Give the groups of labels and of all units.")

@@ -265,7 +265,7 @@ def paired_differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     if len(first) != len(second):
         raise UsageError(
             f"a has {len(first)} items and b has {len(second)}.",
-            mend="Give both for the same items, in one order.",
+            mend="Give both for the same items, in the same order.",
         )
     return first - second
 

@@ -204,11 +204,11 @@ def _check_replicates(
     if values.ndim != 1 or draws.ndim != 2 or len(draws) != len(values) or draws.shape[1] < 2:
         raise UsageError(
             f"Replicates of shape {draws.shape} do not match estimates of shape {values.shape}.",
-            mend="Give (systems, resamples), two resamples at least, and (systems,).",
+            mend="Give (systems, resamples) with at least two resamples, and (systems,).",
         )
     if not (np.isfinite(draws).all() and np.isfinite(values).all()):
         raise UsageError(
-            "An estimate or replicate is not finite.", mend="Leave systems without a value out, and say so."
+            "An estimate or replicate is not finite.", mend="Leave out systems without a value, and say so."
         )
     return draws, values
 
@@ -220,7 +220,7 @@ def _make_table(scores: Scores) -> NDArray[np.float64]:
     if len(shapes) != 1 or table[0].ndim != 1 or len(table[0]) < 2:
         raise UsageError(
             f"The scores have the shapes {[row.shape for row in table]}.",
-            mend="Give every system one number per item, for the same two items or more.",
+            mend="Give every system one number per item, for the same two or more items.",
         )
     return np.stack(table)
 
@@ -245,7 +245,7 @@ def kendall_tau(x: ArrayLike, y: ArrayLike) -> Floats:
     if left.shape != right.shape or not left.ndim:
         raise UsageError(
             f"Orders of shapes {left.shape} and {right.shape} cannot be compared.",
-            mend="Give two of the same shape, one number per thing.",
+            mend="Give two orders of the same shape, one number per item.",
         )
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         raise UsageError("A value to be ordered is not finite.", mend="Leave it out on both sides.")

@@ -175,7 +175,7 @@ def stratified_means(
     if len({part.shape for part in means}) != 1:
         raise UsageError(
             f"The {len(means)} strata have {[part.shape[1] for part in means]} columns.",
-            mend="Give one stratum at least, all with the same columns.",
+            mend="Give at least one stratum, all with the same columns.",
         )
     return np.asarray(np.mean(means, axis=0))
 

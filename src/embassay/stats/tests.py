@@ -128,7 +128,7 @@ def walsh_averages(d: ArrayLike) -> Floats:
     values = check_sample(d, "d")
     if len(values) > _MOST_WALSH:
         raise UsageError(
-            f"There are {len(values)} differences, and their pairs are too many above {_MOST_WALSH}.",
+            f"There are {len(values)} differences; above {_MOST_WALSH}, their pairs are too many.",
             mend="Average within groups first, or use bootstrap_ci of the mean or median.",
         )
     first, second = np.triu_indices(len(values))

@@ -169,13 +169,13 @@ SYSTEMS.add(
 SYSTEMS.add(
     "constant",
     "embassay.systems.reference:Constant",
-    "gives any two texts 1: the score of a system that does not read them",
+    "gives any two texts 1: the score of a system that ignores the text",
     kind="reference",
 )
 SYSTEMS.add(
     "random",
     "embassay.systems.reference:RandomScores",
-    "seeded random similarities: the score by chance",
+    "seeded random similarities: the score of chance",
     kind="reference",
 )
 
@@ -249,7 +249,7 @@ def open_system(
         return _make_similarity(wrap(encoder), encoder, spec, transform, compared)
     if model != rest:
         raise UsageError(
-            f"{', '.join(rest.params.keys() - model.params.keys())} is for vectors, and {spec.name!r} has none.",
+            f"{', '.join(rest.params.keys() - model.params.keys())} applies to vectors, but {spec.name!r} has none.",
             mend=f"Write {SYSTEMS.format(model)!r}.",
         )
     if cleanup.steps:
@@ -287,7 +287,7 @@ def _ragged_similarity(encoder: Any, model: Any, spec: Spec, transform: Transfor
 
     if transform.changes:
         raise UsageError(
-            f"{', '.join(key for key in spec.params if key in PARAMETERS)} is for one vector of a whole text, and "
+            f"{', '.join(key for key in spec.params if key in PARAMETERS)} applies to a single vector per text, but "
             f"{spec.name!r} has many.",
             mend="Leave it out.",
         )

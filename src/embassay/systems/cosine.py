@@ -65,7 +65,7 @@ class TransformedEncoder(ReplacedEncoder):
         if transform.dims is not None and not 1 <= transform.dims <= encoder.dim:
             raise UsageError(
                 f"{encoder.name!r} has {encoder.dim} dimensions, so dims={transform.dims} is impossible.",
-                mend=f"Ask for 1 to {encoder.dim}.",
+                mend=f"Use 1 to {encoder.dim}.",
             )
         self.encoder = encoder
         self.transform = transform
@@ -149,7 +149,9 @@ class Cosine:
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Cosine of `a[i]` and `b[i]`, shape (n,). UsageError when their numbers differ."""
         if len(a) != len(b):
-            raise UsageError(f"pairs() needs as many texts in a as in b, found {len(a)} and {len(b)}.")
+            raise UsageError(
+                f"pairs() needs the same number of texts in a and b, found {len(a)} and {len(b)}."
+            )
         # Two calls, so that originals compared with many variants are the same chunks to the cache each time.
         left, right = self._unit(a), self._unit(b)
         equal = np.array([x == y for x, y in zip(a, b, strict=True)], dtype=bool)

@@ -101,13 +101,13 @@ class Ensemble:
     ) -> None:
         specs = [part for part in target.split("+") if part]
         if len(specs) < 2:
-            raise UsageError("An ensemble has two members or more.", mend="Write ensemble:minilm+bm25.")
+            raise UsageError("An ensemble needs two or more members.", mend="Write ensemble:minilm+bm25.")
         self.weights = _parse_weights(str(weights), len(specs))
         self.members = [opened(spec) for spec in specs]
         for member in self.members:
             if find_part_with("price", getattr(member, "encoder", None)) is not None:
                 raise UsageError(
-                    f"{member.name!r} is behind a server, and an ensemble's members run here.",
+                    f"{member.name!r} is behind a server, but an ensemble's members must run here.",
                     mend="Use members that run on this machine.",
                 )
         self.of = of

@@ -66,7 +66,7 @@ def explain_refusal(encoder: Any) -> str:
     """Why an encoder cannot read passages within their document; empty where it can."""
     # Beneath the cache nothing but this stands before a model.
     if hasattr(encoder, "_cleanup"):
-        return "it cleans texts, so its tokens stand elsewhere"
+        return "it cleans texts, so its tokens are at other positions"
     if not hasattr(encoder, "token_places"):
         return "it gives no vectors of tokens in their context, as models of sentence-transformers (st:) and minilm do"
     return str(encoder.no_late_chunks)

@@ -102,7 +102,7 @@ def warn_without_prompts(system: str, family: str) -> None:
     wanted += f" and {like.document_prompt!r} before documents" if like.document_prompt else ""
     warnings.warn(
         f"{system}: {family} models are trained with {wanted}, but this one is used without them. Add "
-        f"family={family}; where the server adds them itself, query_prompt='' says so.",
+        f"family={family}; if the server adds them itself, say so with query_prompt=''.",
         RuntimeWarning,
         stacklevel=4,
     )
@@ -118,7 +118,7 @@ def advise_name(text: str) -> str:
     """What to write in place of a system that is not known: the name of a model needs what runs it before it.
 
     >>> advise_name("BAAI/bge-m3")
-    'A model of the Hugging Face hub or of a folder is -s st:BAAI/bge-m3. '
+    'A model on the Hugging Face hub or in a folder is -s st:BAAI/bge-m3. '
     >>> advise_name("minilm,bm25")
     'Every system has its own -s: -s minilm -s bm25. '
     """
@@ -143,7 +143,7 @@ def advise_name(text: str) -> str:
         bundled = (
             "; `minilm` is that model without torch" if name.lower().endswith("all-minilm-l6-v2") else ""
         )
-        return f"A model of the Hugging Face hub or of a folder is -s st:{name}{bundled}. "
+        return f"A model on the Hugging Face hub or in a folder is -s st:{name}{bundled}. "
     return ""
 
 
@@ -205,7 +205,7 @@ def _suggest_together(text: str) -> str:
     names = [member.partition("?")[0].partition(":")[0] for member in members.split("+")]
     if len(names) < 2 or not all(name in SYSTEMS for name in names):
         return ""
-    return f"Several systems as one are -s 'ensemble:{members}{'?of=ranks' if fused else ''}'. "
+    return f"To combine several systems, write -s 'ensemble:{members}{'?of=ranks' if fused else ''}'. "
 
 
 def advise_chat_name(text: str) -> str:
@@ -313,8 +313,8 @@ def first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:") + "."
 
 
-PICKLED = "its weights are a pickle of more than tensors, which could run code on this machine"
-SAFE_WEIGHTS = "Take the model as safetensors; do not load this file by other means either."
+PICKLED = "its weights are a pickle that contains more than tensors, which could run code on this machine"
+SAFE_WEIGHTS = "Use the model as safetensors; do not load this file by other means either."
 
 
 def is_pickle(error: BaseException | None) -> bool:
@@ -415,7 +415,7 @@ def fetch_weights(weights: ModelWeights, files: Sequence[str]) -> Path:
             )
         )
     except Exception as error:  # the hub's and the network's errors have no root in common
-        raise ModelError(f"The files of {weights.location} cannot be fetched: {error}") from error
+        raise ModelError(f"The files of {weights.location} cannot be downloaded: {error}") from error
 
 
 OF_LIBRARY = "config_sentence_transformers.json"

@@ -76,11 +76,11 @@ class GivenEncoder:
             where = place_of(error, str(getattr(self.model, "__module__", "")))
             raise ModelError(
                 f"{self.name} failed on {many}: {type(error).__name__}: {error}{where}.",
-                mend="It is called with a list of strings, and gives one vector per text.",
+                mend="It is called with a list of strings and must return one vector per text.",
             ) from error
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise ModelError(
-                f"{self.name} gave an array of shape {vectors.shape} for {len(texts)} texts.",
+                f"{self.name} returned an array of shape {vectors.shape} for {len(texts)} texts.",
                 mend="Give one vector per text: shape (n, dim).",
             )
         self._look_at(texts, handed)
@@ -91,7 +91,7 @@ class GivenEncoder:
         """What the object did that it should not, in words."""
         if not self._changed:
             return ()
-        order = f", in {self._reordered:,} of them their order: then vectors belong to other texts"
+        order = f", in {self._reordered:,} of them their order, so vectors belong to other texts"
         return (
             f"{self.name} changed the list of texts in {self._changed:,} of {self._calls:,} calls"
             f"{order if self._reordered else ''}",
@@ -120,16 +120,16 @@ def _as_vectors(made: Any) -> NDArray[np.float32]:
     if inspect.iscoroutine(made):
         made.close()
         raise TypeError(
-            "it is async, and gave a coroutine: wrap it, lambda texts: asyncio.run(encode(texts))"
+            "it is async and returned a coroutine: wrap it, lambda texts: asyncio.run(encode(texts))"
         )
     if isinstance(made, Mapping):
-        raise TypeError(f"it gave a mapping: return one of its values ({', '.join(map(str, made))})")
+        raise TypeError(f"it returned a mapping: return one of its values ({', '.join(map(str, made))})")
     if hasattr(made, "detach"):
         made = made.detach().cpu().float()  # numpy has no bfloat16, in which many models are loaded
     # A copy: some write the next call's vectors into the same array.
     vectors = np.array(list(made) if inspect.isgenerator(made) else made)
     if np.iscomplexobj(vectors):
-        raise TypeError("it gave complex numbers: return their real and imaginary parts side by side")
+        raise TypeError("it returned complex numbers: return their real and imaginary parts side by side")
     return vectors.astype(np.float32)
 
 
@@ -150,13 +150,13 @@ def register_objects(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
             if name and name != model:
                 raise UsageError(
                     f"{model!r} has its own name and cannot be called {name!r}.",
-                    mend=f"Only objects are named: write {{{model!r}: {model!r}}}, or give a list.",
+                    mend=f"Only objects can be named: write {{{model!r}: {model!r}}}, or give a list.",
                 )
             specs.append(model)
             continue
         if workers != 1:
             raise UsageError(
-                f"{_object_name(model, name)} is an object of this process, which other workers do not have.",
+                f"{_object_name(model, name)} is an object in this process, which other workers do not have.",
                 mend="Leave workers out, or name a system that they can open: st:FOLDER, onnx:FOLDER.",
             )
         specs.append(_keep_object(model, _object_name(model, name)))
@@ -175,7 +175,7 @@ def open_given(target: str) -> GivenEncoder:
     """The object called so; ModelError in a process that has none."""
     if target not in _given:
         raise ModelError(
-            f"{target} was an object of the process that made this run.",
+            f"{target} was an object in the process that made this run.",
             mend="Give the object again from Python: eb.sage.run({'" + target + "': model}, ...).",
         )
     return _given[target]
@@ -186,7 +186,7 @@ def _keep_object(model: Any, name: str) -> str:
 
     if name in SYSTEMS:
         raise UsageError(
-            f"{name!r} is a system of Embassay, and an object cannot have its name.",
+            f"{name!r} is one of Embassay's systems, so an object cannot have its name.",
             mend=f"Call it otherwise: {{'my-{name}': model}}.",
         )
     kept, given = _given.get(name), GivenEncoder(model, name)
@@ -219,7 +219,7 @@ def _encode_of(model: Any) -> Callable[..., Any]:
     if inspect.isclass(model):
         raise UsageError(
             f"{model.__name__} is a class, not a system.",
-            mend=f"Give an object of it: {model.__name__}(...).",
+            mend=f"Pass an instance: {model.__name__}(...).",
         )
     if callable(getattr(model, "embed_documents", None)):
         raise UsageError(

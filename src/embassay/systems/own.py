@@ -102,7 +102,9 @@ class ByOwn(Cosine):
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, (n,)."""
         if len(a) != len(b):
-            raise UsageError(f"pairs() needs as many texts in a as in b, found {len(a)} and {len(b)}.")
+            raise UsageError(
+                f"pairs() needs the same number of texts in a and b, found {len(a)} and {len(b)}."
+            )
         return _scale_to_float32(_pair_similarity(self.by, self.vectors(a), self.vectors(b)))
 
     def between(
@@ -114,7 +116,7 @@ class ByOwn(Cosine):
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:  # noqa: ARG002 - there are none
         """UsageError."""
-        raise UsageError(f"{self.name!r} compares by {NAMES[self.by]}, which is not a distance from 0 to 1.")
+        raise UsageError(f"{self.name!r} uses {NAMES[self.by]}, which is not a distance from 0 to 1.")
 
     def search_shards(
         self,
@@ -185,7 +187,7 @@ class InnerProductLayout:
     def of(cls, by: str, documents: Vectors) -> InnerProductLayout:
         """For these documents (n, d). UsageError for Manhattan distance, for which there is none."""
         if by == "manhattan":
-            raise UsageError("No index searches by Manhattan distance.")
+            raise UsageError("No index supports Manhattan distance.")
         if by != "euclidean" or not len(documents):
             return cls(by, np.zeros(1))
         middle = documents.mean(axis=0, dtype=np.float64)

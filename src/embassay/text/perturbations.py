@@ -506,7 +506,7 @@ def _word_shuffle(split: Literal["whitespace", "spaces"] = "whitespace") -> Pert
 
 
 @PERTURBATIONS.register(
-    "synonyms", "words of a list replaced by synonyms, each with probability 1/2", kind="superficial"
+    "synonyms", "words from a list replaced by synonyms, each with probability 1/2", kind="superficial"
 )
 def _synonyms() -> Perturbation:
     return Perturbation("synonyms", "superficial", f"synonyms/{SYNONYMS_VERSION}", replace_synonyms)
@@ -516,19 +516,19 @@ _SOME, _ALIKE = 0.05, 0.1
 """The share of letters, or of words that sound alike, that go wrong where none is given."""
 
 
-@PERTURBATIONS.register("typos", "a share p of the letters typed wrongly", kind="superficial")
+@PERTURBATIONS.register("typos", "a share p of the letters mistyped", kind="superficial")
 def _typos(p: float = _SOME) -> Perturbation:
     return _channel("typos", p, _SOME, partial(damage_letters, channel="typos"))
 
 
-@PERTURBATIONS.register("ocr", "a share p of the characters read wrongly in a scan", kind="superficial")
+@PERTURBATIONS.register("ocr", "a share p of the characters misread in a scan", kind="superficial")
 def _ocr(p: float = _SOME) -> Perturbation:
     return _channel("ocr", p, _SOME, partial(damage_letters, channel="ocr"))
 
 
 @PERTURBATIONS.register(
     "speech",
-    "as a recogniser writes it; words that sound alike exchanged with probability p",
+    "as written by a speech recogniser; words that sound alike swapped with probability p",
     kind="superficial",
 )
 def _speech(p: float = _ALIKE) -> Perturbation:

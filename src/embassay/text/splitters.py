@@ -123,7 +123,7 @@ class Splitting:
         installed = find_version(self.library)
         if self.version and installed != self.version:
             raise ModelError(
-                f"The chunks were cut by {self.library} {self.version}, and {installed} is installed.",
+                f"The chunks were cut by {self.library} {self.version}, but {installed} is installed.",
                 mend=f"Install it with: pip install {PACKAGES[self.library]}=={self.version}",
             )
         return _OPENERS[self.library](SPLITTERS[self.library][self.name], self.size, self.overlap, ends)
@@ -172,7 +172,7 @@ def _parse_others(text: str, head: str, options: Mapping[str, str]) -> Splitting
         raise UsageError(f"The chunk {text!r} is not valid.", mend=_MEND)
     if name == "recursive" and library == "chonkie" and int(sizes[1]):
         raise UsageError(
-            "chonkie's recursive chunker has no overlap.", mend="Leave it out, or take chonkie:sentence."
+            "chonkie's recursive chunker has no overlap.", mend="Leave it out, or use chonkie:sentence."
         )
     context, version = options.get("context", ""), options.get("version", "")
     return Splitting(library, name, int(sizes[0]), int(sizes[1]), context, version)
@@ -279,7 +279,7 @@ def place_bodies(
         place = next(filter(None, places), None)
         if place is None:
             raise ModelError(
-                f"A splitter changed the text, so its chunk {body[:40]!r} has no place in the document.",
+                f"A splitter changed the text, so its chunk {body[:40]!r} has no position in the document.",
                 mend="Take another splitter.",
             )
         last = Piece(*place, body)

@@ -427,5 +427,5 @@ def _make_listen_error(host: str, port: int, error: OSError) -> UsageError:
         )
     return UsageError(
         f"Nothing can listen on {where}: {(error.strerror or str(error)).lower()}.",
-        mend="Give a --host of this machine, such as 127.0.0.1.",
+        mend="Use a --host of this machine, such as 127.0.0.1.",
     )

@@ -155,7 +155,7 @@ def test_the_limit_of_cost_is_exit_code_5(embassay, study):
         (("--llm", "openai:x", "--task", "topics"), 2, "do not annotate topics"),
         (("--llm", "openai:x", "--task", "mod"), 2, "no task 'mod'"),
         (("--llm", "openai:x?temperature=9"), 2, "temperature is 9"),
-        (("--llm", "openai:nobody", "--max-cost", "1"), 2, "price of 'openai:nobody' is not known"),
+        (("--llm", "openai:nobody", "--max-cost", "1"), 2, "price of 'openai:nobody' is unknown"),
     ],
 )
 def test_mistakes_are_one_line_and_a_mend(embassay, study, arguments, code, told):
@@ -165,7 +165,7 @@ def test_mistakes_are_one_line_and_a_mend(embassay, study, arguments, code, told
 
 def test_no_study_is_said(embassay, tmp_path):
     done = embassay("hume", "annotate", tmp_path, "--llm", "openai:x", env=KEY, check_code=4)
-    assert "holds no study" in done.stderr
+    assert "contains no study" in done.stderr
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def test_tasks_for_other_tools(embassay, study, tmp_path):
     """A folder with two files for each task."""
     for form, ends in (("label-studio", "config.xml"), ("argilla", "settings.json")):
         said = embassay("hume", "export", study, "--format", form, "--out", form).stdout
-        assert "Nobody's answers are in it." in said
+        assert "It contains no answers." in said
         assert len(list((tmp_path / form).iterdir())) == 8
         assert (tmp_path / form / f"mood.{ends}").exists()
 

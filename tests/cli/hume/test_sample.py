@@ -36,7 +36,7 @@ def test_a_study_from_the_sample_data(embassay, tmp_path) -> None:
     assert {path.name: path.read_bytes() for path in (tmp_path / "study").iterdir()} == files
     done = embassay("hume", "simulate", "study", "--annotators", "3", "--noise", "0.2").stdout
     assert "144 answers of 3 simulated annotators" in done
-    assert "Nobody annotated" in done
+    assert "No one annotated" in done
     folder = read_study(tmp_path / "study")
     answers = collect_annotations(folder)
     assert {one.kind for one in answers} == {"simulated"}
@@ -114,5 +114,5 @@ def test_what_is_refused(words: tuple[str, ...], said: str, tmp_path, monkeypatc
 def test_no_study_to_simulate(embassay) -> None:
     """It is said which command writes one."""
     refused = embassay("hume", "simulate", ".", check_code=4).stderr
-    assert "This folder holds no study" in refused
+    assert "This folder contains no study" in refused
     assert "embassay hume sample" in refused

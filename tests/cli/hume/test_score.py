@@ -84,7 +84,7 @@ def test_the_papers_tables_from_its_results(embassay, reference, tmp_path):
     assert wrong == ["0.51"]
     best = {row["category"]: row["best_embedding_model"] for row in table(run, "hume_table2")}
     assert best["reranking"] == "multilingual-e5-large"
-    assert "place 4 of 14" in done.stdout
+    assert "rank 4 of 14" in done.stdout
     assert "STS22 (ara)" in done.stdout
     rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
     assert len([row for row in rows if not row["variant"] and row["task"] != "overall"]) == 26 * 14 + 19 * 9
@@ -99,7 +99,7 @@ def test_a_study(embassay, tmp_path):
     done = embassay(
         "hume", "score", study, "-s", "wordllama", "-s", "jaccard", *QUICK, "--out", "run", width=160
     )
-    for words in ("Over all 4 pairs", "groups (eng)", "search (eng)", "report.html", "another method"):
+    for words in ("Over all 4 pairs", "groups (eng)", "search (eng)", "report.html", "a different method"):
         assert words in done.stdout
     run = tmp_path / "run"
     assert {"summary.json", "manifest.json", "results.jsonl", "report.html", "tables", "items"} <= {

@@ -22,7 +22,7 @@ NOISE = ("rag", "probe", "noise", "-s", "bm25", "-s", "jaccard", *QUICK)
 def test_names(embassay, tmp_path):
     """Verdict, margins with intervals, a percent per ablation; tables and a report with its page."""
     done = embassay(*NAMES, "--lang", "en", "--out", "run", "--wide", width=200)
-    assert "With every author masked the margin is exactly 0" in " ".join(done.stdout.split())
+    assert "With every author masked, the margin is exactly 0" in " ".join(done.stdout.split())
     line = next(one for one in done.stdout.splitlines() if one.startswith("bm25"))
     assert "English" in line
     assert "−100%" in line

@@ -138,7 +138,7 @@ def test_fetch_leaves_alone_what_is_there(hub: Any, mirror: Path) -> None:
 def test_counts_are_held_against_the_record(hub: Any) -> None:
     """A pinned dataset that is not as large as the record says is an error; the file stays."""
     hub.add(find_entry("biosses"))
-    with pytest.raises(DataError, match=r"not what the record says \(expected 100 rows; found 4\)"):
+    with pytest.raises(DataError, match=r"does not match its record \(expected 100 rows; found 4\)"):
         fetch_tables(find_entry("biosses"), _silent)
     assert len(open_dataset("biosses").load("pairs").data) == SIZE
 

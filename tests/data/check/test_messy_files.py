@@ -200,7 +200,7 @@ MESSY = {
     "one JSON list": Messy(
         _file("export.json", json.dumps([{"text": "a"}, {"text": "b"}])),
         False,
-        ("it holds one JSON list.", "jq -c '.[]' export.json > export.jsonl"),
+        ("it contains one JSON list.", "jq -c '.[]' export.json > export.jsonl"),
     ),
     "scores off the scale or in words": Messy(
         _lines(
@@ -211,7 +211,7 @@ MESSY = {
         ),
         False,
         (
-            "score: 1 of 41 values lie outside 0 to 5, where the others are; they go from 0 to 55.",
+            "score: 1 of 41 values lie outside 0 to 5, where the others are; they range from 0 to 55.",
             "scores.jsonl:42: the value of 'score' cannot be used (expected a number; found 'high').",
             "pairs stopped pteb sts, hume sts",
         ),
@@ -266,7 +266,7 @@ MESSY = {
     "a field with comma and line break": Messy(
         _file("both.csv", 'id,text,label\n1,"hello, dear\nfriend",a\n2,plain,b\n'),
         True,
-        ("fields that hold both a comma and a line break (line 2)", "both.csv: 1 row spans several lines."),
+        ("fields that contain both a comma and a line break (line 2)", "both.csv: 1 row spans several lines."),
         silent_of=("embassay data check",),
     ),
     "scored pairs without a header": Messy(

@@ -69,7 +69,7 @@ def test_what_is_read_and_what_is_left_out_is_counted(folder: Path) -> None:
     assert source.contents.documents == {"HTML": 1, "Markdown": 2, "text": 1}
     assert counted(dataset) == {
         "hidden files and folders": 2, "files that are not documents": 1, "archives, which are not unpacked": 1,
-        "empty files": 1, "documents without text": 1, "copies of another document": 1, "files that hold no text": 1,
+        "empty files": 1, "documents without text": 1, "copies of another document": 1, "files without text": 1,
     }  # fmt: skip
     assert dataset.load("documents").skipped[: len(dataset.skipped)] == dataset.skipped
     assert dataset.shapes() == ("documents",)

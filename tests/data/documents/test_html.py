@@ -75,7 +75,7 @@ def test_a_refusal_is_remembered(tmp_path, monkeypatch):
 
     def refuse(path, kind):
         asked.append(path)
-        return {"refused": "files that take more memory or time than allowed"}
+        return {"refused": "files that need more memory or time than allowed"}
 
     monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(conversion, "_make_request", refuse)

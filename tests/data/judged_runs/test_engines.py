@@ -175,7 +175,7 @@ def test_what_is_not_in_the_corpus_stays_in_the_run(tmp_path: Path) -> None:
     assert found.frame["doc"][0].startswith("text:")
     assert found.notes == (
         "1 of 2 passages were found in the corpus by their text",
-        "1 of 2 passages are not in the corpus: they count as not judged",
+        "1 of 2 passages are not in the corpus: they count as unjudged",
     )
 
 
@@ -198,7 +198,7 @@ def test_a_passage_that_comes_twice_counts_once(tmp_path: Path) -> None:
 def test_what_comes_twice_is_told(tmp_path: Path) -> None:
     """A passage that is found again, and a question that is answered again: neither may pass unseen."""
     notes = run_of(tmp_path, [RAGAS, RAGAS]).notes
-    assert any(note.startswith("2 of 4 passages already stand further up") for note in notes)
+    assert any(note.startswith("2 of 4 passages appear further up already") for note in notes)
     assert any(note.startswith("1 question is answered more than once") for note in notes)
 
 
@@ -536,7 +536,7 @@ def test_a_list_of_several_lists_is_named(tmp_path: Path) -> None:
     assert found.frame["doc"].to_list() == ["d1", "d2"]
     with pytest.raises(DataError, match="lists within its list"):
         run_of(tmp_path, {"query_id": "q1", "ids": [["d1"], ["d2"]]})
-    with pytest.raises(DataError, match="no list stands under 'x'"):
+    with pytest.raises(DataError, match="there is no list under 'x'"):
         run_of(tmp_path, {"query_id": "q1", **TWO}, documents="x")
 
 

@@ -181,9 +181,9 @@ FAULTS: list[tuple[str, str, str | bytes, str]] = [
         "qrels as run",
         "run",
         QRELS_TREC,
-        r":1: .*found 4 columns.*This looks like qrels: give it with --qrels",
+        r":1: .*found 4 columns.*This looks like qrels: pass it with --qrels",
     ),
-    ("run as qrels", "qrels", TREC, r"1: .*found 6 columns.*This looks like a run: give it with --run"),
+    ("run as qrels", "qrels", TREC, r"1: .*found 6 columns.*This looks like a run: pass it with --run"),
     (
         "score is a word",
         "run",
@@ -401,7 +401,7 @@ def test_what_is_called_a_distance(name: str, tmp_path: Path) -> None:
             found = read("run", tmp_path / "run", content, mapping=mapping)
             assert found.frame.sort("value", descending=True)["doc"][0] == best
             assert found.notes
-    with pytest.raises(DataError, match="does not tell which is the best"):
+    with pytest.raises(DataError, match="does not show which is best"):
         read("run", tmp_path / "run", jsonl([("q", "a", 0.2), ("q", "b", 0.1), ("q", "c", 0.3)], name))
 
 

@@ -109,7 +109,7 @@ def test_a_saved_curve_answers_for_texts(run: Run) -> None:
     assert apart.low <= apart.value <= apart.high < alike.low <= alike.value <= alike.high
     assert saved.accepts(["amber basin", "amber"], ["amber basin", "jetty"]) == [True, False]
     assert [one.value for one in saved.probability(["amber"], ["jetty"])] == [apart.value]
-    with pytest.raises(UsageError, match="one length"):
+    with pytest.raises(UsageError, match="same length"):
         saved.probability(["a", "b"], ["a"])
 
 
@@ -119,7 +119,7 @@ def test_what_is_no_two_texts_has_no_probability(run: Run) -> None:
     for first, second in (("", ""), ("amber", " "), (["amber", ""], ["amber", "basin"])):
         with pytest.raises(DataError, match="empty"):
             saved.probability(first, second)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="the other a list"):
+    with pytest.raises(UsageError, match="the other is a list"):
         saved.probability("amber", ["amber"])  # type: ignore[call-overload]
     with pytest.raises(DataError, match="not a number"):
         saved.of([0.5, float("nan")])
@@ -407,7 +407,7 @@ def test_what_mistakes_cost_is_told(run: Run) -> None:
         [threshold.value, least.value, least.ci_high]
     )
     for told in (str(run), run.report().read_text("utf-8")):
-        assert "does not mean the same costs 5, missing one that does 1" in " ".join(told.split())
+        assert "does not mean the same costs 5, missing one that does costs 1" in " ".join(told.split())
         assert f"{least.value:.3f}" in told
         assert f"{least.ci_high:.3f}" in told
 

@@ -194,7 +194,9 @@ def test_few_passages_say_nothing(folder: Path, tmp_path: Path) -> None:
     made = eb.choose(SYSTEMS[:2], few, out=tmp_path / "run", options=OPTIONS)
     told = told_of(made)["few"]
     assert (told["says"], told["as_good"]) == ("cannot say", [])
-    assert "3 passages could be asked about, too few" in " ".join(printed(run_view(made.path)).split())
+    assert "3 passages could be asked about, which is too few" in " ".join(
+        printed(run_view(made.path)).split()
+    )
 
 
 def test_every_family_has_a_score_and_an_interval(run: Run) -> None:
@@ -325,7 +327,7 @@ def test_the_same_request_gives_the_same_bytes(run: Run, folder: Path) -> None:
         (SYSTEMS, {"llm": "openai:stub", "kinds": "facts"}, "Did you mean fact"),
         (SYSTEMS, {"llm": "openai:stub", "kinds": "language"}, "needs the language"),
         (["bm25"], {}, "nothing to choose between"),
-        (SYSTEMS, {"labels": "ids.tsv"}, "their texts are nowhere"),
+        (SYSTEMS, {"labels": "ids.tsv"}, "their texts are missing"),
         (SYSTEMS, {"labels": "foreign.jsonl"}, "None of the 1 judged passages"),
         (SYSTEMS, {"labels": "ids.tsv", "queries": "others.jsonl"}, "No judged question"),
     ],
@@ -415,7 +417,7 @@ def test_questions_by_a_model_are_one_more_witness(folder: Path, tmp_path: Path)
     assert families >= {f"model: {one['kind']}" for one in asked}
     assert made.manifest["spent"]["usd"] > 0
     shown = " ".join(printed(run_view(made.path)).split())
-    assert "one more signal" in shown
+    assert "a third signal" in shown
     # Eight at most: a real model's two moved P(best) by 11 points.
     assert "so few may mislead" in shown
     named = [json.loads(line) for line in (made.path / "to_grade.jsonl").read_text().splitlines()]

@@ -238,7 +238,7 @@ def test_pairing_asks_for_the_same_items() -> None:
     run = {"protocol": "sage", "arguments": {"seed": 1, "limit": 5}, "datasets": []}
     assert compare_manifests(run, json.loads(json.dumps(run))).paired
     assert "limit differs" in compare_manifests(run, {**run, "arguments": {"seed": 1, "limit": 6}}).reason
-    assert "other rules" in compare_manifests(run, {**run, "resampling": 2}).reason
+    assert "different rules" in compare_manifests(run, {**run, "resampling": 2}).reason
     assert "protocol differs" in compare_manifests(run, {**run, "protocol": "pteb"}).reason
 
 

@@ -138,7 +138,7 @@ def test_a_bar_in_points_is_refused(tmp_path: Path) -> None:
     folder.write_results([replace(row, protocol="pteb") for row in folder.read_results()])
     assert eb.gate(run, "pteb.overall[a]<=0.6").met
     for text in ("pteb.overall[a]>=40", "pteb.overall[a]<=60@upper"):
-        with pytest.raises(UsageError, match="from 0 to 1"):
+        with pytest.raises(UsageError, match="between 0 and 1"):
             eb.gate(run, text)
 
 

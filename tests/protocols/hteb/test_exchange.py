@@ -171,7 +171,7 @@ def counted(**more):
 
 
 WRONG = {
-    "key too many": {"temperature": 1.0},
+    "extra key": {"temperature": 1.0},
     "transformation": {"transformation": "translations"},
     "date": {"generation_datetime": "2026-09-15"},
     "no such day": {"generation_datetime": "2026-13-15T00:00:00Z"},
@@ -201,7 +201,7 @@ WRONG = {
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_metadata_that_the_reference_would_refuse(wrong):
-    """A key too many, an unknown transformation, counts that do not add up: each in one line that names the file."""
+    """An extra key, an unknown transformation, counts that do not add up: each in one line that names the file."""
     assert check_metadata(good(), Path("m.JSON"))
     assert check_metadata(good(**counted()), Path("m.JSON"))
     with pytest.raises(DataError, match=r"m\.JSON"):
@@ -241,7 +241,7 @@ def test_half_a_pair_a_link_and_two_of_one_date_are_refused(root, tmp_path):
     metadata.write_bytes(kept)
     for path, name in ((data, "data.parquet"), (metadata, "metadata.JSON")):
         shutil.copy(path, path.with_name(name))
-    with pytest.raises(DataError, match="one date"):
+    with pytest.raises(DataError, match="the same date"):
         import_(root, tmp_path / "a")
     assert not (tmp_path / "a").exists()
 
@@ -370,7 +370,7 @@ def test_a_file_under_another_hash_is_refused(root, tmp_path):
     [(data, metadata)] = pairs_of(root)
     told = json.loads(metadata.read_text("utf-8")) | {"generation_datetime": "2026-09-16T00:00:00Z"}
     metadata.write_text(json.dumps(told), "utf-8")
-    with pytest.raises(DataError, match="another hash"):
+    with pytest.raises(DataError, match="different hashes"):
         import_(root, tmp_path / "a")
     metadata.write_bytes(b"\xef\xbb\xbf" + json.dumps(told | {"generation_datetime": DATE}).encode())
     assert import_(root, tmp_path / "a").texts

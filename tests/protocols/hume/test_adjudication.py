@@ -101,7 +101,7 @@ def test_decisions_are_no_annotations(mood: Case) -> None:
     )
     assert after == before
     assert [one.id for one in mood.store.adjudicators()] == ["judy"]
-    with pytest.raises(UsageError, match="judy is an adjudicator"):
+    with pytest.raises(UsageError, match="judy is already an adjudicator"):
         mood.store.add_annotator("judy")
 
 

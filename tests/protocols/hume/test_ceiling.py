@@ -135,7 +135,7 @@ def test_a_soft_score_is_the_share_of_people_who_say_so() -> None:
 def test_against_people_needs_two() -> None:
     """One annotator cannot be left out; no common item says so."""
     assert compare_with_left_out_people(people("sts", R1), {"00": 1.0}).value is None
-    assert "answer of the system" in compare_with_left_out_people(people("sts", R1, R2), {}).reason
+    assert "answer from the system" in compare_with_left_out_people(people("sts", R1, R2), {}).reason
 
 
 def test_among_people() -> None:

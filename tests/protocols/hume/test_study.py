@@ -80,7 +80,7 @@ def test_a_task_is_of_a_family_and_tells_its_labels_apart() -> None:
     """1 and "1" would be one label in a file."""
     with pytest.raises(DataError, match="family of t is 'retrieval'"):
         TaskSpec("t", "retrieval", "eng")
-    with pytest.raises(DataError, match="Two labels of t read the same"):
+    with pytest.raises(DataError, match="Two labels of t look the same"):
         TaskSpec("t", "classification", "eng", labels=(1, "1"))
 
 

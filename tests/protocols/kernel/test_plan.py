@@ -199,7 +199,7 @@ def test_nothing_of_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert told.notes[0].startswith("0 of 1 sets of cqadupstack are on this machine")
         assert "embassay data fetch cqadupstack" in told.notes[0]
         assert "cqadupstack-android" in told.notes[1]
-    with pytest.raises(DataError, match="nothing of the suite 'cqadupstack'") as caught:
+    with pytest.raises(DataError, match="nothing from the suite 'cqadupstack'") as caught:
         Sage().carry_out(request, tmp_path / "run")
     assert "embassay data fetch cqadupstack" in caught.value.mend
     assert not (tmp_path / "run" / "results.jsonl").exists()

@@ -102,7 +102,7 @@ def test_latex_is_for_a_paper_and_obeys_nobody(tmp_path):
     body = ["Models & more", ["a_b", "0.50<br>0.02"], [r"\input{x}", "0.40"]]
     made = PrintedTable("100% of it", ["system", "overall"], "lr", body, "A note_.", frozenset({(1, 1)}))
     text = made.latex("sage_table1")
-    assert r"\caption{100\% of it. Bold: may be first by the tests of the run.}" in text
+    assert r"\caption{100\% of it. Bold: may be first according to the run's tests.}" in text
     assert r"\label{tab:sage-table1}" in text
     assert r"\multicolumn{2}{l}{\emph{Models \& more}} \\" in text
     assert r"a\_b & \textbf{\shortstack[r]{0.50 \\ 0.02}} \\" in text

@@ -131,7 +131,8 @@ def test_a_choice_takes_a_retriever_as_it_takes_its_model(functions: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"), [("own", "did not find the one that marks them"), ("strangers", "none of this run's")]
+    ("name", "reason"),
+    [("own", "did not find the passage that marks them"), ("strangers", "not from this run")],
 )
 def test_one_that_searches_other_passages_is_refused(functions: Path, name: str, reason: str) -> None:
     """Before it is asked anything else where it does not find the mark; with the file to serve."""
@@ -227,7 +228,7 @@ def test_a_sweep_has_a_retriever_as_one_stack(functions: Path) -> None:
 
 def test_a_sweep_wants_the_price_of_a_retriever(functions: Path) -> None:
     """Stacks are compared by cost: what nobody knows is not free."""
-    with pytest.raises(UsageError, match="price of the retriever find is not known"):
+    with pytest.raises(UsageError, match="price of the retriever find is unknown"):
         eb.rag.sweep(
             {"datasets": "sample", "encoder": "wordllama"}, out=functions / "run", retrievers=["mine.py:find"]
         )

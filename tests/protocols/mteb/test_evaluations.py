@@ -141,8 +141,8 @@ def test_less_is_better_and_broken_results_are_told(tmp_path: Path) -> None:
     done, mains = import_all(tmp_path)
     assert mains["x/a"].value is None
     said = " ".join(fault.reason for fault in done.faults)
-    assert "'high', no number" in said
-    assert "less is better" in said
+    assert "'high', not a number" in said
+    assert "lower error_rate is better" in said
     assert "result 3" in said
 
 

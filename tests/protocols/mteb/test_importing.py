@@ -48,7 +48,7 @@ def test_rows(run: Path) -> None:
         0,
     )
     assert "mteb 1.34.7" in one.method
-    assert "items are not known" in one.method
+    assert "items are unknown" in one.method
     (nan,) = rows_of(run, system="org/one", dataset="STS22", subset="ru", measure="pearson")
     assert (nan.value, nan.reason) == (None, "published as NaN")
     (dev,) = rows_of(run, system="other/two@r1", variant="split=dev", measure="main_score")

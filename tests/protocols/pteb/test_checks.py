@@ -25,9 +25,9 @@ ASKED = "what is the number of my library card"
     [
         ("the number of your library card is 4711", "asks back"),
         ("it is printed on the back", "a statement instead of a question"),
-        ("im sorry but i do not have access to library cards", "speaks as an assistant"),
+        ("im sorry but i do not have access to library cards", "responds like an assistant"),
         ("which library are you referring to", "asks back"),
-        ("could you please provide more details about the card", "speaks as an assistant"),
+        ("could you please provide more details about the card", "responds like an assistant"),
         ("Paraphrase: what number does my library card have?", "talks about itself"),
         ("What number has my card? (Note: the meaning is kept)", "talks about itself"),
     ],

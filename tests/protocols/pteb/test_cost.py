@@ -58,7 +58,7 @@ def test_a_limit_of_cost_needs_a_price_and_stops_in_time(rewording, by, scored, 
     server = rewording()
     unknown = by(server).replace("&price=0", "")
     given = {"datasets": [scored], "tokenizer": "words", "runs": 2}
-    with pytest.raises(UsageError, match=r"price of .* is not known"):
+    with pytest.raises(UsageError, match=r"price of .* is unknown"):
         eb.pteb.run(["bm25"], paraphraser=unknown, max_usd=1.0, out=tmp_path / "none", **given)
     assert not (tmp_path / "none").exists()
     given["out"] = tmp_path / "run"

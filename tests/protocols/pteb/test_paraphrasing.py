@@ -42,7 +42,7 @@ def test_a_prompt_where_none_is_used():
 @pytest.mark.parametrize("wrong", [{"temperature": -1}, {"top_p": 0}, {"top_p": 1.1}, {"retries": -1}])
 def test_sampling_that_cannot_be(wrong):
     """Is refused before anything is asked."""
-    with pytest.raises(UsageError, match="Cannot draw"):
+    with pytest.raises(UsageError, match="Cannot sample"):
         Generation(**wrong)
 
 

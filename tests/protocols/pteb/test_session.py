@@ -144,7 +144,7 @@ def test_other_arguments_are_refused(recorded, change, named):
 
 def test_more_runs_than_recordings_are_a_usage_error(tmp_path):
     """The sample has three paraphrases of each text; nothing is written."""
-    with pytest.raises(UsageError, match="3 recorded paraphrases per text, and 4 runs need"):
+    with pytest.raises(UsageError, match="3 recorded paraphrases per text, but 4 runs need"):
         eb.pteb.run(["bm25"], out=tmp_path / "run", tokenizer="words", runs=4)
     assert not (tmp_path / "run").exists()
 

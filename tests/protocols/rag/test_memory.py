@@ -129,7 +129,7 @@ def test_a_golden_set_is_refused_before_its_corpus_is_read(tmp_path, corpus, mon
     need = reading_memory([corpus / "corpus.jsonl", tmp_path / "not there"])
     assert need.bytes == 4 * (corpus / "corpus.jsonl").stat().st_size
     monkeypatch.setenv(LIMIT, str(resident_memory()))
-    with pytest.raises(UsageError, match="a golden set holds whole"):
+    with pytest.raises(UsageError, match="a golden set holds in memory"):
         eb.rag.golden(
             "wordllama", f"simulated:{corpus / 'qrels' / 'test.tsv'}", dataset=corpus, out=tmp_path / "run"
         )

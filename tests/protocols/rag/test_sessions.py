@@ -92,7 +92,7 @@ def test_a_table_worked_by_hand(qrels: Path, tmp_path: Path) -> None:
     assert low < 0.75 <= high
     assert scored.notes == (
         "agent: 1 questions with evidence have no session, and do not count",
-        "agent: 1 sessions are of questions without judged evidence, and do not count",
+        "agent: 1 sessions belong to questions without judged evidence, and do not count",
     )
 
 
@@ -108,7 +108,7 @@ def test_a_table_worked_by_hand(qrels: Path, tmp_path: Path) -> None:
             "joined into one",
         ),
         ({"query_id": "q", "documents": "d1"}, "not a call|no call"),
-        ({"documents": ["d1"]}, "no call"),
+        ({"documents": ["d1"]}, "not a call"),
         ({"query_id": "q", "call": 0, "documents": []}, "no number"),
         ({"query_id": "q", "documents": [{"text": "?"}]}, "no id"),
         ({"query_id": "q", "documents": ["d1"], "seconds": "fast"}, "seconds"),

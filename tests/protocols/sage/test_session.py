@@ -173,7 +173,11 @@ def test_an_interrupted_run_ends_with_the_same_bytes(finished, tmp_path, lost):
         file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     else:
         (path / "comparisons.json").unlink()
-    with pytest.warns(RuntimeWarning, match="done again") if lost.endswith("cell") else nullcontext():
+    with (
+        pytest.warns(RuntimeWarning, match="will be computed again")
+        if lost.endswith("cell")
+        else nullcontext()
+    ):
         eb.sage.run(SYSTEMS, out=path, **SMALL)
     assert content(path) == before
 

@@ -45,5 +45,5 @@ def test_one_label_has_no_value(bag, context):
     outcome = TASKS.build("pair_classification").evaluate(bag(), data, context())
     assert (outcome.scores[0].value, outcome.scores[0].reason) == (
         None,
-        "all pairs that are left have one label",
+        "all remaining pairs have the same label",
     )

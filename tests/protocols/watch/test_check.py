@@ -105,7 +105,7 @@ def test_a_fallback_for_some_requests_is_named(noise: float) -> None:
     check = check_respondent(recorded(noise=noise), changed, CheckRequest())
     assert check.verdict == "changed"
     assert [change.kind for change in check.changes] == ["some requests"]
-    assert check.part.startswith("whatever was encoded since")
+    assert check.part.startswith("everything encoded since")
 
 
 def _cut_vocabulary(vectors: np.ndarray, texts: Sequence[str], role: str | None) -> np.ndarray:
@@ -124,7 +124,7 @@ def test_texts_that_change_each_time_are_told_from_requests(noise: float) -> Non
     (change,) = check.changes
     assert change.kind == "tokenizer or cleaning"
     assert "letters arabic, " in change.evidence
-    assert "like those that have changed" in check.part
+    assert "like the changed" in check.part
 
 
 def test_texts_without_anything_in_common_are_named_so() -> None:
@@ -201,7 +201,7 @@ def test_what_is_refused_is_counted_and_left_out() -> None:
     assert check_respondent(recorded(), many, CheckRequest()).verdict == "not comparable"
     none = VectorRespondent(MadeSystem(_Refusing()))
     none.encoder.word = ""
-    with pytest.raises(ModelError, match="none of the texts"):
+    with pytest.raises(ModelError, match="not encode any of the texts"):
         check_respondent(recorded(), none, CheckRequest())
 
 

@@ -77,7 +77,7 @@ def test_an_index_that_is_kept_meets_new_questions(own_texts: OwnTexts) -> None:
     # Passages did not change, so all three states are one.
     for state in check.impact.states:
         assert state.changed.value == pytest.approx(share, abs=0.051)
-    assert check.part.startswith(("nothing: only questions", "nothing at once"))
+    assert check.part.startswith(("nothing: only questions", "nothing now"))
 
 
 def test_what_stays_outside_widens_the_estimate_to_the_truth() -> None:
@@ -114,7 +114,7 @@ def test_rounding_needs_no_new_index(own_texts: OwnTexts) -> None:
     check = check_respondent(recorded(own_texts), changed, CheckRequest())
     assert check.verdict == "changed"
     assert check.lists_change is False
-    assert check.part.startswith("nothing at once")
+    assert check.part.startswith("nothing now")
 
 
 def test_only_longer_passages_are_to_be_made_anew(own_texts: OwnTexts) -> None:

@@ -81,7 +81,7 @@ def test_damage_anywhere_is_found(tmp_path, share, cut):
     damaged = whole[:at] if cut else whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
     path.write_bytes(damaged)
     built: list[str] = []
-    with pytest.warns(RuntimeWarning, match="is damaged and is built again"):
+    with pytest.warns(RuntimeWarning, match="is damaged and will be rebuilt"):
         found = load_or_build(RECIPE, tmp_path, form(built))
     assert (found.value, found.found, built) == (CONTENT, False, ["built"])
     assert load_or_build(RECIPE, tmp_path, form()).found
@@ -96,7 +96,7 @@ def test_what_a_library_cannot_read_is_built_again(tmp_path):
     recipe = Recipe(head["kind"], head["parameters"], head["library"], head["vectors"])
     file.unlink()
     load_or_build(recipe, tmp_path, form(content=b"no index of faiss"))
-    with pytest.warns(RuntimeWarning, match=r"damaged \(.+\) and is built again"):
+    with pytest.warns(RuntimeWarning, match=r"damaged \(.+\) and will be rebuilt"):
         index = open_index("hnsw-f32", corpus, folder=tmp_path)
     assert index.search(corpus[:1], 1).indices.tolist() == [[int(np.argmax(corpus @ corpus[0]))]]
 
@@ -104,7 +104,7 @@ def test_what_a_library_cannot_read_is_built_again(tmp_path):
 def test_a_folder_that_cannot_be_written_costs_no_index(tmp_path):
     """A file where the folder should be: a warning, and the index is used without being kept."""
     (tmp_path / "taken").write_text("")
-    with pytest.warns(RuntimeWarning, match="cannot be kept"):
+    with pytest.warns(RuntimeWarning, match="cannot be stored"):
         found = load_or_build(RECIPE, tmp_path / "taken", form())
     assert (found.value, found.disk_bytes, found.found) == (CONTENT, 0, False)
 

@@ -90,7 +90,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_once_more():
         answer = complete(opened(stub), schema=Animal)
         assert answer.parsed.legs == 4
         assert answer.usage.requests == 2
-    with StubServer(chat=lambda turn: "no") as stub, pytest.raises(TextRefused, match="does not fit"):
+    with StubServer(chat=lambda turn: "no") as stub, pytest.raises(TextRefused, match="does not match"):
         complete(opened(stub), schema=Animal)
 
 
@@ -106,7 +106,10 @@ def test_faults_pass(hasty):
 def test_a_cut_answer_is_a_failure():
     """With its reason; never half an answer."""
     cut = Reply("a red", finish="length")
-    with StubServer(chat=lambda turn: cut) as stub, pytest.raises(TextRefused, match="cut at its longest"):
+    with (
+        StubServer(chat=lambda turn: cut) as stub,
+        pytest.raises(TextRefused, match="truncated at its maximum length"),
+    ):
         complete(opened(stub))
 
 
@@ -178,7 +181,7 @@ def test_a_text_that_fills_the_context():
     """Was cut without a word, so there is no answer to it."""
     long = [Message("user", "word " * 600)]
     with StubServer(chat=lambda turn: "short") as stub:
-        with pytest.raises(TextRefused, match="were cut"):
+        with pytest.raises(TextRefused, match="were truncated"):
             complete(opened(stub, num_ctx=512), long)
         assert complete(opened(stub, num_ctx=4096), long).text == "short"
         assert stub.statuses[200] == 2

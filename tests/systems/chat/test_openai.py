@@ -92,9 +92,9 @@ def test_thinking_is_taken_off(reply):
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (Reply("a crim", finish="length"), "cut at its longest"),
+        (Reply("a crim", finish="length"), "truncated at its maximum length"),
         (Reply("", finish="content_filter"), "content filter"),
-        (Reply("<think>on and on", finish="length"), "cut at its longest"),
+        (Reply("<think>on and on", finish="length"), "truncated at its maximum length"),
     ],
 )
 def test_what_is_no_answer(reply, reason):
@@ -135,7 +135,7 @@ def test_sampling_that_a_model_does_not_take():
     sampling = Sampling(temperature=0.8, top_p=0.9, seed=7)
     with StubServer(check=check) as stub:
         chat = opened(stub)
-        with pytest.warns(RuntimeWarning, match=r"openai:m does not take (temperature|seed)") as warned:
+        with pytest.warns(RuntimeWarning, match=r"openai:m does not accept (temperature|seed)") as warned:
             complete(chat, sampling=sampling)
         complete(chat, sampling=sampling)
     assert len(warned) == 2
@@ -187,7 +187,7 @@ def test_no_second_repair():
     """What does not fit then is a failure, with what is wrong."""
     with (
         StubServer(chat=lambda turn: "no") as stub,
-        pytest.raises(TextRefused, match="does not fit the schema"),
+        pytest.raises(TextRefused, match="does not match the schema"),
     ):
         complete(opened(stub), schema=Animal)
     assert stub.statuses[200] == 2

@@ -257,7 +257,7 @@ class TestWhatIsMissing:
         self.refused(r"model\.onnx is missing.*optimum-cli export", tiny)
         (tiny / "model.safetensors").touch()
         write_json(tiny, config={"model_type": "mpnet", "hidden_act": "gelu"})
-        self.refused("for plain BERT only, not for model_type mpnet", tiny)
+        self.refused("only for plain BERT, not for model_type mpnet", tiny)
 
     def test_tensor(self, tiny):
         from safetensors.numpy import save_file
@@ -276,7 +276,7 @@ class TestWhatIsMissing:
     def test_pooling(self, tiny):
         self.refused(r"1_Pooling/config\.json is missing.*\?pooling=mean, cls or last", tiny)
         write_json(tiny, **{"1_Pooling__config": {"pooling_mode_weightedmean_tokens": True}})
-        self.refused(r"config\.json asks for pooling_mode_weightedmean_tokens.*st:\./folder", tiny)
+        self.refused(r"config\.json requests pooling_mode_weightedmean_tokens.*st:\./folder", tiny)
         write_json(tiny, **{"1_Pooling__config": {"pooling_mode": "mean", "include_prompt": False}})
         self.refused("mean with include_prompt false", tiny)
 
@@ -288,7 +288,7 @@ class TestWhatIsMissing:
         (tiny / "modules.json").write_text("[")
         self.refused(r"modules\.json cannot be read", tiny)
         (tiny / "modules.json").write_text("{}")
-        self.refused(r"modules\.json should hold list, found dict", tiny)
+        self.refused(r"modules\.json should contain list, found dict", tiny)
 
     def test_inputs_and_outputs(self, tmp_path):
         folder = write_tiny(tmp_path / "past", extra_input="past_key_values")

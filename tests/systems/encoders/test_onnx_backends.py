@@ -156,7 +156,7 @@ class TestInt8:
         system = open_system("minilm?weights=int8&dims=64", tokenizer=open_tokenizer("words"))
         assert system.name == "minilm?dims=64&weights=int8"
         assert ":int8:onnxruntime-" in system.identity
-        with pytest.raises(UsageError, match="int8 weights, and those are computed in onnxruntime"):
+        with pytest.raises(UsageError, match="int8 weights, which need onnxruntime"):
             MiniLM(backend="openvino", weights="int8")
 
 

@@ -188,7 +188,7 @@ def test_the_key_is_in_nothing_that_is_kept(stub, case, monkeypatch):
 @with_keys
 def test_a_missing_key_says_which(case):
     """Before any work, with the command that mends it."""
-    with pytest.raises(ModelError, match=rf"needs a key, and .*not set\. export {case.key}="):
+    with pytest.raises(ModelError, match=rf"needs a key, but .*not set\. export {case.key}="):
         SYSTEMS.build(case.spec, ledger=Ledger())
 
 

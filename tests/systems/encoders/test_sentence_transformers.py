@@ -110,7 +110,7 @@ def test_the_same_folder_elsewhere_is_the_same_encoder(encoder, minilm_folder, t
         ({"truncate_dim": 385}, UsageError, "has 384 dimensions, so truncate_dim=385"),
         ({"batch_size": 0}, UsageError, "batch_size must be at least 1"),
         ({"device": "toaster"}, ModelError, "cannot be loaded"),
-        ({"backend": "onnx", "dtype": "float16"}, UsageError, "takes no dtype"),
+        ({"backend": "onnx", "dtype": "float16"}, UsageError, "does not accept dtype"),
         ({"revision": "main"}, UsageError, "a folder has no revision"),
     ],
 )
@@ -148,7 +148,7 @@ def test_code_from_another_repository_needs_its_own_commit(library, prompted, tm
     config["auto_map"] = {"AutoModel": "org/code--x.Model", "AutoTokenizer": ["org/code--x.Slow", None]}
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(
-        UsageError, match=r"takes code from org/code, which no commit pins.*code_revision=COMMIT"
+        UsageError, match=r"takes code from org/code, which is not pinned to a commit.*code_revision=COMMIT"
     ):
         SentenceTransformer(str(folder), trust_remote_code=True)
     given = {}

@@ -32,7 +32,7 @@ def test_a_short_key_is_not_taken_out_of_words(monkeypatch):
 def test_no_key(monkeypatch):
     """Is an error that says which variable to set; a server on this machine needs none."""
     monkeypatch.delenv("A_KEY", raising=False)
-    with pytest.raises(ModelError, match=r"V needs a key, and A_KEY is not set\. export A_KEY="):
+    with pytest.raises(ModelError, match=r"V needs a key, but A_KEY is not set\. export A_KEY="):
         read_key("V", ("A_KEY",))
     assert read_key("V", ("A_KEY",), local=True)
     with pytest.raises(ModelError, match="MINE is not set"):
@@ -81,7 +81,7 @@ def test_no_address(url):
 @pytest.mark.parametrize("url", ["http://me:secret@x/v1", "http://x/v1?key=secret"])
 def test_no_secret_in_an_address(url):
     """It would be written into every manifest."""
-    with pytest.raises(UsageError, match="holds more than the address") as caught:
+    with pytest.raises(UsageError, match="contains more than the address") as caught:
         Address.of(url)
     assert "secret" not in str(caught.value)
 

@@ -110,7 +110,7 @@ def test_what_is_not_said_is_estimated(ask, model, usage, tmp_path):
 
     told = summarise_spending(of_run(spending, None))
     assert "about" in told
-    assert "1 requests: those are estimated" in told
+    assert "1 requests: these are estimated" in told
     assert Spending(tmp_path / "spending.jsonl", "t").counted_usd == pytest.approx(ledger.spent_usd)
 
 

@@ -169,7 +169,7 @@ def test_tokens_of_prompts_are_read_and_not_compared(tmp_path, minilm_folder):
 @pytest.mark.parametrize("spec", ["maxsim:jaccard", "maxsim:wordllama?dims=64", "maxsim:constant"])
 def test_what_has_no_token_vectors_is_refused(spec):
     """With what has them."""
-    with pytest.raises(UsageError, match=r"no vectors of tokens.*Use minilm"):
+    with pytest.raises(UsageError, match=r"no token vectors.*Use minilm"):
         opened(spec)
 
 

@@ -82,7 +82,7 @@ def test_what_is_left_out_comes_after_and_is_counted():
 def test_an_answer_that_invents_is_asked_for_again_and_then_fails(answer):
     """A number of no document, or one twice, is never put right by us."""
     with StubServer(chat=lambda turn: answer) as stub:
-        with pytest.raises(TextRefused, match="does not fit"):
+        with pytest.raises(TextRefused, match="does not match"):
             opened(stub).score("q", ["a", "b", "c"])
         assert stub.requests.total() == 2
 

@@ -51,7 +51,7 @@ def test_a_tool_that_fails_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None
         (f"{SERVER}#ambiguous", UsageError, "left, right"),
         (f"{sys.executable} -c pass#search", ModelError, "cannot be used"),
         ("no-such-command-here#search", ModelError, "cannot be used"),
-        ("only-a-command", UsageError, "names no tool"),
+        ("only-a-command", UsageError, "does not name"),
     ],
 )
 def test_what_cannot_be_used(target: str, kind: type[Exception], reason: str) -> None:

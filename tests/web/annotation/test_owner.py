@@ -272,7 +272,7 @@ def test_the_owner_sees_answers_that_a_calibration_did_not_expect(service, ann, 
     from embassay.web.annotation.app import make_app
 
     page = TestClient(make_app(held), base_url="http://127.0.0.1").get(held.owner_link()).text
-    assert "Answers that were not expected" in page
+    assert "Unexpected answers" in page
     for one in found:
         assert page.count(one.texts[0]) >= 1, "of a pair both are to be compared"
         assert page.count(one.texts[1]) >= 1

@@ -201,7 +201,7 @@ def test_what_cannot_be_served_is_one_clear_line(tmp_path, refused) -> None:
         port = taken.getsockname()[1]
         cases = [
             ((study, "-a", "ann", "--port", port), 2, f"already listening on 127.0.0.1, port {port}"),
-            ((tmp_path / "nothing", "-a", "ann"), 4, "This folder holds no study"),
+            ((tmp_path / "nothing", "-a", "ann"), 4, "This folder contains no study"),
             ((fresh,), 2, "Name somebody: --annotator ann"),
             ((study, "-a", "a/b"), 2, "'a/b' cannot be the name"),
             (
@@ -215,7 +215,11 @@ def test_what_cannot_be_served_is_one_clear_line(tmp_path, refused) -> None:
                 "Nothing can listen on 192.0.2.1",
             ),
             ((fresh, "-a", "ann", "--database", "postgresql://localhost:1/x"), 3, "does not answer"),
-            ((fresh, "-a", "ann", "--database", "postgresql://a:geheim@localhost/x"), 2, "holds a password"),
+            (
+                (fresh, "-a", "ann", "--database", "postgresql://a:geheim@localhost/x"),
+                2,
+                "contains a password",
+            ),
         ]
         for words, code, told in cases:
             ended, said = refused("serve", *words)

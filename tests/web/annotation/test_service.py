@@ -151,5 +151,5 @@ def test_profiles_over_http(study, browse):
 
 def test_passages_until_decided_have_no_adjudicator(study):
     """Each is graded once."""
-    with pytest.raises(UsageError, match="Nobody adjudicates"):
+    with pytest.raises(UsageError, match="Passages cannot"):
         open_service(study, ["ann"], adjudicators=["judy"], until_decided=True)

@@ -56,9 +56,9 @@ class StudyOutput(PrintOptions):
 
 @add_record_options()
 def sample(asked: DataOptions, writing: StudyOutput) -> None:
-    """Draw items for people to answer, by HUME's sizes and rules.
+    """Draw items for people to answer, with HUME's sizes and rules.
 
-    Gold goes into a file of its own. The same command gives the same study.
+    Gold goes into a separate file. The same command gives the same study.
 
     Example: embassay hume sample -d sample --out study
     """
@@ -100,7 +100,7 @@ def _sample_request(asked: DataOptions, name: str) -> SampleRequest:
     elif not asked.is_empty or asked.ask or asked.own.as_content() != TaskDrawOptions().as_content():
         raise UsageError(
             "Both --config and data settings are given.",
-            mend="Write data and settings into the file only.",
+            mend="Put data and settings only into the file.",
         )
     else:
         request = read_config(asked.config)
@@ -135,7 +135,7 @@ def _sample_notes(sampled: SampledStudy, task: StudyTask, absent: Sequence[str])
 
 def _next_step(out: Path, sampled: SampledStudy) -> str:
     return (
-        f"Written to {out}: study.json and items.jsonl for people, and gold.jsonl, which stays with you. Guidelines "
+        f"Written to {out}: study.json and items.jsonl for people, and gold.jsonl, which you keep. Guidelines "
         f"{sampled.study.guidelines_version}.\nNext: embassay hume serve {out} --annotator NAME --annotator NAME"
     )
 
@@ -167,13 +167,13 @@ class AnnotatorOptions:
         (), "A scripted annotator, marked as such in every table.", group=SYSTEMS
     )
     adjudicators: tuple[str, ...] = option(
-        (), "Someone who settles disagreements; sees no names.", name="--adjudicator"
+        (), "A person who settles disagreements and sees no names.", name="--adjudicator"
     )
     database: str | None = option(
         None, "PostgreSQL, or a variable with its URL. Default: a file in STUDY.",
         value="URL", group=SERVER
     )  # fmt: skip
-    public_url: str | None = option(None, "The address in people's links.", value="URL", group=SERVER)
+    public_url: str | None = option(None, "The start of people's links.", value="URL", group=SERVER)
     new_links: bool = option(
         False, "Make new links and void the earlier ones.", name="--new-links", group=SERVER
     )
@@ -183,7 +183,7 @@ class AnnotatorOptions:
         name="--until-decided"
     )  # fmt: skip
     calibration: Path | None = option(
-        None, "A file of `calibrate`; the owner's page shows unexpected answers.", value="FILE"
+        None, "A file from `calibrate`; the owner's page shows answers that contradict it.", value="FILE"
     )
 
 
@@ -298,7 +298,7 @@ def _say_served(service: Service, host: str, public_url: str | None) -> None:
             "Others on the network can reach this server, and links and answers travel unencrypted: "
             "put a proxy with TLS in front of it (docs/hume_serving.md).", err=True
         )  # fmt: skip
-    typer.echo("Ctrl-C stops it: what was answered is kept, and the links stay the same.", err=True)
+    typer.echo("Ctrl-C stops it: answers are kept, and the links stay the same.", err=True)
 
 
 def _check_address(public_url: str) -> str:
@@ -316,9 +316,10 @@ def _check_address(public_url: str) -> str:
 
 def offline(
     study: Study,
-    annotator: Annotated[str, typer.Option("--annotator", "-a", help="Who the file is for.")] = "",
+    annotator: Annotated[str, typer.Option("--annotator", "-a", help="The person who gets the file.")] = "",
     adjudicator: Annotated[
-        str, typer.Option("--adjudicator", help="Who decides; the file has the disputed items.")
+        str,
+        typer.Option("--adjudicator", help="The person who decides; the file contains the disputed items."),
     ] = "",
     out: Annotated[Path | None, typer.Option("--out", help="The file. Default: NAME.html.")] = None,
 ) -> None:
@@ -337,7 +338,7 @@ def offline(
     path = write_single(study, who, out or Path(f"{who}.html"), adjudicates=bool(adjudicator))
     typer.echo(path)
     typer.echo(
-        f"Send it to {who}. What comes back, {who}.answers.jsonl: embassay hume import {study} FILE", err=True
+        f"Send it to {who}. When {who}.answers.jsonl comes back: embassay hume import {study} FILE", err=True
     )
 
 
@@ -355,7 +356,8 @@ ONCE = ("--replace",)
 def annotate(study: Study, request: AnnotateRequest, running: AnnotationOptions) -> None:
     """Have language models answer a study's items.
 
-    They see what people see. Each answer is saved at once, and no item is sent twice. Clustering is left out.
+    They see the same information as people. Each answer is saved at once, and no item is sent twice. Clustering is
+    left out.
 
     Example: embassay hume annotate study --llm ollama:gemma3:27b
     """
@@ -369,7 +371,7 @@ def annotate(study: Study, request: AnnotateRequest, running: AnnotationOptions)
         from embassay.protocols.kernel.tables import format_counted
 
         raise ModelError(
-            f"{format_counted(outcome.failed, 'call')} failed, so as many items have no answer.",
+            f"{format_counted(outcome.failed, 'call')} failed, so that many items have no answer.",
             mend=f"The rest is kept in {study / 'llm'}; the same command tries these again.",
         )
 
@@ -443,7 +445,7 @@ def _say_left_out(tasks: Sequence[str]) -> None:
 class SplitOptions(PrintOptions):
     """Whose answers are taken, and where it is written what people are to answer."""
 
-    llm: str = option("", "The model whose answers to check. Default: the only one.", group=SYSTEMS)
+    llm: str = option("", "The model whose answers are checked. Default: the only one.", group=SYSTEMS)
     by: Literal["draws", "agreement"] = option(
         "draws", "Divide items by the model's draws, or whole tasks by how well people agree.", name="--by"
     )
@@ -455,9 +457,9 @@ class SplitOptions(PrintOptions):
 def hybrid(study: Study, asked: SplitOptions) -> None:
     """Decide which items people must answer, and which a model may.
 
-    Keeps a language model's answer if its draws agree and people, who answer a sample too, do not contradict it.
-    With --by agreement whole tasks are divided: people keep those on which they agree, the model gets the others.
-    Repeat the command to count people's newer answers.
+    Keeps a language model's answers if its draws agree and people, who answer a sample, do not contradict them.
+    With --by agreement, divides whole tasks: people keep those on which they agree, the model gets the others.
+    Repeat the command to include people's new answers.
 
     Example: embassay hume hybrid study --check 0.3
     """
@@ -520,7 +522,7 @@ class ScriptOptions:
 
 @add_record_options(wide=False)
 def simulate(study: Study, scripts: ScriptOptions, shown: PrintOptions) -> None:
-    """Try a study out with scripted annotators: NOBODY ANNOTATED.
+    """Try out a study with scripted annotators. NOBODY ANNOTATED.
 
     Scripts read the gold and err at random. Their answers go to annotations/simulated.jsonl; every table marks
     them as simulated.
@@ -543,7 +545,7 @@ def simulate(study: Study, scripts: ScriptOptions, shown: PrintOptions) -> None:
         return
     typer.echo(f"{len(rows)} answers of {annotators} simulated annotators, noise {noise:g}: {file}")
     typer.echo(
-        "Nobody annotated: these answers are the gold with known errors, and say nothing about people."
+        "No one annotated: these answers are the gold with known errors, and say nothing about people."
     )
 
 
@@ -598,7 +600,7 @@ Out = Annotated[Path, typer.Option("--out", help="The file (csv, jsonl) or folde
 def export(study: Study, out: Out, asked: ExportOptions) -> None:
     """Write answers, tasks for other tools, scores for MTEB, or gold.
 
-    Tasks go without answers unless --answers asks for them. Only --gold writes
+    Tasks contain no answers unless you use --answers. Only --gold writes
     gold, and only --profiles profiles.
 
     Example: embassay hume export study --to csv --out answers.csv
@@ -617,7 +619,7 @@ def export(study: Study, out: Out, asked: ExportOptions) -> None:
             f"{done.answers} answers of {len(done.annotators)} annotators: {', '.join(done.annotators)}."
         )
     if asked.form in ("label-studio", "argilla") and not asked.answers:
-        typer.echo("Nobody's answers are in it. Take the new ones in with `embassay hume import`.")
+        typer.echo("It contains no answers. Import new ones with `embassay hume import`.")
 
 
 def _export_gold(study: Path, gold: GoldKind, out: Path, **more: Any) -> None:
@@ -627,7 +629,9 @@ def _export_gold(study: Path, gold: GoldKind, out: Path, **more: Any) -> None:
     for line in done.in_words():
         typer.echo(line)
     if done.emptied:
-        typer.echo(f"Left out, since none of their items can be judged: {', '.join(done.emptied)}.", err=True)
+        typer.echo(
+            f"Left out because none of their items can be judged: {', '.join(done.emptied)}.", err=True
+        )
     first = next(path for path in done.files if path.parent.name == DATA)
     typer.echo(
         f"Written to {out}. Use it: -d {shlex.quote(str(first))}, or embassay hume score {shlex.quote(str(out))}"

@@ -51,7 +51,7 @@ class RedoOptions:
     )  # fmt: skip
     retrievers: tuple[str, ...] = repeat_option(
         Asked, "retrievers",
-        help="A retriever to ask now, whose first --depth passages are graded too: SPEC or NAME=SPEC, as of rag score."
+        help="A retriever to ask now, whose first --depth passages are graded too: SPEC or NAME=SPEC, as in rag score."
     )  # fmt: skip
 
 
@@ -64,7 +64,7 @@ ONCE = ("--force", "--from-stage=")
 def golden(
     chosen: Mapping[str, Any], sources: SettingSources, redoing: RedoOptions, running: RunOptions
 ) -> None:
-    """Make a golden set: a judge grades and orders what search finds.
+    """Make a golden set: a judge grades and orders the passages found.
 
     Later settings win: defaults, embassay.toml, profile, EMBASSAY_GOLDEN_*, options.
 
@@ -196,7 +196,7 @@ def _query_records(query: Any) -> Iterator[dict[str, Any]]:
 
 check_app = App("Have a person check a golden set.")
 
-GoldenRun = Annotated[Path, typer.Argument(help="A run of `embassay rag golden`.")]
+GoldenRun = Annotated[Path, typer.Argument(help="A run from `embassay rag golden`.")]
 _REMARKS = 10
 
 
@@ -228,11 +228,11 @@ def sample(
         )
     else:
         typer.echo(
-            "Change `place` where a passage belongs elsewhere (2.5 goes between 2 and 3; equal places are fine) and "
-            "`grade` where it is wrong; leave the rest."
+            "Change `place` if a passage belongs elsewhere (2.5 goes between 2 and 3; equal places are fine) and "
+            "`grade` if it is wrong; leave the rest."
         )
     typer.echo(
-        "What you cannot judge, leave blank; `remark` is for anything else. Rows may be sorted, not removed."
+        "Leave blank what you cannot judge; use `remark` for anything else. You may sort rows, but not remove any."
     )
     typer.echo(f"When it is back: embassay rag check score {run} {out}")
 
@@ -277,7 +277,7 @@ def _say_own(run: Path) -> None:
         typer.echo(f"\n{text}")
     if golden.ranking is not None and (golden.ranking.claims or golden.ranking.doubts):
         typer.echo(
-            "\nThis shows how close the judge is to people. The run's own claims are about the judge alone."
+            "\nThis shows how close the judge is to people. The run's own claims are only about the judge."
         )
     if doubt := say_doubts(golden):
         typer.echo(doubt)
@@ -316,7 +316,7 @@ def _show_corrected(check: HumanCheck, wide: bool) -> None:
 def _check_verdict(check: HumanCheck) -> str:
     head = f"{check.queries:,} questions, {check.items:,} passages"
     if _is_untouched(check):
-        return f"{head}: nothing was changed. If somebody looked at all of it, all of it is confirmed."
+        return f"{head}: nothing was changed. If someone looked at all of it, all of it is confirmed."
     parts = [f"{check.moved:,} moved", f"{check.changed:,} with another grade"]
     if check.remarks:
         parts.append(f"{len(check.remarks):,} with a remark")
@@ -347,7 +347,7 @@ def _check_rows(check: HumanCheck) -> Iterator[list[str]]:
         return [name, value, numbers.format_interval(figure.low, figure.high, 2), f"{figure.n:,}"]
 
     yield row("Kendall's tau, mean over questions", check.tau)
-    yield row("Pairs in the other order", check.swapped, percent=True)
+    yield row("Pairs in the opposite order", check.swapped, percent=True)
     if check.distance is not None:
         yield ["Places between the two, median", f"{check.distance:g}", "", ""]
     yield row("Same grade", check.exact, percent=True)
@@ -380,12 +380,12 @@ class JudgeOptions:
     judges: tuple[str, ...] = option(
         MISSING, "Golden runs or files of grades, one per judge: RUN or NAME=RUN.", name="RUN..."
     )
-    people: str | None = option(None, "People's grades of the same passages.", value="FILE", group=DATA)
+    people: str | None = option(None, "People's grades for the same passages.", value="FILE", group=DATA)
     grades: str | None = option(
         None, "Grade map of files: identity, trec3, binary, value=grade,... Default: 1 to 5.", group=DATA
     )
     panel: Literal["median", "dawid_skene"] = option(
-        "median", "Whose grades are written: the median, or Dawid and Skene's model."
+        "median", "How to combine the grades: by the median, or by the Dawid-Skene model."
     )
     seed: int = repeat_option(RunRequest, "seed")
     out: Path | None = option(None, "Folder of tables and the panel's qrels. Default: none.", group=OUTPUT)
@@ -393,7 +393,7 @@ class JudgeOptions:
 
 @add_record_options()
 def judges(asked: JudgeOptions, shown: PrintOptions) -> None:
-    """Compare judges of one golden set, and make a panel of them.
+    """Compare several judges of one golden set, and combine them into a panel.
 
     Shows how far they agree with each other and with people, and what each costs.
 

@@ -45,9 +45,9 @@ def group() -> None:
 @add_memory_option
 @add_record_options()
 def names(request: NamesRequest, running: WorkerOptions) -> None:
-    """Does similarity tell the right author from impostors?
+    """Does similarity distinguish the right author from impostors?
 
-    One right passage among impostors, under a base condition and ten ablations such as a masked, misspelt or
+    Ranks one right passage among impostors, in a base condition and ten ablations such as a masked, misspelt or
     unlabelled author.
 
     Example: embassay rag probe names -s minilm
@@ -61,8 +61,7 @@ def names(request: NamesRequest, running: WorkerOptions) -> None:
 def noise(request: NoiseRequest, running: WorkerOptions) -> None:
     """Does small talk around a question change what is retrieved?
 
-    Five levels of greetings, filler, politeness and hedging around an unchanged question, before and after
-    rewriting.
+    Adds five levels of greetings, filler, politeness and hedging to an unchanged question, with and without rewriting.
 
     Example: embassay rag probe noise -s minilm --rewriter rules
     """
@@ -73,10 +72,10 @@ def noise(request: NoiseRequest, running: WorkerOptions) -> None:
 @add_memory_option
 @add_record_options(tasks=(), defaults={"datasets": ..., "tokenizer": "words"})
 def versions(request: VersionsRequest, running: WorkerOptions) -> None:
-    """Do old versions outrank current ones, and copies fill the list?
+    """Do old versions outrank current ones, and do copies fill the list?
 
-    Passages of your own data get an old version (number, date, status or negation changed) and copies. Shown with and
-    without two remedies: the newest of near-duplicates first, and near-duplicates once.
+    Passages from your own data get an old version (number, date, status or negation changed) and copies. Results are
+    shown with and without two remedies: newest near-duplicate first, and near-duplicates only once.
 
     Example: embassay rag probe versions -s minilm -d my-data
     """
@@ -92,8 +91,8 @@ def versions(request: VersionsRequest, running: WorkerOptions) -> None:
 def tail(request: TailRequest, shown: TailOutput) -> None:
     """Which questions does an approximate index fail?
 
-    Compares an index's lists with those of exact search, question by question: the 5th percentile and the least beside
-    the mean, by tag of the questions.
+    Compares an index's lists with exact search, question by question: mean, 5th percentile and minimum recall, also
+    by tag.
 
     Example: embassay rag probe tail --run hnsw.trec --exact flat.trec
     """

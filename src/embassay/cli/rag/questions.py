@@ -41,8 +41,8 @@ def _check_questions(run: RunOnDisk, out: Path) -> None:
     if not (out / "export" / "queries.jsonl").read_text("utf-8").strip():
         raise DataError(
             "There is no question about these documents", path=run.path,
-            mend="The table says why none was kept: give more or longer documents, another --llm, or users' questions "
-            "with --queries."
+            mend="The table says why none was kept: use more or longer documents, another --llm, or users' "
+                "questions with --queries."
         )  # fmt: skip
 
 
@@ -58,7 +58,8 @@ def _show_questions(path: Path, display: Display, report: bool) -> None:
 def answer(request: AnswerRequest, running: RunOptions) -> None:
     """Check whether answers from a run's passages are right.
 
-    One model answers, another grades. With --distractors, each question is answered again among useless passages.
+    One model answers, another grades. With --distractors, each question is answered again with useless passages in
+    the prompt.
 
     Example: embassay rag answer -d sample --run mine.trec -g ollama:gemma3:4b -j ollama:gemma3:27b
     """

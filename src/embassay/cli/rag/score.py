@@ -40,7 +40,7 @@ class ScorePrintOptions(PrintOptions):
     dry_run: bool = repeat_option(
         RunOptions,
         "dry_run",
-        help="Ask each --retriever one question, show its answer and what all will cost, and stop.",
+        help="Ask each --retriever one question, show its answer and the total cost, and stop.",
     )
 
 
@@ -195,7 +195,7 @@ def _check_decidable(asked: Mapping[str, Any]) -> None:
             mend="Score it once with --out OUT, then give OUT/retrieved/NAME.jsonl as --run.",
         )
     if not asked.get("runs"):
-        raise UsageError("There is no run to decide between.", mend="Name each with --run FILE.")
+        raise UsageError("There are no runs to decide between.", mend="Name each with --run FILE.")
 
 
 def _deciding_measure(measures: Sequence[str], cutoffs: Sequence[int]) -> str:
@@ -203,7 +203,7 @@ def _deciding_measure(measures: Sequence[str], cutoffs: Sequence[int]) -> str:
     from embassay.errors import UsageError
 
     if len(measures) > 1 or len(cutoffs) > 1:
-        raise UsageError("Only one measure can decide.", mend="Name one: -m Precision4+@10.")
+        raise UsageError("Use only one measure to decide.", mend="Name one: -m Precision4+@10.")
     usual = DecisionRequest.measure
     name = measures[0] if measures else usual.partition("@")[0] if cutoffs else usual
     return name if "@" in name or not cutoffs else f"{name}@{cutoffs[0]}"
@@ -239,7 +239,10 @@ def run_decision(
         return
     show_blocks(decision_view(decision), wide)
     if decision.is_open and out is not None:
-        typer.echo(f"\nGrade what {out / 'ask.jsonl'} lists, into {request.labels}, and run this again.")
+        typer.echo(
+            f"\nGrade the passages in {out / 'ask.jsonl'}, write the grades to {request.labels}, and run "
+            "this again."
+        )
         typer.echo(f"Or in the browser: embassay hume serve {out} --until-decided -a ann -a bob")
 
 

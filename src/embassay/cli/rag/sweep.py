@@ -31,7 +31,7 @@ class SweepOverrides:
     """What takes the place of the config's where it is given: datasets, queries per dataset, the seed, and rules."""
 
     datasets: tuple[str, ...] = repeat_option(
-        RunRequest, "datasets", default=(), help="A retrieval set, in place of the config's.", value="DATA"
+        RunRequest, "datasets", default=(), help="A retrieval set, instead of the config's.", value="DATA"
     )
     limit: int | None = repeat_option(
         RunRequest, "limit", help="Maximum queries per dataset, drawn at random."
@@ -46,7 +46,9 @@ class SweepOverrides:
     target: float | None = option(None, "Fastest and cheapest with at least this quality.")
     exclude_self: bool = option(False, "Leave out a query's own document.", name="--exclude-self")
     retrievers: tuple[str, ...] = repeat_option(
-        Asked, "retrievers", help="A retriever as one stack, with its time and price: SPEC or NAME=SPEC."
+        Asked,
+        "retrievers",
+        help="A retriever to include as one stack, with its time and price: SPEC or NAME=SPEC.",
     )
 
 

@@ -41,7 +41,7 @@ class TracePrinting(PrintOptions):
 def trace(request: TraceRequest, printing: TracePrinting) -> None:
     """Show at which stage needed passages are lost.
 
-    Give the list after each stage as a run file, or a dataset and a system to make the lists here.
+    Give the list after each stage as a run file, or name a dataset and a system to build the lists now.
 
     Example: embassay rag trace --qrels qrels.tsv --search words=bm25.trec --search vectors=dense.trec
     --stage fused=fused.trec --stage reranked=final.trec

@@ -29,7 +29,7 @@ class AskingOptions(PrintOptions):
     """What asking may cost."""
 
     max_cost: float | None = option(
-        None, "Stop before asking costs more than this.", least=0, value="USD", group=SPEED
+        None, "Stop before the requests cost more than this.", least=0, value="USD", group=SPEED
     )
     dry_run: bool = option(False, "Show the plan with its cost, and stop.", name="--dry-run", group=SPEED)
 
@@ -39,15 +39,15 @@ class FingerprintTarget:
     """Where a fingerprint goes."""
 
     out: Path = option(Path("watch.json"), "The file to write.", value="FILE", group=OUTPUT)
-    replace: bool = option(False, "Replace a fingerprint that is there.", name="--replace", group=OUTPUT)
+    replace: bool = option(False, "Replace an existing fingerprint.", name="--replace", group=OUTPUT)
 
 
 @add_record_options()
 def record(request: RecordRequest, target: FingerprintTarget, asking: AskingOptions) -> None:
     """Record how a system answers now: a fingerprint to check against.
 
-    Asks for fixed texts, and for some of your own, several times. The file holds the texts that it asks for. After an
-    interruption the same command goes on where it was.
+    Sends fixed texts, and some of your own, several times. The file contains the texts that were sent. After an
+    interruption, the same command resumes.
 
     Example: embassay watch record -s minilm --corpus docs/ --queries questions.csv --out minilm.json
     """
@@ -66,7 +66,7 @@ def record(request: RecordRequest, target: FingerprintTarget, asking: AskingOpti
         )
     if partial_of(target.out).is_dir():
         typer.echo(
-            f"Goes on with the answers in {partial_of(target.out)}; remove it to begin anew.", err=True
+            f"Resumes from the answers in {partial_of(target.out)}; remove it to start over.", err=True
         )
     with _show_progress(asking, f"Answers so far are kept in {partial_of(target.out)}.") as heard:
         made = record_to_file(request, target.out, max_usd=asking.max_cost, listener=heard)
@@ -85,14 +85,17 @@ def record(request: RecordRequest, target: FingerprintTarget, asking: AskingOpti
 
 @add_record_options()
 def check(
-    file: Annotated[Path, typer.Argument(help="What `embassay watch record` wrote.", metavar="FILE")],
+    file: Annotated[
+        Path, typer.Argument(help="The file written by `embassay watch record`.", metavar="FILE")
+    ],
     request: CheckRequest,
     asking: AskingOptions,
 ) -> None:
     """Check whether a system still answers as recorded.
 
-    And, if not, whether your lists notice. Verdicts: same, noisier, changed, not comparable. Exit code 1 if --fail-on
-    is met; any verdict is kept beside FILE.
+    If not, also checks whether your result lists change. Verdicts: same, noisier, changed, not comparable. Exit code
+    1 if --fail-on
+    is met; every verdict is stored next to FILE.
 
     Example: embassay watch check minilm.json --markdown check.md
     """
@@ -131,7 +134,7 @@ def check(
 def compare(request: CompareRequest, asking: AskingOptions) -> None:
     """Compare two systems that should be one model.
 
-    They are equal, close or different, and the table says for which texts.
+    Reports whether they are equal, close or different, and for which texts.
 
     Example: embassay watch compare -s ollama:all-minilm -s minilm
     """

@@ -33,5 +33,5 @@ DATASETS.add(
 DATASETS.add(
     "hub",
     "embassay.data.catalogue.hub:open_repository",
-    "hub:ORG/NAME, one table of any dataset of the Hugging Face hub",
+    "hub:ORG/NAME, one table of any dataset on the Hugging Face hub",
 )

@@ -424,9 +424,9 @@ def _known_facts(record: EntryRecord) -> dict[str, str]:
     folder = mirror_folder() / record.name
     come_from = {
         "mirror": str(folder),
-        "part of mirror": f"{folder}, which holds a part of it",
+        "part of mirror": f"{folder}, which contains part of it",
         "cache": f"the hub's cache on this machine; `embassay data fetch {record.name}` makes a mirror",
-        "hub": f"the hub, when it is used; `embassay data fetch {record.name}` makes a mirror in {folder}",
+        "hub": f"the hub, when needed; `embassay data fetch {record.name}` makes a mirror in {folder}",
         "by hand": f"{folder}, once you have filled it. {record.by_hand}",
     }
     facts = {

@@ -426,10 +426,10 @@ def _check_counts(record: EntryRecord, fetched: list[FetchedTable]) -> None:
         rows = sum(done.rows or 0 for done in fetched if done.table.partition("/")[0] == table.part)
         if table.rows is not None and rows != table.rows:
             raise DataError(
-                f"{record.name}: the table {table.part!r} was fetched, but is not what the record says",
+                f"{record.name}: the table {table.part!r} was fetched, but does not match its record",
                 expected=f"{table.rows:,} rows", found=f"{rows:,}",
-                mend=f"Remove {mirror_folder() / record.name / table.part}* and fetch again; if that is what the hub "
-                "holds, the record is wrong: please report it."
+                mend=f"Remove {mirror_folder() / record.name / table.part}* and fetch again; if the hub really has "
+                    "these bytes, the record is wrong: please report it."
             )  # fmt: skip
 
 
@@ -553,7 +553,7 @@ def _mirror_tables(record: EntryRecord, folder: Path, langs: tuple[str, ...]) ->
             f"the mirror of {record.name!r} holds none of its tables", path=folder,
             expected="; ".join(mirror_layout(record)) + f" or another of {', '.join(FORMATS)}",
             found=", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing",
-            mend=f"`embassay data fetch {record.name}` fills it, or you by hand (see {PAGE})."
+            mend=f"`embassay data fetch {record.name}` fills it; or fill it by hand (see {PAGE})."
         )  # fmt: skip
     return tables
 

@@ -52,7 +52,7 @@ class MemberRecord(CatalogueRecord):
         if bool(self.dataset) == bool(self.suite):
             raise ValueError("either dataset or suite")
         if self.suite and (self.lang or self.split or self.group or self.title):
-            raise ValueError("a member that is a suite has no lang, split, group or title of its own")
+            raise ValueError("a member that is a suite, without lang, split, group or title")
         return self
 
 
@@ -232,7 +232,7 @@ def _read_own(path: Path) -> Suite | None:
         raise _first_fault(path, error) from error
     if record.name in all_suites() or record.name in all_entries():
         raise DataError(
-            f"the name {record.name!r} is that of a suite or dataset of the catalogue", path=path,
+            f"the name {record.name!r} belongs to a suite or dataset in the catalogue", path=path,
             mend="Give the suite another name."
         )  # fmt: skip
     return _make_suite(record, {record.name: record}, path)
@@ -260,7 +260,7 @@ def _first_fault(path: Path, error: ValidationError) -> DataError:
         fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ").replace("a valid ", "a ")
     )
     given = "" if fault["type"] == "value_error" else show_value(fault["input"])
-    return DataError(f"{where or 'the suite'} is not right", path=path, expected=expected, found=given)
+    return DataError(f"{where or 'the suite'} is invalid", path=path, expected=expected, found=given)
 
 
 def _make_suite(record: SuiteRecord, records: Mapping[str, SuiteRecord], path: Path | None) -> Suite:
@@ -308,8 +308,8 @@ def _resolve_name(record: MemberRecord, path: Path | None) -> str:
     if path is None or not file.exists():
         near = find_nearest_name(record.dataset, all_entries())
         raise DataError(
-            f"there is no dataset {record.dataset!r}", path=path, expected="a name of the catalogue, or a path from "
-            "the folder of this file", mend=f"Did you mean {near}?" if near else "`embassay data list` shows all."
+            f"there is no dataset {record.dataset!r}", path=path, expected="a catalogue name, or a path relative to "
+                "this file's folder", mend=f"Did you mean {near}?" if near else "`embassay data list` shows all."
         )  # fmt: skip
     if record.lang or record.split:
         raise DataError(

@@ -537,8 +537,8 @@ def describe_odd_scores(data: Any) -> Iterator[str]:
             (low, high), count = off
             most = spread_of(values)
             yield (
-                f"{name}: {count:,} of {most.n:,} values lie outside {low} to {high}, where the others are; they go "
-                f"from {most.least:g} to {most.most:g}."
+                f"{name}: {count:,} of {most.n:,} values lie outside {low} to {high}, where the others are; they "
+                f"range from {most.least:g} to {most.most:g}."
             )
 
 

@@ -338,8 +338,8 @@ def advise_reading(path: Path, reading: TableReading) -> tuple[TableReading, tup
     quotes = choose_quoting(path, source.delimiter, reading.quoting)
     if not reading.quoting and quotes.quoting != "none" and quotes.plain and (quotes.broken or quotes.both):
         notes.append(
-            f"{path.name}: its quotation marks do not seem to enclose fields: every line on its own "
-            "has as many fields as the first."
+            f"{path.name}: its quotation marks do not seem to enclose fields: each line by itself has as many "
+            "fields as the first."
         )
         reading = replace(reading, quoting="none")
         source = DelimitedTable(path, source.delimiter, reading)
@@ -376,7 +376,7 @@ def remark_on_file(file: CheckedFile) -> Iterator[str]:
         if (objects := column.kinds.get("object")) and inside & _WANTED:
             yield (
                 f"{path.name}: {column.name!r} holds objects in {objects:,} rows ({column.example}). "
-                "Only top-level columns are read: move what is inside to columns of its own."
+                "Only top-level columns are read: move the inner fields to their own columns."
             )
     if "not UTF-8" in file.encoding:
         yield (
@@ -489,12 +489,12 @@ def _remark_on_unknown_file(path: Path) -> Iterator[str]:
         return
     with path.open("rb") as stream:
         start = stream.read(_BLOCK).removeprefix(_BOM).lstrip()
-    packed = "JSON Lines holds one object per line"
+    packed = "JSON Lines contains one object per line"
     if start.startswith(b"["):
-        yield f"{path.name}: it holds one JSON list. {packed}: `jq -c '.[]' {path.name} > {path.stem}.jsonl`."
+        yield f"{path.name}: it contains one JSON list. {packed}: `jq -c '.[]' {path.name} > {path.stem}.jsonl`."
     elif start.startswith(b"{") and b"}\n{" in start:
-        yield f"{path.name}: it holds one JSON object per line. Rename it to {path.stem}.jsonl."
+        yield f"{path.name}: it contains one JSON object per line. Rename it to {path.stem}.jsonl."
     elif start.startswith(b"{"):
-        yield f"{path.name}: it holds one JSON object. {packed}: write the rows inside it that way."
+        yield f"{path.name}: it contains one JSON object. {packed}: write the rows inside it that way."
     elif start.startswith(b"PK\x03\x04"):
         yield f"{path.name}: it is a spreadsheet or a zip file. Save the sheet as CSV in UTF-8."

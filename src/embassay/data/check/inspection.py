@@ -69,7 +69,7 @@ TASKS: Mapping[str, tuple[str, ...]] = {
     "reranking": ("pteb reranking", "hume reranking"),
     "retrieval": ("sage retrieval", "pteb retrieval", "hume reranking"),
     "summaries": ("pteb summarization",),
-    "paraphrases": ("pteb, in place of an LLM that paraphrases",),
+    "paraphrases": ("pteb, instead of paraphrases by an LLM",),
 }
 """Shape -> the tasks of the protocols that it serves."""
 

@@ -65,7 +65,7 @@ def _make_request(path: Path, kind: str) -> dict[str, str]:
     reply = process.ask_line(json.dumps(request), SECONDS.most)
     if reply is None:
         process.close()
-        return {"refused": "files that take more memory or time than allowed"}
+        return {"refused": "files that need more memory or time than allowed"}
     _idle.append(process)
     return cast(dict[str, str], json.loads(reply))
 
@@ -84,7 +84,7 @@ class _ConverterProcess:
         if self._answers.readline() != "ready\n":
             self.close()
             raise DataError(
-                "no process that converts documents can be started",
+                "the process that converts documents cannot be started",
                 mend=f"Check that `{sys.executable} -c 'import embassay'` works.",
             )
 

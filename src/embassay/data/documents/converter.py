@@ -56,7 +56,7 @@ def answer_request(asked: dict[str, Any]) -> dict[str, str]:
     except Refused as refused:
         return {"refused": str(refused)}
     except MemoryError:
-        return {"refused": "files that take more memory than allowed"}
+        return {"refused": "files that need more memory than allowed"}
     except RecursionError:
         return {"refused": "files that nest too deeply"}
     except OSError:
@@ -143,7 +143,7 @@ def check_package(asked: dict[str, Any]) -> None:
         raise Refused(f"{asked['kind']} files that are locked")
     size = sum(member.file_size for member in members)
     if len(members) > _MEMBERS or size > max(_SMALL, asked["times"] * path.stat().st_size):
-        raise Refused("files that unpack to far more than any text would")
+        raise Refused("files that unpack to far more data than any text would")
 
 
 _NUMBERS = re.compile(r"<!-- Slide number: \d+ -->\n?")

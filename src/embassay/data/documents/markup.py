@@ -53,7 +53,7 @@ def decode_text(content: bytes, declared: str = "") -> tuple[str, str]:
         if content.startswith(mark):
             return _decode_as(content, name), name
     if is_binary(content):
-        raise Unread("files that hold no text")
+        raise Unread("files without text")
     for name in filter(None, (declared, "utf-8")):
         try:
             return content.decode(name), codecs.lookup(name).name

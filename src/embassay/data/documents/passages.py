@@ -233,7 +233,8 @@ class _DocumentReader:
         self.langs[document.lang] += 1
         if _UNBROKEN.search(document.text):
             self.tally.note(
-                "documents with 1,000 letters and digits without a space, cut at any point", document.id
+                "documents with 1,000 letters and digits without a space, cut at arbitrary points",
+                document.id,
             )
         self.columns |= dict.fromkeys(document.about)
         self.characters += len(document.text)
@@ -354,7 +355,7 @@ def _make_slow_error(folder: Path) -> DataError:
     return DataError(
         "reading its documents takes longer than allowed", path=folder,
         expected=f"{CONVERSIONS.most:,} seconds at most",
-        mend=("What was converted is kept: the same command continues from there. To allow more: export "
+        mend=("Converted documents are kept: the same command continues from there. To allow more: export "
             f"{CONVERSIONS.raised}")
     )  # fmt: skip
 
@@ -442,6 +443,6 @@ def parse_chunking(query: str, spec: str) -> Chunking:
         raise UsageError(
             f"Cannot read {query!r} in {spec}.",
             mend=(
-                "Write DIR?chunk=200&overlap=20: the words of a passage, and how many of them the next one repeats."
+                "Write DIR?chunk=200&overlap=20: the words per passage, and how many of them the next passage repeats."
             ),
         ) from None

@@ -23,7 +23,7 @@ MOSTLY = 19
 LEAST_STEPS = 3
 """Rising steps from which on the order of a file's lines is worth a word."""
 RISING = (
-    "the scores rise from line to line in every query: if they are distances, the last was taken for the best. Put a "
+    "the scores rise from line to line in every query: if they are distances, the worst was taken as the best. Put a "
     "minus before each"
 )
 
@@ -69,7 +69,7 @@ def direct_entries(
     """
     called = named.strip().lower()
     if called in RANKS:
-        note = "it has ranks and no scores: documents are in the order of their ranks"
+        note = "it has ranks but no scores: documents are ordered by rank"
         return _without_rank(frame, "-", False, note)
     ranked = _ranked_steps(frame)
     if ranked is not None and (ranked.are_rising and ranked.rises):
@@ -104,11 +104,11 @@ def _by_distance(frame: pl.DataFrame, steps: ScoreSteps, fault: Callable[..., Da
     if steps.are_rising and steps.rises:
         return _without_rank(frame, "-", True, "distances: the smallest is the best")
     if steps.are_falling and steps.falls:
-        note = "what is called a distance falls from rank to rank: the highest is taken for the best"
+        note = "the column called distance falls from rank to rank: the highest value counts as the best"
         return _without_rank(frame, "", True, note)
     raise fault(
-        0, "the numbers are called distances, and their order does not tell which is the best",
-        expected="scores, of which the highest is the best, or a column of ranks",
+        0, "the numbers are called distances, but their order does not show which is best",
+        expected="scores (the highest is best), or a column of ranks",
         found=f"{steps.rises:,} steps that rise from line to line and {steps.falls:,} that fall",
         mend="Put a minus before each if the smallest is the best, and call the column score."
     )  # fmt: skip

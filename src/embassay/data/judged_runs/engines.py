@@ -104,15 +104,15 @@ def find_answer_fault(record: Any) -> str:
     one; an empty list is.
 
     >>> find_answer_fault({"hits": []}), find_answer_fault({"detail": "not ready"})
-    ('', "it holds no list of documents: {'detail': 'not ready'}")
+    ('', "it contains no list of documents: {'detail': 'not ready'}")
     """
     if refusal := _engine_refusal(record):
         return f"the engine answered with an error: {refusal}"
     try:
         lists = find_hit_lists(record)
     except SeveralQuestions:
-        return "it holds lists within its list"
-    return "" if lists or table_rows(record) else f"it holds no list of documents: {show_value(record)}"
+        return "it contains lists within its list"
+    return "" if lists or table_rows(record) else f"it contains no list of documents: {show_value(record)}"
 
 
 def _first_value(content: bytes) -> Any:
@@ -147,7 +147,9 @@ def read_hits(
                 raise _unnamed_document(path, line, item)
             hits.append(replace(hit, is_partial=is_partial, is_ordered=chosen.is_ordered))
     if not hits:
-        raise DataError("no answer holds a document", path=path, mend="Check that the engine found anything.")
+        raise DataError(
+            "no answer holds a document", path=path, mend="Check that the engine found something."
+        )
     return hits
 
 
@@ -157,7 +159,7 @@ def _list_of(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> 
         lists = find_hit_lists(answer)
     except SeveralQuestions:
         raise DataError(
-            "an answer holds lists within its list", path=path, line=line,
+            "an answer contains lists within its list", path=path, line=line,
             expected="one list of documents, or of pairs of a document and its score", found=show_value(answer),
             mend="Write one object per question, and for each document an object with its id and score."
         ) from None  # fmt: skip
@@ -168,7 +170,8 @@ def _list_of(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> 
     names = ", ".join(entry.name for entry in lists)
     if lists:
         raise DataError(
-            "the answer holds several lists of documents" if wanted is None else f"no list stands under {wanted!r}",
+            "the answer contains several lists of documents" if wanted is None else "there is no list under "
+                f"{wanted!r}",
             path=path, line=line, expected="the list that the engine returned last", found=names,
             mend=f"Name it: --map documents={lists[-1].name}."
         )  # fmt: skip
@@ -185,7 +188,7 @@ def _unnamed_document(path: Path, line: int, item: Any) -> DataError:
     return DataError(
         "a document of an answer has neither an id nor a text", path=path, line=line,
         found=", ".join(item) if isinstance(item, dict) else show_value(item), expected="an id or a text",
-        mend="Name what holds its id: --map doc_id=KEY. ES|QL gives ids after FROM index METADATA _id, _score."
+        mend="Name the field with its id: --map doc_id=KEY. ES|QL gives ids after FROM index METADATA _id, _score."
     )  # fmt: skip
 
 
@@ -277,7 +280,7 @@ def _table_records(path: Path, content: bytes) -> Iterator[tuple[int, str, Any]]
         lists = {name: _parse_list(row[name] or "") for name in (_CONTEXTS, _CONTEXT_IDS) if name in row}
         if query is None or None in lists.values():
             raise DataError(
-                f"row {number} holds no question, or no list of contexts", path=path, line=rows.line_num,
+                f"row {number} has no question, or no list of contexts", path=path, line=rows.line_num,
                 expected="a list in brackets, its texts in quotation marks", found=show_value(row[_CONTEXTS]),
                 mend="Write JSON instead: dataset.to_jsonl(PATH) in ragas."
             )  # fmt: skip
@@ -408,7 +411,7 @@ def _choose_scores(by_query: Mapping[str, Sequence[EngineHit]]) -> _QueryScores:
     ranks = {query: [-float(rank) for rank in range(1, len(hits) + 1)] for query, hits in by_query.items()}
     if not risen:
         return _QueryScores(ranks, "")
-    note = f"{risen} rises with the rank in an answer, as distances do: the order of the answers counts"
+    note = f"{risen} rises with the rank in an answer, like a distance: the order of the answers counts"
     return _QueryScores(ranks, "", (note,))
 
 
@@ -462,7 +465,7 @@ class _IdChoice:
         for key, count in self._others.items():
             if self._counts[key] and first != key:
                 yield (
-                    f"documents are matched by {first}; {key} also holds a known id for {count:,} of "
+                    f"documents are matched by {first}; {key} also contains a known id for {count:,} of "
                     f"{self._n:,}: --map doc_id={key} uses that"
                 )
 
@@ -487,12 +490,12 @@ def _repetition_notes(
     """What stands in the answers more than once."""
     if again := sum(doc.endswith(REPEATS) for _, doc, _ in entries):
         yield (
-            f"{again:,} of {len(entries):,} passages already stand further up: the repeats keep their "
-            "rank and are worth nothing"
+            f"{again:,} of {len(entries):,} passages appear further up already: the repeats keep their rank and "
+            "count as worthless"
         )
     if twice := sum(sum(hit.rank == 1 for hit in hits) > 1 for hits in by_query.values()):
         asked = f"{twice:,} question is" if twice == 1 else f"{twice:,} questions are"
-        yield f"{asked} answered more than once: the later answer is put after the first"
+        yield f"{asked} answered more than once: the later answer is appended to the first"
 
 
 def _matching_notes(
@@ -502,13 +505,13 @@ def _matching_notes(
     if known is not None and (matches := known.matched - matched):
         yield f"{matches:,} of {len(hits):,} passages were found in the corpus by their text"
     if known is not None and (lost := known.unmatched - unmatched):
-        yield f"{lost:,} of {len(hits):,} passages are not in the corpus: they count as not judged"
+        yield f"{lost:,} of {len(hits):,} passages are not in the corpus: they count as unjudged"
     if known is not None and (several := known.ambiguous - ambiguous):
         yield (
-            f"{several:,} of {len(hits):,} passages match several passages of the corpus equally "
-            "well: they count as not judged (ids would tell them apart)"
+            f"{several:,} of {len(hits):,} passages match several corpus passages equally well: they count as "
+            "unjudged (ids would distinguish them)"
         )
     if partial := len({hit.query for hit in hits if hit.is_partial}):
         yield f"{partial:,} answers are incomplete: their engine timed out, or shards failed"
     if (known is None or not known.passages) and any(not hit.ids and not hit.sources for hit in hits):
-        yield "passages without an id are called by their text: with --corpus they are found among its passages"
+        yield "passages without an id are identified by their text; with --corpus, they are matched to its passages"

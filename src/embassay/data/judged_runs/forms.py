@@ -25,8 +25,8 @@ def _without_prefix(name: str) -> str:
 
 _FORMS: Mapping[str, Writing] = {
     "in quotation marks or brackets": _without_quotes,
-    "in another normal form of Unicode": lambda name: unicodedata.normalize("NFKC", name),
-    "as decimals (pandas makes integers into them)": lambda name: re.sub(r"\.0+$", "", name),
+    "in a different Unicode normal form": lambda name: unicodedata.normalize("NFKC", name),
+    "as decimals (pandas converts integers to them)": lambda name: re.sub(r"\.0+$", "", name),
     "with leading zeros": lambda name: re.sub(r"(?<!\d)0+(?=\d)", "", name),
     "in a different letter case": str.casefold,
     "with escaped characters (%20)": unquote,

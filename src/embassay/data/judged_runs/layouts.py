@@ -163,10 +163,10 @@ def _unknown_layout(path: Path, content: bytes, kind: FileKind, first: str) -> D
     if kind is RUN and is_short_run and is_number(fields[-1]):
         header = "query_id doc_id rank, or query_id doc_id score" if n == 3 else "query_id doc_id rank score"
         mend = (
-            f"If it is a run, name its columns in a first line: {header}. Judgements are given with --qrels."
+            f"If it is a run, name its columns in a first line: {header}. Judgements are passed with --qrels."
         )
     elif n in (RUN if kind is QRELS else QRELS).fields:
-        mend = f"This looks like {'a run' if kind.other == 'run' else 'qrels'}: give it with --{kind.other}."
+        mend = f"This looks like {'a run' if kind.other == 'run' else 'qrels'}: pass it with --{kind.other}."
     elif ";" in first:
         mend = "Separate the columns by commas or tabs, not by semicolons, and write decimals with a point."
     elif first.lstrip().startswith("["):

@@ -170,7 +170,7 @@ def _spans_of(row: Any, path: Path, line: int) -> Iterator[_Span]:
         yield _sdk_span(row)
     else:
         raise DataError(
-            "this line is no span", path=path, line=line, found=repr(row)[:80],
+            "this line is not a span", path=path, line=line, found=repr(row)[:80],
             expected="resourceSpans of OTLP, a span with attributes, or an observation of Langfuse",
             mend="Export traces as JSON lines."
         )  # fmt: skip

@@ -80,7 +80,7 @@ def check_calibration(
     if len(kept) < FEWEST_COMPARED:
         raise DataError(
             "There are too few pairs to compare", path=str(dataset), expected=f"{FEWEST_COMPARED} or more",
-            found=str(len(kept)), mend="Give more of the pairs that the calibration is to be used on."
+            found=str(len(kept)), mend="Give more of the pairs that you want to use the calibration on."
         )  # fmt: skip
     left, right = ([column[row] for row in kept] for column in (first, second))
     likeness, similar = saved.compared(left, right)

@@ -28,9 +28,9 @@ class CalibrationOptions(Options):
 
     same_from: float | None = option(None, "Lowest grade of pairs that mean the same.")
     precision: float = option(0.9, "Share of accepted pairs that must mean the same.")
-    recall: float = option(0.9, "Share of pairs that mean the same that must be accepted.")
+    recall: float = option(0.9, "Share of the pairs that mean the same that must be accepted.")
     confidence: float = option(0.95, "Confidence of a guarantee.")
-    cost: str = option("", "Cost of mistakes: wrong=5,missed=1.")
+    cost: str = option("", "Cost of errors: wrong=5,missed=1.")
     edits: bool = option(True, "Also test pairs whose second text is damaged or negated.")
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ def parse_costs(text: str) -> tuple[float, float]:
             return given["wrong"], given["missed"]
     except ValueError:
         pass
-    raise UsageError(f"The cost is {text!r}.", mend="Write what each mistake costs: wrong=5,missed=1.")
+    raise UsageError(f"The cost is {text!r}.", mend="Write the cost of each error: wrong=5,missed=1.")
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class Curve:
         for threshold in self.thresholds:
             if threshold.measure == measure:
                 return threshold
-        raise UsageError(f"There is no guarantee of {measure!r}.", mend="Use precision or recall.")
+        raise UsageError(f"There is no guarantee for {measure!r}.", mend="Use precision or recall.")
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,8 @@ class Calibration:
     def _check_reference(self) -> None:
         if not self.reference:
             raise UsageError(
-                "The file does not hold what its labelled pairs were like.",
-                mend="Run `embassay calibrate` again: files of this version do.",
+                "The file has no description of its labelled pairs.",
+                mend="Run `embassay calibrate` again: files from this version have one.",
             )
 
     def _seen(self, first: Any, second: Any) -> Values:
@@ -190,13 +190,13 @@ class Calibration:
         """The similarities that the system gives the pairs (n,); of two texts, of one pair."""
         if isinstance(first, str) != isinstance(second, str):
             raise UsageError(
-                "One is a text and the other a list.", mend="Give two texts, or two lists of texts."
+                "One is a text and the other is a list.", mend="Give two texts, or two lists of texts."
             )
         first, second = _as_list(first), _as_list(second)
         if len(first) != len(second):
             raise UsageError(
                 f"There are {len(first)} first and {len(second)} second texts.",
-                mend="Give two lists of one length.",
+                mend="Give two lists of the same length.",
             )
         for place, pair in enumerate(zip(first, second, strict=True), 1):
             if not all(isinstance(text, str) and text.strip() for text in pair):
@@ -220,7 +220,7 @@ class Calibration:
         value = self.curve.threshold(measure).value
         if value is None:
             raise UsageError(
-                f"No threshold guarantees this {measure}.", mend="Label more pairs, or ask for less."
+                f"No threshold guarantees this {measure}.", mend="Label more pairs, or lower the aim."
             )
         return value
 
@@ -240,8 +240,8 @@ class Calibration:
     def _opened(self) -> Any:
         if not self.spec:
             raise UsageError(
-                f"{self.system} is a run: its scores are calibrated, and no system gives them here.",
-                mend="Ask of(scores), or compare a score with threshold().",
+                f"{self.system} is a run: its scores are calibrated, but no system can compute them here.",
+                mend="Use of(scores), or compare a score with threshold().",
             )
         tokenizer = open_tokenizer(self.tokenizer, later=True)
         system = open_system(self.spec, tokenizer=tokenizer, seed=self.seed, pair_corpus=CORPUS)
@@ -328,7 +328,7 @@ def _check_curve(curve: Curve) -> None:
         raise ValueError(f"{curve.positives} positives and {curve.units} units of {curve.n} pairs")
     measures = [threshold.measure for threshold in curve.thresholds]
     if len(set(measures)) < len(measures):
-        raise ValueError("two thresholds of one measure")
+        raise ValueError("two thresholds for one measure")
     for threshold in curve.thresholds:
         if not 0 < threshold.confidence < 1 or not 0 <= threshold.aim <= 1:
             raise ValueError(f"a promise of {threshold.aim:g} with {threshold.confidence:g} confidence")
@@ -343,9 +343,9 @@ def _parse_reference(plain: Mapping[str, Any]) -> Reference:
     reference = {name: tuple(map(float, values)) for name, values in plain.items()}
     sizes = {len(values) for values in reference.values()}
     if reference and (len(sizes) != 1 or 0 in sizes or not reference.keys() <= FEATURES.keys()):
-        raise ValueError("numbers of the labelled pairs that do not fit each other")
+        raise ValueError("inconsistent numbers for the labelled pairs")
     if not all(np.isfinite(values).all() for values in reference.values()):
-        raise ValueError("numbers of the labelled pairs that are not finite")
+        raise ValueError("numbers for the labelled pairs that are not finite")
     return reference
 
 
@@ -356,7 +356,7 @@ def _check_lines(scores: Values, probabilities: Values, low: Values, high: Value
     if not (np.isfinite(scores).all() and (np.diff(scores) >= 0).all()):
         raise ValueError("scores that do not rise")
     if not ((low >= 0) & (low <= probabilities) & (probabilities <= high) & (high <= 1)).all():
-        raise ValueError("a probability outside of its interval, or of 0 to 1")
+        raise ValueError("a probability outside its interval, or outside 0 to 1")
 
 
 def explain_too_few(
@@ -369,7 +369,7 @@ def explain_too_few(
     if min(counts) >= FEWEST:
         return ""
     counted = (f"{count:,} {forms[count != 1]}" for count, forms in zip(counts, (yes, no), strict=True))
-    return f"{' and '.join(counted)}: {FEWEST} of each are the fewest"
+    return f"{' and '.join(counted)}: at least {FEWEST} of each are needed"
 
 
 def fit_curve(

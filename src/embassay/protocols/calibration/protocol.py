@@ -67,7 +67,8 @@ from embassay.stats.intervals import wilson
 
 HEADLINE = "skill"
 CHANCE, HALF = "chance_of_threshold", "half_interval"
-"""What more labels would buy: the chance that the threshold can be promised, and half of a probability's interval."""
+"""What more labels would achieve: the chance that the threshold can be promised, and half of a probability's
+interval."""
 GIVEN = "chance_given"
 """How often labels like these give a threshold at all."""
 TWENTIETHS = 20
@@ -222,14 +223,14 @@ def _promise_scores(threshold: Threshold, noun: str) -> Iterator[Score]:
         return
     yield Score("threshold", threshold.value, threshold.n, variant=threshold.measure, method=method)
     if threshold.chance is not None:
-        by = "share of simulated samples of labels that give a threshold, by the smooth curve through these"
+        by = "share of simulated label samples that yield a threshold, from the smooth curve through these labels"
         yield Score(GIVEN, threshold.chance, threshold.n, variant=threshold.measure, method=by)
     for name, hits, of in (
         ("precision", threshold.right, threshold.accepted),
         ("recall", threshold.right, threshold.positives),
     ):
         estimate = wilson(hits / of, of)
-        sample = "Wilson, in the sample the threshold was chosen in"
+        sample = "Wilson, in the sample used to choose the threshold"
         yield Score(
             f"sample_{name}",
             hits / of,
@@ -245,7 +246,7 @@ def explain_none(threshold: Threshold, noun: str = "pairs") -> str:
     """Why there is no threshold, and how many labels would do."""
     labelled = f"{threshold.n:,} labels are not enough"
     if threshold.is_withheld:
-        given = f"{threshold.chance:.0%} of samples like them give a threshold, so one found here may well be luck"
+        given = f"{threshold.chance:.0%} of samples like these yield a threshold, so one found here may well be luck"
         labelled = f"{labelled} ({given})"
     if threshold.labels is not None:
         more = threshold.labels - threshold.n
@@ -257,7 +258,7 @@ def explain_none(threshold: Threshold, noun: str = "pairs") -> str:
         f"the {count:,} {'most similar' if noun == 'pairs' else 'highest'} {noun} reach {threshold.best:.2f}"
     )
     if threshold.most >= threshold.aim:
-        return f"{labelled}, and do not show how many would be: {top}, at most {threshold.most:.2f}"
+        return f"{labelled}, and do not show how many would be enough: {top}, at most {threshold.most:.2f}"
     return f"no number of labels would be enough: {top}"
 
 
@@ -408,8 +409,8 @@ def thresholds_table(rows: Sequence[Result]) -> ColumnTable:
         text("promise", lambda cell: cell["threshold"].method.partition(",")[0]),
         number("accept from", "threshold.value", 3), number("precision seen", "sample_precision.value", 3),
         number("recall seen", "sample_recall.value", 3), text("why not", "threshold.reason"),
-        note=("The guarantee holds for pairs like these; what is observed is from the sample the threshold "
-            "was chosen in.")
+        note=("The guarantee holds for pairs like these; the observed values are from the sample used to choose the "
+            "threshold.")
     )  # fmt: skip
 
 
@@ -428,18 +429,18 @@ def costs_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
             number("at most", "cost.ci_high", 3), number("accepting all", "accept all.value", 3),
             number("accepting nothing", "accept nothing.value", 3), whole("labels", "cost.n"),
             text("why not", "threshold.reason"),
-            note="The threshold is chosen on half of the labels; costs are per label of the other half."
+            note="The threshold is chosen on half of the labels; costs are per label in the other half."
         )  # fmt: skip
 
 
 def next_labels(rows: Sequence[Result]) -> Iterator[ColumnTable]:
-    """What more labels would buy for each promise that these don't suffice for; no table where there is none."""
+    """What more labels would achieve for each promise that these don't suffice for; no table where there is none."""
     place = attrgetter("system", "dataset", "variant", "subset")
     halves = {place(row): row.value for row in rows if row.measure == HALF}
     chances = [row for row in rows if row.measure == CHANCE]
     if chances:
         yield ColumnTable.of(
-            "calibration_next_labels", "What more labels would buy", chances, text("system"), text("dataset"),
+            "calibration_next_labels", "What more labels would achieve", chances, text("system"), text("dataset"),
             text("promise", "variant"), whole("labels", "n"), number("chance of a threshold", "value", 3),
             number("half of the interval", lambda row: halves[place(row)], 3),
             note="Chance that a threshold can be guaranteed; half of the 95% interval of a probability, mean over "
@@ -461,7 +462,7 @@ def gaps_table(rows: Sequence[Result]) -> ColumnTable:
     return ColumnTable(
         "calibration_gaps", "Where the probability stops holding", columns,
         tuple((*cell, *(values.get((*cell, kind)) for kind in kinds)) for cell in cells),
-        "Share that means the same minus the mean probability; below 0 the system is too sure."
+        "Share of pairs that mean the same minus the mean probability; below 0, the system is overconfident."
     )  # fmt: skip
 
 

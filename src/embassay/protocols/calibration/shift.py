@@ -108,9 +108,9 @@ class PairLikeness:
         """What differs most, in words."""
         worst = self.differences[0]
         if self.is_alike:
-            return f"{self.n:,} pairs look like those of the calibration"
+            return f"{self.n:,} pairs look like the calibration pairs"
         return (
-            f"{self.n:,} pairs are not like those of the calibration: {FEATURES[worst.name]}, median "
+            f"{self.n:,} pairs are unlike the calibration pairs: {FEATURES[worst.name]}, median "
             f"{worst.new:.3g} against {worst.calibrated:.3g}"
         )
 
@@ -161,4 +161,4 @@ class PairWatch:
         likeness = compare_pairs(self._reference, numbers)
         if likeness.is_alike:
             return ""
-        return f"{likeness}. No guarantee holds for them: label some of them, and calibrate again."
+        return f"{likeness}. No guarantee holds for them: label some, and calibrate again."

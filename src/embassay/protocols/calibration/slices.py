@@ -98,7 +98,7 @@ def _warn_of_weights(columns: Sequence[str]) -> Iterator[str]:
     for name in columns:
         if name.lower() in WEIGHTS:
             yield (
-                f"the column {name} is not used: guarantees count pairs, and hold for pairs drawn like these rows"
+                f"the column {name} is not used: guarantees count pairs, and apply to pairs drawn like these rows"
             )
 
 
@@ -130,7 +130,7 @@ def label_mask(data: KnownPairs, same_from: float | None) -> Mask:
         near = f"{low + 0.8 * (high - low):.3g}"
         raise UsageError(
             f"Pairs have grades from {low:g} to {high:g}.",
-            mend=f"Say from which grade two texts mean the same, for example --same-from {near}.",
+            mend=f"Set the lowest grade of texts that mean the same, for example --same-from {near}.",
         )
     return np.asarray(pairs.scores >= (pairs.scores.max() if same_from is None else same_from))
 

@@ -191,7 +191,7 @@ class LabelForecast:
 
 
 def forecast_labels(belief: Belief, noise: Values, tolerance: float, least: int = 0) -> LabelForecast:
-    """What judged questions would bring, `least` of them or more, up to the number that is likely to decide."""
+    """What judged questions would achieve, `least` of them or more, up to the number that is likely to decide."""
     systems = len(belief.means[0])
     basis = contrast_basis(systems)
     before = basis.T @ belief.covariance @ basis

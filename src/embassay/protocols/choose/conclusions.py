@@ -56,7 +56,7 @@ def shipped_fit() -> WeightFit:
     """The weights of the package: `weights.json`, made by benchmarks/choose_collections.py."""
     plain = json.loads((files("embassay.protocols.choose") / "weights.json").read_text("utf-8"))
     if tuple(plain["signals"]) != FAMILIES:
-        raise AssertionError("weights.json is of other signals: fit it again")
+        raise AssertionError("weights.json was fitted on other signals: fit it again")
     weights = SignalWeights(
         np.array(plain["weights"]),
         np.array(plain["covariance"]),
@@ -236,7 +236,7 @@ def describe_so_far(standing: ChoiceStanding, missing: Sequence[str]) -> str:
 def describe_next_draw(standing: ChoiceStanding, before: int, asked: int) -> str:
     """Who may be best after the first passages, and that these are asked about more."""
     chances = _list_chances(standing)
-    return f"Undecided after {before} passages: {chances}. Asking the likeliest about {asked}."
+    return f"Undecided after {before} passages: {chances}. Asking the likeliest systems about {asked}."
 
 
 def _list_chances(standing: ChoiceStanding) -> str:
@@ -326,7 +326,7 @@ def choice_tables(one: ChoiceStanding) -> Iterator[ColumnTable]:
         "choice", "Which system, and how sure", order, system, number("P(best)", belief.best.item),
         number(f"P(within {one.tolerance:g})", near.item), number("expected regret", belief.regret.item, 3),
         number("against the pick", ahead.item, 3, "signed"),
-        note="Regret is how far below the best nDCG@10 a system is expected to lie. "
+        note="Regret is the expected distance below the best nDCG@10. "
         f"Judged questions: {len(one.judged)}."
     )  # fmt: skip
     others = (one.evidence.agreement.sum(axis=0) - 1) / (len(one.systems) - 1)
@@ -338,8 +338,8 @@ def choice_tables(one: ChoiceStanding) -> Iterator[ColumnTable]:
         signals.append(number("model's questions", one.written.mean(axis=0).item, 3))
     yield ColumnTable.of(
         "choice_signals", "Signals from the documents alone", order, system, *signals,
-        note=("How high each question's passage ranks, from 0 to 1; the share of the first ten that other "
-            "systems retrieve too, which does not count; and nDCG@10 on the questions that a model wrote."),
+        note=("How high each question's passage ranks, from 0 to 1; the share of the first ten that other systems "
+            "also retrieve, which does not count; and nDCG@10 on questions written by a model."),
     )  # fmt: skip
 
 

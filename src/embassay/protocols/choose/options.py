@@ -27,7 +27,7 @@ class ChoiceOptions(Options):
 
     passages: int = option(500, "Maximum passages to search, drawn at random.")
     questions: int = option(95, "Maximum passages to turn into questions.")
-    tolerance: float = option(0.03, "Largest expected loss of nDCG@10 against the best system.")
+    tolerance: float = option(0.03, "Largest acceptable expected loss of nDCG@10 against the best system.")
     queries: str = option(
         "", "Your users' questions, without judgements: a file with a column text.", group=DATA
     )
@@ -35,9 +35,9 @@ class ChoiceOptions(Options):
         "", "Existing judgements: query_id (or query), doc_id, relevance; TREC, BEIR, or a run of rag golden."
     )
     llm: str = option(
-        "", "A chat model that writes questions too: ollama:gemma3:27b. Default: none.", group=SYSTEMS
+        "", "A chat model that also writes questions: ollama:gemma3:27b. Default: none.", group=SYSTEMS
     )
-    checker: str = option("", "The chat model that checks what --llm wrote. Default: --llm.", group=SYSTEMS)
+    checker: str = option("", "The chat model that checks --llm's questions. Default: --llm.", group=SYSTEMS)
     kinds: str = option("", f"Kinds to write, comma-separated: {', '.join(OF_MODELS)}. Default: all.")
     written_per_kind: int = option(20, "Questions to write of each kind.")
     into: str = option("", "Language of the kind `language`, as a code: de.")
@@ -53,7 +53,7 @@ class ChoiceOptions(Options):
         named = next((name for name in ("checker", "kinds", "into") if getattr(self, name)), "")
         if named and not self.llm:
             raise UsageError(
-                f"--{named} is for the questions that a language model writes, and none is named.",
+                f"--{named} is for questions written by a language model, but none is named.",
                 mend="Name one with --llm, or leave it out.",
             )
 

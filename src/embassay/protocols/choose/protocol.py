@@ -119,7 +119,7 @@ class Choices(RetrieverProtocol):
         if sum(system.kind != "reference" for system in plan.systems) < 2:
             raise UsageError(
                 "There is nothing to choose between.",
-                mend="Name two systems or more: -s bm25 -s wordllama -s minilm.",
+                mend="Name two or more systems: -s bm25 -s wordllama -s minilm.",
             )
         for dataset in plan.datasets if options.labels else ():
             self._draw(plan, dataset.source)

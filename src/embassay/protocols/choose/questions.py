@@ -360,7 +360,7 @@ def _cached_probes(data: TitledPassages, options: ChoiceOptions, seed: int) -> S
         doc = min(judged)
         raise UsageError(
             f"None of the {len(judged):,} judged passages is in the corpus, which has no {doc!r} for example.",
-            mend="Judgements name passages by their ids; `embassay data check` shows those of the corpus.",
+            mend="Judgements name passages by id; `embassay data check` shows the ids in the corpus.",
         )
     if n > options.passages:
         taken = set(first)
@@ -402,7 +402,7 @@ def read_user_questions(options: ChoiceOptions) -> UserQuestions:
         return UserQuestions(queries, qrels)
     if qrels and not any(" " in query for query in qrels):
         raise UsageError(
-            f"{options.labels} names questions by ids such as {min(qrels)!r}, and their texts are nowhere.",
+            f"{options.labels} names questions by ids such as {min(qrels)!r}, but their texts are missing.",
             mend="Give the questions with --queries FILE, or judgements whose column query has their texts.",
         )
     return UserQuestions({query: query for query in qrels}, qrels)

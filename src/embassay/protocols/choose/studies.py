@@ -28,14 +28,14 @@ TASK = "passages"
 MOST_SHOWN = 8
 """Passages of a question that a person reads: the first of each likely system in turn."""
 QUESTION = "Which passages answer this?"
-GUIDELINES = """You see a question and a few passages, and say of each passage whether it answers the question.
+GUIDELINES = """You see a question and a few passages, and say for each passage whether it answers the question.
 
-Some questions are sentences of a document: then mark the passages that say the same, or what the sentence would be
-looked up for. The passage that the sentence was taken from is shown without it.
+Some questions are sentences from a document: for these, mark the passages that say the same, or that give what
+someone searching with the sentence would want. The passage that the sentence was taken from is shown without it.
 
 - **Relevant**: someone who searched with this would be content to find the passage.
 - **Not relevant**: the passage is about something else, or shares words with the question and does not help.
-- Judge each passage alone. Any number may be relevant, also none.
+- Judge each passage alone. Any number may be relevant, including none.
 - Decide on every passage. If a question cannot be understood, flag it.
 """
 EXAMPLE = {
@@ -105,7 +105,7 @@ def _choose_folder(run: Path, study: StudyFile) -> Path:
         if not _is_answered(folder):
             (folder / STUDY).unlink()
             return folder
-    raise UsageError(f"{run} has too many studies.", mend="Delete those that are not needed.")
+    raise UsageError(f"{run} has too many studies.", mend="Delete the ones you do not need.")
 
 
 def _is_answered(folder: Path) -> bool:
@@ -136,7 +136,7 @@ def read_study_grades(path: Path) -> tuple[dict[str, str], dict[str, dict[str, f
     if not answered:
         raise UsageError(
             f"Nobody has marked a passage in {path} yet.",
-            mend=f"Have the questions answered in a browser first: embassay hume serve {path} -a NAME",
+            mend=f"First have the questions answered in a browser: embassay hume serve {path} -a NAME",
         )
     grades = {item.payload["query_id"]: _mean_marks(item, marks[item.id]) for item in answered}
     # Where people find nothing relevant nothing tells the systems apart.

@@ -123,13 +123,13 @@ def _choice_warnings(data: TitledPassages, drawn: SearchedPassages, asked: int) 
         yield f"{len(drawn.ids):,} of {len(data):,} passages were drawn: among more, the right one is harder to find"
     if 2 * drawn.probe.halved > asked:
         yield (
-            f"{drawn.probe.halved:,} of {asked:,} passages have a single sentence and give half of "
-            "its words as the question, which tells less"
+            f"{drawn.probe.halved:,} of {asked:,} passages have a single sentence, so half of its words become the "
+            "question, which is less informative"
         )
     if drawn.probe.unasked:
         yield (
-            f"{drawn.probe.unasked:,} passages were drawn and give no question: they are too short, "
-            "or code, headings, lists, tables, templates or addresses"
+            f"{drawn.probe.unasked:,} drawn passages yield no question: they are too short, or code, headings, "
+            "lists, tables, templates or addresses"
         )
     if 2 * sum(map(is_unspaced, drawn.texts)) > len(drawn.texts):
         yield (
@@ -137,7 +137,7 @@ def _choice_warnings(data: TitledPassages, drawn: SearchedPassages, asked: int) 
             "-s 'bm25?terms=letters'"
         )
     if asked < FEW:
-        yield f"{asked:,} passages could be asked about: P(best) holds for {FEW} or more"
+        yield f"{asked:,} passages could be asked about: P(best) is valid from {FEW} on"
 
 
 def _mean_estimate(values: NDArray[np.float64], context: ChoiceContext, purpose: str) -> Estimate:

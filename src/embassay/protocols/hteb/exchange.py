@@ -196,7 +196,8 @@ def export(
         if len(dataset.tasks) != 1:
             tasks = ", ".join(task.task for task in dataset.tasks)
             raise UsageError(
-                f"A file holds one task, and {dataset.name!r} is used for {tasks}.", mend="Choose it with -t."
+                f"A file contains one task, but {dataset.name!r} is used for {tasks}.",
+                mend="Choose it with -t.",
             )
         for name, of in TRANSFORMATIONS.items():
             if name in kept.sources and (request.transformations == () or name in request.transformations):
@@ -216,7 +217,7 @@ def export(
 def _check_seed(seed: int) -> None:
     if seed < 0:
         raise UsageError(
-            f"The set has a run with seed {seed}, and the authors' files have seeds of 0 or more.",
+            f"The set has a run with seed {seed}, but the authors' files need seeds of 0 or more.",
             mend="Have the texts transformed with another --seed.",
         )
 
@@ -357,15 +358,15 @@ def read_file(found: ReferenceFile) -> tuple[list[Paraphrase], str]:
     frame = read_parquet(found.data)
     names = ["original", f"{transformation}_seed_{seed}"]
     if frame.columns != names:
-        raise DataError("these are not the two columns of HTEB", path=found.data, expected=", ".join(names),
+        raise DataError("these are not HTEB's two columns", path=found.data, expected=", ".join(names),
                         found=", ".join(frame.columns))  # fmt: skip
     first, second = frame.dtypes
     if first != second or not isinstance(first, pl.Struct):
-        raise DataError("the columns are not of one type of records", path=found.data, expected=str(first)[:60],
+        raise DataError("the columns do not belong to one type of record", path=found.data, expected=str(first)[:60],
                         found=str(second)[:60])  # fmt: skip
     stated = found.metadata["generation_statistics"]["records_total"]
     if len(frame) != stated:
-        raise DataError("the rows are not as many as the metadata say", path=found.data, expected=str(stated),
+        raise DataError("the number of rows differs from the metadata", path=found.data, expected=str(stated),
                         found=str(len(frame)))  # fmt: skip
     slots: list[tuple[bool, Paraphrase]] = []
     originals = frame["original"].to_list()
@@ -391,7 +392,7 @@ class _RecordReader:
         """Whether it is the right one of a pair, and what came of it, of every slot that is not blank."""
         for record in (before, after):
             if not record:
-                raise self._wrong("a record is missing", line, "an original and what came of it", "null")
+                raise self._wrong("a record is missing", line, "an original and its transformation", "null")
         label = next((before[name] for name in ("language", "lang", "languages") if before.get(name)), "")
         label = "-".join(map(str, label)) if isinstance(label, list) else str(label)
         label = label or (self.languages[0] if len(self.languages) == 1 else "und")
@@ -442,7 +443,7 @@ def import_(root: Path, out: Path, *, generator: str = "", datasets: Sequence[st
     files that are not whole or of which one dataset has several originals.
     """
     if (out / "manifest.json").exists():
-        raise UsageError(f"{out} has a set of texts already.", mend="Choose another folder.")
+        raise UsageError(f"{out} already has a set of texts.", mend="Choose another folder.")
     files = find_newest_files(root, generator=generator, datasets=datasets)
     read = {file.place: read_file(file) for file in files}
     _check_originals(files, {place: told for place, (_, told) in read.items()})
@@ -480,8 +481,8 @@ def _check_originals(files: Sequence[ReferenceFile], told: Mapping[tuple[str, st
         earlier = first.setdefault(file.place[1], file)
         if told[earlier.place] != told[file.place]:
             raise DataError(
-                f"the originals of {file.place[1]!r} are not those of another file", path=file.data,
-                expected=f"the rows of {earlier.data}", mend="Take files that were made of one version of the data."
+                f"the originals of {file.place[1]!r} differ from those in another file", path=file.data,
+                expected=f"the rows in {earlier.data}", mend="Use files made from one version of the data."
             )  # fmt: skip
 
 

@@ -55,8 +55,8 @@ def generator_folder(model: str) -> str:
     """
     if _is_path(model):
         raise UsageError(
-            f"{model!r} is not a name of a model.",
-            mend="Name the model as its hub does: --generator ORG/MODEL.",
+            f"{model!r} is not a valid model name.",
+            mend="Name the model as on its hub: --generator ORG/MODEL.",
         )
     name = quote(model, safe="").replace("~", "%7E")
     bare = name.rstrip(".")
@@ -154,7 +154,7 @@ def _layout_faults(told: Any) -> Iterator[LayoutFault]:
     elif missing := [name for name in REQUIRED if name not in told]:
         yield LayoutFault("the metadata lack a key", missing[0], ", ".join(map(str, told)))
     elif more := [name for name in told if name not in (*REQUIRED, *OPTIONAL)]:
-        yield LayoutFault("the metadata have a key too many", "the keys of HTEB and no other", more[0])
+        yield LayoutFault("the metadata have an extra key", "exactly HTEB's keys", more[0])
     else:
         yield from _required_faults(told)
         yield from _optional_faults(told)
@@ -166,9 +166,9 @@ def _required_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
     if not isinstance(transformation, str) or transformation not in TRANSFORMATIONS:
         yield LayoutFault("the transformation is unknown", ", ".join(TRANSFORMATIONS), transformation)
     if not isinstance(told["dataset"], str) or not re.fullmatch(r"[^/\\]*\S[^/\\]*", told["dataset"]):
-        yield LayoutFault("the dataset is no plain name", "a text without a slash", told["dataset"])
+        yield LayoutFault("the dataset is not a plain name", "a text without a slash", told["dataset"])
     if not isinstance(told["generator_model"], str) or _is_path(told["generator_model"]):
-        yield LayoutFault("the generator is not a name of a model", "ORG/MODEL", told["generator_model"])
+        yield LayoutFault("the generator is not a valid model name", "ORG/MODEL", told["generator_model"])
     for name, least in (
         ("seed_transform", 0),
         ("max_model_length", 1),
@@ -179,7 +179,7 @@ def _required_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
             yield LayoutFault(f"{name} is not a whole number", f"{least} or more", told[name])
     date = told["generation_datetime"]
     if date is not None and not is_date(date):
-        yield LayoutFault("the date has another format", "YYYY-MM-DDTHH:MM:SSZ or null", date)
+        yield LayoutFault("the date has a different format", "YYYY-MM-DDTHH:MM:SSZ or null", date)
 
 
 def _optional_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
@@ -187,7 +187,7 @@ def _optional_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
     if selection != "dataset" or ("translation_language_selection" in told) > (
         told["transformation"] == "translation"
     ):
-        yield LayoutFault("the choice of languages is none", '"dataset", of translation alone', selection)
+        yield LayoutFault("the choice of languages is invalid", '"dataset", of translation alone', selection)
     expansion = told.get("max_tokens_expansion")
     if expansion is not None and not (
         told["transformation"] == "summarised_expansion"
@@ -195,7 +195,7 @@ def _optional_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
         and 0 < expansion < told["max_model_length"]
     ):
         yield LayoutFault(
-            "max_tokens_expansion is not right", "of summarised_expansion, below max_model_length", expansion
+            "max_tokens_expansion is invalid", "of summarised_expansion, below max_model_length", expansion
         )
     if not re.fullmatch("[0-9a-f]{40}", str(told.get("source_revision", "0" * 40))):
         yield LayoutFault("the revision is not a commit", "40 hexadecimal digits", told["source_revision"])
@@ -205,7 +205,7 @@ def _optional_faults(told: Mapping[str, Any]) -> Iterator[LayoutFault]:
     needs = entry.get("task") in ("retrieval", "reranking")
     if entry and ("transform_corpus" in told) != needs:
         yield LayoutFault(
-            "whether the corpus was transformed", "to be told of retrieval and reranking", told["dataset"]
+            "whether the corpus was transformed", "required for retrieval and reranking", told["dataset"]
         )
     layout = told.get("clustering_format")
     if (layout is not None and layout not in FORMATS) or (entry and layout != entry.get("format")):
@@ -229,7 +229,7 @@ def _statistics_faults(counts: Any, retries: int) -> Iterator[LayoutFault]:
     unknown = [counts[name] == "" for name in HISTORY]
     if any(unknown) != all(unknown):
         yield LayoutFault(
-            "retries are known in part", "all three, or all empty", [counts[name] for name in HISTORY]
+            "retries are only partly known", "all three, or all empty", [counts[name] for name in HISTORY]
         )
     if wrong or any(unknown) != all(unknown):
         return
@@ -326,7 +326,7 @@ def _choose_newest(folder: Path) -> ReferenceFile:
     dates = [document.metadata["generation_datetime"] or "" for document in read]
     if len(dates) > 1 and dates[-1] == dates[-2]:
         raise DataError(
-            "two files of one date", path=folder, found=dates[-1], mend="Remove one of the two pairs."
+            "two files with the same date", path=folder, found=dates[-1], mend="Remove one of the two pairs."
         )
     return read[-1]
 
@@ -342,7 +342,9 @@ def _read_metadata(path: Path, end: str) -> dict[str, Any]:
     places.append(str(told["seed_transform"]))
     _require_equal("the metadata belong to another folder", path, "/".join(folders), "/".join(places))
     if end:
-        _require_equal("the file's name has another hash than its metadata", path, f"_{file_hash(told)}", end)
+        _require_equal(
+            "the file's name and its metadata have different hashes", path, f"_{file_hash(told)}", end
+        )
     return told
 
 

@@ -173,7 +173,7 @@ class HtebOptions(PtebOptions):
     )
     corpus: Literal["reference", "queries-only"] = option(
         "reference",
-        "Transform documents and candidates too (`reference`), or only queries.",
+        "Also transform documents and candidates (`reference`), or only queries.",
         "H2",
         group=DATA,
     )
@@ -185,11 +185,13 @@ class HtebOptions(PtebOptions):
     )
     prompts: Literal["role", "reference"] = option(
         "role",
-        "Use prompts for queries and documents only, or a model's task prompts too (`reference`).",
+        "Use only query and document prompts, or also a model's task prompts (`reference`).",
         "H12",
     )
     evaluation_seed: Literal["reference", "fixed"] = option(
-        "reference", "Start k-means from each run's seed (`reference`), or always from the run's first.", "H9"
+        "reference",
+        "Start k-means from each run's seed (`reference`), or always from the first run's seed.",
+        "H9",
     )
 
 
@@ -205,7 +207,7 @@ class TransformOptions:
     max_tokens_expansion: int = option(1024, "Longest expansion in tokens.")
     structured: bool = option(True, "Ask for JSON with one text.")
     length: Literal["reference", "enforced"] = option(
-        "reference", "Keep a text of the wrong length (`reference`), or draw it again.", "H1"
+        "reference", "Keep a text of the wrong length (`reference`), or generate it again.", "H1"
     )
     seeds: Literal["reference", "independent"] = option(
         "reference",
@@ -229,7 +231,7 @@ class TransformOptions:
                 raise UsageError(f"{name} is {getattr(self, name)!r}.", mend=f"Use {' or '.join(allowed)}.")
         if self.temperature < 0 or not 0 < self.top_p <= 1 or self.retries < 0:
             raise UsageError(
-                f"Cannot draw with temperature {self.temperature}, top_p {self.top_p} and {self.retries} retries.",
+                f"Cannot sample with temperature {self.temperature}, top_p {self.top_p} and {self.retries} retries.",
                 mend="Temperature is 0 or more, top_p in (0, 1], retries 0 or more.",
             )
         if self.top_k < 1 and self.top_k != -1:
@@ -351,7 +353,7 @@ class HtebRequest(request.RunRequest):
     )
     last_seeds: tuple[tuple[str, int], ...] = repeat_option(RepeatOptions, "last_seeds")
     families: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = option(
-        (), "Sizes of a family's models, to see whether its gap shrinks.",
+        (), "Sizes of a family's models, to see whether the gap shrinks.",
         name="--family", value="NAME=SYSTEM:BILLIONS,...", read=read_families
     )  # fmt: skip
     """Model families: name -> (system, billions of parameters)."""

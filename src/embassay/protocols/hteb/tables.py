@@ -120,8 +120,9 @@ def _make_grid(profiles: Profiles, name: str, title: str, what: str, shares: Sha
         *(fine_points(part_title(part), partial(_find_part, what, part), style) for part in profiles.parts),
         *sequence_fields(("unchanged %", "failed %"), mean_shares),
         text("reason", lambda row: row.levels[TOTAL].score.reason),
-        note="A dataset's axis is the mean of its transformations, its total the mean of its axes; datasets weigh "
-        "equally. The original stands on the items that have a transformed text, and does not count in the total.",
+        note="A dataset's axis is the mean of its transformations, its total the mean of its axes; datasets have "
+        "equal weight. The original is scored on the items with a transformed text, and does not count in the "
+        "total.",
     )
 
 
@@ -194,7 +195,7 @@ def _make_tests_table(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
         "hteb_tests", "HTEB: changes over datasets", tests, _PART, text("system"), signed_points("shift"), *_ENDS,
         number("p", style="p"), number("p_holm", style="p"), whole("datasets", "n"), text("method"), text("reason"),
         note="Hodges-Lehmann shift of the change over datasets, bootstrap over datasets; Wilcoxon's signed-rank test, "
-        "Holm over systems within a part. The paper's own choice of tests could not be read: this one is ours.",
+        "Holm over systems within a part. We could not read the paper's own choice of tests: this one is ours.",
     )  # fmt: skip
 
 
@@ -210,16 +211,16 @@ def _make_axes_table(axes: Mapping[str, Any]) -> ColumnTable:
     return ColumnTable.of(
         "hteb_profiles", "HTEB: the profile of every system", rows, text("system"), text("axis"),
         signed_points("change"), *_ENDS, signed_points("relative"), whole("rank"),
-        note="Relative: less the system's mean over its axes. Rank 1 keeps most on the axis; it is not a test.",
+        note="Relative: minus the system's mean over its axes. Rank 1 loses least on the axis; it is not a test.",
     )  # fmt: skip
 
 
 def _make_coupling_table(pairs: Sequence[Mapping[str, Any]]) -> ColumnTable:
     return ColumnTable.of(
-        "hteb_axes", "HTEB: how far the axes go together", pairs, text("axis", lambda pair: AXES[pair["a"]]),
+        "hteb_axes", "HTEB: how strongly the axes are correlated", pairs, text("axis", lambda pair: AXES[pair["a"]]),
         text("other", lambda pair: AXES[pair["b"]]), number("spearman", "rho"), whole("systems", "n"),
-        note=("Spearman's correlation over systems of the changes on two axes; a low value means that the "
-            "axes differ."),
+        note=("Spearman correlation, over systems, between the changes on two axes; a low value means that the axes "
+            "differ."),
     )  # fmt: skip
 
 
@@ -244,7 +245,8 @@ def _make_groups_table(groups: Sequence[Mapping[str, Any]]) -> ColumnTable:
     return ColumnTable.of(
         "hteb_groups", "HTEB: English and multilingual datasets", groups, text("group"), _PART, whole("datasets"),
         signed_points("change"), *_ENDS,
-        note="Mean over systems of each dataset's change; two groups of datasets side by side, not a paired test.",
+        note="Mean over systems of each dataset's change; this compares two groups of datasets and is not a paired "
+            "test.",
     )  # fmt: skip
 
 
@@ -261,7 +263,8 @@ def _make_texts_table(texts: Sequence[TransformedTexts]) -> ColumnTable:
         number("wrong way %", _share_in_wrong_direction),
         number("questions lost %", lambda row: _share_or_none(row.no_question, row.questions)),
         number("edit distance", "distance"), *(_count_field(kind, attrgetter("outcomes")) for kind in kinds),
-        note="Of distinct texts. Length ratio: the median. Wrong way: not longer, or not shorter, as intended.",
+        note="Of distinct texts. Length ratio: the median. Wrong way: not longer or not shorter, against the "
+            "intention.",
     )  # fmt: skip
 
 
@@ -283,7 +286,7 @@ def _make_languages_table(texts: Sequence[TransformedTexts]) -> ColumnTable:
     return ColumnTable.of(
         "hteb_languages", "HTEB: languages drawn", drawn, *_TEXTS,
         *(_count_field(name, attrgetter("languages")) for name in names),
-        note="Texts by the language they were translated to, or for back-translation through.",
+        note="Texts by the language they were translated to or, for back-translation, through.",
     )  # fmt: skip
 
 

@@ -397,8 +397,8 @@ class RecordedTransformer:
         """The first; UsageError for more runs."""
         if runs > 1:
             raise UsageError(
-                f"Each text has one recorded transformation, and {runs} runs need {runs}.",
-                mend="Ask for --runs 1, or name a language model as the transformer.",
+                f"Each text has one recorded transformation, but {runs} runs need {runs}.",
+                mend="Use --runs 1, or name a language model as the transformer.",
             )
         return (first,)
 

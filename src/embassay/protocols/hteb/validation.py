@@ -59,27 +59,27 @@ CRITERIA = ("adequacy", "fluency")
 INSTRUCTIONS = """\
 # Two texts: do they say the same, and are they well written?
 
-Each row has two texts. One was made of the other by a program, and you are not told which: it may be in other words,
-longer, shorter, or in another language. Give whole numbers from 1 to 5.
+Each row has two texts. A program made one from the other, and you are not told which: it may be paraphrased, longer,
+shorter, or in another language. Give whole numbers from 1 to 5.
 
 `adequacy`, of both together:
 
-- 5: what the shorter text says is all in the longer one, and nothing contradicts.
-- 3: the main thing is the same, but something that matters is missing, added or different.
+- 5: everything the shorter text says is in the longer one, and nothing contradicts it.
+- 3: the main point is the same, but something that matters is missing, added or different.
 - 1: they say different things.
 
 `fluency`, of `text`, and `fluency2`, of `text2`:
 
-- 5: as a good writer of that language would put it.
+- 5: as a good writer of that language would write it.
 - 3: clear, with mistakes.
 - 1: hardly understood.
 
 How to go about it:
 
-- More or fewer details are no fault where the main meaning is the same.
+- More or fewer details are not a fault if the main meaning is the same.
 - Leave a row blank if you do not read both languages well.
-- Take the rows in the order of your file, without a translator and without asking others.
-- Some pairs are nearly the same and some have nothing to do with each other. That is intended.
+- Rate the rows in the order of your file, without a translator and without asking others.
+- Some pairs are nearly identical and some are unrelated. That is intended.
 """
 
 
@@ -245,7 +245,7 @@ def _read_ratings(file: Path, key: Mapping[str, RatedPair]) -> Iterator[Criteria
             continue
         if pair not in key:
             raise DataError("the study has no such pair", path=row.path, line=row.line, found=repr(pair),
-                            mend="Give the files that were sent out.")  # fmt: skip
+                            mend="Give the files that you sent out.")  # fmt: skip
         if (pair, rater) in seen:
             raise DataError(f"{rater} has already rated the pair {pair}", path=row.path, line=row.line)
         seen.add((pair, rater))
@@ -261,7 +261,7 @@ def _read_rating(row: Row, column: str) -> float:
     if not _WHOLE.fullmatch(text):
         raise DataError(
             f"the {column} is not on the scale", path=row.path, line=row.line, expected="a whole number from 1 to 5",
-            found=repr(text), mend="Ask the rater, or leave the cell blank: it counts as not rated."
+            found=repr(text), mend="Ask the rater, or leave the cell blank: it then counts as unrated."
         )  # fmt: skip
     return float(text[0])
 
@@ -380,7 +380,7 @@ def _measure_drift(
 def make_tables(scored: ValidationResult) -> Iterator[ColumnTable]:
     """Ratings by transformation and criterion, and the drift check where systems were asked."""
     yield ColumnTable.of(
-        "hteb_ratings", "HTEB: what people say about the texts", scored.outcomes, text("transformation"),
+        "hteb_ratings", "HTEB: people's ratings of the texts", scored.outcomes, text("transformation"),
         text("criterion"), whole("pairs"), whole("ratings"),
         text("rejected", lambda outcome: f"{outcome.rejected} of {outcome.raters}"), number("mean"),
         *sequence_fields(("mean_low", "mean_high"), attrgetter("mean_ends")), number("median", decimals=1),
@@ -395,5 +395,6 @@ def make_tables(scored: ValidationResult) -> Iterator[ColumnTable]:
         yield ColumnTable.of(
             "hteb_drift", "HTEB: does a drop come from bad texts?", scored.drift, text("system"),
             text("transformation", lambda drift: drift.transformation or "all"), number("rho"), whole("pairs"),
-            note="Spearman of similarity and adequacy. A strong one would say that drops come from bad texts.",
+            note="Spearman of similarity and adequacy. A strong correlation would suggest that drops come from bad "
+                "texts.",
         )  # fmt: skip

@@ -305,7 +305,9 @@ def export_gold(
     if not exposed:
         check_independent(folder)
     if out.resolve() == study.resolve():
-        raise UsageError(f"{out} is the study itself.", mend="Name another --out: its gold stays as it is.")
+        raise UsageError(
+            f"{out} is the study itself.", mend="Name another --out: the study's gold is never changed."
+        )
     chosen = [folder.task(name) for name in dict.fromkeys(tasks)] or list(folder.study.tasks)
     rows, decisions = read_all_rows(folder), _read_decisions(folder)
     by_task = {

@@ -461,7 +461,7 @@ def _score_against(people: People, system: SystemAnswers, golds: Sequence[Held],
     shared = [item for item in people.items if sum(item in said for said in taking_part.values()) > 1]
     items = [item for item in shared if item in system]
     if len(taking_part) < 2 or not items:
-        reason = ONE if len(taking_part) < 2 else "no item has two annotators and an answer of the system"
+        reason = ONE if len(taking_part) < 2 else "no item has two annotators and an answer from the system"
         return make_bare_value(float("nan"), len(items), reason)
     parts = [make_scorer(people, system, gold, items) for gold in golds]
 
@@ -507,7 +507,7 @@ def share_of_people(share: float, n: int, *, confidence: float = 0.95) -> Estima
     check_confidence(confidence)
     if not 0 <= share <= 1 or n < 1:
         raise UsageError(
-            f"A share of {share} of {n} annotators is not possible.", mend="Give 0 <= share <= 1, n >= 1."
+            f"A share of {share} is not possible with {n} annotators.", mend="Give 0 <= share <= 1, n >= 1."
         )
     below, tail = share * n, (1 - confidence) / 2
     low = float(beta.ppf(tail, below, n - below + 1)) if below > 0 else 0.0
@@ -522,7 +522,7 @@ _LEAST_ITEMS = 5
 @dataclass(frozen=True)
 class SampleSizeNeeded:
     """`items` in all, with these annotators, and `annotators` in all, with these items, that would separate a system
-    from people if the true difference is the one observed; None, with `note`, where no number up to the limit does, or
+    from people if the true difference is the one observed; None, with `note`, if no number up to the limit suffices, or
     none can be computed. `smallest`: the least difference that a study of this size finds at the given power."""
 
     items: int | None
@@ -560,9 +560,9 @@ def items_needed(
     k = 1 if people.aggregation == "first" else len(people.taking_part)
     nothing = SampleSizeNeeded(None, None, None, len(items), k)
     if people.task.family == "clustering":
-        return replace(nothing, note="Groups have no test over items.")
+        return replace(nothing, note="Clusterings have no test over items.")
     if len(items) < _LEAST_ITEMS:
-        return replace(nothing, note=f"Fewer than {_LEAST_ITEMS} items tell nothing about others.")
+        return replace(nothing, note=f"Fewer than {_LEAST_ITEMS} items say nothing about others.")
     reach = reach_of(power, alpha)
     laid = people_rows(people, items)
     values = row_numbers([system[item] for item in items])
@@ -668,9 +668,9 @@ def _explain_need(need: SampleSizeNeeded, *, known: bool = True) -> SampleSizeNe
     if need.items is None:
         notes.append(f"No number of items up to {MOST_ITEMS:,} would be enough.")
     if need.k < 2:
-        notes.append("One annotator tells nothing about others.")
+        notes.append("One annotator says nothing about others.")
     elif not known:
         notes.append("These items do not show what more annotators would change.")
     elif need.annotators is None:
-        notes.append(f"With these items no number of annotators up to {MOST_ANNOTATORS} would be enough.")
+        notes.append(f"With these items, no number of annotators up to {MOST_ANNOTATORS} would be enough.")
     return replace(need, note=" ".join(notes))

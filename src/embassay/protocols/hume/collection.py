@@ -70,7 +70,7 @@ def _stored_rows(folder: StudyFolder, filed: Container[tuple[str, str]]) -> tupl
             raise DataError(
                 f"The answer of {annotation.annotator_id} to {annotation.item_id} is in a file of "
                 f"{folder.path / ANNOTATIONS} and also in {store.database.place}.",
-                mend="Move the file away if it came from this store, or name the files that count.",
+                mend="Move the file away if it came from this store, or name the files to use.",
             )
     return stored
 
@@ -149,7 +149,7 @@ def read_all_rows(folder: StudyFolder, database: str | None = None) -> list[Anno
         if row.item_id not in order:
             raise DataError(
                 f"{row.annotator_id} answered {row.item_id}, which is not an item of the study.",
-                mend="Keep answers to this study only.",
+                mend="Keep only answers to this study.",
             )
         held = by_key.setdefault((row.annotator_id, row.item_id), row)
         if (held.value, held.flag) != (row.value, row.flag):
@@ -328,7 +328,7 @@ def check_nobody_answered(folder: StudyFolder) -> None:
     people = sorted({annotation.annotator_id for annotation in answers if annotation.kind == "person"})
     if people:
         raise UsageError(
-            f"People have answered this study ({', '.join(people)}): scripts would count with them in every score.",
+            f"People have answered this study ({', '.join(people)}): scripts would count in every score.",
             mend="Sample it again into another folder, and simulate there.",
         )
 

@@ -367,14 +367,14 @@ def open_server(address: str, schema: str) -> PostgresServer:
         )
     if not name and not address.startswith(tuple(f"{scheme}://" for scheme in _SCHEMES)):
         raise UsageError(
-            "The address of the database is neither a URL nor the name of an environment variable.",
+            "The database address is neither a URL nor the name of an environment variable.",
             mend=f"Write it like {_EXAMPLE}, or leave it out for a file in the study's folder.",
         )
     try:
         check_no_password(f"{_TITLE}:{address}")
     except UsageError:
         raise UsageError(
-            "The address of the database holds a password, and everyone on this machine can see commands.",
+            "The database address contains a password, and everyone on this machine can see commands.",
             mend=f"Put it into an environment variable, export {VARIABLE}=..., and write --database {VARIABLE}.",
         ) from None
     return PostgresServer(find_address(_TITLE, address, schemes=_SCHEMES, variable=VARIABLE), schema)

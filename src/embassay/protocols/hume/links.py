@@ -81,7 +81,7 @@ class Links:
         elif row[1] != _hash_of(token):
             raise UsageError(
                 "The links of this study were made with a key other than the one in its folder.",
-                mend=f"Put back the {KEY_FILE} they were made with, or make new ones: --new-links.",
+                mend=f"Restore the {KEY_FILE} they were made with, or make new links: --new-links.",
             )
         return token
 
@@ -104,8 +104,8 @@ def study_key(folder: Path) -> bytes:
         key = b""
     if len(key) != _KEY_BYTES:
         raise DataError(
-            "This file holds no key", path=path, expected=f"{2 * _KEY_BYTES} hexadecimal digits",
-            mend="Put back the one that was there, or delete it and make new links: --new-links."
+            "This file contains no key", path=path, expected=f"{2 * _KEY_BYTES} hexadecimal digits",
+            mend="Restore the original, or delete it and make new links: --new-links."
         )  # fmt: skip
     return key
 

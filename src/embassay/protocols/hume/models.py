@@ -346,7 +346,7 @@ def _payload_text(item: Item, name: str) -> str:
     value = item.payload.get(name)
     if not isinstance(value, str) or not value.strip():
         raise DataError(
-            f"Item {item.id} of {item.task} has no {name}.", mend="Give the study as it was sampled."
+            f"Item {item.id} of {item.task} has no {name}.", mend="Use the study as it was sampled."
         )
     return value
 
@@ -358,7 +358,7 @@ def _payload_documents(item: Item, grades: int) -> tuple[str, ...]:
     if len(texts) != grades or not all(isinstance(text, str) for text in texts):
         raise DataError(
             f"Item {item.id} of {item.task} has {len(texts)} documents and {grades} grades.",
-            mend="Give the study as it was sampled.",
+            mend="Use the study as it was sampled.",
         )
     return tuple(map(str, texts))
 

@@ -52,13 +52,13 @@ Words = list[str] | None
 class HybridOptions:
     """When a model's answer stands."""
 
-    check: float = option(0.2, "Share of items with equal draws for people to answer too.")
+    check: float = option(0.2, "Share of the items with agreeing draws that people also answer.")
     least: int = option(10, "Minimum items in that sample; all if there are fewer.")
     most_wrong: float = option(
         0.1,
         "Share of the sample that people may contradict; if the interval lies above it, people get the whole task.",
     )
-    tolerance: float = option(1.0, "Largest difference between equal ratings.")
+    tolerance: float = option(1.0, "Largest difference between ratings that count as equal.")
     seed: int = option(1337, "Random seed of the sample.", group=STATISTICS)
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class AnnotateRequest:
         MISSING, "A chat model, such as ollama:gemma3:27b?temperature=0.7.", name="--llm", group=SYSTEMS
     )
     mode: Mode = option(
-        "ranking", "In reranking, mark relevant documents as people do, rather than rank all.",
+        "ranking", "In reranking, mark relevant documents as people do, instead of ranking all.",
         name="--binary", flag="binary"
     )  # fmt: skip
     runs: int = option(1, "Answers per item; scores average them.", least=1, most=RUNS, group=STATISTICS)
@@ -92,7 +92,7 @@ class AnnotateRequest:
         if not self.llms:
             raise UsageError("No language model is named.", mend="Name one: --llm ollama:gemma3:27b.")
         if not 1 <= self.runs <= RUNS:
-            raise UsageError(f"{self.runs} runs are asked for.", mend=f"Ask for 1 to {RUNS}.")
+            raise UsageError(f"--runs is {self.runs}.", mend=f"Ask for 1 to {RUNS}.")
         if self.limit is not None and self.limit < 1:
             raise UsageError(f"The limit is {self.limit}.", mend="Give 1 or more.")
 
@@ -120,7 +120,7 @@ class TaskDrawOptions:
     drop_leaked: bool = option(False, "Leave leaked texts out.")
     practice: int = option(3, "Practice items per task.")
     whole: bool = option(False, "Use every item unchanged, for an annotated set. Default for the suite hume.")
-    give_k: bool = option(False, "Tell people the number of groups, as models are told.")
+    give_k: bool = option(False, "Tell people the number of groups, which models also know.")
 
     def as_content(self) -> dict[str, Any]:
         """The keys of a task in a file. Raises UsageError for a label or a scale that cannot be read."""
@@ -155,7 +155,7 @@ class DataOptions:
     n: int | None = option(None, "Items per task. Default: 40; clustering and reranking 30.", least=2)
     name: str | None = option(None, "The study's name. Default: that of --out.", group=DATA)
     lang: tuple[str, ...] = option(
-        (), "Only this language, such as eng; also sets the language of data that state none.", group=DATA
+        (), "Only this language, such as eng; also used for data that do not state one.", group=DATA
     )
     mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
     split: str | None = repeat_option(RunRequest, "split")
@@ -239,7 +239,7 @@ def scale_of(text: str) -> dict[str, float]:
     ends = re.fullmatch(rf"{number}-{number}(?::(\d+(?:\.\d+)?))?", text.strip())
     if ends is None or not float(ends[1]) < float(ends[2]):
         raise UsageError(
-            f"Cannot read --scale {text!r}.", mend="Write LOW-HIGH or LOW-HIGH:STEP, as 1-4:0.5."
+            f"Cannot read --scale {text!r}.", mend="Write LOW-HIGH or LOW-HIGH:STEP, such as 1-4:0.5."
         )
     return {"low": float(ends[1]), "high": float(ends[2]), "step": float(ends[3] or 1)}
 
@@ -279,7 +279,7 @@ class ExportOptions:
     revision: str = option("1", "Revision of the MTEB baseline Human.", group=OUTPUT)
     exposed: bool = option(
         False,
-        "Include answers from browsers that had shown another person's.",
+        "Include answers from browsers that had shown someone else's answers.",
         name="--exposed",
         group=OUTPUT,
     )
@@ -329,7 +329,9 @@ class StudyRequest(_HumeRequest):
         "wilson", "Interval for a single annotator's clusters or marks; the paper gives none."
     )
     samples_per_label: int | None = option(
-        None, "Training texts per label. Default: 16 for Emotion and Toxic, 32 for Tweet, else 8.", least=1
+        None,
+        "Training texts per label. Default: 16 for Emotion and Toxic, 32 for Tweet, otherwise 8.",
+        least=1,
     )
     resamples: int = option(
         10_000, "Bootstrap resamples per interval.", least=1, most=MOST_RESAMPLES, group=STATISTICS
@@ -342,7 +344,7 @@ class StudyRequest(_HumeRequest):
     )  # fmt: skip
     min_shared: int = option(
         10,
-        "Minimum shared items to compare two annotators, unless they share all.",
+        "Minimum number of shared items to compare two annotators, unless they share all items.",
         least=1,
         group=STATISTICS,
     )
@@ -402,7 +404,7 @@ class PublishedRequest(_HumeRequest):
         value="FILE|FOLDER", group=DATA
     )  # fmt: skip
     models: Models = option(
-        "study", "With --from-mteb: the paper's models, or all in the files.", group=SYSTEMS
+        "study", "With --from-mteb: the paper's models, or all models in the files.", group=SYSTEMS
     )
     aggregation: Aggregation = repeat_option(StudyRequest, "aggregation")
     one_annotator: OneAnnotator = repeat_option(StudyRequest, "one_annotator")

@@ -182,7 +182,7 @@ def profile_table(
         for group in _profile_groups(pair, asked, profiles, smallest)
     ]
     return ColumnTable.of(
-        "hume_profiles", "HUME: annotators by what they said of themselves", groups, *OF_PAIR, text("question"),
+        "hume_profiles", "HUME: annotators by what they said about themselves", groups, *OF_PAIR, text("question"),
         text("group", "answer"), whole("annotators", lambda group: len(group.people)),
         whole("answers", lambda group: sum(annotator.items for annotator in group.people)),
         *interval_fields("score", ("score", "low", "high")), text("reason", "score.reason"),
@@ -207,7 +207,7 @@ def _profile_groups(
             yield ProfileGroup(pair, asked.key, value, people, score)
     if hidden:
         people = [annotator for value in hidden for annotator in groups[value]]
-        reason = f"groups of fewer than {smallest} people, and what would reveal them"
+        reason = f"groups of fewer than {smallest} people, and groups that would reveal them"
         yield ProfileGroup(pair, asked.key, "withheld", people, Estimate(value=None, reason=reason))
 
 

@@ -79,8 +79,8 @@ class Agreement(_Frozen):
 
 class SeparationNeed(_Frozen):
     """What would separate the best model from people: so many items in all with these annotators, or annotators in all
-    with these items, at 80% power and 5%; None where no number up to the limit does. `smallest` is the least difference
-    that this pair could have shown."""
+    with these items, at 80% power and 5%; None if no number up to the limit suffices. `smallest` is the least
+    difference that this pair could have shown."""
 
     system: str
     items: int | None

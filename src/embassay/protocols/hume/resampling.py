@@ -235,7 +235,7 @@ def resample_statistics(
     check_confidence(draws.confidence)
     draws = replace(draws, kind=draws.kind or "bca")
     if n < 1:
-        raise UsageError("There is no item to resample.", mend="Give the answers to one item at least.")
+        raise UsageError("There are no items to resample.", mend="Give the answers to at least one item.")
     # Every item once: the value goes the way of its resamples, so that no second formula can differ from them.
     estimates = _as_columns(statistic(np.ones((1, n))))[0]
     if n < _LEAST:

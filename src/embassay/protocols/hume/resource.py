@@ -95,14 +95,14 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
     """
     models = [model for model in compare_people_with_models(summary) if model.pair.human.value is not None]
     return ColumnTable.of(
-        "hume_resources", "HUME: people and models by the resources of a language", _level_rows(models, seed),
+        "hume_resources", "HUME: people and models by language resources", _level_rows(models, seed),
         text("level"), text("class", "resource_class"), text("languages"), whole("pairs"),
         *interval_fields("human", ("human", "human_low", "human_high")), points("best"), points("median"),
         number("best_percent_of_human", "percent", 1),
         *interval_fields("gap", ("gap", "gap_low", "gap_high"), "signed"), whole("wins"),
         text("reason", "why_no_interval"),
-        note=("Classes of Joshi et al. (2020): high is 4 and 5, mid 3, low 0 to 2. Best and median are of "
-            "the ranked models of a pair; gap is people minus best, and wins are the pairs where people beat it."),
+        note=("Classes of Joshi et al. (2020): high is 4 and 5, mid 3, low 0 to 2. Best and median refer to a "
+            "pair's ranked models; gap is people minus best, and wins are the pairs where people beat the best."),
     )  # fmt: skip
 
 

@@ -48,7 +48,7 @@ def classification_scores(gold: Sequence[Label], answers: Sequence[Label]) -> di
     if len(gold) != len(answers) or not len(gold):
         raise UsageError(
             f"There are {len(gold)} gold labels and {len(answers)} answers.",
-            mend="Give one of each per item, and at least one.",
+            mend="Give one of each per item, for at least one item.",
         )
     true, predicted = Counter(gold), Counter(answers)
     right = Counter(a for a, b in zip(gold, answers, strict=True) if a == b)
@@ -84,14 +84,14 @@ def majority_vote(votes: Iterable[Label], order: Sequence[Label] = ()) -> Label:
         if unknown:
             raise UsageError(
                 f"{sorted(map(str, unknown))} is not a label of the task.",
-                mend="Name every label in its order.",
+                mend="Name every label, in order.",
             )
         return min(best, key=list(order).index)
     try:
         return min(best)
     except TypeError:
         raise UsageError(
-            "Labels that are numbers and texts have no order.", mend="Name the labels of the task in order."
+            "Labels that mix numbers and texts have no order.", mend="Name the labels of the task in order."
         ) from None
 
 
@@ -136,7 +136,7 @@ def _check_counts(gold: int, answers: int) -> None:
     if gold != answers or not gold:
         raise UsageError(
             f"There are {gold} gold values and {answers} answers.",
-            mend="Give one of each per item, and at least one.",
+            mend="Give one of each per item, for at least one item.",
         )
 
 
@@ -157,7 +157,7 @@ def reranking_scores(
     if len(gold) != len(answers) or not len(gold):
         raise UsageError(
             f"There are {len(gold)} gold queries and {len(answers)} answers.",
-            mend="Give one of each per query, and at least one.",
+            mend="Give one of each per query, for at least one query.",
         )
     pairs = list(zip(gold, answers, strict=True))
     every = {

@@ -237,7 +237,7 @@ class AnswerStore:
         held = self.annotator(annotator)
         if held is not None and held.kind != kind:
             raise UsageError(
-                f"{annotator} is {_AS[held.kind]} in this study already.",
+                f"{annotator} is already {_AS[held.kind]} in this study.",
                 mend="Give another name: answers of scripts, people and adjudicators are never mixed.",
             )
         return bool(token)
@@ -372,16 +372,18 @@ def _check_facts(held: Mapping[str, str], facts: Mapping[str, str], place: str) 
         )
     if held.get("content") != facts["content"]:
         raise UsageError(
-            f"{place} holds answers to other items, those of the study {held.get('name')!r}.",
+            f"{place} contains answers to other items, from the study {held.get('name')!r}.",
             mend="Serve the study they were given to, or this one with another database.",
         )
     if (held.get("guidelines"), held.get("guidelines_version")) != (
         facts["guidelines"], facts["guidelines_version"]
     ):  # fmt: skip
         raise UsageError(
-            f"{place} holds answers under guidelines {held.get('guidelines_version')!r}, and those of the study are "
+            f"{place} contains answers under guidelines {held.get('guidelines_version')!r}, but the study's "
+            "guidelines are "
             f"{facts['guidelines_version']!r} now.",
-            mend="Guidelines are frozen once people answer: restore the old ones, or sample into a new folder.",
+            mend="Guidelines cannot change once people have answered: restore the old ones, or sample into a new "
+            "folder.",
         )
 
 
@@ -502,7 +504,7 @@ def open_store(folder: StudyFolder, database: str | None = None, *, read_only: b
         )
     if file.is_file() and _holds_answers(folder):
         raise UsageError(
-            f"{file} holds answers to this study already.",
+            f"{file} already contains answers to this study.",
             mend="Serve it without --database, or export these answers and move the file away first.",
         )
     store = AnswerStore(_open_on_server(wanted, folder), folder.study)
@@ -529,7 +531,7 @@ def check_independent(folder: StudyFolder) -> None:
     if exposures:
         raise UsageError(
             describe_exposures(exposures),
-            mend="Leave these out, or ask for all of them and say so wherever you use them.",
+            mend="Leave these out, or include all of them and say so wherever you use them.",
         )
 
 

@@ -65,7 +65,7 @@ class TaskSpec:
             )
         # Files of annotations do not tell the label 1 from the label "1".
         if len({str(label) for label in self.labels}) < len(self.labels):
-            raise DataError(f"Two labels of {self.name} read the same.", mend="Name every label once.")
+            raise DataError(f"Two labels of {self.name} look the same.", mend="Name every label once.")
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def answers_by_annotator(
             )
         given = answers.setdefault(annotation.annotator_id, {})
         if annotation.item_id in given:
-            raise DataError(f"{where} appears twice.", mend="Keep the last one of each.")
+            raise DataError(f"{where} appears twice.", mend="Keep only the last one of each.")
         given[annotation.item_id] = read_value(task, annotation.value, where, like=gold[annotation.item_id])
     return {
         annotator: {item: value for item, value in sorted(answers[annotator].items()) if value is not None}
@@ -182,7 +182,7 @@ def _check_marks(value: Any, where: str, like: Marks | None) -> Marks:
     if not whole or not len(value):
         raise _wrong_value(where, value, "a list of whole numbers from 0")
     if like is None and not any(value):
-        raise DataError(f"{where} holds no relevant document.", mend="Leave the query out: it has no score.")
+        raise DataError(f"{where} has no relevant document.", mend="Leave the query out: it has no score.")
     if like is not None and (len(value) != len(like) or max(value) > 1):
         raise _wrong_value(where, value, f"{len(like)} times 0 or 1")
     return tuple(int(mark) for mark in value)
@@ -408,7 +408,7 @@ def read_rows(path: Path, kind: type[T], mend: str = _MEND) -> Iterator[tuple[in
 
 def _read_study_file(path: Path) -> StudyFile:
     if not path.is_file():
-        raise DataError("This folder holds no study", path=path.parent, mend=_MEND)
+        raise DataError("This folder contains no study", path=path.parent, mend=_MEND)
     try:
         study = StudyFile.model_validate_json(read_bounded(path))
     except ValidationError as error:

@@ -58,7 +58,7 @@ class Answerer(NamedTuple):
 def agreement_table(summary: Summary) -> ColumnTable:
     """Table `agreement`: per pair the coefficient of its family with interval and band, and all others known."""
     every = [pair.agreement for pair in summary.pairs if pair.agreement]
-    note = "Agreement takes two annotators. The value of the chosen coefficient is under value, the others beside it."
+    note = "Agreement needs two annotators. The column value has the chosen coefficient, the next ones the others."
     if any(agreement.value.low is not None for agreement in every):
         note += " Intervals are bootstrap over items, with these annotators."
     return ColumnTable.of(
@@ -230,7 +230,7 @@ def quality_table(pairs: Sequence[PairRecord]) -> ColumnTable:
         "quality_flags", "HUME: how far scores can be trusted", pairs, *PAIR, text("iaa_metric", agreement_metric),
         number("iaa", "agreement_value"), text("agreement", "trust"), whole("superhuman_on_noise"), text("advice"),
         text("flags", lambda pair: "; ".join(pair.flags)),
-        note="Agreement takes two annotators; it is empty for one.",
+        note="Agreement needs two annotators; with one, it is empty.",
     )  # fmt: skip
 
 
@@ -414,7 +414,7 @@ def best_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
         points("gap", PeopleRank.gap, "signed"), points("human"), points("best"), text("best_model"),
         whole("outside_interval", lambda rank: rank.pair.find_score(rank.best_model).outside),
         text("agreement", "pair.trust"),
-        note="Human minus best model: above 0 people are better.",
+        note="Human minus best model: above 0, people are better.",
     )  # fmt: skip
 
 
@@ -424,7 +424,7 @@ def median_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
         5, "gap to the median model, by language",
         sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.gap("median"))), *OF_PAIR,
         points("gap", lambda rank: rank.gap("median"), "signed"), points("human"), points("median"),
-        note="Human minus median model: above 0 people are better.",
+        note="Human minus median model: above 0, people are better.",
     )  # fmt: skip
 
 
@@ -450,10 +450,10 @@ def range_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
 def agreement_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F8, ours: agreement of people against best model minus people, over the pairs that have an agreement."""
     correlation = agreement_against_gap(ranks)
-    note = "Fewer than three pairs, or no variation: no correlation."
+    note = "With fewer than three pairs, or no variation, there is no correlation."
     if correlation.rho is not None and correlation.p is not None:
         note = f"Spearman {correlation.rho:.2f} over {correlation.n} pairs (p = {correlation.p:.3g}): below 0, models "
-        note += "stand above people where people agree least."
+        note += "are above people where people agree least."
     return _make_figure(
         8, "agreement of people and lead of the best model",
         [rank for rank in ranks if rank.agreement is not None], *OF_PAIR,

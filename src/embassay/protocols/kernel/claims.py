@@ -200,9 +200,9 @@ def describe_left_out(claim: Claim) -> str:
     """What those that may be first also do, where others that may be do not.
 
     >>> describe_left_out(Claim("a", "may be first", "", n=1, of=3, below=1))
-    ' and scores above the references'
+    ' and scores above the baselines'
     """
-    return f" and {'scores' if claim.n == 1 else 'score'} above the references" if claim.below else ""
+    return f" and {'scores' if claim.n == 1 else 'score'} above the baselines" if claim.below else ""
 
 
 def select_kind(claims: Iterable[Claim], *kinds: str) -> Iterator[Claim]:

@@ -24,7 +24,7 @@ from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units
 from embassay.stats.resampling import UNVARIED as UNVARIED
 from embassay.stats.resampling import draw_resamples, effective_units, is_constant
 
-ONE_SET = "texts of the one set"
+ONE_SET = "texts of the only set"
 """What a clustering of one set is resampled over, in its method."""
 DEFINED = 0.95
 """Share of resamples that must have a value for there to be an interval."""
@@ -213,7 +213,7 @@ def cut_interval(
     return max(low, min(bounds[0], value)), min(high, max(bounds[1], value))
 
 
-TOO_FEW = "no interval: with so few runs or items it would be as wide as the whole scale"
+TOO_FEW = "no interval: with so few runs or items, it would be as wide as the whole scale"
 
 
 def clip_drop_interval(

@@ -231,7 +231,7 @@ class CachedSystem:
             return said
         values = (_find_headline_score(scored, headline) for scored in (outcome, evaluate(own)))
         here, there = ("undefined" if value is None else f"{value:.4f}" for value in values)
-        return (f"{said[0]}: {headline} is {here}, and by its own similarity {there}",)
+        return (f"{said[0]}: {headline} is {here}, but {there} by its own similarity",)
 
     def other_similarities(self) -> tuple[str, ...]:
         """A sentence for each model that was made for another similarity than the cosine, by which it is compared, the
@@ -239,7 +239,7 @@ class CachedSystem:
         units = {encoder.name for encoder in self.encoders if encoder.conduct.are_units}
         are_all_units = units == {encoder.name for encoder in self.encoders}
         return tuple(
-            f"{name} was made for {NAMES[by]}, but is compared by cosine here, as all systems are"
+            f"{name} was made for {NAMES[by]}, but is compared by cosine here, like all systems"
             for name, by in list_replaced_similarities(self.system).items()
             if by == "manhattan" or not (name in units or are_all_units)
         )

@@ -117,7 +117,7 @@ class PlannedSuite:
 
     def as_dict(self) -> dict[str, Any]:
         """For the manifest."""
-        fetch = f"`embassay data fetch {self.name}` fetches what is public."
+        fetch = f"`embassay data fetch {self.name}` fetches the public ones."
         parts = [{**asdict(part), "tasks": list(part.tasks)} for part in self.parts]
         here, every = self.count()
         return {"name": self.name, "title": self.title, "sets": every, "present": here, "said": self.describe_sets(),
@@ -261,13 +261,13 @@ def _choose_meant_tasks(
         if known is not None and name not in known and name not in every:
             near = find_nearest_name(name, every)
             raise UsageError(
-                f"{source!r} is named for {name!r}, which is not a task.",
+                f"{source!r} is meant for {name!r}, which is not a task.",
                 mend=f"{f'Did you mean {near}? ' if near else ''}Tasks are {', '.join(every)}.",
             )
     fitting = [task for task in wanted if task.name in meant]
     if not fitting:
         raise UsageError(
-            f"The dataset {source!r} is for {' and '.join(meant)}, and this run asks for "
+            f"The dataset {source!r} is for {' and '.join(meant)}, but this run uses "
             f"{', '.join(task.name for task in wanted)}.",
             mend=f"Leave it out, or use it for another task: -d '{_with_tasks(source, wanted[0].name)}'.",
         )
@@ -413,7 +413,7 @@ def check_at_hand(suites: Sequence[PlannedSuite]) -> None:
         if not any(part.present for part in suite.parts):
             first = suite.parts[0]
             raise DataError(
-                f"nothing of the suite {suite.name!r} is on this machine",
+                f"nothing from the suite {suite.name!r} is on this machine",
                 found=f"{first.dataset}: {first.reason}",
                 mend=f"`embassay data fetch {suite.name}` fetches it; "
                 f"`embassay data show {suite.name}` lists its sets.",
@@ -487,7 +487,7 @@ def _count_local_sets(suite: PlannedSuite) -> str:
     told = f"{here} of {every} sets of {suite.name} are on this machine"
     if here == every:
         return suite.describe_sets()
-    return f"{told}; `embassay data fetch {suite.name}` fetches those of the others that are public."
+    return f"{told}; `embassay data fetch {suite.name}` fetches those others that are public."
 
 
 def list_suite_notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
@@ -501,6 +501,6 @@ def list_suite_notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str,
         what = f"{told['said']} Missing: {first}{more}."
         yield (
             what,
-            "Means are over the sets that are here, and cannot be compared with the paper's.",
+            "Means are over the available sets, and cannot be compared with the paper's.",
             told["mend"],
         )

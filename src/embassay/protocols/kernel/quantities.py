@@ -64,7 +64,7 @@ class Quantity(Estimate):
         if self.low is None:
             return f"{self.n} labels from people: at least {FEWEST} are needed"
         if not self.is_helped:
-            return "the judge does not help here: people's labels alone tell as much"
+            return "the judge does not help here: people's labels alone are as informative"
         return f"with the judge {self.n:,} labels of people are worth {self.worth:,.0f}"
 
 
@@ -154,7 +154,8 @@ def forecast_undecided(
 def forecast_difference(
     distance: float, half: float, n: int, tail: float, steps: Sequence[int] = STEPS
 ) -> tuple[Outlook, ...]:
-    """What more items would buy for a difference over `n` items, with `half` of its 95% interval, that is found where
+    """What more items would achieve for a difference over `n` items, with `half` of its 95% interval, that is found
+    where
     the tail beyond it is below `tail`. Intervals stay those of 95%."""
     reach = t_quantile(1 - tail, math.inf)
     rows = forecast_labels(
@@ -177,15 +178,15 @@ def quantities_table(name: str, title: str, rows: Iterable[tuple[str, Quantity]]
         number("people", "row.alone", 3), number("people_low", "row.alone_low", 3),
         number("people_high", "row.alone_high", 3), number("judge", "row.judge", 3), whole("labels", "row.n"),
         whole("units", "row.total"), whole("worth", "row.worth"), text("use", "row.use"),
-        note=("What people would say about all units, from their labels and the judge's "
-            "(docs/corrected_judges.md). It holds if the units that people labelled are a random sample.")
+        note=("People's estimated labels for all units, from theirs and the judge's "
+            "(docs/corrected_judges.md). This is valid if the units that people labelled are a random sample.")
     )  # fmt: skip
 
 
 def biases_table(name: str, rows: Sequence[tuple[str, JudgeBias]]) -> ColumnTable:
     """How far the judge lies above people, by what it says."""
     return ColumnTable.of(
-        name, "Where the judge is off", [{"judge": judge, "row": row} for judge, row in rows], text("judge"),
+        name, "Where the judge is wrong", [{"judge": judge, "row": row} for judge, row in rows], text("judge"),
         text("judge_says", "row.said"), whole("units", "row.n"),
         number("judge_minus_people", "row.mean", style="signed"), number("low", "row.low", style="signed"),
         number("high", "row.high", style="signed")

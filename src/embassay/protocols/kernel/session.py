@@ -142,8 +142,8 @@ def check_prices(systems: Sequence[PlannedSystem], max_usd: float | None) -> Non
 def make_unknown_price_error(name: str) -> UsageError:
     """The cost is limited, and nobody knows what `name` costs."""
     return UsageError(
-        f"The cost is limited, but the price of {name!r} is not known.",
-        mend="Give US dollars per million tokens: add price=NUMBER to the system (0 where it is free).",
+        f"The cost is limited, but the price of {name!r} is unknown.",
+        mend="Give US dollars per million tokens: add price=NUMBER to the system (0 if it is free).",
     )
 
 
@@ -162,7 +162,7 @@ def check_same_arguments(folder: RunFolder, request: Any) -> None:
     if differing:
         name = differing[0]
         raise UsageError(
-            f"{folder.path} holds a run with other arguments: {name} was {to_json(before.get(name))}, "
+            f"{folder.path} contains a run with other arguments: {name} was {to_json(before.get(name))}, "
             f"now {to_json(now[name])}" + (f" (and {', '.join(differing[1:])})." if differing[1:] else "."),
             mend="Choose another --out (no text is encoded twice, and `embassay report` shows several runs together), "
             "or repeat the old arguments to resume"
@@ -201,11 +201,11 @@ def read_previous(folder: RunFolder, systems: Sequence[PlannedSystem]) -> dict[s
         if (was := before.get(row.name, now)) == now:
             continue
         if was is None:
-            mend = "Set EMBASSAY_BACKEND=onnx to continue as it began, or choose another --out."
+            mend = "Set EMBASSAY_BACKEND=onnx to continue with the same backend, or choose another --out."
         else:
-            mend = f"Install it to continue as it began: pip install {was.replace('-', '==')}; or choose another --out."
+            mend = f"Install it to continue with the same one: pip install {was.replace('-', '==')}; or another --out."
         raise UsageError(
-            f"{folder.path} holds a run that used {row.name} in {was or 'onnxruntime'}; now it would "
+            f"{folder.path} contains a run that used {row.name} in {was or 'onnxruntime'}; now it would "
             f"run in {now or 'onnxruntime'}.",
             mend=mend,
         )

@@ -268,7 +268,7 @@ class PrintedTable:
         note names the columns that are left out, as they hold no value."""
         shown, empty = self._columns()
         note = f"{self.note} Left out, as no system has a value: {', '.join(empty)}." if empty else self.note
-        caption = escape_latex(self.title) + ". Bold: may be first by the tests of the run." * bool(
+        caption = escape_latex(self.title) + ". Bold: may be first according to the run's tests." * bool(
             self.first
         )
         lines = [

@@ -25,7 +25,8 @@ class RetrieverRequest(TaskRequest):
     GROWS: ClassVar[tuple[str, ...]] = (*TaskRequest.GROWS, "retrievers")
     retrievers: tuple[str, ...] = repeat_option(
         Asked, "retrievers",
-        help="A retriever beside the systems, once it serves the passages that the run writes: SPEC or NAME=SPEC."
+        help="A retriever to compare with the systems, once it serves the passages that the run writes: SPEC or "
+            "NAME=SPEC."
     )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:

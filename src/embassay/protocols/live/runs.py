@@ -93,8 +93,8 @@ class LiveRun:
         """Whether it answers twice alike, where it does not."""
         if self.changed:
             yield (
-                f"asked again, it gave different documents for {self.changed} of {self.again} "
-                "questions: its scores change from call to call"
+                f"asked again, it gave different documents for {self.changed} of {self.again} questions: its scores "
+                "vary from call to call"
             )
 
 
@@ -158,8 +158,8 @@ def open_for_questions(
     retriever.find_fault = find_fault
     if ledger is not None and ledger.max_usd is not None and retriever.manners.price is None:
         raise UsageError(
-            f"The cost is limited, and the price of {retriever.name} is not known.",
-            mend='Give US dollars a question (0 where it is free): module:function?price=0.001, or "price": 0.001 in '
+            f"The cost is limited, but the price of {retriever.name} is unknown.",
+            mend='Give US dollars per question (0 if it is free): module:function?price=0.001, or "price": 0.001 in '
             "the template of a server.",
         )
     try:
@@ -261,7 +261,7 @@ class _AskedRetriever:
         kept = self._read_kept()
         if kept and {name: kept.get(name) for name in mine} != mine:
             raise UsageError(
-                f"{self.path} holds answers from another retriever, or to another depth.",
+                f"{self.path} contains answers from another retriever, or with another depth.",
                 mend="Give another --out, or remove the file.",
             )
         self._write_kept({**mine, **kept})

@@ -89,7 +89,7 @@ def digest_passages(passages: Sequence[str]) -> str:
 
 def mark_text(digest: str) -> str:
     """The text of the passage that marks a collection; asked as a question, it finds itself."""
-    return f"This passage marks the collection {digest[:12]}: who finds it searches the passages of this run."
+    return f"This passage marks the collection {digest[:12]}: a retriever that finds it searches this run's passages."
 
 
 def question_id(text: str) -> str:
@@ -160,7 +160,7 @@ class ListSystem:
 
     def _without_similarity(self) -> UsageError:
         return UsageError(
-            f"{self.name} is a retriever: it gives lists, and no similarity of two texts.",
+            f"{self.name} is a retriever: it returns lists, not the similarity of two texts.",
             mend="Name an encoder with -s.",
         )
 
@@ -180,11 +180,11 @@ def read_answers(folder: Path, name: str, digest: str) -> KeptAnswers:
     path = _summary_path(folder, name, digest)
     if not path.exists():
         raise ModelError(
-            f"{name} was not asked to search these passages.", mend="Run the same command again."
+            f"{name} has not been asked to search these passages.", mend="Run the same command again."
         )
     kept = json.loads(path.read_text("utf-8"))
     if kept["error"]:
-        raise ModelError(kept["error"], mend="The same command asks again.")
+        raise ModelError(kept["error"], mend="The same command tries again.")
     lists = {query: [tuple(hit) for hit in hits] for query, hits in kept["lists"].items()}
     return KeptAnswers(lists, kept["failed"], tuple(kept["notes"]))
 
@@ -335,7 +335,7 @@ class RetrieverProtocol(TaskProtocol):
 
 def _plan_retriever(given: str, retriever: Retriever) -> PlannedSystem:
     facts = {
-        "summary": "a retriever, asked as it runs",
+        "summary": "a running retriever",
         "usd_per_question": retriever.manners.price,
         "at_once": retriever.manners.concurrency,
     }
@@ -398,7 +398,7 @@ class _AskedCollection:
             return
         place = self.folder / SERVED / f"{self.served.name}.jsonl"
         raise UsageError(
-            f"{retriever.name} does not search the passages of this run: it did not find the one that marks them.",
+            f"{retriever.name} does not search the passages of this run: it did not find the passage that marks them.",
             mend=f"Have it serve the {len(self.served.texts):,} passages of {place} by their ids, and run this again; "
             "a function can take them: find(question, k, corpus).",
         )
@@ -420,19 +420,19 @@ class _AskedCollection:
         # Some strangers are an index that is not quite fresh; most are another one.
         if unknown > HALF * total:
             raise UsageError(
-                f"{run.name} searches other passages: {unknown:,} of {total:,} documents are none of this run's.",
-                mend=f"Have it serve {self.served.name}.jsonl by its ids alone.",
+                f"{run.name} searches other passages: {unknown:,} of {total:,} documents are not from this run.",
+                mend=f"Have it serve {self.served.name}.jsonl only by its ids.",
             )
         notes = [*run.notes(), *(note for note in read.notes if "not in the corpus" not in note)]
         if unknown:
             notes.append(
-                f"{unknown:,} of {total:,} documents are none of the passages: they keep their place"
+                f"{unknown:,} of {total:,} documents are not among the passages: they keep their rank"
             )
         if short := sum(
             len(hits) < self.call.depth for query, hits in lists.items() if question_id(query) in ranked
         ):
             notes.append(
-                f"{short:,} of its lists have fewer than {self.call.depth} passages: others count as not found"
+                f"{short:,} of its lists have fewer than {self.call.depth} passages: the others count as not found"
             )
         failed = {texts[key]: reason for key, reason in run.failed.items()}
         _write_summary(summary, lists, failed, [f"{run.name}: {note}" for note in notes], "")

@@ -58,7 +58,7 @@ def documents_of_evaluation(body: Mapping[str, Any], where: Path, tell: Tell) ->
     results = body["evaluation_results"]
     if not isinstance(results, list) or len(results) > _MOST:
         raise DataError(
-            "The evaluation_results are no list, or too long", path=where,
+            "The evaluation_results are not a list, or too long", path=where,
             expected=f"a list of at most {_MOST:,} results", found=type(results).__name__
         )  # fmt: skip
     tasks: dict[str, list[_StatedScore]] = {}
@@ -98,7 +98,7 @@ def _read_score(result: Mapping[str, Any]) -> _StatedScore | None:
         return None
     raw = number_or_none(details.get("score"))
     if raw is None or not math.isfinite(raw):
-        raise ValueError(f"its score is {details.get('score')!r}, no number")
+        raise ValueError(f"its score is {details.get('score')!r}, not a number")
     scale, rescaled = _find_scale(metric)
     low, high, method = _find_interval(details, float(raw))
     if low is not None and high is not None:
@@ -218,7 +218,7 @@ def _make_entry(
             entry[score.metric] = score.value
     if main is None:
         tell(
-            f"{task}: of {scores[0].metric} less is better, so it cannot be ranked here; it is kept as a measure"
+            f"{task}: lower {scores[0].metric} is better, so it cannot be ranked here; it is kept as a measure"
         )
         return entry, {"reason": "less is better"}
     return entry, {

@@ -250,7 +250,7 @@ def _describe_method(document: Document, entry: Plain) -> str:
         entry.get("mteb_version") or document.body.get("mteb_version"), "from an unknown version"
     )
     data = _name_or(document.body.get("dataset_revision"), "unknown")
-    return f"as published by mteb {version} on data {data[:12]}; its items are not known"
+    return f"as published by mteb {version} on data {data[:12]}; its items are unknown"
 
 
 def _name_or(name: Any, otherwise: str) -> str:
@@ -321,8 +321,8 @@ _DRAWS = 1000
 _MANY_ITEMS = 1_000_000
 """Stands for a number of items that is not stated: the test is then a z test."""
 UNPAIRED = (
-    "unpaired: z test of the difference, from the 95% intervals that the files state; Holm over all pairs. Where "
-    "systems share items, a paired test would tell more apart"
+    "unpaired: z test of the difference, from the 95% intervals that the files state; Holm over all pairs. If "
+    "systems share items, a paired test would separate more of them"
 )
 
 
@@ -494,7 +494,8 @@ def _check_out(folder: RunFolder) -> None:
     manifest = folder.read_manifest()
     if manifest is not None and manifest.get("protocol") != PROTOCOL:
         raise UsageError(
-            f"{folder.path} holds a run of {manifest.get('protocol')}.", mend="Choose another --out folder."
+            f"{folder.path} contains a run of {manifest.get('protocol')}.",
+            mend="Choose another --out folder.",
         )
 
 

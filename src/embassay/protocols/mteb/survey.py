@@ -339,7 +339,7 @@ def write_documents(
         path = out / RESULTS / place_of(*owner) / f"{slugify_name(document.task)}.json"
         if path in seen:
             raise UsageError(
-                f"{document.model} has two results of {document.task} in revision {document.revision}.",
+                f"{document.model} has two results for {document.task} in revision {document.revision}.",
                 mend="Export their runs one at a time.",
             )
         seen.add(path)
@@ -712,7 +712,7 @@ def _of_evaluation(body: Plain, path: Path, reading: SurveyProgress) -> Iterator
         owner = (document.model, document.revision, document.experiment, document.task)
         if owner in reading.evaluations:
             first = reading.evaluations[owner]
-            what = f"{document.model} has another result of {document.task} in {first}: that one counts"
+            what = f"{document.model} has another result for {document.task} in {first}: that one counts"
             reading.faults.append(Fault.of(str(path), what))
             continue
         reading.evaluations[owner] = path.name

@@ -96,7 +96,7 @@ class SelectionRule:
     def __str__(self) -> str:
         return (
             f"Among candidates with a mean similarity of at least {self.similarity:g} and an edit "
-            f"distance of at least {self.edit_distance:g} (those below it copy), the largest edit "
+            f"distance of at least {self.edit_distance:g} (below that, they copy), the largest edit "
             "distance; ties (to two decimals) go to the shorter runtime."
         )
 
@@ -177,7 +177,9 @@ def _explain_choice(best: Candidate, fit: Sequence[Candidate], tied: Sequence[Ca
         return f"the only candidate that meets the rule, with {distance}"
     if len(tied) == 1:
         return f"the largest edit distance of the {len(fit)} that meet the rule: {distance}"
-    return f"{distance}, as {len(tied) - 1} other{'s' if len(tied) > 2 else ''}, and the shortest runtime"
+    return (
+        f"{distance}, tied with {len(tied) - 1} other{'s' if len(tied) > 2 else ''}, and the shortest runtime"
+    )
 
 
 def _value_or_worst(value: float | None) -> float:
@@ -194,9 +196,11 @@ class SelectionOptions(RatingOptions):
     """Options of step 2."""
 
     least_similarity: float = option(4.0, "Minimum mean rating of a candidate, 0 to 5.", point="A7")
-    least_edit_distance: float = option(0.1, "Minimum edit distance of a candidate; below it, it copies.")
+    least_edit_distance: float = option(
+        0.1, "Minimum edit distance of a candidate; below it, the candidate counts as copying."
+    )
     cross_check: Literal["selected", "all"] = option(
-        "selected", "Have the other judges rate the selected candidate, or all."
+        "selected", "Have the other judges rate the selected candidate, or all candidates."
     )
 
     def __post_init__(self) -> None:
@@ -208,7 +212,7 @@ class SelectionOptions(RatingOptions):
         if not 0 < self.least_edit_distance <= 1:
             raise UsageError(
                 f"least_edit_distance is {self.least_edit_distance}.",
-                mend="Use a number above 0, at most 1: at 0, a candidate that copies would pass.",
+                mend="Use a number above 0 and at most 1: at 0, a candidate that copies would pass.",
             )
 
     @property
@@ -233,7 +237,10 @@ class SelectionRequest(request.RunRequest):
     )
     tokenizer: str = ""
     judge: str = option(
-        "", "The chat model that rates them; choose it with `pteb judge`.", name="--judge -j", group=SYSTEMS
+        "",
+        "The chat model that rates the candidates; choose it with `pteb judge`.",
+        name="--judge -j",
+        group=SYSTEMS,
     )
     cross_judges: tuple[str, ...] = option(
         (), "Another judge, to check the selection.", name="--cross-judge", group=SYSTEMS

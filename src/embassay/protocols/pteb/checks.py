@@ -73,7 +73,7 @@ def answer_fault(text: str, wording: str) -> str:
     >>> answer_fault("what is my bank's number", "please tell me the number of my bank")
     ''
     """
-    for what, marks in (("it speaks as an assistant", ASSISTANT), ("it talks about itself", FRAME)):
+    for what, marks in (("it responds like an assistant", ASSISTANT), ("it talks about itself", FRAME)):
         mark = marks.search(wording)
         if mark and not marks.search(text):
             return f"{what}: {mark[0]!r}"

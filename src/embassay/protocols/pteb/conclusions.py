@@ -85,7 +85,7 @@ def compare_with_baseline(scores: Scores, scope: TaskScope) -> dict[str, Any]:
     empty = {"baseline": baseline, "datasets": [], "systems": []}
     if baseline not in scope.systems:
         ranked = any(system.name == baseline for system in scores.layout.ranked)
-        why = "is evaluated by another method" if ranked else "is not ranked"
+        why = "is evaluated by a different method" if ranked else "is not ranked"
         return {**empty, "reason": f"the baseline, {baseline}, {why}"}
     if len(scope.systems) < 2:
         return {**empty, "reason": "no other system to compare"}
@@ -395,7 +395,7 @@ def conclude_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Conclus
     rows, comparisons, standing = summarise_originals(make_layout(plan, (), {}), records)
     kind = system_kinds(plan)
     table = ColumnTable.of(
-        "scores", "Scores on the texts as they are, x 100, with 95% intervals", rows, text("task"),
+        "scores", "Scores on the original texts, x 100, with 95% intervals", rows, text("task"),
         text("dataset", lambda row: row.dataset or "all"), text("kind", lambda row: kind[row.system]), text("system"),
         fine_points("orig", "value"), fine_points("low", "ci_low"), fine_points("high", "ci_high"), whole("n"),
         text("method"), text("reason"),

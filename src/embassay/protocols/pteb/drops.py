@@ -434,8 +434,8 @@ def by_length(
     columns = [words, original, *runs, *([] if gold is None else [gold])]
     if {len(column) for column in columns} != {len(words)} or not runs:
         raise UsageError(
-            f"Columns of {[len(column) for column in columns]} items are not one table.",
-            mend="Give one value per item in every column, and one run at least.",
+            f"Columns of {[len(column) for column in columns]} items do not form a table.",
+            mend="Give one value per item in every column, and at least one run.",
         )
     bins = (word for word in by_words(words, edges) if word.members.any())
     return tuple(

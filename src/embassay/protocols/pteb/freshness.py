@@ -124,11 +124,14 @@ def excess_loss(
     within bins. UsageError without a dataset of either kind.
     """
     if not old or not fresh:
-        raise UsageError("Old and fresh texts are compared.", mend="Name some of the datasets with --fresh.")
+        raise UsageError(
+            "--fresh must leave some datasets old, to compare both.",
+            mend="Name some of the datasets with --fresh.",
+        )
     bins = tuple(_compare_bin(score, old, fresh, ends, seed) for ends in pairwise((-np.inf, *edges, np.inf)))
     usable = [part for part in bins if part.replicates is not None]
     if not usable:
-        return ExcessLoss(bins, None, f"at no distance are there {FEWEST_TEXTS} items of both kinds")
+        return ExcessLoss(bins, None, f"there is no distance with {FEWEST_TEXTS} items of both kinds")
     # Of two means the smaller side decides how well their difference is known.
     weights = np.array([part.old * part.fresh / (part.old + part.fresh) for part in usable])
     weights /= weights.sum()
@@ -149,7 +152,7 @@ def _compare_bin(
     label = f"{max(ends[0], 0):g} to {min(ends[1], 1):g}"
     first, second = (_side_loss(score, texts, ends, seed) for texts in (old, fresh))
     if first.replicates is None or second.replicates is None:
-        reason = f"fewer than {FEWEST_TEXTS} items, or no score, for old or for fresh texts"
+        reason = f"fewer than {FEWEST_TEXTS} items, or no score, for old or fresh texts"
         return DistanceBin(label, first.n, second.n, reason=reason)
     replicates = first.replicates - second.replicates
     return DistanceBin(label, first.n, second.n, first.loss, second.loss, replicates)
@@ -246,13 +249,13 @@ def fresh_tables(
         return
     lines = list(_fresh_lines(plan, folder, sources, seeds, records, names))
     yield ColumnTable.of(
-        "pteb_fresh", "Loss in points on old and on fresh texts at equal distance of paraphrase", lines, text("task"),
+        "pteb_fresh", "Loss in points on old and fresh texts at equal edit distance", lines, text("task"),
         text("system"), text("edit distance", "distance"), whole("old"), whole("fresh"),
         signed_points("old_loss"), signed_points("fresh_loss"),
         *(signed_points(name, f"excess.{end}") for name, end in EXCESS),
         *(signed_points(name, f"beyond.{end}") for name, end in BEYOND), text("reason"),
-        note="Loss: original minus paraphrased. Excess: that of old minus that of fresh texts. Beyond: of an embedding "
-        f"model, its excess minus the mean of the run's metrics without training. {LIMITS}",
+        note="Loss: original minus paraphrased. Excess: the loss on old minus the loss on fresh texts. Beyond: an "
+        f"embedding model's excess minus the mean excess of the run's untrained metrics. {LIMITS}",
     )  # fmt: skip
 
 

@@ -508,7 +508,7 @@ def _list_scopes(look: JudgingRows) -> list[JudgedScope]:
 
 
 def _make_table_2(look: JudgingRows) -> ColumnTable:
-    title = "PTEB table 2: Spearman correlation of a judge's ratings and gold scores, x 100"
+    title = "PTEB table 2: Spearman correlation between a judge's ratings and gold scores, x 100"
     judges = (fine_points(judge, partial(_find_agreement, look, judge)) for judge in look.judges)
     return ColumnTable.of("pteb_table2", title, _list_scopes(look), text("Dataset", "label"), *judges)
 

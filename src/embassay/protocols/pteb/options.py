@@ -35,9 +35,9 @@ class RatingOptions:
     )
     judge_top_p: float = option(0.9, "The judge's nucleus sampling share (top-p).", group=SYSTEMS)
     answers: Literal["free", "schema"] = option(
-        "free", "Read the judge's free answer, or enforce a JSON schema (for small models)."
+        "free", "Parse the judge's free-text answer, or enforce a JSON schema (for small models)."
     )
-    attempts: int = option(6, "Attempts at a rating before it fails.", group=SYSTEMS)
+    attempts: int = option(6, "Attempts per rating before it fails.", group=SYSTEMS)
     resamples: int = option(1_000, "Bootstrap resamples per interval.", most=MOST_RESAMPLES, group=STATISTICS)
 
     def __post_init__(self) -> None:
@@ -47,7 +47,9 @@ class RatingOptions:
                 f"judge_temperature is {self.judge_temperature}.", mend="Use a number from 0 to 2."
             )
         if not 0 < self.judge_top_p <= 1:
-            raise UsageError(f"judge_top_p is {self.judge_top_p}.", mend="Use a number above 0, at most 1.")
+            raise UsageError(
+                f"judge_top_p is {self.judge_top_p}.", mend="Use a number above 0 and at most 1."
+            )
 
     def sampling(self, seed: int) -> Sampling:
         """How an answer with this seed is drawn."""
@@ -93,7 +95,9 @@ def _parse_edges(name: str, text: str) -> tuple[float, ...]:
     except ValueError:
         edges = ()
     if not edges or not all(a < b for a, b in pairwise((0, *edges, math.inf))):
-        raise UsageError(f"{name} is {text!r}.", mend="Give rising numbers with commas between: 10,20,30,50.")
+        raise UsageError(
+            f"{name} is {text!r}.", mend="Give increasing numbers separated by commas: 10,20,30,50."
+        )
     return edges
 
 
@@ -168,17 +172,18 @@ class Request(request.RunRequest):
     original_only: bool = option(False, "Score the texts without paraphrasing.", name="--original-only")
     """Whether the texts are scored as they are, and nothing is paraphrased."""
     fresh: tuple[str, ...] = option(
-        (), "A dataset with texts that no model can have seen: do the others lose more when paraphrased?",
+        (), "A dataset whose texts no model can have seen, to test whether scores on the others drop more on "
+            "paraphrases.",
         name="--fresh", value="NAME", group=DATA
     )  # fmt: skip
     """Datasets of the run whose texts are younger than the models."""
     to_rate: int = option(
-        0, "Write a sheet of so many random items of each task and dataset, for people to rate their paraphrases.",
+        0, "Write a sheet with this many random items of each task and dataset, for people to rate the paraphrases.",
         name="--to-rate", value="N", least=0, group=DATA
     )  # fmt: skip
     """Items of each group that `pteb_to_rate` has, for people to say whether their paraphrases are valid."""
     ratings: tuple[str, ...] = option(
-        (), "A filled-in copy of that sheet, one per rater: gives the change on valid paraphrases alone.",
+        (), "A filled-in copy of that sheet, one per rater; adds the change on valid paraphrases only.",
         name="--ratings", value="FILE", group=DATA
     )  # fmt: skip
     """Filled-in sheets, from which the change on valid paraphrases is estimated."""
@@ -216,7 +221,7 @@ class Request(request.RunRequest):
             )
         if self.on_failure != "leave out":
             raise UsageError(
-                "With --on-failure original some texts stay as they are, and are no paraphrases to rate.",
+                "With --on-failure original, some texts stay unchanged, so they are not paraphrases to rate.",
                 mend="Run with --on-failure leave-out.",
             )
 
@@ -225,7 +230,7 @@ class Request(request.RunRequest):
 class StudyPool:
     """What a study is drawn from: a source of a set, some languages (all without), datasets, the run with a seed."""
 
-    source: str = option("", "Whose paraphrases, if the set has several paraphrasers.", group=DATA)
+    source: str = option("", "The paraphraser, if the set has several.", group=DATA)
     langs: tuple[str, ...] = option(
         (), "Languages, such as fra,deu. Default: all.", read=split_names, group=DATA
     )
@@ -240,16 +245,16 @@ class BatchOptions:
     """How pairs are handed out. A pilot takes the first `pilot` pairs of every language, and the main study, with
     `after_pilot`, those that are left: nobody rates a pair for a second time."""
 
-    batch: int = option(20, "Pairs per batch, besides the dummies.")
+    batch: int = option(20, "Pairs per batch, not counting dummies.")
     pilot: int = option(0, "Pairs per language in a pilot; the paper has 20.")
-    after_pilot: int = option(0, "Pairs per language to leave out, because a pilot had them.")
+    after_pilot: int = option(0, "Pairs per language to leave out because a pilot used them.")
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.pilot < 0 or self.after_pilot < 0:
             raise UsageError("Pairs are counted from 1.", mend="Use whole numbers of 0 or more.")
         if self.pilot and self.after_pilot:
             raise UsageError(
-                "A study is a pilot or comes after one.", mend="Leave out --pilot or --after-pilot."
+                "A study is either a pilot or comes after one.", mend="Leave out --pilot or --after-pilot."
             )
 
 
@@ -257,9 +262,9 @@ class BatchOptions:
 class SubmissionFilters:
     """Which submissions count; each that does not is counted by its reason."""
 
-    least_seconds: float = option(0.0, "Minimum seconds per pair, by the platform's clock.")
+    least_seconds: float = option(0.0, "Minimum seconds per pair, as measured by the platform.")
     where: str = option(
-        "", "Only people with this in the submissions' table: 'Country of residence=Nigeria'."
+        "", "Only people with this value in the submissions table: 'Country of residence=Nigeria'."
     )
     rating: str = option("rating", "The rating column of a Prolific table.")
 

@@ -102,7 +102,7 @@ def judge_prompt() -> Prompt:
 def _read_own_prompt(path: Path) -> Prompt:
     if path.stem in PROMPT_NAMES:
         raise UsageError(
-            f"{path} would be called {path.stem!r} in results, which is a prompt of Embassay's.",
+            f"{path} would be called {path.stem!r} in results, which is the name of one of Embassay's prompts.",
             mend="Rename the file.",
         )
     try:
@@ -186,12 +186,12 @@ def _make_unknown_error(name: str, text: str) -> UsageError:
     )
 
 
-@PARAPHRASERS.register("recorded", "the wordings in a dataset's own column `paraphrases`")
+@PARAPHRASERS.register("recorded", "the paraphrases in a dataset's own column `paraphrases`")
 def _open_recorded(recorded: Mapping[str, Paraphrases]) -> Paraphraser:
     return RecordedWordings(recorded)
 
 
-@PARAPHRASERS.register("stored", "a set of an earlier run, replayed exactly: stored:FOLDER")
+@PARAPHRASERS.register("stored", "a set from an earlier run, replayed exactly: stored:FOLDER")
 def _open_stored(target: str, name: str, source: str = "") -> Paraphraser:
     if not target:
         raise UsageError("`stored` needs a folder.", mend="Write stored:FOLDER.")

@@ -75,7 +75,7 @@ def run(
         without = None if arguments.get("original_only") else _find_without_paraphrases(sources, arguments)
         if without is not None:
             warnings.warn(
-                f"No paraphraser is named and {without} has no paraphrases: only its texts as they are get scores. "
+                f"No paraphraser is named and {without} has no paraphrases: only its original texts get scores. "
                 "Name one, such as paraphraser='ollama:gemma3:27b'.", stacklevel=2
             )  # fmt: skip
             arguments["original_only"] = True

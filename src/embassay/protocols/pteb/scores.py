@@ -293,8 +293,8 @@ def _make_resources_table(given: RunRows) -> ColumnTable:
         number("peak_rss_gib", partial(_peak_gib, given)),
         # The paper has it; nothing here measures it.
         number("vram_gib", lambda _: None),
-        note=("Seconds for one run of the STS datasets, without texts that had been encoded before. Memory "
-            "is the most that the process held, with all that was loaded before; that of a GPU is not measured."),
+        note=("Seconds for one run of the STS datasets, without texts that were already encoded. Memory is the "
+            "process's maximum, including everything loaded before; GPU memory is not measured."),
     )  # fmt: skip
 
 
@@ -372,7 +372,7 @@ def score_tables(given: RunRows) -> Iterator[ScoreGrid | ColumnTable]:
     if others:
         rows = [entry for used in others for entry in _make_entries(given, used, (used.task, used.dataset))]
         yield ScoreGrid(
-            "pteb_table10", "PTEB table 10: datasets with other languages than English, x 100",
+            "pteb_table10", "PTEB table 10: datasets in languages other than English, x 100",
             ("task", "dataset"), (*rows, *average_entries(rows, (AVERAGE, ""))), suite=MULTILINGUAL_SUITE
         )  # fmt: skip
     yield _by_dataset(given)

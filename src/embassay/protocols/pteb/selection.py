@@ -248,12 +248,12 @@ def _make_table_4(results: Found, candidates: Sequence[str], selection: Mapping[
 
     return ColumnTable.of(
         "pteb_table4",
-        f"PTEB table 4: paraphrasers, means over datasets; similarity as {selection['judge']} rates it",
+        f"PTEB table 4: paraphrasers, means over datasets; similarity as rated by {selection['judge']}",
         map(CandidateScope, candidates), text("Paraphraser", "name"), *_criteria_fields(results),
         text("Pareto front", lambda candidate: "yes" if candidate.name in selection["front"] else "no"),
         text("Selected", say_selected),
-        note=f"Selected: {selection['selected'] or 'none'}, {selection['because']}. {selection['rule']} Runtime is "
-        "that of the answers as they came, many at once; a candidate with concurrency=1 is timed alone.",
+        note=f"Selected: {selection['selected'] or 'none'}, {selection['because']}. {selection['rule']} Runtime "
+            "covers answers requested in parallel; a candidate with concurrency=1 is timed alone.",
     )  # fmt: skip
 
 
@@ -275,7 +275,7 @@ def _make_table_5(results: Found, selection: Mapping[str, Any]) -> ColumnTable:
             if mean is not None and shift is not None and _cross_checked(results, name, selection):
                 rows.append(CrossRating(name, judge, mean, shift))
     return ColumnTable.of(
-        "pteb_table5", "PTEB table 5: the selected paraphraser as every judge rates it", rows,
+        "pteb_table5", "PTEB table 5: the selected paraphraser, as rated by every judge", rows,
         text("Paraphraser", "name"), text("Judge", "judge"), number("Average", "mean.value"),
         number("HL", "shift.value"), number("CI low", "shift.ci_low"), number("CI high", "shift.ci_high"),
         whole("Datasets", "shift.n"),

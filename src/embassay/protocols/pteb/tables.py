@@ -90,7 +90,7 @@ def _make_orders_table(stability: Mapping[str, Any]) -> ColumnTable:
         "tau_sources_min",
     )
     return ColumnTable.of(
-        "rank_stability", "Kendall's tau-b of orders of the systems",
+        "rank_stability", "Kendall's tau-b between orders of the systems",
         [{**ranks, "scope": scope} for scope, ranks in stability.items()],
         text("scope"), whole("systems", lambda ranks: len(ranks["systems"])), *map(number, keys), text("reason"),
     )  # fmt: skip
@@ -148,7 +148,7 @@ def _make_mixed_effects_table(given: RunRows) -> ColumnTable:
         if (drop := given.find(task, "", system, MEASURE))
     ]
     return ColumnTable.of(
-        "drop_mixed", "Drop in points, datasets and runs as random effects", rows,
+        "drop_mixed", "Drop in points, with datasets and runs as random effects", rows,
         text("task"), text("kind"), text("system"), signed_points("delta", "drop.value"),
         signed_points("ci_low", "drop.ci_low"), signed_points("ci_high", "drop.ci_high"),
         *(number(f"sd_{name}", partial(_find_spread, given, name)) for name in SPREADS), whole("n", "drop.n"),

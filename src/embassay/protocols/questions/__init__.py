@@ -25,10 +25,10 @@ class QuestionsOptions:
 
     n: int = option(20, "Questions to write of each kind.", group=DATA)
     into: str = option("", "Language of the kind `language`, as a code: de.")
-    attempts: int = option(3, "Maximum attempts per question to pass the checks.", group=SYSTEMS)
+    attempts: int = option(3, "Maximum attempts to write a question that passes the checks.", group=SYSTEMS)
     copied: float = option(0.6, "Largest share of a question that may be copied word for word.")
-    near: float = option(0.8, "Jaccard index from which a question repeats an earlier one.")
-    words: int = option(25, "Minimum words of a passage to ask about.")
+    near: float = option(0.8, "Minimum Jaccard index at which a question repeats an earlier one.")
+    words: int = option(25, "Minimum words of a passage that gets a question.")
     temperature: float = option(0.7, "The writer's sampling temperature.", group=SYSTEMS)
     top_p: float = option(0.95, "The writer's nucleus sampling share (top-p).", group=SYSTEMS)
 

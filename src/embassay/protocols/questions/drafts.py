@@ -82,7 +82,7 @@ OUTCOMES: Mapping[str, str] = {
     "nothing to ask": "the model found nothing of this kind in the passage",
     "unreadable": "no readable answer",
     "too long": "over 300 characters",
-    "speaks of the passage": "only somebody who sees the passage would ask it like this",
+    "speaks of the passage": "only someone who sees the passage would ask it like this",
     "copied": "its words are copied from the passage",
     "ungrounded": "the words given as evidence do not occur in the passage",
     "wrong language": "it is not in the requested language",
@@ -399,10 +399,10 @@ def describe_total(cells: Sequence[Forecast], writer: QuestionWriter, done: Mapp
     if not usd:
         return ""
     most = writer.options.attempts
-    when = f"After {FIRST}, {2 * FIRST}, {4 * FIRST} ... questions the run estimates the total cost."
+    when = f"After {FIRST}, {2 * FIRST}, {4 * FIRST} ... questions, the run estimates the total cost."
     if len(done) >= FIRST:
         more = format_dollars(usd)
-        return f"Questions: {more} more, at as many attempts as the first {len(done):,} took. {when}"
+        return f"Questions: {more} more, with as many attempts as the first {len(done):,} took. {when}"
     return (
         f"Questions: {format_dollars(usd)} if every first draft is kept, {format_dollars(most * usd)} if all {most} "
         f"attempts are needed each time. {when}"

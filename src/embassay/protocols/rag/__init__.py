@@ -1,4 +1,4 @@
-"""RAG: does the set of K passages in the prompt hold the decisive evidence, and what would mend it if not?"""
+"""RAG: do the top K passages contain the decisive evidence, and if not, what would help?"""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ __all__ = ["REWRITERS", "Rewriter", "describe_rewriter", "open_rewriter"]
 REWRITERS: Registry[Rewriter] = Registry("rewriter", makes=[["rewrite"]])
 """Every rewriter by name; other packages join through the entry-point group `embassay.rewriters`."""
 
-REWRITERS.add("identity", "embassay.protocols.rag.rewriters:Identity", "the question as it was asked")
+REWRITERS.add("identity", "embassay.protocols.rag.rewriters:Identity", "the question unchanged")
 REWRITERS.add(
     "rules",
     "embassay.protocols.rag.rewriters:RuleRewriter",
@@ -49,7 +49,7 @@ REWRITERS.add(
 REWRITERS.add(
     "llm",
     "embassay.protocols.rag.rewriters:open_llm",
-    "a language model states the core of the question: llm:ollama:gemma3:27b",
+    "a language model extracts the core of the question: llm:ollama:gemma3:27b",
     needs="embassay[llm]",
 )
 

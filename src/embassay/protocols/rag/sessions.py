@@ -105,8 +105,9 @@ def read_sessions(path: Path) -> dict[str, tuple[Call, ...]]:
 def _read_call(row: Any, path: Path, line: int) -> tuple[str, int | None, Call]:
     if not isinstance(row, dict) or not isinstance(row.get("documents"), list) or "query_id" not in row:
         raise DataError(
-            "this line is no call", path=path, line=line, expected='"query_id", "documents" as a list, perhaps "call"',
-            found=repr(row)[:80], mend="Write one line for each search of a question."
+            "this line is not a call", path=path, line=line, found=repr(row)[:80],
+            expected='"query_id", "documents" as a list, perhaps "call"',
+            mend="Write one line for each search of a question."
         )  # fmt: skip
     place = row.get("call")
     if place is not None and (isinstance(place, bool) or not isinstance(place, int) or place < 1):
@@ -146,8 +147,9 @@ def _check_joined(documents: Sequence[str], scores: Sequence[Any], path: Path, l
         why = f"scores that rise again at place {turns.index(True) + 2}"
     if why:
         raise DataError(
-            "several lists look joined into one", path=path, line=line, expected="the list of one search", found=why,
-            mend="Write one line for each search: joined, nothing tells which call surfaced what."
+            "several lists seem to be joined into one", path=path, line=line,
+            expected="the list of one search", found=why,
+            mend="Write one line per search: once joined, nothing shows which call found what."
         )  # fmt: skip
 
 
@@ -252,7 +254,7 @@ class StackSessions:
         """What is to be known of the stack."""
         for count, why in (
             (self.missing, "questions with evidence have no session, and do not count"),
-            (self.unjudged, "sessions are of questions without judged evidence, and do not count"),
+            (self.unjudged, "sessions belong to questions without judged evidence, and do not count"),
             (self.failed, "sessions had a call that failed, and do not count"),
         ):
             if count:
@@ -262,7 +264,7 @@ class StackSessions:
             and not self.is_replay
             and all(len(entry.after) == 1 for entry in self.figures.values())
         ):
-            yield f"{self.name}: every session has one call. If the agent searched more often, write a line per call"
+            yield f"{self.name}: every session has one call. If the agent searched more often, write one line per call"
 
 
 def measure_stack(
@@ -315,9 +317,9 @@ def stack_rows(stack: StackSessions, dataset: str, seed: int) -> Iterator[Result
 
 
 _ABSENT = {
-    "recovered": "every first call surfaced evidence", "calls_to_full": "no session surfaced all evidence",
-    "seconds_to_full": "no time is known, or no session surfaced all evidence",
-    "usd_to_full": "no cost is known, or no session surfaced all evidence",
+    "recovered": "every first call found evidence", "calls_to_full": "no session found all the evidence",
+    "seconds_to_full": "no time is known, or no session found all the evidence",
+    "usd_to_full": "no cost is known, or no session found all the evidence",
     "repeated_documents": "no session has a second call", "repeated_queries": "no session has a second call with text",
 }  # fmt: skip
 
@@ -388,23 +390,24 @@ class ScoredSessions:
             number("all calls", f"{ALL}.value", 3), number("low", f"{ALL}.ci_low", 3),
             number("high", f"{ALL}.ci_high", 3), *(bounds if replayed else ()), number("full", "full.value", 3),
             number("recovered", "recovered.value", 3), whole("sessions", f"{ALL}.n"),
-            note="Share of the evidence (grade 4 or 5) that the first calls surfaced together; full: sessions that "
-            "surfaced all of it; recovered: of sessions whose first call surfaced none, those that surfaced any later."
+            note="Share of the evidence (grade 4 or 5) that the first calls found together; full: sessions that "
+                "found all of it; recovered: among sessions whose first call found none, those that found some later."
         )  # fmt: skip
         yield ColumnTable.of(
-            "sessions_effort", "What full evidence took, and repeats", cells.values(), text("stack", f"{ALL}.system"),
+            "sessions_effort", "What it took to find all the evidence, and repeats", cells.values(), text(
+                "stack", f"{ALL}.system"),
             number("calls", "calls.value", 2), number("calls to full", "calls_to_full.value", 2),
             number("seconds to full", "seconds_to_full.value", 2), number("USD to full", "usd_to_full.value", 4),
             number("repeated documents", "repeated_documents.value", 3),
             number("repeated queries", "repeated_queries.value", 3),
-            note="Means over the sessions that surfaced all evidence; repeats are shares of later calls."
+            note="Means over the sessions that found all the evidence; repeats are shares of later calls."
         )  # fmt: skip
         if self.pairs:
             yield ColumnTable.of(
                 "sessions_pairs", "Stacks compared, by evidence after all calls", self.pairs, text("first"),
                 text("second"), number("first minus second", "difference", 3), number("low", "low", 3),
                 number("high", "high", 3), number("p (Holm)", "p", 3), whole("sessions", "n"),
-                note="Paired bootstrap over the questions that both have sessions of."
+                note="Paired bootstrap over the questions for which both have sessions."
             )  # fmt: skip
 
 

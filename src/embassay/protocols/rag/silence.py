@@ -89,7 +89,7 @@ def _silence_scores(entry: SignalSilence) -> Iterator[Score]:
     if silence.silent is None or silence.answered is None:
         return
     bounds, answered = silence.silent, silence.answered
-    method = "one-sided exact bounds, in the sample the threshold was chosen in"
+    method = "one-sided exact bounds, in the sample used to choose the threshold"
     yield Score(SILENT, bounds.share, bounds.n, bounds.low, bounds.high, **where, method=method)
     method = "one-sided exact bounds"
     yield Score(ANSWERED, answered.share, answered.n, answered.low, answered.high, **where, method=method)
@@ -106,7 +106,7 @@ def explain_silence(silence: Silence, kind: str) -> str:
             f"{aims.answered:.0%} of those with evidence"
         )
     if silence.above is None:
-        return f"{silence.least:,} {kind} questions are the least, and there are fewer"
+        return f"{silence.least:,} {kind} questions are needed, but there are fewer"
     more = "" if silence.times is None else f"; about {silence.times} times as many would decide"
     return f"too few questions to show that {aims.answered:.0%} of those with evidence are answered{more}"
 
@@ -130,18 +130,19 @@ def read_unanswerable(path: str) -> dict[str, list[str]]:
         kind = read_text(row, "kind") if "kind" in columns else ""
         kinds.setdefault(kind or OTHER, []).append(key)
     if not kinds:
-        raise DataError("there is no question", path=path, mend="Give questions that have no answer.")
+        raise DataError("there is no question", path=path, mend="Use questions that have no answer.")
     return kinds
 
 
 def check_unanswerable(kinds: Kinds, answered: Sequence[str], path: str) -> None:
-    """DataError where a question without an answer has evidence by the judgements."""
+    """DataError where a question without an answer has evidence according to the judgements."""
     known = set(answered)
     both = next((key for ids in kinds.values() for key in ids if key in known), None)
     if both is not None:
         raise DataError(
-            f"question {both!r} has evidence by the judgements", path=path, expected="questions without an answer",
-            mend="Take it out, or correct the judgement."
+            f"question {both!r} has evidence according to the judgements", path=path, expected="questions without "
+                "an answer",
+            mend="Remove it, or correct the judgement."
         )  # fmt: skip
 
 
@@ -197,7 +198,7 @@ def _silence_notes(
         if missing:
             yield f"{missing:,} of {len(ids):,} {kind} questions have no list: they count as left unanswered"
         if len(ids) < least:
-            yield f"{len(ids):,} {kind} questions are too few: any threshold takes {least:,}"
+            yield f"{len(ids):,} {kind} questions are too few: any threshold needs {least:,}"
 
 
 def check_answered_at_all(signals: Mapping[str, Mapping[str, float]], kinds: Kinds, path: str) -> None:
@@ -205,5 +206,5 @@ def check_answered_at_all(signals: Mapping[str, Mapping[str, float]], kinds: Kin
     if not any(key in signals["score"] for ids in kinds.values() for key in ids):
         raise DataError(
             "the run has no list for any question without an answer", path=path,
-            mend="Have the retriever answer these questions too, and put their lists into the same file."
+            mend="Have the retriever answer these questions too, and put the lists into the same file."
         )  # fmt: skip

@@ -248,7 +248,9 @@ def product_bytes(n: int, dim: int, *, m: int, rotated: bool = False) -> int:
     48393216
     """
     if m < 1 or dim % m:
-        raise UsageError(f"{dim} dimensions cannot be cut into {m} equal parts.", mend="m must divide them.")
+        raise UsageError(
+            f"{dim} dimensions cannot be split into {m} equal parts.", mend="m must divide them."
+        )
     return n * m + 256 * dim * 4 + (dim * dim * 4 if rotated else 0)
 
 
@@ -299,7 +301,7 @@ def choose_stack(
     id. UsageError for no stacks. Source: spec rag 3.5.
     """
     if not stacks:
-        raise UsageError("There is no stack to choose from.", mend="Measure one at least.")
+        raise UsageError("There are no stacks to choose from.", mend="Measure one at least.")
     feasible = [stack for stack in stacks if not any(limits.excesses(stack, measure))]
     if not feasible:
         nearest = min(stacks, key=lambda stack: (max(limits.excesses(stack, measure)), *_stack_order(stack)))

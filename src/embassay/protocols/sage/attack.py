@@ -196,7 +196,7 @@ def find_smallest_edits(
     (2, True)
     """
     if budget < 1 or beam < 1:
-        raise UsageError("A search needs a budget and a beam.", mend="Give 1 or more of both.")
+        raise UsageError("A search needs a budget and a beam.", mend="Use 1 or more for both.")
     attacks: list[AttackOutcome] = []
     for start in range(0, len(second), BLOCK):
         part = slice(start, start + BLOCK)

@@ -325,8 +325,8 @@ def guard_table(records: Sequence[CellRecord], rows: Sequence[Result], keep: flo
         "sage_guards", f"Guards that keep {keep:.0%} of the clean nDCG@{K}", lines, text("dataset"), text("system"),
         text("damage"), text("guard"), number(HEADLINE, "kept.value", 3), number("low", "kept.ci_low", 3),
         number("high", "kept.ci_high", 3), number("ms per question", "milliseconds", 3), text("cheapest"),
-        note=("kept: share of the clean nDCG of the system alone. cheapest: the fastest guard that answers "
-            "every question and keeps enough, or else a threshold that does; sure if the whole interval is enough.")
+        note=("kept: share of the unguarded system's clean nDCG. cheapest: the fastest guard that answers every "
+            "question and keeps enough, or otherwise a threshold that does; sure if the whole interval is high enough.")
     )  # fmt: skip
 
 

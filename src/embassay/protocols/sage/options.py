@@ -19,24 +19,24 @@ class SageOptions:
     """Options of the five tasks. `[An]` is the ambiguity of the paper each one settles (docs/sage.md)."""
 
     preference_ties: Literal["second", "half"] = option(
-        "second", "A tied comparison counts for summary 2, or half a point.", point="A9"
+        "second", "Count a tied comparison for summary 2, or as half a point.", point="A9"
     )
     positive: Literal["second", "first"] = option(
-        "second", "Which summary is the positive class of precision and recall.", point="A10"
+        "second", "Which summary is the positive class for precision and recall.", point="A10"
     )
     robustness_edits: Literal["all", "mean"] = option(
-        "all", "Compare all edits of a kind by the worst case, or by their mean.", point="A14"
+        "all", "Compare all edits of a kind by their worst case or their mean.", point="A14"
     )
-    numerize_both_cases: bool = option(False, "Let numerize change capital letters too.")
+    numerize_both_cases: bool = option(False, "Let numerize also change capital letters.")
     delete_next_if_space: bool = option(
         False,
-        "Where the tenth character is a space, let delete10 remove the next that is not a space.",
+        "If the tenth character is a space, let delete10 remove the next non-space character.",
         point="A11",
     )
     edits: Literal["paper", "2024"] = option(
-        "paper", "Edit as the paper says, or as its first author's earlier code does.", point="A16"
+        "paper", "Edit as described in the paper, or as in its first author's earlier code.", point="A16"
     )
-    needle: str = option("", "Your own text file to insert from.", point="A16")
+    needle: str = option("", "A text file of your own to insert from.", point="A16")
     text_tokens: int | None = option(
         None, "Truncate documents of the sensitivity task to this many tokens.", point="A16"
     )
@@ -44,11 +44,11 @@ class SageOptions:
         "hyperbolic", "Expected similarity at edit size p: 1/(1+p), or 1-p.", point="A15"
     )
     string_cap: int = option(
-        2_000, "Most texts that a classical metric clusters; larger sets are sampled by label."
+        2_000, "Maximum texts for a classical metric to cluster; larger sets are sampled by label."
     )
-    embedding_cap: int = option(10_000, "Most texts that an embedding model clusters.")
+    embedding_cap: int = option(10_000, "Maximum texts for an embedding model to cluster.")
     retrieval_headline: Literal["augmented", "replaced"] = option(
-        "augmented", "Which corpus the retrieval headline is measured on.", point="A19"
+        "augmented", "Which corpus the retrieval headline uses.", point="A19"
     )
     ties: Literal["original", "worst"] = option(
         "original", "Rank equal scores with the original first, or the edited copy.", point="A18"
@@ -67,23 +67,23 @@ class SageOptions:
         "Robustness edits in addition to the paper's: synonyms,typos,ocr,speech,facts. They do not count "
         "towards the score.",
     )
-    document_cap: int | None = option(None, "Most documents of robustness and sensitivity.")
+    document_cap: int | None = option(None, "Maximum documents for robustness and sensitivity.")
     guard_edits: str = option(
-        "capitalize,delete10,numerize,typos", "Damages that guards are tried against: typos,ocr."
+        "capitalize,delete10,numerize,typos", "Edits to test guards against: typos,ocr."
     )
     guard_side: Literal["queries", "documents"] = option("queries", "What is damaged.")
-    guard_keep: float = option(0.95, "Share of the clean nDCG@10 that a guard has to keep.", least=0, most=1)
-    guard_clean: str = option("unicode,whitespace,spelling,case", "Steps of the guard that cleans.")
-    guard_hybrid: str = option("bm25", "System of the guard that searches twice.")
-    guard_rerank: str = option("overlap", "Reranker of the guard that reranks.")
-    attack_budget: int = option(5, "Most words that an attack changes.", least=1)
-    attack_beam: int = option(1, "Drafts of each size that an attack continues with.", least=1)
+    guard_keep: float = option(0.95, "Share of the clean nDCG@10 that a guard must keep.", least=0, most=1)
+    guard_clean: str = option("unicode,whitespace,spelling,case", "Steps of the cleaning guard.")
+    guard_hybrid: str = option("bm25", "Second system of the hybrid guard.")
+    guard_rerank: str = option("overlap", "Reranker of the reranking guard.")
+    attack_budget: int = option(5, "Maximum words that an attack changes.", least=1)
+    attack_beam: int = option(1, "Drafts of each size that an attack keeps.", least=1)
 
     def __post_init__(self) -> None:
         check_options(self)
         if self.edits == "2024" and self.delete_next_if_space:
             raise UsageError(
-                "delete10 of 2024 has a rule of its own for spaces.",
+                "delete10 of 2024 has its own rule for spaces.",
                 mend="Leave --delete-next-if-space out, or --edits 2024.",
             )
         object.__setattr__(self, "further_edits", ",".join(parse_edits(self.further_edits)))

@@ -201,7 +201,9 @@ def _robustness_tables(look: _SageRows, table: Make) -> Iterator[SageTable]:
         if edit in measure_of
     ]
     yield table(
-        "robustness_against_summary", "Share of documents with the edit on its side of the summary", columns
+        "robustness_against_summary",
+        "Share of documents with the edit on the right side of the summary",
+        columns,
     )
 
 
@@ -340,8 +342,8 @@ def best_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterato
             text("classical", "classical.system"), number("classical value", "classical.value", 3), number("times"),
             number("times low", "low"), number("times high", "high"),
             number("percent higher", _percent_higher, 1, "signed"),
-            note="Times: the first divided by the second, with the 95% interval of paired draws. Both were chosen as "
-            "the best on these items, so each is a little too high.",
+            note="Times: the first divided by the second, with the 95% interval from paired draws. Both were chosen "
+                "as the best on these items, so each is slightly too high.",
         )  # fmt: skip
 
 

@@ -153,7 +153,7 @@ def parse_edits(names: str) -> tuple[str, ...]:
         if not edits:
             near = get_close_matches(name.strip(), known, n=1)
             raise UsageError(
-                f"There is no edit {name.strip()!r} of retrieval corpora.",
+                f"There is no edit {name.strip()!r} for retrieval corpora.",
                 mend=(f"Did you mean {near[0]}? " if near else "") + f"Known are {', '.join(known)}.",
             )
         chosen.update(edits)

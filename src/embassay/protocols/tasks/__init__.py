@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 __all__ = ["TASKS", "TASK_NAMES", "ParaphrasedData", "Task", "Wording"]
 
 _TASKS = {
-    "sts": ("Semantic textual similarity", "pairs", "Does similarity rank pairs as people do?"),
+    "sts": ("Semantic textual similarity", "pairs", "Does similarity rank pairs the way people do?"),
     "classification": (
         "Classification",
         "classification",
-        "Can a classifier tell labels apart by the vectors?",
+        "Can a classifier distinguish labels from the vectors?",
     ),
     "clustering": ("Clustering", "labelled", "Do clusters of the vectors agree with the labels?"),
     "pair_classification": (
         "Pair classification",
         "labelled_pairs",
-        "Does similarity tell pairs that belong together from others?",
+        "Does similarity distinguish pairs that belong together from others?",
     ),
     "reranking": ("Reranking", "reranking", "Are the relevant candidates the most similar to the query?"),
     "retrieval": ("Retrieval", "retrieval", "Are relevant documents found with a paraphrased query?"),
     "summarization": (
         "Summarization",
         "summaries",
-        "Are the summaries that people rate highest the most similar to people's own?",
+        "Are the summaries that people rate highest the most similar to human summaries?",
     ),
 }
 """Name -> title, shape of the data, question; its parts are in the module of its name."""

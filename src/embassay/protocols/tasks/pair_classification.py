@@ -54,7 +54,7 @@ def average_precision(
     """Average precision of pairs, (n,), with its replicates over them or over `groups` (n,) of them; the reason where
     the pairs left have one label."""
     if len(set(labels[~lost].tolist())) < 2:
-        return "all pairs that are left have one label"
+        return "all remaining pairs have the same label"
 
     def statistic(counts: NDArray[np.int64]) -> NDArray[np.float64]:
         return counted_average_precision(labels, similar, counts)

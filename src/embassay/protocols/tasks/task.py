@@ -61,7 +61,7 @@ class PtebOptions:
         False, "Remove spaces before closing punctuation on both sides.", point="A19"
     )
     most_lost: float = option(
-        MOST_LOST, "Give no score if more than this share of a task's texts has no usable rewrite."
+        MOST_LOST, "Give no score if more than this share of a task's texts have no usable rewrite."
     )
     neighbours: int = option(10, "Nearest neighbours used to classify without vectors.")
     clustering_cap: int = option(
@@ -332,7 +332,7 @@ def _round_similarity(values: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.asarray(np.round(values.astype(np.float64), DECIMALS) + 0.0)
 
 
-NOT_ENCODED = "texts that could not be encoded in one of their two wordings"
+NOT_ENCODED = "texts that could not be encoded in the original or rewritten form"
 
 
 def without_failed(task: Task, both: ParaphrasedData, failures: Collection[str]) -> ParaphrasedData:

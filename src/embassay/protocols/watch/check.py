@@ -383,11 +383,10 @@ def _part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidence: Answer
         return "nothing: answers vary around the recorded ones"
     if "some requests" in kinds:
         return (
-            'whatever was encoded since the last check that said "same": bad answers are spread over '
-            "all texts"
+            'everything encoded since the last check that said "same": bad answers are spread over all texts'
         )
     if check.impact is not None and check.impact.states[0].is_unchanged:
-        return "nothing at once: with the old passages your lists do not change"
+        return "nothing now: with the old passages, your lists do not change"
     if not moved[documents].any():
         return "nothing: only questions are encoded differently"
     if "cut length" in kinds:
@@ -400,7 +399,7 @@ def _part_to_renew(check: WatchCheck, fingerprint: Fingerprint, evidence: Answer
         told = "" if share is None else f", {share:.0%} of the passages"
         return f"passages of about {words:,} words or more{told}"
     if (share := float(moved[documents].mean())) < FEW:
-        return f"passages like those that have changed, {share:.0%} of what was asked"
+        return f"passages like the changed ones, {share:.0%} of what was asked"
     return "all of it: every passage would be encoded differently"
 
 

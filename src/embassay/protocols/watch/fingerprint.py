@@ -236,9 +236,9 @@ def _check_answers(made: Fingerprint) -> None:
     """ValueError for answers that do not belong to the items."""
     n = len(made.items)
     if made.texts != TEXTS:
-        raise ValueError(f"texts of version {made.texts}, here is {TEXTS}")
+        raise ValueError(f"texts of version {made.texts}, but this is version {TEXTS}")
     if not n or len({(item.id, item.role) for item in made.items}) < n:
-        raise ValueError("items: none, or one appears twice")
+        raise ValueError("items: there are none, or one appears twice")
     _check_shape("answers", made.answers, "f4", (n, made.width))
     _check_shape("distances", made.distances, "f4", (n, made.distances.shape[-1]))
     lost = find_lost(made.values)
@@ -263,9 +263,9 @@ def _check_lists(made: Fingerprint, lists: OwnLists) -> None:
             raise ValueError(f"lists.{name}: a value that is not a number")
     places = lists.lists.unpack()
     if not ((places >= -1) & (places < pool)).all():
-        raise ValueError("lists.lists: a place that is not in the pool")
+        raise ValueError("lists.lists: a position that is not in the pool")
     if not all(0 <= row < len(made.items) for row in lists.questions) or lists.outside < 0:
-        raise ValueError("lists.questions: a row that is not there")
+        raise ValueError("lists.questions: a row that does not exist")
     if len(lists.best_gains) != asked:
         raise ValueError("lists.best_gains: not one for each question")
     for question, place, gain in lists.relevant:
@@ -277,10 +277,10 @@ def _check_golden(made: Fingerprint, golden: GoldenLabels) -> None:
     """ValueError for labels of what is not asked."""
     _check_shape("golden.grades", golden.grades, "i4", (len(golden.rows), made.width))
     if made.kind != "judge" or not all(0 <= row < len(made.items) for row in golden.rows):
-        raise ValueError("golden.rows: a row that is not there")
+        raise ValueError("golden.rows: a row that does not exist")
     grades = golden.grades.unpack()
     if not golden.rows or not ((grades >= 0) & (grades <= 5)).all() or not (grades > 0).any(axis=1).all():
-        raise ValueError("golden.grades: a number that is no grade")
+        raise ValueError("golden.grades: a number that is not a grade")
 
 
 def _check_shape(name: str, packed: Packed, kind: str, shape: Sequence[int]) -> None:

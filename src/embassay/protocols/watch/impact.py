@@ -87,7 +87,7 @@ def measure_impact(
     recorded width or another."""
     assert isinstance(respondent, VectorRespondent)
     texts = [*lists.pool, *lists.others]
-    respondent.listener.stage("asking for the passages of your lists", len(texts), "passages")
+    respondent.listener.stage("encoding the passages of your lists", len(texts), "passages")
     rng = make_generator(fingerprint.seed, "watch", "lists")
     told = respondent.encode(texts, ["document"] * len(texts), rng).values
     return impact_of(fingerprint, lists, questions, told[: len(lists.pool)], told[len(lists.pool) :])
@@ -258,7 +258,7 @@ def check_thresholds(
         calibrated = calibration(file)
         if calibrated.system != system:
             raise DataError(
-                "this is the calibration of another system", path=Path(file), expected=system,
+                "this calibration is for another system", path=Path(file), expected=system,
                 found=calibrated.system, mend="Give the file that `embassay calibrate` wrote for the watched system."
             )  # fmt: skip
         for bar in calibrated.curve.thresholds:

@@ -95,7 +95,7 @@ def name_changes(seen: Contrasts, before: Form, after: Form) -> tuple[NamedChang
     if changes and _is_explained(seen):
         return tuple(changes)
     rest = next((told for look in LOOKS if (told := look(seen)) is not None), None)
-    return (*changes, rest or NamedChange("unknown", "no pattern of ours fits"))
+    return (*changes, rest or NamedChange("unknown", "no known pattern fits"))
 
 
 def _other_width(seen: Contrasts) -> NamedChange:
@@ -200,7 +200,8 @@ def _some_requests(seen: Contrasts) -> NamedChange | None:
     return NamedChange(
         "some requests",
         f"{int(seen.moved.sum())} of {len(seen.moved)} texts are off (1 - cosine {far:.2f}), "
-        f"{'others each time' if seen.recurring is False else 'the others are as before'}: a fallback model, or one of "
+        f"{'different ones each time' if seen.recurring is False else 'the others are as before'}: a fallback "
+        "model, or one of "
         "several servers",
     )
 
@@ -211,7 +212,7 @@ def _same_texts(seen: Contrasts) -> NamedChange:
     sorts = [_common_sorts(seen, name, [*map(of, seen.items)]) for name, of in SORTS]
     told = [said for said in sorts if said]
     if not told:
-        return NamedChange("some texts", f"{count}, which have nothing in common that we know")
+        return NamedChange("some texts", f"{count}, which have nothing obvious in common")
     return NamedChange("tokenizer or cleaning", f"{count}: {'; '.join(told)}")
 
 
@@ -315,7 +316,7 @@ def _revision(seen: Contrasts) -> NamedChange | None:
     return NamedChange(
         "revision",
         f"all texts have changed a little, in the same coordinates (centred cosine {akin:.2f}): another revision of "
-        "the weights, or the weights in another precision",
+        "the weights, or another precision",
     )
 
 

@@ -28,10 +28,10 @@ class OwnData:
         None, "With --queries: graded judgements of passages.", value="FILE", group=DATA
     )
     questions: int = option(
-        50, "Questions to ask in every check, drawn at random.", least=1, most=10_000, group=DATA
+        50, "Questions to send in every check, drawn at random.", least=1, most=10_000, group=DATA
     )
     samples: int = option(
-        30, "Passages to ask for in every check, drawn at random.", least=1, most=10_000, group=DATA
+        30, "Passages to send in every check, drawn at random.", least=1, most=10_000, group=DATA
     )
     passages: int = option(
         10_000, "Maximum passages to search for the lists, drawn at random.", least=10, group=DATA
@@ -40,7 +40,7 @@ class OwnData:
 
     def __post_init__(self) -> None:
         if self.queries is not None and self.corpus is None:
-            raise UsageError("--queries has nothing to search.", mend="Add --corpus DIR or a table.")
+            raise UsageError("--queries needs a corpus to search.", mend="Add --corpus DIR or a table.")
         if self.qrels is not None and self.queries is None:
             raise UsageError("--qrels judges no questions.", mend="Add --queries FILE, whose ids it names.")
 
@@ -60,12 +60,12 @@ class RecordRequest:
     )
     golden: str | None = option(
         None,
-        "With --judge: a golden set that it graded, to see what a change does to its labels.", value="DIR", group=DATA
+        "With --judge: a golden set that it graded, to see how a change affects its labels.", value="DIR", group=DATA
     )  # fmt: skip
     own: OwnData = OwnData()
     tokenizer: str = option("words", "The tokenizer of lexical systems.", value="TOKENIZER")
     repeats: int = option(
-        5, "Times to ask for everything again, to learn how answers vary.", least=1, most=50, group=STATISTICS
+        5, "Times to repeat all requests, to learn how answers vary.", least=1, most=50, group=STATISTICS
     )
     pause: float = option(
         0.0, "Seconds between repeats: a busy server varies more over minutes.", least=0, most=86_400,
@@ -76,14 +76,14 @@ class RecordRequest:
         named = [name for name in (self.system, self.reranker, self.judge) if name]
         if len(named) != 1:
             raise UsageError(
-                "Only one of them is recorded at a time.",
+                "Only one of them can be recorded at a time.",
                 mend="Give one of --system, --reranker and --judge.",
             )
         if self.golden is not None and self.judge is None:
             raise UsageError("--golden is for a judge.", mend="Name the judge that graded it with --judge.")
         if self.golden is not None and self.own.corpus is not None:
             raise UsageError(
-                "--golden has questions and passages of its own.", mend="Give --golden or --corpus, not both."
+                "--golden has its own questions and passages.", mend="Give --golden or --corpus, not both."
             )
 
     @property
@@ -105,21 +105,21 @@ class CheckRequest:
     )
     alpha: float = option(0.05, "Chance of a false alarm over all --looks.", value="SHARE", group=STATISTICS)
     looks: int = option(
-        365, "Checks over which --alpha holds: nightly for a year.", least=1, group=STATISTICS
+        365, "Number of checks over which --alpha holds: nightly for a year.", least=1, group=STATISTICS
     )
     until_sure: bool = option(
-        False, "Ask for a few texts first, and for more only while the verdict is open.", name="--until-sure",
+        False, "Send a few texts first, and more only while the verdict is open.", name="--until-sure",
         group=SPEED
     )  # fmt: skip
     lists: Literal["changed", "always", "never"] = option(
-        "changed", "When to ask for the passages of your lists, to see what changes there."
+        "changed", "When to encode the passages of your lists again, to see what changes there."
     )
     calibrations: tuple[str, ...] = option(
-        (), "A file of embassay calibrate whose thresholds to check.", name="--calibration", value="FILE",
+        (), "A file from embassay calibrate, to check its thresholds.", name="--calibration", value="FILE",
         group=DATA
     )  # fmt: skip
     history: Path | None = option(
-        None, "Where checks are kept. Default: beside FILE, with the ending .checks.jsonl.", group=OUTPUT
+        None, "Where checks are kept. Default: next to FILE, with the ending .checks.jsonl.", group=OUTPUT
     )
     fail_on: FailOn = option(
         "any", "Exit code 1 for any difference, only if changed beyond noise, or only if your lists change.",
@@ -144,10 +144,8 @@ class CompareRequest:
     )
     own: OwnData = OwnData()
     tokenizer: str = option("words", "The tokenizer of lexical systems.", value="TOKENIZER")
-    repeats: int = option(3, "Times to ask for everything again.", least=1, most=50, group=STATISTICS)
+    repeats: int = option(3, "Times to repeat all requests.", least=1, most=50, group=STATISTICS)
 
     def __post_init__(self) -> None:
         if len(self.systems) != 2:
-            raise UsageError(
-                f"Two systems are compared; here are {len(self.systems)}.", mend="Write -s A -s B."
-            )
+            raise UsageError(f"Two systems are needed, found {len(self.systems)}.", mend="Write -s A -s B.")

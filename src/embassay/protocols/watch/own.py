@@ -118,7 +118,7 @@ def _read_gains(path: Path, queries: Sequence[str]) -> Gains:
         gains.setdefault(query, {})[doc] = max(0.0, float(value))
     if not gains.keys() & set(queries):
         raise DataError(
-            "No judgement is of a question in --queries", path=path, expected=f"ids such as {queries[0]!r}",
+            "No judgement belongs to a question in --queries", path=path, expected=f"ids such as {queries[0]!r}",
             found=repr(min(gains, default="")), mend="query_id of the judgements must be the id of a question."
         )  # fmt: skip
     return gains
@@ -258,7 +258,7 @@ def _read_questions(path: Path, field: str) -> list[GradedQuestion]:
 
     if not path.is_file():
         raise DataError(
-            "This golden set has no graded passages", path=path, expected="a line for each graded passage",
+            "This golden set has no graded passages", path=path, expected="one line per graded passage",
             found="no such file", mend="The same `embassay rag golden` command finishes it."
         )  # fmt: skip
     questions: dict[str, tuple[str, list[str], list[int]]] = {}
@@ -274,8 +274,8 @@ def _read_questions(path: Path, field: str) -> list[GradedQuestion]:
                 raise ValueError(f"grade {grade!r}")
         except (KeyError, ValueError) as error:
             raise DataError(
-                "A line is no graded passage", path=path, expected=f"query_id, {field}, text, and grade 1 to 5",
-                found=str(error), mend="The same `embassay rag golden` command writes the file anew."
+                "A line is not a graded passage", path=path, expected=f"query_id, {field}, text, and grade 1 to 5",
+                found=str(error), mend="The same `embassay rag golden` command writes the file again."
             ) from error  # fmt: skip
         if grade is not None:
             _, passages, grades = questions.setdefault(key, (text, [], []))

@@ -164,7 +164,9 @@ class VectorRespondent(_Interviewee):
                     rows[row] = answer
         width = next((len(row) for row in rows if row is not None), 0)
         if not width:
-            raise ModelError(f"{self.name} encodes none of the texts: {next(iter(failed.values()), '')}")
+            raise ModelError(
+                f"{self.name} could not encode any of the texts: {next(iter(failed.values()), '')}"
+            )
         lost = np.full(width, np.nan, dtype=np.float32)
         return Replies(np.stack([lost if row is None else row for row in rows]), failed)
 
@@ -409,7 +411,7 @@ def open_respondent(
     respondent: Respondent = VectorRespondent(system) if has_vectors else ScoreRespondent(system)
     if kind is not None and respondent.kind != kind:
         raise UsageError(
-            f"{name} answers with {respondent.kind}, and the fingerprint is of {kind}.",
+            f"{name} answers with {respondent.kind}, but the fingerprint is for {kind}.",
             mend="Check the system that was recorded, or record this one.",
         )
     return respondent

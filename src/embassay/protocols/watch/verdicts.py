@@ -55,13 +55,13 @@ def findings_of(check: WatchCheck) -> Iterator[WatchFinding]:
                 "labels of a golden set", turned.point == 0, f"{interval_text(turned)} turn", turned.n, ""
             )
     if (golden := check.golden) is not None:
-        told = f"{interval_text(golden.now)} turn, {interval_text(golden.then)} when recorded"
+        told = f"{interval_text(golden.now)} would change, {interval_text(golden.then)} when recorded"
         why = f"change {interval_text(golden.change, signed=True)}"
         yield WatchFinding(f"labels of {golden.name}", golden.holds, told, golden.questions, why)
     for state in check.thresholds:
         yield WatchFinding(
             f"{state.measure} threshold {state.threshold:.3f} of {state.file}", state.holds,
-            f"{state.turned.point:.1%} of decisions turn", state.turned.n,
+            f"{state.turned.point:.1%} of decisions are reversed", state.turned.n,
             "" if state.holds else f"{state.equivalent:.3f} accepts as many as before"
         )  # fmt: skip
 

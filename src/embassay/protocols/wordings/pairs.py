@@ -30,12 +30,12 @@ class RatingRules:
     """When a language is accepted and a rater rejected. The paper's threshold is lost in our source and deduced
     (docs/pteb.md); how often is `repeatedly` is ours."""
 
-    threshold: float = option(3.0, "Mean rating that accepts a language.")
+    threshold: float = option(3.0, "Minimum mean rating to accept a language.")
     dummy_tolerance: float = option(1.0, "Largest error on a dummy pair.")
     deviation: float = option(2.0, "Inspect a rating farther than this from a language model's estimate.")
     low: float = option(2.0, "Inspect a rating this low or lower.")
     repeated: int = option(
-        3, "Reject a rater after this many ratings far from the inspector's and all estimates."
+        3, "Reject a rater after this many ratings far from the inspector's and from all estimates."
     )
 
     def __post_init__(self) -> None:
@@ -52,20 +52,20 @@ class RatingRules:
         """The rules as sentences, in the order in which they are applied."""
         return [
             f"A language is accepted when its mean rating is {self.threshold:g} or more, on a scale of 0 to 5. "
-            "The mean is over pairs, a pair being the mean of its ratings by raters who were not rejected.",
+            "The mean is over pairs; a pair's value is the mean of its ratings by raters who were not rejected.",
             f"Step 1. A rater who rates a dummy pair more than {self.dummy_tolerance:g} away from the "
-            "expected rating (5 for a nearly identical pair, 0 for an unrelated one) is rejected. An "
-            "unrated dummy is reported, and rejects nobody.",
+            "expected rating (5 for a nearly identical pair, 0 for an unrelated one) is rejected. An unrated dummy "
+            "is reported, but no one is rejected for it.",
             "Step 2. Language models estimate every pair. A rating more than "
             f"{self.deviation:g} away from any of their estimates is flagged.",
             f"Step 3. A rating of {self.low:g} or lower is flagged.",
-            "Step 4. What steps 1 to 3 flag is translated and inspected by hand; the inspector writes down a rating "
-            "of their own.",
+            "Step 4. Ratings flagged in steps 1 to 3 are translated and inspected by hand; the inspector adds their "
+            "own rating.",
             f"Step 5. A rater with {self.repeated} or more ratings that are more than {self.deviation:g} away both "
             "from the inspector's and from every model's estimate of the pair is rejected. The inspector may clear a "
             "rater, or reject one, with a reason. Every rejection is logged with its reason, and all ratings of a "
             "rejected rater are left out.",
-            "Where over 5% of a language's pairs have no rating left, there is no verdict on it.",
+            "If over 5% of a language's pairs have no rating left, there is no verdict on it.",
         ]
 
 
@@ -125,7 +125,7 @@ class Sample:
     """How many pairs and dummies of each language are drawn, and with which seed."""
 
     pairs: int = option(50, "Pairs per language.", least=1, group=DATA)
-    dummies: int = option(2, "Dummy pairs per language, whose rating is known.", least=0)
+    dummies: int = option(2, "Dummy pairs per language, with known ratings.", least=0)
     raters: int = option(2, "Ratings per pair.", least=1)
     seed: int = repeat_option(RunRequest, "seed")
 

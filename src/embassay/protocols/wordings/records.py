@@ -159,7 +159,7 @@ class Generation:
     def __post_init__(self) -> None:
         if self.temperature < 0 or not 0 < self.top_p <= 1 or self.retries < 0:
             raise UsageError(
-                f"Cannot draw with temperature {self.temperature}, top_p {self.top_p} and {self.retries} retries.",
+                f"Cannot sample with temperature {self.temperature}, top_p {self.top_p} and {self.retries} retries.",
                 mend="Temperature is 0 or more, top_p in (0, 1], retries 0 or more.",
             )
 
@@ -201,15 +201,15 @@ class RepeatOptions:
 
     runs: int = option(6, "Runs, each with fresh paraphrases.", least=1, most=10_000, group=STATISTICS)
     until_ci: float | None = option(
-        None, "Add runs until every change is known to within this many points over runs (95%).",
+        None, "Add runs until every change is known to within this many points (95%, over runs).",
         value="POINTS", group=STATISTICS
     )  # fmt: skip
     max_runs: int = option(20, "Maximum runs with --until-ci.", least=1, most=10_000, group=STATISTICS)
     baseline: str = option(
-        "", "The system to compare others with. Default: the first embedding.", group=SYSTEMS
+        "", "The system to compare the others with. Default: the first embedding.", group=SYSTEMS
     )
     last_seeds: tuple[tuple[str, int], ...] = option(
-        (), "Another seed for a dataset's last run.",
+        (), "A different seed for a dataset's last run.",
         name="--last-seed", value="DATASET=SEED", group=STATISTICS, read=parse_last_seeds
     )  # fmt: skip
 
@@ -217,7 +217,7 @@ class RepeatOptions:
 def check_runs(runs: int, until_ci: float | None, max_runs: int) -> None:
     """UsageError for runs that cannot be made, or that give no interval where one is to be narrowed."""
     if runs < 1:
-        raise UsageError(f"{runs} runs are not possible.", mend="Ask for one or more.")
+        raise UsageError(f"{runs} runs are not possible.", mend="Use one or more.")
     if until_ci is not None and until_ci <= 0:
         raise UsageError(f"--until-ci is {until_ci}.", mend="Give points above 0, for example 0.5.")
     if until_ci is not None and not 2 <= runs <= max_runs:
@@ -227,7 +227,7 @@ def check_runs(runs: int, until_ci: float | None, max_runs: int) -> None:
         )
 
 
-NOTHING_USABLE = "no text has a usable wording"
+NOTHING_USABLE = "no text has a usable paraphrase"
 NOTHING_ASKED = "no language model was asked"
 
 

@@ -280,7 +280,7 @@ def half_widths(deltas: ArrayLike) -> NDArray[np.float64]:
     values = np.asarray(deltas, dtype=np.float64)
     if values.ndim != 2 or not values.shape[1]:
         raise UsageError(
-            f"The drops have the shape {values.shape}.", mend="Give (systems, runs), one run at least."
+            f"The drops have the shape {values.shape}.", mend="Give (systems, runs), with at least one run."
         )
     systems, runs = values.shape
     if runs == 1:
@@ -635,7 +635,7 @@ class Scores:
 
 MEASURE = "delta_mixed"
 SPREADS = {"datasets": "sd_rows", "runs": "sd_columns", "residual": "sd_residual"}
-ONE_VALUE = "one dataset and one run tell nothing about others"
+ONE_VALUE = "one dataset and one run say nothing about others"
 UNKNOWN = "cannot be told apart from the rest"
 
 
@@ -691,9 +691,9 @@ def _method_of_mean(mean: MixedMean, datasets: int) -> str:
         return ONE_VALUE
     sample = "dataset and run as random effects"
     if datasets == 1:
-        sample = "one dataset: holds for other runs on it"
+        sample = "one dataset: applies to other runs on it"
     elif datasets == mean.n:
-        sample = "one run: holds for other datasets"
+        sample = "one run: applies to other datasets"
     if np.isnan(mean.df):
         return f"{sample}; no variation"
     return f"{sample}; t with {mean.df:.1f} degrees of freedom (Satterthwaite)"

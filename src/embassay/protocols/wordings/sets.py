@@ -58,7 +58,7 @@ class ParaphraseSet:
                 return cls(folder, SetManifest.read(folder / "manifest.json"))
         raise DataError(
             "there is no set of paraphrases here", path=path, expected="a folder with manifest.json",
-            mend="Give the folder of a run of `embassay pteb run` or `hteb run`, or its `paraphrases` folder."
+            mend="Give the folder of a run from `embassay pteb run` or `hteb run`, or its `paraphrases` folder."
         )  # fmt: skip
 
     @property
@@ -317,10 +317,10 @@ class RecordedWordings:
         if runs > most:
             raise UsageError(
                 f"{f'The dataset {dataset!r} has' if dataset else 'The datasets have'} {most} "
-                f"recorded paraphrases per text, and {runs} runs need {runs}.",
-                mend=f"Ask for --runs {most}, or name a language model as the paraphraser."
+                f"recorded paraphrases per text, but {runs} runs need {runs}.",
+                mend=f"Use --runs {most}, or name a language model as the paraphraser."
                 if most
-                else "Name a language model as the paraphraser, or give the data a column paraphrases.",
+                else "Name a language model as the paraphraser, or add a column paraphrases to the data.",
             )
         return tuple(range(first, first + runs))
 
@@ -370,7 +370,7 @@ class StoredSource:
             raise UsageError(
                 f"{self.name} has {len(there)} runs{of} (seeds {', '.join(map(str, there)) or 'none'}), {len(begun)} "
                 f"of them from seed {first} on; {runs} were requested.",
-                mend=f"Ask for --runs {len(begun)}, or name a language model as the paraphraser.",
+                mend=f"Use --runs {len(begun)}, or name a language model as the paraphraser.",
             )
         return begun[:runs]
 
@@ -433,7 +433,7 @@ def open_stored(name: str, folder: str, source: str = "") -> StoredSource:
     meant = [source] if source in stored.sources else [name for name in stored.sources if source in name]
     if len(meant) != 1:
         raise UsageError(
-            f"The paraphrases in {stored.path} are by {len(stored.sources)} sources"
+            f"The paraphrases in {stored.path} come from {len(stored.sources)} sources"
             + (f", {len(meant)} of them with {source!r} in their names." if source else "."),
             mend=f"Add ?source= and a part of a name: {', '.join(map(repr, stored.sources)) or 'there is none'}.",
         )
@@ -478,7 +478,9 @@ def export_paraphrases(stored: ParaphraseSet, source: str, file: Path) -> Export
         return _export_long(stored, source, file)
     if file.suffix == ".jsonl":
         return _export_wide(stored, source, file)
-    raise UsageError(f"Cannot export paraphrases to {file}.", mend="Call the file .jsonl or .csv.")
+    raise UsageError(
+        f"Cannot export paraphrases to {file}.", mend="Use a file name ending in .jsonl or .csv."
+    )
 
 
 def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 1337) -> ParaphraseSet:

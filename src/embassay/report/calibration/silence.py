@@ -78,8 +78,8 @@ def _silence_sentence(record: Record, label: str, best: Result, arguments: Mappi
         )
     silent, aim = numbers.format_percent(arguments["silent"]), numbers.format_percent(arguments["answered"])
     said = (
-        f"{label}, {best.subset} questions: answer where {_SIGNALS[best.variant]} is above "
-        f"{SCORE.text(best.value)}. At least {silent} of these questions then get no answer"
+        f"{label}, {best.subset} questions: answer if {_SIGNALS[best.variant]} is above {SCORE.text(best.value)}. "
+        f"At least {silent} of these questions then get no answer"
     )
     answered = record.find(
         "answers", best.system, ANSWERED, dataset=best.dataset, variant=best.variant, subset=best.subset
@@ -87,7 +87,7 @@ def _silence_sentence(record: Record, label: str, best: Result, arguments: Mappi
     if answered is None or answered.ci_low is None:
         return f"{said}."
     confidence = numbers.format_percent(arguments["options"]["confidence"])
-    short = f" It is not shown that {aim} do." if answered.ci_low < arguments["answered"] else ""
+    short = f" There is no proof that {aim} do." if answered.ci_low < arguments["answered"] else ""
     least = numbers.format_percent(answered.ci_low)
     return f"{said}, and at least {least} of those with evidence get one ({confidence} confidence).{short}"
 

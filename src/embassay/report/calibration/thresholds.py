@@ -64,14 +64,15 @@ class TaskWording:
 WORDINGS = {
     "pairs": TaskWording(
         "similarity", "mean the same", "pairs", "Accept pairs of at least this similarity.", "two texts mean the same",
-        "Share that means the same minus the mean probability. Below 0 the system is too sure; 0 is exact.",
-        "Accepting a pair that does not mean the same costs {wrong}, missing one that does {missed}.",
+        "Share of pairs that mean the same minus the mean probability. Below 0, the system is overconfident; 0 is "
+        "exact.",
+        "Accepting a pair that does not mean the same costs {wrong}, missing one that does costs {missed}.",
     ),
     "answers": TaskWording(
         "score", "have evidence among the first passages", "questions",
-        "Answer where the best passage scores this or more; below, say that nothing was found.",
+        "Answer if the best passage scores at least this; otherwise say that nothing was found.",
         "there is evidence among the first passages", "",
-        "An answer without evidence costs {wrong}, no answer where there is evidence {missed}.",
+        "An answer without evidence costs {wrong}, no answer despite evidence costs {missed}.",
     )
 }  # fmt: skip
 
@@ -202,7 +203,7 @@ def _promise_sentences(
         )
         where = f" on {result.dataset}" if len(record.datasets(task_of(record))) > 1 else ""
         yield (
-            f"That holds with {confidence} confidence for {_wording_for(record).units} like these{finds}{where}.",
+            f"This holds with {confidence} confidence for {_wording_for(record).units} like these{finds}{where}.",
         )
         if said := _over_samples(record, best.system.name, result):
             yield (said,)
@@ -212,7 +213,7 @@ def _skill_sentence(record: Record, best: Row, claim: Claim) -> Sentence:
     """How much of the uncertainty the similarity takes away; below 0 it adds to it."""
     words = _wording_for(record)
     interval = f" ({best.lead.interval})" if best.lead.interval else ""
-    of = f" of the uncertainty whether {words.whether}."
+    of = f" of the uncertainty about whether {words.whether}."
     if (claim.value or 0.0) < 0:
         return (f"Its {words.measure} removes none", of[:-1], f" (skill {best.lead.text}{interval}).")
     return (f"Its {words.measure} removes {best.lead.text}", interval, of)
@@ -229,8 +230,8 @@ def _over_samples(record: Record, system: str, threshold: Result) -> str:
     interval = (
         "" if seen.ci_low is None or seen.ci_high is None else f" ({_in_percent(seen.ci_low, seen.ci_high)})"
     )
-    gives = f"{numbers.format_percent(given.value)} of those like this one give a threshold"
-    breaks = f"at most {numbers.format_percent(broken)} of all give one that breaks its guarantee"
+    gives = f"{numbers.format_percent(given.value)} of samples like this one yield a threshold"
+    breaks = f"at most {numbers.format_percent(broken)} of all samples yield one that breaks its guarantee"
     share = f"{numbers.format_percent(seen.value)}{interval} of the {seen.n:,} accepted {_wording_for(record).are}"
     return f"Confidence is over samples of labels: {gives}, and {breaks}. Here {share}."
 
@@ -292,8 +293,8 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from care_blocks(list_notes(record), run.mark)
     yield Heading("Thresholds with a guarantee", "calibration-thresholds")
     yield Text(
-        f"{words.accept} The guarantee holds for {words.units} drawn like these; the figures beside "
-        "it are for the labels that the threshold was chosen with."
+        f"{words.accept} The guarantee holds for {words.units} drawn like these; the other figures are for the "
+        "labels used to choose the threshold."
     )
     yield from (replace(_threshold_table(record, board, dataset), title=dataset) for dataset in datasets)
     yield from (block for dataset in datasets for block in _next_labels(record, board, dataset))
@@ -312,7 +313,8 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 
 
 def _next_labels(record: Record, board: Board, dataset: str, price: float | None = None) -> Iterator[Block]:
-    """What more labels would buy, for every promise that these don't suffice for; with what they cost at a `price`."""
+    """What more labels would achieve, for every promise that these don't suffice for; with what they cost at a
+    `price`."""
     names, rows = [], []
     of = {
         (row.system, row.variant, row.measure, row.subset): row
@@ -333,9 +335,9 @@ def _next_labels(record: Record, board: Board, dataset: str, price: float | None
                 rows.append(Outlook(result.n - now.n, half, result.value))
     if rows:
         yield Text(
-            "What more labels would buy. Interval: of a probability. Chance: that a threshold can be guaranteed."
+            "What more labels would achieve. Interval: of a probability. Chance: that a threshold can be guaranteed."
         )
-        title = f"What more labels would buy, {dataset}"
+        title = f"What more labels would achieve, {dataset}"
         table = outlook_table(title, "Labels", rows, names=names, price=price, chance="Chance of a threshold")
         yield replace(table, id=f"{table.id}-{dataset}")
 
@@ -377,7 +379,7 @@ def _reliability_figure(record: Record, board: Board, dataset: str) -> Figure | 
     summary = "; ".join(_summarize_series(line) for line in series if line.points)
     return Figure(
         dataset, plots.draw_lines(series, ticks, SHARES, "percent predicted, held out", diagonal=True), summary,
-        "Up: the percent that came true, with its exact 95% interval, of each tenth of the "
+        "Vertical: the percent that came true, with its exact 95% interval, for each tenth of the "
         f"{_wording_for(record).units}. On the diagonal, predictions are exact."
     )  # fmt: skip
 
@@ -408,8 +410,8 @@ def _tradeoff_figures(record: Record, board: Board, dataset: str) -> Iterator[Fi
         yield Figure(
             f"{row.label}: precision and recall, {dataset}",
             plots.draw_lines(series, ticks, SHARES, "percent recall, among the labels"), summary,
-            "Up: percent precision among the labels, with the exact 95% interval of each point. The straight line is "
-            "the guarantee: up to that recall precision is at least as high, for others like these."
+            "Vertical: percent precision among the labels, with the exact 95% interval of each point. The straight "
+            "line is the guarantee: up to that recall, precision is at least this high for other data like these."
         )  # fmt: skip
 
 
@@ -435,8 +437,8 @@ def _cost_blocks(record: Record, board: Board) -> Iterator[Block]:
     confidence = numbers.format_percent(record.arguments["options"]["confidence"])
     yield Heading("Where mistakes cost least", "calibration-costs")
     yield Text(
-        f"{_wording_for(record).mistakes.format(wrong=wrong, missed=missed)} The threshold was chosen on half of the "
-        f"labels; costs are per label of the other half, and “at most” holds with {confidence} confidence."
+        f"{_wording_for(record).mistakes.format(wrong=wrong, missed=missed)} The threshold was chosen on half of "
+        f"the labels; costs are per label in the other half, and “at most” holds with {confidence} confidence."
     )
     yield from tables
 
@@ -517,7 +519,7 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
     notes += [note.plain for note in list_notes(record)]
     for blocks in (silence_blocks(record, board), _cost_blocks(record, board)):
         yield from (block for block in blocks if not isinstance(block, Heading))
-    yield Care(tuple(notes), more=("Recall and precision beside a threshold are those of the sample.",))
+    yield Care(tuple(notes), more=("The recall and precision next to a threshold are for the sample.",))
     for dataset in datasets:
         yield from _next_labels(record, board, dataset, price)
     if (run / "calibrations").is_dir():
@@ -529,9 +531,9 @@ def checked_view(checked: CalibrationCheck) -> Iterator[Block]:
     likeness, of = checked.likeness, f"{checked.system}, calibrated on {checked.dataset}"
     broken = [promise for promise in checked.kept if promise.is_broken]
     heading = (
-        "These pairs are not like those of the calibration: none of its guarantees holds for them"
+        "These pairs are unlike the calibration pairs: none of its guarantees holds for them"
         if not likeness.is_alike
-        else "These pairs look like those of the calibration"
+        else "These pairs look like the calibration pairs"
     )
     sentences = [(f"{of}; {numbers.format_counted(likeness.n, 'new pair')}.",)]
     sentences += [(_outcome_words(promise),) for promise in broken or checked.kept]
@@ -561,7 +563,7 @@ def checked_view(checked: CalibrationCheck) -> Iterator[Block]:
         notes.append("Label some of the new pairs and calibrate on them.")
     elif not checked.kept:
         notes.append(
-            "Pairs that look alike may still mean something else: only labels show that a guarantee holds."
+            "Similar-looking pairs may still differ in meaning: only labels show that a guarantee holds."
         )
     yield Care(tuple(notes))
 
@@ -578,7 +580,7 @@ def _outcome_words(promise: PromiseCheck) -> str:
 def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
     """A threshold of one system in the scales of others."""
     if not found:
-        yield Text("There is nothing to translate: no pairs were scored by both.")
+        yield Text("There is nothing to convert: no pairs were scored by both.")
         return
     first = found[0]
     yield Verdict(((f"{first.origin} at {first.given:g}, on the scales of others"),))
@@ -602,12 +604,11 @@ def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
     yield Table.of("translation", heads, rows)
     if apart:
         yield Text(
-            "By other data: the threshold that the other datasets give, and the share of this dataset's pairs that it "
-            "accepts too many or too few of: the error to expect on data without pairs of your own."
+            "By other data: the threshold from the other datasets, and the share of this dataset's pairs by which "
+            "it accepts too many or too few: the error to expect if you have no pairs of your own."
         )
     yield Text(
-        "It accepts as many pairs. That is not guaranteed; for a guarantee, use the thresholds "
-        "above, which each system has of its own."
+        "It accepts as many pairs. That is not a guarantee; for guarantees, use each system's own thresholds above."
     )
 
 

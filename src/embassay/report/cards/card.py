@@ -115,7 +115,7 @@ def group_of(run: ReportRun, row: Row) -> tuple[int, str]:
 
 def _place_sentence(run: ReportRun, row: Row) -> Sentence:
     if not row.system.ranked:
-        return ("It shows what a score is worth without understanding.",)
+        return ("It shows the score of a system that ignores the text.",)
     record, board = run.record, run.board
     best = [
         task.short if task.short.isupper() else task.short.lower()
@@ -128,7 +128,7 @@ def _place_sentence(run: ReportRun, row: Row) -> Sentence:
         place = f"Rank {row.rank} of {group_of(run, row)[0]} ranked systems {scope}"
     else:
         place = numbers.capitalise(row.note) if row.note else f"No score {board.lead_title.lower()}"
-    return (f"{place}" + (f"; best or not told apart from the best on {tasks}." if best else "."),)
+    return (f"{place}" + (f"; best, or cannot be told apart from the best, on {tasks}." if best else "."),)
 
 
 def _placed_scores(run: ReportRun, row: Row) -> tuple[PlacedScore, ...]:
@@ -199,7 +199,7 @@ def _rank_said(run: ReportRun, row: Row, *, several: bool) -> str:
 
 def _weakness_sentence(bad: Sequence[Finding]) -> Sentence:
     if not bad:
-        return ("No test here finds it behind the others or moved by an edit.",)
+        return ("No test here finds it worse than the others or affected by an edit.",)
     first = bad[0]
     second = next((finding for finding in bad[1:] if finding.run != first.run), None)
     sentence: list[Part] = ["It ", *first.clause]
@@ -209,7 +209,7 @@ def _weakness_sentence(bad: Sequence[Finding]) -> Sentence:
 KINDS = {
     "embedding": "An embedding model, compared by cosine",
     "classical": "A classical similarity metric",
-    "reference": "A reference that needs no understanding, in every table and never ranked",
+    "reference": "A baseline that ignores the text, in every table and never ranked",
     "llm": "A language model",
     "hybrid": "Word and vector rankings, fused",
     "run": "A file of rankings",

@@ -105,7 +105,7 @@ def _standings_evidence(
             best = max(known, key=lambda headline: headline.value or 0.0, default=None)
             floor = None if best is None else best.value
             is_reached = floor is not None and floor >= evidence.contenders[0].point
-            equal = f"a reference that ignores the text ({best.system})" if best and is_reached else ""
+            equal = f"a baseline that ignores the text ({best.system})" if best and is_reached else ""
             return replace(evidence, equal=equal, floor=floor, means=means, basis=basis)
     return None
 
@@ -232,7 +232,7 @@ def _sweep_evidence(run: ReportRun, *, labels: bool) -> Evidence | None:
     told = "ahead with all else equal" if is_first else "no encoder is ahead of all with all else equal"
     taken = next((stack for stack in part.stacks if stack.id == part.recommendation.stack), None)
     if is_first and taken is not None and taken.axes.get("encoder") != may[0]:
-        is_first, told = False, f"the sweep's rule picks {taken.axes.get('encoder')}"
+        is_first, told = False, f"the sweep's rule selects {taken.axes.get('encoder')}"
     return Evidence(
         run, ordered, np.empty((len(ordered), 0)), part.queries, SCORE,
         means=f"{measure} of its best stack, by {'labels' if labels else 'a golden set'}",
@@ -292,7 +292,7 @@ def _choice_evidence(run: ReportRun) -> Evidence | None:
     chance, near = tables.format_percent(told["p_best"]), tables.format_percent(told["p_near"])
     return Evidence(
         run, ordered, np.empty((len(ordered), 0)), told["judged"] or told["questions"], SCORE,
-        means=f"chance to be the best; {judged}", basis="choice",
+        means=f"chance of being best; {judged}", basis="choice",
         told=f"{chance} best, {near} within {told['tolerance']:g} of the best",
         chance=LIKELY if told["says"] == told["pick"] else 0, needed=told["labels"],
         may=tuple(row.name for row in ordered if row.point >= LEAST_CHANCE or row is ordered[0])
@@ -314,7 +314,7 @@ def _study_evidence(run: ReportRun) -> Evidence | None:
             return replace(evidence, beside=beside)
         people = Contender(human.value, human.low, human.high, name="people", kind="human")
         return replace(evidence, people=people, beside=beside)
-    return replace(evidence, note="scripts answered; ask people: hume serve")
+    return replace(evidence, note="scripts answered; have people answer: hume serve")
 
 
 def _paraphrase_evidence(run: ReportRun, kind: str) -> Evidence | None:

@@ -96,7 +96,7 @@ def known_rows(rows: Sequence[Result | None]) -> list[Result]:
 
 
 MOST_TASKS = 7
-NO_MORE = {"robustness": "by keeping noise above the summary alone"}
+NO_MORE = {"robustness": "only by keeping noise above the summary"}
 """What a task's constant is, where its label is too short for a sentence."""
 
 
@@ -132,7 +132,7 @@ def rank_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
         ):
             continue
         what = NO_MORE.get(task.name) or (
-            f"the reference {task.trivial_system}" if task.trivial_system else task.trivial_label
+            f"the baseline {task.trivial_system}" if task.trivial_system else task.trivial_label
         )
         as_much = task.printed.write_value(trivial)
         clause = f"scores {say_value(value)} on {task_word(task)}, no more than {what} ({as_much})"
@@ -238,7 +238,7 @@ def dataset_strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     firsts = [(field, place) for field, place in _dataset_places(run, row) if place == (1, 1)]
     if firsts:
         yield make_finding(
-            run, f"beats every other system of its field on {_values_on(run, row, firsts)}", weight=2.5
+            run, f"beats every other system of its kind on {_values_on(run, row, firsts)}", weight=2.5
         )
 
 
@@ -249,7 +249,7 @@ def dataset_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     ]
     if lasts:
         yield make_finding(
-            run, f"is beaten by every other system of its field on {_values_on(run, row, lasts)}", weight=3.5
+            run, f"is beaten by every other system of its kind on {_values_on(run, row, lasts)}", weight=3.5
         )
 
 
@@ -300,12 +300,12 @@ def _cached_fields(folder: Path, _written: int, _size: int) -> tuple[Field, ...]
 
 
 ASKED = (
-    (("sage",), "how it takes edits of a text (SAGE)"),
+    (("sage",), "how it reacts to edits of a text (SAGE)"),
     (("pteb",), "what paraphrases cost (PTEB)"),
-    (("hteb",), "what other styles, lengths and languages cost (HTEB)"),
-    (("hume",), "how people do on the same items (HUME)"),
+    (("hteb",), "the cost of other styles, lengths and languages (HTEB)"),
+    (("hume",), "how people perform on the same items (HUME)"),
     (("score", "sweep", "golden"), "how much evidence it finds for answers (RAG)"),
-    (("names",), "whether it tells names from impostors"),
+    (("names",), "whether it distinguishes names from impostors"),
     (("noise",), "how small talk affects it"),
 )
 """The questions that a report can answer, by the kinds of run that do."""
@@ -377,7 +377,7 @@ def _say_missing(record: Record, row: Row) -> Iterator[str]:
         bare += [f"{task.short} on {value.dataset}" for value in values if value.ci_low is None]
     if small:
         more = f" and {len(small) - 4} more" if len(small) > 4 else ""
-        yield f"Rests on under {SMALL} items: {', '.join(small[:4])}{more}."
+        yield f"Based on fewer than {SMALL} items: {', '.join(small[:4])}{more}."
     if bare:
         more = f" and {len(bare) - 4} more" if len(bare) > 4 else ""
         yield f"Has no interval: {', '.join(bare[:4])}{more}."
@@ -412,7 +412,7 @@ def _say_languages(runs: Sequence[ReportRun]) -> Iterator[str]:
         if dataset.get("lang")
     }
     if langs and len(langs) < 4 and "mul" not in langs:
-        yield f"Only texts in {plain_text(join_names(sorted(langs)))} were looked at."
+        yield f"Only texts in {plain_text(join_names(sorted(langs)))} were tested."
 
 
 def trivial_value(record: Record, task: BoardTask) -> float | None:

@@ -224,7 +224,7 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Text(
         "How far scores change under paraphrasing and other changes of style, longer and shorter texts, and "
         "translation: transformed minus original, in points, with 95% intervals. An axis is the plain mean of its "
-        "transformations, the total that of the axes. PTEB compares paraphrased scores only."
+        "transformations, the total the plain mean of the axes. PTEB compares only paraphrased scores."
     )
     yield Box(
         "panels",

@@ -102,7 +102,7 @@ def verdict_heading(every: Sequence[PairModels], who: str) -> str:
     claims = count_sides(every)
     above, below = claims["above"], claims["below"]
     if not above.of:
-        return f"No interval for {who}: models cannot be compared with it"
+        return f"No interval for {who}: models cannot be compared with them"
     if above.of == 1:
         [only] = (models for models in every if models.side)
         where, clause = f" on {only.pair.name}", f", {_describe_agreement(only)}"
@@ -152,7 +152,7 @@ def _gold_verdict(summary: Summary, label: Mapping[str, str]) -> Verdict:
                 )
             )
     how_many = numbers.format_counted(len(summary.pairs), "pair")
-    return Verdict((f"Nobody annotated: {how_many} scored against gold alone",), tuple(sentences[:4]))
+    return Verdict((f"Nobody annotated: {how_many} scored against gold only",), tuple(sentences[:4]))
 
 
 def _alone_verdict(summary: Summary, who: str) -> Verdict:
@@ -197,7 +197,7 @@ def _overall_sentences(
         f" (95% {ends})" if ends and not is_range(human.mean) else f" ({ends})" if ends else ""
     )
     yield (
-        f"Over {_pairs_extent(over.n, over.of)} {who} score {score}, place {place.n} of {place.of} by the mean; ",
+        f"Over {_pairs_extent(over.n, over.of)} {who} score {score}, rank {place.n} of {place.of} by the mean; ",
         _label_name(best.subject, label),
         f", the {'best' if place.n > 1 else 'next'}, has {POINTS.text(best.value or 0.0)}.",
     )
@@ -273,8 +273,8 @@ def _win_sentences(claims: Sequence[Claim], who: str) -> Iterator[Sentence]:
     if claims:
         ahead, best, middle = claims
         yield (
-            f"By scores alone, the best model is above {who} on {ahead.n} of {ahead.of} pairs; {who} are above it on "
-            f"{best.n} and above the median model on {middle.n}.",
+            f"By scores only, the best model is ahead of {who} on {ahead.n} of {ahead.of} pairs; {who} are ahead of "
+            f"it on {best.n} and of the median model on {middle.n}.",
         )
 
 
@@ -321,7 +321,7 @@ def _simulation_notes(summary: Summary) -> Iterator[NoteParts]:
         yield (
             "simulated",
             f"{every} annotators are simulated: scripts answered, not people.",
-            "Their scores show that the measurement works; they tell nothing about people.",
+            "Their scores show that the measurement works; they say nothing about people.",
             "Have people annotate: embassay hume serve.",
         )
 
@@ -336,9 +336,9 @@ def _failure_notes(summary: Summary) -> Iterator[NoteParts]:
     for system, count in lost.items():
         yield (
             "partial",
-            f"{numbers.format_counted(count, 'answer')} of {label[system]} could not be read or did not come.",
+            f"{numbers.format_counted(count, 'answer')} of {label[system]} could not be read or are missing.",
             "A missing label counts as wrong; a missing rating or ranking is left out.",
-            "Repeat the annotate command to ask again.",
+            "Repeat the annotate command to request them again.",
         )
     missing = [
         (pair, system_score)
@@ -366,7 +366,7 @@ def _noise_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
         yield (
             "noise",
             f"On {_count_pairs(noisy)} {above}: {pair_names(noisy, 5)}.",
-            "The model may have learned labels that they do not share: that does not make it better.",
+            "The model may have learned labels that people do not share, which does not make it better.",
             noisy[0].advice or "Improve the task or drop it.",
         )
     if low:
@@ -401,8 +401,8 @@ def _small_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
             least = min(record.n for record in few)
             yield (
                 "small n",
-                f"{_count_pairs(few).capitalize()} with few items (n = {least} at least): {pair_names(few)}.",
-                follows, "Use more items where you can."
+                f"{_count_pairs(few).capitalize()} with few items (n = {least} or more): {pair_names(few)}.",
+                follows, "Use more items if you can."
             )  # fmt: skip
 
 

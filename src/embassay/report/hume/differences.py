@@ -323,9 +323,11 @@ def find_undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple
 def undecided_table(
     summary: Summary, every: Sequence[PairModels], most: int | None = None, price: float | None = None
 ) -> Table | None:
-    """What more items would buy for these, those nearest to a decision first; None where there are none."""
+    """What more items would achieve for these, those nearest to a decision first; None where there are none."""
     rows = find_undecided_pairs(summary, every)
-    title = f"What more items would buy: the chance to separate the best model from {name_answerers(summary)}"
+    title = (
+        f"What more items would achieve: the chance to separate the best model from {name_answerers(summary)}"
+    )
     table = open_table(title, "Items", rows, most=most, price=price, chance="Chance", unit=POINTS)
     return replace(table, id="hume-next") if rows else None
 

@@ -288,12 +288,12 @@ def _place_lines(summary: Summary, system: str, who: str) -> Iterator[str]:
     pairs = numbers.format_counted(len(summary.pairs), "pair")
     if own.rank is None or human.rank is None:
         reason = own.mean.reason or "a pair is missing"
-        yield f"Mean over its pairs {format_points(own.mean)}; it has no place ({reason})."
+        yield f"Mean over its pairs {format_points(own.mean)}; it has no rank ({reason})."
         return
     ranked = sum(place.rank is not None for place in summary.places)
     yield (
-        f"By the mean over {pairs} {format_points(own.mean)}, place {own.rank} of {ranked}; {who} "
-        f"{format_points(human.mean)}, place {human.rank}. Places by a mean are not tests."
+        f"By the mean over {pairs} {format_points(own.mean)}, rank {own.rank} of {ranked}; {who} "
+        f"{format_points(human.mean)}, rank {human.rank}. Ranks by a mean are not tests."
     )
 
 

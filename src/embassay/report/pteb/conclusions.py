@@ -232,7 +232,7 @@ TASKS = (
     BoardTask(
         "pair_classification", "Pair classification", "Pairs", "average_precision", "average precision, × 100", "pairs",
         "tells pairs apart best",
-        "Average precision of the similarity of the pairs." + BOTH,
+        "Average precision of the pairs’ similarities." + BOTH,
         printed=POINTS,
     ),
     BoardTask(
@@ -245,14 +245,14 @@ TASKS = (
     BoardTask(
         "retrieval", "Retrieval", "Retrieval", "ndcg@10", "nDCG@10, × 100", "queries",
         "retrieves best",
-        "nDCG@10 with linear gain, mean over judged queries. Only queries are paraphrased; the corpus stays as it is.",
+        "nDCG@10 with linear gain, mean over judged queries. Only queries are paraphrased; the corpus is unchanged.",
         printed=POINTS,
     ),
     BoardTask(
         "summarization", "Summarisation", "Summaries", "spearman", "Spearman correlation with relevance, × 100",
         "summaries",
         "agrees best with the relevance of summaries",
-        "The score of a machine summary is its highest similarity to a human one of the same text; Spearman "
+        "The score of a machine summary is its highest similarity to a human summary of the same text; Spearman "
         "correlation with the human relevance rating. Human and machine summaries are paraphrased.",
         printed=POINTS,
     )
@@ -261,7 +261,7 @@ BY_NAME = {task.name: task for task in TASKS}
 
 
 _QUERIES = (
-    "Only queries are paraphrased; the corpus stays as it is.",
+    "Only queries are paraphrased; the corpus is unchanged.",
     "Documents, their titles and queries are transformed.",
 )
 
@@ -282,7 +282,7 @@ MOST_NAMES = 3
 TEXTS = {
     "": ("when texts are paraphrased", "paraphrased texts"),
     "permuted": ("when words change order", "texts with their words in another order"),
-    "copied": ("when texts stay as they are", "copied texts"),
+    "copied": ("when texts are unchanged", "copied texts"),
 }
 """A run's only control, if nobody paraphrased -> when points are lost, and on which texts."""
 
@@ -340,7 +340,7 @@ def _change_heading(
     subject = (
         f"All {numbers.spell_count(fall.n)} scores" if fall.n == fall.of else f"{fall.n} of {fall.of} scores"
     )
-    sure = f"for {numbers.spell_count(lost.n)} this is certain" if lost.n else "for none is this certain"
+    sure = f"for {numbers.spell_count(lost.n)} this is certain" if lost.n else "this is certain for none"
     return (f"{subject} fall{'s' if fall.n == 1 else ''} {when}; {sure}{more}",)
 
 
@@ -451,7 +451,7 @@ def _largest_claims(losses: Losses, board: Board) -> tuple[Claim, ...]:
 def _largest_sentences(claims: Sequence[Claim], board: Board) -> list[Sentence]:
     return [
         (
-            "The largest loss on one dataset is that of ",
+            "The largest loss on one dataset is for ",
             board.naming(claim.subject),
             f" on {claim.kind}: {POINTS.write_value(-(claim.value or 0.0))}.",
         )
@@ -478,7 +478,7 @@ def _partial_verdict(losses: Losses, board: Board) -> Verdict:
     ]
     if not tasks and (some := _list_datasets_with_drop(losses, board)):
         return Verdict(
-            ("No system has a score on every dataset of a task, so there is no drop of a task",),
+            ("No system has a score on every dataset of a task, so no task has a drop",),
             ((f"There are drops on {', '.join(some)}.",),),
         )
     if not tasks:

@@ -178,7 +178,7 @@ def unknown(run: ReportRun, row: Row) -> Iterator[str]:
         and not _is_held(every)
         and not _is_lost(every)
     ):
-        yield f"Whether it loses points {_when_words(run)} is undecided: {_format_change(every.delta)}."
+        yield f"Undecided whether it loses points {_when_words(run)}: {_format_change(every.delta)}."
 
 
 def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:

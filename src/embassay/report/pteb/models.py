@@ -62,7 +62,8 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Text(
         (
             "Spearman correlation of a judge’s ratings with the gold scores, × 100, with its 95% interval (bootstrap "
-            "over pairs); higher is better. Error: mean distance of rating and gold, both from 0 to 5; lower is better."
+            "over pairs); higher is better. Error: mean distance between rating and gold, both from 0 to 5; lower "
+            "is better."
         )
         + (bold if record.scope(JUDGING).pairs else "")
     )
@@ -70,7 +71,9 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from _show_rating_errors(record, judges)
     if bins := _list_bins(record, FIT):
         yield Heading("Does length matter?")
-        yield Text("Pairs by their mean number of words. Too few pairs for a correlation: n alone.")
+        yield Text(
+            "Pairs by their mean number of words. With too few pairs for a correlation, only n is shown."
+        )
         yield _by_words(record, judges, bins)
     yield from map(fold_table, file_tables(record.path, "pteb_table3"))
 
@@ -80,8 +83,8 @@ def _show_rating_errors(record: Record, judges: Sequence[Row]) -> Iterator[Block
         return
     yield Heading("Where ratings err")
     yield Text(
-        "Mean distance of rating and gold by gold score, all datasets pooled; band: 95%. At most four judges, the "
-        "first in order; all are in the table."
+        "Mean distance between rating and gold by gold score, all datasets pooled; band: 95%. The chart shows at "
+        "most the first four judges; the table has all."
     )
     series = _error_series(record, judges, gold)
     if any(line.points for line in series):
@@ -303,7 +306,7 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield Figure("Similarity against edit distance", chart, reasons, "means over datasets")
     yield Text(
         "Similarity: the judge’s rating of text and paraphrase, 0 to 5. Edit distance: words "
-        "changed, over the longer of the two; a copy has 0. Under each value its 95% interval. On "
+        "changed, over the longer of the two; a copy has 0. Its 95% interval is under each value. On "
         "the front: no other candidate is better in all three criteria."
     )
     yield candidates_table(record, board)
@@ -324,7 +327,7 @@ def selection_verdict(record: Record, board: Board) -> Verdict:
         )
     row = board.row(chosen.selected)
     front = ", ".join(board.row(name).label for name in chosen.front)
-    why = f"It has {chosen.because}. No other candidate is better in all three criteria than {front}."
+    why = f"It has {chosen.because}. No other candidate is better than {front} in all three criteria."
     claims = tuple(
         Claim(name, "keeps", "front", kind="chosen" if name == chosen.selected else "")
         for name in chosen.front
@@ -472,15 +475,15 @@ def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Heading("Ratings by language")
     bar = f"{_rating_threshold(record):g}"
     yield Text(
-        "Ratings from 0 to 5, the share of each from left to right. Under it, on a line from 0 to 5: the mean as a "
-        f"diamond, the threshold of {bar} dashed. At the threshold: share of pairs with {bar} or more, in percent. "
+        "Shares of ratings from 0 to 5, from left to right. Below, on a line from 0 to 5: the mean as a diamond, "
+        f"the threshold of {bar} dashed. At the threshold: share of pairs with {bar} or more, in percent. "
         "Alpha: agreement of the raters (Krippendorff, ordinal; 1 is perfect)."
     )
     yield Legend(tuple((f"q{grade}", str(grade)) for grade in GRADES))
     yield ratings_table(record)
     rules = record.manifest.get("rules", ())
     if rules:
-        yield Heading("Rules fixed before anybody rated")
+        yield Heading("Rules fixed before anyone rated")
         yield Bullets((rules,) if isinstance(rules, str) else tuple(map(str, rules)))
     yield from map(fold_table, file_tables(record.path, "pteb_table11"))
     yield from map(fold_table, file_tables(record.path, "raters"))

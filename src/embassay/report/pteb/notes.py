@@ -41,7 +41,7 @@ def _control_notes(record: Record) -> Iterator[Found]:
         yield (
             "control",
             f"No text was paraphrased: the words of every text {how} (the control {name}).",
-            "Drops show how much a score depends on word order, and nothing about paraphrases."
+            "Drops show how much a score depends on word order; they say nothing about paraphrases."
             if name == "permuted"
             else "Drops are 0, except for texts that were left out.",
             "Paraphrase with a language model: -p ollama:gemma3:27b.",
@@ -68,7 +68,7 @@ def _outcome_notes(record: Record) -> Iterator[Found]:
     if failed:
         told = ", ".join(f"{numbers.format_count(count)} {name}" for name, count in failed.items())
         lost = sum(failed.values())
-        follows = "Their items are left out of both sides in that run."
+        follows = "Their items are left out on both sides in that run."
         if record.arguments.get("on_failure") == "original":
             follows = "The original text replaces them, which makes drops smaller."
         share = numbers.format_share(lost / total, total)
@@ -95,7 +95,7 @@ def _stopped_notes(record: Record) -> Iterator[Found]:
     """Datasets whose drops are not known as well as --until-ci asked."""
     points = record.arguments.get("until_ci")
     for dataset, reason in record.manifest.get("paraphrases", {}).get("stopped", {}).items():
-        happened = f"Some drop on {dataset} is not known to ±{points:g} points over runs."
+        happened = f"Some drops on {dataset} are not known to within ±{points:g} points over runs."
         yield "few runs", happened, f"No more runs: {reason.rstrip('.')}.", ""
 
 
@@ -117,8 +117,8 @@ def _until_ci_notes(record: Record) -> Iterator[Found]:
     for where, (runs, both, system) in widest.items():
         yield (
             "until-ci",
-            f"On {where} the change of {system} is known to ±{POINTS.write_value(runs)} points over runs, and to "
-            f"±{POINTS.write_value(both)} over items and runs.",
+            f"On {where} the change of {system} is known to within ±{POINTS.write_value(runs)} points over runs, "
+            f"and to within ±{POINTS.write_value(both)} over items and runs.",
             "--until-ci narrows only the noise of paraphrasing.",
             "More items narrow the rest.",
         )
@@ -133,6 +133,6 @@ def _few_runs_notes(record: Record) -> Iterator[Found]:
     }
     if len(runs) == 1:
         yield (
-            "small n", "There is one run.", "How other paraphrases would score is unknown.",
-            "Give --runs 6, or as many as the set of paraphrases has."
+            "small n", "There is one run.", "The score on other paraphrases is unknown.",
+            "Use --runs 6, or as many as the set of paraphrases has."
         )  # fmt: skip

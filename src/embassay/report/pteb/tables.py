@@ -191,7 +191,7 @@ def _say_tau(plain: Mapping[str, Any]) -> str:
     for key, between in (("tau_runs", "two runs"), ("tau_sources", "two sources")):
         if plain.get(key) is not None:
             least = numbers.format_score(plain[f"{key}_min"], 2)
-            parts.append(f"{between} {numbers.format_score(plain[key], 2)} on average, {least} at least")
+            parts.append(f"{between} {numbers.format_score(plain[key], 2)} on average, at least {least}")
     return f"Kendall’s τ-b between {'; '.join(parts)}." if parts else ""
 
 
@@ -372,7 +372,7 @@ def _loss_order(loss: Loss) -> tuple[bool, float]:
     return loss.drop is None, loss.drop or 0.0
 
 
-ANALYSES = (("averaged", "averaged over runs"), ("pooled", "every run on its own: optimistic"))
+ANALYSES = (("averaged", "averaged over runs"), ("pooled", "every run separately: optimistic"))
 
 
 @dataclass(frozen=True)
@@ -499,7 +499,7 @@ def plot_against_original(losses: Losses) -> DropChart | None:
         Axis(x, "original score, points"),
         Axis(y, "change, points", 0.0),
     )
-    across = f"{len(points)} points: original score across, change by paraphrasing upwards."
+    across = f"{len(points)} points: original score on the horizontal axis, change from paraphrasing on the vertical."
     return DropChart(svg, f"{across} {_say_largest_loss(points)}", len(points))
 
 
@@ -511,7 +511,7 @@ def _say_largest_loss(points: Sequence[Loss]) -> str:
     if drop >= 0:
         return "No score falls."
     return (
-        f"The largest loss, {POINTS.write_value(-drop)} points, is that of {most.row.label} on {most.dataset}, from "
+        f"The largest loss, {POINTS.write_value(-drop)} points, is for {most.row.label} on {most.dataset}, from "
         f"{POINTS.write_value(most.before.value or 0.0)}."
     )
 
@@ -548,8 +548,9 @@ def plot_against_distance(losses: Losses) -> DropChart | None:
     svg = draw_scatter(points, Axis(x, "edit distance of the paraphrases"), Axis(y, "change, points", 0.0))
     row, dataset, distance, change = min(found, key=lambda point: point[3])
     summary = (
-        f"{len(found)} points: edit distance across, change by paraphrasing upwards. The lowest, "
-        f"{POINTS.change(change)} points, is that of {row.label} on {dataset}, at {distance:.2f}."
+        f"{len(found)} points: edit distance on the horizontal axis, change from paraphrasing on the vertical. The "
+        "lowest, "
+        f"{POINTS.change(change)} points, is for {row.label} on {dataset}, at {distance:.2f}."
     )
     return DropChart(svg, summary, len(found))
 

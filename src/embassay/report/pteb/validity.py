@@ -13,9 +13,9 @@ from embassay.report.board import Board
 from embassay.report.record import Key, Record
 
 HOW = (
-    "Points. On valid: the change on paraphrases that raters call valid, estimated from the items they rated and the "
-    "changes of all. Added: what invalid paraphrases add to the change. Intervals (95%) count the sampling of the "
-    "ratings; runs are held fixed. In doubt: nobody could say."
+    "Points. On valid: the change on paraphrases that raters call valid, estimated from the rated items and the "
+    "changes of all items. Added: what invalid paraphrases add to the change. Intervals (95%) include the sampling "
+    "of the ratings; runs are held fixed. In doubt: nobody could say."
 )
 
 

@@ -47,7 +47,7 @@ NAMED = 3
 """Systems that a heading names."""
 SIGNALS = {
     "sentence": "a sentence taken out",
-    "half": "half of its shared words gone",
+    "half": "half of its shared words removed",
 }
 """What questions a passage asks of itself, by family."""
 BIAS = (
@@ -184,7 +184,7 @@ def _lede_sentences(
     regret, lot = SCORE.text(loss.value or 0.0), SCORE.text(random.value or 0.0)
     if not told.get("enough", True):
         asked = numbers.format_counted(told["questions"], "passage")
-        few = f"Only {asked} could be asked about, too few to say."
+        few = f"Only {asked} could be asked about, which is too few."
         lost = "Almost no passage is found by its own sentence, so no choice can be made."
         yield (f"{few if told['questions'] < FEW else lost} What they suggest:",)
     yield (
@@ -197,7 +197,7 @@ def _lede_sentences(
         names = label_names([system.name for system in record.systems])
         would = ", ".join(names[claim.subject] for claim in alike)
         yield (
-            f"As good, with a chance of at least {AS_GOOD:.0%} of being within {told['tolerance']:g} of "
+            f"Just as good, with a chance of at least {AS_GOOD:.0%} of being within {told['tolerance']:g} of "
             f"the best: {would}.",
         )
     if told.get("written"):
@@ -222,9 +222,9 @@ def _by_model(record: Record, choice: Mapping[str, Any]) -> str:
     asked, by = numbers.format_counted(choice["written"], "question"), asker.get("by", "a model")
     # Two of a real model moved P(best) from 45% to 56%.
     few = (
-        ": so few may mislead, have more written (--written-per-kind)" if choice["written"] < TRUSTED else ""
+        ": so few may mislead; have more written (--written-per-kind)" if choice["written"] < TRUSTED else ""
     )
-    return f"{asked} that {label_names([by])[by]} wrote{cost} count in it, as one more signal{few}."
+    return f"{asked} that {label_names([by])[by]} wrote{cost} count as a third signal{few}."
 
 
 def _say_deciding(choice: Mapping[str, Any]) -> str:
@@ -276,8 +276,8 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield Heading("Which one, and how sure", "choose-systems")
         yield replace(_regret_first(_systems_table(record, dataset)), title=dataset)
         yield Text(
-            "Regret is how far below the best nDCG@10 a system is expected to lie. Price is per "
-            "million tokens; time is what its cell took here, cached vectors included."
+            "Regret is the expected distance below the best nDCG@10. Price is per "
+            "million tokens; time is for its cell on this machine, including cached vectors."
         )
         yield Heading("Signals from the documents alone", "choose-signals")
         yield Text(BIAS)
@@ -290,7 +290,7 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
                 ("Questions to judge next: ", Command(TO_GRADE), f" ({_judging_amount(record.path)}).")
             )
             yield from _next_blocks(record)
-        yield replace(_labels_table(choice), title="What judged questions would bring")
+        yield replace(_labels_table(choice), title="What judged questions would achieve")
         yield Text(f"The weights of the signals were fitted on {', '.join(choice['trained_on'])}.")
     yield from matrix_blocks(record.path) if alone else ()
 
@@ -325,7 +325,7 @@ def _model_question_notes(record: Record) -> Iterator[str]:
     if failed := said.get("failed"):
         reason = next(iter(failed.values()))
         yield (
-            f"{numbers.format_counted(len(failed), 'question')} could not be got from {said['by']} "
+            f"{numbers.format_counted(len(failed), 'question')} could not be obtained from {said['by']} "
             f"({reason}). Repeat the command to try again."
         )
     elif said and not sum(said["kept"].values()):
@@ -514,5 +514,5 @@ def _labels_table(choice: Mapping[str, Any]) -> Table:
 def _chance_entry(chance: float | None) -> Entry:
     """Runs from before there was this column have none."""
     if chance is None:
-        return Entry(numbers.NONE, why="not said by this run")
+        return Entry(numbers.NONE, why="not stated by this run")
     return Entry(numbers.format_percent(chance), exact=str(chance))

@@ -56,7 +56,7 @@ def _say_standing(standing: DecisionStanding) -> str:
 
 
 def make_outlook_table(ahead: Sequence[LabelOutlook]) -> Table:
-    """What more labels would buy."""
+    """What more labels would achieve."""
     priced = any(step.usd is not None for step in ahead)
     lines = tuple(
         Line(
@@ -70,7 +70,7 @@ def make_outlook_table(ahead: Sequence[LabelOutlook]) -> Table:
     )  # fmt: skip
     titles = ("Interval", "Chance of a decision", *(("Cost",) if priced else ()))
     return Table(
-        "ahead", "What more labels would buy", "Labels", number_columns(*titles), lines, is_sortable=False
+        "ahead", "What more labels would achieve", "Labels", number_columns(*titles), lines, is_sortable=False
     )
 
 
@@ -99,7 +99,7 @@ def undecided_blocks(score: Score, price: float | None = None) -> Iterator[Block
     half = t_quantile(0.975, pair.df or math.inf) * (pair.error or 0.0)
     rows = forecast_undecided(pair.difference, half, pair.n, len(compared.pairs))
     labels = score.judgements.documents / max(score.judgements.queries, 1)
-    title = f"What more questions like these would buy, {pair.a} minus {pair.b}"
+    title = f"What more questions like these would achieve, {pair.a} minus {pair.b}"
     yield Text(f"{title}:")
     yield outlook_table(title, "Questions", rows, labels=[labels] * len(rows), price=price)
 
@@ -159,7 +159,12 @@ def quantities_blocks(
     if biased := tuple(_off_line(bias.said, bias) for bias in off):
         columns = number_columns("Judge minus people", "95%", "Labels")
         yield Table(
-            f"off-{title}", "Where the judge is off", "It says, or where", columns, biased, is_sortable=False
+            f"off-{title}",
+            "Where the judge is wrong",
+            "It says, or where",
+            columns,
+            biased,
+            is_sortable=False,
         )
     yield Text(f"{found[0].name}: {found[0].use}.")
     if rows := forecast_people_labels(found[0], bar):
@@ -167,7 +172,7 @@ def quantities_blocks(
         takes = None if labels is None else [labels] * len(rows)
         title_of = "Labels" if labels is None else "Units"
         table = outlook_table(
-            "What more labels would buy", title_of, rows, labels=takes, price=price, chance=chance
+            "What more labels would achieve", title_of, rows, labels=takes, price=price, chance=chance
         )
         yield replace(table, id=f"ahead-{title}")
 
@@ -199,7 +204,7 @@ def make_bias_table(off: Sequence[GradeBias]) -> Table:
     """How far the judge's grades are above people's."""
     lines = tuple(_off_line(row.kind, row) for row in off)
     columns = number_columns("Judge minus people", "95%", "Passages")
-    return Table("judge-off", "Where the judge is off", "Passages", columns, lines, is_sortable=False)
+    return Table("judge-off", "Where the judge is wrong", "Passages", columns, lines, is_sortable=False)
 
 
 def _say_agreement(corrections: Corrections) -> str:
@@ -225,9 +230,9 @@ def make_labels_table(ahead: Sequence[LabelGain], price: float | None = None) ->
         for bought in ahead
     )
     columns = number_columns(
-        "Labels", *(() if price is None else ("Cost",)), "Interval", "Chance to tell them apart"
+        "Labels", *(() if price is None else ("Cost",)), "Interval", "Chance of telling them apart"
     )
-    return Table("bought", "What more labels would buy", "Runs", columns, lines, is_sortable=False)
+    return Table("bought", "What more labels would achieve", "Runs", columns, lines, is_sortable=False)
 
 
 def _labels_cost(bought: LabelGain, price: float) -> str:

@@ -65,13 +65,14 @@ def _is_equal(a: StackFacts, other: StackFacts, asked: SweepTerms) -> bool:
 
 RECOMMENDED = "* is the recommended stack."
 UNBEATEN = "No stack on the frontier is beaten on price, time and quality at once."
-OFF = "It is not on the frontier: the rule counts times within jitter as equal."
+OFF = "It is not on the frontier: the rule counts times within the jitter as equal."
 FEW = 12
 """So many stacks of the frontier are shown unless all are asked for; the recommended one always is."""
 
 
 def undecided_stacks(part: SweepPart, labels: float = 0.0, price: float | None = None) -> Table | None:
-    """What more queries would buy for the named stacks that cannot be told apart from the recommended one in quality; a
+    """What more queries would achieve for the named stacks that cannot be told apart from the recommended one in
+    quality; a
     query takes so many `labels`, 0 where that is not known. None where there are none."""
     opens = {
         alternative.stack: UndecidedDifference(
@@ -85,7 +86,7 @@ def undecided_stacks(part: SweepPart, labels: float = 0.0, price: float | None =
     }
     measure = part.recommendation.measure
     title = (
-        f"What more queries would buy: the chance to separate {measure} from that of the recommended stack"
+        f"What more queries would achieve: the chance to distinguish {measure} from the recommended stack's"
     )
     table = open_table(title, "Queries", [*opens.values()], price=price, chance="Chance")
     return replace(table, id="sweep-next") if opens else None

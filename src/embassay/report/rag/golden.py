@@ -134,7 +134,7 @@ def _list_failed_questions(golden: Golden, most: int = 6) -> Care:
         for query in failed[:most]
     )
     further: Sentence = (f"and {len(failed) - most} more, in ", Link("every question", "golden-questions"))
-    mend = "Repeat the command to try them again."
+    mend = "Repeat the command to retry them."
     return Care(notes, "Not in the set.", (further, mend) if len(failed) > most else (mend,))
 
 
@@ -148,7 +148,9 @@ def _pool_blocks(golden: Golden) -> Iterator[Block]:
         yield Legend((("q5", "grade 5"), ("q4", "4"), ("q3", "3"), ("q2", "2"), ("q0", "1")))
         yield figure
         further = f" {left} more are in the table." if left else ""
-        head = "A column per question, from 0 to 100% of its pool: grade 5 at the foot, grade 1 on top. "
+        head = (
+            "One column per question, from 0 to 100% of its pool: grade 5 at the bottom, grade 1 at the top. "
+        )
         yield Text(
             (f"{head}{figure.summary}{further} The counts are in ",
              Link("every question", "golden-questions"), ".")
@@ -166,8 +168,8 @@ def _judge_blocks(golden: Golden) -> Iterator[Block]:
     if table := bias_table(golden.ranking):
         yield Heading("Does the position at which a passage is shown matter?", level=3)
         yield Text(
-            "How many places better (right of the line) or worse than its grade a passage is ranked "
-            "when it is shown at this place. No bias: 0. Bars: 95% intervals over questions."
+            "How many ranks better (right of the line) or worse than its grade a passage is ranked when shown in "
+            "this position. No bias: 0. Bars: 95% intervals over questions."
         )
         yield table
     if table := answers_table(golden.judge):
@@ -182,8 +184,8 @@ def _order_blocks(golden: Golden) -> Iterator[Block]:
         return
     yield Heading("How sure the order is", "golden-order")
     expected = (
-        "What the engine itself expects, question by question: not the truth, but the order that this judge would give "
-        "if its noise were averaged out. Only people's labels show how close that is to people: "
+        "What the engine itself expects for each question: not the truth, but this judge's order with its noise "
+        "averaged out. Only people's labels show how close that is to people: "
     )
     yield Text((expected, Command("embassay rag check"), f". {_calls_each(golden)} {stopped}".rstrip()))
     if table is not None:
@@ -214,8 +216,8 @@ def _final_list_blocks(final: FinalList, most: int | None) -> Iterator[Block]:
     yield Text(
         (
             Words(final.query_id, "bdi"),
-            ", the median question by its passages of grade 4 and 5. One list shows what the set "
-            "looks like, not how good it is.",
+            ", the median question by its passages of grade 4 and 5. A single list shows what the set looks like, "
+            "not how good it is.",
         )
     )
     yield Text(final.question, "data")

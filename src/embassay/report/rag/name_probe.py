@@ -65,10 +65,10 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield names_verdict(run.record, run.board)
     yield base_margins(where)
     yield Text(
-        "Name margin: similarity to the right passage minus that to the closer of two impostors on "
-        "the topic. Topic margin: minus that to the author’s passage on another topic. Both: minus "
-        "that to another author’s on another topic. The higher, the further apart they are; scales "
-        "of systems differ, so compare ratios and percentages. Below each, its 95% interval."
+        "Name margin: similarity to the right passage minus similarity to the closer of two impostors on the topic. "
+        "Topic margin: minus similarity to the author’s passage on another topic. Both: minus similarity to another "
+        "author’s passage on another topic. The higher the margin, the further apart they are; systems have "
+        "different scales, so compare ratios and percentages. Below each, its 95% interval."
     )
     yield from _ablation_blocks(where, alone)
     if drawn := _change_chart(where):
@@ -82,8 +82,8 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if losses := tuple(loss_tables(run.record)):
         yield Heading("What damaged names cost in your collections", "names-losses")
         yield Text(
-            "Passages are signed with authors, those that answer one question with the same author, and questions ask "
-            "for that author. Ablations rewrite both. Change: against the base, with its 95% interval over questions."
+            "Passages get authors (the same author for passages that answer one question), and questions ask for "
+            "that author. Ablations rewrite both. Change: compared with the base, with its 95% interval over questions."
         )
         yield from losses if alone else losses[:1]
     if alone:
@@ -93,8 +93,8 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield table
         yield Text(
             "Spearman’s correlation, over queries (each its mean over runs) or over conditions (each "
-            "its mean over queries). Above 0: what shrinks the margin also costs retrieval. n/a: "
-            "nothing changes, or everything changes equally."
+            "its mean over queries). Above 0: whatever shrinks the margin also costs retrieval. n/a: nothing "
+            "changes, or everything changes equally."
         )
     yield Text(
         "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
@@ -111,7 +111,7 @@ def _ablation_blocks(where: ProbeRecord, alone: bool) -> Iterator[Block]:
         "Each ablation rewrites the same bundles. Tick: mean change of the margin in percent; bar: its 95% interval "
         "over queries; line: no change. Left: the margin shrinks. Rows with a base margin under 0.02 have no percent "
         "and are counted; “of means” is the change of the means over the same rows."
-        + ("" if alone else " Margin: what is left of it, and its change.")
+        + ("" if alone else " Margin: its value and its change.")
     )
     if alone:
         yield Panes("System", tuple((group.title, (_ablation_table(group),)) for group in groups))
@@ -148,8 +148,8 @@ def _moved_in_words(claims: Sequence[Claim]) -> str:
     if not claims:
         return "How far names separate the right passage from impostors"
     if claims[0].relation == "less":
-        return "Whose name it is moves the margin more than how it is written"
-    return "How a name is written can move the margin as much as whose it is"
+        return "The identity of a name moves the margin more than its spelling"
+    return "A name's spelling can move the margin as much as its identity"
 
 
 def _moved_groups(where: ProbeRecord) -> Iterator[tuple[str, float, str]]:
@@ -198,8 +198,8 @@ def _margin_sentences(where: ProbeRecord, claims: Sequence[Claim]) -> Iterator[S
         return
     yield (
         f"The name margin is largest for {label} in {largest.kind}, {value}{ends}, and smallest for "
-        f"{where.labels[smallest.subject]} in {smallest.kind}, {SCORE.text(smallest.value or 0.0)}; scales of systems "
-        "differ.",
+        f"{where.labels[smallest.subject]} in {smallest.kind}, {SCORE.text(smallest.value or 0.0)}; systems have "
+        "different scales.",
     )
 
 
@@ -213,9 +213,9 @@ def _mask_claims(where: ProbeRecord) -> tuple[Claim, ...]:
 def _mask_sentences(claims: Sequence[Claim]) -> Iterator[Sentence]:
     for claim in claims:
         if claim.n == claim.of:
-            yield ("With every author masked the margin is exactly 0, as it must be.",)
+            yield ("With every author masked, the margin is exactly 0, as it must be.",)
         else:
-            yield ("With every author masked a margin is not 0: equal texts get unequal similarities.",)
+            yield ("With every author masked, a margin is not 0: equal texts get unequal similarities.",)
 
 
 def base_margins(where: ProbeRecord) -> Table:

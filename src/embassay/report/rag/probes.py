@@ -271,7 +271,7 @@ def name_strengths(run: ReportRun, system: str) -> Iterator[Finding]:
         least = min(rows, key=lambda row: row.value or 0.0)
         yield make_finding(
             run,
-            f"tells the right name from impostors by {format_figure(least)}{_dataset_words(where, least)}",
+            f"separates the right name from impostors by {format_figure(least)}{_dataset_words(where, least)}",
             weight=1,
         )
 
@@ -285,7 +285,8 @@ def name_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
         least = min(unsure, key=lambda row: row.value or 0.0)
         yield make_finding(
             run,
-            f"is not shown to tell the right name from impostors{_dataset_words(where, least)}: {format_figure(least)}",
+            f"is not shown to separate the right name from impostors{_dataset_words(where, least)}: "
+            f"{format_figure(least)}",
             weight=3,
         )
     lost = [
@@ -313,7 +314,7 @@ def noise_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     if drops:
         most = max(drops, key=lambda row: row.value or 0.0)
         lost = format_percents(most, PERCENTS)
-        clause = f"loses {lost} of the similarity to what is meant to small talk{_dataset_words(where, most)}"
+        clause = f"loses {lost} of the similarity to the meaning because of small talk{_dataset_words(where, most)}"
         yield make_finding(run, clause, weight=2, place="noise-levels")
     recall = [
         row
@@ -349,22 +350,22 @@ def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if drawn := tuple(loss_curves(where))[: None if alone else 2]:
         yield Heading("Similarity to the meaning, by level of noise", "noise-levels")
         yield Text(
-            "0 none; 1 a greeting; 2 and filler; 3 and politeness and a digression; 4 greeting, apology, context, "
-            "hedging and emoji. The question stays word for word. Band: 95%."
+            "0: none; 1: a greeting; 2: plus filler; 3: plus politeness and a digression; 4: greeting, apology, "
+            "context, hedging and emoji. The question itself is unchanged. Band: 95%."
         )
         yield Box("two", drawn)
     yield drops_table(where)
     yield Text(
-        "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that it recovers; 1 is all. A "
-        "lexical metric’s similarity grows with the length of a question: read its retrieval instead."
+        "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that it recovers; 1 means "
+        "all of it. A lexical metric’s similarity grows with question length: look at its retrieval instead."
     )
     yield from _retrieval_loss_blocks(tuple(_retrieval_tables(where))[: None if alone else 1])
     measured = ((level_name(NOISIEST), f"queries, level {NOISIEST}"), (ACROSS, "all levels"))
     if alone and (table := links_table(where, COSINE, measured)):
         yield table
         yield Text(
-            "Spearman’s correlation over queries, or over levels as asked and rewritten. Above 0: "
-            "what moves a question further away also costs retrieval. n/a: nothing changes."
+            "Spearman’s correlation over queries, or over levels as asked and rewritten. Above 0: whatever moves a "
+            "question further away also costs retrieval. n/a: nothing changes."
         )
     yield Text(
         "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and few queries, "
@@ -376,7 +377,7 @@ def _retrieval_loss_blocks(tables: Sequence[Table]) -> Iterator[Block]:
     if tables:
         yield Heading("What retrieval loses", "noise-retrieval")
         yield Text(
-            "Change against the clean question, paired over queries, with its 95% interval; p by the paired bootstrap. "
+            "Change from the clean question, paired over queries, with its 95% interval; p from the paired bootstrap. "
             "Overlap and τ-b: how much of the clean question’s first 10 is still there, and in what order."
         )
         yield Panes("Measure", tuple((table.title, (table,)) for table in tables))
@@ -622,7 +623,7 @@ def versions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Text(
         "Nothing in a text says which of two versions is current, so a search that ignores dates ranks the current one "
         "first half of the time: 0.5 is by chance. Recency puts the newest of near-duplicates first; deduplication "
-        "keeps the best ranked alone, which may be the old one."
+        "keeps only the best ranked one, which may be old."
     )
     for name in ("versions_remedies", "versions_changes", "versions_copies"):
         for table in file_tables(run.record.path, name):

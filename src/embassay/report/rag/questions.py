@@ -36,7 +36,7 @@ from embassay.runs.folder import RunFolder
 _EXAMPLES = 2
 """Questions of each kind that are shown."""
 _TITLES = {
-    "sources": "Where the questions came from",
+    "sources": "Sources of the questions",
     "drafts": "Generated questions by outcome",
     "documents": "Questions taken from the documents",
     "no_answer": "Questions without an answer",
@@ -69,7 +69,7 @@ def _question_blocks(run: Path) -> Iterator[Block]:
     unanswered = _read_lines(run / "export" / "no_answer.jsonl")
     if notes := (*_question_notes(asked), *_unanswered_notes(unanswered)):
         yield Care(notes)
-    yield Text(("The set, a folder that every -d reads: ", Command(str(run / "export"))), "")
+    yield Text(("The set, a folder that works with every -d: ", Command(str(run / "export"))), "")
 
 
 def answers_view(run: Path, wide: bool = False) -> Iterator[Block]:
@@ -142,10 +142,10 @@ def _answer_notes(record: Record) -> Iterator[str]:
     timed = next((cell.counts for cell in record.cells if cell.counts.get("timed")), None)
     if timed is not None:
         rate = (
-            f", then {timed['tokens_per_second']:,} tokens a second" if "tokens_per_second" in timed else ""
+            f", then {timed['tokens_per_second']:,} tokens per second" if "tokens_per_second" in timed else ""
         )
         alone = numbers.format_counted(timed["timed"], "question")
-        yield f"First token after {timed['first_token_ms']:,} ms{rate} (medians of {alone} asked alone)."
+        yield f"First token after {timed['first_token_ms']:,} ms{rate} (medians of {alone} asked one at a time)."
     for cell in record.cells[:1]:
         for left in cell.skipped:
             examples = ", ".join(map(str, left["examples"]))
@@ -219,12 +219,12 @@ def _question_notes(asked: list[dict[str, Any]]) -> Iterator[str]:
     sources = {question["source"] for question in asked}
     if "documents" in sources:
         yield (
-            "Questions from the documents use their own words, which favours systems that match words; the sentences "
-            "they ask with are removed from export/corpus.jsonl, so search that, not the documents."
+            "Questions from the documents use their own words, which favours systems that match words; the "
+            "sentences used as questions are removed from export/corpus.jsonl, so search that file, not the documents."
         )
     if sources - {"documents", "users"}:
         yield (
-            "The passage that a question was written about is its only judgement: others may answer it too. "
+            "A question's only judgement is the passage it was written about; others may also answer it. "
             "`embassay rag golden` grades what search finds."
         )
     if "users" in sources:
@@ -239,8 +239,8 @@ def _unanswered_notes(unanswered: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         )
     if any(row["kind"] == "near" and row["changed"] != "by a model" for row in unanswered):
         yield (
-            "Near ones were checked by their words only: no passage has the new value beside the question's other "
-            "words. Read some before you rely on them, or have a model check them with --llm."
+            "Near questions were checked only by their words: no passage has the new value together with the "
+            "question's other words. Read some before you rely on them, or have a model check them with --llm."
         )
 
 

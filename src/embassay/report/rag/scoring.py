@@ -89,8 +89,8 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if alike := likeness_table(score):
         yield alike
         yield Text(
-            "Overlap: share of the first K that both have. τ-b: how similarly the common documents "
-            "are ordered; 1 is the same order. Below each, its 95% interval."
+            "Overlap: share of the first K that both runs have. τ-b: how similarly the common documents are "
+            "ordered; 1 is the same order. Below each, its 95% interval."
         )
     if alone:
         yield every_measure(record, score)
@@ -101,9 +101,9 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if tables := sensitivity_grids(score)[: None if alone else 1]:
         yield Heading("Do the constants of RA-nWG matter?", "score-sensitivity")
         yield Text(
-            "Each cell is another choice of rarity (α) and caps of grades 4 and 3. τ: Kendall’s τ-b of the runs’ order "
-            "against the default’s; under it the largest change of a run’s value. The darker, the larger the change; "
-            "under 0.01 lightest. Bold: the default."
+            "Each cell is a different choice of rarity (α) and of the caps for grades 4 and 3. τ: Kendall’s τ-b "
+            "between the runs’ order and the default’s; under it, the largest change in a run’s value. The darker "
+            "the cell, the larger the change; the lightest is under 0.01. Bold: the default."
         )
         yield Panes("K", tuple((table.title, (table,)) for table in tables))
     yield from advice_blocks(score)
@@ -274,8 +274,8 @@ def _worst_blocks(record: Record, score: Score, most: int) -> Iterator[Block]:
         return
     yield Heading("Queries that lose most", "score-worst")
     yield Text((
-        f"Worst mean of {score.headline} over the runs; and what they lose on average over runs. One "
-        "query has no interval: it shows what happened, not who is better. Every query is in ",
+        f"Worst mean {score.headline} over the runs, and the average loss over runs. One query has no interval: it "
+        "shows what happened, not which run is better. Every query is in ",
         Command("tables/rag_per_query.csv"), " and ", Command("items/"), "."
     ))  # fmt: skip
     heads = (*(run.name for run in score.runs), "Mean", "Lost in the ordering", "Lost in the pool")
@@ -420,9 +420,9 @@ def _pool_or_ordering(record: Record, score: Score) -> Iterator[Block]:
         return
     yield Heading("Is it the pool or the ordering?", "score-ceilings")
     yield Text(
-        "From 0 to 1, left to right: what the run reaches; what a perfect order of its own pool "
-        "would add; and what no order of that pool can reach. Lines: 95% intervals of the two "
-        "borders. PROC: the best that reordering could do. %PROC: how much of it is reached."
+        "From 0 to 1, left to right: what the run reaches, what a perfect order of its pool would add, and what no "
+        "order of that pool can reach. Lines: The two borders have 95% intervals. PROC: the best that reordering "
+        "could do. %PROC: the share of it that is reached."
     )
     yield Legend((("q4", "reached"), ("q2", "lost in the ordering"), ("q0", "lost in the pool")))
     columns = (
@@ -549,7 +549,7 @@ def sessions_verdict(record: Record, _: Board) -> Verdict:
         for name in order
     )
     first = known[order[0]]
-    heading = f"Sessions of {order[0]} surface {numbers.format_percent(first.value or 0.0)} of the evidence"
+    heading = f"Sessions of {order[0]} find {numbers.format_percent(first.value or 0.0)} of the evidence"
     lede = [f"{name}: {numbers.format_percent(known[name].value or 0.0)}." for name in order[1:]]
     lede += [
         f"{pair['first']} and {pair['second']} cannot be told apart."

@@ -119,7 +119,7 @@ def memory_entry(memory: Memory) -> Entry:
     formula = None if None in parts else sum(value or 0.0 for value in parts)
     small = "" if formula is None else f"formula {_format_bytes(formula)}"
     if memory.memory is None:
-        return Entry("n/a", small, why="the index does not say")
+        return Entry("n/a", small, why="not reported by the index")
     return Entry(_format_bytes(memory.memory), small, f"{memory.memory}")
 
 

@@ -61,11 +61,11 @@ CLAIMS = {
 """What an engine may claim of its order, the surest way to say it first."""
 DOUBTS = {
     "fixed errors": (
-        "it repeats the same orders of pairs, yet they form circles, so its errors are systematic, not random"
+        "it repeats the same pair orders, yet they form cycles, so its errors are systematic, not random"
     ),
     "order shown": "too many answers only repeat the order in which passages were shown",
     "places": "passages shown first or last gain too much from their position",
-    "surprises": "pairs shown again come out differently than its answers predict",
+    "surprises": "pairs shown again are ordered differently than its answers predict",
 }
 """Why an engine claims nothing of its order: what it found of the judge."""
 
@@ -115,7 +115,7 @@ def _sweep_notes(findings: Findings) -> Iterator[NoteParts]:
             f"{failed[0].dataset} "
             f"({failed[0].reason}){', and others' if len(failed) > 1 else ''}.",
             "They are not on any frontier.",
-            "Repeat the command to try them again.",
+            "Repeat the command to retry them.",
         )
     for text in findings.parts[0].notes:
         yield "warning", text, "", ""
@@ -129,7 +129,7 @@ def _golden_notes(record: Record) -> Iterator[NoteParts]:
             "failed",
             f"{len(failed)} of {numbers.format_counted(total, 'question')} failed: {failed_list(failed)}.",
             "They are not in the golden set.",
-            "Repeat the command to try them again.",
+            "Repeat the command to retry them.",
         )
     waiting = [query for query in golden.queries if query.status not in ("done", "failed")]
     if waiting:
@@ -150,7 +150,7 @@ def _golden_notes(record: Record) -> Iterator[NoteParts]:
 SIDE_BY_SIDE = 3
 """So many runs stand side by side; more stand one below the other."""
 _PAIRS = 6
-DEFAULT_CELL = "* is the default cell; change and tau are against it."
+DEFAULT_CELL = "* marks the default cell; change and tau are relative to it."
 PERCENT = numbers.Unit(100.0, 1, 1)
 
 

@@ -49,7 +49,10 @@ def _verdict(trace: Trace) -> str:
     largest = trace.largest
     if largest is None:
         return "Every needed passage is in the prompt."
-    where = {SEARCH: "are found by no search", PROMPT: f"are found but rank below the first {trace.passages}"}
+    where = {
+        SEARCH: "are not found by any search",
+        PROMPT: f"are found but rank below the first {trace.passages}",
+    }
     ending = where.get(largest.stage, f"are lost at the stage {largest.stage}")
     return f"{_share(largest)} of the needed passages {ending}"
 
@@ -100,8 +103,8 @@ def _say_effects(trace: Trace) -> Iterator[str]:
     for effect in trace.effects:
         if effect.is_powerless:
             yield (
-                f"{effect.stage} cannot help: it gets no more passages than the prompt takes. Move it before the cut, "
-                "or let the cut leave more."
+                f"{effect.stage} cannot help: it gets no more passages than fit in the prompt. Move it before the "
+                "cutoff, or let more passages through."
             )
             continue
         if not (effect.raised or effect.lowered or effect.dropped_first):

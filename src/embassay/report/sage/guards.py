@@ -38,8 +38,9 @@ def guard_blocks(run: Path, *, heading: bool = False) -> Iterator[Block]:
         of_dataset = {key: lines for key, lines in parts.items() if key[0] == dataset}
         yield _guard_table(dataset, of_dataset)
     yield Text(
-        "Kept: share of the clean nDCG@10 of the system alone. Cheapest: the fastest guard that keeps enough and "
-        "answers every question, or else a threshold that refuses some; likely where the interval reaches below enough."
+        "Kept: share of the unguarded system's clean nDCG@10. Cheapest: the fastest guard that keeps enough and "
+        "answers every question, or otherwise a threshold that refuses some; likely if the lower end of the "
+        "interval is too low."
     )
 
 

@@ -175,9 +175,9 @@ def _robustness_blocks(record: Record, board: Board, alone: bool) -> Iterator[Bl
     yield from _part_blocks(
         heat(SIMILARITIES, format_two_decimals, name="edits", title="Similarity by edit"),
         Heading("Which edit moves similarity"),
-        "Mean similarity of each version to the original, which has 1. Noise should stay above the "
-        "summary, changed meaning below it. Background: blue on the right side of the summary, amber "
-        "on the wrong side, darker further away.",
+        "Mean similarity of each version to the original (itself 1). Noise should stay above the "
+        "summary, changed meaning below it. Background: blue is on the right side of the summary, amber on the "
+        "wrong side; darker is further away.",
     )
     if alone:
         yield from _part_blocks(
@@ -194,8 +194,8 @@ def _sensitivity_blocks(record: Record, board: Board, alone: bool) -> Iterator[B
     heat = partial(heat_tables, record, board, "sensitivity")
     yield Heading("Does similarity fall as text is added or lost?", "sage-sensitivity")
     yield Text(
-        "Mean similarity to the original, with its 95% band; at most four systems, the two with the best score and the "
-        "two with the lowest. Dashed: the curve the protocol expects. All systems are in the table "
+        "Mean similarity to the original, with its 95% band; at most four systems: the two best and the two worst. "
+        "Dashed: the curve the protocol expects. All systems are in the table "
         f"{'under it' if alone else 'by size and position'}."
     )
     yield Panes("Dataset", drawn)
@@ -211,14 +211,14 @@ def _sensitivity_blocks(record: Record, board: Board, alone: bool) -> Iterator[B
         ),
         Heading("By size and position", level=3),
         "Mean similarity to the original. In each cell, from top to bottom: changed at the start, in the middle, at "
-        "the end. Background, by their mean: amber more similar than expected, blue less, darker further away.",
+        "the end. Background, by their mean: amber is more similar than expected, blue less; darker is further away.",
     )
     yield from _part_blocks(
         _tables_per_dataset(record, board, "sensitivity", _sensitivity_columns, "Sensitivity"),
         Heading("Score, calibrated score, and falling at every step", level=3),
-        "Calibrated: after the monotone map that fits the expected curve best, fitted on the other "
-        "half of the documents. It shows how much of the score is only the scale of a cosine. Falls "
-        "at every step: share of documents whose similarity falls strictly from size to size.",
+        "Calibrated: after the monotone map that best fits the expected curve, fitted on the other half of the "
+        "documents. It shows how much of the score is only the scale of a cosine. Falls "
+        "at every step: share of documents whose similarity falls strictly with each size.",
     )
 
 
@@ -237,13 +237,13 @@ def _retrieval_blocks(record: Record, board: Board) -> Iterator[Block]:
         "nDCG@10 as a share of the clean one. With all copies: the corpus also holds "
         f"{count_copies(record)} of every document, none of them relevant (the headline). All other "
         "columns: the corpus is replaced by one perturbed version; their harmonic mean is shown with "
-        "the headline. Where a cell has three values: changed at the start, in the middle, at the "
-        "end. Background: the darker, the more is lost; blue where more is found than before.",
+        "the headline. If a cell has three values: changed at the start, in the middle, at the end. Background: the "
+        "darker, the more is lost; blue if more is found than before.",
     )
     yield from _part_blocks(
         _tables_per_dataset(record, board, "retrieval", _ndcg_columns, "nDCG@10"),
         Heading("nDCG@10 itself", level=3),
-        "Ties: share of queries whose first ten hold equal scores; the original then ranks before its copies.",
+        "Ties: share of queries with ties in the first ten; the original then ranks before its copies.",
     )
 
 
@@ -257,8 +257,8 @@ def _paper_layout_blocks(record: Record, board: Board, alone: bool) -> Iterator[
         return
     those = ", tasks of this run" if len(board.tasks) < 5 else ""
     yield Text(
-        "Three decimals. Bold: the best and all that cannot be told apart from it, where the run has tests (table "
-        f"1{those}); elsewhere nothing is bold. Where a table names no dataset, values are means over datasets."
+        "Three decimals. Bold: the best and all that cannot be told apart from it, if the run has tests (table "
+        f"1{those}); elsewhere nothing is bold. If a table names no dataset, values are means over datasets."
     )
     yield from printed
 
@@ -357,7 +357,7 @@ def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     if ahead:
         _, most = max(ahead, key=lambda pair: pair[0])
         clause = (
-            f"keeps {format_figure(most)} of its nDCG@10 where documents are "
+            f"keeps {format_figure(most)} of its nDCG@10 when documents are "
             f"{_edited_words(most)}{_dataset_words(record, most)}, the highest value of all; no test compares these"
         )
         yield make_finding(run, clause, weight=1, place="sage-retrieval")
@@ -376,20 +376,22 @@ def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
         record, lambda dataset: [_share_row(record, name, dataset, "above_summary", e) for e in SUPERFICIAL]
     )
     if noise is not None and (noise.value or 0.0) < ENOUGH:
-        clause = f"rates a text {NOISY[noise.variant]} no closer than its own summary on {_rest_share(noise)} documents"
+        clause = (
+            f"rates copies {NOISY[noise.variant]} no closer than a summary on {_rest_share(noise)} documents"
+        )
         yield make_finding(run, clause + _dataset_words(record, noise), weight=3, place="sage-robustness")
     meaning = _least_share(
         record, lambda dataset: [_share_row(record, name, dataset, "below_summary", e) for e in SEMANTIC]
     )
     if meaning is not None and (meaning.value or 0.0) < ENOUGH:
-        rated = f"rates a text {NOISY[meaning.variant]} as close as its summary or closer"
+        rated = f"rates copies {NOISY[meaning.variant]} at least as close as a summary"
         clause = f"{rated} on {_rest_share(meaning)} documents"
         yield make_finding(run, clause + _dataset_words(record, meaning), weight=3, place="sage-robustness")
     kept = _kept_results(record, name)
     if kept:
         least = min(kept, key=lambda result: result.value or 0.0)
-        where = f"where documents are {_edited_words(least)}{_dataset_words(record, least)}"
-        clause = f"keeps least of its nDCG@10, {format_figure(least)}, {where}"
+        where = f"when documents are {_edited_words(least)}{_dataset_words(record, least)}"
+        clause = f"keeps the least of its nDCG@10, {format_figure(least)}, {where}"
         yield make_finding(run, clause, weight=2, place="sage-retrieval")
 
 
@@ -438,11 +440,11 @@ def _kept_results(record: Record, system: str) -> list[Result]:
 
 NOISY = {
     "capitalize": "in capitals", "delete10": "without every tenth letter", "numerize": "with digits for letters",
-    "negate": "that is negated", "sentence_shuffle": "of shuffled sentences", "word_shuffle": "of shuffled words"
+    "negate": "with negations", "sentence_shuffle": "with shuffled sentences", "word_shuffle": "with shuffled words"
 }  # fmt: skip
 EDITED = {
     "capitalize": "in capitals", "delete10": "missing every tenth letter",
-    "numerize": "written with digits for letters",
+    "numerize": "with digits instead of letters",
     "negate": "negated", "sentence_shuffle": "shuffled by sentences", "word_shuffle": "shuffled by words"
 }  # fmt: skip
 

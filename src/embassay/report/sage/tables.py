@@ -71,8 +71,7 @@ TASKS = (
         "follows people best",
         "Comparisons: the more similar of two summaries is predicted to be the one people chose; "
         "accuracy, precision, recall and F1. Ratings: Pearson correlation of similarity and rating on "
-        "each axis, as (r + 1) / 2. The score is the mean of the two halves, each the mean of its "
-        "figures.",
+        "each axis, as (r + 1) / 2. The score is the mean of the two parts, each the mean of its figures.",
         "0.5 is chance for accuracy and no correlation for ratings, not half of the maximum.",
         0.5, "chance",
     ),
@@ -82,9 +81,9 @@ TASKS = (
         "is the most robust",
         "Each document has three superficial edits (capitals, deleted letters, digits for letters), three"
         " edits that change its meaning (negation, shuffled sentences, shuffled words) and its summary. "
-        "Three relations are checked per document, all strict: the summary is more similar than every "
-        "meaning change, every superficial edit is more similar than the summary, and than every meaning "
-        "change. The score is the mean of the three shares.",
+        "Three relations are checked per document, all strict: the summary is more similar than every meaning "
+        "change; every superficial edit is more similar than the summary; and every superficial edit is more "
+        "similar than every meaning change. The score is the mean of the three shares.",
         "It saturates at one third: a system that only puts noise above the summary scores 0.333.",
         1 / 3, "one of three",
     ),
@@ -95,8 +94,7 @@ TASKS = (
         "A needle text is inserted, or a span removed, at three sizes and three positions. Similarity is "
         "expected to be 1 / (1 + p) when a share p of the tokens is inserted or removed. The score is 1 −"
         " the mean distance from that, over insertion and removal.",
-        "It is not 0 for an insensitive system: one that always answers 1 scores 0.683, and one that "
-        "always answers two thirds scores 0.881.",
+        "An insensitive system does not score 0: a constant 1 scores 0.683, and a constant two thirds scores 0.881.",
         None, "always 1", "constant",
     ),
     BoardTask(
@@ -115,23 +113,25 @@ TASKS = (
         "Each document has {copies}. The score is nDCG@10 in the corpus with all copies, which"
         " count as not relevant, as a share of nDCG@10 in the clean corpus. Beside it: the share kept "
         "when the corpus is replaced by one perturbed version, and the harmonic mean of these.",
-        "It is a share of the system's own clean result: a poor retriever can keep all of a little.",
+        "It is a share of the system's own clean result: a poor retriever can keep everything because it has little "
+        "to lose.",
         None, "random", "random",
     )
 )  # fmt: skip
 BEYOND = (
     BoardTask(
         "attack", "Attack", "Attack", "withstood", "share of orders kept", "orders", "withstands most attacks",
-        "A search makes small errors in words of a pair that people call similar, until the system prefers a pair "
-        "that they do not, or the budget is spent. The score is the share of the orders that it does not flip.",
+        "A search makes small errors in the words of a pair that people call similar until the system prefers a "
+        "dissimilar pair or the budget is spent. The score is the share of orders that are not flipped.",
         "Only orders that the system gets right are attacked: a weak system is attacked on easy ones.",
         None, "random", "random",
     ),
     BoardTask(
-        "guards", "Guards", "Guards", "kept", "share of nDCG@10 kept unguarded", "queries", "keeps most unguarded",
-        "Questions, or documents, are damaged by each edit. The score is the share of the clean nDCG@10 that is kept "
-        "alone, over the edits; what is kept behind each guard is in the table sage_guards.",
-        "A poor retriever can keep all of a little.", None, "random", "random",
+        "guards", "Guards", "Guards", "kept", "share of nDCG@10 kept without a guard", "queries", "keeps most "
+            "unguarded",
+        "Questions, or documents, are damaged by each edit. The score is the share of the clean nDCG@10 kept "
+        "without a guard, over the edits; the table sage_guards has the share kept behind each guard.",
+        "A poor retriever can keep everything because it has little to lose.", None, "random", "random",
     )
 )  # fmt: skip
 """Tasks that a run does where it is told to, and that are no part of the overall score."""

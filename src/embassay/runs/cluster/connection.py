@@ -114,7 +114,7 @@ def check_address(address: str) -> None:
         return
     if "://" in address:
         raise UsageError(
-            f"--address {address} is an address of Ray's client or jobs.",
+            f"--address {address} is an address of Ray's client or jobs server.",
             mend="Run the command on a machine of the cluster, with --address auto or HOST:6379.",
         )
     host, _, port = address.rpartition(":")
@@ -137,7 +137,7 @@ def make_no_cluster_error(address: str, why: str) -> UsageError:
     return UsageError(
         f"No Ray cluster {where}.",
         mend=(
-            "Start one with `ray start --head`, and give the address it shows, or auto on one of its machines."
+            "Start one with `ray start --head`, and use the address it shows, or auto on one of its machines."
         ),
     )
 
@@ -162,8 +162,8 @@ SILENCE = 30.0
 _PERIOD = 1.0
 _REFUSALS = 3
 _MEND = (
-    "What is finished is kept: the same command resumes, on any cluster or with --engine local. Why it died is in "
-    "Ray's logs there, in /tmp/ray/session_latest/logs."
+    "Finished work is kept: the same command resumes, on any cluster or with --engine local. Ray's logs there say "
+    "why it died: /tmp/ray/session_latest/logs."
 )
 
 
@@ -341,7 +341,7 @@ def _capture_stderr() -> Iterator[list[str]]:
 def _brief_error(error: BaseException) -> str:
     """An error of Ray's in one line: it tells versions on lines of their own."""
     if isinstance(error, SystemExit):
-        return "it does not speak Ray's protocol"
+        return "it does not use Ray's protocol"
     lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()]
     return " ".join(line for line in lines if line)[:300]
 
@@ -449,7 +449,7 @@ def check_nodes(seen: Sequence[NodeFindings]) -> None:
             )
         if find.embassay != __version__:
             raise UsageError(
-                f"The node {find.node.host} has Embassay {find.embassay}, this machine {__version__}.",
+                f"The node {find.node.host} has Embassay {find.embassay}, this machine has {__version__}.",
                 mend="Install the same version on every node.",
             )
         if find.missing:

@@ -273,7 +273,7 @@ class OverRay:
                     result = ray.get(reference)
                 except losses.kinds as error:
                     if not losses.again("part", error):
-                        raise ModelError(f"A part of the work cannot be done: {DIED}.") from error
+                        raise ModelError(f"Part of the work cannot be done: {DIED}.") from error
                     reference = part.remote(sent, pack_value(item), folder)
                     continue
                 losses.forget("part")

@@ -44,7 +44,7 @@ RETRIES = 3
 """Ray's own attempts for one call."""
 DIED = (
     "its process died again and again, most likely for lack of memory: start the nodes with fewer CPUs (ray start "
-    "--num-cpus), so that less is done at once, or use larger ones; Ray's logs, /tmp/ray/session_latest/logs on each "
+    "--num-cpus) to run less at once, or use larger nodes; Ray's logs, /tmp/ray/session_latest/logs on each "
     "node, say what it died of"
 )
 
@@ -176,9 +176,9 @@ class EncoderActor:
 def differing_encoder(name: str, where: str, found: str, expected: str) -> ModelError:
     """An encoder is not what it is on another machine of the run."""
     return ModelError(
-        f"The encoder {name!r} is another on {where}: {found}, where {expected} was expected.",
-        mend="Install the same model, of the same version, on every node; EMBASSAY_DEVICE=cpu leaves GPUs alone, "
-        "EMBASSAY_BACKEND=onnx OpenVINO.",
+        f"The encoder {name!r} is different on {where}: {found}, expected {expected}.",
+        mend="Install the same version of the model on every node; EMBASSAY_DEVICE=cpu avoids GPUs, "
+        "EMBASSAY_BACKEND=onnx avoids OpenVINO.",
     )
 
 

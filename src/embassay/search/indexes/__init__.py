@@ -37,34 +37,34 @@ and `name` (its canonical spec string). It checks neither shape nor values of th
 INDEXES.add(
     "flat",
     "embassay.search.indexes.faiss_index:FlatIndex",
-    "exact: every vector is compared; needs nothing",
+    "exact: compares every vector; needs nothing",
     kind="exact",
 )
 INDEXES.add(
     "hnsw-f32",
     "embassay.search.indexes.faiss_index:hnsw_f32",
-    "a graph of near vectors, as they are: hnsw-f32?m=16&ef_construction=100&ef=64 (or ef=auto)",
+    "a graph of near vectors, uncompressed: hnsw-f32?m=16&ef_construction=100&ef=64 (or ef=auto)",
     kind="approximate",
     needs="embassay[ann]",
 )
 INDEXES.add(
     "hnsw-int8",
     "embassay.search.indexes.faiss_index:hnsw_int8",
-    "a graph of near vectors of one byte a value: hnsw-int8?m=16&ef_construction=100&ef=64 (or ef=auto)",
+    "a graph of near vectors with one byte per value: hnsw-int8?m=16&ef_construction=100&ef=64 (or ef=auto)",
     kind="approximate",
     needs="embassay[ann]",
 )
 INDEXES.add(
     "pq",
     "embassay.search.indexes.faiss_index:pq",
-    "vectors cut into parts, each part one of a few: pq?m=48&nbits=8&sample=16384",
+    "vectors split into parts, each replaced by one of a few codes: pq?m=48&nbits=8&sample=16384",
     kind="approximate",
     needs="embassay[ann]",
 )
 INDEXES.add(
     "opq",
     "embassay.search.indexes.faiss_index:opq",
-    "as pq, after a rotation that makes the parts independent: opq?m=48&nbits=8&sample=16384",
+    "like pq, after a rotation that makes the parts independent: opq?m=48&nbits=8&sample=16384",
     kind="approximate",
     needs="embassay[ann]",
 )

@@ -63,7 +63,7 @@ def find_address(index: str, target: str, *, schemes: Sequence[str], variable: s
         url = os.environ.get(named[1], "").strip()
         if not url:
             raise ModelError(
-                f"{index} needs a server, and {named[1]} is not set.",
+                f"{index} needs a server, but {named[1]} is not set.",
                 mend=f"export {named[1]}={example}..., or write {index}:{example}...",
             )
         return _parse_address(index, url, named[1], schemes)
@@ -78,7 +78,7 @@ def check_no_password(text: str) -> None:
     address = unquote(rest.partition("?")[0])
     if _PASSWORD.search(unquote(rest)) or _find_secrets(address):
         raise UsageError(
-            f"The address after {index}: holds a password, and spec strings are written into results.",
+            f"The address after {index}: contains a password, and spec strings are written into results.",
             mend=f"Put the address into an environment variable, export MY_SERVER=..., and write {index}:MY_SERVER.",
         )
 
@@ -113,7 +113,8 @@ def check_queries(queries: NDArray[np.float32], dim: int, k: int) -> None:
     if queries.ndim != 2 or queries.shape[1] != dim or k < 1:
         raise UsageError(
             f"Cannot search the best {k} of vectors of {dim} dimensions for queries {queries.shape}.",
-            mend="Queries have two axes (items, dimensions), as many dimensions, and k is at least 1.",
+            mend="Queries need two axes (items, dimensions) with the same number of dimensions, and k must be at "
+            "least 1.",
         )
 
 

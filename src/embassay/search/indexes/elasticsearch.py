@@ -107,7 +107,7 @@ def bulk_actions(index: str, vectors: Vectors) -> Iterator[dict[str, Any]]:
 def knn_request(query: Floats, k: int, ef: int) -> dict[str, Any]:
     """The search for the best k, among at least `ef` candidates. UsageError for more than it can give back."""
     if k > MOST:
-        raise UsageError(f"Elasticsearch gives back at most {MOST} of a search, not {k}.")
+        raise UsageError(f"Elasticsearch returns at most {MOST} results per search, not {k}.")
     return {
         "field": FIELD, "query_vector": query.tolist(), "k": k, "num_candidates": min(MOST, max(ef, k))
     }  # fmt: skip
@@ -135,7 +135,7 @@ def inner_product(score: float, similarity: str) -> float:
     if similarity != "max_inner_product":
         return 2 * score - 1
     if score <= 0:
-        raise ValueError(f"a score of {score} where all are above 0")
+        raise ValueError(f"a score of {score} where all must be above 0")
     return score - 1 if score >= 1 else 1 - 1 / score
 
 
@@ -156,7 +156,7 @@ def first_reason(errors: Sequence[Any]) -> str:
 
 _PORTS = {"http": 9200, "https": 443}
 _SECONDS = 60
-_AGAIN = "Start it again and repeat the command: what is finished is kept."
+_AGAIN = "Start it again and repeat the command: finished work is kept."
 
 
 class Elastic:
@@ -233,7 +233,7 @@ def _with_key(address: ServerAddress, key: str | None) -> tuple[ServerAddress, s
         )
     value = os.environ.get(key, "").strip()
     if not value:
-        raise ModelError(f"elasticsearch needs a key, and {key} is not set.", mend=f"export {key}=...")
+        raise ModelError(f"elasticsearch needs a key, but {key} is not set.", mend=f"export {key}=...")
     return replace(address, secrets=(*address.secrets, value)), value
 
 
@@ -386,7 +386,7 @@ class ElasticSearch:
         counted = client.count(index=index)["count"]
         wanted = shards_shape(self._vectors)[0]
         if not n == counted == wanted:
-            raise ValueError(f"it holds {counted} of {wanted} vectors")
+            raise ValueError(f"it contains {counted} of {wanted} vectors")
 
     def _list(self, index: str, seconds: float) -> tuple[str, float, int]:
         """Put the index on the list, or remove it where another client was faster, whose index it then is."""

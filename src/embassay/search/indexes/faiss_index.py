@@ -72,11 +72,11 @@ class FaissIndex:
         if queries.ndim != 2 or queries.shape[1] != self.facts.dim or k < 1:
             raise UsageError(
                 f"Cannot search the best {k} of {self.facts.dim} dimensions for queries {queries.shape}.",
-                mend="Queries have two axes (items, dimensions), and k is at least 1.",
+                mend="Queries need two axes (items, dimensions), and k must be at least 1.",
             )
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         if not np.isfinite(queries).all():
-            raise ModelError("The queries to search for hold values that are not finite.")
+            raise ModelError("The queries contain values that are not finite.")
         scores, indices = self._index.search(queries, k, params=self._search_parameters)
         return _faiss_ranking(indices, scores)
 
@@ -151,7 +151,7 @@ def stack_vectors(vectors: Vectors) -> Floats:
     if not len(whole):
         raise UsageError("An approximate index needs vectors.", mend="Use the index flat.")
     if not np.isfinite(whole).all():
-        raise ModelError("The vectors to index hold values that are not finite.")
+        raise ModelError("The vectors to index contain values that are not finite.")
     return whole
 
 

@@ -46,7 +46,7 @@ _USUAL = {
 }
 _WHERE = re.compile(r"^connection failed: connection to server (?:at|on) .*? failed: (?:FATAL: +)?")
 """What the client puts before the reason, and our message has said."""
-_AGAIN = "Start it again and repeat the command: what is finished is kept."
+_AGAIN = "Start it again and repeat the command: finished work is kept."
 
 
 class Postgres:

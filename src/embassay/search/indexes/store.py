@@ -40,7 +40,7 @@ def recall_per_query(found: Ranked, exact: Ranked, k: int) -> NDArray[np.float64
     if len(found.indices) != q or k < 1 or min(depth, found.indices.shape[1]) < k:
         raise UsageError(
             f"Cannot compare the first {k} of rankings {found.indices.shape} and {exact.indices.shape}.",
-            mend="Search the same queries, both to at least k.",
+            mend="Search the same queries with both, to a depth of at least k.",
         )
     wanted = exact.indices[:, :k]
     # One pair of a query and a number is one integer.
@@ -245,7 +245,8 @@ def load_or_build(recipe: Recipe, folder: Path | None, form: IndexFormat[T]) -> 
             return _find_index(path, recipe, form) or _write_index(path, recipe, form)
     except OSError as error:
         _warn_of(
-            f"The index {path} cannot be kept ({error}); continuing without it. Free the disk or choose another folder."
+            f"The index {path} cannot be stored ({error}); continuing without it. Free the disk or choose another "
+            "folder."
         )
         value, seconds = _timed_build(form)
         return StoredIndex(value, seconds, 0, found=False)
@@ -273,7 +274,7 @@ def _find_index(path: Path, recipe: Recipe, form: IndexFormat[T]) -> StoredIndex
                 return StoredIndex(value, float(head["seconds"]), path.stat().st_size, found=True)
         else:
             reason = ""
-    _warn_of(f"The kept index {path} is damaged{reason} and is built again.")
+    _warn_of(f"The stored index {path} is damaged{reason} and will be rebuilt.")
     return None
 
 
@@ -312,7 +313,8 @@ def _write_index(path: Path, recipe: Recipe, form: IndexFormat[T]) -> StoredInde
     except OSError as error:
         # Built is built: a full disk costs the next run time, not this one.
         _warn_of(
-            f"The index {path} cannot be kept ({error}); continuing without it. Free the disk or choose another folder."
+            f"The index {path} cannot be stored ({error}); continuing without it. Free the disk or choose another "
+            "folder."
         )
         temporary.unlink(missing_ok=True)
         size = 0
@@ -430,7 +432,7 @@ def check_vectors(vectors: Vectors) -> Vectors:
     if len({dim for _, dim in shapes}) != 1 or shapes[0][1] == 0:
         raise UsageError(
             f"An index cannot be made of shards of shapes {shapes[:5]}.",
-            mend="Give at least one shard, all of as many dimensions, at least 1.",
+            mend="Give at least one shard, all with the same number of dimensions (1 or more).",
         )
     return vectors
 

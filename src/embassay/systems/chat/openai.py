@@ -98,7 +98,9 @@ class OpenAIChat(ServedChat):
         if minded is not None and minded not in self.left_out:
             self.left_out = (*self.left_out, minded)
             warnings.warn(
-                f"{self.model} does not take {minded}; it is asked without.", RuntimeWarning, stacklevel=2
+                f"{self.model} does not accept {minded}; requests are sent without it.",
+                RuntimeWarning,
+                stacklevel=2,
             )
         return minded is not None
 

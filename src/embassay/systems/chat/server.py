@@ -160,7 +160,7 @@ class ServedChat(ABC):
         try:
             return _fitting_completion(second, schema)
         except Unfit as wrong:
-            raise NeverFits(f"{self.model}: the answer does not fit the schema: {wrong}.") from None
+            raise NeverFits(f"{self.model}: the answer does not match the schema: {wrong}.") from None
 
     async def _ask_server(
         self, messages: Sequence[Message], sampling: Sampling, shape: Mapping[str, Any] | None
@@ -206,13 +206,17 @@ class ServedChat(ABC):
         if reply.refusal:
             raise Unanswered(f"{self.model}: the model declined: {reply.refusal}.", "declined")
         if reply.finish == "length":
-            raise Unanswered(f"{self.model}: the answer was cut at its longest (max_tokens).", "cut")
+            raise Unanswered(
+                f"{self.model}: the answer was truncated at its maximum length (max_tokens).", "cut"
+            )
         if reply.finish == "content_filter":
             raise Unanswered(
                 f"{self.model}: the answer was withheld by the server's content filter.", "withheld"
             )
         if reply.finish == "context":
-            raise TextRefused(f"{self.model}: the messages fill its context (num_ctx), so they were cut.")
+            raise TextRefused(
+                f"{self.model}: the messages fill its context (num_ctx), so they were truncated."
+            )
         if not reply.text:
             why: Why = "thinking" if reply.thought else "empty"
             content = "nothing but thinking" if reply.thought else "an empty answer"

@@ -147,8 +147,8 @@ def check_finite(vectors: NDArray[np.float32], name: str, dtype: str) -> NDArray
         return vectors
     mend = "Its weights or its code may be broken."
     if dtype == "float16":
-        mend = "Numbers above 65,504 overflow in it: take dtype=bfloat16 or float32."
-    raise ModelError(f"{name!r} gave values that are not finite, computing in {dtype}.", mend=mend)
+        mend = "Numbers above 65,504 overflow in it: use dtype=bfloat16 or float32."
+    raise ModelError(f"{name!r} returned values that are not finite, computing in {dtype}.", mend=mend)
 
 
 def takes_task(model: Any) -> bool:
@@ -221,8 +221,8 @@ class TokenStates:
         tokenizer: Any = getattr(reader, "tokenizer", None)
         if not getattr(tokenizer, "is_fast", False):
             raise UsageError(
-                "The model's tokenizer does not say where a token stands in the text.",
-                mend="Take a model with a fast tokenizer (tokenizer.json).",
+                "The model's tokenizer does not give token positions in the text.",
+                mend="Use a model with a fast tokenizer (tokenizer.json).",
             )
         self._model, self._route = model, route
         # A copy: how the model's own cuts and pads must not change while another thread uses it.
@@ -409,7 +409,7 @@ class BatchJoiner:
                 raise
             if batch.rows == 1:
                 raise ModelError(
-                    "The GPU has no room for a single text.",
+                    "The GPU has no memory for a single text.",
                     mend="Try a smaller max_length, or EMBASSAY_DEVICE=cpu.",
                 ) from error
         self._warn()
@@ -434,8 +434,8 @@ class BatchJoiner:
         if not self._warned:
             self._warned = True
             warnings.warn(
-                "The GPU has no room for a whole batch, so batches are halved; vectors may differ in the last digit "
-                "from those of a larger GPU. A smaller batch_size is part of the encoder's identity.",
+                "The GPU has no memory for a whole batch, so batches are halved; vectors may differ in the last "
+                "digit from those on a larger GPU. batch_size is part of the encoder's identity.",
                 RuntimeWarning,
                 stacklevel=2,
             )

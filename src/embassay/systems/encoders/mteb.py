@@ -105,7 +105,7 @@ class Mteb:
             raise UsageError(first_line(error)) from error
         if "API" in meta.framework:
             raise UsageError(
-                f"{self.target} is a service that mteb would call itself, outside a run's limits and accounts.",
+                f"{self.target} is a service that mteb would call itself, bypassing a run's limits and accounting.",
                 mend="Name it by its vendor: openai:, cohere:, voyage:, gemini:.",
             )
         return meta
@@ -116,7 +116,7 @@ class Mteb:
         except Exception as error:  # a model of the registry may raise anything
             raise ModelError(
                 f"{self.name!r} cannot be loaded: {first_line(error)}",
-                mend="If it needs a package, install that; if files, let mteb load it once with a network.",
+                mend="If it needs a package, install it; if it needs files, let mteb load it once with a network.",
             ) from error
         if not callable(getattr(model, "encode", None)):
             raise ModelError(f"{self.name!r} has no vectors: it is a model for {', '.join(meta.model_type)}.")

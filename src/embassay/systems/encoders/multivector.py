@@ -112,7 +112,7 @@ class TorchModel:
         self.name = f"{system}:{target}"
         if not hasattr(library, kind):
             raise ModelError(
-                f"{what} need sentence-transformers {since}, and {library.__version__} is installed.",
+                f"{what} need sentence-transformers {since}, but {library.__version__} is installed.",
                 mend="Install it: pip install -U 'embassay[torch]'",
             )
         if not trained(read_configuration(self.weights), read_configuration(self.weights, OF_LIBRARY)):

@@ -112,7 +112,7 @@ class Onnx:
         whole texts."""
         if self._run.gives_sentences:
             raise UsageError(
-                f"The graph {self._run.origin} gives one vector per text, and none of tokens.",
+                f"The graph {self._run.origin} gives one vector per text, but no token vectors.",
                 mend="Export it with last_hidden_state as its output.",
             )
         prompt = self.prompts.of(role)
@@ -166,7 +166,7 @@ class Onnx:
         if limit is None:
             return None
         if limit <= self.tokenizer.num_special_tokens_to_add(False):
-            raise UsageError(f"max_length={limit} leaves no room for a text beside the special tokens.")
+            raise UsageError(f"max_length={limit} leaves no room for text after the special tokens.")
         self.tokenizer.enable_truncation(limit)
         return limit
 

@@ -47,7 +47,7 @@ class Computation:
     def __post_init__(self) -> None:
         if self.weights == "int8" and self.backend == "openvino":
             raise UsageError(
-                f"{self.system!r} has int8 weights, and those are computed in onnxruntime.",
+                f"{self.system!r} has int8 weights, which need onnxruntime.",
                 mend="Leave backend=openvino out.",
             )
 
@@ -380,7 +380,7 @@ class OnnxFolder:
             modes.append("include_prompt false")
         if len(modes) != 1 or modes[0] not in names:
             raise ModelError(
-                f"{self.path / name} asks for {' with '.join(modes) or 'no pooling'}, which is not among "
+                f"{self.path / name} requests {' with '.join(modes) or 'no pooling'}, which is not one of "
                 f"{', '.join(_POOLING_NAMES)}.",
                 mend="Use st:./folder, which needs torch.",
             )
@@ -441,7 +441,7 @@ class OnnxFolder:
         except (OSError, ValueError) as error:
             raise ModelError(f"{path} cannot be read: {error}.") from error
         if not isinstance(content, kind):
-            raise ModelError(f"{path} should hold {kind.__name__}, found {type(content).__name__}.")
+            raise ModelError(f"{path} should contain {kind.__name__}, found {type(content).__name__}.")
         return content
 
     def _module(self, kind: str, usual: str) -> str:
@@ -456,7 +456,7 @@ def open_folder(target: str) -> OnnxFolder:
     if not path.is_dir():
         raise ModelError(
             f"There is no folder {target}.",
-            mend="onnx: takes a folder with model.onnx and tokenizer.json; for a model of the hub use st:ORG/MODEL.",
+            mend="onnx: needs a folder with model.onnx and tokenizer.json; for a model on the hub, use st:ORG/MODEL.",
         )
     return OnnxFolder(path)
 
@@ -487,7 +487,7 @@ class OnnxGraph:
         unknown = set(graph.inputs) - set(self._inputs)
         if unknown:
             raise ModelError(
-                f"{origin} asks for unknown inputs: {', '.join(sorted(unknown))}.",
+                f"{origin} needs unknown inputs: {', '.join(sorted(unknown))}.",
                 mend="Export it for feature extraction: optimum-cli export onnx --task feature-extraction.",
             )
         self._output = self._chosen(graph.outputs)
@@ -534,14 +534,14 @@ def open_graph(folder: OnnxFolder, asked: Computation, file: str | None = None) 
         raise ModelError(f"{folder.path / file} is missing.")
     weights, config = folder.path / "model.safetensors", folder.read("config.json")
     if not weights.is_file():
-        raise ModelError(f"{folder.path / 'model.onnx'} is missing, in onnx/ too.", mend=_EXPORT)
+        raise ModelError(f"{folder.path / 'model.onnx'} is missing, also in onnx/.", mend=_EXPORT)
     differing = [
         f"{key} {config.get(key)}" for key, value in _PLAIN_BERT.items() if config.get(key, value) != value
     ]
     if differing or "model_type" not in config:
         raise ModelError(
-            f"{folder.path} has no model.onnx, and a graph can be made from safetensors for plain BERT only, "
-            f"not for {', '.join(differing) or 'an unknown model'}.",
+            f"{folder.path} has no model.onnx, and a graph can be built from safetensors only for plain BERT, not "
+            f"for {', '.join(differing) or 'an unknown model'}.",
             mend=_EXPORT,
         )
     return _make_graph(_bert_model(weights, int(config["num_attention_heads"]), asked), weights, asked)

@@ -100,8 +100,8 @@ class OpenAIEncoder(ServedEncoder):
             self._bytes = _find_only_likely_type(sent)
             if self._bytes is None:
                 raise ModelError(
-                    f"{self.name} sends base64 where numbers are asked for, and the type of its bytes cannot be told.",
-                    mend="Say how many dimensions its vectors have: dimensions=N.",
+                    f"{self.name} sends base64 instead of numbers, and the type of its bytes is unclear.",
+                    mend="State the number of dimensions: dimensions=N.",
                 )
         else:
             self._bytes = _find_number_type(sent[0], numbers[0])

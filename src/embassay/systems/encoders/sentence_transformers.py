@@ -178,7 +178,7 @@ class SentenceTransformer:
         """Why passages cannot be read within their document; empty where they can. See `systems.late_chunks`."""
         pooling = self._pooling()
         if self.has_routes or pooling is None:
-            return "it has no pooling of tokens of its own, so a passage's vector cannot be made from them"
+            return "it has no pooling of its own tokens, so a passage's vector cannot be computed from them"
         mode = getattr(pooling, "pooling_mode", None) or pooling.get_pooling_mode_str()
         return "" if mode == "mean" else f"its vectors are not the mean of its tokens' vectors ({mode})"
 
@@ -237,7 +237,9 @@ class SentenceTransformer:
     def _check(self) -> None:
         if self.backend != "torch":
             if self.dtype != "float32":
-                raise UsageError(f"The backend {self.backend} takes no dtype.", mend="Leave dtype out.")
+                raise UsageError(
+                    f"The backend {self.backend} does not accept dtype.", mend="Leave dtype out."
+                )
             _need_backend(self.backend)
         folder = Path(self.target).expanduser()
         if mend := mend_of_folder(folder, self.target):
@@ -247,7 +249,7 @@ class SentenceTransformer:
         pinned = is_pinned(self.revision) or folder.is_dir()
         if self.trust_remote_code and not pinned:
             raise UsageError(
-                f"Code from the hub runs only at a pinned commit, and none is given for {self.target}.",
+                f"Code from the hub runs only at a pinned commit, but none is given for {self.target}.",
                 mend="Read the code, then add revision=COMMIT with all 40 characters.",
             )
         if self.batch_size is not None and self.batch_size < 1:
@@ -257,7 +259,7 @@ class SentenceTransformer:
         foreign = find_foreign_code(weights) if self.trust_remote_code else ()
         if foreign and not is_pinned(self.code_revision):
             raise UsageError(
-                f"{self.target} takes code from {' and '.join(foreign)}, which no commit pins.",
+                f"{self.target} uses code from {' and '.join(foreign)}, which is not pinned to a commit.",
                 mend="Read that code too, then add code_revision=COMMIT with all 40 characters.",
             )
 
@@ -281,7 +283,9 @@ class SentenceTransformer:
         except Exception as error:  # hub, safetensors, transformers and torch have no root in common
             mend = "Check that it is a sentence-transformers model and that its files are complete."
             if "trust_remote_code" in str(error) and not self.trust_remote_code:
-                mend = "It comes with its own code: read that, then add trust_remote_code=true and revision=COMMIT."
+                mend = (
+                    "It needs its own code: read that, then add trust_remote_code=true and revision=COMMIT."
+                )
             if is_pickle(error):
                 raise ModelError(f"{self.name!r} is not loaded: {PICKLED}.", mend=SAFE_WEIGHTS) from error
             raise ModelError(f"{self.name!r} cannot be loaded: {first_line(error)}", mend=mend) from error
@@ -301,7 +305,8 @@ class SentenceTransformer:
         width = self._vectors([""], "", "document").shape[1]
         if asked != width:
             raise ModelError(
-                f"{self.name!r} gives queries {asked} dimensions and documents {width}, so they cannot be compared.",
+                f"{self.name!r} encodes queries with {asked} dimensions and documents with {width}, so they cannot "
+                "be compared.",
                 mend="Use a model whose two routes end in the same number of dimensions.",
             )
         return True, width

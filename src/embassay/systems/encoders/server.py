@@ -286,5 +286,5 @@ class PostedEncoder(ServedEncoder):
             rows, counted = self.read(answer)
             vectors = np.array(rows, dtype=np.float32)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            raise Malformed("the answer holds no vectors") from None
+            raise Malformed("the answer contains no vectors") from None
         return ServerReply(vectors, self.usage(counted, texts))

@@ -145,7 +145,7 @@ class _InOnnx:
     def __init__(self, asked: Splade, folder: OnnxFolder) -> None:
         if asked.dtype != "float32" or asked.device or asked.revision:
             raise UsageError(
-                f"{asked.name!r} is a graph of onnxruntime, which takes no dtype, device and revision.",
+                f"{asked.name!r} is an onnxruntime graph, which does not accept dtype, device or revision.",
                 mend="Leave them out, or add backend=torch.",
             )
         self._run = open_graph(folder, Computation(asked.name, "onnx"), asked.file)

@@ -93,7 +93,8 @@ def check_pairs(a: Sequence[str], b: Sequence[str]) -> None:
     """Raise UsageError unless there are as many texts on both sides."""
     if len(a) != len(b):
         raise UsageError(
-            f"Cannot pair {len(a)} texts with {len(b)}.", mend="Give as many candidates as references."
+            f"Cannot pair {len(a)} texts with {len(b)}.",
+            mend="Give the same number of candidates and references.",
         )
 
 

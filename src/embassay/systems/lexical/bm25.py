@@ -161,7 +161,7 @@ class Scratch(AbstractContextManager["Scratch"]):
                 )
         except OSError as error:
             raise UsageError(
-                f"The file for what BM25 counts cannot be written ({error.strerror or error}).",
+                f"The file for BM25's counts cannot be written ({error.strerror or error}).",
                 mend=(
                     "Set TMPDIR to a folder with free space: about 10 bytes for every distinct term of every document."
                 ),
@@ -485,13 +485,13 @@ class BM25:
             _check_choice("corpus", self.corpus, ("batch", "reference"))
         if self.variant == "okapi" and self.corpus == "reference":
             raise UsageError(
-                "BM25's variant okapi has no corpus of one text: the idf of every token in it is negative.",
+                "BM25's variant okapi cannot use a corpus of one text: the idf of every token would be negative.",
                 mend="Leave corpus=reference or variant=okapi out.",
             )
         if not (0 <= self.k1 < inf and 0 <= self.b <= 1 and 0 <= self.delta < inf):
             raise UsageError(
                 f"BM25 cannot use k1={self.k1:g}, b={self.b:g}, delta={self.delta:g}.",
-                mend="k1 and delta are finite and at least 0, b is in [0, 1].",
+                mend="k1 and delta must be finite and at least 0, b in [0, 1].",
             )
 
     @property

@@ -72,7 +72,7 @@ def read_key(vendor: str, names: Sequence[str], *, key: str | None = None, local
     if (local and key is None) or not _needed.get():
         return _DUMMY
     raise ModelError(
-        f"{vendor} needs a key, and {' or '.join(variables)} is not set.", mend=f"export {variables[0]}=..."
+        f"{vendor} needs a key, but {' or '.join(variables)} is not set.", mend=f"export {variables[0]}=..."
     )
 
 
@@ -207,7 +207,7 @@ def classify_error(error: Exception) -> Failure | None:
         return Failure("passing", "the answer is incomplete JSON", charged=True, answered=True)
     if isinstance(error, OSError) or _is_named(error, "TransportError", "APIConnectionError"):
         reason = f"no connection ({_describe_cause(error)})"
-        mend = "Check base_url, and that the server runs."
+        mend = "Check base_url, and that the server is running."
         unsent = _was_never_sent(error)
         return Failure("passing", reason, charged=not unsent, unreached=unsent, mend=mend)
     return None
@@ -232,9 +232,7 @@ def _suggest_mend(status: int, text: str) -> str:
     if status in (401, 403) or "api key" in text or "api_key" in text:
         return "Check the key; key=NAME names the variable that holds it."
     if status < 400:
-        return (
-            "The server redirects to another address, which is not followed: give that address as base_url."
-        )
+        return "The server redirects to another address, which is not followed: use that address as base_url."
     return "Check base_url and the name of the model." if status in (404, 405) else ""
 
 

@@ -53,7 +53,7 @@ class Address:
             )
         if parts.username or parts.password or parts.query or parts.fragment:
             raise UsageError(
-                f"base_url holds more than the address of {host}.",
+                f"base_url contains more than the address of {host}.",
                 mend="Leave user name, password and query out; name the variable that holds the key: key=NAME",
             )
         path = "/".join(_shown_part(part) for part in parts.path.rstrip("/").split("/"))
@@ -65,9 +65,9 @@ def check_kept(url: str | None) -> None:
     """UsageError for an address whose path holds what looks like a key: what a command says is kept in its run."""
     if url is not None and any(_is_secret(part) for part in urlsplit(url.strip()).path.split("/")):
         raise UsageError(
-            "The path of base_url holds what looks like a key, and a run records its command.",
-            mend=("Leave the path out, and let a server of yours add it; or set the whole address as "
-                "OPENAI_BASE_URL, which no run records.")
+            "The path of base_url contains what looks like a key, and a run records its command.",
+            mend=("Leave the path out and let your own server add it; or set the whole address as OPENAI_BASE_URL, "
+                "which no run records.")
         )  # fmt: skip
 
 

@@ -222,7 +222,7 @@ class Ledger:
         self, *, max_usd: float | None = None, spent_usd: float = 0.0, journal: Journal | None = None
     ) -> None:
         if max_usd is not None and not max_usd >= 0:
-            raise UsageError(f"The limit of cost must not be negative, found {max_usd}.")
+            raise UsageError(f"The cost limit must not be negative, found {max_usd}.")
         self.max_usd = max_usd
         self.journal = journal
         self._lock = Lock()
@@ -250,7 +250,7 @@ class Ledger:
         if usd is None and self.max_usd is not None:
             raise UsageError(
                 f"The cost is limited, but the price of {model!r} is not known.",
-                mend="Give it in US dollars per million tokens: add price=NUMBER to the model (0 where it is free).",
+                mend="Give it in US dollars per million tokens: add price=NUMBER to the model (0 if it is free).",
             )
         usd = usd or 0.0
         with self._lock:
@@ -331,7 +331,7 @@ class Ledger:
         return BudgetExceeded(
             f"The cost limit of ${self.max_usd:.4f} is reached: ${self._spent:.4f} spent or possibly billed, and the "
             f"next request to {model} may cost ${usd:.4f}.",
-            mend="Everything finished is kept; repeat the command with a higher limit to continue.",
+            mend="Finished work is kept; repeat the command with a higher limit to continue.",
         )
 
 

@@ -86,7 +86,7 @@ def _check_target(target: str, revision: str | None, *, trust_remote_code: bool)
         )
     if trust_remote_code and not is_pinned(revision) and not Path(target).expanduser().is_dir():
         raise UsageError(
-            f"Code from the hub runs only at a pinned commit, and none is given for {target}.",
+            f"Code from the hub runs only at a pinned commit, but none is given for {target}.",
             mend="Read the code, then add revision=COMMIT with all 40 characters.",
         )
 
@@ -118,9 +118,9 @@ def _check_one_score_each(scores: NDArray[np.float32], n: int, target: str) -> N
         scores = scores[:, 0]
     if scores.shape != (n,):
         raise ModelError(
-            f"The cross-encoder {target} gives {scores.shape[-1]} values per pair, not one score.",
+            f"The cross-encoder {target} returns {scores.shape[-1]} values per pair, not one score.",
             mend="Use a model that was trained for ranking (num_labels=1).",
         )
     if not np.isfinite(scores).all():
-        raise ModelError(f"The cross-encoder {target} gave scores that are not finite.")
+        raise ModelError(f"The cross-encoder {target} returned scores that are not finite.")
     return scores

@@ -120,7 +120,7 @@ def max_sim(query: Vectors, document: Vectors) -> float:
 def _check_finite(tokens: Vectors) -> Vectors:
     """The vectors of tokens as they are; ModelError where there are values that are none."""
     if not np.isfinite(tokens).all():
-        raise ModelError("The vectors of tokens hold values that are not finite.")
+        raise ModelError("The token vectors contain values that are not finite.")
     return tokens
 
 
@@ -134,7 +134,7 @@ def _open_encoder(target: str, params: dict[str, Value], **context: Any) -> Toke
     encoder = getattr(system, "encoder", None)
     if not hasattr(encoder, "encode_tokens"):
         raise UsageError(
-            f"{system.name!r} gives no vectors of tokens, which late interaction compares.",
+            f"{system.name!r} gives no token vectors, which late interaction needs.",
             mend="Use minilm, wordllama, onnx: or st:, without dims, normalize and quantize.",
         )
     return cast(TokenEncoder, encoder)

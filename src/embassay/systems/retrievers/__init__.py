@@ -61,7 +61,7 @@ _NUMBER = (int, float)
 MANNERS: Mapping[str, tuple[Any, str]] = {
     "concurrency": (int, "a whole number from 1"), "rpm": (_NUMBER, "a number above 0"),
     "timeout": (_NUMBER, "seconds above 0"), "attempts": (int, "a whole number from 1"),
-    "price": (_NUMBER, "US dollars a question, 0 or more")
+    "price": (_NUMBER, "US dollars per question, 0 or more")
 }  # fmt: skip
 """What a user may give of `AskingOptions`: name -> type, and in words."""
 
@@ -174,7 +174,7 @@ def answer_as_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): answer_as_json(inner) for key, inner in value.items()}
     if isinstance(value, set | frozenset):
-        raise TypeError("a set, whose order says nothing")
+        raise TypeError("a set, which has no order")
     if isinstance(value, list | tuple):
         return [answer_as_json(inner) for inner in value]
     for name in _WRITERS:

@@ -77,7 +77,7 @@ def find_function(place: str, base: Path) -> Search:
         ) from error
     if not callable(value):
         raise UsageError(
-            f"{place} is no function.", mend="Name one that takes a question and gives documents."
+            f"{place} is no function.", mend="Name a function that takes a question and returns documents."
         )
     return cast(Search, value)
 
@@ -132,11 +132,11 @@ class FunctionRetriever(Retriever):
             where = place_of(error, self._function.__module__)
             raise Malformed(f"it raised {type(error).__name__}: {error}{where}") from error
         if value is None:
-            raise Malformed("it gave None instead of a list of documents")
+            raise Malformed("it returned None instead of a list of documents")
         try:
             return answer_as_json(value)
         except (TypeError, RecursionError) as error:
-            raise Malformed(f"it did not give a list of documents ({error})") from error
+            raise Malformed(f"it did not return a list of documents ({error})") from error
 
     async def _value(self, question: str) -> Any:
         if inspect.iscoroutinefunction(self._function):

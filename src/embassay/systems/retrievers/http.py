@@ -79,7 +79,7 @@ def read_template(path: Path) -> Template:
     template = Template(**{"body": None if "params" in read else _BODY, **read})
     if QUESTION not in json.dumps([template.url, template.params, template.body], ensure_ascii=False):
         raise DataError(
-            "the template never says where the question goes", path=path, expected=QUESTION,
+            "the template does not say where the question goes", path=path, expected=QUESTION,
             mend='Write "{question}" where the server expects it, for instance "body": {"query": "{question}"}.'
         )  # fmt: skip
     return template

@@ -33,7 +33,7 @@ def open_tool(target: str, depth: int, ledger: Ledger | None) -> Retriever:
     server, hash_sign, tool = target.rpartition("#")
     if not hash_sign or not server.strip() or not tool.strip():
         raise UsageError(
-            f"mcp:{target} names no tool of a server.",
+            f"mcp:{target} does not name a server's tool.",
             mend="Write mcp:COMMAND#TOOL or mcp:http://HOST/mcp#TOOL.",
         )
     _check_client()

@@ -132,7 +132,7 @@ _MOST_SEQ = 2**53
 
 def _check_plain(text: str) -> str:
     if not is_plain(text):
-        raise ValueError("a character that cannot be kept")
+        raise ValueError("a character that cannot be stored")
     return text
 
 

@@ -251,7 +251,7 @@ def open_service(
     adjudicators = tuple(adjudicators)
     if until_decided and adjudicators:
         raise UsageError(
-            "Nobody adjudicates passages: each is graded once.",
+            "Passages cannot be adjudicated: each is graded once.",
             mend="Leave --adjudicator or --until-decided out.",
         )
     folder = decision_folder(path) if until_decided else read_study(path)
@@ -263,8 +263,8 @@ def open_service(
     except OSError as error:
         store.close()
         raise UsageError(
-            f"The key of the links cannot be kept in {path}: {error.strerror or error}.",
-            mend="Serve the study from a folder that can be written.",
+            f"The key for the links cannot be stored in {path}: {error.strerror or error}.",
+            mend="Serve the study from a writable folder.",
         ) from error
     except BaseException:
         store.close()

@@ -196,7 +196,7 @@ def _care_sentences(
 ) -> Iterator[str]:
     if scripts := simulated_share(board):
         yield (
-            f"{scripts} annotators are simulated: scripts answered. Their scores tell nothing about people."
+            f"{scripts} annotators are simulated: scripts answered. Their scores say nothing about people."
         )
     failed = [work for member in members for work in member.entrant.work if work.status == "failed"]
     if failed:

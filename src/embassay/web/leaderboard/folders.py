@@ -188,7 +188,7 @@ def read_run(folder: Folder) -> RunData:
             raise DataError("its manifest names no protocol")
         kind = run_kind(manifest)
         if kind not in _KNOWN:
-            raise DataError(f"this version of Embassay knows no runs of {kind[:40]!r}")
+            raise DataError(f"this version of Embassay does not support runs of {kind[:40]!r}")
         scores, langs = _read_scores(run.results, manifest.get("status") == "running")
         work = tuple(_read_work(run, manifest))
         facts = {name: manifest[name] for name in _KEPT if name in manifest}

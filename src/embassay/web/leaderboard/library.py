@@ -445,16 +445,16 @@ def check_folder(folder: Path) -> Path:
     """The folder with its links resolved. UsageError for what is none, or cannot be listed."""
     if not folder.exists():
         raise UsageError(
-            f"There is no folder {folder}.", mend="Give the folder that your runs lie in (their --out)."
+            f"There is no folder {folder}.", mend="Give the folder that contains your runs (their --out)."
         )
     if not folder.is_dir():
-        raise UsageError(f"{folder} is a file.", mend="Give the folder that your runs lie in.")
+        raise UsageError(f"{folder} is a file.", mend="Give the folder that contains your runs.")
     try:
         next(folder.iterdir(), None)
     except OSError as error:
         raise UsageError(
             f"{folder} cannot be listed: {(error.strerror or str(error)).lower()}.",
-            mend="Run as a user who may read it.",
+            mend="Run as a user with permission to read it.",
         ) from None
     return folder.resolve()
 
@@ -467,7 +467,7 @@ def check_prefix(path: str) -> str:
     """
     path = path.rstrip("/")
     if path and not _PREFIX.fullmatch(path):
-        raise UsageError(f"{path!r} is not a prefix of paths.", mend="Write it like /boards.")
+        raise UsageError(f"{path!r} is not a path prefix.", mend="Write it like /boards.")
     return path
 
 

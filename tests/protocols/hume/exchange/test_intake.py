@@ -40,8 +40,8 @@ def file(tmp_path):
             "mood-00,ann,0\nmood-00,ann,1\n",
             r"in.csv:3: the answer of ann to mood-00 appears twice, first in in.csv, line 2",
         ),
-        ("mood-00,,0\n", r"in.csv:2: nobody is named as annotator"),
-        ("mood-00,ann\n", r"in.csv:2: the row does not have as many cells"),
+        ("mood-00,,0\n", r"in.csv:2: no annotator is named"),
+        ("mood-00,ann\n", r"in.csv:2: the row and the header differ in their number of cells"),
         (",ann,0\n", r"in.csv:2: there is no item_id"),
         ('mood-00,ann,"0\n', r"in.csv"),
         ("mood-88,ann,0\nmood-99,ann,1\n", r"mood-88 is not an item of the study \(and 1 more such lines\)"),
@@ -108,7 +108,7 @@ def test_names(empty, file):
     done = import_files(empty, [path], annotator=("ann", "3=bob", "4=cat"))
     assert set(done.answers) == {("ann", "mood"), ("bob", "mood")}
     assert done.remarks == ("no file has an annotator 4",)
-    with pytest.raises(UsageError, match="not which file is whose"):
+    with pytest.raises(UsageError, match="it is unclear which file belongs to whom"):
         import_files(empty, [path], annotator=("ann", "bob"))
 
 

@@ -141,7 +141,7 @@ def test_marks_numbers_and_levels(taken):
         (task("mood-99"), r"task 1 \(id 7\): its item is not"),
         (task("mood-00", annotation(choice("bliss"))), r"annotation 1001: the answer to mood-00 is 'bliss'"),
         (task("search-00", annotation(*MARKS[:5])), "not every document is marked"),
-        (task("mood-00", annotation(choice("joy"), by=None)), "nobody is named as annotator"),
+        (task("mood-00", annotation(choice("joy"), by=None)), "no annotator is named"),
         (task("mood-00", {"result": "joy"}), "its result is not a list"),
         (task("mood-00", annotation({"from_name": "label"})), "no type or no value"),
         (
@@ -189,7 +189,7 @@ def test_the_three_shapes_of_argilla(taken, tmp_path):
         "relevant.responses.status": ["submitted"],
     }
     done, rows = taken([nested])
-    assert "taken as submitted" in done.remarks[0]
+    assert "count as submitted" in done.remarks[0]
     assert rows["ann", "search-00"]["value"] == [0, 1, 0, 0, 0, 0, 1]
     _, rows = taken([flat])
     assert rows["ann", "search-01"]["value"] == [0] * 7
@@ -216,7 +216,7 @@ def test_the_three_shapes_of_argilla(taken, tmp_path):
         ),
         (
             record("search-00", {"relevant": [{"value": ["none", "document_1"], "user_id": "u"}]}),
-            "so is .none of them",
+            ".none of them. is marked too",
         ),
         (record("mood-00", {"label": 3}), "not a list of objects"),
     ],

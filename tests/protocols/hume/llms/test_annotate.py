@@ -235,7 +235,7 @@ def test_the_limit_of_cost_stops_and_a_higher_one_goes_on(study, known):
         outcome = annotate(study, AnnotateRequest((spec,)), max_usd=5.0)
         assert stub.paid.total() == 36
     assert outcome.spent["usd"] == pytest.approx(sum(one.usd for one in outcome.annotated))
-    with pytest.raises(UsageError, match="price of 'openai:nobody' is not known"):
+    with pytest.raises(UsageError, match="price of 'openai:nobody' is unknown"):
         annotate(study, AnnotateRequest(("openai:nobody",)), max_usd=1.0)
 
 

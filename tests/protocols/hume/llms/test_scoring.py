@@ -105,7 +105,7 @@ def test_mistakes(rows, error, told):
 
 @pytest.mark.parametrize("value", [[0, 1], [0, 0, 1], [0, 1, 3], None, "012", [True, 0, 2]])
 def test_what_is_no_ranking_is_refused(value):
-    with pytest.raises(DataError, match="places 0 to 2"):
+    with pytest.raises(DataError, match="positions 0 to 2"):
         score_llm(SEARCH, {"q": (1, 0, 0)}, [row("q", value)])
 
 

@@ -69,7 +69,8 @@ def test_tables_by_family(scores: ScoreMatrix) -> None:
 
 @pytest.mark.parametrize(("text", "what"), [
     ("a,b\n1,2\n", "columns are different"), ("", "columns are different"), (HEADER, "no scores of language models"),
-    (HEADER + "Emotion,eng,50,30\n", "not have as many cells"), (HEADER + "Emotion,fra,50,30,20\n", "no such pair"),
+    (HEADER + "Emotion,eng,50,30\n", "differ in their number of cells"),
+    (HEADER + "Emotion,fra,50,30,20\n", "no such pair"),
     (HEADER + "Emotion,eng,50,x,20\n", "not a number of points"),
     (HEADER + "Emotion,eng,50,,20\n", "not a number of points"),
     (HEADER + "Emotion,eng,50,101,20\n", "not a number of points"), (HEADER + "Emotion,eng,nan,1,20\n", "not a number"),

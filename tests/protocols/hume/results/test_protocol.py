@@ -158,7 +158,7 @@ def test_the_page_places_them(own: Run) -> None:
     places = {one.system: one for one in summary.places}
     assert places["wordllama"].rank is not None
     assert places["jaccard"].rank is None
-    assert any("not those that people answered" in note for note in summary.notes)
+    assert any("not the ones that people answered" in note for note in summary.notes)
     kinds = {one["name"]: one["facts"]["summary"] for one in own.manifest["systems"]}
     assert kinds["wordllama"] == "evaluated here"
     assert own.report().exists()

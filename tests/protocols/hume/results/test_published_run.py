@@ -148,7 +148,7 @@ def test_other_models_take_part_when_asked(tmp_path: Path) -> None:
     ]
     path = write(tmp_path / "r.json", [*rows, *mine])
     apart = scored(path, tmp_path / "a")
-    assert any("Not part of the study, and so in no table: me/mine" in note for note in apart.notes)
+    assert any("Not part of the study, so not in any table: me/mine" in note for note in apart.notes)
     assert "mine" not in {one.system for one in apart.places}
     together = scored(path, tmp_path / "b", models="all")
     assert (together.places[0].system, together.places[0].rank) == ("mine", 1)

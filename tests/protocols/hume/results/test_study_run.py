@@ -136,7 +136,7 @@ def test_metrics_without_vectors_are_not_ranked(summary: Summary) -> None:
     """They classify and cluster by another method: they stand in the places without a rank."""
     places = {one.system: one for one in summary.places}
     assert places["jaccard"].rank is None
-    assert "another method" in places["jaccard"].mean.reason
+    assert "a different method" in places["jaccard"].mean.reason
     assert places["jaccard"].mean.value is not None
     assert {places["wordllama"].rank, places["Human"].rank} == {1, 2}
     assert any("jaccard" in note for note in summary.notes)
@@ -274,7 +274,7 @@ def test_items_that_nobody_answered(changed: Callable[..., Path], tmp_path: Path
     path = changed(change)
     found = read_summary(eb.hume.score(path, SYSTEMS, out=tmp_path / "run", **QUICK).path)
     for one in found.pairs:
-        assert "1 of 12 items answered by nobody: left out for systems, too" in one.flags
+        assert "1 of 12 items answered by no one: also left out for systems" in one.flags
         assert "bob answered 10 of 12 items" in one.flags
         assert [own.items for own in one.annotators] == [11, 10]
         assert [own.flagged for own in one.annotators] == [0, 1]
@@ -308,7 +308,7 @@ def test_a_task_that_nobody_annotated(changed: Callable[..., Path], tmp_path: Pa
     assert (one.human.value, one.human.reason) == (None, "nobody annotated it")
     assert all(system.score.value is not None and system.difference is None for system in one.models)
     assert {place.mean.n for place in found.places} == {3}
-    assert any("Nobody annotated pairs (eng)" in note for note in found.notes)
+    assert any("No one annotated pairs (eng)" in note for note in found.notes)
 
 
 def test_people_alone(study: Path, tmp_path: Path) -> None:
@@ -431,7 +431,7 @@ def with_another_llm(path: Path) -> None:
     (in_answers('"topic-00"', "1"), r"ann\.jsonl:1: item_id cannot be read"),
     (in_answers("topic-00", "topic-99"), "topic-99 answers an item that the study does not have"),
     (twice, "topic-00 appears twice"),
-    (in_answers('"food"', '"purple"'), "is 'purple'"), (without_study, "holds no study"),
+    (in_answers('"food"', '"purple"'), "is 'purple'"), (without_study, "contains no study"),
     (with_another_llm, "has no item other-1"),
 ])  # fmt: skip
 def test_broken_studies(tmp_path: Path, change: Callable[[Path], None], what: str) -> None:

@@ -56,7 +56,9 @@ def test_a_short_label_gives_all_and_it_is_said() -> None:
     ids = [f"i{place}" for place in range(23)]
     choice = draw_equally_per_label(ids, ["joy"] * 20 + ["fear"] * 3, 20, 1)
     assert Counter(["joy"] * 20 + ["fear"] * 3)["fear"] == sum(place >= 20 for place in choice.positions)
-    assert choice.notes == ("13 items, not 20: labels with fewer than 10 items give all they have: fear 3",)
+    assert choice.notes == (
+        "13 items, not 20: labels with fewer than 10 items contribute all of them: fear 3",
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_large_clusters_go_before_small_ones() -> None:
 )
 def test_what_cannot_be_grouped(labels: list[str], n: int) -> None:
     """One cluster, or one item of each."""
-    with pytest.raises(DataError, match="too few to be grouped"):
+    with pytest.raises(DataError, match="too few to group"):
         draw_gold_groups([str(place) for place in range(len(labels))], labels, n, 1)
 
 

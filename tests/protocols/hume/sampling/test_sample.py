@@ -151,12 +151,12 @@ def test_the_sample_data_have_all_families() -> None:
     assert [task.name for task in drawn.study.tasks] == [
         one for one in names if one != "sample-clustering-fra"
     ]
-    assert drawn.left_out == ("sample-clustering-fra: 6 items of 6 gold clusters are too few to be grouped.",)
+    assert drawn.left_out == ("sample-clustering-fra: 6 items of 6 gold clusters are too few to group.",)
     assert all(task.n <= 8 for task in drawn.study.tasks)
     said = {task.name: task.notes for task in drawn.study.tasks}
     assert said["sample-reranking-eng"] == said["sample-sts-eng"] == []
-    assert said["sample-reranking-fra"] == ["6 of 8 items: all there are"]
-    with pytest.raises(DataError, match="too few to be grouped"):
+    assert said["sample-reranking-fra"] == ["6 of 8 items: all available"]
+    with pytest.raises(DataError, match="too few to group"):
         _sample(TaskRequest(data="sample", n=12, family=["clustering"]))
 
 
@@ -201,7 +201,7 @@ def test_own_words(labelled: Path, pairs: Path) -> None:
         ("pairs", {"family": ["reranking"]}, "cannot be sampled for reranking: it has no query, label"),
         ("retrieval", {"candidates": 60, "relevant": 3}, "Nothing of notes can be sampled"),
         ("retrieval", {"negatives": "lists"}, "no data for any family"),
-        ("labelled", {"family": ["clustering"], "n": 2}, "too few to be grouped"),
+        ("labelled", {"family": ["clustering"], "n": 2}, "too few to group"),
         ("pairs", {"map": {"tekst": "text"}}, "No task reads a column"),
     ],
 )
@@ -235,7 +235,7 @@ def test_fewer_pairs_than_asked_for(pairs: Path) -> None:
     """All that there are, and it is said."""
     task = _sample(TaskRequest(data=str(pairs), n=50, lang=["dan"])).study.tasks[0]
     assert task.n == 30
-    assert "30 of 50 items: all there are" in task.notes
+    assert "30 of 50 items: all available" in task.notes
 
 
 def test_the_catalogue_says_which_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_file) -> None:

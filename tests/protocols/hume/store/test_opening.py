@@ -75,7 +75,7 @@ def test_a_study_remembers_its_server(study, server) -> None:
 def test_answers_in_the_folder_are_not_left_behind(study, server) -> None:
     """A server is not begun with while a file has some."""
     _answered(study)
-    with pytest.raises(UsageError, match="holds answers to this study already"):
+    with pytest.raises(UsageError, match="already contains answers to this study"):
         open_store(study, server.url)
     assert server.ask("SELECT 1 FROM pg_namespace WHERE nspname LIKE 'hume%'") == []
 
@@ -110,7 +110,7 @@ def test_a_password_stays_in_its_variable(study, server, monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("address", "error", "told"),
     [
-        ("postgresql://ann:geheim@localhost/x", UsageError, "holds a password"),
+        ("postgresql://ann:geheim@localhost/x", UsageError, "contains a password"),
         ("mysql://localhost/x", UsageError, "neither a URL nor the name"),
         ("nonsense", UsageError, "neither a URL nor the name"),
         ("NO_SUCH_VARIABLE", UsageError, "NO_SUCH_VARIABLE is not set"),

@@ -172,7 +172,7 @@ def test_people_and_their_settings(store) -> None:
     ]
     assert store.annotator("ann") == store.annotators()[0]
     assert store.annotator("nobody") is None
-    with pytest.raises(UsageError, match="ann is a person"):
+    with pytest.raises(UsageError, match="ann is already a person"):
         store.add_annotator("ann", "simulated")
 
 

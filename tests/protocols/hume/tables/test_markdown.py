@@ -13,7 +13,7 @@ from embassay.protocols.hume.results.markdown import report_markdown, write_mark
 def test_paper(paper: Summary) -> None:
     """The paper's findings in words, with the counts of spec hume 10."""
     text = report_markdown(paper)
-    assert "Over 26 pairs people score 77.6, place 4 of 14; the best model, jasper, has 80.1." in text
+    assert "Over 26 pairs people score 77.6, rank 4 of 14; the best model, jasper, has 80.1." in text
     assert "above the interval of people on 12 of 26 pairs, below it on 2" in text
     assert "People are above the best model on 4 of 26 pairs, and above the median model on 16." in text
     assert "Agreement is high on 6, medium on 5 and low on 5 of 16 pairs" in text
@@ -55,7 +55,7 @@ def test_hostile_names(small_record: Summary) -> None:
         ),
         (
             SeparationNeed(system="m", items=38, annotators=2, smallest=0.1),
-            "40 items are enough to set m apart from simulated annotators.",
+            "40 items are enough to distinguish m from simulated annotators.",
         ),
         (
             SeparationNeed(system="m", items=None, annotators=None, smallest=0.3, note="No number would do."),

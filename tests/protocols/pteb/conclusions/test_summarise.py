@@ -176,7 +176,7 @@ def test_other_methods_are_never_ranked_together(summed):
     assert scopes["classification:classical"]["systems"] == ["lexical"]
     assert "constant" not in to_json(comparisons)
     classical = comparisons["baseline"]["scopes"]["overall:classical"]
-    assert classical["reason"] == "the baseline, a, is evaluated by another method"
+    assert classical["reason"] == "the baseline, a, is evaluated by a different method"
 
 
 def test_without_embeddings_there_is_one_scope(made):
@@ -221,10 +221,10 @@ def test_mixed_effects_of_dataset_and_run(made):
 @pytest.mark.parametrize(
     ("datasets", "runs", "method"),
     [
-        (1, 3, "one dataset: holds for other runs on it; t with 2.0 degrees"),
-        (3, 1, "one run: holds for other datasets; t with 2.0 degrees"),
+        (1, 3, "one dataset: applies to other runs on it; t with 2.0 degrees"),
+        (3, 1, "one run: applies to other datasets; t with 2.0 degrees"),
         (3, 2, "dataset and run as random effects; t with"),
-        (1, 1, "one dataset and one run tell nothing about others"),
+        (1, 1, "one dataset and one run say nothing about others"),
     ],
 )
 def test_the_mixed_interval_says_what_it_holds_for(made, datasets, runs, method):

@@ -90,9 +90,9 @@ def test_small_and_undefined_bins_show_their_n_only() -> None:
 
 def test_columns_of_different_lengths_are_refused() -> None:
     """They are no table."""
-    with pytest.raises(UsageError, match="are not one table"):
+    with pytest.raises(UsageError, match="do not form a table"):
         by_length("mean", WORDS, BEFORE[:-1], RUNS)
-    with pytest.raises(UsageError, match="one run at least"):
+    with pytest.raises(UsageError, match="one run"):
         by_length("mean", WORDS, BEFORE, [])
 
 

@@ -280,7 +280,7 @@ def test_a_model_that_draws_as_it_pleases(tmp_path):
 
     with StubServer(chat=paraphrasing(), check=check) as stub:
         model = opened(stub, tmp_path)
-        with pytest.warns(RuntimeWarning, match="does not take"):
+        with pytest.warns(RuntimeWarning, match="does not accept"):
             rows = written(model)
         assert stub.requests["/v1/chat/completions"] < len(TEXTS) + 140
     assert {row.outcome for row in rows} == {"ok"}

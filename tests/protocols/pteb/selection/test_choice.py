@@ -57,7 +57,7 @@ def test_ties_go_to_the_faster():
         [slow, fast, Candidate("unknown", 4.5, 0.804), Candidate("less", 4.5, 0.79, 0.1)]
     )
     assert found.selected == "fast"
-    assert found.because == "an edit distance of 0.80, as 2 others, and the shortest runtime"
+    assert found.because == "an edit distance of 0.80, tied with 2 others, and the shortest runtime"
 
 
 @given(
@@ -85,8 +85,8 @@ def test_the_front(values):
 def test_the_rule_is_said():
     """With its numbers."""
     assert str(SelectionRule()) == (
-        "Among candidates with a mean similarity of at least 4 and an edit distance of at least 0.1 (those below it "
-        "copy), the largest edit distance; ties (to two decimals) go to the shorter runtime."
+        "Among candidates with a mean similarity of at least 4 and an edit distance of at least 0.1 (below that, "
+        "they copy), the largest edit distance; ties (to two decimals) go to the shorter runtime."
     )
     with pytest.raises(AttributeError):
         SelectionRule().similarity = 3  # type: ignore[misc]

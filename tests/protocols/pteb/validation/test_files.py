@@ -78,7 +78,7 @@ def test_rows_and_texts_that_spreadsheets_reshape_are_understood(tmp_path, write
         ([row(pair="")], r"r\.csv:2: the row has no pair_id"),
         ([row(rater="")], r"r\.csv:2: the row has no rater_id"),
         ([row(), row(rating="3")], r"r\.csv:3: a has already rated the pair fra-001 .*r\.csv:2"),
-        ([{**row(), "text": "another text"}], r"r\.csv:2: the texts are not those of the pair fra-001"),
+        ([{**row(), "text": "another text"}], r"r\.csv:2: the texts differ from those of the pair fra-001"),
         ([{"pair_id": "fra-001", "rating": "3"}], r"r\.csv: there is no column 'rater_id'"),
     ],
 )

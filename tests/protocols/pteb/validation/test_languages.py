@@ -128,7 +128,7 @@ def test_over_five_percent_of_pairs_without_a_rating_there_is_no_verdict():
     assert (one.accepted, one.rated) == (True, 38)
     one, total = results_of(enough[:-1], items, per_pair=1)
     assert (one.accepted, one.mean) == (None, None)
-    assert one.reason == "3 of 40 pairs have no rating that counts (over 5%, so no verdict)"
+    assert one.reason == "3 of 40 pairs have no valid rating (over 5%, so no verdict)"
     assert (total.accepted, total.mean, total.reason) == (None, None, "no verdict on fra")
 
 

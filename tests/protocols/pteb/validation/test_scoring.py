@@ -177,10 +177,10 @@ def test_doubts_about_a_verdict_are_told(draw, fill):
     fill(study, said)
     told = scoring.score_study(read_study(study.path)).warnings
     assert (
-        "The threshold is within the interval of fra: with other pairs the verdict could be the opposite."
+        "The threshold is within the interval of fra: with other pairs, the verdict could be the opposite."
         in told
     )
-    assert any(one.startswith("The raters of fra may agree no better than by chance (alpha ") for one in told)
+    assert any(one.startswith("The raters of fra may agree no better than chance (alpha ") for one in told)
     assert not any("deu" in one or "swa" in one for one in told if "fewer pairs" not in one)
 
 
@@ -256,7 +256,7 @@ def test_the_command_line(paraphrases, tmp_path, fill):
     arguments = ["sample", str(paraphrases.path), "--langs", "fra,deu", "--pairs", "12", "--out", str(out)]
     done = runner.invoke(validation, arguments, catch_exceptions=False)
     assert done.exit_code == 0
-    assert "24 pairs drawn for 2 ratings each; the rules are sealed." in done.output
+    assert "24 pairs drawn for 2 ratings each; the rules are fixed." in done.output
     study = read_study(out)
     assert study.facts["sha256"]["rules.json"] in done.output
     fill(study, spoilt)

@@ -630,7 +630,7 @@ def test_a_report_that_cannot_be_read(study: Study, tmp_path: Path) -> None:
     bare = [
         {k: v for k, v in row.items() if not k.startswith("META_")} for row in _report(study, pairs, ("p1",))
     ]
-    with pytest.raises(DataError, match="which pair a line is of"):
+    with pytest.raises(DataError, match="which pair a line belongs to"):
         _read(study, _write(tmp_path / "bare.csv", bare))
 
 

@@ -104,7 +104,11 @@ def test_thirty_valid_ratings_are_no_proof_that_all_are() -> None:
 
 @pytest.mark.parametrize(
     ("said", "why"),
-    [([1.0] * 10, "20 are the fewest"), ([0.0] * 18 + [1.0] * 4, "4 of 22 rated are valid"), ([], "0 rated")],
+    [
+        ([1.0] * 10, "at least 20 are needed"),
+        ([0.0] * 18 + [1.0] * 4, "4 of 22 rated are valid"),
+        ([], "0 rated"),
+    ],
 )
 def test_too_few_ratings_give_a_reason(said: list[float], why: str) -> None:
     made = units([1.0] * 40, [0.5] * 40)
@@ -116,7 +120,7 @@ def test_too_few_ratings_give_a_reason(said: list[float], why: str) -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(UsageError, match="do not fit"):
+    with pytest.raises(UsageError, match="do not match"):
         valid_change("mean", units([1.0], [1.0]), RatedItems(np.array([0]), np.array([1.0, 0.0])))
     with pytest.raises(UsageError, match="gold"):
         valid_change("spearman", units([1.0] * 30, [1.0] * 30), everything([1.0] * 30))

@@ -201,7 +201,7 @@ def test_items_that_were_not_drawn_first_are_told(tmp_path: Path) -> None:
         ([("x", "first", "perhaps")], "a", "yes, no or"),
         ([("q", "first", "yes")], "a", "no first of the item 'q'"),
         ([("x", "third", "yes")], "a", "no third of the item 'x'"),
-        ([("x", "first", "yes")], "another text", "not those of the run"),
+        ([("x", "first", "yes")], "another text", "from those of the run"),
         ([("x", "first", "yes"), ("x", "first", "no")], "a", "twice"),
     ],
 )

@@ -90,9 +90,9 @@ def test_damage_in_the_middle_is_told(tmp_path: Path, broken: str) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"seed": 8}, "it was started with another seed; 4 answers are discarded"),
-        ({"engine": "bayes", "seed": 8}, "another engine and seed"),
-        ({"more": 1}, "another more"),
+        ({"seed": 8}, "it was started with a different seed; 4 answers are discarded"),
+        ({"engine": "bayes", "seed": 8}, "different engine and seed"),
+        ({"more": 1}, "different more"),
     ],
 )
 def test_a_log_of_something_else_is_begun_anew(tmp_path: Path, change: dict[str, object], said: str) -> None:

@@ -150,7 +150,7 @@ def test_a_later_run_is_graded_and_no_more(
 def test_a_run_of_other_data_is_refused(corpus: Path, grades: str) -> None:
     run = make(corpus, grades)
     path = write_run(corpus.parent / "other.trec", [("Q0", "x"), ("Z", "tea.md#1")])
-    with pytest.raises(DataError, match="no passage of this golden set"):
+    with pytest.raises(DataError, match="no passage from this golden set"):
         make(corpus, grades, add_runs=[path])
     assert run.path.exists()
 

@@ -409,15 +409,15 @@ def test_the_judge_is_looked_at_by_place():
             for one in passages
         ]
     off = {one.said: one for one in score_check(every, said).off}
-    bands = {name: one for name, one in off.items() if name.startswith("at places")}
+    bands = {name: one for name, one in off.items() if name.startswith("at ranks")}
     assert {name: one.n for name, one in bands.items()} == {
-        "at places 1 to 3": 30,
-        "at places 4 to 10": 70,
-        "at places 11 to 30": 20,
+        "at ranks 1 to 3": 30,
+        "at ranks 4 to 10": 70,
+        "at ranks 11 to 30": 20,
     }
     assert [one.mean for one in bands.values()] == [0.5, 0.0, 0.0]
-    first = bands["at places 1 to 3"]
+    first = bands["at ranks 1 to 3"]
     assert 0 < first.low < 0.5 < first.high
     assert off["all"].mean == pytest.approx(0.5 * 30 / 120)
     top = [one for one in said if one.place <= 3]
-    assert not any(one.said.startswith("at places") for one in score_check(every, top).off)
+    assert not any(one.said.startswith("at ranks") for one in score_check(every, top).off)

@@ -264,7 +264,7 @@ def test_kept_answers_that_do_not_fit_go_from_there_on(tmp_path: Path) -> None:
     total = len(refined(whole, "Q0").calls)
     assert len(judge.asked) == total - 3
     assert warnings == [
-        f"Q0: {total - 3} kept answers, from round 3 on, belong to other requests; they are discarded."
+        f"Q0: {total - 3} stored answers, from round 3 on, belong to other requests; they are discarded."
     ]
 
 
@@ -330,7 +330,10 @@ def test_an_answer_that_is_no_order_fails_the_query() -> None:
     found = run(refinement(Broken()), pools(1))
     failure = found["Q0"]
     assert isinstance(failure, Failure)
-    assert failure.reason == "fake ordered 5 passages as (0, 0, 1, 2, 3). A judge returns each place once."
+    assert (
+        failure.reason
+        == "fake ordered 5 passages as (0, 0, 1, 2, 3). A judge must return each position once."
+    )
 
 
 def test_what_a_repaired_answer_left_out_comes_last_by_grade() -> None:

@@ -104,7 +104,7 @@ def test_what_has_no_grade_or_is_not_done_counts_nothing():
         ({"rank_agreement": Estimate(0.47, 0.41, 0.53, 900)}, "47% of pairs"),
         ({"rank_agreement": Estimate(0.56, 0.49, 0.63, 900)}, "56% of pairs"),
         ({"repeated": Repeated(40, 4, kappa=CHANCE)}, "agrees with itself"),
-        ({"human": (check(CHANCE),)}, "AT CHANCE"),
+        ({"human": (check(CHANCE),)}, "WITH A PERSON NO BETTER THAN CHANCE"),
         ({"labels": {"grade4plus5_pool_prevalence_median_percent": 70.0}}, "70%"),
     ],
 )
@@ -121,7 +121,7 @@ def test_a_few_repeats_leave_chance_open_and_no_more():
         (warning,) = judge_warnings(golden(repeated=repeated))
         assert ("close to random" in warning) == proof
         (warning,) = judge_warnings(golden(human=(check(figure),)))
-        assert ("IS AT CHANCE" in warning) == proof
+        assert ("AGREES WITH A PERSON NO BETTER THAN CHANCE" in warning) == proof
 
 
 def test_a_good_judge_is_not_warned_about():

@@ -180,8 +180,8 @@ def test_too_few_answers_say_nothing_of_noise() -> None:
 def test_notes_are_sentences() -> None:
     """A favour that is sure is named, one that is not is said not to be seen."""
     favour, circles, shown = judge_notes([answers(seed, noise=0.5, bias=0.6) for seed in range(5)])
-    assert favour.startswith("The judge favours what is shown first: passages shown first rank +")
-    assert "form a circle" in circles
+    assert favour.startswith("The judge favours passages shown first: passages shown first rank +")
+    assert "form a cycle" in circles
     assert shown.startswith("A passage was shown ")
     assert judge_notes([answers(seed, noise=0.3) for seed in range(5)])[0].startswith("No position bias is")
 

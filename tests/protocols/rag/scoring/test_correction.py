@@ -254,7 +254,7 @@ def test_grades_of_other_passages_are_refused(tmp_path) -> None:
     others = {query: {f"x{doc}": grade for doc, grade in docs.items()} for query, docs in JUDGED.items()}
     with pytest.raises(DataError, match=r"no document of the run is judged .*such as 'x"):
         scored(tmp_path, others)
-    with pytest.raises(DataError, match="graded by people and by the judge"):
+    with pytest.raises(DataError, match="graded by both people and the judge"):
         scored(tmp_path, JUDGED, others)
 
 

@@ -59,9 +59,9 @@ def test_grade_maps(
         (
             (1, 2),
             "binary",
-            r":2: the judgement is not in the grade map binary .*0, 1; found 2.*No map is sure",
+            r":2: the judgement is not in the grade map binary .*0, 1; found 2.*No map certainly",
         ),
-        ((10, 20, 30), None, r":1: .*found 10.*No map is sure"),
+        ((10, 20, 30), None, r":1: .*found 10.*No map certainly"),
         ((-2, 0, 1, 2, 3), None, r":1: .*--grades -2=1,0=1,1=2,2=3,3=4"),
         ((1, 1, 1), None, r":1: every judgement is 1.*--grades binary"),
         ((-1, -1), "cranfield", r"the grade map leaves no judgement"),
@@ -124,7 +124,8 @@ def test_judged_twice(tmp_path: Path) -> None:
     assert (found.frame.rows(), found.repeated) == ([("q", "a", 5), ("q", "b", 1)], 1)
     path.write_text("q 0 a 5\nq 0 b 1\n\nq 0 a 4\n")
     with pytest.raises(
-        DataError, match=r"q.trec:4: query 'q' and document 'a' are judged twice.*expected 5.*found 4"
+        DataError,
+        match=r"q.trec:4: query 'q' and document 'a' have two different judgements.*expected 5.*found 4",
     ):
         map_grades(read_qrels(path), None)
 

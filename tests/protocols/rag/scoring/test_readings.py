@@ -139,7 +139,7 @@ def test_a_reranking_is_seen() -> None:
     better = {query: docs[::-1] for query, docs in poor.items()}
     [found] = [one for one in reading({"first": poor, "then": better}).guidance if one.knob == "reranker"]
     assert found.status == "holds"
-    assert "then orders the documents of first again" in found.text
+    assert "then reorders the documents of first" in found.text
     [turned] = [one for one in reading({"then": better, "first": poor}).guidance if one.knob == "reranker"]
     assert turned.status == "does not hold"
     assert "less" in turned.text

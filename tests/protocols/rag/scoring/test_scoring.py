@@ -152,7 +152,7 @@ def test_a_query_that_a_run_lacks_has_retrieved_nothing() -> None:
     facts = found.record.runs[0]
     assert (facts.missing, facts.unknown, facts.queries) == (1, 1, 1)
     notes = {note.kind: note.text for note in found.record.notes}
-    assert "r lacks 1 of 2 judged queries: they count as having retrieved nothing." in notes["missing"]
+    assert "r lacks 1 of 2 judged queries: they count as empty results." in notes["missing"]
     assert "1 query without judgements" in notes["unknown"]
 
 

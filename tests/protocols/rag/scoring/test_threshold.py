@@ -93,7 +93,7 @@ def test_numbers_made_from_ranks_are_no_scores(
     ]
     path.write_text("".join(json.dumps(answer) + "\n" for answer in answers))
     request = RunCalibrationRequest(replace(files, runs=(str(path),)))
-    with pytest.raises(DataError, match="no scores that a threshold could be set on"):
+    with pytest.raises(DataError, match="no scores to set a threshold on"):
         calibrate_runs(request, tmp_path / "run")
     assert not (tmp_path / "run" / "manifest.json").exists()
 
@@ -164,8 +164,8 @@ def test_silence_is_told_on_the_terminal(files: ScoreRequest, tmp_path: Path) ->
     told = CliRunner().invoke(with_commands("calibrate"), words)
     assert told.exit_code == 0, told.output
     said = " ".join(told.output.split())
-    assert "both, near questions: answer where the reranker's best score is above" in said
-    assert "both, far questions: answer where" in said
+    assert "both, near questions: answer if the reranker's best score is above" in said
+    assert "both, far questions: answer if" in said
     assert "160 of 281 questions have no answer" in said
     rows = read_record(tmp_path / "run").rows
     assert rows["answers", "qrels", "near", "score", "both", "silence_threshold"].value is None

@@ -166,7 +166,7 @@ def test_a_generator_is_timed_or_assumed(tmp_path):
         "{output_tokens: 9}",
         "{model: 'ollama:m', ttft_ms: 1, tokens_per_second: 1}",
     ):
-        with pytest.raises(UsageError, match=r"sweep.yaml:3: A generator is timed or assumed"):
+        with pytest.raises(UsageError, match=r"sweep.yaml:3: A generator is either timed or assumed"):
             read_config(_written(tmp_path, LEAST + f"generator: {wrong}\n"))
 
 
@@ -187,7 +187,7 @@ def test_bundled_files_have_names(tmp_path, monkeypatch):
     assert found.base == Path()
     Path("paper").write_text(LEAST)
     assert read_config(Path("paper")).k == (50,)
-    with pytest.raises(UsageError, match="bundled: paper"):
+    with pytest.raises(UsageError, match="bundled one: paper"):
         read_config(Path("papers"))
 
 

@@ -115,7 +115,7 @@ def test_late_chunks_know_what_it_is(tmp_path: Path) -> None:
     assert late.quality["nDCG@3"].mean() > plain.quality["nDCG@3"].mean() + 0.2
     reasons = {gone.configuration.id: gone.reason for gone in sweep.skipped}
     assert "minilm" in reasons["wordllama/flat/k10/dense/chunk=9?context=late"]
-    assert "words" in reasons["bm25/k10/sparse/chunk=9?context=late"]
+    assert "BM25" in reasons["bm25/k10/sparse/chunk=9?context=late"]
     assert not any(gone.failed for gone in sweep.skipped)
     # Another folder finds all vectors in the cache.
     eb.rag.sweep(config, out=tmp_path / "other")

@@ -38,7 +38,7 @@ def test_modes_that_speak_of_reranking():
     ]
     reasons = {(one.mode, one.reranker): why for one, why in found.senseless.items()}
     assert reasons.keys() == {("dense", "x"), ("dense", "y"), ("hybrid", "none")}
-    assert "takes no reranker" in reasons["dense", "x"]
+    assert "uses no reranker" in reasons["dense", "x"]
     assert "needs a reranker" in reasons["hybrid", "none"]
 
 

@@ -113,7 +113,8 @@ QUESTION = "How well does the passage answer the question?"
 
 
 def test_grading_by_keyboard(tmp_path: Path, visit: Callable[..., Any]) -> None:
-    """From the welcome page over practice until it is decided, without a mouse; every page reads well and asks nobody
+    """From the welcome page over practice until it is decided, without a mouse; every page reads well and asks no
+    questions
     but its server."""
     pytest.importorskip("axe_playwright_python")
     serving = Serving(made_study(tmp_path / "study"), until_decided=True)

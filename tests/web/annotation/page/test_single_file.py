@@ -66,7 +66,7 @@ def test_who_and_what_is_refused(tmp_path: Path) -> None:
     """A name that no file could have, and a folder without a study."""
     folder = write_made_study(tmp_path / "study", "pairs")
     for name in ("../ann", "", "a b", "x" * 99):
-        with pytest.raises(UsageError, match="cannot name an annotator"):
+        with pytest.raises(UsageError, match="cannot be an annotator"):
             write_single(folder, name, tmp_path / "x.html")
     with pytest.raises(DataError, match="no study"):
         write_single(tmp_path, "ann", tmp_path / "x.html")

@@ -34,7 +34,7 @@ _MAIN: Mapping[str, str] = {
     "reranking": RELEVANT,
 }
 _STATUSES = ("draft", "discarded", "submitted")
-_NO_STATUS = "responses without a status are taken as submitted; a flat export (flatten=True) marks drafts"
+_NO_STATUS = "responses without a status count as submitted; a flat export (flatten=True) marks drafts"
 
 
 def read_argilla(path: Path, folder: StudyFolder) -> FileIntake:
@@ -47,7 +47,7 @@ def read_argilla(path: Path, folder: StudyFolder) -> FileIntake:
     taken = FileIntake()
     document = read_document(path, MEND)
     if not is_argilla(document):
-        raise DataError("These are not records of Argilla", path=path, mend=MEND)
+        raise DataError("These are not Argilla records", path=path, mend=MEND)
     users = _read_users(path.parent / USERS)
     items = {item.id: item for item in folder.items}
     for number, record in enumerate(list_records(document), start=1):
@@ -110,7 +110,7 @@ def _read_value(task: StudyTask, payload: Mapping[str, Any], answer: Any, at: An
     # Argilla has no choice that excludes the others.
     if NONE in answer and len(answer) > 1:
         raise at.fault(
-            'documents are marked relevant, and so is "none of them"',
+            'documents are marked relevant, but "none of them" is marked too',
             found=repr(answer)[:60],
             mend="Correct it there.",
         )
@@ -390,7 +390,7 @@ def _flat_responses(record: Mapping[str, Any], at: AnswerPlace) -> Iterator[_Use
         if statuses is None and isinstance(row, list):
             lists[2] = [None] * len(row)
         if not all(isinstance(row, list) for row in lists) or len({len(row) for row in lists}) > 1:
-            raise at.fault(f"{key} has not one user and status for each response", mend=MEND)
+            raise at.fault(f"{key} does not have one user and status for each response", mend=MEND)
         for value, user, status in zip(*lists, strict=True):
             yield _UserAnswer(str(user or ""), key.removesuffix(".responses"), value, str(status or ""))
 

@@ -97,7 +97,7 @@ def read_csv(path: Path) -> FileIntake:
                 continue
             if len(cells) != len(header):
                 raise at.fault(
-                    "the row does not have as many cells as the header", expected=str(len(header)),
+                    "the row and the header differ in their number of cells", expected=str(len(header)),
                     found=str(len(cells)), mend=_MEND
                 )  # fmt: skip
             _take_row(dict(zip(header, map(_unquote_cell, cells), strict=True)), at, taken)
@@ -156,7 +156,7 @@ def _take_row(row: Mapping[str, Any], at: AnswerPlace, taken: FileIntake) -> Non
 def _check_header(header: list[str], path: Path, taken: FileIntake) -> None:
     missing = [name for name in ("item_id", "value") if name not in header]
     if missing or len(set(header)) < len(header):
-        what = f"There is no column {missing[0]}" if missing else "Two columns have one name"
+        what = f"There is no column {missing[0]}" if missing else "Two columns have the same name"
         raise DataError(what, path=path, line=1, found=", ".join(header)[:80], mend=_MEND)
     if unused := [name for name in header if name not in COLUMNS]:
         taken.remarks.append(f"{path.name}: unused columns: {', '.join(unused)}")
@@ -232,7 +232,7 @@ def export(
     """
     folder = read_study(study)
     if profiles and form not in ("csv", "jsonl"):
-        raise UsageError(f"The format {form} has no place for profiles.", mend="Use csv or jsonl.")
+        raise UsageError(f"The format {form} cannot contain profiles.", mend="Use csv or jsonl.")
     if not exposed:
         check_independent(folder)
     chosen = [folder.task(name) for name in dict.fromkeys(tasks)] or list(folder.study.tasks)
@@ -260,7 +260,7 @@ def export(
 def _profiles_of_rows(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> Profiles:
     """Of those whose answers are written."""
     if not folder.study.profile:
-        raise UsageError("The study asks nobody about themselves.", mend="Leave --profiles out.")
+        raise UsageError("The study asks no questions about the annotators.", mend="Leave --profiles out.")
     names = set(_list_annotators(rows))
     return {name: profile for name, profile in read_profiles(folder).items() if name in names}
 
@@ -269,7 +269,7 @@ def _write_tool_files(
     folder: StudyFolder, form: Form, tasks: Sequence[StudyTask], rows: Sequence[AnnotationRow], out: Path
 ) -> list[Path]:
     if out.is_file():
-        raise UsageError(f"{out} is a file.", mend="Name a folder: each task gets files of its own.")
+        raise UsageError(f"{out} is a file.", mend="Name a folder: each task gets its own files.")
     files: dict[str, str] = {}
     for task in tasks:
         files |= (_label_studio if form == "label-studio" else _argilla_files)(folder, task, rows)

@@ -45,7 +45,7 @@ class AnnotatorNames:
         plain = [pair for pair in given if "=" not in pair]
         if len(plain) > 1:
             raise UsageError(
-                f"{len(plain)} annotators are named, but not which file is whose.",
+                f"{len(plain)} annotators are named, but it is unclear which file belongs to whom.",
                 mend="Write --annotator 3=ann.",
             )
         pairs = (pair.partition("=") for pair in given if "=" in pair)
@@ -94,7 +94,7 @@ def _check_row(
             mend="Give answers to this study: its ids are in items.jsonl.",
         )
     if not annotator:
-        raise answer.at.fault("nobody is named as annotator", mend="Say who it was: --annotator NAME.")
+        raise answer.at.fault("no annotator is named", mend="Say who it was: --annotator NAME.")
     if not _NAME.fullmatch(annotator):
         raise answer.at.fault(
             "the annotator's name is too long or not plain text", found=repr(annotator)[:60]
@@ -146,7 +146,7 @@ def check_profiles(
                 file.leave_out("profile, which the study does not ask for")
                 continue
             if not name:
-                raise at.fault("nobody is named as annotator", mend="Say who it was: --annotator NAME.")
+                raise at.fault("no annotator is named", mend="Say who it was: --annotator NAME.")
             try:
                 profiles.setdefault(name, {}).update(check_profile(folder.study, profile))
             except DataError as error:
@@ -348,7 +348,7 @@ def import_files(
     if not answers:
         why = "; ".join(f"{count} {what}" for what, count in left_out.items())
         raise DataError(
-            "There is no answer to take", path=files[0], found=why, mend="Give files with answers."
+            "There is no answer to import", path=files[0], found=why, mend="Give files with answers."
         )
     rows = check_rows(folder, [answer for answer in answers if not answer.decides], names)
     decided = check_rows(folder, [answer for answer in answers if answer.decides], names)
@@ -388,8 +388,8 @@ def _keep_rows(
     people = before | {row.annotator_id for row in rows}
     if both := sorted({row.annotator_id for row in decided} & people):
         raise UsageError(
-            f"{both[0]} annotated this study, and is now to adjudicate it.",
-            mend="Have somebody else adjudicate, or give another name: --annotator OLD=NEW.",
+            f"{both[0]} annotated this study, and cannot also adjudicate it.",
+            mend="Have someone else adjudicate, or use another name: --annotator OLD=NEW.",
         )
     replaced = check_new(folder, rows, replace=replace)
     written = write_rows(folder, rows)

@@ -74,7 +74,7 @@ def _clustering_view(view: ET.Element, task: StudyTask) -> str:  # noqa: ARG001 
     _add_text(view, "text")
     _add_tag(
         view, "TextArea", name=GROUP, toName="text", maxSubmissions="1", editable="true", rows="1", required="true",
-        placeholder="The same word or number for texts of one topic"
+        placeholder="The same word or number for texts on one topic"
     )  # fmt: skip
     return "text"
 

@@ -83,13 +83,15 @@ def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[L
             rows.append(row)
         kinds = {(row.model, row.mode) for row in rows}
         if len(kinds) > 1:
-            raise DataError("The file holds answers of several models or modes", path=path, mend="Split it.")
+            raise DataError(
+                "The file contains answers from several models or modes", path=path, mend="Split it."
+            )
         if rows:
             tables.append(LlmAnswers(rows[0].model, rows[0].mode, tuple(rows)))
     return tuple(tables)
 
 
-_MEND = "Delete the file, or ask again with --replace."
+_MEND = "Delete the file, or request new answers with --replace."
 Key = tuple[str, int]
 """Item and run."""
 
@@ -239,7 +241,8 @@ def _answer_mode(task: TaskSpec, rows: Sequence[LlmRow]) -> Mode:
     modes = {row.mode for row in rows}
     if len(modes) != 1:
         raise UsageError(
-            f"There are answers of {len(modes)} modes to {task.name}.", mend="Give those of one file."
+            f"There are answers in {len(modes)} modes for {task.name}.",
+            mend="Give the answers from one file.",
         )
     return modes.pop()
 
@@ -286,7 +289,7 @@ def _order_scores(row: LlmRow, n: int, where: str) -> tuple[int, ...]:
     order = list(range(n)) if row.status == "unparsed" else row.value
     if not isinstance(order, list | tuple) or sorted(map(str, order)) != sorted(map(str, range(n))):
         raise DataError(
-            f"{where} is {row.value!r}.", mend=f"It must be the places 0 to {n - 1} in some order."
+            f"{where} is {row.value!r}.", mend=f"It must be the positions 0 to {n - 1} in some order."
         )
     places = {int(place): rank for rank, place in enumerate(order)}
     return tuple(n - places[place] for place in range(n))

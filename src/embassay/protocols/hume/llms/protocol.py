@@ -107,8 +107,8 @@ def decide_task(
         )
     if short := [item for item, drawn in draws.items() if len(drawn) < 2]:
         raise UsageError(
-            f"{task}: the model has one answer to {short[0]}, and one answer cannot disagree with itself.",
-            mend="Ask for more: embassay hume annotate STUDY --llm NAME --runs 3.",
+            f"{task}: the model has only one answer to {short[0]}, and one answer cannot disagree with itself.",
+            mend="Request more: embassay hume annotate STUDY --llm NAME --runs 3.",
         )
     why: dict[str, Why] = {item: _draws_state(family, drawn, options) for item, drawn in draws.items()}
     agreed = [item for item, state in why.items() if state == "agreed"]
@@ -428,9 +428,9 @@ def _open_answers(work: AnnotationWork, annotator: LlmAnnotator, *, fresh: bool)
         now = json.loads(to_json(work.settings(annotator)))
         if differing := [name for name in now if before.get(name) != now[name]]:
             raise UsageError(
-                f"{path} holds answers made with other settings: {', '.join(differing)} was "
+                f"{path} contains answers made with other settings: {', '.join(differing)} was "
                 f"{_brief_settings(before, differing)}, now {_brief_settings(now, differing)}.",
-                mend="Ask again with --replace, or repeat the old settings to resume.",
+                mend="Request new answers with --replace, or repeat the old settings to resume.",
             )
     file = AnswerFile(path, work.folder, fresh=fresh)
     _write_settings(work, annotator, file)

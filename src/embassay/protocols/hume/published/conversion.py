@@ -227,7 +227,7 @@ def merge_people(
         families = ", ".join(sorted(POOLED_FIRST))
         raise UsageError(
             "Result files contain no answers that could be pooled.",
-            mend=f"Use paper, which pools {families}; or mean, or first.",
+            mend=f"Use paper (which pools {families}), mean or first.",
         )
     # By identity: people of another revision are the same in every other respect.
     people = {id(evaluation) for evaluation in select_human_evaluations(evaluations, study)}
@@ -249,7 +249,7 @@ def _check_names(models: Sequence[Model]) -> None:
         if count > 1:
             names = ", ".join(model.name for model in models if model.short == name)
             raise DataError(
-                f"{count} models are called {name}", found=names, mend="Give the results of one of them."
+                f"{count} models are called {name}", found=names, mend="Give the results of only one of them."
             )
 
 

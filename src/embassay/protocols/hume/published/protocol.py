@@ -58,7 +58,7 @@ from embassay.runs.folder import RunFolder, digest_json
 from embassay.stats import Estimate
 
 TITLE = "HUME, published results"
-APART = "its classification and clustering use another method"
+APART = "its classification and clustering use a different method"
 _HEADER = "dataset,lang,human,"
 
 
@@ -118,7 +118,7 @@ def read_published(request: PublishedRequest) -> PublishedResults:
     llms = read_llm_scores(_llm_files(request.llm_scores), held) if request.llm_scores else None
     more = other_systems(evaluations, held) if request.models == "study" else []
     if more:
-        notes = (*notes, f"Not part of the study, and so in no table: {', '.join(more)}.")
+        notes = (*notes, f"Not part of the study, so not in any table: {', '.join(more)}.")
     return PublishedResults(held, evaluations, llms, notes)
 
 
@@ -129,7 +129,7 @@ def with_evaluated(found: PublishedResults, own: EvaluatedSystems) -> PublishedR
     """
     if found.study.source == SOURCE:
         raise UsageError(
-            "These results belong to a study other than HUME's, whose items are not known here.",
+            "These results belong to a study other than HUME's, so their items are unknown.",
             mend="Leave -s out; or score a study of your own: embassay hume score STUDY -s NAME.",
         )
     pairs = {(pair.dataset, pair.lang) for pair in found.study.pairs}
@@ -137,8 +137,8 @@ def with_evaluated(found: PublishedResults, own: EvaluatedSystems) -> PublishedR
     lacking = {name: len(pairs) - sum(score.system == name for score in scores) for name in own.systems}
     notes = (
         (
-            f"{name} has a score on {len(pairs) - missing} of {len(pairs)} pairs: it is in table 8 and in "
-            "the tables by pair, and has no mean."
+            f"{name} has a score on {len(pairs) - missing} of {len(pairs)} pairs: it is in table 8 and the tables "
+            "by pair, but has no mean."
         )
         for name, missing in lacking.items()
         if missing
@@ -231,7 +231,7 @@ def _llm_files(given: Sequence[str]) -> list[Path]:
             )  # fmt: skip
         files += of_path
     if len(set(files)) < len(files):
-        raise UsageError("A file of --llm-scores is given twice.", mend="Give every file once.")
+        raise UsageError("A file in --llm-scores is given twice.", mend="Give every file once.")
     return files
 
 
@@ -283,7 +283,7 @@ def derive_study(evaluations: Sequence[Evaluation], human: str) -> PublishedStud
     if len(revisions) > 1:
         raise DataError(
             f"The results contain people in {len(revisions)} revisions", found=", ".join(revisions),
-            mend="Give the files of one revision."
+            mend="Give the files of only one revision."
         )  # fmt: skip
     names = dict.fromkeys(person.dataset for person in people)
     datasets = tuple(

@@ -260,7 +260,7 @@ def by_pair(evaluations: Iterable[Evaluation]) -> Mapping[tuple[str, str], Evalu
             raise DataError(
                 f"{evaluation.system} has two results for {evaluation.dataset} ({evaluation.lang})",
                 found=f"revisions {earlier.revision} and {evaluation.revision}",
-                mend="Keep the results of one revision.",
+                mend="Keep the results of only one revision.",
             )
     return pairs
 
@@ -306,7 +306,7 @@ def correlate_series(
 def agreement_against_gap(ranks: Sequence[PeopleRank]) -> Correlation:
     """Agreement of people against best model minus people, over the pairs that have an agreement.
 
-    Below 0: models stand above people where people agree least. Ours, not the paper's. Source: spec hume, section 8.
+    Below 0: models are above people where people agree least. Ours, not the paper's. Source: spec hume, section 8.
     """
     known = [(rank.agreement, -rank.gap()) for rank in ranks if rank.agreement is not None]
     return correlate_series([agreement for agreement, _ in known], [lead for _, lead in known])

@@ -100,7 +100,7 @@ def _parse_table(path: Path) -> tuple[list[str], Iterable[tuple[int, list[str]]]
     for line, row in body:
         if len(row) != len(header):
             raise DataError(
-                "A row does not have as many cells as the header",
+                "A row and the header differ in their number of cells",
                 path=path, line=line, expected=str(len(header)), found=str(len(row)), mend=_MEND
             )  # fmt: skip
     return header, body
@@ -242,7 +242,7 @@ DATASET_TABLES: dict[Family, int] = {"clustering": 4, "classification": 5, "rera
 OVERALL, COUNTS = "overall", "n_datasets"
 _DIFFERS = (
     "As in the paper, every language in a result file counts, even one that nobody annotated: French, in the files of "
-    "12 of its 13 models. Those means cannot be compared with Human; see the table by the study's languages."
+    "12 of its 13 models. Those means cannot be compared with Human; see the table for the study's languages."
 )
 
 
@@ -359,8 +359,8 @@ def models_table(study: PublishedStudy | None = None) -> ColumnTable:
     return ColumnTable.of(
         "hume_table9", "HUME table 9: models", (study or paper_study()).models, text("model", "name"),
         number("parameters_millions", decimals=1),
-        note=("The paper's table leaves out stella_en_1.5B_v5, though it is in all its results; its size "
-            "is not given."),
+        note=("The paper's table leaves out stella_en_1.5B_v5, although it is in all its results; its size is not "
+            "stated."),
     )  # fmt: skip
 
 
@@ -440,7 +440,8 @@ def overall_table(matrix: ScoreMatrix) -> ColumnTable:
         "hume_overall", "HUME: overall", rank_places(matrix), whole("rank"), text("system"), points("overall"),
         whole("rank_by_dataset", lambda place: by_dataset[place.system].rank),
         points("overall_by_dataset", lambda place: by_dataset[place.system].overall),
-        note=f"Overall is the mean over {len(matrix.pairs)} pairs. By dataset, every dataset weighs the same instead.",
+        note=f"Overall is the mean over {len(matrix.pairs)} pairs. By dataset, every dataset has the same weight "
+            "instead.",
     )  # fmt: skip
 
 

@@ -134,7 +134,7 @@ def read_answered(
     if anyone and not any(annotations for task in found for annotations in task.answers.values()):
         raise DataError(
             f"Nobody has annotated {folder.path}" + (f" ({', '.join(map(str, files))})." if files else "."),
-            mend="Collect answers with `embassay hume serve`, bring them with `embassay hume import`, or ask a "
+            mend="Collect answers with `embassay hume serve`, import them with `embassay hume import`, or use a "
             "language model with `embassay hume annotate`.",
         )
     return tuple(found)

@@ -66,11 +66,11 @@ def gap_table(summary: Summary) -> ColumnTable:
         f" {len(models)} pairs are few: only large slopes are detected." if len(models) < FEW_PAIRS else ""
     )
     return ColumnTable.of(
-        "hume_gaps", "HUME: what goes with people minus the median model", _list_slopes(models),
+        "hume_gaps", "HUME: what is associated with people minus the median model", _list_slopes(models),
         text("property", "of.name"), text("per", "of.step"), whole("pairs"),
         *_slope_fields("alone", ""), *_slope_fields("joint", "joint_"), text("reason"),
-        note="Points per step, with HC3 intervals over pairs; joint holds the other properties. A property that goes "
-        f"with a gap need not cause it.{warning}",
+        note="Points per step, with HC3 intervals over pairs; joint controls for the other properties. A property "
+            f"associated with a gap need not cause it.{warning}",
     )  # fmt: skip
 
 

@@ -58,8 +58,8 @@ def _simulated_lines(summary: Summary) -> Iterator[str]:
         kinds = {annotator.kind for pair in summary.pairs for annotator in pair.annotators}
         who = "All" if kinds == {"simulated"} else "Some"
         yield (
-            f"**{who} annotators are simulated: scripts answered, not people.** Their scores show "
-            "that the measurement works; they tell nothing about people."
+            f"**{who} annotators are simulated: scripts answered, not people.** Their scores show that the "
+            "measurement works; they say nothing about people."
         )
 
 
@@ -129,7 +129,7 @@ def _advice_lines(summary: Summary) -> Iterator[str]:
 def _need_line(pair: PairRecord, need: SeparationNeed) -> str:
     if need.items is not None and need.items <= pair.n:
         return (
-            f"{numbers.format_counted(pair.n, 'item')} are enough to set {need.system} apart from "
+            f"{numbers.format_counted(pair.n, 'item')} are enough to distinguish {need.system} from "
             f"{name_answerers(pair)}."
         )
     ways = []
@@ -193,8 +193,8 @@ def _overall_findings(summary: Summary, who: str) -> Iterator[Finding]:
     leader = Claim(best.system, "most", "mean", others, best.mean.value)
     yield Finding(
         f"Over {numbers.format_counted(human.mean.n or len(summary.pairs), 'pair')} {who} score "
-        f"{POINTS.write_value(human.mean.value)}, place {place.n} of {place.of}; "
-        f"the best model, {leader.subject}, has {POINTS.write_value(leader.value or 0.0)}.",
+        f"{POINTS.write_value(human.mean.value)}, rank {place.n} of {place.of}; the best model, {leader.subject}, "
+        f"has {POINTS.write_value(leader.value or 0.0)}.",
         (place, people, leader),
     )
 
@@ -210,7 +210,7 @@ def _beyond_findings(every: Sequence[PairStanding], who: str) -> Iterator[Findin
     under = state_count("below", len(below), len(bounded))
     yield Finding(
         f"The best model is above the interval of {who} on {over.n} of {numbers.format_counted(over.of, 'pair')}, "
-        f"below it on {under.n}. Outside an interval is not a test.",
+        f"below it on {under.n}. Lying outside an interval is not a test.",
         (over, under),
     )
     noise = [pair for pair in above if pair.superhuman_on_noise]
@@ -267,7 +267,7 @@ def _lead_findings(summary: Summary) -> Iterator[Finding]:
     p = summary.agreement_against_gap_p
     tail = f", p {'' if p < 0.001 else '= '}{numbers.format_p_value(p)}" if p is not None else ""
     yield Finding(
-        f"Agreement and the lead of the best model go together with a Spearman correlation of "
+        f"Agreement and the best model's lead have a Spearman correlation of "
         f"{numbers.format_score(bar.value, 2)} over {bar.n} pairs{tail}: below 0, models lead where "
         "people agree least.",
         (state_value("agreement", "correlation with the lead", bar.value),),

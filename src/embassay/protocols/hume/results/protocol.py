@@ -186,7 +186,7 @@ def lay_out(out: Path, planned: Path | None = None) -> list[str]:
     if (out / "study.json").exists():
         if read_study(out).study.content != drawn.study.content:
             raise UsageError(
-                f"{out} holds other items of {SUITE} than there are now.",
+                f"{out} contains other items of {SUITE} than the current ones.",
                 mend="Choose another --out: scores on other items cannot be compared.",
             )
     else:
@@ -246,7 +246,7 @@ def _warn_of_other_sizes(tasks: Iterable[StudyTask]) -> Iterator[str]:
     if sizes:
         more = f" and {len(sizes) - 3} more" if len(sizes) > 3 else ""
         yield (
-            f"The items here are not those that people answered: {', '.join(sizes[:3])}{more}. Your "
+            f"The items here are not the ones that people answered: {', '.join(sizes[:3])}{more}. Your "
             "systems cannot be compared with people there; fetch the sets as published."
         )
 
@@ -256,7 +256,7 @@ def _task_dataset(task: StudyTask) -> PaperDataset:
     dataset = _by_member(paper_study()).get(task.source.dataset.partition("?")[0])
     if dataset is None:
         raise DataError(
-            f"{task.source.dataset!r} is not a set of HUME.", mend="Give the study of the suite hume."
+            f"{task.source.dataset!r} is not one of HUME's sets.", mend="Give the study of the suite hume."
         )
     return dataset
 

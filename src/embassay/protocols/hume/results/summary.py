@@ -179,7 +179,7 @@ def write_finished(
 
 
 OTHER_METHOD = (
-    "without vectors: classified and clustered by another method, not ranked with models that have vectors"
+    "without vectors: classified and clustered by a different method, not ranked with models with vectors"
 )
 LLM = "language models are compared with people on the pairs they answered"
 
@@ -249,7 +249,7 @@ def _summary_notes(plan: StudyPlan, pairs: Sequence[PairRecord], entered: Sequen
     notes = []
     nobody = [pair.name for pair in pairs if pair.human.value is None]
     if nobody:
-        notes.append(f"Nobody annotated {', '.join(nobody)}: not part of means, ranks and wins.")
+        notes.append(f"No one annotated {', '.join(nobody)}: not part of means, ranks and wins.")
     if plan.request.aggregation == "pooled" and any(
         choose_aggregation(pair.family, "pooled") != "pooled" for pair in pairs
     ):
@@ -375,7 +375,7 @@ def _pair_flags(of: AnsweredTask, counted: Answers) -> tuple[str, ...]:
     n, open_items = len(of.items), len(of.unanswered)
     flags = list(of.task.notes)
     if 0 < open_items < n:
-        flags.append(f"{open_items} of {n} items answered by nobody: left out for systems, too")
+        flags.append(f"{open_items} of {n} items answered by no one: also left out for systems")
     flags += [
         f"{worker.id} answered {worker.answered} of {n} items" + ("" if worker.id in counted else TOO_FEW)
         for worker in of.workers

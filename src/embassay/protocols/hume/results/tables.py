@@ -37,7 +37,7 @@ from embassay.protocols.hume.tables import (
 )
 from embassay.protocols.kernel.tables import ColumnTable, Value, interval_fields, number, points, text, whole
 
-SIMULATED = "The annotators are scripts that stand in for people: these numbers tell nothing about people."
+SIMULATED = "The annotators are scripts that stand in for people: these numbers say nothing about people."
 PARTLY = "Some of the annotators are scripts that stand in for people."
 
 
@@ -87,8 +87,8 @@ def conditions_table(tasks: Sequence[StudyTask], llms: Sequence[LlmAnswers], *, 
         [condition for task in tasks for condition in _task_conditions(task, modes, give_k)],
         text("family", "task.family"), text("task", "task.name"), text("lang", "task.lang"), text("scored"),
         text("people"), text("systems"), whole("like_for_like"),
-        note=("To compare like with like: sample with --give-k, score with --no-give-k, or ask language "
-            "models with --binary."),
+        note=("To compare like with like: sample with --give-k, score with --no-give-k, or run language models with "
+            "--binary."),
     )  # fmt: skip
 
 
@@ -175,8 +175,8 @@ def systems_table(summary: Summary) -> ColumnTable:
         *interval_fields("score.soft", ("soft", "soft_low", "soft_high")),
         whole("failed", "score.failed"), text("method", "score.score.method"), text("reason", "score.score.reason"),
         note=("minus_human is a paired bootstrap over the items, with these annotators. against_people "
-            "uses people's answers as gold, as ceiling does for one annotator against the others; soft "
-            "uses those of one annotator drawn at random."),
+            "uses people's answers as gold, as ceiling does for one annotator against the others; soft uses the "
+            "answers of one annotator drawn at random."),
     )  # fmt: skip
 
 
@@ -188,6 +188,6 @@ def need_table(summary: Summary) -> ColumnTable:
         whole("annotators", lambda pair: len(pair.annotators)), whole("items_needed", "need.items"),
         whole("annotators_needed", "need.annotators"), points("smallest_difference", "need.smallest"),
         text("note", "need.note"),
-        note=("At 80% power and a level of 5%, if the true difference is the one observed: an order of "
-            "magnitude."),
+        note=("At 80% power and a level of 5%, assuming that the true difference is the observed one: only an order "
+            "of magnitude."),
     )  # fmt: skip

@@ -465,8 +465,7 @@ def marks_practice(payload: dict[str, Any], marks: Sequence[int]) -> Practice:
     which = f"document {places[0]} is" if len(places) == 1 else f"documents {' and '.join(places)} are"
     return Practice(
         payload=payload, answer=list(marks),
-        explanation=f"In the data {which} relevant. The others have words in common with the query, but do not "
-        "answer it."
+        explanation=f"In the data {which} relevant. The others share words with the query but do not answer it."
     )  # fmt: skip
 
 
@@ -475,8 +474,8 @@ def groups_practice(texts: Sequence[str], groups: Sequence[str]) -> Practice:
     numbers = {group: f"{place}" for place, group in enumerate(dict.fromkeys(groups), 1)}
     return Practice(
         payload={"texts": list(texts)}, answer=[numbers[group] for group in groups],
-        explanation=(f"In the data these texts are of {len(numbers)} topics. Other ways to sort them may make "
-            "sense too: you decide how broad a topic is.")
+        explanation=(f"In the data, these texts have {len(numbers)} topics. Other ways to sort them may also make "
+            "sense: you decide how broad a topic is.")
     )  # fmt: skip
 
 

@@ -87,7 +87,9 @@ class TaskRequest(_SamplingModel):
     @model_validator(mode="after")
     def _fits(self) -> TaskRequest:
         if self.whole and (self.n is not None or self.groups is not None or self.drop_leaked):
-            raise ValueError("whole takes every item as it is: n, groups and drop_leaked choose among them")
+            raise ValueError(
+                "whole uses every item unchanged, so n, groups and drop_leaked cannot select some"
+            )
         if self.relevant >= self.candidates:
             raise ValueError(f"relevant ({self.relevant}) must be below candidates ({self.candidates})")
         return self
@@ -154,7 +156,7 @@ def read_guidelines(path: str | Path) -> str:
             f"The guidelines {path} cannot be read: {error}.", mend="Give a text file in UTF-8."
         ) from None
     if not text:
-        raise UsageError(f"The guidelines {path} are empty.", mend="Write what annotators are to do.")
+        raise UsageError(f"The guidelines {path} are empty.", mend="Write instructions for the annotators.")
     return text + "\n"
 
 
@@ -191,7 +193,7 @@ def _first_fault(error: ValidationError, path: Path | None) -> UsageError:
     place = first["loc"]
     name = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
     where = f"{path}:{find_line(path, place)}: " if path else ""
-    see = "See docs/hume_sampling.md." if path else "`embassay hume sample --help` lists what can be given."
+    see = "See docs/hume_sampling.md." if path else "`embassay hume sample --help` lists the settings."
     if path is None:
         name = name.partition(".")[2]
     if first["type"] == "extra_forbidden":
@@ -272,12 +274,12 @@ def scale_of(scale: Scale | None) -> Scale:
     return scale.model_copy(update={"anchors": ends})
 
 
-ANY_GROUPS = "How many groups there are is up to you."
+ANY_GROUPS = "The number of groups is up to you."
 
 
 def describe_group_number(groups: int | None) -> str:
     """What people are told of the number of groups."""
-    return ANY_GROUPS if groups is None else f"There are {groups} groups: make as many."
+    return ANY_GROUPS if groups is None else f"There are {groups} groups: make that many."
 
 
 def make_guidelines(

@@ -59,7 +59,7 @@ def draw_equally_per_label(ids: Sequence[str], labels: Sequence[str], n: int, se
     chosen = tuple(place for label in sorted(members) for place in members[label][:per_label])
     why = f"{per_label} of each of {len(members)} labels"
     if short:
-        why = f"labels with fewer than {per_label} items give all they have: {', '.join(short)}"
+        why = f"labels with fewer than {per_label} items contribute all of them: {', '.join(short)}"
     return PoolPositions(chosen, (f"{len(chosen)} items, not {n}: {why}",) if len(chosen) < n else ())
 
 
@@ -75,7 +75,7 @@ def draw_gold_groups(
     wanted = min(groups or _count_groups(n, len(members)), len(members))
     if wanted < 2 or n < 2 * wanted or sum(len(held) > 1 for held in members.values()) < 2:
         raise DataError(
-            f"{min(n, len(ids))} items of {len(members)} gold clusters are too few to be grouped.",
+            f"{min(n, len(ids))} items of {len(members)} gold clusters are too few to group.",
             mend="Give at least two clusters with two items each.",
         )
     per_group = n // wanted

@@ -291,7 +291,7 @@ def draw_study(
     pools = [pool for task in request.tasks for pool in _open_dataset_tasks(task, left_out)]
     if not pools:
         raise NothingAtHand(
-            f"nothing of the suite {request.tasks[0].suite!r} is on this machine", found=left_out[0],
+            f"nothing from the suite {request.tasks[0].suite!r} is on this machine", found=left_out[0],
             mend=f"`embassay data fetch {request.tasks[0].suite}` fetches it."
         )  # fmt: skip
     names = _name_tasks(pools)
@@ -375,7 +375,7 @@ def _as_lists(data: Any) -> Any:
     """The data; UsageError for a corpus, which is no annotated set: nobody has said which documents were shown."""
     if isinstance(data, RetrievalSet):
         raise UsageError(
-            "A corpus cannot be taken whole: people saw some documents of each query, and the data do not say which.",
+            "A corpus cannot be used whole: people saw some documents per query, but the data do not say which.",
             mend="Give candidates (top_ranked, or rows of query, text, label), or leave --whole out.",
         )
     return data
@@ -402,7 +402,7 @@ def _check_drawn(pool: OpenedTask, drawn: SampledTask, limit: int | None) -> Sam
     if not drawn.items:
         raise DataError(
             f"Nothing of {pool.data.dataset} can be sampled for {pool.family}: {'; '.join(drawn.notes)}.",
-            mend="Ask for fewer --candidates, or give data with more rows.",
+            mend="Use fewer --candidates, or data with more rows.",
         )
     items, defects = with_defects(drawn.items, (*drawn.trained, *pool.trained))
     near = sum(twin.similarity < 1 for twin in defects.values())
@@ -411,12 +411,12 @@ def _check_drawn(pool: OpenedTask, drawn: SampledTask, limit: int | None) -> Sam
     empty = count_empty_texts(pool.data, pool.shape)
     long = sum(max(map(len, item.texts)) > LONG for item in items)
     notes = (
-        *(("hard negatives found by BM25, which nobody judged",) if pool.shape == "retrieval" else ()),
-        *((f"{len(items)} of {wanted} items: all there are",) if short else ()),
+        *(("hard negatives found by BM25, which no one judged",) if pool.shape == "retrieval" else ()),
+        *((f"{len(items)} of {wanted} items: all available",) if short else ()),
         *drawn.notes,
         *describe_defects(items),
         *count_note(long, "item", f"with a text over {LONG:,} characters, long to read"),
-        *count_note(near, "leaked item", "a near copy, not the same"),
+        *count_note(near, "leaked item", "a near copy, not identical"),
         *count_note(empty, "empty document", "in the corpus, never shown"),
     )
     return replace(drawn, items=items, notes=notes)
@@ -469,6 +469,6 @@ def _name_tasks(pools: Sequence[OpenedTask]) -> list[str]:
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise UsageError(
             f"Two tasks are called {twice}.",
-            mend="Give the tasks names of their own in a file, with --config.",
+            mend="Give the tasks their own names in a file, with --config.",
         )
     return names

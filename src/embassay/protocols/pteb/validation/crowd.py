@@ -149,7 +149,7 @@ def _read_crowd_rows(path: Path, filters: SubmissionFilters) -> Iterator[Row]:
         raise DataError(
             "this is not a table of MTurk or Prolific", path=path, line=1, found=", ".join(columns[:8]),
             expected="WorkerId with Input.pair_1, or Participant id with META_pair_id",
-            mend="Give the batch results as they were downloaded."
+            mend="Give the batch results as downloaded."
         )  # fmt: skip
     rated = (
         any(name.startswith((RATING, TASK_ANSWERS)) for name in columns)
@@ -176,9 +176,9 @@ def _report_rows(path: Path, rows: Iterable[Row], filters: SubmissionFilters) ->
     for row in rows:
         if _find_column(row.cells, PAIR) is None:
             raise DataError(
-                "the report does not say which pair a line is of", path=path, line=1,
+                "the report does not say which pair a line belongs to", path=path, line=1,
                 found=", ".join(list(row.cells)[:8]), expected=PAIR[0],
-                mend="Give the report of a batch whose dataset is the file of `validate crowd`."
+                mend="Give the report of a batch whose dataset is the file from `validate crowd`."
             )  # fmt: skip
         # A report has the questions as lines: with one it is the rating, with several nobody says which.
         asked.setdefault(read_cell(row, "Question"), row)
@@ -283,7 +283,7 @@ def _with_task_answers(row: Row) -> Row:
     except (ValueError, TypeError, IndexError):
         raise DataError(
             f"{TASK_ANSWERS} cannot be read", path=row.path, line=row.line, found=text[:60],
-            expected='a list of one object, [{"rating_1": 4}]', mend="Give the results as they were downloaded."
+            expected='a list with one object, [{"rating_1": 4}]', mend="Give the results as downloaded."
         ) from None  # fmt: skip
     cells = {f"Answer.{name}": _plain_choice(answer) for name, answer in answers.items()}
     return Row(row.path, row.line, {**row.cells, **cells})
@@ -312,9 +312,9 @@ class Submission:
         status = "rejected" if _read_cell(row, ("Reject",)) else status
         if status not in LEFT_OUT | COUNTED:
             raise DataError(
-                "the state of the submission is not known", path=row.path, line=row.line, found=status,
+                "the state of the submission is unknown", path=row.path, line=row.line, found=status,
                 expected=", ".join(sorted((COUNTED | LEFT_OUT) - {""})),
-                mend="Write APPROVED where it counts, REJECTED where not."
+                mend="Write APPROVED if it counts, REJECTED if not."
             )  # fmt: skip
         cells = {name.strip(): str(value or "").strip() for name, value in row.cells.items()}
         return cls(status, _parse_seconds(row), cells)
@@ -366,7 +366,7 @@ def _collect_submissions(files: Sequence[Path]) -> dict[str, Submission]:
         columns = source.columns()
         if _find_column(columns, PERSON) is None:
             raise DataError(
-                "the submissions do not say whose they are", path=path, line=1, expected=" or ".join(PERSON),
+                "the submissions do not name their participants", path=path, line=1, expected=" or ".join(PERSON),
                 found=", ".join(columns[:8]), mend="Give Prolific's export of the study."
             )  # fmt: skip
         for row in source.rows(columns):

@@ -324,7 +324,7 @@ class _Ratings:
         missing = pairs - int(self.rated.sum())
         if missing <= MOST_LOST * pairs and missing < pairs:
             return ""
-        return f"{missing} of {pairs} pairs have no rating that counts (over {MOST_LOST:.0%}, so no verdict)"
+        return f"{missing} of {pairs} pairs have no valid rating (over {MOST_LOST:.0%}, so no verdict)"
 
 
 def _conclude_language(
@@ -460,7 +460,7 @@ def read_rating(row: Row, column: str) -> float | None:
     if value is None or not LOWEST <= value <= HIGHEST:
         raise DataError(
             "the rating is not on the scale", path=row.path, line=row.line, expected="a number from 0 to 5",
-            found=repr(text), mend="Ask the rater, or leave the cell blank: it counts as not rated."
+            found=repr(text), mend="Ask the rater, or leave the cell blank: it then counts as unrated."
         )  # fmt: skip
     return value
 
@@ -502,7 +502,7 @@ def collect_ratings(
                 raise DataError(
                     f"{row.rater_id} has already rated the pair {row.pair_id}", path=row.path, line=row.line,
                     found=f"the other in {first.path}:{first.line}",
-                    mend="Keep one of the two; raters need ids of their own."
+                    mend="Keep one of the two; every rater needs a different id."
                 )  # fmt: skip
             by_pair[key] = row
     return [
@@ -542,8 +542,8 @@ def _check_pair(row: RatedRow, items: Mapping[str, RatedPair], *, estimates: boo
             and len(row.texts) == 2
         ):
             raise DataError(
-                f"the texts are not those of the pair {row.pair_id}.", path=row.path, line=row.line,
-                mend="Rows have been moved, or texts edited: get the file from the rater again."
+                f"the texts differ from those of the pair {row.pair_id}.", path=row.path, line=row.line,
+                mend="Rows were moved, or texts edited: get the file from the rater again."
             )  # fmt: skip
 
 
@@ -590,7 +590,7 @@ def _read_decision(row: Row, decided: dict[str, dict[str, str]]) -> None:
         near = find_nearest_name(decision, DECISIONS)
         raise DataError(
             "the decision is neither clear nor reject", path=row.path, line=row.line, found=repr(decision),
-            mend=f"Did you mean {near}?" if near else "Leave it blank where the rules are to decide."
+            mend=f"Did you mean {near}?" if near else "Leave it blank if the rules should decide."
         )  # fmt: skip
     if not (rater and reason):
         raise DataError(

@@ -241,7 +241,7 @@ def _make_distribution_table(results: Sequence[LanguageResult]) -> ColumnTable:
     return ColumnTable.of(
         "rating_distribution", "PTEB figure 6: ratings", rows, _LANG, text("of"),
         *(whole(str(rating), partial(_find_count, place)) for place, rating in enumerate(CLASSES)),
-        note="Counted at the nearest whole number, halves upward; a pair is the mean of its ratings.",
+        note="Counted at the nearest whole number, halves rounded up; a pair's rating is the mean of its ratings.",
     )  # fmt: skip
 
 
@@ -376,7 +376,7 @@ def _study_warnings(
     told = []
     if not judges:
         told.append(
-            "No language model has estimated the pairs: step 2 is left out, and step 5 rejects nobody for it."
+            "No language model has estimated the pairs: step 2 is left out, and step 5 rejects no one because of it."
         )
     if study.system in judges:
         told.append(f"{study.system} rates its own paraphrases.")
@@ -388,7 +388,7 @@ def _study_warnings(
         told.append(f"{len(checked.not_inspected)} flagged pairs are not inspected yet; see {FILE}.")
     blank = sum(rater.missing for rater in checked.raters)
     if blank:
-        told.append(f"Of the pairs that raters were given, {format_counted(blank, 'rating')} left blank.")
+        told.append(f"Of the pairs given to raters, {format_counted(blank, 'rating')} left blank.")
     short = [
         lang
         for lang, facts in study.facts["languages"].items()
@@ -406,12 +406,12 @@ def _describe_doubts(results: Sequence[LanguageResult], study: Study) -> Iterato
             continue
         if result.incomplete:
             few = f"{result.incomplete} of {result.pairs} pairs"
-            yield f"{few} in {result.lang} have fewer than {study.raters} ratings that count."
+            yield f"{few} in {result.lang} have fewer than {study.raters} valid ratings."
         if result.mean is not None and result.mean.contains(study.rules.threshold):
             near = f"The threshold is within the interval of {result.lang}"
-            yield f"{near}: with other pairs the verdict could be the opposite."
+            yield f"{near}: with other pairs, the verdict could be the opposite."
         if result.alpha is not None and result.alpha.ends[0] <= 0:
-            yield f"The raters of {result.lang} may agree no better than by chance (alpha {result.alpha.point:.2f})."
+            yield f"The raters of {result.lang} may agree no better than chance (alpha {result.alpha.point:.2f})."
 
 
 def _with_key(scored: ScoredStudy) -> list[dict[str, Any]]:

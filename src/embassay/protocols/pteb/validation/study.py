@@ -41,7 +41,7 @@ RATERS = "for-raters"
 INSTRUCTIONS = """\
 # How alike are two texts?
 
-You get pairs of texts in one language that you read well. Say for each pair **how far both mean the same**, with a
+You get pairs of texts in one language that you read well. Say for each pair **how far the two mean the same**, with a
 number from 0 to 5. Steps between whole numbers are allowed (3.5).
 
 | Rating | Meaning |
@@ -183,7 +183,7 @@ def _read_sealed(path: Path, seal: str) -> str:
         raise DataError(
             "the file was changed after the sample was drawn", path=path, expected=f"sha256 {seal[:16]}…",
             found=f"{_hash_text(text)[:16]}…",
-            mend="Rules are fixed before anybody rates: restore the file, or draw a new study."
+            mend="Rules are fixed before anyone rates: restore the file, or draw a new study."
         )  # fmt: skip
     return text
 

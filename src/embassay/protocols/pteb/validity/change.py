@@ -88,7 +88,7 @@ def valid_change(score: Score, units: RunUnits, ratings: RatedItems) -> ValidCha
     """
     n = len(units.item)
     if len(ratings.unit) != len(ratings.valid) or len(units.original) != n or len(units.paraphrased) != n:
-        raise UsageError("Units and ratings do not fit.", mend="Give one value per unit and per rating.")
+        raise UsageError("Units and ratings do not match.", mend="Give one value per unit and per rating.")
     known = ~np.isnan(ratings.valid)
     answered = RatedItems(ratings.unit[known], ratings.valid[known])
     everything = _linear_change(score, units, np.ones(n))
@@ -97,9 +97,11 @@ def valid_change(score: Score, units: RunUnits, ratings: RatedItems) -> ValidCha
         return _make_undefined(ratings, count, n, float("nan"), "the score is undefined on these items")
     fewest = FEWEST_RANKED if score == "average precision" else FEWEST_RATED
     if count < fewest:
-        return _make_undefined(ratings, count, n, everything.value, f"{count} rated; {fewest} are the fewest")
+        return _make_undefined(
+            ratings, count, n, everything.value, f"{count} rated; at least {fewest} are needed"
+        )
     if answered.valid.sum() < FEWEST:
-        reason = f"{answered.valid.sum():g} of {count} rated are valid; {FEWEST} are the fewest"
+        reason = f"{answered.valid.sum():g} of {count} rated are valid; at least {FEWEST} are needed"
         return _make_undefined(ratings, count, n, everything.value, reason)
     main = _estimate_change(score, units, answered, everything)
     if main is None:

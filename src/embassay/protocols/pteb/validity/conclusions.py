@@ -27,7 +27,7 @@ VALID, INVALID, SHARE, DOUBT = "delta_valid", "delta_invalid", "valid", "in_doub
 valid, and the share of items on the sheet about which nobody could say, or which were left blank before others."""
 VALID_ENDS = (("valid_change", "value"), ("valid_low", "low"), ("valid_high", "high"))
 INVALID_ENDS = (("added", "value"), ("added_low", "low"), ("added_high", "high"))
-NOT_DRAWN = "the rated items are not the first of the sheet, so they may not be a random sample"
+NOT_DRAWN = "the rated items are not the first ones on the sheet, so they may not be a random sample"
 
 
 Changes = Mapping[tuple[str, str, str, str, str], float | None]
@@ -209,7 +209,7 @@ def valid_rows(lines: Sequence[ValidLine], langs: Mapping[str, str], seed: int) 
 def valid_table(lines: Sequence[ValidLine]) -> ColumnTable:
     """`pteb_valid`."""
     return ColumnTable.of(
-        "pteb_valid", "Change on valid paraphrases alone, x 100, with 95% intervals", lines,
+        "pteb_valid", "Change on valid paraphrases only, x 100, with 95% intervals", lines,
         text("task", "group.task"), text("dataset", "group.dataset"), text("language", "group.lang"),
         text("paraphraser", "group.source"), text("system"), signed_points("change"),
         *(signed_points(name, f"valid.valid.{end}") for name, end in VALID_ENDS),
@@ -217,9 +217,10 @@ def valid_table(lines: Sequence[ValidLine]) -> ColumnTable:
         number("share_valid", "valid.share.value", 3), number("share_low", "valid.share.low", 3),
         number("share_high", "valid.share.high", 3), whole("rated", "valid.rated"), whole("in_doubt", "valid.refused"),
         whole("left_blank", "ratings.skipped"), whole("items", "valid.units"), text("notes", _join_notes),
-        note="Change: of the run, on all paraphrases. Added: what invalid paraphrases add to it (change minus that on "
-        "valid ones). Rated, in doubt and items count an item once for each run. In doubt: nobody could say, or left "
-        "blank before others; the intervals cover that all of these are valid, and that none is."
+        note="Change: the run's change, on all paraphrases. Added: what invalid paraphrases add to it (the change "
+            "minus the change on valid ones). The columns rated, in doubt and items count an item once per run. In "
+            "doubt: nobody could say, or the item was left blank before others; the intervals cover both extremes, "
+            "that all of these are valid and that none is."
     )  # fmt: skip
 
 

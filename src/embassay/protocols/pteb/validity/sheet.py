@@ -158,8 +158,8 @@ def rating_table(drawn: Mapping[RatingGroup, Drawn], items: int) -> ColumnTable:
     columns = (text(name, itemgetter(place)) for place, name in enumerate(COLUMNS))
     return ColumnTable.of(
         TABLE, "Which paraphrases are valid?", rows, *columns,
-        note="Copy the CSV and fill in valid from the top: yes where the paraphrase says the same as the text, no "
-        "where it does not, ? where you cannot say. The order is random: stop after any item. Then run the same "
+        note="Copy the CSV and fill in valid from the top: yes if the paraphrase says the same as the text, no if "
+            "it does not, ? if you cannot say. The order is random: stop after any item. Then run the same "
         "command with --ratings COPY."
     )  # fmt: skip
 
@@ -209,15 +209,15 @@ def _read_line(row: Row) -> RatedLine:
     words = {column: unescape_formula(read_cell(row, column)) for column in COLUMNS}
     if not words["run"].isdigit():
         raise DataError(
-            "the run is no seed", path=row.path, line=row.line, found=repr(words["run"]),
-            mend=f"Leave all columns but valid as they are in {TABLE}.csv."
+            "the run is not a seed", path=row.path, line=row.line, found=repr(words["run"]),
+            mend=f"Leave all columns except valid as they are in {TABLE}.csv."
         )  # fmt: skip
     group = RatingGroup(words["task"], words["dataset"], words["language"], words["paraphraser"])
     unit, answer = RatingUnit(group, int(words["run"]), words["item"]), words["valid"].lower()
     if answer and answer not in ANSWERS:
         raise DataError(
-            "the answer in valid cannot be read", path=row.path, line=row.line, expected="yes, no or ?",
-            found=repr(words["valid"]), mend="Ask the rater, or leave it blank: then it is not rated."
+            "the value of valid cannot be read", path=row.path, line=row.line, expected="yes, no or ?",
+            found=repr(words["valid"]), mend="Ask the rater, or leave it blank: it then counts as unrated."
         )  # fmt: skip
     texts = words["text"], words["paraphrase"]
     return RatedLine(unit, words["part"], texts, ANSWERS.get(answer), not answer, row.path, row.line)
@@ -249,7 +249,7 @@ def collect_ratings(
         if line.path in answers:
             raise DataError(
                 f"{line.part} of {line.unit.item} appears twice", path=line.path, line=line.line,
-                mend="Keep one line; sheets of several raters are files of their own."
+                mend="Keep one line; each rater needs a separate sheet."
             )  # fmt: skip
         if not line.blank:
             answers[line.path] = line.answer
@@ -267,8 +267,8 @@ def _check_line(line: RatedLine, drawn: Mapping[RatingGroup, Drawn]) -> None:
         )  # fmt: skip
     if tuple(map(_join_lines, (ours.text, ours.paraphrase))) != tuple(map(_join_lines, line.texts)):
         raise DataError(
-            f"the texts are not those of the run ({line.part} of the item {line.unit.item})", path=line.path,
-            line=line.line, mend="Rows have been moved, texts edited, or the sheet is another run's."
+            f"the texts differ from those of the run ({line.part} of the item {line.unit.item})", path=line.path,
+            line=line.line, mend="Rows were moved, texts edited, or the sheet belongs to another run."
         )  # fmt: skip
 
 

@@ -54,12 +54,11 @@ class AnswerRequest:
     )
     runs: tuple[str, ...] = repeat_option(ScoreRequest, "runs", default=MISSING)
     generator: tuple[str, ...] = option(
-        MISSING, "A chat model that answers, or extract:SYSTEM: the nearest sentence, without a model.",
+        MISSING, "A chat model that answers, or extract:SYSTEM, which quotes the nearest sentence without a model.",
         name="--generator -g", group=SYSTEMS
     )  # fmt: skip
     judge: str = option(
-        MISSING, "The chat model that grades the answers, or extract: an answer is right if it says what the "
-            "reference says.",
+        MISSING, "The chat model that grades the answers, or extract: an answer is right if a reference contains it.",
         name="--judge -j", group=SYSTEMS
     )  # fmt: skip
     k: int = option(10, "Passages per prompt.", name="-k", least=1)
@@ -68,10 +67,12 @@ class AnswerRequest:
         value="FILE", group=DATA
     )  # fmt: skip
     distractors: tuple[int, ...] = option(
-        (), "Put this many useless passages first, for one more answer to each question.", least=0
+        (), "Answer each question again with this many useless passages first.", least=0
     )
     timed: int = option(
-        0, "Questions to ask one at a time first, to time the first token and tokens per second.", least=0
+        0,
+        "Questions to ask one at a time first, to measure time to first token and tokens per second.",
+        least=0,
     )
     grades: str | None = repeat_option(
         ScoreRequest, "grades", help="Grade map: identity, binary, trec3, cranfield, or value=grade,..."
@@ -86,7 +87,7 @@ class AnswerRequest:
     tokenizer: str = ""
     nearness: tuple[Nearness, ...] = option(
         ("near",),
-        "Distractors that share most words with the question (near, default), fewer words, or drawn at random.",
+        "Distractors that share the most words with the question (near, default), fewer words, or are drawn at random.",
     )
 
     def __post_init__(self) -> None:
@@ -99,7 +100,7 @@ class AnswerRequest:
         for number in self.distractors:
             if not 0 < number < self.k:
                 raise UsageError(
-                    f"{number} distractors do not fit among {self.k} passages.", mend="Plant fewer than k."
+                    f"{number} distractors do not fit into {self.k} passages.", mend="Plant fewer than k."
                 )
         for nearness in self.nearness:
             if nearness not in get_args(Nearness):

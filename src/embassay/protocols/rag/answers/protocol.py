@@ -174,14 +174,14 @@ def _open_reader(target: str, request: AnswerRequest, cache: Path | None, ledger
 
 
 FIRST_MS, RATE, TIMED = "first_token_ms", "tokens_per_second", "timed"
-"""Counts of a run: the median milliseconds to a first token, the median tokens a second after it, of how many
+"""Counts of a run: the median milliseconds to a first token, the median tokens per second after it, of how many
 questions."""
 
 
 async def _time_generator(
     generating: Reader, collection: Collection, asked: Sequence[PromptedQuestion]
 ) -> dict[str, int]:
-    """The time of a first token, and the tokens a second after it, of questions that are answered one after another;
+    """The time of a first token, and the tokens per second after it, of questions that are answered one after another;
     nothing where none is timed or the server says too little."""
     first, rates = [], []
     for prompt in asked:
@@ -464,11 +464,9 @@ def _timing_words(records: Sequence[CellRecord]) -> str:
     """What was timed, in words: of the run with the most."""
     counts = max((record.counts for record in records), key=lambda counts: counts.get(TIMED, 0), default={})
     if not counts.get(TIMED):
-        return "The generator was not timed: --timed 5 asks five questions alone."
-    rate = f", then {counts[RATE]} tokens a second" if RATE in counts else ""
-    return (
-        f"First token after {counts[FIRST_MS]:,} ms{rate} (medians of {counts[TIMED]} questions asked alone)."
-    )
+        return "The generator was not timed: --timed 5 times five questions asked one at a time."
+    rate = f", then {counts[RATE]} tokens per second" if RATE in counts else ""
+    return f"First token after {counts[FIRST_MS]:,} ms{rate} (medians of {counts[TIMED]} questions asked singly)."
 
 
 def _answer_tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Iterator[ColumnTable]:
@@ -477,7 +475,7 @@ def _answer_tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Ite
         "rag_answers", "Answers from the passages of each run", rows, text("Run", "system"), text("Measure", "measure"),
         text("Prompt", _prompt_words), number("Value", "value", 3),
         number("95% low", "ci_low", 3), number("95% high", "ci_high", 3), whole("n"),
-        note="An abstention counts as wrong. Acc|Hit is accuracy where all useful passages were shown. "
+        note="An abstention counts as wrong. Acc|Hit is accuracy on questions where all useful passages were shown. "
         + _timing_words(records)
     )  # fmt: skip
 

@@ -78,8 +78,8 @@ def parse_measure(measure: str, *, bar: bool) -> DecisionMeasure:
         raise UsageError(f"{measure} has no cutoff.", mend=f"Write {measure}@10.")
     if "sources" in facts["needs"] or "pool" in facts["needs"] or built.spec.name == "Judged":
         raise UsageError(
-            f"{measure} cannot be decided by grades of passages alone.",
-            mend="Take a measure of grades and a ranking, such as Precision4+@10 or nDCG@10.",
+            f"{measure} cannot be decided from grades of passages alone.",
+            mend="Use a measure of grades or a ranking, such as Precision4+@10 or nDCG@10.",
         )
     return DecisionMeasure(
         measure, built.spec, built.spec.cutoff, facts["direction"] == "higher", _as_sum(built.spec, bar=bar)

@@ -196,7 +196,8 @@ def _make_standing(
 def _forecast_labels(
     course: StudyCourse, standings: Sequence[DecisionStanding], alpha: float, price: float | None
 ) -> tuple[LabelOutlook, ...]:
-    """What more labels would buy: the chance that the whole study is decided, and the interval of the comparison that
+    """What more labels would achieve: the chance that the whole study is decided, and the interval of the comparison
+    that
     is likely the last to be."""
     population = course.population
     lacking = find_open_comparisons(population, course.decided, [standing.point for standing in standings])
@@ -235,7 +236,7 @@ def _decision_verdict(decision: Decision) -> str:
     if decision.why == "open":
         return f"Not decided {labels}"
     if decision.why == "equal":
-        return f"No run is better: everything that can matter is labelled, {format_counted(decision.used, 'label')}"
+        return f"No run is better: every label that could matter is there, {format_counted(decision.used, 'label')}"
     if decision.bar is None:
         return f"{decision.best} is best by {decision.measure}, {labels}"
     met = [standing.a for standing in decision.standings if standing.better == standing.a]
@@ -254,7 +255,7 @@ def _decision_lede(decision: Decision) -> list[str]:
             f"most {decision.alpha:.0%} of studies decide wrongly."
         ),
         "decided": (
-            f"This is {sure} sure, whenever you stop. It holds for these {format_counted(decision.queries, 'query')}."
+            f"This is {sure} sure, whenever you stop. It applies to these {format_counted(decision.queries, 'query')}."
         ),
         "certain": "This is certain: no missing grade could change it.",
         "equal": "Every grade that could matter is there.",
@@ -263,8 +264,8 @@ def _decision_lede(decision: Decision) -> list[str]:
     if aside := decision.set_aside:
         text = f"{format_counted(aside, 'label')} {'is' if aside == 1 else 'are'}"
         lines.append(
-            f"{text} set aside, because they were not drawn, or drawn after the decision: only drawn "
-            "labels are unbiased."
+            f"{text} set aside because they were not drawn, or were drawn after the decision: only drawn labels are "
+            "unbiased."
         )
     return lines
 
@@ -335,7 +336,7 @@ def _make_study(request: DecisionRequest) -> DecisionStudy:
     guide = {} if request.guide is None else read_labels(Path(request.guide), request.grades, request.mapping)
     if request.guide is not None and not set(guide) & set(population.keys):
         raise DataError(
-            "no passage of the runs is graded", path=request.guide,
+            "none of the runs' passages is graded", path=request.guide,
             expected=f"such as query {population.keys[0][0]!r}, document {population.keys[0][1]!r}",
             mend="Give the judge's grades of these runs' passages."
         )  # fmt: skip
@@ -419,7 +420,7 @@ def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> d
         if value not in (UNJUDGED, *GRADES):
             raise entries.fault(
                 row, "the grade cannot be used",
-                expected="1, 2, 3, 4 or 5, or 0 for a passage that nobody can judge", found=f"{value:g}",
+                expected="1, 2, 3, 4 or 5, or 0 for a passage that cannot be judged", found=f"{value:g}",
                 mend="Give --grades, such as binary, if the file has other values."
             )  # fmt: skip
         if labels.setdefault(key, int(value)) != value:
@@ -443,8 +444,8 @@ def save_study(out: Path, study: DecisionStudy) -> None:
         path = out / name
         if path.exists() and path.read_text("utf-8") != text:
             raise UsageError(
-                f"{out} holds another study: its {name} differs.",
-                mend="Give another --out, or the runs, measure, guide and settings it was started with.",
+                f"{out} contains another study: its {name} differs.",
+                mend="Give another --out, or use the runs, measure, guide and settings it was started with.",
             )
     out.mkdir(parents=True, exist_ok=True)
     write_atomic(out / POOL, rows)
@@ -491,7 +492,7 @@ def open_study(path: Path) -> DecisionStudy:
     except (OSError, ValueError, KeyError, TypeError) as error:
         said = f"no {Path(error.filename).name}" if isinstance(error, FileNotFoundError) else str(error)
         raise DataError(
-            "the folder holds no study of a decision", path=path, found=said, mend=mend
+            "the folder contains no study of a decision", path=path, found=said, mend=mend
         ) from error
 
 

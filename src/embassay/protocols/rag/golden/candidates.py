@@ -239,7 +239,7 @@ class Retrieval:
         ]
         if lost:
             self.work.warnings.append(
-                f"passages that {self.work.encoder.name} could not encode, found by words alone: {len(lost):,} "
+                f"passages that {self.work.encoder.name} could not encode, found only by BM25: {len(lost):,} "
                 f"({', '.join(lost[:3])})"
             )
 

@@ -405,7 +405,7 @@ def _correct_figures(
 
 
 def _place_band(place: int) -> str:
-    return next((f"at places {low} to {high}" for low, high in BANDS if low <= place <= high), "further down")
+    return next((f"at ranks {low} to {high}" for low, high in BANDS if low <= place <= high), "further down")
 
 
 Pairs = Sequence[tuple[ListedPassage, EditedPassage]]
@@ -447,7 +447,7 @@ def _count_moved(questions: Iterable[Pairs]) -> int:
 def _mean_tau(orders: Mapping[str, _Order], seed: int) -> Estimate:
     values = [order.tau for order in orders.values() if order.tau is not None]
     if not values:
-        return Estimate(None, reason="no question has two places")
+        return Estimate(None, reason="no question has two ranks")
     return bootstrap_ci(values, rng=make_generator(seed, "human check", "tau"))
 
 
@@ -456,7 +456,7 @@ def _swapped_share(orders: Mapping[str, _Order], seed: int) -> Estimate:
         [(order.swapped, order.pairs) for order in orders.values() if order.pairs], dtype=np.float64
     )
     if not len(counts):
-        return Estimate(None, reason="no two places are told apart")
+        return Estimate(None, reason="all ranks are tied")
     return share_of_pairs(counts, make_generator(seed, "human check", "swapped"))
 
 

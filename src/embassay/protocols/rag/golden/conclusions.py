@@ -344,9 +344,9 @@ def _ungraded_notes(queries: Sequence[GatheredQuery]) -> Iterator[str]:
     total, touched = sum(map(len, pools)), sum(map(bool, missing))
     yield (
         f"{sum(missing):,} of {total:,} passages, in {touched:,} of {len(pools):,} questions, have no "
-        "grade, because the judge's answers could not be read. They are missing from the judgements, "
-        "and measures treat missing passages as irrelevant: systems that find them are scored too "
-        "low. --failed leave-out leaves their questions out instead."
+        "grade, because the judge's answers could not be read. They are missing from the judgements, and measures "
+        "treat missing passages as irrelevant: systems that find them get too low a score. --failed leave-out "
+        "leaves their questions out instead."
     )
 
 

@@ -135,7 +135,7 @@ def _open_tables(request: GoldenRequest) -> _CorpusAndQueries:
     if not (request.corpus and request.queries):
         lacking = "--queries" if request.corpus else "--corpus" if request.queries else "-d"
         raise UsageError(
-            f"There is nothing to make a golden set of: {lacking} is missing.",
+            f"There is nothing to make a golden set from: {lacking} is missing.",
             mend="Name a dataset with -d, or two files with --corpus and --queries.",
         )
     if request.corpus and has_documents_at(request.corpus):
@@ -392,7 +392,7 @@ def reading_memory(files: Iterable[Path]) -> Footprint:
         for file in files
         if file.is_file()
     )
-    return Footprint({"the corpus, which a golden set holds whole": size}, "Judge a smaller corpus")
+    return Footprint({"the corpus, which a golden set holds in memory": size}, "Judge a smaller corpus")
 
 
 _MOST_BYTES = 400_000
@@ -494,8 +494,8 @@ class Encoder:
         )  # fmt: skip
         if not system.encoders:
             raise UsageError(
-                f"{request.encoder!r} makes no vectors, so it cannot find passages by them.",
-                mend="Name an encoder: wordllama, minilm, st:ORG/MODEL, openai:NAME ... Words are searched for anyway.",
+                f"{request.encoder!r} makes no vectors, so it cannot search by vectors.",
+                mend="Name an encoder: wordllama, minilm, st:ORG/MODEL, openai:NAME ... Lexical search runs anyway.",
             )
         self.system: Any = system.system
         self.name: str = self.system.name

@@ -111,7 +111,7 @@ def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[EditedPassa
             continue
         item = _read_cell(row, "item")
         if item not in items:
-            raise _row_fault(row, "the passage is not in any final list", "an item of the file that was written",
+            raise _row_fault(row, "the passage is not in any final list", "an item from the original file",
                          item, "Restore the column `item`, and score it with the run that the file came "
                              "from.")  # fmt: skip
         if item in edits:
@@ -144,7 +144,7 @@ def _check_whole(
             raise DataError(
                 f"question {final.query_id} lacks a passage", path=path, line=max(lines[item] for item in present),
                 expected=f"all {len(wanted)} rows of the question, {missing} among them", found=str(len(present)),
-                mend="Restore the row; leave place and grade blank where you have no opinion."
+                mend="Restore the row; leave place and grade blank if you have no opinion."
             )  # fmt: skip
 
 
@@ -211,7 +211,7 @@ def _edited_place(row: Row) -> float | None:
     if not 0 < value <= 1_000_000:
         raise _row_fault(row, "the place cannot be read",
                          "a number above 0 (1 = best; 2.5 goes between 2 and 3), or blank",
-                     text, "Correct it, or leave it blank where you have no opinion.")  # fmt: skip
+                     text, "Correct it, or leave it blank if you have no opinion.")  # fmt: skip
     return value
 
 
@@ -223,7 +223,7 @@ def _read_grade(row: Row) -> int | None:
     whole = re.fullmatch(r"([1-5])(?:[.,]0+)?", text)
     if whole is None:
         raise _row_fault(row, "the grade cannot be read", "1, 2, 3, 4, 5 or blank", text,
-                     "Correct it, or leave it blank where you have no opinion.")  # fmt: skip
+                     "Correct it, or leave it blank if you have no opinion.")  # fmt: skip
     return int(whole[1])
 
 
@@ -394,8 +394,8 @@ def _json_lines(values: Iterable[Mapping[str, Any]]) -> str:
 def _check_id(folder: Path, name: str) -> None:
     if not name.strip() or any(sign in name for sign in "\t\r\n"):
         raise DataError(
-            "an id cannot be written to qrels", path=folder, expected="no tab or line break in it",
-            found=repr(name), mend="Give the questions and documents other ids."
+            "an id cannot be written to qrels", path=folder, expected="without a tab or line break",
+            found=repr(name), mend="Rename the questions and documents."
         )  # fmt: skip
 
 
@@ -408,9 +408,9 @@ def _readme_text(about: Mapping[str, Any], questions: int, judged: int, has_trec
 {questions:,} questions, {judged:,} graded passages. Made by Embassay.
 
 {facts}
-Grades: 5 answers the question clearly or holds the key elements, 4 highly relevant, 3 partial, 2 weak, 1 irrelevant.
+Grades: 5 answers the question clearly or contains the key elements, 4 highly relevant, 3 partial, 2 weak, 1 irrelevant.
 
-- `qrels.tsv` has grades 1 to 5, {trec}`golden.jsonl` everything that is known of each passage.
+- `qrels.tsv` has grades 1 to 5, {trec}`golden.jsonl` everything known about each passage.
 - `beir/` is a folder to retrieve from and evaluate on; its judgements are gains, grade - 1.
 
 Score a run with it: `embassay rag score --qrels qrels.tsv --run RUN`.

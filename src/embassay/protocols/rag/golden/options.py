@@ -50,9 +50,9 @@ class GoldenOptions:
         "ungraded", "Leave out a query with ungraded passages, or keep it without them."
     )
     minimum: int = option(35, "Minimum passages to keep, in whole grades.")
-    top: int = option(20, "Size of the top whose order matters.")
+    top: int = option(20, "Size of the top set whose order matters.")
     batch: int | None = option(None, "Passages per listwise call. Default: the engine's.")
-    stability_turns: int | None = option(None, "Turns without change after which `locks` stops.")
+    stability_turns: int | None = option(None, "Turns without a change after which `locks` stops.")
     confirmations: int | None = option(None, "Confirmations that `locks` needs per pair.")
     repeat: int = option(0, "Items to judge twice, to measure the judge's consistency.")
     human: float = option(0.0, "Share of queries to write to a file for a person to check; usually 0.4.")
@@ -175,7 +175,7 @@ def check_resumable(folder: RunFolder, request: GoldenRequest, redo: str | None)
             raise UsageError(f"{folder.path} is a file.", mend="Choose a folder with --out.")
         return
     if (manifest.get("protocol"), manifest.get("kind")) != ("rag", "golden"):
-        raise UsageError(f"{folder.path} holds a run of another kind.", mend="Choose another --out.")
+        raise UsageError(f"{folder.path} contains a different kind of run.", mend="Choose another --out.")
     before, now = flat_arguments(manifest["arguments"]), flat_arguments(request.as_dict())
     differing = [name for name in now if before.get(name) != now[name] and _STAGE_OF.get(name, "S1")]
     stages = [_STAGE_OF.get(name) for name in differing]
@@ -186,7 +186,7 @@ def check_resumable(folder: RunFolder, request: GoldenRequest, redo: str | None)
     others = [other for other in differing if other != name]
     first = min(stage or "S1" for stage in stages)
     raise UsageError(
-        f"{folder.path} holds a golden set with other arguments: {name} was {to_json(before.get(name))}, "
+        f"{folder.path} contains a golden set with other arguments: {name} was {to_json(before.get(name))}, "
         f"now {to_json(now[name])}" + (f" (and {', '.join(others)})." if others else "."),
         mend="Choose another --out, or repeat the old arguments to resume."
         if fixed

@@ -136,7 +136,7 @@ def make_panel(
     if len(judges) < 2 or len(set(names)) < len(names):
         raise UsageError(
             f"{', '.join(names) or 'Nobody'} do not make a panel.",
-            mend="Name two judges or more, each once: NAME=RUN distinguishes two of one name.",
+            mend="Name two or more judges, each once: NAME=RUN distinguishes two of one name.",
         )
     keys = sorted({key for judge in judges for key in judge.grades})
     # Classes from 0 on; no grade becomes -1, which is MISSING.

@@ -290,9 +290,9 @@ def add_run(name: str, path: Path, work: GoldenWork) -> tuple[str, dict[str, int
         write_atomic(path_of, stages.as_jsonl([*before, *rows]))
     if not counts["passages"]:
         raise DataError(
-            "the run has no passage of this golden set", path=path,
+            "the run has no passage from this golden set", path=path,
             expected=f"questions such as {next(iter(folders))!r}, passages such as {work.passages.ids[0]!r}",
-            found=f"{len(hits):,} questions", mend="Check that the run is on the same corpus and questions."
+            found=f"{len(hits):,} questions", mend="Check that the run uses the same corpus and questions."
         )  # fmt: skip
     return name, counts
 

@@ -213,7 +213,7 @@ def _log_difference(begun: About | None, about: About) -> str:
     if begun is None:
         return "its first line cannot be read"
     names = [name for name in about if begun.get(name) != json.loads(to_json(about[name]))]
-    return f"it was started with another {' and '.join(names) or 'set of keys'}"
+    return f"it was started with a different {' and '.join(names) or 'set of keys'}"
 
 
 CHECKPOINT_SECONDS = 30.0
@@ -272,7 +272,7 @@ class RefinementSettings:
         if sorted(ordering.order) != list(range(len(passages))):
             raise ModelError(
                 f"{self.judge.name} ordered {len(passages)} passages as {ordering.order}.",
-                mend="A judge returns each place once.",
+                mend="A judge must return each position once.",
             )
         return ordering
 
@@ -459,8 +459,8 @@ class _Query:
         """Forget the kept answers from this round on: they are to other proposals."""
         rest = [entry for entry in self._log.entries if entry.round < self._round]
         self._hooks.warn(
-            f"{self.id}: {len(self._log.entries) - len(rest)} kept answers, from round {self._round} "
-            "on, belong to other requests; they are discarded."
+            f"{self.id}: {len(self._log.entries) - len(rest)} stored answers, from round {self._round} on, belong "
+            "to other requests; they are discarded."
         )
         self._log.cut(rest)
         self._kept, self._failures = _by_round(self._log), []

@@ -75,10 +75,9 @@ def note_passages_addressing_judge(queries: Sequence[GatheredQuery]) -> Iterator
     passages = dict.fromkeys(obeyed)
     names = ", ".join([*passages][:NAMED]) + (", ..." if len(passages) > NAMED else "")
     yield (
-        f"{format_counted(len(passages), 'passage')} of grade 4 or 5 "
-        f"speak{'s' if len(passages) == 1 else ''} of grades or "
-        f"give{'s' if len(passages) == 1 else ''} instructions ({names}): the judge may have obeyed. Read before you "
-        "trust their grades."
+        f"{format_counted(len(passages), 'passage')} of grade 4 or 5 mention{'s' if len(passages) == 1 else ''} "
+        f"grades or give{'s' if len(passages) == 1 else ''} instructions ({names}): the judge may have obeyed. Read "
+        "them before you trust their grades."
     )
 
 
@@ -144,10 +143,11 @@ def _compare_with_people(golden: Golden) -> Iterator[str]:
             measured = f"kappa {kappa.value:.2f}{_interval_words(kappa)} over {check.graded} passages of {check.file}"
             if kappa.value < LITTLE:
                 yield (
-                    f"THE JUDGE IS AT CHANCE against a person: {measured}. Do not use these grades; use another judge."
+                    f"THE JUDGE AGREES WITH A PERSON NO BETTER THAN CHANCE: {measured}. Do not use these grades; "
+                    "use another judge."
                 )
             else:
-                yield f"The judge may be at chance against a person: {measured}. Check more (rag check sample)."
+                yield f"The judge may agree with people no better than chance: {measured}. Check more passages."
 
 
 def _repeat_warnings(golden: Golden) -> Iterator[str]:
@@ -168,8 +168,8 @@ def _compare_with_search(golden: Golden) -> Iterator[str]:
         return
     if share.value <= CHANCE or (share.low is not None and share.low <= CHANCE):
         yield (
-            "The grades do not follow the search: the passage with the higher grade was ranked higher by the search "
-            f"in {100 * share.value:.0f}% of pairs{_interval_words(share, 100)}, at random in 50%. Either the judge or "
+            "The grades do not agree with the search, which ranked the passage with the higher grade higher in "
+            f"{100 * share.value:.0f}% of pairs{_interval_words(share, 100)}, at random in 50%. Either the judge or "
             "the search is at chance: grade some passages yourself (`embassay rag check sample`)."
         )
 

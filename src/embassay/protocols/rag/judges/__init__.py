@@ -46,7 +46,7 @@ JUDGES.add(
 JUDGES.add(
     "simulated",
     "embassay.protocols.rag.judges.simulation:open_simulated",
-    "known judgements with as much noise as you choose: simulated:QRELS?order_noise=0.5",
+    "known judgements with adjustable noise: simulated:QRELS?order_noise=0.5",
 )
 
 
@@ -101,7 +101,7 @@ def _unknown_judge(name: str, text: str) -> UsageError:
         f"There is no judge called {name!r}.",
         mend=advise_chat_name(text)
         + (f"Did you mean {' or '.join(near)}? " if near else "")
-        + f"Use {', '.join(known)}; `embassay list judges` and `embassay list llms` say more.",
+        + f"Use {', '.join(known)}; `embassay list judges` and `embassay list llms` describe them.",
     )
 
 

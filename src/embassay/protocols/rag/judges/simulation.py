@@ -243,7 +243,7 @@ def read_known(path: Path, grades: str = "identity", column: str = "") -> Grades
         grade = values[value]
         if grade is not None and judged.setdefault(query, {}).setdefault(doc, grade) != grade:
             raise entries.fault(
-                row, f"query {query!r} and document {doc!r} are judged twice, differently",
+                row, f"query {query!r} and document {doc!r} have two different judgements",
                 expected=f"grade {judged[query][doc]}, as before", found=f"grade {grade}",
                 mend="Keep one judgement of each query and document."
             )  # fmt: skip

@@ -226,7 +226,7 @@ class BundleMaterial:
         if len(people) < 4 or len(topics) < 2:
             raise UsageError(
                 f"A probe cannot be made of {len(people)} authors and {len(topics)} topics.",
-                mend="It needs 4 different authors and 2 different topics at least.",
+                mend="It needs at least 4 different authors and 2 different topics.",
             )
 
 

@@ -191,7 +191,7 @@ def name_margins(similarities: Floats) -> Margins:
     values = np.asarray(similarities, dtype=np.float64)
     if values.shape[-1:] != (5,):
         raise UsageError(
-            f"Similarities of shape {values.shape} are not bundles.", mend="The last axis must have 5."
+            f"Similarities of shape {values.shape} do not form bundles.", mend="The last axis must have 5."
         )
     right = values[..., 0]
     impostors = values[..., 1:3].max(axis=-1)
@@ -627,8 +627,8 @@ def _ablations_table(
         *measure_fields(("percent", "percent low", "percent high"), PERCENT, 1, "signed"),
         measure_field("percent of means", OF_MEANS, decimals=1, style="signed"),
         measure_field("rows left out", EXCLUDED),
-        note="percent is the mean of the rows' changes, of rows whose base margin is 0.02 or more (the share of others "
-        f"is in the last column); percent of means is the change of the means of the same rows. {INTERVALS}"
+        note="percent is the mean change over rows with a base margin of 0.02 or more (the last column has the "
+            f"share of other rows); percent of means is the change of the means of the same rows. {INTERVALS}"
     )  # fmt: skip
 
 
@@ -636,8 +636,9 @@ def _recall_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTable:
     return ColumnTable.of(
         "name_retrieval", "Retrieval under ablations", _ablation_lines(rows, systems), SYSTEM, LANG, CONDITION,
         measure_field("d_name", HEADLINE), *chain.from_iterable(map(change_fields, MEASURES)),
-        note="Retrieval from a collection of all bundles' passages, ours: grade 5 right author and topic, 3 right "
-        f"author, 2 right topic, 1 neither. Change is against the base. {INTERVALS}"
+        note="Retrieval from a collection of all bundles' passages (our addition): grade 5 right author and topic, "
+            "3 right "
+        f"author, 2 right topic, 1 neither. Change is relative to the base. {INTERVALS}"
     )  # fmt: skip
 
 

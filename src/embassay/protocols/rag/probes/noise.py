@@ -549,7 +549,8 @@ def _make_end_to_end_table(rows: ProbeRows, systems: Sequence[str]) -> ColumnTab
         "noise_retrieval", "Retrieval with noisy questions", [line for line in lines if line.find(RECALL) is not None],
         SYSTEM, DATASET, LANG, whole("level", _line_level), WORDING, *chain.from_iterable(changes),
         measure_field(OVERLAP, OVERLAP), measure_field(TAU, TAU),
-        note="Change is against the clean question, p by the paired bootstrap; overlap and tau are with its ranking. "
+        note="Change is relative to the clean question, with p from the paired bootstrap; overlap and tau compare "
+            "with its ranking. "
         f"{INTERVALS}"
     )  # fmt: skip
 

@@ -47,7 +47,7 @@ class NamesRequest:
 
     systems: tuple[str, ...] = repeat_option(RunRequest, "systems")
     langs: tuple[Lang, ...] = option(
-        LANGS, "Language. Default: both, or those of the data.", name="--lang", group=DATA
+        LANGS, "Language. Default: both, or the languages of the data.", name="--lang", group=DATA
     )
     conditions: tuple[str, ...] = option(
         (), "An ablation, such as gibberish_name. Default: all ten.", name="--condition"
@@ -60,7 +60,11 @@ class NamesRequest:
     )
     queries: int = option(100, "Queries per language made from authors and topics.", least=1, group=DATA)
     runs: int = option(
-        15, "Draws of impostors and forms, or of small talk.", least=1, most=10_000, group=STATISTICS
+        15,
+        "Random draws of impostors and phrasings, or of small talk.",
+        least=1,
+        most=10_000,
+        group=STATISTICS,
     )
     limit: int | None = repeat_option(RunRequest, "limit", help="Maximum queries.")
     seed: int = repeat_option(RunRequest, "seed")
@@ -70,7 +74,7 @@ class NamesRequest:
     )
     datasets: tuple[str, ...] = repeat_option(
         RunRequest, "datasets", default=(),
-        help="Retrieval data to sign with the authors, to measure how much recall damaged names cost."
+        help="Retrieval data to add author names to, to measure how much recall damaged names cost."
     )  # fmt: skip
     mapping: tuple[tuple[str, str], ...] = repeat_option(
         RunRequest, "mapping", default=(), read=parse_column_pairs
@@ -155,10 +159,10 @@ class NoiseRequest:
     )
     langs: tuple[Lang, ...] = repeat_option(NamesRequest, "langs", default=())
     rewriters: tuple[str, ...] = option(
-        ("rules",), "Rewriter of noisy questions: rules (default), identity or llm:MODEL.",
+        ("rules",), "Rewriter for noisy questions: rules (default), identity or llm:MODEL.",
         name="--rewriter", group=SYSTEMS
     )  # fmt: skip
-    reference: Reference = option("auto", "Compare with the plain question, or with the best passage.")
+    reference: Reference = option("auto", "Compare with the original question, or with the best passage.")
     mapping: tuple[tuple[str, str], ...] = repeat_option(
         RunRequest, "mapping", default=(), read=parse_column_pairs
     )
@@ -210,8 +214,8 @@ class VersionsOptions(Options):
         100, "Questions whose passage gets an old version and copies.", least=1, group=DATA
     )
     copies: int = option(3, "Copies of each passage.", least=1, most=50, group=DATA)
-    cutoff: int = option(10, "Passages of a list that are looked at.", name="-k", least=1, most=1_000)
-    near: float = option(0.8, "Jaccard index from which passages are near-duplicates.")
+    cutoff: int = option(10, "Passages considered per list.", name="-k", least=1, most=1_000)
+    near: float = option(0.8, "Minimum Jaccard index of near-duplicate passages.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -250,7 +250,7 @@ def _grades_by_gain(loaded: Loaded[RetrievalSet], request: NoiseRequest) -> tupl
     else:
         levels = ", ".join(f"{gain:g}" for gain in gains[:8])
         raise DataError(
-            f"it is not sure what the judgements of {loaded.dataset!r} mean", found=levels,
+            f"it is unclear what the judgements of {loaded.dataset!r} mean", found=levels,
             expected="grades from 1 to 5", mend="Say it: --grades VALUE=GRADE,... such as --grades 20=5,10=3,0=1."
         )  # fmt: skip
     grades = {gain: int(table[gain]) for gain in gains}

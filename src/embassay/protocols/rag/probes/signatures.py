@@ -321,7 +321,7 @@ def estimate_memory(request: NamesRequest, source: str, lang: Lang, system: Simi
     sizes = plan.ProbeSizes(texts.right.size, places, len(signed.queries), request.resamples)
     return plan.estimate_memory(
         system, [*texts.queries, *signed.queries], [*texts.passages, *signed.passages], sizes,
-        "Sign a smaller collection, or ask fewer questions (--limit)"
+        "Use a smaller collection, or fewer questions (--limit)"
     )  # fmt: skip
 
 
@@ -376,8 +376,8 @@ def signature_tables(rows: ProbeRows, probed: ProbeRows, systems: Sequence[str])
         [line for line in lines if line.find(RECALL) is not None], DATASET, SYSTEM, CONDITION,
         number("margin %", "value", 1, "signed").within(find_margin),
         *chain.from_iterable(map(change_fields, MEASURES)),
-        note=("Passages are signed and questions ask for an author. Change is against the base; margin % "
-            f"is the ablation's change of the probe's name margin. {INTERVALS}")
+        note=("Passages get authors, and questions ask for an author. Change is relative to the base; margin % is "
+            f"the ablation's change in the probe's name margin. {INTERVALS}")
     )  # fmt: skip
     yield link_table(
         rows, systems, "name_forecasts", "The probe's margin and the recall lost, over conditions", ACROSS

@@ -31,13 +31,13 @@ class TailRequest:
     """Runs of indexes, the run of exact search over the same passages and filters, and how deep both are compared."""
 
     runs: tuple[str, ...] = option(
-        MISSING, "What an index found, as FILE or NAME=FILE.", name="--run", value="FILE", group=DATA
+        MISSING, "An index's results, as FILE or NAME=FILE.", name="--run", value="FILE", group=DATA
     )
-    exact: str = option(MISSING, "What exact search found for the same questions.", value="FILE", group=DATA)
-    cutoff: int = option(10, "Passages of a list that are compared.", name="-k", least=1)
+    exact: str = option(MISSING, "Exact search results for the same questions.", value="FILE", group=DATA)
+    cutoff: int = option(10, "Passages compared per list.", name="-k", least=1)
     floor: float = option(0.5, "Recall below which a question counts as bad.")
     queries: str = option(
-        "", "The questions with their tags, such as the selectivity of a filter, to show each.",
+        "", "The questions with their tags, such as a filter's selectivity, to report by tag.",
         value="FILE", group=DATA
     )  # fmt: skip
     mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
@@ -92,7 +92,7 @@ class IndexTails:
                 continue
             head = f"{tail.index}: mean recall@{self.cutoff} {tail.mean:.3f}, 5th percentile {tail.p5:.3f}"
             if not tail.bad:
-                yield f"{head}, least {tail.least:.3f}: no question is below {self.floor:g}."
+                yield f"{head}, minimum {tail.least:.3f}: no question is below {self.floor:g}."
                 continue
             named = ", ".join(f"{query} ({value:.2f})" for query, value in tail.worst)
             yield (
@@ -106,8 +106,8 @@ class IndexTails:
             "index_tail", "Recall against exact search, by question", self.tails, text("index"), text("group"),
             number("mean", "mean", 3), number("low", "low", 3), number("high", "high", 3), number("p5", "p5", 3),
             number("least", "least", 3), whole("below the floor", "bad"), whole("questions", "n"),
-            note="Share of the first passages of exact search that the index found, for each question: the mean with "
-            "its 95% interval, the 5th percentile and the least."
+            note="Share of exact search's first passages that the index found, per question: the mean with its 95% "
+                "interval, the 5th percentile and the minimum."
         )  # fmt: skip
 
 
@@ -126,7 +126,7 @@ def measure_tails(request: TailRequest) -> IndexTails:
         lists = rank_lists(read_run(path, request.mapping))
         if not lists.keys() & exact.keys():
             raise DataError(
-                "the run has no question of the exact search", path=path,
+                "the run has none of the questions of the exact search", path=path,
                 expected=f"questions such as {next(iter(exact))!r}", found=", ".join(list(lists)[:3]),
                 mend="Search the same questions with both."
             )  # fmt: skip

@@ -78,7 +78,7 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     known = estimate(
         values[HEADLINE, ""][:, None], lambda means: means[..., 0], context, HEADLINE, share=False
     )
-    warnings = [f"{left:,} questions have no passage of their own that can be changed"] if left else []
+    warnings = [f"{left:,} questions have no passage of their own to change"] if left else []
     return make_outcome(
         HEADLINE, known if head.value is not None else head.reason, items, n=head.n,
         scores=[score for score in scores if score is not head], skipped=lost.skipped, warnings=warnings,
@@ -280,8 +280,8 @@ def remedies_table(rows: Sequence[Result]) -> ColumnTable:
         number("current first", f"{HEADLINE}.value", 3), number("low", f"{HEADLINE}.ci_low", 3),
         number("high", f"{HEADLINE}.ci_high", 3), number("only old", f"{ONLY_OLD}.value", 3),
         whole("questions", f"{HEADLINE}.n"),
-        note="Share of questions whose current passage ranks above its old version (0.5: by chance), and whose list "
-        "has the old one alone, of those whose list has either."
+        note="Share of questions whose current passage ranks above its old version (0.5: chance), and whose list "
+            "has only the old one, among questions whose list has either."
     )  # fmt: skip
 
 
@@ -302,7 +302,7 @@ def copies_table(rows: Sequence[Result]) -> ColumnTable:
         if row.measure in (COPIES, DISTINCT) and row.dataset:
             cells.setdefault((row.dataset, row.system, row.variant), {})[row.measure] = row
     return ColumnTable.of(
-        "versions_copies", "What copies hold of the list", cells.values(), text("dataset", f"{COPIES}.dataset"),
+        "versions_copies", "Share of copies in the list", cells.values(), text("dataset", f"{COPIES}.dataset"),
         text("system", f"{COPIES}.system"), text("remedy", lambda cell: cell[COPIES].variant or "none"),
         number("copies", f"{COPIES}.value", 3), number("different passages", f"{DISTINCT}.value", 2),
         whole("questions", f"{COPIES}.n"),

@@ -67,19 +67,19 @@ class QuestionsRequest:
         asked = set(self.chosen)
         if not self.llm and asked & set(OF_MODELS):
             raise UsageError(
-                f"Questions of the kind {next(kind for kind in self.chosen if kind in OF_MODELS)!r} are written by a "
-                "language model, and none is named.",
-                mend=f"Name one with --llm, or use kinds that need none: {', '.join(document_kinds())}.",
+                f"Questions of the kind {next(kind for kind in self.chosen if kind in OF_MODELS)!r} are written by "
+                "a language model, but none is named.",
+                mend=f"Name one with --llm, or use kinds that need no model: {', '.join(document_kinds())}.",
             )
         check_language(asked, self.options.into)
         for kind in self.no_answer:
             if kind not in NO_ANSWER:
                 raise UsageError(
-                    f"There are no questions without an answer called {kind!r}.",
+                    f"There is no kind of question without an answer called {kind!r}.",
                     mend=f"Write --no-answer {','.join(NO_ANSWER)}.",
                 )
         if self.far and FAR not in self.no_answer:
-            raise UsageError("--far has questions that are not asked.", mend="Add --no-answer near,far.")
+            raise UsageError("--far has questions that would not be used.", mend="Add --no-answer near,far.")
 
     @property
     def chosen(self) -> tuple[str, ...]:

@@ -396,10 +396,10 @@ def make_rows(plan: QuestionsPlan, found: QuestionSet) -> list[Result]:
 
 
 def question_tables(plan: QuestionsPlan, found: QuestionSet) -> Iterator[RunTable]:
-    """Where the questions came from, what became of the drafts, and what documents could not ask."""
+    """Sources of the questions, what became of the drafts, and what documents could not ask."""
     shares = found.shares()
     yield ColumnTable.of(
-        "sources", "Where the questions came from", shares, text("Source", str),
+        "sources", "Sources of the questions", shares, text("Source", str),
         whole("Questions", lambda name: int(shares[name]["questions"])),
         points("Share (%)", lambda name: shares[name]["share"]),
         whole("Repeats left out", lambda name: found.repeated.get(name, 0)),

@@ -151,8 +151,8 @@ ENGINES.add(
     calls="about 3.5 per candidate"
 )  # fmt: skip
 ENGINES.add(
-    "bayes", f"{_HERE}.bayes:Bayes", "A posterior over all orders, asked where an answer is most informative",
-    calls="at most 1.2 per candidate, 0.9 where grades differ"
+    "bayes", f"{_HERE}.bayes:Bayes", "A posterior over all orders; asks where an answer is most informative",
+    calls="at most 1.2 per candidate, 0.9 if grades differ"
 )  # fmt: skip
 
 
@@ -291,7 +291,7 @@ class BayesOptions:
             if not low <= value <= high:
                 raise UsageError(
                     f"The ranking engine 'bayes' needs {name} from {low:g} to {high:g}, found {value!r}.",
-                    mend=f"Give a {name} in that range, or none for {getattr(BayesOptions, name)!r}.",
+                    mend=f"Give a {name} in that range, or leave it out for {getattr(BayesOptions, name)!r}.",
                 )
 
     def limits(self, n: int, *, graded: bool) -> BayesLimits:

@@ -54,7 +54,7 @@ def compare_repeats(
     """
     if len(orders) < 2 or any(sorted(order) != list(range(len(orders[0]))) for order in orders):
         raise UsageError(
-            f"{len(orders)} orders cannot be compared.", mend="Give two or more, all of the same positions."
+            f"{len(orders)} orders cannot be compared.", mend="Give two or more, all with the same positions."
         )
     places = [_order_places(order) for order in orders]
     size = min(top, len(orders[0]))
@@ -483,7 +483,7 @@ def _favour_note(places: PlaceGains | None) -> str:
     if places.lift.contains(0):
         verdict = "No position bias is detected"
     else:
-        verdict = f"The judge favours what is shown {'first' if lift > 0 else 'last'}"
+        verdict = f"The judge favours passages shown {'first' if lift > 0 else 'last'}"
     return (
         f"{verdict}: passages shown first rank {lift:+.2f} places better than those shown last "
         f"[{low:+.2f}, {high:+.2f}]."
@@ -494,7 +494,7 @@ def _circles_note(counts: Consistency) -> str:
     if not counts.circles:
         return ""
     return (
-        f"In {counts.circles:,} of {counts.triads:,} triples of passages the answers form a circle "
+        f"In {counts.circles:,} of {counts.triads:,} triples of passages, the answers form a cycle "
         f"({counts.circles / counts.triads:.1%})."
     )
 
@@ -502,5 +502,5 @@ def _circles_note(counts: Consistency) -> str:
 def _exposure_note(shown: Exposure | None) -> str:
     if shown is None:
         return ""
-    never = f"; {shown.never:,} were never shown and are placed by their grade" if shown.never else ""
+    never = f"; {shown.never:,} were never shown and are ranked by their grade" if shown.never else ""
     return f"A passage was shown {shown.least} to {shown.most} times, median {shown.median:g}{never}."

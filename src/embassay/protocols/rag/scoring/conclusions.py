@@ -135,7 +135,7 @@ def _make_reading(run: PlacedRun, k: int, pool: str, resampled: Resampled) -> Ru
     told_by = {name: make_evidence(resampled, titles[name], names[name], run.name) for name in titles}
     facts = {name: fact for name, fact in told_by.items() if fact is not None}
     if len(facts) < len(titles):
-        text = f"{run.name}@{k}: nothing can be said: no query has a useful document in its pool."
+        text = f"{run.name}@{k}: no conclusion is possible: no query has a useful document in its pool."
         return RunReading(run.name, k, "untold", text, tuple(facts.values()))
     if run.graded.pool is None and run.documents.shape[1] <= k:
         return RunReading(
@@ -165,15 +165,15 @@ def _loss_finding(facts: dict[str, CitedNumber]) -> str:
 
 def _say_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, CitedNumber]) -> str:
     heads = {
-        "pool": f"{run}@{k}: the pool. A perfect order of {pool} would reach PROC {format_evidence(facts['ceiling'])}; "
+        "pool": f"{run}@{k}: the pool. A perfect order of {pool} would give PROC {format_evidence(facts['ceiling'])}; "
         f"the pool loses {format_evidence(facts['pool'])}, the ordering {format_evidence(facts['ordering'])}; "
         f"%PROC is {format_evidence(facts['share'])}.",
-        "ordering": f"{run}@{k}: the ordering. {_capitalize_first(pool)} could reach PROC "
+        "ordering": f"{run}@{k}: the ordering. {_capitalize_first(pool)} could give PROC "
         f"{format_evidence(facts['ceiling'])}, and {format_evidence(facts['reached'])} is reached, %PROC "
         f"{format_evidence(facts['share'])}: the ordering loses {format_evidence(facts['ordering'])}, "
         f"the pool {format_evidence(facts['pool'])}.",
         "both": f"{run}@{k}: both. The pool loses {format_evidence(facts['pool'])} and the ordering "
-        f"{format_evidence(facts['ordering'])}; which loses more cannot be told.",
+        f"{format_evidence(facts['ordering'])}; it is undecided which loses more.",
         "little": f"{run}@{k}: little is left to improve, {format_evidence(facts['total'])} of the ideal is lost.",
         "open": f"{run}@{k}: undecided on these queries. The pool loses {format_evidence(facts['pool'])}, the ordering "
         f"{format_evidence(facts['ordering'])}.",
@@ -183,8 +183,8 @@ def _say_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, Cit
 
 def _note_short_run(run: PlacedRun, k: int, reached: CitedNumber) -> str:
     return (
-        f"{run.name}@{k}: RA-nWG is {format_evidence(reached)}, but no list is longer than {k}, so its list "
-        "cannot separate the pool from the ordering. Score a deeper run, or give the candidates with --pool."
+        f"{run.name}@{k}: RA-nWG is {format_evidence(reached)}, but no list is longer than {k}, so it cannot "
+        "separate the pool from the ordering. Score a deeper run, or pass the candidates with --pool."
     )
 
 
@@ -216,13 +216,13 @@ def make_guidance(
     ]
     knobs = {advice.knob for advice in tested}
     missing = [] if "hybrid" in knobs else [
-        ("hybrid", "pool", "a pool from two retrievers: score runs of both, deeper than 2K, without --pool.")
+        ("hybrid", "pool", "a pool from two retrievers: score runs from both, deeper than 2K, without --pool.")
     ]  # fmt: skip
     missing += [] if "depth" in knobs else [
         ("depth", "pool", "50 candidates for @10 and 100 for @30: score a deeper run.")
     ]  # fmt: skip
     missing += [] if "reranker" in knobs else [
-        ("reranker", "ordering", "a strong reranker: score a run and its reranking, with the same documents.")
+        ("reranker", "ordering", "a strong reranker: score a run and its reranked version, with the same documents.")
     ]  # fmt: skip
     return (*tested, *(_untested_guidance(*line) for line in (*missing, *UNTESTED)))
 
@@ -307,9 +307,7 @@ def _rerank_guidance(board: PlacedRuns, cutoffs: Iterable[int], resampled: Resam
                 continue
             status = judge_gain(gain)
             more = _gain_words(gain)
-            text = (
-                f"{b.name} orders the documents of {a.name} again: RA-nWG@{k} is {more}. {_MEANING[status]}"
-            )
+            text = f"{b.name} reorders the documents of {a.name}: RA-nWG@{k} is {more}. {_MEANING[status]}"
             yield Guidance("reranker", "ordering", status, text, (gain,))
 
 
@@ -483,9 +481,9 @@ def _first_runs(comparison: MeasureComparison) -> list[str]:
 FEW = 10
 ABOVE = 1e-9
 _TREATED = {
-    "zero": "they are worth nothing and do no harm",
+    "zero": "they count as worthless but harmless",
     "grade1": "they count as irrelevant",
-    "condense": "they are taken out before the cut",
+    "condense": "they are removed before the cutoff",
 }
 
 
@@ -522,14 +520,14 @@ def note_inputs(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
         yield Note("repeated judgements", f"The qrels repeat {times}.", "", judgements.repeated)
     grades = judgements.frame["grade"].unique().to_list()
     if len(grades) == 1:
-        text = f"Every judgement is of grade {grades[0]}: no order is better than another."
+        text = f"Every judgement has grade {grades[0]}: no order is better than another."
         yield Note("one grade", text, "", grades[0])
     if total < FEW:
-        yield Note("few", f"Only {format_counted(total, 'query')}: the intervals tell little.", "", total)
+        yield Note("few", f"Only {format_counted(total, 'query')}: the intervals say little.", "", total)
     for run in facts:
         if run.missing:
             lacking = f"{run.missing:,} of {format_counted(total, 'judged query')}"
-            nothing = "they count as having retrieved nothing"
+            nothing = "they count as empty results"
             is_idle = run.queries < HARDLY * total
             text = f"{run.name} lacks {lacking}: {'it is not tested' if is_idle else nothing}."
             yield Note("missing", text, run.name, run.missing, total)
@@ -538,11 +536,11 @@ def note_inputs(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
             yield Note("unknown", text, run.name, run.unknown)
         if run.repeated:
             times = format_counted(run.repeated, "document")
-            text = f"{run.name} names {times} of a query again: the better ranked line counts."
+            text = f"{run.name} lists {times} of a query twice: the better ranked line counts."
             yield Note("repeated", text, run.name, run.repeated, run.lines)
         if run.tied:
             equal = format_counted(run.tied, "document")
-            text = f"{run.name} has {equal} with a score that another document of the query has too: ranked by id."
+            text = f"{run.name} has {equal} tied with another document of the same query: ranked by id."
             yield Note("tied", text, run.name, run.tied, run.lines)
 
 
@@ -589,7 +587,7 @@ def run_notes(
         for measure in measures:
             if over := count_over_one(values.columns[measure.name].value) if len(measure.parts) == 1 else 0:
                 what = f"{measure.name} is above 1 for {format_counted(over, 'query')}"
-                text = f"{run.name}: {what}; its list has documents that the pool lacks."
+                text = f"{run.name}: {what}; its list has documents that are not in the pool."
                 yield Note("above_one", text, run.name, over, len(board.queries))
             if measure.is_ratio and (over := _above_ceiling(values, measure.name)):
                 text = (
@@ -629,7 +627,7 @@ def _weight_notes(board: PlacedRuns, total: int) -> Iterator[Note]:
     useful = board.counts[:, 2:].sum(axis=1) > 0
     if fallback := int((is_fallback(board.counts) & useful).sum()):
         these = f"{fallback:,} of {format_counted(total, 'query')}"
-        text = f"{these} have no document of grade 5: there grade 4 weighs 1 and grade 3 0.2."
+        text = f"{these} have no document of grade 5: for them, grade 4 weighs 1 and grade 3 weighs 0.2."
         yield Note("fallback", text, "", fallback, total)
     if inverted := int(is_inverted(board.counts).sum()):
         text = (

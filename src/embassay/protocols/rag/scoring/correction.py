@@ -55,7 +55,7 @@ CORRECTED = "corrected.json"
 BANDS = ((1, 3), (4, 10), (11, 30))
 """Best ranks by which the judge is looked at."""
 _TURNS = 4
-CORRECTED_TEST = "two-sided t test of the difference that people's grades correct"
+CORRECTED_TEST = "two-sided t test of the difference corrected by people's grades"
 """What `p` is of in a corrected scoring."""
 
 
@@ -172,9 +172,9 @@ class Corrector:
         if not shared:
             key = next(iter(self.judge))
             raise DataError(
-                "no passage is graded by people and by the judge", path=inputs.qrels.path,
+                "no passage is graded by both people and the judge", path=inputs.qrels.path,
                 expected=f"such as query {key[0]!r}, document {key[1]!r}",
-                mend="Give grades of the same queries and documents."
+                mend="Give grades for the same queries and documents."
             )  # fmt: skip
         self.shared = sorted(shared)
         self.labelled = PeopleGrades(self.people, self.judge, inputs.runs, seed)
@@ -464,7 +464,7 @@ def _use_sentence(rows: Sequence[Correction], headline: str) -> str:
         return f"People's grades are not enough for {headline}."
     best = max(mine, key=lambda correction: correction.effective / correction.n)
     if best.slope == 0.0:
-        return "The judge does not help here: people's grades alone tell as much."
+        return "The judge does not help here: people's grades alone are as informative."
     gained = best.effective / best.n
     return f"With the judge people's {best.n:,} labelled {best.unit} are worth up to {best.n * gained:,.0f}."
 
@@ -473,7 +473,7 @@ def _lacking_rows(made: Corrector, rows: Sequence[Correction]) -> tuple[Uncorrec
     """The measures of which a run has no row, with the reason where it is what people or the judge graded."""
     having = {row.measure for row in rows}
     nothing = MissingCorrection(
-        "no query that people graded whole has a value of it", "Grade more queries, drawn at random"
+        "it has no value on any query that people graded completely", "Grade more queries, drawn at random"
     )
     lacking = []
     for measure in made.measures:
@@ -504,7 +504,7 @@ def uncorrected_words(corrections: Corrections, headline: str) -> tuple[str, tup
         f"{lacking.reason[:1].upper()}{lacking.reason[1:]}.",
         f"{lacking.mend}.{f' {lacking.gain}.' if lacking.gain else ''}",
         f"--out FOLDER writes FOLDER/tables/{TO_GRADE_TABLE}.csv: copy it, fill in its column grade from the top, and "
-        "score again with the copy as --qrels. With --corpus and --queries it has the texts.",
+        "score again with the copy as --qrels. With --corpus and --queries, it includes the texts.",
         others,
     )
     return f"{headline} cannot be corrected by these grades", tuple(filter(None, sentences))
@@ -521,20 +521,20 @@ def _correction_notes(made: Corrector, rows: Sequence[Correction]) -> Iterator[s
     for row in rows:
         ends = [single.get((run, row.measure)) for run in (row.run, row.other)]
         if None not in ends and abs(ends[0] - ends[1] - row.value) >= 0.0005:  # type: ignore[operator]
-            yield "Each difference is corrected on its own; it may not be that of the two corrected values."
+            yield "Each difference is corrected separately; it may not equal that of the two corrected values."
             break
     few = min((row.queries for row in rows), default=_FEW_QUERIES)
     if few < _FEW_QUERIES:
         yield (
-            f"People graded {few} queries only: intervals use Student's t accordingly, and other "
-            "queries would shift them."
+            f"People graded only {few} queries: intervals use Student's t accordingly, and other queries would "
+            "shift them."
         )
     for cutoff in sorted(k for k in cutoffs if k):
         missing, total = made.labelled.ungraded(cutoff)
         if rows and 0 < missing <= MOST_REFUSED * total:
             yield (
                 f"People left {missing:,} of {total:,} passages among the first {cutoff} ungraded in their queries; "
-                "they are worth nothing."
+                "these count as worthless."
             )
 
 
@@ -563,7 +563,7 @@ def corrected_record(score: Score, corrections: Corrections) -> Score:
 def _corrected_value(judge: RunValue, row: Correction | None, lacking: str) -> RunValue:
     if row is None:
         alone = "" if judge.value is None else f" (by the judge alone {judge.value:.3f})"
-        reason = f"{lacking or 'not enough is graded by people'}{alone}"
+        reason = f"{lacking or 'people graded too little'}{alone}"
         return replace(
             judge, value=None, low=None, high=None, n=0, method="", reason=reason, error=None, df=None
         )
@@ -590,7 +590,7 @@ def _compare_by(
     for a, b in combinations(ranked, 2):
         correction = rows.get((a, b, measure)) or rows.get((b, a, measure))
         if correction is None:
-            return MeasureComparison(measure, tuple(ranked), reason="not enough is graded by people")
+            return MeasureComparison(measure, tuple(ranked), reason="people graded too little")
         low, high = correction.ends
         if correction.run != a:
             low, high = -high, -low

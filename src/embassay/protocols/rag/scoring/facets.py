@@ -73,7 +73,7 @@ def read_facets(path: Path, mapping: Mapping[str, str]) -> JudgedFacets:
     if not single:
         raise DataError(
             "no document has a facet", path=path, expected="a relevance above 0",
-            mend="Check that the file is one of facets: query, document and facet."
+            mend="Check that the file has facets: query, document and facet."
         )  # fmt: skip
     lines = tuple(sorted(single.values(), key=lambda line: line.line))
     return JudgedFacets(path, lines, len(read) - len(having), len(having) - len(lines))
@@ -111,7 +111,7 @@ def _read_table(path: Path, mapping: Mapping[str, str]) -> Iterator[tuple[FacetL
         except (TypeError, ValueError):
             raise DataError(
                 "the relevance is not a number", path=path, line=row.line, found=repr(relevance),
-                mend="Write 1 where the document has the facet and 0 where it does not, or leave the column out."
+                mend="Write 1 if the document has the facet and 0 if it does not, or leave the column out."
             ) from None  # fmt: skip
         yield FacetLine(query, doc, facet, row.line), value
 
@@ -136,7 +136,7 @@ def check_facets(facets: JudgedFacets, queries: Collection[str], documents: Coll
                 near = find_nearest_name(name, known)
                 where = "judged" if what == "query" else "judged, in a run or in the corpus"
                 raise DataError(
-                    f"the {what} {name!r} has a facet and is not {where}", path=facets.path, line=line.line,
+                    f"the {what} {name!r} has a facet but is not {where}", path=facets.path, line=line.line,
                     expected=f"{what}s such as {next(iter(sorted(known)))!r}",
                     mend=f"Did you mean {near!r}?" if near else "Check that facets and judgements belong together."
                 )  # fmt: skip

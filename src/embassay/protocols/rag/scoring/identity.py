@@ -77,7 +77,7 @@ def check_identity(
             if min(len(ids.all), len(docs)) >= FEWEST and not are_shared:
                 raise _make_foreign_documents_error(ids, None)
         few = "Hardly a document" if ids.common else "No document"
-        such = f"its ids look like {_show_ids(ids.all)}, those of the judgements like {_show_ids(docs)}"
+        such = f"its ids look like {_show_ids(ids.all)}, the judgements' ids like {_show_ids(docs)}"
         mend = f" {form.advice}" if form is not None and are_chunks else ""
         yield f"{few} of {name} is judged: {such}.{mend}"
 
@@ -135,8 +135,8 @@ def _partial_notes(name: str, ids: _DocumentIds, form: IdForm | None) -> Iterato
 
 def _make_foreign_documents_error(ids: _DocumentIds, form: IdForm | None) -> DataError:
     mend = (
-        "Check that both ids name the same passages; with --corpus the run's ids are checked against "
-        "it. Judgements of spans fit any passages (export/spans.jsonl)."
+        "Check that both ids name the same passages; with --corpus, the run's ids are checked against it. "
+        "Judgements of spans fit any passages (export/spans.jsonl)."
     )
     return DataError(
         "no document of the run is judged", path=ids.entries.path,

@@ -236,7 +236,7 @@ def _check_repeats(qrels: Entries, frame: pl.DataFrame) -> None:
         row = differing.row(0, named=True)
         before = frame.filter((pl.col("query") == row["query"]) & (pl.col("doc") == row["doc"]))["value"][0]
         raise qrels.fault(
-            row["row"], f"query {row['query']!r} and document {row['doc']!r} are judged twice, differently",
+            row["row"], f"query {row['query']!r} and document {row['doc']!r} have two different judgements",
             expected=f"{before:g}, as before", found=f"{row['value']:g}",
             mend="Keep one judgement of each query and document."
         )  # fmt: skip
@@ -274,7 +274,7 @@ def read_answer_correctness(
     """The correctness of each query's answer, (q,), NaN for one without; DataError if none has one."""
     values = np.array([answers.get(query, np.nan) for query in queries], dtype=np.float64)
     if ((values < 0) | (values > 1)).any():
-        raise DataError("an answer is not from 0 to 1", path=where, mend="1 is right, 0 is wrong.")
+        raise DataError("an answer is not between 0 and 1", path=where, mend="1 is right, 0 is wrong.")
     if np.isnan(values).all():
         raise DataError(
             "no answer belongs to a judged query", path=where, expected=f"queries such as {queries[0]!r}",
@@ -491,11 +491,11 @@ def _by_spans(
         evidence = by_evidence(run, spans, {**({} if library is None else library.places), **places})
         if evidence.unplaced == len(run.frame):
             raise DataError(
-                "the judgements are spans of documents, and the origin of the run's passages is unknown",
+                "the judgements are spans of documents, but the origin of the run's passages is unknown",
                 path=run.path, mend="Name the corpus they were retrieved from: --corpus DIR, or DIR?chunk=100."
             )  # fmt: skip
         held.append(evidence.run)
-        matched = f"{evidence.matched:,} of {len(run.frame):,} passages hold judged evidence"
+        matched = f"{evidence.matched:,} of {len(run.frame):,} passages contain judged evidence"
         lost = f"; the origin of {evidence.unplaced:,} is unknown" if evidence.unplaced else ""
         notes.append(f"{Path(run.path).name}: {matched}{lost}.")
     return held, list(dict.fromkeys(notes))
@@ -609,7 +609,7 @@ def without_self(inputs: Inputs) -> tuple[Inputs, dict[str, int]]:
     qrels, runs = rest(inputs.qrels), {name: rest(run) for name, run in inputs.runs.items()}
     if not len(qrels.frame):
         raise inputs.qrels.fault(
-            0, "every judgement is of a query's own document", mend="Leave --exclude-self out."
+            0, "every judgement is about a query's own document", mend="Leave --exclude-self out."
         )
     pools = tuple(None if pool is None else rest(pool) for pool in inputs.pools)
     gone = {name: len(inputs.runs[name].frame) - len(run.frame) for name, run in runs.items()}

@@ -46,21 +46,22 @@ class ScoreRequest:
     )
     pools: tuple[str, ...] = option(
         (),
-        "Passages that PROC may reorder: a file for all, one per run, or `union` of all. Default: the run itself.",
+        "Passages that PROC may reorder: one file for all runs, one per run, or the `union` of all runs. Default: "
+        "the run itself.",
         name="--pool", value="FILE", group=DATA
     )  # fmt: skip
     measures: tuple[str, ...] = option(
         (), "A measure from `embassay list measures`. Default: the usual ones.", name="--measure -m"
     )
     cutoffs: tuple[int, ...] = option(
-        (10, 30), "Cutoff of measures named without one. Default: 10 and 30.", name="-k", least=1
+        (10, 30), "Cutoff for measures without one. Default: 10 and 30.", name="-k", least=1
     )
     grades: str | None = option(
         None, "Grade map: identity, binary, trec3, cranfield, or value=grade,... Default: grades 1 to 5.",
         group=DATA
     )  # fmt: skip
     unjudged: Unjudged = option(
-        "zero", "Treat a document without a grade as worth 0, as grade 1, as absent, or as an error."
+        "zero", "Treat an ungraded document as worth 0, as grade 1, as absent, or as an error."
     )
     answers: str | None = option(
         None, "File of `query_id, correct` (0 to 1), to relate answers to evidence found (Acc|Hit@K).",
@@ -88,7 +89,7 @@ class ScoreRequest:
     """Whether the document that has the query's id is left out of judgements, runs and pools."""
     corpus: str = option(
         "",
-        "The passages searched, if runs hold texts or judgements are spans: a folder or a table.",
+        "The passages searched, if runs contain texts or judgements are spans: a folder or a table.",
         group=DATA,
     )
     """The passages that were retrieved from, where runs say their texts, or judgements are of spans of documents."""
@@ -97,11 +98,11 @@ class ScoreRequest:
     )
     """The questions, where runs say their texts."""
     tags: bool = option(
-        False, "Also score by the `tags` of --queries: language, kind of question.", name="--by-tag"
+        False, "Also score by the `tags` of --queries, such as language or kind of question.", name="--by-tag"
     )
     """Whether scores are also given by the tags of the questions in `queries`."""
     judge_grades: str | None = option(
-        None, "A judge's grades of all passages, corrected by people's few in --qrels.",
+        None, "A judge's grades for all passages, corrected by the few human grades in --qrels.",
         value="FILE", group=DATA
     )  # fmt: skip
     """A file of a judge's grades of all passages, which those of people in `qrels` correct."""
@@ -127,7 +128,7 @@ class ScoreRequest:
             )
         if self.retrievers and not self.queries:
             raise UsageError(
-                "A retriever needs questions, and there are none.",
+                "A retriever needs questions, but there are none.",
                 mend="Name their file with --queries FILE.",
             )
         lists = len(self.runs) + len(self.retrievers)
@@ -144,7 +145,7 @@ class ScoreRequest:
                 raise UsageError(f"--{name} is {value!r}.", mend=f"Choose {', '.join(choices)}.")
         if unknown := sorted(set(self.mapping) - TARGETS):
             raise UsageError(
-                f"Nothing here is called {unknown[0]!r} (in --map).",
+                f"No file here has a column {unknown[0]!r} (in --map).",
                 mend=f"Map {', '.join(sorted(TARGETS))}.",
             )
         if not self.separator:
@@ -163,8 +164,8 @@ class ScoreRequest:
     def _check_facets(self) -> None:
         if self.facets is not None and self.judge_grades is not None:
             raise UsageError(
-                "Facets are nobody's grades, and --judge-grades correct grades.",
-                mend="Score the facets by themselves: leave --judge-grades out.",
+                "--judge-grades corrects grades, and facets are not grades.",
+                mend="Score the facets separately: leave --judge-grades out.",
             )
 
     def as_dict(self) -> dict[str, Any]:
@@ -190,11 +191,11 @@ class RunCalibrationRequest:
 
     def __post_init__(self) -> None:
         if self.cutoff < 1:
-            raise UsageError(f"-k is {self.cutoff}.", mend="An answer is made from 1 passage or more.")
+            raise UsageError(f"-k is {self.cutoff}.", mend="An answer needs 1 or more passages.")
         if self.reranked is not None and self.no_answer is None:
             raise UsageError("--reranked needs questions without an answer.", mend="Add --no-answer FILE.")
         if self.reranked is not None and len(self.files.runs) + len(self.files.retrievers) > 1:
-            raise UsageError("--reranked belongs to one run.", mend="Give one --run.")
+            raise UsageError("--reranked works with only one run.", mend="Give one --run.")
         _ = self.aims
 
     @property
@@ -226,7 +227,7 @@ class DecisionRequest:
     measure: str = "Precision4+@10"
     bar: float | None = option(None, "With --until-decided: the value each run must reach.")
     alpha: float = option(0.05, "Share of studies that --until-decided may decide wrongly.", group=STATISTICS)
-    block: int = option(20, "Passages that --until-decided asks for at a time.", name="--next", least=1)
+    block: int = option(20, "Passages that --until-decided requests at a time.", name="--next", least=1)
     seed: int = repeat_option(ScoreRequest, "seed")
     grades: str | None = repeat_option(ScoreRequest, "grades")
     guide: str | None = repeat_option(ScoreRequest, "judge_grades", name="--judge-grades")
@@ -245,11 +246,11 @@ class DecisionRequest:
                 f"--alpha is {self.alpha:g}.", mend="Give a share above 0 and below 0.5, such as 0.05."
             )
         if self.block < 1:
-            raise UsageError(f"--next is {self.block}.", mend="Ask for 1 passage or more at a time.")
+            raise UsageError(f"--next is {self.block}.", mend="Request 1 or more passages at a time.")
         if (self.corpus is None) != (self.queries is None):
             raise UsageError(
-                "Texts can be shown only if both are known.",
+                "Texts can be shown only if both are given.",
                 mend="Give --corpus and --queries, or neither of them.",
             )
         if self.judge is not None and self.corpus is None:
-            raise UsageError("A judge has to read what it grades.", mend="Add --corpus FILE --queries FILE.")
+            raise UsageError("A judge must read what it grades.", mend="Add --corpus FILE --queries FILE.")

@@ -289,7 +289,9 @@ def _live_notes(inputs: Inputs) -> Iterator[Note]:
         lengths = inputs.runs[name].frame["query"].value_counts()["count"]
         short = len(run.seconds) - int((lengths >= run.depth).sum())
         if short > 0:
-            text = f"{name}: {short:,} of {len(run.seconds):,} answers hold fewer than {run.depth} documents."
+            text = (
+                f"{name}: {short:,} of {len(run.seconds):,} answers contain fewer than {run.depth} documents."
+            )
             yield Note("live", text, name, short, total)
 
 
@@ -625,7 +627,7 @@ def _ask_functions(
         return
     if not request.queries:
         raise UsageError(
-            "A function needs questions, and there are none.", mend="Name their file: queries=FILE."
+            "A function needs questions, but there are none.", mend="Name their file: queries=FILE."
         )
     depth = retrieval_depth(request)
     retrievers = [FunctionRetriever(run, depth, name) for name, run in functions.items()]
@@ -647,7 +649,7 @@ class StoredScoring:
         where its questions are nowhere, and where each of its runs had a pool of its own."""
         if len(self.request.pools) > 1:
             raise UsageError(
-                f"The runs of {self.path} have pools of their own, and a retriever has none.",
+                f"The runs of {self.path} have their own pools, but a retriever has none.",
                 mend="Score it again with one --pool, or none.",
             )
         return replace(
@@ -663,7 +665,8 @@ class StoredScoring:
                 continue
             if len(self.runs) > 1 or len(asked) > 1:
                 raise UsageError(
-                    f"{self.path} has the runs {', '.join(self.runs)}, and nobody says which of them {name} replaces.",
+                    f"{self.path} has the runs {', '.join(self.runs)}, but it is unclear which of them {name} "
+                    "replaces.",
                     mend=f"Name it so: --retriever {self.runs[0]}=SPEC, or add --as {name}={self.runs[0]}.",
                 )
             names[self.runs[0]] = name
@@ -676,7 +679,7 @@ def read_stored_scoring(path: Path) -> StoredScoring:
     asked = manifest.get("arguments", {})
     if manifest.get("protocol") != "rag" or "qrels" not in asked or "runs" not in asked:
         raise UsageError(
-            f"{path} holds no scoring that a retriever could be held against.",
+            f"{path} contains no scoring to compare a retriever with.",
             mend="Make one: embassay rag score --qrels FILE --run FILE --out DIR.",
         )
     known = {field.name for field in fields(ScoreRequest)}

@@ -92,8 +92,8 @@ class PeopleGrades:
             return unasked
         if len(self.whole_queries) < FEWEST:
             return MissingCorrection(
-                f"people graded {self._grades_so_far()}, and {len(self.whole_queries)} queries whole; "
-                "this measure needs whole queries",
+                f"people graded {self._grades_so_far()}, and {len(self.whole_queries)} queries completely; this "
+                "measure needs complete queries",
                 f"Grade every passage of {FEWEST} or more queries drawn at random, preferably {TO_GRADE}: those that "
                 f"the judge graded and those among the first{_cutoff_words(cutoff)} of each run",
             )
@@ -103,7 +103,7 @@ class PeopleGrades:
                 f"people left {missing:,} of {total:,} passages among the first{_cutoff_words(cutoff)} "
                 "ungraded, in the "
                 "queries that they graded",
-                "The judge has no grade for them either, and what it refuses may be what is relevant: grade them too",
+                "The judge has no grade for them either, and it may refuse exactly the relevant ones: grade them too",
             )
         return None
 
@@ -132,7 +132,7 @@ class PeopleGrades:
         return MissingCorrection(
             f"the judge graded {len(used) - len(refused):,} of {len(used):,} passages among the first of the runs, "
             f"and people {known} of the others",
-            f"Grade {FEWEST_REFUSED} or more of what it refused, drawn at random",
+            f"Grade {FEWEST_REFUSED} or more of the refused passages, drawn at random",
         )
 
     def to_grade(self, cutoff: int | None, *, whole: bool) -> Iterator[tuple[str, str, str]]:
@@ -165,7 +165,7 @@ class PeopleGrades:
             text("question", lambda row: _join_lines(inputs.questions.get(row[0], ""))),
             text("passage", lambda row: _shorten_passage(inputs.texts.get(row[1], ""))),
             note=("Fill in grade from the top, and finish each query: the order is random. Existing grades "
-                "follow below, so that the file holds all judgements: give it as --qrels.")
+                "follow below, so the file contains all judgements: pass it as --qrels.")
         )  # fmt: skip
 
     def gain_of_queries(self, cutoff: int | None, measure: str, spread: float) -> str:
@@ -199,9 +199,9 @@ class PeopleGrades:
         if are_different_samples(place[labelled], place[~labelled]):
             where = _count_thirds(place[labelled], len(labelled))
             yield (
-                "People's queries are not spread over the judge's file as random ones would be: "
-                f"{where} of {labelled.sum():,} are in its first, second and last third. If the judge or the questions "
-                "change along the file, the interval does not hold: grade queries drawn at random."
+                "People's queries are not spread over the judge's file like random ones: "
+                f"{where} of {labelled.sum():,} are in its first, second and last third. If the judge or the "
+                "questions change along the file, the interval is invalid: grade randomly drawn queries."
             )
         keys = list(self.judge)
         loose = [key for key in keys if key[0] in has_label]
@@ -215,8 +215,8 @@ class PeopleGrades:
         if are_different_samples(own, others):
             yield (
                 f"The judge's mean grade of the {noun} that people graded is {own.mean():.2f}, of the "
-                f"others {others.mean():.2f}: people's are not a random sample, and the interval does "
-                "not hold. Draw them at random."
+                f"others {others.mean():.2f}: people's are not a random sample, so the interval is invalid. Draw "
+                "them at random."
             )
         yield from self._at_the_top(cutoff, has_label)
 
@@ -230,8 +230,8 @@ class PeopleGrades:
         if are_different_samples(own, others):
             yield (
                 f"People's passages stand at rank {own.mean():.1f} on average, the others of the same "
-                f"queries at {others.mean():.1f}: they are not a random sample, and the interval does "
-                "not hold. Draw them at random."
+                f"queries at {others.mean():.1f}: they are not a random sample, so the interval is invalid. Draw "
+                "them at random."
             )
 
     def _mean_grades(self) -> Floats:
@@ -257,8 +257,8 @@ class PeopleGrades:
             parts = np.array_split(means, 3)
             yield (
                 f"The judge drifts: its grades minus people's are {parts[0].mean():+.2f} in the first "
-                f"third of its file and {parts[2].mean():+.2f} in the last. Queries drawn at random "
-                "still correct it; the first ones do not."
+                f"third of its file and {parts[2].mean():+.2f} in the last. Randomly drawn queries still correct "
+                "this; the first ones do not."
             )
 
 

@@ -378,7 +378,7 @@ def _overlap_table(score: Score) -> ColumnTable:
         text("B", "b"), number("Overlap", "overlap", 3), number("95% low", "overlap_low", 3),
         number("95% high", "overlap_high", 3), number("tau-b", "tau", 3, "signed"),
         number("tau 95% low", "tau_low", 3, "signed"), number("tau 95% high", "tau_high", 3, "signed"),
-        whole("tau queries", "tau_n"), note="tau-b: of the documents that both have among their first K."
+        whole("tau queries", "tau_n"), note="tau-b: over the documents that both have among their first K."
     )  # fmt: skip
 
 
@@ -389,7 +389,7 @@ def _sensitivity_table(score: Score) -> ColumnTable:
         *(number(run.name, ("values", run.name), 3) for run in score.runs),
         text("Order", lambda cell: " > ".join(cell.order)), number("tau-b", "tau", 3, "signed"),
         number("Largest change", "largest_change", 3),
-        note="RA-nWG; order, tau-b and change against the default cell (alpha 1, cap4 1, cap3 0.25)."
+        note="RA-nWG; order, tau-b and change relative to the default cell (alpha 1, cap4 1, cap3 0.25)."
     )  # fmt: skip
 
 

@@ -192,14 +192,14 @@ def _check_scores(run: AnsweredQueries, entries: Entries) -> None:
     and no threshold of them can."""
     why = ""
     if not entries.is_scored:
-        why = "an order only, or distances that rise with the rank"
+        why = "only an order, or distances that rise with the rank"
     elif len(run.best) > 1 and run.best.min() == run.best.max():
-        why = f"{run.best[0]:g} at the top of every list, as ranks or a constant give"
+        why = f"{run.best[0]:g} at the top of every list, as from ranks or a constant"
     elif len(run.best) > 1 and _are_fused(run.best):
-        why = "sums of 1 / (60 + rank), as reciprocal rank fusion gives"
+        why = "sums of 1 / (60 + rank), as from reciprocal rank fusion"
     if why:
         raise DataError(
-            "the run has no scores that a threshold could be set on", path=entries.path,
+            "the run has no scores to set a threshold on", path=entries.path,
             expected="the similarity or probability of each passage", found=why,
             mend="Write the engine's own scores into the run, distances with a minus sign."
         )  # fmt: skip
@@ -259,7 +259,9 @@ class _RunCalibration:
             )
         if self.silence is not None:
             mix = f"{self.of.unanswerable:,} of {len(self.of.ids) + self.of.empty:,} questions have no answer"
-            said.append(f"{mix}: precision, unlike silence, holds only where as many of yours have none")
+            said.append(
+                f"{mix}: precision, unlike silence, holds only if the same share of your questions has none"
+            )
             said += self.silence.notes
         return said
 

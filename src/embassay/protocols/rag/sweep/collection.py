@@ -165,7 +165,7 @@ def _without_self(data: RetrievalSet) -> tuple[RetrievalSet, tuple[Skipped, ...]
         raise DataError("no query has a relevant document besides its own", mend="Leave exclude_self out.")
     queries = replace(data.queries, ids=answerable, texts=tuple(data.queries.texts[row] for row in rows))
     gone = tuple(sorted(set(data.queries.ids) - set(answerable)))
-    skipped = (Skipped("no relevant document but its own", len(gone), gone[:3]),) if gone else ()
+    skipped = (Skipped("no relevant document except its own", len(gone), gone[:3]),) if gone else ()
     return replace(data, queries=queries, qrels={query: qrels[query] for query in answerable}), skipped
 
 
@@ -233,7 +233,7 @@ def read_grades(
     if chosen is not None and values <= chosen.keys():
         return chosen, ()
     if chosen is None and values <= {0.0, 1.0}:
-        return {0.0: 1, 1.0: 5}, ("judgements of 0 and 1 are read as the grades 1 and 5",)
+        return {0.0: 1, 1.0: 5}, ("judgements of 0 and 1 are read as grades 1 and 5",)
     if chosen is None and values <= {1.0, 2.0, 3.0, 4.0, 5.0} and 5.0 in values:
         return {gain: int(gain) for gain in gains}, ()
     found = ", ".join(f"{gain:g}" for gain in gains[:8])

@@ -309,7 +309,7 @@ def _make_generator(entry: GeneratorFile | None) -> Generator | None:
         generator.tokens_per_second is None
     ):
         raise UsageError(
-            "A generator is timed or assumed.",
+            "A generator is either timed or assumed.",
             mend="Give model: SPEC, or both ttft_ms: and tokens_per_second:.",
         )
     return generator
@@ -330,7 +330,8 @@ def _check_encoder(text: str) -> None:
     if kind != "embedding":
         raise UsageError(
             f"{text!r} makes no vectors, so it is not an encoder.",
-            mend="Name an encoder: wordllama, minilm, st:ORG/MODEL, openai:NAME ...; words are mode: sparse or hybrid.",
+            mend="Name an encoder: wordllama, minilm, st:ORG/MODEL, openai:NAME ...; for BM25, use mode: sparse or "
+            "hybrid.",
         )
 
 
@@ -357,7 +358,7 @@ def _efficiency_weights(weights: Mapping[str, float], measures: Sequence[str]) -
     if not unknown:
         raise UsageError("The weights of efficiency sum to 0.", mend="Give one above 0.")
     raise UsageError(
-        f"efficiency weighs {unknown[0]!r}, which is not measured.",
+        f"efficiency has a weight for {unknown[0]!r}, which is not measured.",
         mend=f"Measured are {', '.join(measures)}.",
     )
 
@@ -373,13 +374,13 @@ def _make_rules(file: SweepFile, measures: Sequence[str]) -> SweepRules:
     if rules.measure not in measures:
         near = find_nearest_name(rules.measure, measures)
         raise UsageError(
-            f"The measure that decides, {rules.measure!r}, is not measured.",
+            f"The deciding measure, {rules.measure!r}, is not measured.",
             mend=(f"Did you mean {near!r}? " if near else "") + f"Measured are {', '.join(measures)}.",
         )
     if requested_measures([rules.measure], (), answers=False)[0].facts.direction != "higher":
         raise UsageError(
-            f"A lower {rules.measure} is better, so stacks cannot be chosen by it.",
-            mend="Choose one where higher is better.",
+            f"A lower {rules.measure} is better, so it cannot be used to choose stacks.",
+            mend="Choose a measure for which higher is better.",
         )
     return rules
 
@@ -417,7 +418,7 @@ def _make_dataset(entry: Any) -> DatasetEntry:
             mend="Name the file of its evidence: spans: spans.jsonl; or leave them out.",
         )
     if entry.spans is not None and entry.exclude_self:
-        raise UsageError("exclude_self goes with judgements of documents.", mend="Leave it out beside spans.")
+        raise UsageError("exclude_self needs judgements of documents.", mend="Leave it out if you use spans.")
     return DatasetEntry(source, mapping, **given)
 
 
@@ -566,7 +567,7 @@ def read_config(path: Path) -> SweepRequest:
     if not path.is_file():
         raise UsageError(
             f"There is no file {str(path)!r}.",
-            mend=f"Name the YAML file of the sweep, or one that is bundled: {', '.join(BUNDLED)}.",
+            mend=f"Name the YAML file of the sweep, or a bundled one: {', '.join(BUNDLED)}.",
         )
     content = read_yaml(path)
     if not isinstance(content, dict):

@@ -98,7 +98,7 @@ class SweepEncoder:
     @property
     def no_late_chunks(self) -> str:
         """Why it cannot read passages within their document; empty where it can."""
-        return "it gives many vectors for a text" if self.many else explain_refusal(self._cached.encoder)
+        return "it gives several vectors per text" if self.many else explain_refusal(self._cached.encoder)
 
     def late_vectors(self, passages: IndexedPassages, texts: Sequence[str]) -> Vectors:
         """Vectors of passages that are read within their documents, (n, dim), through the cache. The texts are those of
@@ -192,7 +192,7 @@ def _read_late_group(cached: CachedEncoder, group: Sequence[CutDocument], n: int
     if vectors is None:
         vectors = np.concatenate(encode_late(cast("TokenReader", cached.encoder), group))
         if vectors.shape != (n, cached.dim) or not np.isfinite(vectors).all():
-            raise ModelError(f"{cached.name} gave vectors of passages in their document that cannot be used.")
+            raise ModelError(f"{cached.name} returned unusable vectors for passages in their document.")
         cached.cache.write(key, cached.identity, vectors)
         cached.counts.encoded += n
     if cached.progress is not None:

@@ -71,12 +71,12 @@ def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Coll
     if not answered:
         raise DataError(
             "no query has evidence in the documents", path=path, expected="query_id, document, start, end, relevance",
-            found=f"{len(spans)} lines", mend="Check that ids of queries and documents are those of the data."
+            found=f"{len(spans)} lines", mend="Check that the ids of queries and documents match the data."
         )  # fmt: skip
     ids = tuple(answered[place] for place in draw(answered, request.queries, request.seed))
     evidence = tuple(by_query[key] for key in ids)
     n, share = sum(map(len, evidence)), f"{entry.share:.0%}"
-    held = f"{n} pieces of evidence; one is found when the passages so far hold {share} of it"
+    held = f"{n} pieces of evidence; a piece is found when the passages so far contain {share} of it"
     # What another file or share finds are other results to all keys and caches.
     fingerprint = sha256(
         f"{read.fingerprint} {sha256(read_content(path)).hexdigest()} {entry.share} 1".encode()
@@ -143,14 +143,14 @@ def _usable_spans(
             gone.append(span.document)
         else:
             usable.append(span)
-    left = {"evidence of other queries": strangers, "evidence in documents that the corpus lacks": gone}
+    left = {"evidence of other queries": strangers, "evidence in documents that are not in the corpus": gone}
     skipped = tuple(Skipped(why, len(ids), tuple(dict.fromkeys(ids))[:3]) for why, ids in left.items() if ids)
     if not usable:
         raise DataError(
-            "no evidence is of a query and a document of the data", path=path,
+            "no evidence belongs to a query and a document in the data", path=path,
             expected=f"documents such as {next(iter(rows), '')!r}, queries such as {next(iter(queries), '')!r}",
             found=f"{spans[0].document!r}, {spans[0].query!r}" if spans else "nothing",
-            mend="Use the ids of the corpus; of a folder of documents the path of each file."
+            mend="Use the ids of the corpus; for a folder of documents, the path of each file."
         )  # fmt: skip
     return usable, skipped
 
@@ -187,7 +187,7 @@ def _check_place(span: Span, text: str) -> None:
             f"the evidence {span.name} of query {span.query!r} is not in the document",
             expected=repr(span.quote[:60]) if span.quote else f"an end of at most {len(text):,} characters",
             found=repr(there[:60]) if span.quote else f"{span.end:,}",
-            mend="Count characters, not bytes, in the text that the corpus has, from 0.",
+            mend="Count characters, not bytes, in the corpus text, starting at 0.",
         )
 
 

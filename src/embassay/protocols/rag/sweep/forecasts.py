@@ -127,7 +127,7 @@ def _suggest_smaller(head: Configuration) -> str:
     """What makes this cell smaller."""
     if head.mode in (SPARSE, LIVE):
         return "Sweep a smaller corpus, or fewer queries"
-    ways = ["Sweep a smaller corpus", "an encoder of fewer dimensions"]
+    ways = ["Sweep a smaller corpus", "an encoder with fewer dimensions"]
     ways += ["longer chunks"] if head.chunk != NONE else []
     ways += ["the index flat, which needs no second copy"] if head.index != "flat" else []
     return f"{', '.join(ways[:-1])} or {ways[-1]}"
@@ -171,8 +171,8 @@ class SweepForecast:
             more = f" and {len(ids) - _NAMED:,} more (all with --json)" if len(ids) > _NAMED else ""
             yield f"Left out, for {reason}: {', '.join(ids[:_NAMED])}{more}."
         yield (
-            "The time is that of encoding and scoring, timing included; building indexes and searching come on top. "
-            "Pairs are an estimate: how many of them stacks share is known only after the search."
+            "The time covers encoding and scoring, including timing; building indexes and searching take extra time. "
+            "The number of pairs is an estimate: how many of them stacks share is known only after the search."
         )
 
 

@@ -84,7 +84,7 @@ def _list_combinations(
         yield (
             Configuration(WORDS, None, NONE, k, reranker, SPARSE, rewrite, deduplicate, boost, chunk),
             reason
-            or ("a late chunk differs in its vector alone, and words have none" if _is_late(chunk) else ""),
+            or ("a late chunk differs only in its vector, and BM25 has none" if _is_late(chunk) else ""),
         )
     tails = [tail for tail in tails if tail not in sparse]
     heads = product(request.chunk, request.rewrite, request.encoder, request.dims, request.index)
@@ -98,7 +98,7 @@ def _list_combinations(
             else ""
         )
         if encoder.partition("?")[0].partition(":")[0] in RAGGED and (cut is not None or index != FLAT):
-            too_many = f"{encoder} has many vectors for a text, which go into {FLAT} with all dimensions"
+            too_many = f"{encoder} has several vectors per text, which need {FLAT} with all dimensions"
         if _is_late(chunk) and not_late.get(encoder):
             too_many = f"{encoder} makes no late chunks, since {not_late[encoder]}"
         for k, mode, reranker, deduplicate, boost, reason in tails:
@@ -122,7 +122,7 @@ def _list_tails(request: SweepRequest) -> Iterator[tuple[int, str, str, float, f
     for k, mode, reranker in product(request.k, request.mode, rerankers):
         reason = ""
         if split and not mode.endswith(RERANK) and reranker != NONE:
-            reason = f"the mode {mode} takes no reranker where another mode ends in {RERANK}"
+            reason = f"the mode {mode} uses no reranker if another mode ends in {RERANK}"
         if mode.endswith(RERANK) and reranker == NONE:
             if NONE not in request.reranker and len(request.reranker) > 0:
                 continue

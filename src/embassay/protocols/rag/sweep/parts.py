@@ -368,10 +368,10 @@ class EncodedBench:
         if len(unasked):
             raise ModelError(f"{encoder.name} could not encode {len(unasked)} queries.")
         if nothing := encoder.says_nothing:
-            raise ModelError(f"{encoder.name} cannot tell any texts apart: {nothing}.")
+            raise ModelError(f"{encoder.name} cannot distinguish any texts: {nothing}.")
         examples = ", ".join(bench.passages.ids[place] for place in lost[:3])
         warning = (
-            f"passages that {encoder.name} could not encode, found by words alone: {len(lost):,} ({examples})",
+            f"passages that {encoder.name} could not encode, found only by BM25: {len(lost):,} ({examples})",
         )
         return cls(bench, encoder, documents, queries, (*(warning if len(lost) else ()), *encoder.oddities()))
 

@@ -494,7 +494,7 @@ class SweepAttempt(Protocol):
         """UsageError if the folder holds anything but this sweep."""
         manifest = folder.read_manifest()
         if manifest is not None and (manifest.get("protocol"), manifest.get("kind")) != ("rag", TASK):
-            raise UsageError(f"{folder.path} holds a run of another kind.", mend="Choose another --out.")
+            raise UsageError(f"{folder.path} contains a different kind of run.", mend="Choose another --out.")
         super().check(folder, request)
 
     def plan(

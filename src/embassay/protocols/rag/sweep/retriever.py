@@ -40,11 +40,11 @@ def plan_retrievers(request: SweepRequest) -> dict[str, PlannedSystem]:
             price = retriever.manners.price
             if price is None:
                 raise UsageError(
-                    f"The price of the retriever {retriever.name} is not known.",
-                    mend="Give US dollars a question (0 where it is free): module:function?price=0.001, or "
+                    f"The price of the retriever {retriever.name} is unknown.",
+                    mend="Give US dollars per question (0 if it is free): module:function?price=0.001, or "
                     '"price": 0.001 in the template of a server.',
                 )
-            facts = {"summary": "a retriever, asked as it runs", "usd_per_question": price}
+            facts = {"summary": "a running retriever", "usd_per_question": price}
             identity = redact_keys(retriever.identity)
             systems[retriever.name] = PlannedSystem(given, retriever.name, identity, "run", facts)
     return systems
@@ -115,7 +115,7 @@ class RetrieverBench(StackBench):
         if unknown > HALF * total:
             stranger = next(doc for hits in ranked.values() for doc, _ in hits if doc not in places)
             raise ModelError(
-                f"{self.run.name} serves another corpus: {unknown:,} of {total:,} documents are none of "
+                f"{self.run.name} serves another corpus: {unknown:,} of {total:,} documents are not from "
                 f"{self.bench.collection.name}, such as {stranger!r}.",
                 mend="Have it serve the documents of the dataset by their ids.",
             )

@@ -215,9 +215,7 @@ def _loss(
     if np.isnan(low):
         # None, or all: questions are what there are so many of.
         low, high = clopper_pearson(share * len(table), len(table), 0.95)
-        return StageLoss(
-            stage, tag, lost, Estimate(share, low, high, n, "Clopper and Pearson over questions")
-        )
+        return StageLoss(stage, tag, lost, Estimate(share, low, high, n, "Clopper-Pearson over questions"))
     return StageLoss(stage, tag, lost, Estimate(share, low, high, n, "bootstrap over questions"))
 
 
@@ -301,5 +299,5 @@ def _crowded(pipeline: Pipeline, needed: Needed) -> list[str]:
     if not more:
         return []
     return [
-        f"{len(more):,} questions need more passages than the prompt takes: {sum(more):,} are lost whatever the order."
+        f"{len(more):,} questions need more passages than fit in the prompt: {sum(more):,} are lost in any order."
     ]

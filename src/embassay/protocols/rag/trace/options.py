@@ -23,7 +23,8 @@ class TraceRequest:
     """Lists after each stage as files (`searches`, `stages`, `qrels`), or a `dataset` with an `encoder`."""
 
     searches: tuple[str, ...] = option(
-        (), "What a search found: NAME=FILE, a run as rag score takes it. Repeat for words and vectors.",
+        (), "What a search found: NAME=FILE, a run in any format of rag score. Repeat it, for instance for BM25 and "
+            "vectors.",
         name="--search", value="FILE", group=DATA
     )  # fmt: skip
     stages: tuple[str, ...] = option(
@@ -36,11 +37,13 @@ class TraceRequest:
         "Grade map of --qrels: binary, trec3, cranfield, or value=grade,...; 4 and 5 are needed.",
         group=DATA,
     )
-    queries: str = option("", "The questions with their `tags`, for losses by tag.", value="FILE", group=DATA)
+    queries: str = option(
+        "", "The questions with their `tags`, to report losses by tag.", value="FILE", group=DATA
+    )
     mapping: Mapping[str, str] = repeat_option(RunRequest, "mapping")
     dataset: str = option(
         "",
-        "In place of files: a dataset, to make the lists with -s.",
+        "Instead of files: a dataset, to make the lists with -s.",
         name="--dataset -d",
         value="DATASET",
         group=DATA,
@@ -50,9 +53,7 @@ class TraceRequest:
     )
     reranker: str = option("", "With -d: the reranker.", value="RERANKER", group=SYSTEMS)
     depth: int = option(100, "With -d: passages that each search finds.", least=1, most=10_000)
-    k: int = option(
-        50, "With -d: passages that the cut leaves for the reranker.", name="-k", least=1, most=10_000
-    )
+    k: int = option(50, "With -d: passages passed to the reranker.", name="-k", least=1, most=10_000)
     passages: int = option(5, "Passages in the prompt.", name="--passages", least=1, most=10_000)
     limit: int | None = option(None, "With -d: questions, drawn at random.", least=1, group=DATA)
     resamples: int = option(2_000, "Resamples for intervals.", least=1, most=100_000, group=STATISTICS)
@@ -62,11 +63,13 @@ class TraceRequest:
         if self.dataset:
             if self.searches or self.stages or self.qrels:
                 raise UsageError(
-                    "A dataset and files are two ways to trace.",
+                    "A dataset and files cannot be combined.",
                     mend="Give -d with -s, or --search, --stage and --qrels.",
                 )
             if not self.encoder:
-                raise UsageError("No system searches the dataset.", mend="Add -s SYSTEM, such as -s minilm.")
+                raise UsageError(
+                    "No system is named to search the dataset.", mend="Add -s SYSTEM, such as -s minilm."
+                )
             return
         if not self.searches or not self.qrels:
             raise UsageError(
@@ -75,7 +78,8 @@ class TraceRequest:
             )
         if len(self.searches) > 1 and not self.stages:
             raise UsageError(
-                "Several searches end in no common list.", mend="Add the fused list: --stage fused=FILE."
+                "Several searches do not end in a common list.",
+                mend="Add the fused list: --stage fused=FILE.",
             )
 
     def as_dict(self) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def read_pipeline(request: TraceRequest) -> tuple[Pipeline, Needed]:
     if needed and not listed & needed.keys():
         raise DataError(
             "no judged question has a list", path=request.qrels, expected=f"ids such as {min(listed, default='')!r}",
-            found=repr(min(needed)), mend="Judgements and runs must name questions alike."
+            found=repr(min(needed)), mend="Judgements and runs must use the same question ids."
         )  # fmt: skip
     return pipeline, needed
 

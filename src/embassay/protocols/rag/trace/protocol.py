@@ -88,7 +88,7 @@ def losses_table(trace: Trace) -> ColumnTable:
         "trace_losses", "Where needed passages are lost", trace.losses, text("stage"), text("tag"), whole("lost"),
         number("share", "share.value", 3), number("low", "share.low", 3), number("high", "share.high", 3),
         whole("needed", "share.n"),
-        note="Share of needed passages (grade 4 or 5) lost at a stage, of the questions with a tag, or of all."
+        note="Share of needed passages (grade 4 or 5) lost at a stage, for questions with a tag, or for all."
     )  # fmt: skip
 
 
@@ -100,17 +100,17 @@ def plan_trace(request: TraceRequest, out: Path | None) -> Iterator[str]:
     collection = read_traced_collection(request)
     questions, passages = len(collection.questions), len(collection.passages)
     yield f"{questions:,} questions that need {sum(map(len, collection.needed.values())):,} of {passages:,} passages."
-    yield f"Search by words and by {request.encoder}: {request.depth:,} passages each; the cut leaves {request.k:,}."
+    yield f"Search with BM25 and {request.encoder}: {request.depth:,} passages each; the cutoff leaves {request.k:,}."
     if not request.reranker:
         return
     kept = (out / ORDERS).read_bytes().count(b"\n") if out is not None and (out / ORDERS).exists() else 0
     left = max(0, questions - kept)
     pairs = left * min(request.k, passages)
-    yield f"Reranking by {request.reranker}: {pairs:,} pairs of {left:,} questions; {kept:,} are ordered already."
+    yield f"Reranking by {request.reranker}: {pairs:,} pairs of {left:,} questions; {kept:,} are already ordered."
     spec = RERANKERS.parse(request.reranker)
     is_remote = "embassay[llm]" in dict(RERANKERS.get(spec.name).facts).get("needs", "")
     if is_remote and "price" not in spec.params:
-        yield "Its price is not known here: add price= to the reranker to see what it costs."
+        yield "Its price is unknown here: add price= to the reranker to see the cost."
 
 
 def _make_manifest(folder: RunFolder, trace: Trace, request: TraceRequest, command: str) -> dict[str, Any]:

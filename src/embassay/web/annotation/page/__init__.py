@@ -85,7 +85,7 @@ def write_single(study: Path, annotator: str, out: Path, *, adjudicates: bool = 
     """
     if not _NAME.fullmatch(annotator):
         raise UsageError(
-            f"{annotator!r} cannot name an annotator.",
+            f"{annotator!r} cannot be an annotator's name.",
             mend="Use letters, digits, dots, dashes and underscores.",
         )
     write_atomic(out, render_single(read_study(study), annotator, adjudicates=adjudicates))

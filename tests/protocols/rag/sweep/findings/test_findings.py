@@ -247,7 +247,7 @@ def test_a_measure_that_is_defined_for_no_query() -> None:
     sweep = constant(_row(), SweepRules())
     [one] = sweep.measured
     undefined = replace(one, quality={"RA-nWG@10": np.full(4, np.nan)})
-    with pytest.raises(UsageError, match="defined for no query"):
+    with pytest.raises(UsageError, match="undefined for every query"):
         make_findings(replace(sweep, measured=(undefined,)), resamples=5)
 
 
@@ -257,7 +257,7 @@ def test_a_dataset_without_any_value_is_left_out_and_said() -> None:
     blank = replace(river, quality={name: np.full(9, np.nan) for name in river.quality})
     found = make_findings(replace(sweep, measured=(sea, blank)), resamples=5)
     assert [one.dataset for one in found.parts] == ["sea"]
-    assert found.parts[0].notes[-1] == "RA-nWG@10 is defined for no query of river, which is left out."
+    assert found.parts[0].notes[-1] == "RA-nWG@10 is undefined for every query of river, which is left out."
 
 
 def test_nothing_measured_is_said() -> None:

@@ -573,7 +573,7 @@ def advise_half_second(ground: StackArrays) -> Advice:
         return untested_advice(line, "needs rerankers with at most 100 and with more than 100 candidates")
     quick, broken = max(within) <= HALF_A_SECOND, min(beyond) > HALF_A_SECOND
     verdict = "holds" if quick and broken else "does not hold"
-    text = f"Up to 100 candidates take {format_ms(max(within))} at most, more take {format_ms(min(beyond))} at least."
+    text = f"Up to 100 candidates take at most {format_ms(max(within))}, more take at least {format_ms(min(beyond))}."
     return make_advice(line, verdict, text, Estimate(max(within)), Estimate(min(beyond)))
 
 

@@ -382,11 +382,11 @@ def explain_lost_routes(ground: StackArrays) -> Iterator[str]:
         every = [ground.rows[name][i].signals.get(signal) for name in ground.datasets for i in stacks]
         measured = [values for values in every if values is not None]
         if not measured:
-            yield f"{signal}: {_UNMEASURED.get(signal, 'these stacks do not have it')}"
+            yield f"{signal}: {_UNMEASURED.get(signal, 'these stacks do not provide it')}"
         elif all(np.isnan(values).all() for values in measured):
             yield f"{signal}: {_UNDEFINED.get(signal, 'it is undefined for every query')}"
 
 
 _UNMEASURED = {"name": "the sweep has no `names` file with the authors that its queries name"}
-_UNDEFINED = {"name": "no query names an author of the `names` file and has a name margin of at least 0.02"}
+_UNDEFINED = {"name": "no query names an author from the `names` file and has a name margin of at least 0.02"}
 """Why a signal has no row, in the words of what would give it one."""

@@ -169,7 +169,7 @@ def find_scenarios(ground: StackArrays) -> Iterator[Scenario]:
     if words and len(words) < len(stacks):
         yield _make_best_scenario(
             "words",
-            f"highest {measure} by words alone",
+            f"highest {measure} of lexical search",
             [word for word in words if _is_bare(ground, word)] or words,
             measure,
         )
@@ -507,7 +507,9 @@ def make_findings(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     first, *others = (
         _make_part(ground, asked, left, generation_speed(ground, sweep.generator)) for ground in grounds
     )
-    gone = (f"{sweep.rules.measure} is defined for no query of {name}, which is left out." for name in blank)
+    gone = (
+        f"{sweep.rules.measure} is undefined for every query of {name}, which is left out." for name in blank
+    )
     if blank != measured:
         first = replace(first, notes=(*first.notes, *gone))
     return Findings(

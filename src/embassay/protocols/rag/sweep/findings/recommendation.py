@@ -194,7 +194,7 @@ def select_decidable_stacks(ground: StackArrays, *measures: str) -> list[Stack]:
     stacks = ground.stacks(measures)
     if not stacks:
         raise UsageError(
-            f"{', '.join(measures)} is defined for no query of any stack.",
+            f"{', '.join(measures)} is undefined for every query of every stack.",
             mend="Rules need a measure that the judgements define: choose another rules.measure.",
         )
     return stacks

@@ -232,8 +232,8 @@ def _describe_kind(kind: str, alternative: Alternative, measure: str, asked: Swe
     return {
         "cheaper": "The best cheaper stack",
         "faster": f"The best stack that is faster by over {jitter_words(asked)}",
-        "cheapest alike": f"The cheapest that {VERBS['level']} it",
-        "fastest alike": f"The fastest that {VERBS['level']} it",
+        "cheapest alike": f"The cheapest stack that {VERBS['level']} it",
+        "fastest alike": f"The fastest stack that {VERBS['level']} it",
     }[kind]
 
 
@@ -250,20 +250,20 @@ def sweep_notes(part: SweepPart, asked: SweepTerms, left: Sequence[StackGap]) ->
     """What to know before believing a number."""
     if len(part.datasets) > 1:
         yield (
-            f"Means over {len(part.datasets)} datasets with equal weight, of the stacks measured on all of them."
+            f"Means over {len(part.datasets)} datasets with equal weight, over the stacks measured on all of them."
         )
     yield from map(_tuning_sentence, part.tunings)
     total = part.stacks[0].time("total")
     if total is not None:
         few = ": too few for a 95th percentile" if total.few else ""
-        measured = " (95% of what one stack's sessions differ by)" if asked.jitter_measured else ""
+        measured = " (95th percentile between two sessions)" if asked.jitter_measured else ""
         yield (
             f"Times cover {numbers.format_counted(part.timed, 'query')} in "
             f"{numbers.format_counted(part.sessions, 'session')}, {numbers.format_counted(total.samples, 'sample')} "
             f"each{few}; differences of up to {jitter_words(asked)} are jitter{measured}."
         )
     if part.generation is not None:
-        yield f"Answers come on top, and in the end-to-end efficiency. {part.generation.text}"
+        yield f"Answers take extra time, which the end-to-end efficiency includes. {part.generation.text}"
     yield from (
         (
             f"{index.index} is within 1% of exact recall from ef {index.ef} on "
@@ -302,12 +302,12 @@ def _tuning_sentence(tuning: FusionTuning) -> str:
     """What tuning the fusion brings on questions that did not choose it, beside what it seems to bring."""
     first, of = tuning.fusions[0], f"{tuning.stack}, {len(tuning.fusions)} fusions"
     if tuning.best is None or tuning.honest is None:
-        return f"{of}: cannot be tuned, as no question has a value."
+        return f"{of}: cannot be tuned: no question has a value."
     questions = numbers.format_counted(tuning.questions, "question")
     only = "" if tuning.verdict == USE else f", so only {first} is recommended"
     gain = f" Gain over {first}, all compared at once: {format_score(tuning.gain, signed=True)}"
     return (
-        f"{of}: {tuning.chosen} does best on the {questions} that chose it, {tuning.best:.3f}; chosen on others, "
+        f"{of}: {tuning.chosen} is best on the {questions} used to choose it, {tuning.best:.3f}; chosen on others, "
         f"{tuning.honest:.3f}.{gain if tuning.chosen != first else ''}: {tuning.verdict}{only}."
     )
 
@@ -347,7 +347,7 @@ def _machine_note(asked: SweepTerms) -> str:
     if not asked.busy:
         return f"During timing the machine had a {load}."
     return (
-        f"The machine was busy during timing ({load}), so the times are too long to rely on. Measure "
+        f"The machine was busy during timing ({load}), so the times are too long. Measure "
         "again on an idle machine, in a new folder."
     )
 
@@ -400,7 +400,7 @@ def _describe_alike(recommendation: Recommendation, asked: SweepTerms) -> str:
     if fast is not None:
         return f"{text}; the fastest of them, {fast.stack}, takes {format_ms(-fast.milliseconds)} less."
     by = f" by over {100 * asked.cost_share:g}%" if asked.cost_share else ""
-    return f"{text}, and none of them is cheaper{by}, or faster by more than jitter."
+    return f"{text}, and none of them is cheaper{by}, or faster by more than the jitter."
 
 
 def _infeasible_lede(part: SweepPart, asked: SweepTerms) -> Iterator[str]:

@@ -155,7 +155,7 @@ def _shares_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
         "rag_shares", "How often each stack wins", _sweep_rows(findings, _list_shares), DATASET,
         text("Axis", lambda row: row.of.axis or "stack"), text("Winner", "of.name"), number("Share", "of.share", 3),
-        note=f"Of {findings.asked.resamples} resamples of queries and timed queries."
+        note=f"Out of {findings.asked.resamples} resamples of queries and timed queries."
     )  # fmt: skip
 
 
@@ -179,10 +179,10 @@ def _steps_table(findings: Findings) -> ColumnTable:
 
 def _fusions_table(findings: Findings) -> ColumnTable:
     return ColumnTable.of(
-        "rag_fusions", "Fusion, chosen on some questions and judged on others",
+        "rag_fusions", "Fusion, chosen on some questions and tested on others",
         _sweep_rows(findings, attrgetter("tunings")), DATASET, text("Stack", "of.stack"),
         whole("Fusions", lambda row: len(row.of.fusions)), text("Best", "of.chosen"),
-        number("On the questions that chose it", "of.best", 3),
+        number("On the questions used to choose it", "of.best", 3),
         number("On others", "of.honest", 3),
         number("Optimism", "of.optimism", 3), *_difference_fields("of.gain", "Gain over the first"),
         points("% of folds", "of.picked"), whole("n", "of.questions"), text("Verdict", "of.verdict")
@@ -264,7 +264,7 @@ def _indexes_table(findings: Findings) -> ColumnTable:
         whole("Memory bytes", "of.memory.memory"), whole("Estimated bytes", lambda row: _estimated_bytes(row.of)),
         number("Build s", "of.build_seconds", 1), text("Within 2%", lambda row: "yes" if row.of.within else "no"),
         *[whole("ef found", "of.ef")] * has_ef,
-        note="Changes in percent of the flat index with the same vectors."
+        note="Percent changes from the flat index with the same vectors."
     )  # fmt: skip
 
 
@@ -308,8 +308,8 @@ def _efficiency_table(findings: Findings) -> ColumnTable:
         whole("Rank", "place"), *STACK, number("AvgPerf", "stack.average", 3),
         number("Per second of reranking", "stack.per_rerank_second", 3), *_stage_fields("rerank", "Rerank"),
         number("Per second", "stack.per_second", 3), *_stage_fields("total", "Total"), *answer,
-        note=(f"AvgPerf: the mean of {weights}. For a short list only: AvgPerf over seconds (p50) does not "
-            "say how good a stack is.")
+        note=(f"AvgPerf: the mean of {weights}. For a short list only: AvgPerf over seconds (p50) does not show how "
+            "good a stack is.")
     )  # fmt: skip
 
 
@@ -398,7 +398,7 @@ def _make_best_stacks_table(findings: Findings) -> ColumnTable:
             key, value = (part.dataset, stack.axes["mode"], stack.axes["reranker"]), stack.value(measure)
             if value is not None and value > values.get(key, -inf):
                 values[key], best[key] = value, SweepRow(part, stack)
-    title = f"Stacks: of each mode and reranker the best by {measure}"
+    title = f"The best stack of each mode and reranker by {measure}"
     return ColumnTable.of("rag_table2", title, best.values(), *STACK, *_measured_fields(findings))
 
 
