@@ -68,7 +68,7 @@ def annotated(study: Path, people: Sequence[float], studies: int, out: Path | No
     """Print accuracy by policy for a real model's answers, and people who are right so often."""
     folder = read_study(study)
     (task,) = (task for task in folder.study.tasks if task.family == "classification")
-    gold = {item.id: item.gold for item in folder.items if item.task == task.name}
+    gold = folder.gold(task.name)
     (answers,) = (answer for answer in read_llm_answers(folder) if answer.of(task.name))
     draws: dict[str, list[object]] = {item: [] for item in gold}
     for row in sorted(answers.of(task.name), key=lambda row: row.run):

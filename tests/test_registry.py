@@ -283,7 +283,7 @@ def test_a_plugin_cannot_take_a_name(tmp_path: Path) -> None:
     """A package whose name clashes with a built-in one is named in the error."""
     _install(tmp_path, "embassay-gadgets", "own = gadget_plugin:make")
     answer = _child(tmp_path)
-    assert answer.startswith("UsageError The package 'embassay-gadgets' brings the gadget 'own'")
+    assert answer.startswith("UsageError The package 'embassay-gadgets' provides the gadget 'own'")
     assert "Uninstall 'embassay-gadgets'" in answer
 
 

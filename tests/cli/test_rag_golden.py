@@ -93,7 +93,7 @@ def test_dry_run_sends_nothing_and_needs_no_key(embassay, tmp_path):
         (("-s", "bm25"), "makes no vectors"),
         (
             ("--judge", "openai:nobody-knows", "--max-cost", "1"),
-            "price of 'openai:nobody-knows' is not known",
+            "price of 'openai:nobody-knows' is unknown",
         ),
         (("--confirmations", "1", "--ranking", "grades"), "has no confirmations (command line)"),
     ],

@@ -349,7 +349,12 @@ FAULTS = [
     ),
     described("YAML syntax", "name: x\ntables: [\n", "x.yaml:3: ", "not valid YAML"),
     *(
-        described(f"YAML {kind} that is none", f"name: x\nversion: {value}\n", "x.yaml:2: ", f"is no {kind}")
+        described(
+            f"YAML {kind} that is none",
+            f"name: x\nversion: {value}\n",
+            "x.yaml:2: ",
+            f"is not a valid {kind}",
+        )
         for kind, value in (
             ("int", "0x_"),
             ("int", "!!int x"),

@@ -64,7 +64,7 @@ def test_many_pairs_are_each_pair(pairs: list[tuple[str, str]]) -> None:
 
 def test_unequal_lengths_are_refused() -> None:
     """One wording per text."""
-    with pytest.raises(UsageError, match="2 texts and 1 other wordings"):
+    with pytest.raises(UsageError, match="2 texts and 1 paraphrases"):
         edit_distances(["a", "b"], ["a"])
 
 

@@ -155,7 +155,7 @@ def test_measures_of_others_as_functions() -> None:
     assert alpha_ndcg(grades, ["a", "b"], 10, source=str) == pytest.approx(1)
     assert alpha_ndcg({"a": 5, "b": 5, "c": 5}, ["a", "b", "c"], 10, {"a": 1, "b": 1, "c": 2}) < 1
     assert nrbp(grades, ["a"], source=str) > nrbp(grades, ["c", "a"], source=str) > 0
-    with pytest.raises(UsageError, match="which documents are of one source"):
+    with pytest.raises(UsageError, match="which documents share a source"):
         MEASURES.build("NRBP")(grades, ["a"])
 
 
@@ -175,7 +175,7 @@ def test_without_ir_measures_the_mend_is_said() -> None:
 def test_without_a_program_the_mend_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """ir_measures is there, what it would ask is not."""
     monkeypatch.setattr(ir_measures.providers.registry["pyndeval"], "_is_available", False)
-    with pytest.raises(ModelError, match="nothing here to compute NRBP with"):
+    with pytest.raises(ModelError, match="no installed provider for NRBP"):
         nrbp({"a": 5}, ["a"], source=str)
 
 

@@ -202,7 +202,7 @@ def test_a_cutoff_that_could_never_be_given_is_refused() -> None:
         return float(judged.queries)
 
     facts = dict.fromkeys(("range", "needs", "undefined", "source"), "none")
-    with pytest.raises(UsageError, match="after a star") as caught:
+    with pytest.raises(UsageError, match="keyword-only") as caught:
         measure("LastOfAll", direction="higher", **facts)(last)
     assert "def last(judged, *, cutoff" in caught.value.mend
     assert "LastOfAll" not in MEASURES

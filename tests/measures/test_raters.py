@@ -118,7 +118,7 @@ def test_bands(value: float, coefficient: str, band: str) -> None:
         (lambda: marks_agreement([{"q": [1, 0]}, {"q": [1]}]), "2 and for 1 documents"),
         (lambda: marks_agreement([{"q": [1, 2]}, {"q": [1, 0]}]), "marks of query q"),
         (lambda: agreement_band(0.5, "rho"), "coefficient is 'rho'"),
-        (lambda: absolute_difference([1, 2], [1]), "no differences"),
+        (lambda: absolute_difference([1, 2], [1]), "need two series"),
     ],
 )
 def test_refused(call, message: str) -> None:

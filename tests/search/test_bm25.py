@@ -100,7 +100,7 @@ def test_what_cannot_be_is_refused():
     """Parameters out of range, and one id for two documents."""
     with pytest.raises(UsageError, match="k1=-1"):
         BM25Index.of(["a"], ["one"], k1=-1)
-    with pytest.raises(UsageError, match="one id"):
+    with pytest.raises(UsageError, match="the same id"):
         BM25Index.of(["a", "a"], ["one", "two"])
 
 

@@ -111,7 +111,7 @@ def test_a_metric_without_vectors_has_none_to_change(tokenizer):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("wordllama?dims=257", "has 256 dimensions.*Ask for 1 to 256"),
+        ("wordllama?dims=257", "has 256 dimensions.*Use 1 to 256"),
         ("wordllama?dims=0", "dims is from 1"),
         ("wordllama?dims=small", "needs dims as int, found 'small'"),
         ("wordllama?quantize=int4", "no quantize 'int4'. Use one of float32, float16, int8, binary"),

@@ -42,7 +42,7 @@ def test_every_name_is_in_the_page(page: str) -> None:
 
 def test_figures_of_the_needle(page: str) -> None:
     """The size of the word list and of the opening."""
-    assert re.search(rf"words from a list of {len(_VOCABULARY)}\b", page)
+    assert re.search(rf"words\s+from a list of {len(_VOCABULARY)}\b", page)
     assert f"*Lorem ipsum* ({len(_OPENING.split())} words)" in page
 
 

@@ -137,7 +137,7 @@ def test_title_and_headings_stand_before_a_chunk() -> None:
     bodies = ["The shop # Hours\nIt opens at nine.", "It is closed.", "In five days."]
     pieces = situate_by_headings(list(place_bodies(text, bodies)), text, "The shop", len("The shop "))
     assert [piece.head for piece in pieces] == ["", "The shop > Holidays", "The shop > Refunds"]
-    with pytest.raises(ModelError, match="no place"):
+    with pytest.raises(ModelError, match="no position"):
         list(place_bodies(text, ["It opens at ten."]))
 
 

@@ -299,7 +299,7 @@ caches = App("Show or empty the caches.")
 @caches.command("info")
 @add_record_options(wide=False)
 def info(shown: PrintOptions) -> None:
-    """Show where the caches are, how large they are, and what they contain.
+    """Show where the caches are, their sizes, and what they contain.
 
     Example: embassay cache info
     """

@@ -263,7 +263,7 @@ def start_text() -> str:
     rooms = [("Measure", *measure), *((room, "   ".join(names)) for room, names in ROOMS.items())]
     listed = [f"{room if i == 0 else '':<11}{line}" for room, *lines in rooms for i, line in enumerate(lines)]
     head = f"Embassay {__version__}: which model fits your texts, and how sure is the answer?"
-    tail = "Any command with -h shows its options. Protocols from other packages: embassay run"
+    tail = "Add -h to any command to see its options. Protocols of others: embassay run"
     return "\n".join((head, "", *questions, "", *listed, "", tail))
 
 

@@ -46,7 +46,7 @@ class _Loader(_SAFE):  # type: ignore[misc,valid-type]
         except (ValueError, LookupError, AttributeError) as error:
             kind = node.tag.rpartition(":")[2]
             raise yaml.constructor.ConstructorError(
-                problem=f"{str(node.value)[:40]!r} is not a {kind}", problem_mark=node.start_mark
+                problem=f"{str(node.value)[:40]!r} is not a valid {kind}", problem_mark=node.start_mark
             ) from error
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

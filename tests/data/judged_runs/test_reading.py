@@ -211,7 +211,7 @@ FAULTS: list[tuple[str, str, str | bytes, str]] = [
     ),
     ("UTF-16", "run", LINE.encode("utf-16"), "the file is UTF-16 .*Save it as UTF-8"),
     ("cut gzip", "run", gzip.compress(LINE.encode() * 99)[:-20], "the gzip file is cut off or damaged"),
-    ("cut parquet", "run", parquet(RUN_ROWS, "score")[:-30], "the Parquet file is damaged"),
+    ("cut parquet", "run", parquet(RUN_ROWS, "score")[:-30], "damaged or not a Parquet file"),
     ("cut JSON", "run", jsonl(RUN_ROWS, "score") + '{"query_id": "q', r"5: the line is not valid JSON"),
     ("a JSON list", "run", '[{"query_id": "q"}]', r"1: .*one object per line, no list around"),
     (

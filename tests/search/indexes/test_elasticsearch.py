@@ -258,7 +258,7 @@ def test_a_vector_that_got_lost_is_noticed(stub, opened, corpus, monkeypatch):
             self.documents[key] = document
 
     monkeypatch.setattr(Stored, "index", forget)
-    with pytest.raises(ModelError, match="it holds 599 of 600 vectors"):
+    with pytest.raises(ModelError, match="it contains 599 of 600 vectors"):
         opened(corpus)
 
 

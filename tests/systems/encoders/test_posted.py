@@ -310,7 +310,7 @@ def test_a_dead_server_is_one_line():
     ledger = Ledger()
     encoder = SYSTEMS.build("ollama:m?base_url=http://127.0.0.1:9&dimensions=8&price=1", ledger=ledger)
     encoder._calls.limits = type(encoder._calls.limits)(backoff=0.001)
-    with pytest.raises(ModelError, match=r"^ollama:m: no connection .*attempts.*that the server runs"):
+    with pytest.raises(ModelError, match=r"^ollama:m: no connection .*attempts.*that the server is running"):
         encoder.encode(["a"])
     totals = ledger.totals()["ollama:m"]
     assert (totals.requests, totals.input_tokens, totals.usd) == (2, 0, 0.0)

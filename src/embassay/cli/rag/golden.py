@@ -393,7 +393,7 @@ class JudgeOptions:
 
 @add_record_options()
 def judges(asked: JudgeOptions, shown: PrintOptions) -> None:
-    """Compare several judges of one golden set, and combine them into a panel.
+    """Compare judges of one golden set, and combine them in a panel.
 
     Shows how far they agree with each other and with people, and what each costs.
 

@@ -280,7 +280,7 @@ def test_ollama_hears_the_schema_and_reads_whole_questions(study, known):
     assert body["format"]["additionalProperties"] is False
 
 
-@pytest.mark.filterwarnings("ignore:.*does not take temperature")
+@pytest.mark.filterwarnings("ignore:.*does not accept temperature")
 def test_a_model_that_takes_no_temperature_is_asked_without(study, known):
     """And the file beside the answers says so."""
     annotator = annotating(known)

@@ -144,7 +144,7 @@ def test_passages_that_a_judge_does_not_take_do_not_stop_it(files, monkeypatch, 
 
 @pytest.mark.parametrize("bar", [-0.1, 7.0])
 def test_a_bar_that_no_run_can_meet_is_refused(files, bar: float) -> None:
-    with pytest.raises(UsageError, match="between 0 and 1"):
+    with pytest.raises(UsageError, match="from 0 to 1"):
         run_decision(with_judge(files, bar=bar), files / "study")
 
 
