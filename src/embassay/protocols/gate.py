@@ -120,9 +120,7 @@ def format_value(verdict: BarVerdict) -> str:
     if verdict.value is None:
         return "n/a"
     text = unit.change(verdict.value) if verdict.is_change else unit.text(verdict.value)
-    if verdict.low is None or verdict.high is None:
-        return text
-    return f"{text} {unit.interval(verdict.low, verdict.high)}"
+    return text if verdict.low is None else f"{text} {unit.interval(*verdict.ends)}"
 
 
 UNPAIRED = "the errors of both runs add up, so only a larger drop is detected"

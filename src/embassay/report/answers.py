@@ -425,8 +425,7 @@ def place_systems(
 
 def _place_contender(answer: Answer, contender: Contender) -> AnswerPlace:
     rank = tables.format_rank(*contender.ranks) if contender.ranks else ""
-    bounded = contender.low is not None and contender.high is not None
-    interval = answer.unit.interval(contender.low or 0.0, contender.high or 0.0) if bounded else ""
+    interval = "" if contender.low is None else answer.unit.interval(*contender.ends)
     return AnswerPlace(
         rank,
         answer.unit.text(contender.point),

@@ -332,9 +332,9 @@ def _scores_table(answers: Sequence[Answer]) -> Table:
 
 def _value_entry(answer: Answer, top: Contender) -> Entry:
     unit = answer.unit
-    if top.low is None or top.high is None:
+    if top.low is None:
         return Entry(unit.text(top.point))
-    return Entry(f"{unit.text(top.point)} ({unit.text(top.low)} to {unit.text(top.high)})")
+    return Entry(f"{unit.text(top.point)} ({' to '.join(map(unit.text, top.ends))})")
 
 
 def _plain_table(title: str, heading: str, columns: Sequence[str], lines: Sequence[Line]) -> Table:

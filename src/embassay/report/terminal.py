@@ -559,9 +559,7 @@ def _entrant_rank(entrant: Entrant) -> str:
 
 def _entrant_interval(entrant: Entrant, unit: numbers.Unit) -> str:
     text = unit.text(entrant.point)
-    if entrant.low is None or entrant.high is None:
-        return text
-    return f"{text} {unit.interval(entrant.low, entrant.high)}"
+    return text if entrant.low is None else f"{text} {unit.interval(*entrant.ends)}"
 
 
 def _value_words(value: float | None, unit: numbers.Unit) -> str:

@@ -235,6 +235,7 @@ def average_independent(estimates: Sequence[Estimate], method: str) -> Estimate:
     >>> average_independent([Estimate(0.5, 0.2, 0.9, 30), Estimate(0.3, 0.0, 0.6, 20)], "").value
     0.4
     """
+    # Variances add up; an arm is as long as the standard error on its side, times the same quantile.
     values = np.array([estimate.point for estimate in estimates])
     lows, highs = np.array([estimate.ends for estimate in estimates]).T
     mean, count = float(values.mean()), len(values)

@@ -337,7 +337,7 @@ def _kappa_of(then: Floats, now: Answers, inside: NDArray[np.bool_], seed: int) 
     kappa = grade_agreement(np.array(tables), seed=seed)["kappa"]
     if kappa.value is None:
         return None
-    low, high = (-1.0, 1.0) if kappa.low is None or kappa.high is None else (kappa.low, kappa.high)
+    low, high = (-1.0, 1.0) if kappa.low is None else kappa.ends
     return Estimate(kappa.value, low, high, kappa.n, "bootstrap over questions")
 
 

@@ -522,11 +522,10 @@ def _agreement_words(task: OwnedTask) -> str:
 
 
 def _contradiction_words(bar: Estimate) -> str:
-    if bar.value is None or bar.low is None or bar.high is None:
+    if bar.value is None or bar.low is None:
         return "not yet"
-    return (
-        f"{numbers.format_percent(bar.value)} ({numbers.format_interval(100 * bar.low, 100 * bar.high, 0)}%)"
-    )
+    low, high = bar.ends
+    return f"{numbers.format_percent(bar.value)} ({numbers.format_interval(100 * low, 100 * high, 0)}%)"
 
 
 def _pairs_table(summary: Summary, label: Mapping[str, str]) -> Table:

@@ -110,7 +110,7 @@ def rank_places(summary: Summary) -> PlaceGroups | None:
 
 def _place_row(place: SystemPlace, label: str, human: float | None, who: str, scale: Scale) -> PlaceRow:
     bar = place.mean
-    whole = bar.low is not None and bar.high is not None
+    whole = bar.low is not None
     share = 100 * bar.value / human if bar.value is not None and human and human > 0 else None
     mark = (
         Markup("")

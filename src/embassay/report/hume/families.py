@@ -76,7 +76,7 @@ def percent_of_human_on_pair(pair: PairRecord, share: float | None) -> str:
 
 def format_ends(bar: Estimate, unit: Unit = POINTS) -> str:
     """The ends of an interval; empty where there is none."""
-    return "" if bar.low is None or bar.high is None else unit.interval(bar.low, bar.high)
+    return "" if bar.low is None else unit.interval(*bar.ends)
 
 
 def format_scored(bar: Estimate) -> str:
@@ -340,9 +340,9 @@ def _draw_box(models: Sequence[float], middle: float | None, scale: Scale) -> st
 
 
 def _draw_span(human: Estimate, scale: Scale) -> str:
-    if human.low is None or human.high is None:
+    if human.low is None:
         return ""
-    low, high = percent(scale.at(human.low)), percent(scale.at(human.high))
+    low, high = (percent(scale.at(end)) for end in human.ends)
     line = f'<line x1="{low}" x2="{high}" y1="{UPPER}" y2="{UPPER}"'
     if not is_range(human):
         return f"{line}/>"
@@ -417,8 +417,8 @@ def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChar
 
 def exact_points(bar: Estimate) -> str:
     """Value and ends in points, for sorting and CSV; empty without a value."""
-    values = [bar.value, *((bar.low, bar.high) if bar.low is not None and bar.high is not None else ())]
-    return "" if bar.value is None else ",".join(f"{100 * (end or 0.0):.6g}" for end in values)
+    values = [bar.point, *(() if bar.low is None else bar.ends)]
+    return "" if bar.value is None else ",".join(f"{100 * number:.6g}" for number in values)
 
 
 def _standing_ends(every: Sequence[PairModels]) -> list[float]:

@@ -160,10 +160,8 @@ def _quality_text(stack: StackFacts, measure: str) -> str:
     quality = stack.measured(measure)
     if quality is None or quality.value.value is None:
         return "n/a"
-    value = quality.value
-    if value.low is None or value.high is None:
-        return numbers.format_score(value.value or 0.0)
-    return f"{numbers.format_score(value.value or 0.0)} {numbers.format_interval(value.low, value.high)}"
+    value, text = quality.value, numbers.format_score(quality.value.value)
+    return text if value.low is None else f"{text} {numbers.format_interval(*value.ends)}"
 
 
 def _reached_text(stack: StackFacts, measure: str) -> str:

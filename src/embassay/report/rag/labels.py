@@ -263,8 +263,7 @@ def say_repeats(repeated: Repeated | None) -> str:
 def _shift_words(shift: Estimate | None) -> str:
     if shift is None or shift.value is None:
         return ""
-    has_ends = shift.low is not None and shift.high is not None
-    ends = f" ({numbers.format_interval(shift.low or 0.0, shift.high or 0.0, 2)})" if has_ends else ""
+    ends = "" if shift.low is None else f" ({numbers.format_interval(*shift.ends, 2)})"
     return f" The second grade minus the first: {numbers.format_change(shift.value, 2)}{ends} on average."
 
 
@@ -395,9 +394,7 @@ def check_table(check: HumanCheck) -> Table:
 
 
 def _interval_text(figure: Estimate, decimals: int = 3) -> str:
-    if figure.low is None or figure.high is None:
-        return "no interval"
-    return numbers.format_interval(figure.low, figure.high, decimals)
+    return "no interval" if figure.low is None else numbers.format_interval(*figure.ends, decimals)
 
 
 def _figure_result(figure: Estimate) -> Result:

@@ -463,7 +463,7 @@ def _evidence_entry(evidence: CitedNumber | None, unit: Unit) -> Entry:
     """The figure over its interval."""
     if evidence is None:
         return Entry("n/a", why="undefined on these judgements")
-    ends = (evidence.low, evidence.high) if evidence.low is not None and evidence.high is not None else ()
+    ends = () if evidence.low is None else evidence.ends
     sign = "%" if unit is PERCENT else ""
     small = unit.interval(*ends) + sign if ends else "no interval"
     exact = ",".join(f"{value:.6g}" for value in (evidence.value, *ends))
@@ -486,9 +486,9 @@ def _draw_ceiling(reached: CitedNumber | None, ceiling: CitedNumber | None) -> M
 
 
 def _draw_whisker(evidence: CitedNumber) -> str:
-    if evidence.low is None or evidence.high is None:
+    if evidence.low is None:
         return ""
-    low, high = (percent(100 * _to_share(evidence.low)), percent(100 * _to_share(evidence.high)))
+    low, high = (percent(100 * _to_share(end)) for end in evidence.ends)
     return f'<line class="z" x1="{low}" x2="{high}" y1="8" y2="8"/>'
 
 

@@ -66,7 +66,7 @@ def figure_entry(
         return Entry("n/a", why=value.reason if value is not None and value.reason else "not measured")
     decimals = 1 if factor == 100 else 3
     text = (numbers.format_change if signed else numbers.format_score)(value.value * factor, decimals)
-    ends = (value.low, value.high) if value.low is not None and value.high is not None else ()
+    ends = () if value.low is None else value.ends
     small = "no interval"
     if ends:
         small = numbers.format_interval(ends[0] * factor, ends[1] * factor, decimals) + sign

@@ -180,9 +180,7 @@ def value_text(value: RunValue | None) -> str:
     unit = choose_unit(value.measure)
     sign = "%" if unit is PERCENT else ""
     text = f"{unit.text(value.value)}{sign}"
-    if value.low is None or value.high is None:
-        return text
-    return f"{text} {unit.interval(value.low, value.high)}{sign}"
+    return text if value.low is None else f"{text} {unit.interval(*value.ends)}{sign}"
 
 
 def choose_unit(measure: str) -> numbers.Unit:

@@ -90,8 +90,7 @@ def _is_outside(pair: PairRecord, system: str) -> bool:
 def _format_score(bar: Estimate) -> str:
     if bar.value is None:
         return "n/a"
-    ends = bar.low is not None and bar.high is not None
-    return POINTS.text(bar.value) + (f" ({POINTS.interval(bar.low or 0.0, bar.high or 0.0)})" if ends else "")
+    return POINTS.text(bar.value) + ("" if bar.low is None else f" ({POINTS.interval(*bar.ends)})")
 
 
 def _format_agreement(pair: PairRecord) -> str:

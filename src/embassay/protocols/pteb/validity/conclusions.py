@@ -161,15 +161,18 @@ def _average_datasets(lines: Sequence[ValidLine]) -> Iterator[ValidLine]:
             [estimate for result in results if (estimate := getattr(result, name)) is not None]
             for name in ("valid", "invalid", "share")
         )
+        # A mean over the sets that happen to have a value would be of other sets for each system.
         if len(parts) == 1 or not len(changes) == len(valid) == len(invalid) == len(share) == len(parts):
             continue
         method = f"mean of {len(parts)} datasets; {METHOD} of each"
         average = ValidChange(
-            fmean(result.all for result in results),
-            *(average_independent(part, method) for part in (valid, invalid, share)),
-            sum(result.rated for result in results),
-            sum(result.refused for result in results),
-            sum(result.units for result in results),
+            all=fmean(result.all for result in results),
+            valid=average_independent(valid, method),
+            invalid=average_independent(invalid, method),
+            share=average_independent(share, method),
+            rated=sum(result.rated for result in results),
+            refused=sum(result.refused for result in results),
+            units=sum(result.units for result in results),
         )
         ratings = SheetRatings(
             {},

@@ -293,11 +293,7 @@ def panel_views(panel: JudgePanel) -> Iterator[tuple[list[str], list[list[str]]]
 def _format_figure(figure: Estimate | None) -> str:
     if figure is None or figure.value is None:
         return "n/a"
-    ends = (
-        ""
-        if figure.low is None or figure.high is None
-        else f" {numbers.format_interval(figure.low, figure.high)}"
-    )
+    ends = "" if figure.low is None else f" {numbers.format_interval(*figure.ends)}"
     return f"{numbers.format_score(figure.value)}{ends}"
 
 

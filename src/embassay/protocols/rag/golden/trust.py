@@ -189,7 +189,7 @@ def _is_at_chance(kappa: Estimate) -> bool:
 
 
 def _interval_words(figure: Estimate, scale: int = 1) -> str:
-    if figure.low is None or figure.high is None:
+    if figure.low is None:
         return ""
-    digits = 0 if scale > 1 else 2
-    return f" ({scale * figure.low:.{digits}f}–{scale * figure.high:.{digits}f})"
+    (low, high), digits = figure.ends, 0 if scale > 1 else 2
+    return f" ({scale * low:.{digits}f}–{scale * high:.{digits}f})"

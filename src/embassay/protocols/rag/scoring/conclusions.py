@@ -79,13 +79,12 @@ def format_evidence(evidence: CitedNumber) -> str:
     """
     if evidence.what.startswith("%"):
         text = format_percent(evidence.point)
-        if evidence.low is None or evidence.high is None:
+        if evidence.low is None:
             return text
-        return f"{text} ({format_percent(evidence.low)[:-1]}–{format_percent(evidence.high)})"
+        low, high = map(format_percent, evidence.ends)
+        return f"{text} ({low[:-1]}–{high})"
     text = format_score(evidence.point)
-    if evidence.low is None or evidence.high is None:
-        return text
-    return f"{text} ({format_interval(evidence.low, evidence.high)})"
+    return text if evidence.low is None else f"{text} ({format_interval(*evidence.ends)})"
 
 
 def join_words(parts: Sequence[str]) -> str:
@@ -268,7 +267,7 @@ def _gain_words(gain: CitedNumber) -> str:
     """A gain as a number with more or less; neither where it is none."""
     # What the table rounds to 0 is neither more nor less.
     if format_score(abs(gain.point)) == format_score(0.0):
-        ends = "" if gain.low is None or gain.high is None else f" ({format_interval(gain.low, gain.high)})"
+        ends = "" if gain.low is None else f" ({format_interval(*gain.ends)})"
         return f"no more{ends}"
     if gain.point >= 0:
         return f"{format_evidence(gain)} more"
@@ -404,9 +403,9 @@ def _best_value(score: Score) -> RunValue | None:
 
 def _say_single(best: RunValue) -> str:
     over = f"{best.n:,} of {best.total:,} {best.unit}"
-    if best.low is None or best.high is None:
+    if best.low is None:
         return f"Over {over}; no interval. Add a second run to compare."
-    interval = numbers.format_interval(best.low, best.high)
+    interval = numbers.format_interval(*best.ends)
     return f"The 95% interval is {interval}, over {over}. Add a second run to compare."
 
 

@@ -460,11 +460,7 @@ def signed_percent(value: Estimate) -> str:
     """A relative change with its interval."""
     if value.value is None:
         return "n/a"
-    ends = (
-        ""
-        if value.low is None or value.high is None
-        else f" ({_signed_share(value.low)} to {_signed_share(value.high)})"
-    )
+    ends = "" if value.low is None else f" ({' to '.join(map(_signed_share, value.ends))})"
     return f"{_signed_share(value.value)}{ends}"
 
 
@@ -686,8 +682,7 @@ def ordering_advice(ground: StackArrays) -> Advice:
     if not pairs or not has_ceiling(ground, measure):
         return untested_advice(line, "needs stacks with and without a reranker, and PROC")
     gain = reached_difference(ground, measure, pairs)
-    bounded = gain.low is not None and gain.high is not None
-    ends = f" ({format_points(gain.low or 0.0)} to {format_points(gain.high or 0.0)})" if bounded else ""
+    ends = "" if gain.low is None else f" ({' to '.join(map(format_points, gain.ends))})"
     text = f"{strong} changes %PROC of {measure} by {format_points(gain.value or 0.0)}{ends}."
     return make_advice(line, effect_status(gain), text, gain)
 

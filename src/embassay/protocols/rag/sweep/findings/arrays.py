@@ -305,7 +305,7 @@ def figure_reach(figure: Estimate) -> tuple[float, float] | None:
     """What a figure lies between; what every resample gives is what it is on these queries. None where nobody knows."""
     if figure.reason == UNVARIED and figure.value is not None:
         return figure.value, figure.value
-    return None if figure.low is None or figure.high is None else (figure.low, figure.high)
+    return None if figure.low is None else figure.ends
 
 
 def _measure_column(quality: Mapping[str, Floats], measure: str, n: int) -> Floats:

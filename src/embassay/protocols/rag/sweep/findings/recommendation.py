@@ -293,8 +293,8 @@ def _nearest_undecided(
     nearness = {}
     for stack in alike:
         figure = differences[stack.id]
-        if figure.value is not None and figure.low is not None and figure.high is not None:
-            width = figure.high - figure.low
+        if figure.value is not None and figure.low is not None:
+            width = figure.width
             # An interval without width is one of no difference in any resample: no label would tell it from 0.
             nearness[stack.id] = abs(figure.value) / width if width > 0 else -1.0
     nearest = max(alike, key=lambda stack: nearness.get(stack.id, -1.0), default=None)

@@ -78,9 +78,7 @@ def format_score(value: Estimate, *, signed: bool = False) -> str:
     if value.value is None:
         return "n/a"
     text = numbers.format_change(value.value) if signed else numbers.format_score(value.value)
-    if value.low is None or value.high is None:
-        return text
-    return f"{text} ({numbers.format_interval(value.low, value.high)})"
+    return text if value.low is None else f"{text} ({numbers.format_interval(*value.ends)})"
 
 
 def format_ratio(value: float) -> str:
