@@ -136,7 +136,7 @@ def test_code_in_a_folder_runs_only_when_asked_for(library, prompted, tmp_path):
     config |= {"model_type": "ours", "auto_map": {"AutoConfig": "ours.Config", "AutoModel": "ours.Model"}}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "ours.py").write_text("raise SystemExit('this must not run')")
-    with pytest.raises(ModelError, match=r"comes with its own code.*trust_remote_code=true"):
+    with pytest.raises(ModelError, match=r"needs its own code.*trust_remote_code=true"):
         SentenceTransformer(str(folder))
 
 

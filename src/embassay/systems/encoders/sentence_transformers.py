@@ -178,7 +178,7 @@ class SentenceTransformer:
         """Why passages cannot be read within their document; empty where they can. See `systems.late_chunks`."""
         pooling = self._pooling()
         if self.has_routes or pooling is None:
-            return "it has no pooling of its own tokens, so a passage's vector cannot be computed from them"
+            return "it does not pool tokens itself, so a passage's vector cannot be computed from them"
         mode = getattr(pooling, "pooling_mode", None) or pooling.get_pooling_mode_str()
         return "" if mode == "mean" else f"its vectors are not the mean of its tokens' vectors ({mode})"
 
